@@ -1,0 +1,57 @@
+// Package canonical gives every JSON object one form, made once at the door:
+// members sorted, no white space, number literals kept as they were written
+// (RFC 8785 would merge 1 with 1.0 and 2^53 with 2^53+1). The bytes it returns
+// are the bytes that a function is given and that a memo key hashes.
+package canonical
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+var form = []jsontext.Options{
+	jsontext.CanonicalizeRawInts(false),
+	jsontext.CanonicalizeRawFloats(false),
+	jsontext.ReorderRawObjects(true),
+	jsontext.AllowDuplicateNames(true), // kept in order: the last one counts in every language's parser
+	jsontext.AllowInvalidUTF8(false),
+	jsontext.SpaceAfterComma(false),
+	jsontext.SpaceAfterColon(false),
+	jsontext.Multiline(false),
+}
+
+// Object returns the canonical form of a JSON object. data is not changed. The error is forerun.Invalid and says where
+// data is no JSON, or that it is JSON but no object.
+func Object(data []byte) (json.RawMessage, error) {
+	v := jsontext.Value(bytes.Clone(data))
+	if err := v.Format(form...); err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content is not valid JSON: %w", err)
+	}
+	if v.Kind() != '{' {
+		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object, not %s.", v.Kind())
+	}
+	return json.RawMessage(v), nil
+}
+
+// Merge lays the members of object over the defaults and returns the canonical result. object must be canonical.
+func Merge(defaults []forerun.KeyValue, object json.RawMessage) (json.RawMessage, error) {
+	if len(defaults) == 0 {
+		return object, nil
+	}
+	merged := make(map[string]json.RawMessage, len(defaults))
+	for _, kv := range defaults {
+		merged[kv.Key] = kv.Value
+	}
+	if err := json.Unmarshal(object, &merged); err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, "parameters", "The parameters cannot be merged: %w", err)
+	}
+	data, err := json.Marshal(merged)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, "parameters", "The parameters cannot be merged: %w", err)
+	}
+	return Object(data)
+}

@@ -1,0 +1,41 @@
+package canonical
+
+import (
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+func TestObjectKeepsNumbersAndSortsMembers(t *testing.T) {
+	for in, want := range map[string]string{
+		` { "b" : 1.0 , "a" : [ 9007199254740993 , 1e2 ] } `: `{"a":[9007199254740993,1e2],"b":1.0}`,
+		`{"a":{"z":1,"y":"<é>"}}`:                            `{"a":{"y":"<é>","z":1}}`,
+		`{"a":1,"b":2,"a":3}`:                                `{"a":1,"a":3,"b":2}`, // the last one counts, in every language's parser
+		`{}`:                                                 `{}`,
+	} {
+		got, err := Object([]byte(in))
+		if err != nil || string(got) != want {
+			t.Errorf("Object(%s) = %s, %v; want %s", in, got, err, want)
+		}
+	}
+}
+
+func TestObjectRefuses(t *testing.T) {
+	for _, in := range []string{``, `[]`, `1`, `null`, `{"a":NaN}`, `{"a":1`, `{"a":1}{}`, "{\"a\":\"\xff\"}"} {
+		if got, err := Object([]byte(in)); forerun.KindOf(err) != forerun.Invalid {
+			t.Errorf("Object(%q) = %s, %v; want an Invalid error", in, got, err)
+		}
+	}
+	if _, err := Object([]byte(`[1]`)); !strings.Contains(err.Error(), "must be a JSON object") {
+		t.Errorf("the error does not say what is wrong: %v", err)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	defaults := []forerun.KeyValue{{Key: "n", Value: []byte(`1.50`)}, {Key: "a", Value: []byte(`"x"`)}}
+	got, err := Merge(defaults, []byte(`{"a":"<y>"}`))
+	if err != nil || string(got) != `{"a":"<y>","n":1.50}` {
+		t.Errorf("Merge = %s, %v", got, err)
+	}
+}

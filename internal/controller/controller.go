@@ -1,0 +1,2 @@
+// Package controller drives invocations.
+package controller

@@ -1,0 +1,68 @@
+package forerun
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+)
+
+// KeyValue is one parameter or annotation, in OpenWhisk's form.
+type KeyValue struct {
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Lookup returns the value under key in kvs, or nil.
+func Lookup(kvs []KeyValue, key string) json.RawMessage {
+	for _, kv := range kvs {
+		if kv.Key == key {
+			return kv.Value
+		}
+	}
+	return nil
+}
+
+// Exec is what an action executes.
+type Exec struct {
+	Kind       string   `json:"kind"`                 // "python:3", "sequence", ...
+	Code       string   `json:"code,omitempty"`       // source text, or a base64 archive when Binary
+	Binary     bool     `json:"binary"`               // Code is base64
+	Main       string   `json:"main,omitempty"`       // entry point; empty is the runtime's default
+	Components []string `json:"components,omitempty"` // of a sequence: fully qualified names
+}
+
+// Limits bound one activation of an action.
+type Limits struct {
+	Timeout     int `json:"timeout"`     // milliseconds, default 60000
+	Memory      int `json:"memory"`      // MiB, default 256
+	Logs        int `json:"logs"`        // MiB, default 10
+	Concurrency int `json:"concurrency"` // activations that share one process; always 1
+}
+
+// DefaultLimits are those of an action that names none (OpenWhisk's defaults).
+func DefaultLimits() Limits { return Limits{Timeout: 60000, Memory: 256, Logs: 10, Concurrency: 1} }
+
+// Action is one deployed function, sequence or composition: what the registry stores.
+type Action struct {
+	Name        Name
+	Version     string // "0.0.1", the last number grows with each update
+	Publish     bool
+	Exec        Exec
+	Parameters  []KeyValue // defaults, merged under the request's
+	Annotations []KeyValue
+	Limits      Limits
+	Updated     time.Time
+}
+
+// Digest identifies what an activation of the action would execute: its code, settings and
+// bound parameters. It is the part of a memo key that an update changes, and names a sandbox's content.
+func (a *Action) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode(struct {
+		Name       Name
+		Exec       Exec
+		Parameters []KeyValue
+		Limits     Limits
+	}{a.Name, a.Exec, a.Parameters, a.Limits}) // a hash takes every write
+	return [sha256.Size]byte(h.Sum(nil))
+}

@@ -1,0 +1,50 @@
+package forerun
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is OpenWhisk's status code of an activation's response.
+type Status int
+
+// The statuses, with OpenWhisk's numbers and words.
+const (
+	Success          Status = 0
+	ApplicationError Status = 1 // the function returned {"error": ...}
+	DeveloperError   Status = 2 // it could not be loaded, crashed, exceeded a limit, or returned no object
+	InternalError    Status = 3 // ours
+)
+
+func (s Status) String() string {
+	return [...]string{"success", "application error", "action developer error", "whisk internal error"}[s]
+}
+
+// Activation is the record of one execution.
+type Activation struct {
+	ID          ActivationID
+	Namespace   string // of the tenant that invoked
+	Action      Name
+	Version     string
+	Subject     string
+	Cause       ActivationID // the activation that caused this one, if any
+	Start, End  time.Time
+	Duration    time.Duration // of a sequence: the sum over its components
+	Status      Status
+	Result      json.RawMessage // what the function returned, or {"error": ...}
+	Logs        []string        // "2006-01-02T15:04:05.000000000Z stdout: text"; of a sequence: activation ids
+	Annotations []KeyValue      // path, kind, limits, waitTime, initTime, topmost ...
+	Timeline    Timeline
+}
+
+// Timeline holds the moments of one slot that a waterfall draws; the zero time means "did not happen".
+type Timeline struct {
+	Queued      time.Time // the controller asked for it
+	Launched    time.Time // a handler began to run it
+	Speculative bool      // it was launched before its dependences were resolved
+	Finished    time.Time // its output arrived
+	Promoted    time.Time
+	Committed   time.Time
+	Squashed    time.Time
+	Cause       string // why it was squashed, or how it was predicted
+}

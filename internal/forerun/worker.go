@@ -1,0 +1,47 @@
+package forerun
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Run asks a worker to execute one activation.
+type Run struct {
+	Activation  ActivationID
+	Action      *Action
+	Input       json.RawMessage // the canonical bytes of a JSON object, delivered as they are
+	Namespace   string          // the invoking tenant: owner of the state the activation sees
+	Token       string          // API key of this activation alone, void when it ends ("uuid:secret")
+	Transaction string          // X-Request-ID of the invocation
+	Speculative bool            // hold its effects until Promote
+	Events      WorkerEvents    // where what happens is told
+}
+
+// Worker is a node that runs activations. Its methods return at once and never call back from
+// within; what happens is told to Run.Events. They may be called concurrently.
+type Worker interface {
+	// Run queues an activation. Two things might happen: Started (unless it fails before) and then Ended; or,
+	// when Squash comes first, nothing more.
+	Run(r *Run)
+	// Promote makes a speculative activation non-speculative, in place.
+	Promote(id ActivationID)
+	// Squash kills an activation, running or finished: no event of it is begun after Squash returned.
+	Squash(id ActivationID)
+}
+
+// WorkerEvents hears what happens to one activation, each event at most once, one at a time.
+type WorkerEvents interface {
+	// Started: a handler has begun. initTime is the time it took to load the code, 0 when warm.
+	Started(id ActivationID, at time.Time, initTime time.Duration)
+	// Ended: the activation is over; nothing of it runs any more, its doors are shut to it.
+	Ended(id ActivationID, end RunEnd)
+}
+
+// RunEnd is how an activation ended in its handler.
+type RunEnd struct {
+	Status Status
+	Result json.RawMessage // canonical JSON object; {"error": ...} unless Success
+	Logs   []string        // lines in the form of Activation.Logs
+	At     time.Time
+	Launch time.Time // when the handler began
+}

@@ -1,0 +1,91 @@
+// Package sandbox says what an isolated environment of one action is: the
+// Maker and Sandbox contracts, whose implementation with Linux namespaces is
+// in native, and whose suite is in sandboxtest.
+//
+// A sandbox holds one initializer, the first process in it, which loads the
+// action's code and forks a handler for each activation. It has no network but
+// a loopback with the doors; its root is an allow-list of read-only binds over
+// a tmpfs.
+package sandbox
+
+import (
+	"context"
+	"net"
+	"os"
+	"time"
+)
+
+// Spec describes a sandbox to make.
+type Spec struct {
+	ID        string   // unique in this process, [a-z0-9-]{1,40}
+	Argv      []string // the initializer's command, paths as seen inside
+	Env       []string // its whole environment
+	Files     []File   // small files put into the root, read-only, before the start
+	Binds     []Bind   // besides the base system: the language's own folders
+	MemoryMiB int      // limit of all processes together
+	Processes int      // limit of processes and threads
+	TmpMiB    int      // size of /tmp
+	CodeMiB   int      // size of /action, the one folder the initializer may write its code to
+}
+
+// File is a file that the sandbox sees at Path.
+type File struct {
+	Path string
+	Data []byte
+	Mode uint32
+}
+
+// Bind shows the host's folder or file Host at Inside, read-only. A missing Host is an error.
+type Bind struct{ Host, Inside string }
+
+// Doors a sandbox has, each a listener on its own loopback that the maker's caller accepts on.
+const (
+	DoorState = "state" // RESP, 127.0.0.1:6379
+	DoorAPI   = "api"   // HTTP, 127.0.0.1:3233
+)
+
+// Sandbox is a running sandbox. Its methods may be called concurrently.
+type Sandbox interface {
+	// Control is the stream to the initializer (its descriptor 3), which can pass descriptors. Owned by the sandbox.
+	Control() *net.UnixConn
+	// Output returns the read ends of the standard output and error of all processes inside. Owned by the sandbox;
+	// non-blocking.
+	Output() (stdout, stderr *os.File)
+	// Door returns the listener of a door. Owned by the sandbox.
+	Door(name string) net.Listener
+	// Denied sends a sentence for each outside connection that the egress policy refused; never closed.
+	Denied() <-chan string
+	// Reset ends an activation: kills every process but the initializer and the processes in keep (host ids, the
+	// spare handler), and empties the folders that handlers can write. When it returns nothing of them is left.
+	Reset(ctx context.Context, keep ...int) error
+	// Usage reads the sandbox's meters.
+	Usage() (Usage, error)
+	// Close kills the sandbox and removes every trace of it.
+	Close() error
+	// Done is closed when the initializer has ended, for whatever reason.
+	Done() <-chan struct{}
+}
+
+// Usage is what a sandbox has used.
+type Usage struct {
+	MemoryBytes int64
+	CPU         time.Duration
+	OOMKills    int // processes killed because the memory limit was reached
+}
+
+// Maker makes sandboxes. It may be called concurrently.
+type Maker interface {
+	// Start makes a sandbox and starts its initializer. It returns when the doors are open and the initializer is executing.
+	Start(ctx context.Context, s Spec) (Sandbox, error)
+	// Enforced says, for the start's report, what this machine and user let the maker enforce and what not.
+	Enforced() []Enforcement
+	// Close closes every sandbox.
+	Close() error
+}
+
+// Enforcement is one protection and whether it is in force here.
+type Enforcement struct {
+	What string // "memory limit"
+	On   bool
+	Why  string // if not
+}

@@ -1,0 +1,27 @@
+package state
+
+// Reply is what a command answers, before a door writes it as RESP2 or RESP3.
+type Reply struct {
+	Kind  ReplyKind
+	Text  []byte  // of Simple, Error and Bulk
+	Int   int64   // of Integer; 0 or 1 of Boolean
+	Float float64 // of Double
+	Items []Reply // of Array, SetReply, and MapReply (keys and values in turn)
+}
+
+// ReplyKind is the RESP3 type of a reply; a RESP2 client gets its nearest equivalent.
+type ReplyKind byte
+
+// The kinds of replies.
+const (
+	Nil ReplyKind = iota
+	Simple
+	Error
+	Integer
+	Bulk
+	Array
+	MapReply
+	SetReply
+	Double
+	Boolean
+)

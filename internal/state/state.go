@@ -1,0 +1,96 @@
+// Package state is the versioned store of records and what speaks to it: the
+// Store contract here, its implementations in embedded (Pebble) and, later,
+// valkey; the command table in command; the RESP door in resp; the suite that
+// every implementation passes in statetest.
+//
+// A record is one key with a typed value (string, hash, list, set, sorted set)
+// and perhaps an expiry. Its version comes from one store-wide sequence, so a
+// version never returns, not even after a deletion (rule R11).
+package state
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Type is the type of a record's value.
+type Type byte
+
+// The types of records, as Redis names them.
+const (
+	Absent Type = iota
+	String
+	Hash
+	List
+	Set
+	SortedSet
+)
+
+// Record is a record as Get shows it.
+type Record struct {
+	Version forerun.Version // 0 if there is none
+	Type    Type
+	Data    []byte    // the value of a String; nil for other types
+	Expires time.Time // zero: never
+}
+
+// Command is one Redis command with its arguments: Args[0] is its name, in any case.
+type Command struct {
+	Space string // the key space it works in
+	Args  [][]byte
+}
+
+// Txn is applied whole or not at all.
+type Txn struct {
+	Expect []Expect  // versions that must still be current
+	Ops    []Command // write commands, replayed in order (rule R11: never values)
+	Lazy   bool      // in the log before Apply returns, on disk within 10 ms; else on disk before it returns
+}
+
+// Expect says that a record still has the version that was read.
+type Expect struct {
+	Key     forerun.Key
+	Version forerun.Version
+}
+
+// ConflictError says which expectations of a Txn failed. Its Kind is forerun.Exists.
+type ConflictError struct{ Keys []forerun.Key }
+
+// Entry is one String record found by Scan.
+type Entry struct {
+	Name    string
+	Version forerun.Version
+	Data    []byte
+}
+
+// Range bounds a Scan: names from From (inclusive) to To (exclusive; "" is the end of the space).
+type Range struct {
+	Space    string
+	From, To string
+	Reverse  bool // from the end to the beginning
+}
+
+// Store holds records. All methods may be called concurrently; a returned slice belongs to the caller.
+// What Get, Scan and Apply return is on disk (but for Lazy transactions); what Do returns is only when Durable says so.
+type Store interface {
+	// Get reads records, all at one moment.
+	Get(ctx context.Context, keys ...forerun.Key) ([]Record, error)
+	// Scan walks the String records of a range in the order of their names, as of one moment.
+	Scan(ctx context.Context, r Range) iter.Seq2[Entry, error]
+	// Apply checks the expectations and runs the operations as one step. Two things might happen: it is applied,
+	// and the version of its writes is returned; or nothing is changed, and the error says why: *ConflictError, or
+	// what a command answered.
+	Apply(ctx context.Context, t Txn) (forerun.Version, error)
+	// Do executes one command at once. The reply rests on writes up to the returned version, which may not be on
+	// disk yet: show it to nobody before Durable(version).
+	Do(ctx context.Context, c Command) (Reply, forerun.Version, error)
+	// Durable waits until every write up to v is on disk.
+	Durable(ctx context.Context, v forerun.Version) error
+	// Watch calls f, which must not block, after each change of a record, until stop is called.
+	Watch(f func(forerun.Key, forerun.Version)) (stop func())
+	// Close releases the store; what was acknowledged is on disk.
+	Close() error
+}
