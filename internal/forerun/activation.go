@@ -48,3 +48,15 @@ type Timeline struct {
 	Squashed    time.Time
 	Cause       string // why it was squashed, or how it was predicted
 }
+
+// Result is how an execution ended: its status and the canonical JSON object that it produced, {"error": ...} unless Success.
+type Result struct {
+	Status Status
+	Value  json.RawMessage
+}
+
+// Failure makes the Result of an execution that ended without an output of its own.
+func Failure(status Status, message string) Result {
+	value, _ := json.Marshal(map[string]string{"error": message}) // strings always marshal
+	return Result{Status: status, Value: value}
+}

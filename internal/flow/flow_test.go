@@ -1,0 +1,113 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// TestWalks replays testdata: `compile` takes a composer document, `sequence` a list of names, `walk` a table of what
+// each action answers; the output shows what ran on what. Run with -rewrite to write it anew.
+func TestWalks(t *testing.T) {
+	datadriven.Walk(t, "testdata/walks", func(t *testing.T, path string) {
+		var p *Program
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "compile":
+				var err error
+				if p, err = compileComposition(json.RawMessage(d.Input)); err != nil {
+					return fmt.Sprintf("%v: %v\n", forerun.KindOf(err).HTTPStatus(), err)
+				}
+				return strings.Join(p.Actions(), " ") + "\n"
+			case "sequence":
+				p = Sequence(strings.Fields(d.Input))
+				return strings.Join(p.Actions(), " ") + "\n"
+			case "walk":
+				var input string
+				d.ScanArgs(t, "input", &input)
+				return walkWith(t, p, json.RawMessage(input), d.Input)
+			}
+			t.Fatalf("unknown command %q", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// walkWith walks p, each action answering as the lines of answers say: "name {json}" or "name ! {json}" for a failure.
+func walkWith(t *testing.T, p *Program, input json.RawMessage, answers string) string {
+	results := make(map[string]forerun.Result)
+	for _, line := range strings.Split(answers, "\n") {
+		name, value, _ := strings.Cut(line, " ")
+		status := forerun.Success
+		if rest, failed := strings.CutPrefix(value, "! "); failed {
+			status, value = forerun.DeveloperError, rest
+		} else if strings.HasPrefix(value, `{"error"`) {
+			status = forerun.ApplicationError
+		}
+		results[name] = forerun.Result{Status: status, Value: json.RawMessage(value)}
+	}
+	var b strings.Builder
+	stop := p.Start(input)
+	for !stop.End {
+		r, ok := results[stop.Action]
+		if !ok {
+			t.Fatalf("no answer for %s", stop.Action)
+		}
+		fmt.Fprintf(&b, "%s(%s) = %s\n", stop.Action, stop.Input, r.Value)
+		again := p.Resume(stop.Cursor, r)
+		stop = p.Resume(stop.Cursor, r) // a cursor is immutable: going on twice is the same
+		if !reflect.DeepEqual(again, stop) {
+			t.Errorf("%s: resumed twice: %v, then %v", stop.Action, again, stop)
+		}
+	}
+	fmt.Fprintf(&b, "%s: %s\n", stop.Result.Status, stop.Result.Value)
+	return b.String()
+}
+
+func TestOf(t *testing.T) {
+	function := &forerun.Action{Exec: forerun.Exec{Kind: "python:3"}, Annotations: []forerun.KeyValue{{Key: "conductor", Value: json.RawMessage("true")}}}
+	if p, err := Of(function); p != nil || err != nil {
+		t.Errorf("a function compiled to %v, %v", p, err)
+	}
+	sequence := &forerun.Action{Exec: forerun.Exec{Kind: "sequence", Components: []string{"/ns/a"}}}
+	if p, err := Of(sequence); err != nil || p.Actions()[0] != "/ns/a" {
+		t.Errorf("a sequence compiled to %v, %v", p, err)
+	}
+}
+
+func TestTruth(t *testing.T) {
+	for value, want := range map[string]bool{
+		"": false, "true": true, "false": false, "null": false, `""`: false, `"0"`: true, "0": false, "-0": false, "0.0": false,
+		"0e5": false, "1": true, "-1.5": true, "1e999": true, "[]": true, "{}": true,
+	} {
+		if got := isTrue(json.RawMessage(value)); got != want {
+			t.Errorf("isTrue(%s) = %v; JavaScript says %v", value, got, want)
+		}
+	}
+}
+
+// FuzzComposition: no document makes the compiler or a walk panic or run for ever.
+func FuzzComposition(f *testing.F) {
+	f.Add([]byte(`{"type":"if","test":{"type":"action","name":"/_/a"},"consequent":{"type":"sequence","components":[{"type":"action","name":"/_/b"}]},"alternate":{"type":"empty"}}`), []byte(`{"value":true}`))
+	f.Add([]byte(`{"type":"sequence","components":[null]}`), []byte(`{}`))
+	f.Fuzz(func(t *testing.T, document, value []byte) {
+		p, err := compileComposition(document)
+		if err != nil {
+			return
+		}
+		stop := p.Start(value)
+		for range len(p.rows) + 1 {
+			if stop.End {
+				return
+			}
+			stop = p.Resume(stop.Cursor, forerun.Result{Value: value})
+		}
+		t.Errorf("the walk did not end after %d actions", len(p.rows)+1)
+	})
+}

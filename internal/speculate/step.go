@@ -1,0 +1,137 @@
+package speculate
+
+import (
+	"encoding/json"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Machine decides for one invocation. It is not safe for concurrent use.
+type Machine struct {
+	slots    []*slot  // by SlotID; nil once a slot is over
+	depth    int      // how many slots may be speculative at once
+	finished bool     // the client has its answer; abandoned callees may still run
+	actions  []Action // of the step under way
+}
+
+// New begins an invocation of an action and returns the machine with what to do first.
+func New(action string, input json.RawMessage) (*Machine, []Action) {
+	m := &Machine{}
+	m.launch(&slot{parent: None, caller: None}, action, input)
+	return m, m.take()
+}
+
+// Step tells the machine an event and returns what to do, in order. An event of a slot that is over changes nothing:
+// what comes late from a squashed slot is refused.
+func (m *Machine) Step(e Event) []Action {
+	switch e := e.(type) {
+	case Started:
+		m.started(e.Slot)
+	case Entered:
+		m.enter(e)
+	case Output:
+		m.complete(e.Slot, e.Result)
+	case Failed:
+		m.complete(e.Slot, e.Result) // rule R12: an error is committed like any other end
+	case Read:
+		m.direct(e.Slot, e.Op)
+	case Write:
+		m.direct(e.Slot, e.Op)
+	case Call:
+		m.call(e)
+	case LoadChanged:
+		m.depth = e.Depth
+	case Cancelled:
+		m.cancel(e.Reason)
+	}
+	return m.take()
+}
+
+func (m *Machine) do(a Action) { m.actions = append(m.actions, a) }
+
+// take hands out the actions of the step and begins a new list.
+func (m *Machine) take() []Action {
+	actions := m.actions
+	m.actions = nil
+	return actions
+}
+
+func (m *Machine) started(id SlotID) {
+	if s := m.at(id); s != nil {
+		s.state = running
+	}
+}
+
+// direct lets a head reach the store itself, exactly as without speculation.
+func (m *Machine) direct(id SlotID, op OpID) {
+	if s := m.at(id); s != nil {
+		m.do(Reply{Slot: id, Op: op, Direct: true})
+	}
+}
+
+// call launches the callee of a slot that waits for its answer.
+func (m *Machine) call(e Call) {
+	if s := m.at(e.Slot); s != nil {
+		s.calls++
+		m.launch(&slot{parent: None, caller: e.Slot, op: e.Op}, e.Action, e.Input)
+	}
+}
+
+// enter makes a slot execute a program in place of a function.
+func (m *Machine) enter(e Entered) {
+	if s := m.at(e.Slot); s != nil {
+		s.state, s.program = running, e.Program
+		m.proceed(s, e.Program.Start(e.Input))
+	}
+}
+
+// proceed goes on with the program of slot s from a stop.
+func (m *Machine) proceed(s *slot, stop forerun.Stop) {
+	if stop.End {
+		m.complete(s.id, stop.Result)
+		return
+	}
+	s.cursor = stop.Cursor
+	m.launch(&slot{parent: s.id, caller: None}, stop.Action, stop.Input)
+}
+
+// launch gives a slot its number and has its action executed.
+func (m *Machine) launch(s *slot, action string, input json.RawMessage) {
+	s.id = SlotID(len(m.slots))
+	m.slots = append(m.slots, s)
+	m.do(Launch{Slot: s.id, Parent: s.parent, Caller: s.caller, Op: s.op, Action: action, Input: input})
+}
+
+// complete commits a slot that has ended and goes on with what waited for it.
+func (m *Machine) complete(id SlotID, r forerun.Result) {
+	s := m.at(id)
+	if s == nil {
+		return
+	}
+	m.abandonCallees(s)
+	m.slots[id] = nil
+	m.do(Commit{Slot: id, Result: r})
+	if r.Status == forerun.Success {
+		m.do(Learn{Slot: id}) // errors are never kept
+	}
+	switch {
+	case s.parent != None:
+		parent := m.at(s.parent)
+		m.proceed(parent, parent.program.Resume(parent.cursor, r))
+	case s.caller >= 0:
+		m.reply(s, r)
+	case s.caller == None:
+		m.finish(r)
+	}
+}
+
+// reply answers the function that called slot s.
+func (m *Machine) reply(s *slot, r forerun.Result) {
+	m.at(s.caller).calls--
+	m.do(Reply{Slot: s.caller, Op: s.op, Result: r})
+}
+
+func (m *Machine) finish(r forerun.Result) {
+	m.finished = true
+	m.do(Finish{Result: r})
+}
