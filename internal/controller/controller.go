@@ -1,2 +1,102 @@
-// Package controller drives invocations.
+// Package controller drives invocations: it feeds what happens to the pure
+// machine of package speculate and carries out what that says, by asking a
+// worker to run functions and by writing the records of activations.
+//
+// It promises that every activation it began ends with a record, that a record
+// is in the log before its client is answered, and that a token lives exactly
+// as long as its activation. It never blocks in a worker's callback.
 package controller
+
+import (
+	"context"
+	"sync"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Actions finds deployed actions. The action it returns is immutable.
+type Actions interface {
+	Action(ctx context.Context, name forerun.Name) (*forerun.Action, error)
+}
+
+// Records keeps the records of activations: all of one call or none, in the log when Put returns.
+type Records interface {
+	Put(ctx context.Context, records ...*forerun.Activation) error
+}
+
+// Config is what a controller works with.
+type Config struct {
+	Worker  forerun.Worker
+	Actions Actions
+	Records Records
+	Observe func(*forerun.Activation) // called with each record once it is written; may be nil
+}
+
+// Controller drives the invocations of one server. Its methods may be called concurrently.
+type Controller struct {
+	Config
+	tokens   tokens
+	programs programs
+	busy     sync.WaitGroup // executions that have slots or records to write
+
+	mu      sync.Mutex                          // guards running; taken after an execution's own lock
+	running map[forerun.ActivationID]*execution // by the activations whose functions run
+}
+
+// New returns a controller.
+func New(c Config) *Controller {
+	return &Controller{Config: c, running: make(map[forerun.ActivationID]*execution)}
+}
+
+// Caller finds who holds the token of a running activation; cause is that activation.
+func (c *Controller) Caller(token string) (namespace, subject string, cause forerun.ActivationID, ok bool) {
+	h, ok := c.tokens.find(token)
+	return h.namespace, h.subject, h.activation, ok
+}
+
+// Close waits until the invocations under way have ended; when ctx is done first it gives them up, each with a record
+// that says so. No Invoke may follow.
+func (c *Controller) Close(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		c.busy.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		for e := range c.executions() {
+			e.cancel("The server was shut down before the activation ended.")
+		}
+		<-ended
+	}
+}
+
+// executions lists those that run a function now.
+func (c *Controller) executions() map[*execution]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set := make(map[*execution]bool)
+	for _, e := range c.running {
+		set[e] = true
+	}
+	return set
+}
+
+func (c *Controller) executionOf(id forerun.ActivationID) *execution {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running[id]
+}
+
+func (c *Controller) setRunning(id forerun.ActivationID, e *execution) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[id] = e
+}
+
+func (c *Controller) clearRunning(id forerun.ActivationID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, id)
+}

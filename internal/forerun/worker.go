@@ -29,7 +29,8 @@ type Worker interface {
 	Squash(id ActivationID)
 }
 
-// WorkerEvents hears what happens to one activation, each event at most once, one at a time.
+// WorkerEvents hears what happens to one activation, each event at most once, one at a time. A worker holds none of its
+// locks while it tells an event, since the hearer may call it back.
 type WorkerEvents interface {
 	// Started: a handler has begun. initTime is the time it took to load the code, 0 when warm.
 	Started(id ActivationID, at time.Time, initTime time.Duration)
@@ -43,5 +44,6 @@ type RunEnd struct {
 	Result json.RawMessage // canonical JSON object; {"error": ...} unless Success
 	Logs   []string        // lines in the form of Activation.Logs
 	At     time.Time
-	Launch time.Time // when the handler began
+	// TimedOut: the action's time limit ended it.
+	TimedOut bool
 }

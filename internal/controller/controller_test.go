@@ -1,0 +1,325 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// town is a world for a controller: actions whose functions are Go functions, run by a worker that takes a millisecond
+// for each, and the records that were written.
+type town struct {
+	*Controller
+	functions map[string]func(run *forerun.Run, input map[string]any) (any, error)
+	actions   map[string]*forerun.Action
+
+	mu       sync.Mutex // guards the rest
+	written  [][]*forerun.Activation
+	squashed map[forerun.ActivationID]bool
+	putError error
+}
+
+func newTown() *town {
+	t := &town{
+		functions: make(map[string]func(*forerun.Run, map[string]any) (any, error)),
+		actions:   make(map[string]*forerun.Action),
+		squashed:  make(map[forerun.ActivationID]bool),
+	}
+	t.Controller = New(Config{Worker: t, Actions: t, Records: t})
+	return t
+}
+
+func (t *town) function(name string, f func(run *forerun.Run, input map[string]any) (any, error)) *forerun.Action {
+	t.functions[name] = f
+	return t.deploy(name, forerun.Exec{Kind: "go:test"})
+}
+
+func (t *town) deploy(name string, exec forerun.Exec, annotations ...forerun.KeyValue) *forerun.Action {
+	a := &forerun.Action{Name: forerun.Name{Namespace: "ns", Entity: name}, Version: "0.0.1", Exec: exec, Annotations: annotations, Limits: forerun.DefaultLimits()}
+	t.actions[a.Name.String()] = a
+	return a
+}
+
+// Action implements Actions.
+func (t *town) Action(_ context.Context, name forerun.Name) (*forerun.Action, error) {
+	if a := t.actions[name.String()]; a != nil {
+		return a, nil
+	}
+	return nil, forerun.Errorf(forerun.NotFound, "", "no %s", name)
+}
+
+// Put implements Records.
+func (t *town) Put(_ context.Context, records ...*forerun.Activation) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.written = append(t.written, records)
+	return t.putError
+}
+
+// Run implements forerun.Worker.
+func (t *town) Run(r *forerun.Run) {
+	go func() {
+		start := time.Now()
+		r.Events.Started(r.Activation, start, 0)
+		time.Sleep(time.Millisecond)
+		var input map[string]any
+		_ = json.Unmarshal(r.Input, &input)
+		output, err := t.functions[r.Action.Name.Entity](r, input)
+		end := forerun.RunEnd{At: time.Now(), Logs: []string{"ran " + r.Action.Name.Entity}}
+		end.Result, _ = json.Marshal(output)
+		if err != nil {
+			failure := forerun.Failure(forerun.DeveloperError, err.Error())
+			end.Status, end.Result = failure.Status, failure.Value
+		} else if strings.HasPrefix(string(end.Result), `{"error"`) {
+			end.Status = forerun.ApplicationError
+		}
+		t.mu.Lock()
+		gone := t.squashed[r.Activation]
+		t.mu.Unlock()
+		if !gone {
+			r.Events.Ended(r.Activation, end)
+		}
+	}()
+}
+
+// Promote implements forerun.Worker.
+func (t *town) Promote(forerun.ActivationID) {}
+
+// Squash implements forerun.Worker.
+func (t *town) Squash(id forerun.ActivationID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.squashed[id] = true
+}
+
+// invoke runs an action to its end.
+func (t *town) invoke(a *forerun.Action, input string) *forerun.Activation {
+	i := t.Invoke(Request{Namespace: "ns", Subject: "ada", Action: a, Input: json.RawMessage(input), Blocking: true})
+	<-i.Done()
+	return i.Record()
+}
+
+func add(key string, value any) func(*forerun.Run, map[string]any) (any, error) {
+	return func(_ *forerun.Run, input map[string]any) (any, error) {
+		input[key] = value
+		return input, nil
+	}
+}
+
+func annotation(a *forerun.Activation, key string) string {
+	return string(forerun.Lookup(a.Annotations, key))
+}
+
+func TestFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		hello := town.function("hello", add("greeting", "hi"))
+		hello.Parameters = []forerun.KeyValue{{Key: "place", Value: json.RawMessage(`"earth"`)}}
+		record := town.invoke(hello, `{"name":"ada"}`)
+		if got := string(record.Result); got != `{"greeting":"hi","name":"ada","place":"earth"}` {
+			t.Errorf("the result is %s", got)
+		}
+		if record.Status != forerun.Success || record.Duration != time.Millisecond || record.Cause != "" || record.Logs[0] != "ran hello" {
+			t.Errorf("the record is %+v", record)
+		}
+		if annotation(record, "kind") != `"go:test"` || annotation(record, "path") != `"ns/hello"` || annotation(record, "waitTime") != "0" {
+			t.Errorf("the annotations are %s", record.Annotations)
+		}
+		if len(town.written) != 1 || town.written[0][0] != record {
+			t.Errorf("written: %v", town.written)
+		}
+	})
+}
+
+func TestSequenceIsOneBatchOfTiedRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		town.function("a", add("a", 1))
+		town.function("b", add("b", 2))
+		inner := town.deploy("inner", forerun.Exec{Kind: "sequence", Components: []string{"/_/a", "/ns/b"}})
+		outer := town.deploy("outer", forerun.Exec{Kind: "sequence", Components: []string{inner.Name.String(), "/ns/a"}})
+		record := town.invoke(outer, `{}`)
+		if string(record.Result) != `{"a":1,"b":2}` || record.Duration != 3*time.Millisecond {
+			t.Errorf("the record is %+v", record)
+		}
+		if len(town.written) != 1 || len(town.written[0]) != 5 {
+			t.Fatalf("written: %v", town.written)
+		}
+		byID := make(map[string]*forerun.Activation)
+		for _, r := range town.written[0] {
+			byID[string(r.ID)] = r
+		}
+		var names []string
+		for _, id := range record.Logs {
+			names = append(names, byID[id].Action.Entity)
+			if byID[id].Cause != record.ID {
+				t.Errorf("%s is caused by %q", byID[id].Action, byID[id].Cause)
+			}
+		}
+		if fmt.Sprint(names) != "[inner a]" || annotation(record, "topmost") != "true" || annotation(byID[record.Logs[0]], "topmost") != "false" {
+			t.Errorf("the components are %v, the annotations %s", names, record.Annotations)
+		}
+	})
+}
+
+func TestComposition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		town.function("test", func(_ *forerun.Run, input map[string]any) (any, error) {
+			return map[string]any{"value": input["n"].(float64) > 1}, nil
+		})
+		town.function("yes", add("yes", true))
+		town.function("no", add("no", true))
+		document := `{"type":"if","test":{"type":"action","name":"/_/test"},"consequent":{"type":"action","name":"/_/yes"},"alternate":{"type":"action","name":"/_/no"}}`
+		choose := town.deploy("choose", forerun.Exec{Kind: "nodejs:default"}, forerun.KeyValue{Key: "conductor", Value: json.RawMessage(document)})
+		for input, want := range map[string]string{`{"n":2}`: `{"n":2,"yes":true}`, `{"n":1}`: `{"n":1,"no":true}`} {
+			record := town.invoke(choose, input)
+			if string(record.Result) != want || annotation(record, "conductor") != "true" || len(record.Logs) != 2 {
+				t.Errorf("%s gave %s, %v", input, record.Result, record.Logs)
+			}
+		}
+	})
+}
+
+func TestErrorsEndASequence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		town.function("refuse", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"error": "no"}, nil })
+		town.function("crash", func(*forerun.Run, map[string]any) (any, error) { return nil, fmt.Errorf("crashed") })
+		town.function("never", func(*forerun.Run, map[string]any) (any, error) {
+			t.Error("ran behind an error")
+			return nil, nil
+		})
+		for component, want := range map[string]string{
+			"refuse":  `application error {"error":"no"}`,
+			"crash":   `action developer error {"error":"crashed"}`,
+			"missing": `action developer error {"error":"The action /ns/missing, which /ns/seq runs, does not exist."}`,
+		} {
+			seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/" + component, "/ns/never"}})
+			record := town.invoke(seq, `{}`)
+			if got := fmt.Sprintf("%s %s", record.Status, record.Result); got != want {
+				t.Errorf("%s: %s; want %s", component, got, want)
+			}
+		}
+	})
+}
+
+func TestASequenceThatContainsItselfEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/seq"}})
+		record := town.invoke(seq, `{}`)
+		if record.Status != forerun.DeveloperError || !strings.Contains(string(record.Result), "does one contain itself?") {
+			t.Errorf("%s %s", record.Status, record.Result)
+		}
+	})
+}
+
+func TestCallIsTiedToItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		double := town.function("double", func(_ *forerun.Run, input map[string]any) (any, error) {
+			return map[string]any{"n": 2 * input["n"].(float64)}, nil
+		})
+		twice := town.deploy("twice", forerun.Exec{Kind: "sequence", Components: []string{"/ns/double", "/ns/double"}})
+		var callee *Invocation
+		var stale string
+		caller := town.function("caller", func(run *forerun.Run, _ map[string]any) (any, error) {
+			namespace, subject, cause, ok := town.Caller(run.Token)
+			if !ok || namespace != "ns" || subject != "ada" || cause != run.Activation {
+				t.Errorf("the token speaks for %q %q %q, %v", namespace, subject, cause, ok)
+			}
+			if _, _, _, ok := town.Caller(run.Token + "x"); ok {
+				t.Error("a wrong token passed")
+			}
+			stale = run.Token
+			callee = town.Invoke(Request{Namespace: namespace, Subject: subject, Action: twice, Input: json.RawMessage(`{"n":5}`), Cause: cause, Blocking: true})
+			<-callee.Done()
+			return map[string]any{"got": callee.Record().Result}, nil
+		})
+		record := town.invoke(caller, `{}`)
+		if string(record.Result) != `{"got":{"n":20}}` || callee.Record().Cause != record.ID {
+			t.Errorf("%s; the callee's cause is %q", record.Result, callee.Record().Cause)
+		}
+		if len(town.written) != 2 || len(town.written[0]) != 3 {
+			t.Errorf("the callee's records must be there when the caller goes on: %v", town.written)
+		}
+		if _, _, _, ok := town.Caller(stale); ok {
+			t.Error("the token outlives its activation")
+		}
+		late := town.Invoke(Request{Namespace: "ns", Action: double, Input: json.RawMessage(`{"n":1}`), Cause: record.ID, Blocking: true})
+		<-late.Done()
+		if late.Record().Cause != record.ID {
+			t.Errorf("a call that arrives when its caller is over has the cause %q", late.Record().Cause)
+		}
+	})
+}
+
+func TestCallerEndsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Second)
+			return map[string]any{}, nil
+		})
+		var callee *Invocation
+		caller := town.function("caller", func(run *forerun.Run, _ map[string]any) (any, error) {
+			callee = town.Invoke(Request{Namespace: "ns", Action: slow, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+			return map[string]any{}, nil
+		})
+		town.invoke(caller, `{}`)
+		<-callee.Done()
+		if callee.Record().Status != forerun.Success {
+			t.Errorf("the callee ended with %s", callee.Record().Status)
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Minute)
+			return map[string]any{}, nil
+		})
+		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/slow"}})
+		request := Request{Namespace: "ns", Action: seq, Input: json.RawMessage(`{}`)}
+		patient := town.Invoke(request)
+		town.Close(t.Context())
+		if patient.Record().Status != forerun.Success {
+			t.Errorf("a patient close ended it with %s", patient.Record().Status)
+		}
+		hasty := town.Invoke(request)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		town.Close(ctx)
+		record := hasty.Record()
+		if record.Status != forerun.InternalError || record.Timeline.Squashed.IsZero() || !strings.Contains(string(record.Result), "shut down") {
+			t.Errorf("a hasty close left the record %s %s", record.Status, record.Result)
+		}
+		if len(town.squashed) != 1 || len(town.running) != 0 || len(town.tokens.holders) != 0 {
+			t.Errorf("left: squashed %v, running %v, tokens %v", town.squashed, town.running, town.tokens.holders)
+		}
+		time.Sleep(time.Minute) // lets the squashed function's goroutine end
+	})
+}
+
+func TestRecordsThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		town.putError = fmt.Errorf("disk full")
+		i := town.Invoke(Request{Namespace: "ns", Action: town.function("f", add("x", 1)), Input: json.RawMessage(`{}`)})
+		<-i.Done()
+		if i.Err() == nil {
+			t.Error("nobody hears that the record is not written")
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// newRecord begins the record of an activation that is queued now.
+func (e *execution) newRecord(id, cause forerun.ActivationID) *forerun.Activation {
+	return &forerun.Activation{
+		ID: id, Namespace: e.namespace, Subject: e.subject, Cause: cause,
+		Timeline: forerun.Timeline{Queued: time.Now()},
+	}
+}
+
+// started notes that a handler began, or that a program was entered. Every slot is a head, so it is promoted from the start.
+func (s *slot) started(at time.Time, initTime time.Duration) {
+	line := &s.record.Timeline
+	line.Launched, line.Promoted = at, at
+	s.record.Start = at.Add(-initTime) // OpenWhisk counts the initialisation to the activation
+	s.initTime = initTime
+	s.wait = s.record.Start.Sub(line.Queued)
+}
+
+// ended notes what the worker told at the end of a function.
+func (s *slot) ended(end forerun.RunEnd) {
+	s.record.Logs, s.timedOut = end.Logs, end.TimedOut
+	s.record.End = end.At
+	s.record.Timeline.Finished = end.At
+}
+
+// finish completes the record of a slot that is over.
+func (s *slot) finish(r forerun.Result) {
+	record, now := s.record, time.Now()
+	record.Status, record.Result = r.Status, r.Value
+	if record.Start.IsZero() { // it never began
+		record.Start = record.Timeline.Queued
+	}
+	if record.End.IsZero() {
+		record.End, record.Timeline.Finished = now, now
+	}
+	if !s.program {
+		record.Duration = record.End.Sub(record.Start)
+	}
+	if s.parent != nil {
+		s.parent.record.Duration += record.Duration
+	}
+	if record.Timeline.Squashed.IsZero() {
+		record.Timeline.Committed = now
+	}
+	record.Annotations = s.annotations()
+}
+
+// annotations are those that OpenWhisk puts into a record.
+func (s *slot) annotations() []forerun.KeyValue {
+	name := s.record.Action
+	list := []forerun.KeyValue{{Key: "path", Value: quoted(name.Path() + "/" + name.Entity)}}
+	add := func(key string, value json.RawMessage) {
+		list = append(list, forerun.KeyValue{Key: key, Value: value})
+	}
+	if s.action == nil { // not found
+		return list
+	}
+	if s.program {
+		add("topmost", json.RawMessage(strconv.FormatBool(s.parent == nil)))
+		add("kind", quoted("sequence"))
+		if s.action.Exec.Kind != "sequence" {
+			add("conductor", json.RawMessage("true"))
+		}
+	} else {
+		add("kind", quoted(s.action.Exec.Kind))
+		add("timeout", json.RawMessage(strconv.FormatBool(s.timedOut)))
+		add("waitTime", milliseconds(s.wait))
+		if s.initTime > 0 {
+			add("initTime", milliseconds(s.initTime))
+		}
+	}
+	l := s.action.Limits
+	add("limits", json.RawMessage(fmt.Sprintf(`{"concurrency":%d,"logs":%d,"memory":%d,"timeout":%d}`, l.Concurrency, l.Logs, l.Memory, l.Timeout)))
+	return list
+}
+
+func quoted(s string) json.RawMessage {
+	b, _ := json.Marshal(s) // strings always marshal
+	return b
+}
+
+func milliseconds(d time.Duration) json.RawMessage {
+	return json.RawMessage(strconv.FormatInt(max(0, d.Milliseconds()), 10))
+}
