@@ -1,0 +1,115 @@
+// Package activation is the log of activations: their records, stored, found by
+// id and listed by time and by the action's name.
+//
+// It promises that the records of one Put are in the log, all of them, when Put
+// returns (and on disk within 10 ms, or at once if the log was opened so), that
+// whoever asks afterwards finds them, and that neither finding nor listing
+// takes longer the more records there are.
+package activation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// space is the room of the store that holds the log.
+const space = "activations"
+
+// Log is the log of one server. Its methods may be called concurrently.
+type Log struct {
+	store state.Store
+	sync  bool
+}
+
+// Open returns the log in store. With sync, records are on disk before Put returns.
+func Open(store state.Store, sync bool) *Log { return &Log{store: store, sync: sync} }
+
+// Put adds the records of one invocation, all of them or none.
+func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
+	ops := make([]state.Command, 0, 3*len(records))
+	for _, a := range records {
+		whole, err := encode(a)
+		if err != nil {
+			return err
+		}
+		brief, err := encode(summary(a))
+		if err != nil {
+			return err
+		}
+		ops = append(ops, set(idKey(a.Namespace, a.ID), whole), set(timeKey(a), brief), set(nameKey(a), nil))
+	}
+	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Lazy: !l.sync})
+	return err
+}
+
+// Get finds a record. The error is forerun.NotFound if the namespace has none of that id.
+func (l *Log) Get(ctx context.Context, namespace string, id forerun.ActivationID) (*forerun.Activation, error) {
+	found, err := l.read(ctx, idKey(namespace, id))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, forerun.Errorf(forerun.NotFound, "activation "+string(id), "The requested resource does not exist.")
+	}
+	return found[0], nil
+}
+
+// read reads and decodes records; one that is not there is left out.
+func (l *Log) read(ctx context.Context, names ...string) ([]*forerun.Activation, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	keys := make([]forerun.Key, len(names))
+	for i, name := range names {
+		keys[i] = forerun.Key{Space: space, Name: name}
+	}
+	records, err := l.store.Get(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*forerun.Activation, 0, len(names))
+	for i, record := range records {
+		if record.Version == 0 {
+			continue
+		}
+		a, err := decode(names[i], record.Data)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// summary is what a list shows of a record.
+func summary(a *forerun.Activation) *forerun.Activation {
+	s := *a
+	s.Result, s.Logs, s.Timeline = nil, nil, forerun.Timeline{}
+	return &s
+}
+
+func encode(a *forerun.Activation) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // results stay as they were written
+	if err := encoder.Encode(a); err != nil {
+		return nil, forerun.Errorf(forerun.Internal, "activation "+string(a.ID), "The record cannot be stored: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func decode(name string, data []byte) (*forerun.Activation, error) {
+	a := new(forerun.Activation)
+	if err := json.Unmarshal(data, a); err != nil {
+		return nil, forerun.Errorf(forerun.Internal, name, "The activation's record is damaged: %w", err)
+	}
+	return a, nil
+}
+
+func set(name string, value []byte) state.Command {
+	return state.Command{Space: space, Args: [][]byte{[]byte("SET"), []byte(name), value}}
+}

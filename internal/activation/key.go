@@ -1,0 +1,51 @@
+package activation
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Names of records. A segment of a name holds no slash, so none of these can be taken for another. TIME is the start,
+// in nanoseconds since 1970, in hex: names in order are records in order.
+//
+//	id/NAMESPACE/ID                    the whole record
+//	time/NAMESPACE/TIME/ID             its summary
+//	name/NAMESPACE/PACKAGE/NAME/TIME/ID empty; PACKAGE may be empty
+func idKey(namespace string, id forerun.ActivationID) string {
+	return "id/" + namespace + "/" + string(id)
+}
+
+func timeKey(a *forerun.Activation) string {
+	return timePrefix(a.Namespace) + stamp(a.Start) + "/" + string(a.ID)
+}
+
+func nameKey(a *forerun.Activation) string {
+	return namePrefix(a.Namespace, a.Action.Package, a.Action.Entity) + stamp(a.Start) + "/" + string(a.ID)
+}
+
+func timePrefix(namespace string) string { return "time/" + namespace + "/" }
+
+func namePrefix(namespace, pkg, entity string) string {
+	return "name/" + namespace + "/" + pkg + "/" + entity + "/"
+}
+
+// stamp writes a time in the form of the indexes; times before 1970 and after 2262 become those.
+func stamp(t time.Time) string {
+	const last = math.MaxInt64 / int64(time.Millisecond)
+	if ms := t.UnixMilli(); ms < 0 {
+		t = time.UnixMilli(0)
+	} else if ms > last {
+		t = time.UnixMilli(last)
+	}
+	return fmt.Sprintf("%016x", t.UnixNano())
+}
+
+// tail returns what follows a prefix in both indexes: TIME/ID.
+func tail(name, prefix string) (string, bool) {
+	rest, ok := strings.CutPrefix(name, prefix)
+	return rest, ok && len(rest) == 16+1+32
+}

@@ -1,0 +1,200 @@
+// Package config gathers the server's settings into one validated struct.
+//
+// It promises that a setting given as a flag wins over one in the environment,
+// that one over the configuration file's, and that one over the default; and
+// that what it returns can be used as it is: an error names the setting, where
+// it was given and what to write instead.
+package config
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Config are the settings of `forerun serve`.
+type Config struct {
+	Listen      string         // host:port of the REST API, always on the loopback
+	Data        string         // folder of all that the server keeps, absolute
+	RedisListen string         // host:port of the RESP door for programs outside functions; empty: closed
+	EgressAllow []netip.Prefix // private networks that functions may connect to
+	MemoryMiB   int            // what all sandboxes together may use; 0: half of the machine's memory
+	User        int            // uid that the server runs as when started by root
+	Sync        bool           // activation records are on disk before an invocation is answered
+}
+
+// DefaultUser is the uid that a server started by root runs as: one that no distribution hands out by itself.
+const DefaultUser = 59233
+
+// Setting is one thing that can be set: by the flag --NAME, by the environment variable Env, or by a line "NAME = value".
+type Setting struct {
+	Name, Env, Default, Usage string
+	set                       func(c *Config, value string) error
+}
+
+// Settings lists what can be set. root says whether the server is started by root, home is where an ordinary user's
+// programs keep their state.
+func Settings(root bool, home string) []Setting {
+	data := "/var/lib/forerun"
+	if !root {
+		data = filepath.Join(home, "forerun")
+	}
+	return []Setting{
+		{"listen", "FORERUN_LISTEN", "127.0.0.1:3233", "loopback `ADDRESS` of the REST API; port 0 picks a free one", setListen},
+		{"data", "FORERUN_DATA", data, "`FOLDER` of everything the server keeps", setData},
+		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "loopback `ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
+		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR, comma-separated) that functions may reach besides the public internet", setEgressAllow},
+		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
+		{"user", "FORERUN_USER", strconv.Itoa(DefaultUser), "`UID` that the server runs as when started by root", setUser},
+		{"sync", "FORERUN_SYNC", "false", "write activation records to disk before an invocation is answered (else within 10 ms)", setSync},
+	}
+}
+
+// StateHome is where programs of an ordinary user keep their state: $XDG_STATE_HOME, or its default.
+func StateHome(getenv func(string) string) string {
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(getenv("HOME"), ".local", "state")
+}
+
+// Load builds the settings. flags holds those given on the command line, by name; file is the path of the
+// configuration file, or empty.
+func Load(settings []Setting, flags map[string]string, getenv func(string) string, file string) (*Config, error) {
+	lines, err := readFile(settings, file)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Config)
+	for _, s := range settings {
+		value, where := s.Default, "default of --"+s.Name
+		if v, ok := lines[s.Name]; ok {
+			value, where = v, s.Name+" in "+file
+		}
+		if v := getenv(s.Env); v != "" {
+			value, where = v, s.Env
+		}
+		if v, ok := flags[s.Name]; ok {
+			value, where = v, "--"+s.Name
+		}
+		if err := s.set(c, value); err != nil {
+			return nil, forerun.Errorf(forerun.Invalid, where, "%w", err)
+		}
+	}
+	return c, nil
+}
+
+// readFile reads lines "name = value"; empty lines and lines that begin with # say nothing.
+func readFile(settings []Setting, file string) (map[string]string, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, "--config", "The configuration file cannot be read: %w", err)
+	}
+	return parse(settings, file, string(data))
+}
+
+func parse(settings []Setting, file, text string) (map[string]string, error) {
+	known := make(map[string]bool)
+	var names []string
+	for _, s := range settings {
+		known[s.Name] = true
+		names = append(names, s.Name)
+	}
+	lines := make(map[string]string)
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		name = strings.TrimSpace(name)
+		if !ok || !known[name] {
+			return nil, forerun.Errorf(forerun.Invalid, file+":"+strconv.Itoa(i+1),
+				"%q is no setting: write NAME = VALUE, where NAME is one of %s.", line, strings.Join(names, ", "))
+		}
+		lines[name] = strings.TrimSpace(value)
+	}
+	return lines, nil
+}
+
+// loopback checks that an address is one of this machine's own loopback, and returns it with "localhost" resolved.
+func loopback(value string) (string, error) {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return "", forerun.Errorf(forerun.Invalid, "", "%q is no address: write HOST:PORT, like 127.0.0.1:3233.", value)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", forerun.Errorf(forerun.Invalid, "", "%q is no port: write a number from 0 to 65535.", port)
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+		return "", forerun.Errorf(forerun.Invalid, "", "%s is not on the loopback, and Forerun speaks plain HTTP, without encryption, so keys and data "+
+			"would be open to the network. Listen on 127.0.0.1:%s, and reach it from elsewhere through a TLS proxy or an SSH tunnel on this machine.", value, port)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func setListen(c *Config, value string) (err error) {
+	c.Listen, err = loopback(value)
+	return err
+}
+
+func setRedisListen(c *Config, value string) (err error) {
+	if value != "" {
+		c.RedisListen, err = loopback(value)
+	}
+	return err
+}
+
+func setData(c *Config, value string) (err error) {
+	if value == "" {
+		return forerun.Errorf(forerun.Invalid, "", "The data folder cannot be empty: name one.")
+	}
+	c.Data, err = filepath.Abs(value)
+	return err
+}
+
+func setEgressAllow(c *Config, value string) error {
+	for _, part := range strings.Split(value, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(part)
+		if err != nil {
+			return forerun.Errorf(forerun.Invalid, "", "%q is no network: write it like 10.0.0.0/8 or fd00::/8.", part)
+		}
+		c.EgressAllow = append(c.EgressAllow, prefix.Masked())
+	}
+	return nil
+}
+
+func setMemory(c *Config, value string) (err error) {
+	if c.MemoryMiB, err = strconv.Atoi(value); err != nil || c.MemoryMiB < 0 || c.MemoryMiB > 1<<30 {
+		return forerun.Errorf(forerun.Invalid, "", "%q is no amount of memory: write a number of MiB, like 4096.", value)
+	}
+	return nil
+}
+
+func setUser(c *Config, value string) (err error) {
+	if c.User, err = strconv.Atoi(value); err != nil || c.User < 1 || c.User > 1<<31 {
+		return forerun.Errorf(forerun.Invalid, "", "%q is no user that the server could run as: write a numeric uid other than 0.", value)
+	}
+	return nil
+}
+
+func setSync(c *Config, value string) (err error) {
+	if c.Sync, err = strconv.ParseBool(value); err != nil {
+		return forerun.Errorf(forerun.Invalid, "", "%q is neither true nor false.", value)
+	}
+	return nil
+}

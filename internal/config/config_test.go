@@ -1,0 +1,117 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func load(t *testing.T, flags, env map[string]string, file string) (*Config, error) {
+	t.Helper()
+	path := ""
+	if file != "" {
+		path = filepath.Join(t.TempDir(), "forerun.conf")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Load(Settings(false, "/home/ada/.local/state"), flags, func(name string) string { return env[name] }, path)
+}
+
+func TestPrecedence(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		flags, env map[string]string
+		file       string
+		listen     string
+		memory     int
+	}{
+		{name: "defaults", listen: "127.0.0.1:3233"},
+		{name: "file", file: "# the port\nlisten = 127.0.0.1:1\n\nmemory=10\n", listen: "127.0.0.1:1", memory: 10},
+		{name: "environment over file", env: map[string]string{"FORERUN_LISTEN": "127.0.0.1:2"}, file: "listen = 127.0.0.1:1\nmemory = 10", listen: "127.0.0.1:2", memory: 10},
+		{
+			name: "flag over environment", flags: map[string]string{"listen": "localhost:3"},
+			env: map[string]string{"FORERUN_LISTEN": "127.0.0.1:2", "FORERUN_MEMORY": "20"}, file: "listen = 127.0.0.1:1\nmemory = 10", listen: "127.0.0.1:3", memory: 20,
+		},
+		{name: "a flag can empty a setting", flags: map[string]string{"memory": "0"}, env: map[string]string{"FORERUN_MEMORY": "20"}, listen: "127.0.0.1:3233"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := load(t, test.flags, test.env, test.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Listen != test.listen || c.MemoryMiB != test.memory {
+				t.Errorf("listen %s, memory %d; want %s, %d", c.Listen, c.MemoryMiB, test.listen, test.memory)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for setting, values := range map[string][]string{
+		"listen":       {"", "3233", ":3233", "0.0.0.0:3233", "[::]:3233", "10.0.0.1:3233", "example.org:3233", "127.0.0.1:http", "127.0.0.1:70000", "[::ffff:10.0.0.1]:3233"},
+		"redis-listen": {"0.0.0.0:6379", "6379"},
+		"data":         {""},
+		"egress-allow": {"10.0.0.1", "10.0.0.0/33", "all"},
+		"memory":       {"", "-1", "4G"},
+		"user":         {"0", "-1", "www-data"},
+		"sync":         {"", "perhaps"},
+	} {
+		for _, value := range values {
+			_, err := load(t, map[string]string{setting: value}, nil, "")
+			if err == nil || !strings.Contains(err.Error(), "--"+setting) {
+				t.Errorf("--%s=%q: %v", setting, value, err)
+			}
+		}
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	c, err := load(t, map[string]string{"listen": "[::1]:0", "redis-listen": "127.8.0.1:6379", "egress-allow": "10.1.2.3/8, fd00::/8,", "data": "here", "sync": "true"}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "[::1]:0" || c.RedisListen != "127.8.0.1:6379" || len(c.EgressAllow) != 2 || c.EgressAllow[0].String() != "10.0.0.0/8" || !filepath.IsAbs(c.Data) || !c.Sync {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestRefusedLine(t *testing.T) {
+	for _, line := range []string{"listen 127.0.0.1:1", "lisen = 127.0.0.1:1"} {
+		_, err := load(t, nil, nil, "memory = 1\n"+line)
+		if err == nil || !strings.Contains(err.Error(), "forerun.conf:2") || !strings.Contains(err.Error(), "redis-listen") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	if _, err := load(t, nil, nil, "memory = much"); err == nil || !strings.Contains(err.Error(), "memory in ") {
+		t.Errorf("a wrong value: %v", err)
+	}
+}
+
+func TestDataFolder(t *testing.T) {
+	env := map[string]string{"HOME": "/home/ada"}
+	home := StateHome(func(name string) string { return env[name] })
+	for want, settings := range map[string][]Setting{"/var/lib/forerun": Settings(true, home), "/home/ada/.local/state/forerun": Settings(false, home)} {
+		c, err := Load(settings, nil, func(string) string { return "" }, "")
+		if err != nil || c.Data != want {
+			t.Errorf("%+v, %v; want %s", c, err, want)
+		}
+	}
+	env["XDG_STATE_HOME"] = "/state"
+	if got := StateHome(func(name string) string { return env[name] }); got != "/state" {
+		t.Errorf("with XDG_STATE_HOME it is %s", got)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add("listen = 127.0.0.1:1\n# no\nmemory=4\r\n")
+	f.Add("=\n")
+	settings := Settings(true, "/")
+	f.Fuzz(func(t *testing.T, text string) {
+		lines, err := parse(settings, "file", text)
+		if err == nil && len(lines) > len(settings) {
+			t.Errorf("%q gave %v", text, lines)
+		}
+	})
+}
