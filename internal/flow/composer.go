@@ -13,12 +13,21 @@ const maxNesting = 100
 // node is one combinator of a composer document: the value of the "conductor" annotation that npm
 // openwhisk-composer writes (the composition before it is lowered).
 type node struct {
-	Type       string  `json:"type"`
-	Name       string  `json:"name"`
-	Components []*node `json:"components"`
-	Test       *node   `json:"test"`
-	Consequent *node   `json:"consequent"`
-	Alternate  *node   `json:"alternate"`
+	Type         string          `json:"type"`
+	Name         string          `json:"name"`
+	Components   []*node         `json:"components"`
+	Test         *node           `json:"test"`
+	Consequent   *node           `json:"consequent"`
+	Alternate    *node           `json:"alternate"`
+	Body         *node           `json:"body"`
+	Handler      *node           `json:"handler"`
+	Finalizer    *node           `json:"finalizer"`
+	Declarations members         `json:"declarations"`
+	Count        float64         `json:"count"`
+	Value        json.RawMessage `json:"value"`
+
+	path  string // its place in the document, as composer labels it
+	depth int
 }
 
 // compileComposition compiles a composer document.
@@ -28,77 +37,134 @@ func compileComposition(document json.RawMessage) (*Program, error) {
 		return nil, forerun.Errorf(forerun.Invalid, "composition", "The annotation conductor holds no composition: %w", err)
 	}
 	c := &compiler{program: &Program{}}
-	if err := c.compile(&root, "composition", 0); err != nil {
+	if err := c.compile(&root); err != nil {
 		return nil, err
 	}
 	return c.program, nil
 }
 
-// compiler appends the rows of a composition to a program.
+// compiler appends the rows of a composition to a program. Its methods are combinators of parts; the derived ones are
+// spelled as composer lowers them.
 type compiler struct{ program *Program }
 
-func (c *compiler) compile(n *node, path string, depth int) error {
-	switch {
-	case n == nil:
-		return nil // a missing branch is empty
-	case depth > maxNesting:
-		return forerun.Errorf(forerun.Invalid, path, "The composition is nested more than %d deep.", maxNesting)
+// part appends some rows.
+type part func() error
+
+func (c *compiler) compile(n *node) error {
+	if n.depth > maxNesting {
+		return refuse(n, "The composition is nested more than %d deep.", maxNesting)
 	}
 	switch n.Type {
 	case "action":
 		if n.Name == "" {
-			return forerun.Errorf(forerun.Invalid, path, "An action combinator needs a name.")
+			return refuse(n, "An action combinator needs a name.")
 		}
 		c.emit(row{op: opAction, action: n.Name})
-	case "sequence", "seq":
-		return c.compileAll(n.Components, path+".components", depth)
-	case "empty":
-	case "if":
-		return c.compileIf(n, path, depth)
-	case "":
-		return forerun.Errorf(forerun.Invalid, path, "A combinator needs a type.")
-	default:
-		return forerun.Errorf(forerun.Unsupported, path, "The combinator %q is not supported; sequence, if, empty and action are.", n.Type)
+		return nil
+	case "dynamic":
+		c.emit(row{op: opDynamic, path: n.path})
+		return nil
+	case "literal", "value":
+		return c.literal(n)
+	case "sequence", "seq", "empty":
+		return c.components(n)()
+	case "let":
+		return c.let(n.Declarations, c.components(n))()
+	case "mask":
+		return c.mask(c.components(n))()
+	case "try":
+		return c.try(c.child(n, n.Body, "body"), c.child(n, n.Handler, "handler"))()
+	case "finally":
+		return c.finally(c.child(n, n.Body, "body"), c.child(n, n.Finalizer, "finalizer"))()
 	}
-	return nil
+	return c.compileControl(n)
 }
 
-func (c *compiler) compileAll(nodes []*node, path string, depth int) error {
-	for i, n := range nodes {
-		if err := c.compile(n, fmt.Sprintf("%s[%d]", path, i), depth+1); err != nil {
-			return err
+// compileControl compiles the combinators that branch, loop or keep parameters.
+func (c *compiler) compileControl(n *node) error {
+	switch n.Type {
+	case "if", "if_nosave", "while", "while_nosave", "dowhile", "dowhile_nosave":
+		if n.Test == nil {
+			return refuse(n, "The combinator %s needs a test.", n.Type)
 		}
 	}
+	test, body := c.child(n, n.Test, "test"), c.child(n, n.Body, "body")
+	consequent, alternate := c.child(n, n.Consequent, "consequent"), c.child(n, n.Alternate, "alternate")
+	switch n.Type {
+	case "if_nosave":
+		return c.ifNosave(test, consequent, alternate)()
+	case "if":
+		return c.ifSave(test, consequent, alternate)()
+	case "while_nosave":
+		return c.whileNosave(test, body)()
+	case "while":
+		return c.while(test, body)()
+	case "dowhile_nosave":
+		return c.dowhileNosave(body, test)()
+	case "dowhile":
+		return c.dowhile(body, test)()
+	case "repeat":
+		return c.let(counter(n), c.while(c.builtin(countDown), c.mask(c.components(n))))()
+	case "retry":
+		return c.retry(n)()
+	case "retain":
+		return c.retain(c.components(n))()
+	case "retain_catch":
+		return c.retainCatch(c.components(n))()
+	case "merge":
+		return c.seq(c.retain(c.components(n)), c.builtin(assignResult))()
+	case "":
+		return refuse(n, "A combinator needs a type.")
+	}
+	return forerun.Errorf(forerun.Unsupported, "composition"+n.path, "The combinator %q is not supported yet.", n.Type)
+}
+
+func refuse(n *node, format string, args ...any) error {
+	return forerun.Errorf(forerun.Invalid, "composition"+n.path, format, args...)
+}
+
+// components are all of a node's, one after the other; where there is none, composer checks the value for an error.
+func (c *compiler) components(n *node) part {
+	if len(n.Components) == 0 {
+		return c.row(row{op: opCheck})
+	}
+	parts := make([]part, len(n.Components))
+	for i, component := range n.Components {
+		parts[i] = c.child(n, component, fmt.Sprintf("[%d]", i))
+	}
+	return c.seq(parts...)
+}
+
+// child is a combinator within n; a missing one is empty.
+func (c *compiler) child(n, child *node, place string) part {
+	if child == nil {
+		return c.row(row{op: opCheck})
+	}
+	if place[0] != '[' {
+		place = "." + place
+	}
+	child.path, child.depth = n.path+place, n.depth+1
+	return func() error { return c.compile(child) }
+}
+
+func (c *compiler) literal(n *node) error {
+	if n.Value == nil {
+		return refuse(n, "The combinator %s needs a value.", n.Type)
+	}
+	c.emit(row{op: opLiteral, value: n.Value})
 	return nil
 }
 
-// compileIf makes composer's `if`: the test and the branch taken both see the value that came in.
-//
-//	save; test; branch to E; restore; consequent; jump to X; E: restore; alternate; X:
-func (c *compiler) compileIf(n *node, path string, depth int) error {
-	if n.Test == nil {
-		return forerun.Errorf(forerun.Invalid, path, "An if combinator needs a test.")
-	}
-	c.emit(row{op: opSave})
-	if err := c.compile(n.Test, path+".test", depth+1); err != nil {
-		return err
-	}
-	branch := c.emit(row{op: opBranch})
-	c.emit(row{op: opRestore})
-	if err := c.compile(n.Consequent, path+".consequent", depth+1); err != nil {
-		return err
-	}
-	jump := c.emit(row{op: opJump})
-	c.program.rows[branch].to = c.emit(row{op: opRestore})
-	if err := c.compile(n.Alternate, path+".alternate", depth+1); err != nil {
-		return err
-	}
-	c.program.rows[jump].to = len(c.program.rows)
-	return nil
+func counter(n *node) members {
+	count, _ := json.Marshal(n.Count) // it was a JSON number
+	return members{"count": count}
 }
 
 // emit appends a row and returns its place.
 func (c *compiler) emit(r row) int {
 	c.program.rows = append(c.program.rows, r)
-	return len(c.program.rows) - 1
+	return c.here() - 1
 }
+
+// here is the place of the row to come.
+func (c *compiler) here() int { return len(c.program.rows) }

@@ -92,7 +92,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// FuzzComposition: no document makes the compiler or a walk panic or run for ever.
+// FuzzComposition: no document makes the compiler or a walk panic, or run for ever between two actions.
 func FuzzComposition(f *testing.F) {
 	f.Add([]byte(`{"type":"if","test":{"type":"action","name":"/_/a"},"consequent":{"type":"sequence","components":[{"type":"action","name":"/_/b"}]},"alternate":{"type":"empty"}}`), []byte(`{"value":true}`))
 	f.Add([]byte(`{"type":"sequence","components":[null]}`), []byte(`{}`))
@@ -102,12 +102,11 @@ func FuzzComposition(f *testing.F) {
 			return
 		}
 		stop := p.Start(value)
-		for range len(p.rows) + 1 {
+		for range 100 { // a loop may go on for ever, if its actions want it
 			if stop.End {
 				return
 			}
 			stop = p.Resume(stop.Cursor, forerun.Result{Value: value})
 		}
-		t.Errorf("the walk did not end after %d actions", len(p.rows)+1)
 	})
 }

@@ -2,6 +2,10 @@
 // SpecFaaS (section V.A), to which sequences and composer documents compile, and
 // the pure interpreter that walks it. A walk does no I/O: it goes from one
 // action to the next and leaves running them to its caller.
+//
+// Composer's combinators mean what npm openwhisk-composer's conductor makes of
+// them: the rows below are the states of its machine, and its small built-in
+// functions (saving the parameters of an if, counting a retry down) are rows too.
 package flow
 
 import (
@@ -20,22 +24,33 @@ type Program struct {
 
 // row is one line of the sequence table. Control falls through to the next row unless the row says otherwise.
 type row struct {
-	op     op
-	action string // of opAction: a name as the document has it
-	to     int    // of opJump; of opBranch, where the condition is false
+	op      op
+	action  string          // of opAction: a name as the document has it
+	to      int             // of opJump; of opBranch, where the condition is false; of opTry, where an error is caught
+	vars    *vars           // of opLet: its variables
+	value   json.RawMessage // of opLiteral
+	builtin builtin         // of opBuiltin
+	path    string          // of opDynamic: its place in the document
 }
 
 type op byte
 
 const (
 	opAction  op = iota // run an action on the value; its output becomes the value
+	opDynamic           // run the action that the value names, on the parameters that it holds
 	opBranch            // go on if the value's member "value" is true in JavaScript's sense, else jump
 	opJump              // go to another row
-	opSave              // push the value
-	opRestore           // pop the value
+	opTry               // from here to its opExit, an error goes to another row
+	opLet               // from here to its opExit, there are more variables
+	opMask              // from here to its opExit, the variables of the let around are hidden
+	opExit              // leave the innermost of these three
+	opLiteral           // make this the value
+	opBuiltin           // one of composer's own small functions
+	opCheck             // composer's empty: wrap what is no object, and act on an error in it
 )
 
-// Actions lists the names of the actions that the program can run, in the order of its rows, each once.
+// Actions lists the names of the actions that the program can run, in the order of its rows, each once; those that a
+// dynamic combinator names are not known before it runs.
 func (p *Program) Actions() []string {
 	var names []string
 	seen := make(map[string]bool)
@@ -58,7 +73,7 @@ func Sequence(components []string) *Program {
 }
 
 // Of compiles what action a is, or returns nil if it is no workflow but a single function. The error is
-// forerun.Invalid and names the place in the document.
+// forerun.Invalid or forerun.Unsupported and names the place in the document.
 func Of(a *forerun.Action) (*Program, error) {
 	if a.Exec.Kind == "sequence" {
 		return Sequence(a.Exec.Components), nil
@@ -69,5 +84,3 @@ func Of(a *forerun.Action) (*Program, error) {
 	}
 	return compileComposition(document)
 }
-
-func isObject(v json.RawMessage) bool { return len(v) > 0 && v[0] == '{' }

@@ -1,94 +1,136 @@
 package flow
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// cursor is a place in a walk and the data that flows there.
+// maxSteps bounds the rows walked from one action to the next, so that a loop without an action ends.
+const maxSteps = 100_000
+
+// cursor is a place in a walk: the row of the action that runs, and the frames around it.
 type cursor struct {
-	at    int // the row of the action that runs
-	stack *saved
+	at    int
+	stack *frame
 }
 
-// saved is a value pushed by opSave, with those below it.
-type saved struct {
-	value json.RawMessage
-	below *saved
+// walk is one stretch of a program from one action to the next, or to the end.
+type walk struct {
+	program *Program
+	at      int // the row to come; beyond the last one the walk is over
+	value   json.RawMessage
+	stack   *frame
 }
 
 // Start walks to the first action, or to the end of a program that has none.
-func (p *Program) Start(input json.RawMessage) forerun.Stop { return p.walk(0, input, nil) }
+func (p *Program) Start(input json.RawMessage) forerun.Stop {
+	w := walk{program: p, value: input}
+	return w.run()
+}
 
 // Resume goes on behind the action where the walk stopped, with its result.
 func (p *Program) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
-	if problem := memberOf(r.Value, "error"); problem != nil || r.Status != forerun.Success {
-		return forerun.Stop{End: true, Result: p.failed(r, problem)}
+	if p.passError && r.Status != forerun.Success {
+		return forerun.Stop{End: true, Result: r}
 	}
 	c := at.(cursor)
-	return p.walk(c.at+1, r.Value, c.stack)
+	w := walk{program: p, at: c.at + 1, value: r.Value, stack: c.stack}
+	w.check()
+	return w.run()
 }
 
-// failed is the result of a program in which an action ended with an error that nothing catches.
-func (p *Program) failed(r forerun.Result, problem json.RawMessage) forerun.Result {
-	if p.passError || problem == nil {
-		return r
-	}
-	value, err := json.Marshal(map[string]json.RawMessage{"error": problem})
-	if err != nil {
-		return forerun.Failure(forerun.InternalError, "The error of an action is not JSON: "+err.Error())
-	}
-	return forerun.Result{Status: forerun.ApplicationError, Value: value}
-}
-
-func (p *Program) walk(at int, value json.RawMessage, stack *saved) forerun.Stop {
-	for at < len(p.rows) {
-		r := &p.rows[at]
-		switch r.op {
-		case opAction:
-			return forerun.Stop{Cursor: cursor{at, stack}, Action: r.action, Input: value}
-		case opBranch:
-			if !isTrue(memberOf(value, "value")) {
-				at = r.to
-				continue
-			}
-		case opJump:
-			at = r.to
-			continue
-		case opSave:
-			stack = &saved{value, stack}
-		case opRestore:
-			value, stack = stack.value, stack.below
+func (w *walk) run() forerun.Stop {
+	for range maxSteps {
+		if w.at >= len(w.program.rows) {
+			return w.end()
 		}
-		at++
+		if stop, ok := w.step(); ok {
+			return stop
+		}
 	}
-	return forerun.Stop{End: true, Result: forerun.Result{Status: forerun.Success, Value: value}}
+	return forerun.Stop{End: true, Result: forerun.Failure(forerun.ApplicationError,
+		"The composition went on without an action for too long; does a loop in it never end?")}
 }
 
-// memberOf returns the member of a JSON object, or nil.
-func memberOf(object json.RawMessage, name string) json.RawMessage {
-	if !bytes.Contains(object, []byte(`"`+name+`"`)) {
-		return nil // spares the parse of almost every value; names have no escapes in canonical JSON
+// end is the program's result: an error that nothing caught, or the value.
+func (w *walk) end() forerun.Stop {
+	status := forerun.Success
+	if memberOf(w.value, "error") != nil {
+		status = forerun.ApplicationError
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil {
-		return nil
-	}
-	return members[name]
+	return forerun.Stop{End: true, Result: forerun.Result{Status: status, Value: w.value}}
 }
 
-// isTrue is JavaScript's truth of a JSON value, nil being undefined: composer tests params.value so.
-func isTrue(v json.RawMessage) bool {
-	v = bytes.TrimSpace(v)
-	switch {
-	case len(v) == 0, bytes.Equal(v, []byte("false")), bytes.Equal(v, []byte("null")), bytes.Equal(v, []byte(`""`)):
-		return false
-	case v[0] == '-' || v[0] >= '0' && v[0] <= '9':
-		n, _ := strconv.ParseFloat(string(v), 64) // out of range is infinite, and so true
-		return n != 0
+// step executes one row; ok says that it is an action, where the walk waits.
+func (w *walk) step() (stop forerun.Stop, ok bool) {
+	r, at := &w.program.rows[w.at], w.at
+	w.at++
+	switch r.op {
+	case opAction:
+		return forerun.Stop{Cursor: cursor{at, w.stack}, Action: r.action, Input: w.value}, true
+	case opDynamic:
+		return w.dynamic(r, at)
+	case opBranch:
+		if !isTrue(memberOf(w.value, "value")) {
+			w.at = r.to
+		}
+	case opJump:
+		w.at = r.to
+	case opTry, opLet, opMask:
+		w.stack = &frame{kind: r.op, catch: r.to, vars: r.vars, below: w.stack}
+	case opExit:
+		w.stack = w.stack.below
+	case opLiteral:
+		w.value = r.value
+		w.check()
+	case opBuiltin:
+		w.apply(r)
+	case opCheck:
+		w.check()
 	}
-	return true
+	return forerun.Stop{}, false
+}
+
+// dynamic stops at the action that the value describes: {"type": "action", "name": ..., "params": {...}}.
+func (w *walk) dynamic(r *row, at int) (forerun.Stop, bool) {
+	var call struct {
+		Type   string          `json:"type"`
+		Name   string          `json:"name"`
+		Params json.RawMessage `json:"params"`
+	}
+	err := json.Unmarshal(w.value, &call)
+	if err != nil || call.Type != "action" || call.Name == "" || !isObject(call.Params) {
+		w.fail("Incorrect use of the dynamic combinator at AST node root" + r.path)
+		return forerun.Stop{}, false
+	}
+	return forerun.Stop{Cursor: cursor{at, w.stack}, Action: call.Name, Input: call.Params}, true
+}
+
+// fail makes an error the value and acts on it.
+func (w *walk) fail(message string) {
+	w.value = forerun.Failure(forerun.ApplicationError, message).Value
+	w.check()
+}
+
+// check is what composer does behind every action: what is no object is wrapped; an error drops all other members and
+// goes to the innermost try around, or ends the program.
+func (w *walk) check() {
+	if !isObject(w.value) {
+		w.value = object("value", w.value)
+	}
+	problem := memberOf(w.value, "error")
+	if problem == nil {
+		return
+	}
+	w.value = object("error", problem)
+	for w.stack != nil {
+		top := w.stack
+		w.stack = top.below
+		if top.kind == opTry {
+			w.at = top.catch
+			return
+		}
+	}
+	w.at = len(w.program.rows)
 }

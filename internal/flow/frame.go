@@ -1,0 +1,63 @@
+package flow
+
+import "encoding/json"
+
+// frame is what opTry, opLet and opMask push and opExit pops. Frames are immutable, so that a cursor stays what it was:
+// setting a variable makes new ones.
+type frame struct {
+	kind  op
+	catch int // of opTry
+	vars  *vars
+	below *frame
+}
+
+// vars are the variables of a let.
+type vars struct{ values members }
+
+// get returns the visible variable of that name, or nil if there is none.
+func (f *frame) get(name string) json.RawMessage {
+	if let := f.visible(name); let != nil {
+		return let.vars.values[name]
+	}
+	return nil
+}
+
+// visible finds the innermost let with a variable of that name. Each mask on the way hides one let below it.
+func (f *frame) visible(name string) *frame {
+	hidden := 0
+	for ; f != nil; f = f.below {
+		switch {
+		case f.kind == opMask:
+			hidden++
+		case f.kind == opLet && hidden > 0:
+			hidden--
+		case f.kind == opLet && f.vars.values[name] != nil:
+			return f
+		}
+	}
+	return nil
+}
+
+// set returns the frames with the visible variable of that name changed.
+func (f *frame) set(name string, value json.RawMessage) *frame {
+	return f.replace(f.visible(name), name, value)
+}
+
+func (f *frame) replace(let *frame, name string, value json.RawMessage) *frame {
+	if let == nil || f == nil {
+		return f
+	}
+	changed := *f
+	if f != let {
+		changed.below = f.below.replace(let, name, value)
+		return &changed
+	}
+	values := members{name: value}
+	for other, v := range f.vars.values {
+		if other != name {
+			values[other] = v
+		}
+	}
+	changed.vars = &vars{values}
+	return &changed
+}
