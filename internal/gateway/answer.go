@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// WriteJSON answers with a JSON document.
+func WriteJSON(w http.ResponseWriter, status int, document any) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // results stay as functions wrote them
+	if err := encoder.Encode(document); err != nil {
+		panic(err) // a document of ours that is no JSON
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) // nobody is left to tell
+}
+
+// failure is OpenWhisk's shape of an error.
+type failure struct {
+	Error string `json:"error"`
+	Code  string `json:"code"` // the transaction id
+}
+
+// Fail answers with an error: its kind decides the status, its message is for the client. A failure of ours goes to the
+// log instead.
+func Fail(w http.ResponseWriter, r *http.Request, err error) {
+	kind, message := forerun.KindOf(err), err.Error()
+	if e, ok := errors.AsType[*forerun.Error](err); ok {
+		message = e.Message
+	}
+	if kind == forerun.Internal {
+		if p, ok := r.Context().Value(passKey{}).(*pass); ok {
+			p.log.Error("a request failed", "request", r.Method+" "+r.URL.Path, "transaction", p.transaction, "error", err)
+		}
+		message = "There was an internal server error."
+	}
+	Refuse(w, r, kind.HTTPStatus(), message)
+}
+
+// Refuse answers with a status and a sentence.
+func Refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
+	WriteJSON(w, status, failure{Error: message, Code: Transaction(r)})
+}

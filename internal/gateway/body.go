@@ -1,0 +1,59 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// bodyTime is how long a client may take to send a body.
+const bodyTime = time.Minute
+
+// Body reads a request's body of at most limit bytes. The error is forerun.TooLarge, Invalid (cut off) or
+// DeadlineExpired (sent too slowly).
+func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, tooLarge(r.ContentLength, limit)
+	}
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	control := http.NewResponseController(w)
+	if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a writer in a test has none
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	}
+	body, err := read(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
+	switch {
+	case err == nil:
+		return body, nil
+	case isTooLarge(err):
+		return nil, tooLarge(limit+1, limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, forerun.Errorf(forerun.DeadlineExpired, "body", "The request's content did not arrive within %s.", bodyTime)
+	default:
+		return nil, forerun.Errorf(forerun.Invalid, "body", "Failed extracting request body.")
+	}
+}
+
+// read reads a body whose length is known, or -1.
+func read(body io.Reader, length int64) ([]byte, error) {
+	if length < 0 {
+		return io.ReadAll(body)
+	}
+	b := make([]byte, length)
+	_, err := io.ReadFull(body, b)
+	return b, err
+}
+
+func isTooLarge(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
+}
+
+func tooLarge(is, allowed int64) error {
+	return forerun.Errorf(forerun.TooLarge, "body", "Request larger than allowed: %d > %d bytes.", is, allowed)
+}

@@ -1,0 +1,95 @@
+// Package gateway is the front door: what every request passes before a REST
+// API sees it, and the failures that every API answers in one way.
+//
+// It promises that each answer names its transaction (X-Request-ID), that a
+// panic ends its own request alone, that no body is read beyond its limit, and
+// that a failure of ours is written to the log with its transaction while the
+// client learns no more than that.
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Config is what a front door is made of.
+type Config struct {
+	API     http.Handler // everything but the two below
+	Metrics http.Handler // GET /metrics
+	Ready   func() error // GET /healthz: nil while the server can take invocations
+	Log     *slog.Logger
+}
+
+// New returns the front door's handler.
+func New(c Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", c.Metrics)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		if err := c.Ready(); err != nil {
+			Fail(w, r, err)
+			return
+		}
+		WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	return &door{Config: c, own: mux}
+}
+
+// door wraps the API in what every request passes.
+type door struct {
+	Config
+	own http.Handler
+}
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	transaction := transactionOf(r)
+	w.Header().Set("X-Request-ID", transaction)
+	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log}))
+	defer d.recover(w, r)
+	if r.URL.Path == "/healthz" || r.URL.Path == "/metrics" {
+		d.own.ServeHTTP(w, r)
+		return
+	}
+	d.API.ServeHTTP(w, r)
+}
+
+func (d *door) recover(w http.ResponseWriter, r *http.Request) {
+	switch p := recover(); p {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(p)
+	default:
+		Fail(w, r, forerun.Errorf(forerun.Internal, r.Method+" "+r.URL.Path, "panic: %v\n%s", p, debug.Stack()))
+	}
+}
+
+// pass is what the front door gives a request on its way.
+type pass struct {
+	transaction string
+	log         *slog.Logger
+}
+
+type passKey struct{}
+
+// Transaction is the transaction id of a request that came through the front door.
+func Transaction(r *http.Request) string {
+	if p, ok := r.Context().Value(passKey{}).(*pass); ok {
+		return p.transaction
+	}
+	return ""
+}
+
+// transactionOf takes the client's transaction id if it is a sensible one, else makes one.
+func transactionOf(r *http.Request) string {
+	id := r.Header.Get("X-Request-ID")
+	unsafe := func(c rune) bool { return c <= ' ' || c > '~' }
+	if id == "" || len(id) > 128 || strings.ContainsFunc(id, unsafe) {
+		return rand.Text()
+	}
+	return id
+}

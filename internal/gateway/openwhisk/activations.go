@@ -1,0 +1,116 @@
+package openwhisk
+
+import (
+	"net/http"
+	"strings"
+
+	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+)
+
+// listActivations answers GET .../activations.
+func (a *API) listActivations(c *call) error {
+	namespace, err := c.namespace("")
+	if err != nil {
+		return err
+	}
+	query, err := c.activationQuery()
+	if err != nil {
+		return err
+	}
+	count, err := c.flag("count", false)
+	switch {
+	case err != nil:
+		return err
+	case count && query.Docs:
+		return forerun.Errorf(forerun.Invalid, "docs", "The parameter 'docs' is not permitted with 'count'.")
+	case count:
+		n, err := a.Activations.Count(c.r.Context(), namespace, query)
+		if err == nil {
+			gateway.WriteJSON(c.w, http.StatusOK, map[string]int{"activations": n})
+		}
+		return err
+	}
+	records, err := a.Activations.List(c.r.Context(), namespace, query)
+	if err != nil {
+		return err
+	}
+	documents := make([]any, len(records))
+	for i, record := range records {
+		if documents[i] = activationSummaryOf(record); query.Docs {
+			documents[i] = activationOf(record)
+		}
+	}
+	gateway.WriteJSON(c.w, http.StatusOK, documents)
+	return nil
+}
+
+// activationQuery reads what a list is to hold.
+func (c *call) activationQuery() (q activation.Query, err error) {
+	if q.Skip, q.Limit, err = c.page("activations"); err != nil {
+		return q, err
+	}
+	if q.Docs, err = c.flag("docs", false); err != nil {
+		return q, err
+	}
+	if q.Since, err = c.moment("since"); err != nil {
+		return q, err
+	}
+	if q.Upto, err = c.moment("upto"); err != nil {
+		return q, err
+	}
+	name := strings.TrimSpace(c.r.URL.Query().Get("name"))
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
+	for _, part := range parts {
+		if len(parts) > 2 || forerun.CheckSegment(part) != nil {
+			return q, malformedQuery("name", "Parameter may be a 'simple' name or 'package-name/simple' name: %s", name)
+		}
+	}
+	q.Name = strings.Join(parts, "/")
+	return q, nil
+}
+
+// record finds the record that the path names.
+func (a *API) record(c *call) (*forerun.Activation, error) {
+	given := c.vars["id"]
+	id, err := forerun.ParseActivationID(given)
+	if err != nil && len(given) != 32 {
+		return nil, forerun.Errorf(forerun.Invalid, given, "Activation id length is %d but must be 32.", len(given))
+	}
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, given, "The activation id is not valid.")
+	}
+	namespace, err := c.namespace(given)
+	if err != nil {
+		return nil, err
+	}
+	return a.Activations.Get(c.r.Context(), namespace, id)
+}
+
+// getActivation answers GET .../activations/ID.
+func (a *API) getActivation(c *call) error {
+	record, err := a.record(c)
+	if err == nil {
+		gateway.WriteJSON(c.w, http.StatusOK, activationOf(record))
+	}
+	return err
+}
+
+// getResult answers GET .../activations/ID/result.
+func (a *API) getResult(c *call) error {
+	record, err := a.record(c)
+	if err == nil {
+		gateway.WriteJSON(c.w, http.StatusOK, responseOf(record))
+	}
+	return err
+}
+
+// getLogs answers GET .../activations/ID/logs.
+func (a *API) getLogs(c *call) error {
+	record, err := a.record(c)
+	if err == nil {
+		gateway.WriteJSON(c.w, http.StatusOK, document{"logs": list(record.Logs)})
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+package openwhisk
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// sequence is the kind of an action that runs others, one after the other.
+const sequence = "sequence"
+
+// maxComponents bounds the functions that a sequence runs, those of sequences in it counted in.
+const maxComponents = 50
+
+// execPut is what an action is to execute, in a body.
+type execPut struct {
+	Kind       string    `json:"kind"`
+	Code       *string   `json:"code"`
+	Main       string    `json:"main"`
+	Components *[]string `json:"components"`
+}
+
+// checkExec checks what an action is to execute and puts it into its final form.
+func (a *API) checkExec(p *actionPut, own string) (err error) {
+	if p.Exec == nil {
+		return nil
+	}
+	e := p.Exec
+	switch e.Kind = strings.ToLower(strings.TrimSpace(e.Kind)); {
+	case e.Kind == "":
+		return malformed("'kind' must be a string defined in 'exec'")
+	case e.Kind == "blackbox":
+		return missing("Docker images as actions (kind blackbox)")
+	case e.Kind == sequence:
+		return e.resolveComponents(own)
+	case e.Code == nil:
+		return malformed("'code' must be a string or attachment object defined in 'exec' for '%s' actions", e.Kind)
+	case p.Annotations != nil && isComposition(*p.Annotations):
+		return nil // its code is never run: the document in the annotation is
+	}
+	e.Kind, err = a.kind(e.Kind)
+	return err
+}
+
+// kind resolves a kind or an alias of one.
+func (a *API) kind(name string) (string, error) {
+	var valid []string
+	for _, kind := range a.Kinds {
+		if kind.Name == name || slices.Contains(kind.Aliases, name) {
+			return kind.Name, nil
+		}
+		valid = append(valid, "'"+kind.Name+"'")
+	}
+	return "", malformed("The specified runtime '%s' is not supported by this platform. Valid values are: %s, 'sequence'.", name, strings.Join(valid, ", "))
+}
+
+// isComposition tells what composer deploys: the composition's document is in the annotation "conductor".
+func isComposition(annotations []forerun.KeyValue) bool {
+	document := forerun.Lookup(annotations, "conductor")
+	return len(document) > 0 && document[0] == '{'
+}
+
+// resolveComponents makes the components' names absolute.
+func (e *execPut) resolveComponents(own string) error {
+	if e.Components == nil {
+		return malformed("'components' must be defined for sequence kind")
+	}
+	for i, c := range *e.Components {
+		name, err := component(c, own)
+		if err != nil {
+			return err
+		}
+		if name.Namespace != own {
+			return forbidden(strings.TrimPrefix(name.String(), "/"))
+		}
+		(*e.Components)[i] = name.String()
+	}
+	return nil
+}
+
+func (e *execPut) exec() forerun.Exec {
+	exec := forerun.Exec{Kind: e.Kind}
+	if e.Kind == sequence {
+		exec.Components = *e.Components
+		return exec
+	}
+	exec.Code, exec.Main, exec.Binary = *e.Code, e.Main, isBase64(strings.TrimSpace(*e.Code))
+	return exec
+}
+
+// isBase64 is OpenWhisk's test for code that is an archive.
+func isBase64(code string) bool {
+	if code == "" || len(code)%4 != 0 {
+		return false
+	}
+	digits := strings.TrimSuffix(strings.TrimSuffix(code, "="), "=")
+	return !strings.ContainsFunc(digits, func(c rune) bool {
+		return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '+' && c != '/'
+	})
+}
+
+// checkProgram checks an action as a whole: that its kind can be run and, if it runs other actions, that it can be
+// compiled and its sequences end.
+func (a *API) checkProgram(ctx context.Context, action *forerun.Action) error {
+	switch conductor := forerun.Lookup(action.Annotations, "conductor"); {
+	case action.Exec.Kind == sequence:
+		if err := a.checkSequence(ctx, action); err != nil {
+			return err
+		}
+	case isComposition(action.Annotations):
+	case conductor != nil && string(conductor) != "false" && string(conductor) != "null":
+		return missing("Conductor actions that are not composer's")
+	default:
+		if _, err := a.kind(action.Exec.Kind); err != nil {
+			return err
+		}
+	}
+	return a.CheckFlow(action)
+}
+
+// checkSequence refuses sequences that are too long, that contain themselves, or whose components are not there.
+func (a *API) checkSequence(ctx context.Context, action *forerun.Action) error {
+	if len(action.Exec.Components) == 0 {
+		return forerun.Errorf(forerun.Invalid, "components", "No component specified for the sequence.")
+	}
+	count := 0
+	return a.walkSequence(ctx, action.Name, action.Exec.Components, 0, &count)
+}
+
+// walkSequence counts the functions that components come down to.
+func (a *API) walkSequence(ctx context.Context, origin forerun.Name, components []string, depth int, count *int) error {
+	for _, c := range components {
+		name, err := forerun.ParseName(c, origin.Namespace)
+		if err != nil {
+			return err
+		}
+		if name == origin || depth > maxComponents {
+			return forerun.Errorf(forerun.Invalid, c, "Sequence may not refer to itself.")
+		}
+		action, err := a.Registry.Action(ctx, name)
+		switch {
+		case err != nil && forerun.KindOf(err) == forerun.NotFound:
+			return forerun.Errorf(forerun.Invalid, c, "Sequence component does not exist.")
+		case err != nil:
+			return err
+		case action.Exec.Kind == sequence:
+			if err := a.walkSequence(ctx, origin, action.Exec.Components, depth+1, count); err != nil {
+				return err
+			}
+		default:
+			*count++
+		}
+		if *count > maxComponents {
+			return forerun.Errorf(forerun.Invalid, c, "Too many actions in the sequence.")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package openwhisk
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"time"
+
+	"forerun.dev/forerun/internal/canonical"
+	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+)
+
+// invoke answers POST .../actions/NAME: it begins an invocation of the action for whoever calls (a tenant, or a function
+// that runs, to whose activation the new one is then tied), and waits for its end if asked to.
+func (a *API) invoke(c *call) error {
+	name, err := c.name()
+	if err != nil {
+		return err
+	}
+	terms, err := c.terms()
+	if err != nil {
+		return err
+	}
+	input, err := c.input()
+	if err != nil {
+		return err
+	}
+	action, err := a.Registry.Action(c.r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if err := checkFinal(action, input); err != nil {
+		return err
+	}
+	invocation := a.Controller.Invoke(controller.Request{
+		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
+		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
+	})
+	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
+	if !terms.blocking || !c.over(invocation, terms.wait) {
+		gateway.WriteJSON(c.w, http.StatusAccepted, accepted{invocation.ID()})
+		return nil
+	}
+	if err := invocation.Err(); err != nil {
+		return forerun.Errorf(forerun.Internal, "activation "+string(invocation.ID()), "The records could not be written: %w", err)
+	}
+	answer(c.w, invocation.Record(), terms.result)
+	return nil
+}
+
+// accepted is the answer to who does not wait for the end.
+type accepted struct {
+	ActivationID forerun.ActivationID `json:"activationId"`
+}
+
+// terms are how a client wants to be answered.
+type terms struct {
+	blocking bool          // at the end, if that comes
+	wait     time.Duration // before this has passed
+	result   bool          // with nothing but the result
+}
+
+func (c *call) terms() (t terms, err error) {
+	if t.blocking, err = c.flag("blocking", false); err != nil {
+		return t, err
+	}
+	if t.result, err = c.flag("result", false); err != nil {
+		return t, err
+	}
+	t.wait, err = c.wait()
+	return t, err
+}
+
+// input reads the body: a JSON object, from here to the function in its canonical form. No body is an empty object.
+func (c *call) input() (json.RawMessage, error) {
+	body, err := gateway.Body(c.w, c.r, maxPayload)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	if err := c.mustBeJSON(); err != nil {
+		return nil, err
+	}
+	input, err := canonical.Object(body)
+	if err != nil {
+		return nil, malformed("%w", err)
+	}
+	return input, nil
+}
+
+// checkFinal refuses input that would override the parameters of an action with the annotation "final".
+func checkFinal(action *forerun.Action, input json.RawMessage) error {
+	if string(forerun.Lookup(action.Annotations, "final")) != "true" {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(input, &members); err != nil {
+		return malformed("%w", err)
+	}
+	for _, p := range action.Parameters {
+		if _, given := members[p.Key]; given && string(p.Value) != "null" {
+			return forerun.Errorf(forerun.Invalid, p.Key, "Request defines parameters that are not allowed (e.g., reserved properties).")
+		}
+	}
+	return nil
+}
+
+// mustBeJSON refuses a body that the client says is something else.
+func (c *call) mustBeJSON() error {
+	given := c.r.Header.Get("Content-Type")
+	if media, _, err := mime.ParseMediaType(given); given == "" || err == nil && media == "application/json" {
+		return nil
+	}
+	return &refusal{
+		status:  http.StatusUnsupportedMediaType,
+		message: "The request's Content-Type [" + given + "] is not supported. Expected:\napplication/json",
+	}
+}
+
+// over waits for the end of an invocation, and reports whether it came in time.
+func (c *call) over(i *controller.Invocation, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-i.Done():
+		return true
+	case <-timer.C:
+	case <-c.r.Context().Done(): // the client has gone; the invocation goes on
+	}
+	return false
+}
+
+// answer shows a record whose invocation is over.
+func answer(w http.ResponseWriter, record *forerun.Activation, resultOnly bool) {
+	status := http.StatusOK
+	switch record.Status {
+	case forerun.ApplicationError, forerun.DeveloperError:
+		status = http.StatusBadGateway
+	case forerun.InternalError:
+		status = http.StatusInternalServerError
+	}
+	if resultOnly {
+		gateway.WriteJSON(w, status, record.Result)
+		return
+	}
+	gateway.WriteJSON(w, status, activationOf(record))
+}

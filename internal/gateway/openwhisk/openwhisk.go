@@ -1,0 +1,130 @@
+// Package openwhisk is OpenWhisk's REST API, version 1, as its own clients
+// expect it: paths, shapes, statuses, headers and sentences are those of
+// Apache OpenWhisk's controller, so that wsk, the npm client and composer work
+// unchanged.
+//
+// What Forerun does not have yet (triggers, rules, packages, web actions,
+// Docker images) is answered with a sentence that says so.
+package openwhisk
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/registry"
+)
+
+// Limits of what a request may carry, in bytes.
+const (
+	maxPayload    = 6 << 20
+	maxCode       = 48 << 20
+	maxParameters = 1 << 20 // of an action, and of its annotations
+	maxPut        = maxCode + 4<<20
+)
+
+// maxWait is how long a blocking invocation is waited for before its client is sent away with the activation id.
+const maxWait = 60 * time.Second
+
+// Config is what the API works with.
+type Config struct {
+	Registry    *registry.Registry
+	Activations *activation.Log
+	Controller  *controller.Controller
+	Keys        *gateway.Keys
+	Kinds       []Kind                      // that actions can have, besides sequence
+	CheckFlow   func(*forerun.Action) error // whether a sequence or composition can be run
+	Version     string                      // of Forerun
+}
+
+// Kind is a kind of action, like "python:3".
+type Kind struct {
+	Name    string
+	Aliases []string // "python:default"
+}
+
+// API serves the REST API.
+type API struct {
+	Config
+	routes []route
+}
+
+// New returns the API.
+func New(c Config) *API {
+	a := &API{Config: c}
+	a.routes = a.table()
+	return a
+}
+
+// call is one request on its way through the API.
+type call struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	caller gateway.Caller
+	vars   map[string]string // the variable segments of the path
+}
+
+// refusal is an answer with a status that no kind of error has.
+type refusal struct {
+	status         int
+	message, allow string
+}
+
+func (e *refusal) Error() string { return e.message }
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := a.serve(w, r)
+	refused, isRefusal := errors.AsType[*refusal](err)
+	switch {
+	case err == nil:
+	case isRefusal:
+		if refused.allow != "" {
+			w.Header().Set("Allow", refused.allow)
+		}
+		gateway.Refuse(w, r, refused.status, refused.message)
+	case forerun.KindOf(err) == forerun.Unauthorized:
+		w.Header().Set("WWW-Authenticate", `Basic realm="OpenWhisk secure realm",charset=UTF-8`)
+		gateway.Fail(w, r, err)
+	default:
+		gateway.Fail(w, r, err)
+	}
+}
+
+func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
+	path, ok := cutPrefix(r.URL.EscapedPath())
+	if !ok {
+		return a.outside(w, r)
+	}
+	allowOrigins(w.Header())
+	switch {
+	case r.Method == http.MethodOptions:
+		w.WriteHeader(http.StatusOK)
+		return nil
+	case path == "":
+		return a.apiInfo(w, r)
+	case path == "web" || strings.HasPrefix(path, "web/"):
+		return missing("Web actions")
+	}
+	caller, err := a.Keys.Caller(r)
+	if err != nil {
+		return err
+	}
+	handle, vars, err := find(a.routes, r.Method, path)
+	if err != nil {
+		return err
+	}
+	return handle(&call{w: w, r: r, caller: caller, vars: vars})
+}
+
+// allowOrigins lets pages of other origins call the API, as OpenWhisk does: every call carries its own key.
+func allowOrigins(h http.Header) {
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Origin, X-Requested-With, Content-Type, Accept, User-Agent")
+	h.Set("Access-Control-Allow-Methods", "GET, DELETE, POST, PUT, HEAD")
+}

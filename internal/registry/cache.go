@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"sync"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Bounds of what is kept in memory.
+const (
+	maxActionBytes = 64 << 20
+	maxKeys        = 10_000
+)
+
+// cache keeps what was read from the store. A change of a record forgets its entry; what was read before a change but
+// comes in behind it is not kept: each change makes a new epoch.
+type cache[K comparable, V any] struct {
+	max    int // of the sum of weights
+	weight func(V) int
+
+	mu      sync.RWMutex // guards the rest
+	entries map[K]V
+	used    int
+	epoch   uint64
+}
+
+func newCache[K comparable, V any](bound int, weight func(V) int) *cache[K, V] {
+	return &cache[K, V]{max: bound, weight: weight, entries: make(map[K]V)}
+}
+
+func (c *cache[K, V]) get(key K) (V, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	v, ok := c.entries[key]
+	return v, ok
+}
+
+// begin is called before the store is read.
+func (c *cache[K, V]) begin() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.epoch
+}
+
+// put keeps what was read since epoch began, and returns the value that all readers are to share.
+func (c *cache[K, V]) put(key K, v V, epoch uint64) V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept, ok := c.entries[key]; ok {
+		return kept
+	}
+	if c.epoch != epoch || c.weight(v) > c.max {
+		return v
+	}
+	for other := range c.entries { // any one: the bound is meant to hold all that is in use
+		if c.used+c.weight(v) <= c.max {
+			break
+		}
+		c.drop(other)
+	}
+	c.entries[key] = v
+	c.used += c.weight(v)
+	return v
+}
+
+func (c *cache[K, V]) forget(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch++
+	c.drop(key)
+}
+
+func (c *cache[K, V]) drop(key K) {
+	if v, ok := c.entries[key]; ok {
+		c.used -= c.weight(v)
+		delete(c.entries, key)
+	}
+}
+
+// actionBytes is about what an action takes in memory.
+func actionBytes(a *forerun.Action) int {
+	n := 1<<10 + len(a.Exec.Code)
+	for _, kv := range a.Parameters {
+		n += len(kv.Key) + len(kv.Value)
+	}
+	for _, kv := range a.Annotations {
+		n += len(kv.Key) + len(kv.Value)
+	}
+	return n
+}
+
+// one is the weight where entries are counted.
+func one[V any](V) int { return 1 }

@@ -1,0 +1,96 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Names of records. A segment of a name holds no slash, so none of these can be taken for another.
+//
+//	action/NAMESPACE/PACKAGE/NAME       metadata; PACKAGE may be empty
+//	code/NAMESPACE/PACKAGE/NAME         code, if any
+//	recent/NAMESPACE//TIME/PACKAGE/NAME empty: the namespace's actions in the order of their updates
+//	recent/NAMESPACE/PACKAGE/TIME//NAME empty: the same of one package
+//	tenant/NAMESPACE                    a tenant
+//	key/UUID                            one of its keys
+func actionRecord(n forerun.Name) string { return "action/" + path(n) }
+func codeRecord(n forerun.Name) string   { return "code/" + path(n) }
+
+func path(n forerun.Name) string { return n.Namespace + "/" + n.Package + "/" + n.Entity }
+
+// actionOfRecord is the inverse of actionRecord and codeRecord.
+func actionOfRecord(record string) (forerun.Name, bool) {
+	parts := strings.Split(record, "/")
+	if len(parts) != 4 || (parts[0] != "action" && parts[0] != "code") {
+		return forerun.Name{}, false
+	}
+	return forerun.Name{Namespace: parts[1], Package: parts[2], Entity: parts[3]}, true
+}
+
+// recentPrefix is what the names of the index records of a namespace, or of one of its packages, begin with.
+func recentPrefix(namespace, pkg string) string { return "recent/" + namespace + "/" + pkg + "/" }
+
+// recentRecords are the index records of an action that was updated at a time.
+func recentRecords(n forerun.Name, updated time.Time) []string {
+	stamp := fmt.Sprintf("%016x", updated.UnixMilli())
+	names := []string{recentPrefix(n.Namespace, "") + stamp + "/" + n.Package + "/" + n.Entity}
+	if n.Package != "" {
+		names = append(names, recentPrefix(n.Namespace, n.Package)+stamp+"//"+n.Entity)
+	}
+	return names
+}
+
+// actionOfRecent finds the action that an index record stands for.
+func actionOfRecent(record string) (forerun.Name, bool) {
+	parts := strings.Split(record, "/")
+	if len(parts) != 6 {
+		return forerun.Name{}, false
+	}
+	return forerun.Name{Namespace: parts[1], Package: parts[2] + parts[4], Entity: parts[5]}, true
+}
+
+// metadata is an action without its code, as it is stored.
+type metadata struct {
+	Version     string             `json:"version"`
+	Publish     bool               `json:"publish,omitempty"`
+	Kind        string             `json:"kind"`
+	Binary      bool               `json:"binary,omitempty"`
+	Main        string             `json:"main,omitempty"`
+	Components  []string           `json:"components,omitempty"`
+	Parameters  []forerun.KeyValue `json:"parameters,omitempty"`
+	Annotations []forerun.KeyValue `json:"annotations,omitempty"`
+	Limits      forerun.Limits     `json:"limits"`
+	Updated     int64              `json:"updated"` // milliseconds since 1970
+}
+
+func encodeAction(a *forerun.Action) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // values stay as they were written
+	err := encoder.Encode(metadata{
+		Version: a.Version, Publish: a.Publish, Kind: a.Exec.Kind, Binary: a.Exec.Binary, Main: a.Exec.Main,
+		Components: a.Exec.Components, Parameters: a.Parameters, Annotations: a.Annotations, Limits: a.Limits,
+		Updated: a.Updated.UnixMilli(),
+	})
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, a.Name.String(), "The action cannot be stored: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func decodeAction(name forerun.Name, data, code []byte) (*forerun.Action, error) {
+	var m metadata
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, forerun.Errorf(forerun.Internal, name.String(), "The action's record is damaged: %w", err)
+	}
+	return &forerun.Action{
+		Name: name, Version: m.Version, Publish: m.Publish,
+		Exec:       forerun.Exec{Kind: m.Kind, Code: string(code), Binary: m.Binary, Main: m.Main, Components: m.Components},
+		Parameters: m.Parameters, Annotations: m.Annotations, Limits: m.Limits, Updated: time.UnixMilli(m.Updated),
+	}, nil
+}
