@@ -1,0 +1,35 @@
+package telemetry
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+func TestScrape(t *testing.T) {
+	m := New()
+	queued := time.Now()
+	cold := []forerun.KeyValue{{Key: "initTime", Value: []byte("12")}}
+	m.Observe(&forerun.Activation{End: queued.Add(3 * time.Millisecond), Timeline: forerun.Timeline{Queued: queued}, Annotations: cold})
+	m.Observe(&forerun.Activation{Status: forerun.DeveloperError, Cause: "x"})
+	m.Gauge("forerun_sandboxes", "Sandboxes that run.", func() float64 { return 7 })
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, line := range []string{
+		`forerun_invocations_total{status="success"} 1`,
+		`forerun_invocations_total{status="action_developer_error"} 0`,
+		`forerun_activations_total{status="action_developer_error"} 1`,
+		`forerun_invocation_seconds_bucket{le="0.005"} 1`,
+		`forerun_invocation_seconds_bucket{le="0.002"} 0`,
+		`forerun_cold_starts_total 1`,
+		`forerun_sandboxes 7`,
+	} {
+		if !strings.Contains(answer.Body.String(), line+"\n") {
+			t.Errorf("%q is missing", line)
+		}
+	}
+}
