@@ -58,7 +58,7 @@ func (r *Registry) tryPut(ctx context.Context, name forerun.Name, overwrite bool
 		return nil, err
 	}
 	a := *changed
-	a.Name, a.Updated = name, time.UnixMilli(time.Now().UnixMilli())
+	a.Name, a.Updated = name, time.Unix(0, time.Now().UnixNano()) // as it is stored: without the monotonic clock
 	if a.Version == "" {
 		a.Version = nextVersion(old)
 	}

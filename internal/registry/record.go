@@ -37,7 +37,7 @@ func recentPrefix(namespace, pkg string) string { return "recent/" + namespace +
 
 // recentRecords are the index records of an action that was updated at a time.
 func recentRecords(n forerun.Name, updated time.Time) []string {
-	stamp := fmt.Sprintf("%016x", updated.UnixMilli())
+	stamp := fmt.Sprintf("%016x", updated.UnixNano())
 	names := []string{recentPrefix(n.Namespace, "") + stamp + "/" + n.Package + "/" + n.Entity}
 	if n.Package != "" {
 		names = append(names, recentPrefix(n.Namespace, n.Package)+stamp+"//"+n.Entity)
@@ -65,7 +65,7 @@ type metadata struct {
 	Parameters  []forerun.KeyValue `json:"parameters,omitempty"`
 	Annotations []forerun.KeyValue `json:"annotations,omitempty"`
 	Limits      forerun.Limits     `json:"limits"`
-	Updated     int64              `json:"updated"` // milliseconds since 1970
+	Updated     int64              `json:"updated"` // nanoseconds since 1970
 }
 
 func encodeAction(a *forerun.Action) ([]byte, error) {
@@ -75,7 +75,7 @@ func encodeAction(a *forerun.Action) ([]byte, error) {
 	err := encoder.Encode(metadata{
 		Version: a.Version, Publish: a.Publish, Kind: a.Exec.Kind, Binary: a.Exec.Binary, Main: a.Exec.Main,
 		Components: a.Exec.Components, Parameters: a.Parameters, Annotations: a.Annotations, Limits: a.Limits,
-		Updated: a.Updated.UnixMilli(),
+		Updated: a.Updated.UnixNano(),
 	})
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, a.Name.String(), "The action cannot be stored: %w", err)
@@ -91,6 +91,6 @@ func decodeAction(name forerun.Name, data, code []byte) (*forerun.Action, error)
 	return &forerun.Action{
 		Name: name, Version: m.Version, Publish: m.Publish,
 		Exec:       forerun.Exec{Kind: m.Kind, Code: string(code), Binary: m.Binary, Main: m.Main, Components: m.Components},
-		Parameters: m.Parameters, Annotations: m.Annotations, Limits: m.Limits, Updated: time.UnixMilli(m.Updated),
+		Parameters: m.Parameters, Annotations: m.Annotations, Limits: m.Limits, Updated: time.Unix(0, m.Updated),
 	}, nil
 }

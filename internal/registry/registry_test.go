@@ -1,0 +1,289 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/embedded"
+)
+
+func open(t *testing.T) (*Registry, state.Store) {
+	t.Helper()
+	store, err := embedded.Open("registry", embedded.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Open(store)
+	t.Cleanup(func() {
+		r.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r, store
+}
+
+func name(s string) forerun.Name {
+	n, err := forerun.ParseName(s, "guest")
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func code(text string) func(*forerun.Action) (*forerun.Action, error) {
+	return func(*forerun.Action) (*forerun.Action, error) {
+		return &forerun.Action{Exec: forerun.Exec{Kind: "python:3", Code: text}, Limits: forerun.DefaultLimits()}, nil
+	}
+}
+
+func put(t *testing.T, r *Registry, n, text string) *forerun.Action {
+	t.Helper()
+	a, err := r.PutAction(t.Context(), name(n), true, code(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func kind(err error) string {
+	if err == nil {
+		return "none"
+	}
+	return fmt.Sprint(forerun.KindOf(err).HTTPStatus())
+}
+
+func TestActionComesBackAsItWasPut(t *testing.T) {
+	r, store := open(t)
+	want := &forerun.Action{
+		Publish:     true,
+		Exec:        forerun.Exec{Kind: "python:3", Code: "def main(a):\n  return {'<&>': 1}", Binary: false, Main: "main"},
+		Parameters:  []forerun.KeyValue{{Key: "p", Value: json.RawMessage(`{"b":1.0,"a":"<&>"}`)}},
+		Annotations: []forerun.KeyValue{{Key: "z", Value: json.RawMessage(`null`)}, {Key: "a", Value: json.RawMessage(`[1]`)}},
+		Limits:      forerun.Limits{Timeout: 1, Memory: 2, Logs: 3, Concurrency: 4},
+	}
+	stored, err := r.PutAction(t.Context(), name("pkg/hello"), false, func(*forerun.Action) (*forerun.Action, error) { return want, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := Open(store)
+	defer fresh.Close()
+	got, err := fresh.Action(t.Context(), name("pkg/hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored.Version != "0.0.1" || stored.Updated.IsZero() || stored.Name != name("/guest/pkg/hello") {
+		t.Errorf("stored as %+v", stored)
+	}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", stored) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, stored)
+	}
+}
+
+func TestVersionsAndConflicts(t *testing.T) {
+	r, _ := open(t)
+	for i, want := range []string{"0.0.1", "0.0.2", "0.0.3"} {
+		if a := put(t, r, "a", fmt.Sprint(i)); a.Version != want {
+			t.Errorf("update %d has version %s", i, a.Version)
+		}
+	}
+	_, err := r.PutAction(t.Context(), name("a"), false, code("x"))
+	if kind(err) != "409" || err.Error() != "resource already exists" {
+		t.Errorf("a second creation: %v", err)
+	}
+	a, err := r.PutAction(t.Context(), name("a"), true, func(old *forerun.Action) (*forerun.Action, error) {
+		changed := *old
+		changed.Version = "2.1.9"
+		return &changed, nil
+	})
+	if err != nil || a.Version != "2.1.9" || a.Exec.Code != "2" {
+		t.Errorf("with a version of its own: %+v, %v", a, err)
+	}
+	if a := put(t, r, "a", "y"); a.Version != "2.1.10" {
+		t.Errorf("behind 2.1.9 comes %s", a.Version)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	r, store := open(t)
+	put(t, r, "p/a", "text")
+	old, err := r.DeleteAction(t.Context(), name("p/a"))
+	if err != nil || old.Exec.Code != "text" {
+		t.Fatalf("%+v, %v", old, err)
+	}
+	if _, err := r.Action(t.Context(), name("p/a")); kind(err) != "404" {
+		t.Errorf("after the deletion: %v", err)
+	}
+	if _, err := r.DeleteAction(t.Context(), name("p/a")); kind(err) != "404" {
+		t.Errorf("a second deletion: %v", err)
+	}
+	for entry, err := range store.Scan(t.Context(), state.Range{Space: space}) {
+		t.Errorf("left: %s, %v", entry.Name, err)
+	}
+}
+
+func TestCacheFollowsTheStore(t *testing.T) {
+	r, store := open(t)
+	other := Open(store)
+	defer other.Close()
+	put(t, r, "a", "one")
+	first, err := other.Action(t.Context(), name("a"))
+	if err != nil || first.Exec.Code != "one" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if again, _ := other.Action(t.Context(), name("a")); again != first {
+		t.Error("a second look made another action")
+	}
+	changed := make(chan struct{}, 100)
+	defer store.Watch(func(forerun.Key, forerun.Version) { changed <- struct{}{} })()
+	put(t, r, "a", "two")
+	<-changed
+	if own, _ := r.Action(t.Context(), name("a")); own.Exec.Code != "two" {
+		t.Errorf("its own write is not seen: %q", own.Exec.Code)
+	}
+}
+
+func TestCacheKeepsNothingThatWasReadBeforeAChange(t *testing.T) {
+	c := newCache[string](100, one[string])
+	epoch := c.begin()
+	c.forget("a")
+	if c.put("a", "old", epoch); len(c.entries) != 0 {
+		t.Error("what was read before a change was kept")
+	}
+	c.put("a", "new", c.begin())
+	if v, ok := c.get("a"); !ok || v != "new" {
+		t.Errorf("%q, %v", v, ok)
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	c := newCache[int](10, func(v int) int { return v })
+	for i := range 20 {
+		c.put(i, 3, 0)
+	}
+	if len(c.entries) != 3 || c.used != 9 {
+		t.Errorf("%d entries of weight %d", len(c.entries), c.used)
+	}
+	if c.put(100, 11, 0); len(c.entries) != 3 {
+		t.Error("an entry over the bound was kept")
+	}
+}
+
+func TestConcurrentUpdatesAreAllCounted(t *testing.T) {
+	r, _ := open(t)
+	put(t, r, "a", "0")
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range 8 {
+		all.Go(func() {
+			_, err := r.PutAction(context.Background(), name("a"), true, code("x"))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				done++
+			} else if kind(err) != "409" {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	a, err := r.Action(t.Context(), name("a"))
+	if err != nil || a.Version != fmt.Sprintf("0.0.%d", done+1) {
+		t.Errorf("%d updates made version %s, %v", done, a.Version, err)
+	}
+}
+
+func TestList(t *testing.T) {
+	r, _ := open(t)
+	for _, n := range []string{"a", "p/b", "c", "p/d", "/guest2/e", "q/a"} {
+		put(t, r, n, "secret code")
+	}
+	touch(t, r, "a") // the latest now
+	for _, test := range []struct {
+		namespace, pkg string
+		skip, limit    int
+		want           string
+	}{
+		{"guest", "", 0, 10, "/guest/a /guest/q/a /guest/p/d /guest/c /guest/p/b"},
+		{"guest", "", 1, 2, "/guest/q/a /guest/p/d"},
+		{"guest", "", 5, 2, ""},
+		{"guest", "p", 0, 10, "/guest/p/d /guest/p/b"},
+		{"guest", "none", 0, 10, ""},
+		{"gues", "", 0, 10, ""},
+		{"guest2", "", 0, 10, "/guest2/e"},
+	} {
+		actions, err := r.Actions(t.Context(), test.namespace, test.pkg, test.skip, test.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, a := range actions {
+			names = append(names, a.Name.String())
+			if a.Exec.Code != "" {
+				t.Errorf("%s was listed with its code", a.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+	}
+	n, err := r.CountActions(t.Context(), "guest", "")
+	if err != nil || n != 5 {
+		t.Errorf("counted %d, %v", n, err)
+	}
+}
+
+// touch updates an action until the clock has moved on since everything before.
+func touch(t *testing.T, r *Registry, n string) {
+	t.Helper()
+	first := put(t, r, n, "code")
+	for put(t, r, n, "code").Updated.Equal(first.Updated) {
+	}
+}
+
+func TestTenants(t *testing.T) {
+	r, store := open(t)
+	if _, ok, err := r.FirstTenant(t.Context()); ok || err != nil {
+		t.Fatalf("at first: %v, %v", ok, err)
+	}
+	c, err := r.CreateTenant(t.Context(), "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.CreateTenant(t.Context(), "guest"); kind(err) != "409" {
+		t.Errorf("a second tenant of that name: %v", err)
+	}
+	more, err := r.AddKey(t.Context(), "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time from the cache
+		for _, c := range []Credentials{c, more} {
+			if tenant, err := r.Authenticate(t.Context(), c.UUID, c.Key); err != nil || tenant.Namespace != "guest" || tenant.Subject != "guest" {
+				t.Errorf("%+v, %v", tenant, err)
+			}
+		}
+		for _, wrong := range []Credentials{{c.UUID, more.Key}, {c.UUID, ""}, {c.UUID, c.Key + "x"}, {"", ""}, {"nobody", c.Key}, {strings.Repeat("x", 1000), c.Key}} {
+			if tenant, err := r.Authenticate(t.Context(), wrong.UUID, wrong.Key); kind(err) != "401" || tenant != (Tenant{}) {
+				t.Errorf("%v passed as %+v, %v", wrong, tenant, err)
+			}
+		}
+	}
+	for entry, err := range store.Scan(t.Context(), state.Range{Space: space}) {
+		if err != nil || strings.Contains(string(entry.Data), c.Key) {
+			t.Errorf("the key itself is stored in %s, %v", entry.Name, err)
+		}
+	}
+	if first, ok, err := r.FirstTenant(t.Context()); !ok || err != nil || first.Namespace != "guest" {
+		t.Errorf("the first tenant is %+v, %v, %v", first, ok, err)
+	}
+}
