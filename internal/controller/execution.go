@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/canonical"
+	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
@@ -182,7 +183,7 @@ func (e *execution) newSlot(l speculate.Launch) *slot {
 // prepare finds the slot's action, merges its input and hands it to the worker, or to the machine if it is a program.
 func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	var err error
-	if s.action, err = e.resolve(s, l.Action); err != nil {
+	if s.action, err = e.resolve(s, l); err != nil {
 		return err
 	}
 	s.record.Action, s.record.Version = s.action.Name, s.action.Version
@@ -190,7 +191,10 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	if err != nil {
 		return err
 	}
-	program, err := e.c.programs.of(s.action)
+	var program *flow.Program
+	if l.Function == nil {
+		program, err = e.c.programs.of(s.action)
+	}
 	if err != nil {
 		return err
 	}
@@ -207,12 +211,17 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	return nil
 }
 
-// resolve finds the action of a slot: the one that was asked for, or, within a program, the one that is deployed now.
-func (e *execution) resolve(s *slot, name string) (*forerun.Action, error) {
+// resolve finds the action of a slot: the one that was asked for; within a program, the one that is deployed now, or
+// code of the program's own, which goes by its name and has its limits.
+func (e *execution) resolve(s *slot, l speculate.Launch) (*forerun.Action, error) {
 	if s.parent == nil {
 		return s.tree.action, nil
 	}
-	parsed, err := forerun.ParseName(name, e.namespace)
+	if l.Function != nil {
+		program := s.parent.action
+		return &forerun.Action{Name: program.Name, Version: program.Version, Exec: flow.FunctionExec(l.Function), Limits: program.Limits}, nil
+	}
+	parsed, err := forerun.ParseName(l.Action, e.namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ type node struct {
 	Declarations members         `json:"declarations"`
 	Count        float64         `json:"count"`
 	Value        json.RawMessage `json:"value"`
+	Function     *struct {
+		Exec forerun.Function `json:"exec"`
+	} `json:"function"`
 
 	path  string // its place in the document, as composer labels it
 	depth int
@@ -64,6 +67,12 @@ func (c *compiler) compile(n *node) error {
 	case "dynamic":
 		c.emit(row{op: opDynamic, path: n.path})
 		return nil
+	case "function":
+		return c.function(n)
+	case "parallel", "par":
+		return c.parallel(n)
+	case "map":
+		return c.mapEach(n)
 	case "literal", "value":
 		return c.literal(n)
 	case "sequence", "seq", "empty":
@@ -153,6 +162,35 @@ func (c *compiler) literal(n *node) error {
 	}
 	c.emit(row{op: opLiteral, value: n.Value})
 	return nil
+}
+
+func (c *compiler) function(n *node) error {
+	if n.Function == nil || n.Function.Exec.Code == "" {
+		return refuse(n, "A function combinator needs code.")
+	}
+	c.emit(row{op: opFunction, code: &n.Function.Exec, path: n.path})
+	return nil
+}
+
+// parallel makes a row with the branches behind it, each ended by a stop.
+func (c *compiler) parallel(n *node) error {
+	fork := c.emit(row{op: opParallel})
+	for i, component := range n.Components {
+		c.program.rows[fork].forks = append(c.program.rows[fork].forks, c.here())
+		if err := c.seq(c.child(n, component, fmt.Sprintf("[%d]", i)), c.row(row{op: opStop}))(); err != nil {
+			return err
+		}
+	}
+	c.program.rows[fork].to = c.here()
+	return nil
+}
+
+// mapEach makes a row with the one branch behind it.
+func (c *compiler) mapEach(n *node) error {
+	fork := c.emit(row{op: opMap})
+	err := c.seq(c.components(n), c.row(row{op: opStop}))()
+	c.program.rows[fork].to = c.here()
+	return err
 }
 
 func counter(n *node) members {

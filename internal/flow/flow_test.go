@@ -52,22 +52,55 @@ func walkWith(t *testing.T, p *Program, input json.RawMessage, answers string) s
 		}
 		results[name] = forerun.Result{Status: status, Value: json.RawMessage(value)}
 	}
-	var b strings.Builder
-	stop := p.Start(input)
+	w := walker{t: t, program: p, results: results}
+	end := w.walk(p.Start(input))
+	return fmt.Sprintf("%s%s: %s\n", w.shown.String(), end.Status, end.Value)
+}
+
+// walker goes from stop to stop.
+type walker struct {
+	t       *testing.T
+	program *Program
+	results map[string]forerun.Result // by action, or by the code of a function
+	shown   strings.Builder
+}
+
+func (w *walker) walk(stop forerun.Stop) forerun.Result {
 	for !stop.End {
-		r, ok := results[stop.Action]
-		if !ok {
-			t.Fatalf("no answer for %s", stop.Action)
+		next := func() forerun.Stop { return w.program.Resume(stop.Cursor, w.answer(stop)) }
+		if stop.Join {
+			branches := make([]forerun.Result, len(stop.Fork))
+			for i, branch := range stop.Fork {
+				fmt.Fprintf(&w.shown, "branch %d\n", i)
+				branches[i] = w.walk(branch)
+			}
+			fmt.Fprintf(&w.shown, "join\n")
+			next = func() forerun.Stop { return w.program.Join(stop.Cursor, branches) }
+		} else {
+			fmt.Fprintf(&w.shown, "%s(%s) = %s\n", what(stop), stop.Input, w.answer(stop).Value)
 		}
-		fmt.Fprintf(&b, "%s(%s) = %s\n", stop.Action, stop.Input, r.Value)
-		again := p.Resume(stop.Cursor, r)
-		stop = p.Resume(stop.Cursor, r) // a cursor is immutable: going on twice is the same
-		if !reflect.DeepEqual(again, stop) {
-			t.Errorf("%s: resumed twice: %v, then %v", stop.Action, again, stop)
+		first, second := next(), next() // a cursor is immutable: going on twice is the same
+		if !reflect.DeepEqual(first, second) {
+			w.t.Errorf("%s: resumed twice: %v, then %v", what(stop), first, second)
 		}
+		stop = first
 	}
-	fmt.Fprintf(&b, "%s: %s\n", stop.Result.Status, stop.Result.Value)
-	return b.String()
+	return stop.Result
+}
+
+func (w *walker) answer(stop forerun.Stop) forerun.Result {
+	r, ok := w.results[what(stop)]
+	if !ok {
+		w.t.Fatalf("no answer for %s", what(stop))
+	}
+	return r
+}
+
+func what(stop forerun.Stop) string {
+	if stop.Function != nil {
+		return stop.Function.Code
+	}
+	return stop.Action
 }
 
 func TestOf(t *testing.T) {

@@ -2,7 +2,7 @@ package flow
 
 import "encoding/json"
 
-// frame is what opTry, opLet and opMask push and opExit pops. Frames are immutable, so that a cursor stays what it was:
+// frame is what opTry, opLet and opMask push and opExit pops; a fork pushes one of kind opStop, where its branch ends. Frames are immutable, so that a cursor stays what it was:
 // setting a variable makes new ones.
 type frame struct {
 	kind  op
@@ -20,6 +20,27 @@ func (f *frame) get(name string) json.RawMessage {
 		return let.vars.values[name]
 	}
 	return nil
+}
+
+// variables are all visible variables.
+func (f *frame) variables() members {
+	all := make(members)
+	hidden := 0
+	for ; f != nil; f = f.below {
+		switch {
+		case f.kind == opMask:
+			hidden++
+		case f.kind == opLet && hidden > 0:
+			hidden--
+		case f.kind == opLet:
+			for name, v := range f.vars.values {
+				if all[name] == nil {
+					all[name] = v
+				}
+			}
+		}
+	}
+	return all
 }
 
 // visible finds the innermost let with a variable of that name. Each mask on the way hides one let below it.

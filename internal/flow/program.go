@@ -25,28 +25,34 @@ type Program struct {
 // row is one line of the sequence table. Control falls through to the next row unless the row says otherwise.
 type row struct {
 	op      op
-	action  string          // of opAction: a name as the document has it
-	to      int             // of opJump; of opBranch, where the condition is false; of opTry, where an error is caught
-	vars    *vars           // of opLet: its variables
-	value   json.RawMessage // of opLiteral
-	builtin builtin         // of opBuiltin
-	path    string          // of opDynamic: its place in the document
+	code    *forerun.Function // of opFunction
+	forks   []int             // of opParallel: where its branches begin
+	action  string            // of opAction: a name as the document has it
+	to      int               // of opJump; of opBranch, where the condition is false; of opTry, where an error is caught; of a fork, behind it
+	vars    *vars             // of opLet: its variables
+	value   json.RawMessage   // of opLiteral
+	builtin builtin           // of opBuiltin
+	path    string            // of opDynamic and opFunction: the place in the document
 }
 
 type op byte
 
 const (
-	opAction  op = iota // run an action on the value; its output becomes the value
-	opDynamic           // run the action that the value names, on the parameters that it holds
-	opBranch            // go on if the value's member "value" is true in JavaScript's sense, else jump
-	opJump              // go to another row
-	opTry               // from here to its opExit, an error goes to another row
-	opLet               // from here to its opExit, there are more variables
-	opMask              // from here to its opExit, the variables of the let around are hidden
-	opExit              // leave the innermost of these three
-	opLiteral           // make this the value
-	opBuiltin           // one of composer's own small functions
-	opCheck             // composer's empty: wrap what is no object, and act on an error in it
+	opAction   op = iota // run an action on the value; its output becomes the value
+	opDynamic            // run the action that the value names, on the parameters that it holds
+	opFunction           // run code of the document on the value and the visible variables
+	opParallel           // run several branches on the value; theirs become the elements of a new value
+	opMap                // run one branch on each element of the value's member "value"
+	opStop               // end a branch
+	opBranch             // go on if the value's member "value" is true in JavaScript's sense, else jump
+	opJump               // go to another row
+	opTry                // from here to its opExit, an error goes to another row
+	opLet                // from here to its opExit, there are more variables
+	opMask               // from here to its opExit, the variables of the let around are hidden
+	opExit               // leave the innermost of these three
+	opLiteral            // make this the value
+	opBuiltin            // one of composer's own small functions
+	opCheck              // composer's empty: wrap what is no object, and act on an error in it
 )
 
 // Actions lists the names of the actions that the program can run, in the order of its rows, each once; those that a

@@ -36,6 +36,9 @@ func (p *Program) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
 	}
 	c := at.(cursor)
 	w := walk{program: p, at: c.at + 1, value: r.Value, stack: c.stack}
+	if row := &p.rows[c.at]; row.op == opFunction {
+		w.returned(row, r)
+	}
 	w.check()
 	return w.run()
 }
@@ -71,6 +74,12 @@ func (w *walk) step() (stop forerun.Stop, ok bool) {
 		return forerun.Stop{Cursor: cursor{at, w.stack}, Action: r.action, Input: w.value}, true
 	case opDynamic:
 		return w.dynamic(r, at)
+	case opFunction:
+		return forerun.Stop{Cursor: cursor{at, w.stack}, Function: r.code, Input: w.functionInput()}, true
+	case opParallel, opMap:
+		return w.fork(r, at), true
+	case opStop:
+		return w.end(), true
 	case opBranch:
 		if !isTrue(memberOf(w.value, "value")) {
 			w.at = r.to
@@ -109,7 +118,7 @@ func (w *walk) dynamic(r *row, at int) (forerun.Stop, bool) {
 
 // fail makes an error the value and acts on it.
 func (w *walk) fail(message string) {
-	w.value = forerun.Failure(forerun.ApplicationError, message).Value
+	w.value = refusal(message)
 	w.check()
 }
 
@@ -124,7 +133,7 @@ func (w *walk) check() {
 		return
 	}
 	w.value = object("error", problem)
-	for w.stack != nil {
+	for w.stack != nil && w.stack.kind != opStop {
 		top := w.stack
 		w.stack = top.below
 		if top.kind == opTry {

@@ -6,18 +6,32 @@ import "encoding/json"
 type Program interface {
 	// Start walks to the first stop.
 	Start(input json.RawMessage) Stop
-	// Resume goes on behind a stop with the result of its action. The cursor is one of the program's own.
+	// Resume goes on behind a stop at an action or a function with its result.
 	Resume(at Cursor, r Result) Stop
+	// Join goes on behind a fork with the results of its branches, in their order.
+	Join(at Cursor, branches []Result) Stop
 }
 
 // Cursor is a program's own, immutable note of a place in a walk, so a walk can go on from it more than once.
 type Cursor any
 
-// Stop is where a walk through a program waits, or its end.
+// Stop is where a walk through a program waits, or its end. One of End, Fork, Function and Action says what is to be done.
 type Stop struct {
-	End    bool   // the program is over, with Result; else Action is to be run on Input
-	Result Result // of the whole program
 	Cursor Cursor // where the walk waits
-	Action string // as the program's document names it
-	Input  json.RawMessage
+
+	End    bool // the program, or the branch, is over with Result
+	Result Result
+
+	Fork []Stop // the first stops of branches that run in parallel; none is a fork only if Join is set
+	Join bool   // it is a fork: go on with Join when each branch has ended
+
+	Function *Function // run this code, which the program brings along, on Input
+	Action   string    // run this action, as the program's document names it, on Input
+	Input    json.RawMessage
+}
+
+// Function is code that is part of a program.
+type Function struct {
+	Kind string `json:"kind"` // of an action, "nodejs:default"
+	Code string `json:"code"` // an expression that evaluates to a function
 }

@@ -33,7 +33,7 @@ func readEvent(t *testing.T, d *datadriven.TestData) Event {
 	case "started":
 		return Started{Slot: slot}
 	case "entered":
-		return Entered{Slot: slot, Program: line(strings.Fields(d.Input)), Input: json.RawMessage(word(t, d, "input"))}
+		return Entered{Slot: slot, Program: readProgram(d.Input), Input: json.RawMessage(word(t, d, "input"))}
 	case "output":
 		return Output{Slot: slot, Result: forerun.Result{Value: json.RawMessage(word(t, d, "value"))}}
 	case "error":
@@ -105,23 +105,73 @@ func describe(a Action) string {
 	return fmt.Sprintf("%T %+v", a, a)
 }
 
-// line is a program that runs its actions one after the other and stops at an error.
-type line []string
+// program is a small workflow for tests: lines one after the other, the branches of a line side by side. An error ends it.
+type program [][][]string
 
-func (l line) Start(input json.RawMessage) forerun.Stop {
-	return l.stop(0, forerun.Result{Value: input})
+// readProgram reads lines of branches, separated by "|"; a branch is a list of actions. "fork" alone is a fork without branches.
+func readProgram(text string) program {
+	var p program
+	for _, line := range strings.Split(text, "\n") {
+		var branches [][]string
+		if line != "fork" && line != "" {
+			for _, branch := range strings.Split(line, "|") {
+				branches = append(branches, strings.Fields(branch))
+			}
+		}
+		if line != "" {
+			p = append(p, branches)
+		}
+	}
+	return p
 }
 
-func (l line) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
+// place is a line, a branch of it and an action in that.
+type place struct{ line, branch, action int }
+
+func (p program) Start(input json.RawMessage) forerun.Stop {
+	return p.begin(0, forerun.Result{Value: input})
+}
+
+// begin goes on at the beginning of a line.
+func (p program) begin(line int, r forerun.Result) forerun.Stop {
+	if line == len(p) {
+		return forerun.Stop{End: true, Result: r}
+	}
+	if len(p[line]) == 1 {
+		return p.stop(place{line: line}, r)
+	}
+	stop := forerun.Stop{Cursor: place{line: line}, Join: true}
+	for i := range p[line] {
+		stop.Fork = append(stop.Fork, p.stop(place{line: line, branch: i}, r))
+	}
+	return stop
+}
+
+func (p program) stop(at place, r forerun.Result) forerun.Stop {
+	branch := p[at.line][at.branch]
+	switch {
+	case at.action < len(branch):
+		return forerun.Stop{Cursor: at, Action: branch[at.action], Input: r.Value}
+	case len(p[at.line]) == 1:
+		return p.begin(at.line+1, r)
+	}
+	return forerun.Stop{End: true, Result: r}
+}
+
+func (p program) Resume(cursor forerun.Cursor, r forerun.Result) forerun.Stop {
 	if r.Status != forerun.Success {
 		return forerun.Stop{End: true, Result: r}
 	}
-	return l.stop(at.(int)+1, r)
+	at := cursor.(place)
+	at.action++
+	return p.stop(at, r)
 }
 
-func (l line) stop(at int, r forerun.Result) forerun.Stop {
-	if at == len(l) {
-		return forerun.Stop{End: true, Result: r}
+func (p program) Join(cursor forerun.Cursor, branches []forerun.Result) forerun.Stop {
+	values := make([]string, len(branches))
+	for i, b := range branches {
+		values[i] = string(b.Value)
 	}
-	return forerun.Stop{Cursor: at, Action: l[at], Input: r.Value}
+	value := fmt.Sprintf(`{"value":[%s]}`, strings.Join(values, ","))
+	return p.begin(cursor.(place).line+1, forerun.Result{Value: json.RawMessage(value)})
 }

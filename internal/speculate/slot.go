@@ -9,9 +9,19 @@ type slot struct {
 	caller  SlotID // the slot whose function called it, or None
 	op      OpID   // that call
 	state   slotState
+	thread  *thread         // of its parent's program, if it has a parent
 	program forerun.Program // if it executes one
-	cursor  forerun.Cursor  // where program waits
 	calls   int             // callees that it waits for
+}
+
+// thread is one line of control through the program of a slot: its own, or a branch of a fork.
+type thread struct {
+	slot    SlotID
+	cursor  forerun.Cursor // where it waits
+	fork    *thread        // that it is a branch of, or nil
+	branch  int            // which
+	waiting int            // branches that have not ended
+	results []forerun.Result
 }
 
 // abandoned stands for the caller of a slot whose caller ended without waiting for it.

@@ -11,7 +11,8 @@
 //
 // What the machine promises is the contract of speculation, C1 to C5, in
 // ARCHITECTURE.md. Today it launches one slot at a time along each thread of
-// control, so every slot is its own head and is launched non-speculatively.
+// control (a program, or a branch of a fork in it), so every slot is a head and
+// is launched non-speculatively.
 package speculate
 
 import (
@@ -99,6 +100,7 @@ type (
 		Caller      SlotID // the slot whose function called it, or None
 		Op          OpID   // that call
 		Action      string
+		Function    *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
 		Input       json.RawMessage
 		Speculative bool
 	}

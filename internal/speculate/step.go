@@ -17,7 +17,7 @@ type Machine struct {
 // New begins an invocation of an action and returns the machine with what to do first.
 func New(action string, input json.RawMessage) (*Machine, []Action) {
 	m := &Machine{}
-	m.launch(&slot{parent: None, caller: None}, action, input)
+	m.launch(&slot{parent: None, caller: None}, Launch{Action: action, Input: input})
 	return m, m.take()
 }
 
@@ -73,7 +73,7 @@ func (m *Machine) direct(id SlotID, op OpID) {
 func (m *Machine) call(e Call) {
 	if s := m.at(e.Slot); s != nil {
 		s.calls++
-		m.launch(&slot{parent: None, caller: e.Slot, op: e.Op}, e.Action, e.Input)
+		m.launch(&slot{parent: None, caller: e.Slot, op: e.Op}, Launch{Action: e.Action, Input: e.Input})
 	}
 }
 
@@ -81,25 +81,57 @@ func (m *Machine) call(e Call) {
 func (m *Machine) enter(e Entered) {
 	if s := m.at(e.Slot); s != nil {
 		s.state, s.program = running, e.Program
-		m.proceed(s, e.Program.Start(e.Input))
+		m.proceed(&thread{slot: s.id}, e.Program.Start(e.Input))
 	}
 }
 
-// proceed goes on with the program of slot s from a stop.
-func (m *Machine) proceed(s *slot, stop forerun.Stop) {
-	if stop.End {
-		m.complete(s.id, stop.Result)
-		return
+// proceed goes on with a thread from a stop.
+func (m *Machine) proceed(t *thread, stop forerun.Stop) {
+	t.cursor = stop.Cursor
+	switch {
+	case stop.End && t.fork == nil:
+		m.complete(t.slot, stop.Result)
+	case stop.End:
+		m.join(t.fork, t.branch, stop.Result)
+	case stop.Join:
+		m.split(t, stop.Fork)
+	default:
+		m.launch(&slot{parent: t.slot, caller: None, thread: t}, Launch{Action: stop.Action, Function: stop.Function, Input: stop.Input})
 	}
-	s.cursor = stop.Cursor
-	m.launch(&slot{parent: s.id, caller: None}, stop.Action, stop.Input)
+}
+
+// split lets the branches of a fork run side by side: each has a head of its own.
+func (m *Machine) split(t *thread, branches []forerun.Stop) {
+	t.waiting, t.results = len(branches), make([]forerun.Result, len(branches))
+	if len(branches) == 0 {
+		m.resume(t, func(p forerun.Program) forerun.Stop { return p.Join(t.cursor, nil) })
+	}
+	for i, stop := range branches {
+		m.proceed(&thread{slot: t.slot, fork: t, branch: i}, stop)
+	}
+}
+
+// join notes the end of a branch; the last one lets the fork go on.
+func (m *Machine) join(t *thread, branch int, r forerun.Result) {
+	t.results[branch] = r
+	if t.waiting--; t.waiting == 0 {
+		m.resume(t, func(p forerun.Program) forerun.Stop { return p.Join(t.cursor, t.results) })
+	}
+}
+
+// resume walks on with a thread, unless its slot is over.
+func (m *Machine) resume(t *thread, walk func(forerun.Program) forerun.Stop) {
+	if s := m.at(t.slot); s != nil {
+		m.proceed(t, walk(s.program))
+	}
 }
 
 // launch gives a slot its number and has its action executed.
-func (m *Machine) launch(s *slot, action string, input json.RawMessage) {
+func (m *Machine) launch(s *slot, l Launch) {
 	s.id = SlotID(len(m.slots))
 	m.slots = append(m.slots, s)
-	m.do(Launch{Slot: s.id, Parent: s.parent, Caller: s.caller, Op: s.op, Action: action, Input: input})
+	l.Slot, l.Parent, l.Caller, l.Op = s.id, s.parent, s.caller, s.op
+	m.do(l)
 }
 
 // complete commits a slot that has ended and goes on with what waited for it.
@@ -116,8 +148,7 @@ func (m *Machine) complete(id SlotID, r forerun.Result) {
 	}
 	switch {
 	case s.parent != None:
-		parent := m.at(s.parent)
-		m.proceed(parent, parent.program.Resume(parent.cursor, r))
+		m.resume(s.thread, func(p forerun.Program) forerun.Stop { return p.Resume(s.thread.cursor, r) })
 	case s.caller >= 0:
 		m.reply(s, r)
 	case s.caller == None:
