@@ -1,7 +1,6 @@
 package openwhisk
 
 import (
-	"fmt"
 	"net/http"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -10,7 +9,7 @@ import (
 
 // malformed says what is wrong with a body.
 func malformed(format string, args ...any) error {
-	return forerun.Errorf(forerun.Invalid, "body", "The request content was malformed:\n%w", fmt.Errorf(format, args...))
+	return forerun.Errorf(forerun.Invalid, "", "The request content was malformed:\n"+format, args...)
 }
 
 // listActions answers GET .../actions, and .../actions/PACKAGE/ for one package.

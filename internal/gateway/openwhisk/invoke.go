@@ -2,6 +2,7 @@ package openwhisk
 
 import (
 	"encoding/json"
+	"errors"
 	"mime"
 	"net/http"
 	"time"
@@ -86,10 +87,10 @@ func (c *call) input() (json.RawMessage, error) {
 		return nil, err
 	}
 	input, err := canonical.Object(body)
-	if err != nil {
-		return nil, malformed("%w", err)
+	if e, ok := errors.AsType[*forerun.Error](err); ok {
+		return nil, malformed("%s", e.Message)
 	}
-	return input, nil
+	return input, err
 }
 
 // checkFinal refuses input that would override the parameters of an action with the annotation "final".

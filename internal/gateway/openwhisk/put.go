@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 
@@ -79,7 +80,7 @@ func decode(body []byte, content any) error {
 		if wrong.Field == "" {
 			return malformed("The content must be a JSON object, not %s.", wrong.Value)
 		}
-		return malformed("'%s' must be of type %s, not %s", wrong.Field, wrong.Type, wrong.Value)
+		return malformed("'%s' must be %s, not %s", wrong.Field, inJSON(wrong.Type), wrong.Value)
 	}
 	if _, ok := errors.AsType[*forerun.Error](err); ok {
 		return err
@@ -88,6 +89,21 @@ func decode(body []byte, content any) error {
 		return malformed("The content is not valid JSON: %w", err)
 	}
 	return nil
+}
+
+// inJSON is what JSON calls a type that a body's member has here.
+func inJSON(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int:
+		return "an integer"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array"
+	}
+	return "an object"
 }
 
 func (p *actionPut) checkSizes() error {

@@ -1,0 +1,178 @@
+package openwhisk
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestPutAnswersTheWholeAction(t *testing.T) {
+	w := newWorld(t)
+	body := `{"exec":{"kind":"PYTHON:default","code":"def main(args):\n    return args\n","main":"main"},"parameters":[{"key":"a","value":{"b":"<"}}],
+		"annotations":[{"key":"description","value":"d"}],"limits":{"timeout":1000},"publish":true}`
+	r := w.request("PUT", actions+"hello", body)
+	if r.status != 200 || names(t, r.body) != "annotations exec limits name namespace parameters publish updated version" {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	for path, want := range map[string]string{
+		"namespace": `"guest"`, "name": `"hello"`, "version": `"0.0.1"`, "publish": "true",
+		"exec":        `{"binary":false,"code":"def main(args):\n    return args\n","kind":"python:3","main":"main"}`,
+		"parameters":  `[{"key":"a","value":{"b":"<"}}]`,
+		"limits":      `{"concurrency":1,"logs":10,"memory":256,"timeout":1000}`,
+		"annotations": `[{"key":"description","value":"d"},{"key":"provide-api-key","value":false},{"key":"exec","value":"python:3"}]`,
+	} {
+		if got := member(t, r.body, path); got != want {
+			t.Errorf("%s is %s", path, got)
+		}
+	}
+	if got := w.request("GET", actions+"hello", ""); got.status != 200 || got.body != r.body {
+		t.Errorf("GET answers %d %s", got.status, got.body)
+	}
+	without := w.request("GET", actions+"hello?code=false", "")
+	if got := member(t, without.body, "exec"); got != `{"binary":false,"kind":"python:3","main":"main"}` {
+		t.Errorf("without code: %s", got)
+	}
+	if got := w.request("DELETE", actions+"hello", ""); got.status != 200 || got.body != r.body {
+		t.Errorf("DELETE answers %d %s", got.status, got.body)
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		if got := w.request(method, actions+"hello", ""); got.status != 404 || member(t, got.body, "error") != `"The requested resource does not exist."` {
+			t.Errorf("%s afterwards: %d %s", method, got.status, got.body)
+		}
+	}
+}
+
+func TestUpdateKeepsWhatTheBodyLeavesOut(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("a", "echo", "x", "1", "y", "2")
+	if r := w.request("PUT", actions+"a", `{"exec":{"kind":"python:3","code":"fail"}}`); r.status != 409 || member(t, r.body, "error") != `"resource already exists"` {
+		t.Errorf("without overwrite: %d %s", r.status, r.body)
+	}
+	steps := []struct{ body, path, want string }{
+		{`{"parameters":[{"key":"p","value":1}]}`, "exec.code", `"echo"`},
+		{`{"limits":{"memory":128}}`, "parameters", `[{"key":"p","value":1}]`},
+		{`{"limits":{"timeout":100}}`, "limits.memory", `128`},
+		{`{"annotations":[{"key":"y","value":3}]}`, "annotations.1", `{"key":"y","value":3}`},
+		{`{"delAnnotations":["x"]}`, "annotations.0.key", `"y"`},
+		{`{}`, "version", `"0.0.7"`},
+		{`{"version":"1.0.0"}`, "version", `"1.0.0"`},
+		{`{"exec":{"kind":"sequence","components":["/_/b"]}}`, "parameters", `[{"key":"_actions","value":["/guest/b"]}]`},
+		{`{"exec":{"kind":"python:3","code":"echo"}}`, "parameters", `[]`},
+		{`{"publish":true}`, "annotations", `[{"key":"y","value":3},{"key":"provide-api-key","value":false},{"key":"exec","value":"python:3"}]`},
+	}
+	w.deploy("b", "echo")
+	for _, step := range steps {
+		r := w.request("PUT", actions+"a?overwrite=true", step.body)
+		if got := member(t, r.body, step.path); r.status != 200 || got != step.want {
+			t.Errorf("%s: %d, %s is %s", step.body, r.status, step.path, got)
+		}
+	}
+}
+
+func TestPutIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("echo", "echo")
+	const python = `"exec":{"kind":"python:3","code":"echo"}`
+	malformed := func(s string) string { return "The request content was malformed:\n" + s }
+	for body, want := range map[string]string{
+		``:               "exec undefined",
+		`{}`:             "exec undefined",
+		`{"exec":{}}`:    malformed("'kind' must be a string defined in 'exec'"),
+		`{"exec":"x"}`:   malformed("'exec' must be an object, not string"),
+		`[]`:             malformed("The content must be a JSON object, not array."),
+		`{"exec":`:       malformed("The content is not valid JSON: unexpected end of JSON input"),
+		`{` + python[:2]: malformed("The content is not valid JSON: unexpected end of JSON input"),
+		`{"exec":{"kind":"nodejs:default","code":"x"}}`:                                                       malformed("The specified runtime 'nodejs:default' is not supported by this platform. Valid values are: 'python:3', 'sequence'."),
+		`{"exec":{"kind":"python:3"}}`:                                                                        malformed("'code' must be a string or attachment object defined in 'exec' for 'python:3' actions"),
+		`{` + python + `,"parameters":{"a":1}}`:                                                               malformed("parameters malformed!"),
+		`{` + python + `,"parameters":[{"key":"a"}]}`:                                                         malformed("parameters malformed!"),
+		`{` + python + `,"annotations":[{"value":1}]}`:                                                        malformed("parameters malformed!"),
+		`{` + python + `,"version":"1.2"}`:                                                                    malformed("semantic version malformed"),
+		`{` + python + `,"limits":{"timeout":99}}`:                                                            "duration 99 milliseconds below allowed threshold of 100 milliseconds",
+		`{` + python + `,"limits":{"timeout":300001}}`:                                                        "duration 300001 milliseconds exceeds allowed threshold of 300000 milliseconds",
+		`{` + python + `,"limits":{"memory":127}}`:                                                            "memory size 127 MB below allowed threshold of 128 MB",
+		`{` + python + `,"limits":{"memory":513}}`:                                                            "memory size 513 MB exceeds allowed threshold of 512 MB",
+		`{` + python + `,"limits":{"logs":11}}`:                                                               "log size 11 MB exceeds allowed threshold of 10 MB",
+		`{` + python + `,"limits":{"concurrency":2}}`:                                                         "concurrency 2 exceeds allowed threshold of 1",
+		`{` + python + `,"limits":{"memory":"256"}}`:                                                          malformed("'limits.memory' must be an integer, not string"),
+		`{"exec":{"kind":"sequence"}}`:                                                                        malformed("'components' must be defined for sequence kind"),
+		`{"exec":{"kind":"sequence","components":[]}}`:                                                        "No component specified for the sequence.",
+		`{"exec":{"kind":"sequence","components":["/_/none"]}}`:                                               "Sequence component does not exist.",
+		`{"exec":{"kind":"sequence","components":["echo"]}}`:                                                  malformed("The fully qualified name of the entity must contain at least the namespace and the name of the entity."),
+		`{"exec":{"kind":"sequence","components":["/_/new"]}}`:                                                "Sequence may not refer to itself.",
+		`{"exec":{"kind":"sequence","components":[` + strings.Repeat(`"/_/echo",`, 50) + `"/_/echo"]}}`:       "Too many actions in the sequence.",
+		`{"exec":{"kind":"nodejs:default","code":""},"annotations":[{"key":"conductor","value":{"type":1}}]}`: "",
+	} {
+		r := w.request("PUT", actions+"new", body)
+		if got := member(t, r.body, "error"); r.status != 400 || want != "" && got != fmt.Sprintf("%q", want) {
+			t.Errorf("%s: %d %s", body, r.status, r.body)
+		}
+	}
+	if r := w.request("GET", actions+"new", ""); r.status != 404 {
+		t.Errorf("something was stored: %s", r.body)
+	}
+}
+
+func TestSequenceOfSequencesMayNotBeACircle(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("a", "echo")
+	r := w.request("PUT", actions+"b", `{"exec":{"kind":"sequence","components":["/_/a"]}}`)
+	if r.status != 200 {
+		t.Fatal(r)
+	}
+	r = w.request("PUT", actions+"a?overwrite=true", `{"exec":{"kind":"sequence","components":["/_/b"]}}`)
+	if r.status != 400 || member(t, r.body, "error") != `"Sequence may not refer to itself."` {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+func TestPutIsTooLarge(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("x ", maxParameters/2)
+	for body, want := range map[string]string{
+		`{"exec":{"kind":"python:3","code":"echo"},"parameters":[{"key":"a","value":"` + long + `"}]}`:  `"parameters larger than allowed: 1048579 > 1048576 bytes."`,
+		`{"exec":{"kind":"python:3","code":"echo"},"annotations":[{"key":"a","value":"` + long + `"}]}`: `"annotations larger than allowed: 1048579 > 1048576 bytes."`,
+	} {
+		if r := w.request("PUT", actions+"big", body); r.status != 413 || member(t, r.body, "error") != want {
+			t.Errorf("%d %s", r.status, r.body)
+		}
+	}
+}
+
+func TestCodeIsTooLarge(t *testing.T) {
+	code := strings.Repeat("x", maxCode)
+	for main, want := range map[string]string{"": "", "m": "exec larger than allowed: 50331649 > 50331648 bytes."} {
+		err := (&actionPut{Exec: &execPut{Code: &code, Main: main}}).checkSizes()
+		if got := strings.TrimPrefix(fmt.Sprint(err), "exec: "); (err == nil) != (want == "") || err != nil && got != want {
+			t.Errorf("main %q: %v", main, err)
+		}
+	}
+}
+
+func TestWhatIsNotThereYet(t *testing.T) {
+	w := newWorld(t)
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		{"PUT", actions + "d", `{"exec":{"kind":"blackbox","image":"x"}}`, 501, "Docker images as actions (kind blackbox) are not part of this version of Forerun."},
+		{"PUT", actions + "c", `{"exec":{"kind":"python:3","code":"x"},"annotations":[{"key":"conductor","value":true}]}`, 501, "Conductor actions that are not composer's are not part of this version of Forerun."},
+		{"PUT", namespaces + "_/triggers/t", `{}`, 501, "Triggers are not part of this version of Forerun."},
+		{"POST", namespaces + "guest/rules/r", `{}`, 501, "Rules are not part of this version of Forerun."},
+		{"GET", namespaces + "_/packages/p", ``, 404, "The requested resource does not exist. Packages are not part of this version of Forerun."},
+		{"DELETE", namespaces + "_/packages/p", ``, 404, "The requested resource does not exist. Packages are not part of this version of Forerun."},
+		{"GET", "/api/v1/web/guest/default/a.json", ``, 501, "Web actions are not part of this version of Forerun."},
+		{"PUT", namespaces + "_/things/t", `{}`, 404, "The requested resource could not be found."},
+		{"PUT", namespaces + "other/triggers/t", `{}`, 403, "The supplied authentication is not authorized to access 'other/t'."},
+	} {
+		if r := w.request(test.method, test.path, test.body); r.status != test.status || member(t, r.body, "error") != fmt.Sprintf("%q", test.says) {
+			t.Errorf("%s %s: %d %s", test.method, test.path, r.status, r.body)
+		}
+	}
+	for _, collection := range []string{"triggers", "rules", "packages"} {
+		if r := w.request("GET", namespaces+"_/"+collection, ""); r.status != 200 || r.body != "[]" {
+			t.Errorf("list of %s: %d %s", collection, r.status, r.body)
+		}
+	}
+}
