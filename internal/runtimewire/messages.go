@@ -1,0 +1,81 @@
+package runtimewire
+
+// Hello is the header of the first frame of a runtime.
+type Hello struct {
+	Protocol int    `json:"protocol"`
+	Language string `json:"language"` // "python"
+	Version  string `json:"version"`  // of the language, "3.11.2"
+}
+
+// Init is the header of the frame whose payload is an action's code.
+type Init struct {
+	Main   string            `json:"main,omitempty"`   // entry point; empty is the language's default
+	Binary bool              `json:"binary,omitempty"` // the payload is an archive, else source text
+	Env    map[string]string `json:"env,omitempty"`    // environment of the code while it is loaded and after
+}
+
+// InitDone is the header of the answer to Init.
+type InitDone struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"` // a sentence for the action's author
+}
+
+// Handler is the header of the frame that brings a forked handler.
+type Handler struct {
+	PID   int    `json:"pid,omitempty"`   // in the sandbox's namespace, as Exit names it
+	Error string `json:"error,omitempty"` // why there is none; then no descriptor comes along
+}
+
+// Exit is the header of the frame that tells of a handler's end. One of Status and Signal counts.
+type Exit struct {
+	PID    int `json:"pid"`
+	Status int `json:"status,omitempty"`
+	Signal int `json:"signal,omitempty"`
+}
+
+// Ready is the header of a handler's first frame.
+type Ready struct {
+	PID int `json:"pid,omitempty"` // in the sandbox's namespace
+}
+
+// Run is the header of the frame whose payload is an activation's input, a JSON object.
+type Run struct {
+	Env         map[string]string `json:"env,omitempty"`   // added to the handler's environment
+	Limit       int               `json:"limit,omitempty"` // bytes that the result may have
+	Speculative bool              `json:"speculative,omitempty"`
+}
+
+// Result is the header of the frame whose payload is what the function returned.
+type Result struct {
+	Status string `json:"status"`          // StatusOK or StatusError
+	Error  string `json:"error,omitempty"` // with StatusError: a sentence for the action's author; then no payload
+}
+
+// What a Result says of an activation.
+const (
+	StatusOK    = "ok"    // the payload is the JSON object that the function returned
+	StatusError = "error" // the function ended without one
+)
+
+// Log is the header of the frame whose payload is text for the activation's log.
+type Log struct {
+	Stream string `json:"stream"` // "stdout" or "stderr"
+}
+
+// Call is the header of the frame whose payload is the input of another action.
+type Call struct {
+	ID     int    `json:"id"`     // of the call, chosen by the handler
+	Action string `json:"action"` // fully qualified name
+}
+
+// CallResult is the header of the frame whose payload is what the action of Call returned.
+type CallResult struct {
+	ID     int    `json:"id"`
+	Status string `json:"status"` // StatusOK, or StatusError: then the payload is {"error": ...}
+}
+
+// Phase is the header of the frame that names the microtask that begins.
+type Phase struct {
+	Name string  `json:"name"`
+	CPU  float64 `json:"cpu"` // share of a core that it needs, (0, 1]
+}

@@ -1,0 +1,138 @@
+"""The handler: the process that executes one activation and is gone with its result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from . import wire
+
+if TYPE_CHECKING:
+    from typing import Any, Callable, NoReturn
+
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_SAMPLE = b'{"a":["b",1,2.5,null,true],"c":{"d":"\\u00e9"}}'
+
+
+class Failure(Exception):
+    """The activation has no result; the text is for the action's author."""
+
+
+def serve(fd: int, function: Callable[[dict[str, Any]], Any], become_visible: Callable[[], None]) -> NoReturn:
+    """Say that this process is ready, execute the one activation that comes, answer and end.
+
+    become_visible lets the process look at itself under /proc again, which the initializer forbids.
+    """
+    _touch(function)
+    wire.write(fd, wire.pack(wire.READY, {"pid": os.getpid()}))
+    frame = wire.read(fd)
+    if frame is None or frame.type != wire.RUN:
+        os._exit(0)
+    become_visible()
+    os.environ.update(frame.header.get("env", {}))
+    pid = os.getpid()
+    header, payload = _execute(function, frame)
+    if os.getpid() == pid:  # else the function forked, and this is the child that came back from it
+        wire.write(fd, wire.pack(wire.RESULT, header, payload))
+    os._exit(0)
+
+
+def _touch(function: Callable[[dict[str, Any]], Any]) -> None:
+    """Take the copy-on-write faults of the path to come, before anyone waits."""
+    header = {"env": {"FORERUN_SPARE": "1"}}
+    wire.pack(wire.RUN, header, _encode(json.loads(_SAMPLE)).encode())
+    os.environ.update(header["env"])
+    del os.environ["FORERUN_SPARE"]
+    getattr(function, "__code__", None)
+    _flush()
+
+
+def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> tuple[dict[str, Any], bytes]:
+    """Call the function; returns the header and the payload of the Result."""
+    try:
+        payload = _result(_call(function, frame.payload), frame.header.get("limit", wire.MAX_PAYLOAD_BYTES))
+        return {"status": "ok"}, payload
+    except Failure as failure:
+        return {"status": "error", "error": str(failure)}, b""
+    finally:
+        _flush()
+
+
+def _call(function: Callable[[dict[str, Any]], Any], payload: bytes) -> Any:
+    try:
+        arguments = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise Failure(f"The input cannot be read by this Python: {error}.") from None
+    try:
+        value = function(arguments)
+        return _await(value) if hasattr(value, "__await__") else value
+    except SystemExit as error:
+        raise Failure(f"The action called sys.exit({error.code!r}): it must return a dictionary.") from None
+    except BaseException as error:
+        report(error, 1)
+        raise Failure(f"An error has occurred: {describe(error)}. See the logs for details.") from None
+
+
+def _await(value: Any) -> Any:
+    import asyncio
+
+    async def wait() -> Any:
+        return await value
+
+    return asyncio.run(wait())
+
+
+def _result(value: Any, limit: int) -> bytes:
+    if not isinstance(value, dict):
+        raise Failure("The action did not return a dictionary.")
+    try:
+        payload = _encode(value).encode()
+    except (TypeError, ValueError, RecursionError, UnicodeError) as error:
+        raise Failure(f"The action returned a dictionary that is no JSON: {error}.") from None
+    except BaseException as error:
+        raise Failure(f"The action's result cannot be written as JSON: {describe(error)}.") from None
+    if len(payload) > limit:
+        raise Failure(
+            f"The action produced a response that exceeded the allowed length: {len(payload)} > {limit} bytes."
+        )
+    return payload
+
+
+def describe(error: BaseException) -> str:
+    """Name an exception with its text in one line, whatever its __str__ does."""
+    try:
+        text = " ".join(str(error).split())[:500]
+    except BaseException:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def report(error: BaseException, skip: int) -> None:
+    """Write a traceback to the log, without the first skip frames, which are the runtime's own."""
+    import traceback
+
+    trace = error.__traceback__
+    for _ in range(skip):
+        trace = trace.tb_next if trace else None
+    try:
+        traceback.print_exception(type(error), error, trace, file=sys.__stderr__)
+    except BaseException as second:
+        os.write(2, f"{describe(error)} (its traceback cannot be shown: {describe(second)})\n".encode())
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()  # type: ignore[union-attr]
+        except BaseException:  # noqa: S112 - closed, replaced, or broken by the function: nothing to save
+            continue
+
+
+def restore_signals(saved: dict[int, Any]) -> None:
+    """Give a forked process the signal handlers that the action's code expects."""
+    signal.set_wakeup_fd(-1)
+    for number, previous in saved.items():
+        signal.signal(number, signal.SIG_DFL if previous is None else previous)

@@ -1,0 +1,195 @@
+"""The initializer: the first process of a sandbox. It loads the code once and forks a handler for each activation."""
+
+from __future__ import annotations
+
+import _socket  # the socket module itself would double the start
+import gc
+import os
+import select
+import signal
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from . import handler, loader, wire
+
+if TYPE_CHECKING:
+    from typing import Any, Callable, NoReturn, Optional
+
+CONTROL = 3
+_PR_SET_DUMPABLE = 4
+_SOL_SOCKET, _SO_PASSCRED = 1, 16
+
+
+def main() -> NoReturn:
+    """Serve the control socket until the server closes it."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+    os.set_inheritable(CONTROL, False)
+    Initializer().serve()
+    os._exit(0)
+
+
+class Initializer:
+    """The state of the first process."""
+
+    def __init__(self) -> None:
+        self._control = _socket.socket(fileno=CONTROL)
+        self._function: Optional[Callable[[dict[str, Any]], Any]] = None
+        self._handlers: set[int] = set()
+        self._signals: dict[int, Any] = {}
+        self._wake: tuple[int, int] = (-1, -1)
+        self._set_dumpable = _dumpable_setter()
+        self._poll = select.poll()
+        self._poll.register(CONTROL, select.POLLIN)
+
+    def serve(self) -> None:
+        """Execute what the server asks, and tell it of handlers that ended."""
+        self._set_dumpable(0)
+        self._send(wire.HELLO, {"protocol": wire.PROTOCOL, "language": "python", "version": sys.version.split()[0]})
+        while True:
+            for fd, _ in self._poll.poll():
+                if fd != CONTROL:
+                    os.read(fd, 4096)
+                    self._reap()
+                    continue
+                frame = self._next_frame()
+                if frame is None:
+                    return
+                self._obey(frame)
+
+    def _next_frame(self) -> Optional[wire.Frame]:
+        try:
+            return wire.read(CONTROL)
+        except ConnectionError:  # the server went with something of ours unread
+            return None
+
+    def _obey(self, frame: wire.Frame) -> None:
+        if frame.type == wire.INIT and self._function is None:
+            self._init(frame)
+        elif frame.type == wire.FORK and self._function is not None:
+            self._fork(self._function)
+        else:
+            raise wire.ProtocolError(f"a frame of type {frame.type} is not expected now")
+
+    def _send(self, type_: int, header: dict[str, Any]) -> None:
+        wire.write(CONTROL, wire.pack(type_, header))
+
+    def _init(self, frame: wire.Frame) -> None:
+        os.environ.update(frame.header.get("env", {}))
+        try:
+            main_name = frame.header.get("main") or "main"
+            self._function = loader.load(frame.payload, frame.header.get("binary", False), main_name)
+        except loader.LoadError as error:
+            self._send(wire.INIT_DONE, {"ok": False, "error": f"Initialization has failed: {error}."})
+            return
+        except BaseException as error:
+            handler.report(error, 4)
+            text = f"Initialization has failed: {handler.describe(error)}. See the logs for details."
+            self._send(wire.INIT_DONE, {"ok": False, "error": text})
+            return
+        self._take_signals()
+        gc.collect()
+        gc.freeze()
+        self._send(wire.INIT_DONE, {"ok": True})
+
+    def _take_signals(self) -> None:
+        """Hear of children that end; keep what the action's code set for its handlers."""
+        self._wake = os.pipe()
+        for fd in self._wake:
+            os.set_blocking(fd, False)
+        self._signals = {
+            signal.SIGCHLD: signal.signal(signal.SIGCHLD, _ignore),
+            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # a handler may send it to everyone
+        }
+        signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
+        self._poll.register(self._wake[0], select.POLLIN)
+        self._reap()
+
+    def _fork(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        servers_end, own_end = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        # The server learns the handler's process id in its own namespace from the credentials of what it sends.
+        servers_end.setsockopt(_SOL_SOCKET, _SO_PASSCRED, 1)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._send(wire.HANDLER, {"error": f"fork: {error.strerror}"})
+            return
+        if pid == 0:
+            self._become_handler(own_end, servers_end, function)
+        self._handlers.add(pid)
+        wire.write_with_descriptor(self._control, wire.pack(wire.HANDLER, {"pid": pid}), servers_end.fileno())  # type: ignore[arg-type]
+        servers_end.close()
+        own_end.close()
+
+    def _become_handler(
+        self, own_end: _socket.socket, servers_end: _socket.socket, function: Callable[[dict[str, Any]], Any]
+    ) -> NoReturn:
+        try:
+            os.setsid()
+            handler.restore_signals(self._signals)
+            self._control.close()
+            servers_end.close()
+            for fd in self._wake:
+                os.close(fd)
+            _cut_sockets(own_end.fileno())
+            _reseed()
+            handler.serve(own_end.fileno(), function, lambda: self._set_dumpable(1))
+        finally:
+            os._exit(70)
+
+    def _reap(self) -> None:
+        """Collect every child that ended, orphans of handlers among them, and tell of the handlers."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in self._handlers:
+                self._handlers.discard(pid)
+                code = os.waitstatus_to_exitcode(status)
+                self._send(wire.EXIT, {"pid": pid, "status": code} if code >= 0 else {"pid": pid, "signal": -code})
+
+
+def _ignore(_number: int, _frame: Any) -> None:
+    """Stand as a handler, so that the signal wakes the poll."""
+
+
+def _dumpable_setter() -> Callable[[int], None]:
+    """Return prctl(PR_SET_DUMPABLE, _): with 0, processes of the same user cannot open this one's memory."""
+    try:
+        import _ctypes  # a fifth of what ctypes costs
+
+        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+        return lambda value: _ctypes.call_cdeclfunction(prctl, (_PR_SET_DUMPABLE, value, 0, 0, 0))
+    except (ImportError, AttributeError, OSError):  # a Python without libffi: its initializer stays readable
+        return lambda _: None
+
+
+def _cut_sockets(own: int) -> None:
+    """Put dead sockets in the place of those that the code opened when it was loaded: they belong to no activation."""
+    inherited = [fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2 and fd != own and _is_socket(fd)]
+    if not inherited:
+        return
+    dead, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    other.close()
+    for fd in inherited:
+        os.dup2(dead.fileno(), fd, inheritable=False)
+    dead.close()
+
+
+def _is_socket(fd: int) -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(fd).st_mode)
+    except OSError:
+        return False
+
+
+def _reseed() -> None:
+    """Give the handler random numbers of its own; the random module does that itself after a fork."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
+
