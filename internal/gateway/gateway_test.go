@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// newDoor makes a front door before an API.
+func newDoor(t *testing.T, log io.Writer, api http.HandlerFunc, ready error) http.Handler {
+	t.Helper()
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })
+	return New(Config{API: api, Metrics: metrics, Ready: func() error { return ready }, Log: slog.New(slog.NewTextHandler(log, nil))})
+}
+
+func get(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestHealth(t *testing.T) {
+	request := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+	if w := get(newDoor(t, t.Output(), nil, nil), request); w.Code != 200 || w.Body.String() != `{"status":"ok"}` {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	draining := forerun.Errorf(forerun.Unavailable, "", "The server is shutting down.")
+	w := get(newDoor(t, t.Output(), nil, draining), request)
+	if w.Code != 503 || !strings.Contains(w.Body.String(), `{"error":"The server is shutting down.","code":"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := get(newDoor(t, t.Output(), nil, nil), httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Body.String() != "metrics" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := get(newDoor(t, t.Output(), nil, nil), httptest.NewRequest(http.MethodPost, "/metrics", nil)); w.Code != 405 {
+		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+func TestOurFailuresGoToTheLogAlone(t *testing.T) {
+	for name, api := range map[string]http.HandlerFunc{
+		"error": func(w http.ResponseWriter, r *http.Request) {
+			Fail(w, r, fmt.Errorf("reading: %w", errors.New("secret detail")))
+		},
+		"panic": func(http.ResponseWriter, *http.Request) { panic("secret detail") },
+	} {
+		var log strings.Builder
+		r := httptest.NewRequest(http.MethodGet, "/x", nil)
+		r.Header.Set("X-Request-ID", "tid")
+		w := get(newDoor(t, &log, api, nil), r)
+		if w.Code != 500 || w.Body.String() != `{"error":"There was an internal server error.","code":"tid"}` {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+		if !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), "transaction=tid") {
+			t.Errorf("%s: the log says %s", name, log.String())
+		}
+	}
+}
+
+func TestAbortedHandlerStaysAborted(t *testing.T) {
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	get(newDoor(t, t.Output(), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil), httptest.NewRequest(http.MethodGet, "/", nil))
+}
+
+func TestBody(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		content io.Reader
+		length  int64
+		want    string
+		kind    forerun.Kind
+	}{
+		{name: "none", content: http.NoBody, length: 0},
+		{name: "whole", content: strings.NewReader("0123456789"), length: 10, want: "0123456789"},
+		{name: "chunked", content: strings.NewReader("0123456789"), length: -1, want: "0123456789"},
+		{name: "declared too large", content: strings.NewReader("x"), length: 11, kind: forerun.TooLarge},
+		{name: "chunked too large", content: strings.NewReader("0123456789x"), length: -1, kind: forerun.TooLarge},
+		{name: "cut off", content: strings.NewReader("01234"), length: 10, kind: forerun.Invalid},
+		{name: "broken", content: iotest.ErrReader(errors.New("reset")), length: -1, kind: forerun.Invalid},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", test.content)
+		r.ContentLength = test.length
+		got, err := Body(httptest.NewRecorder(), r, 10)
+		if string(got) != test.want || (err == nil) != (test.kind == 0) || err != nil && forerun.KindOf(err) != test.kind {
+			t.Errorf("%s: %q, %v", test.name, got, err)
+		}
+	}
+}
