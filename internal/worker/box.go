@@ -1,0 +1,342 @@
+package worker
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// How long the steps of a sandbox's life may take on a loaded machine. Loading the code has the action's own limit.
+const (
+	startLimit = 30 * time.Second
+	forkLimit  = 10 * time.Second
+	maxForks   = 3 // spares that may die before they are of use, in a row
+)
+
+// boxState is where a box stands, for the pool.
+type boxState int
+
+const (
+	boxStarting boxState = iota
+	boxIdle              // waits for a run, with a spare handler
+	boxBusy              // executes one, or is being cleaned after it
+	boxGone              // off the books
+)
+
+// box is one sandbox in the pool, from its start to its end. Its goroutine, live, goes through its life in order and
+// owns the fields that name no other guard.
+type box struct {
+	w    *Worker
+	pool *pool
+	id   string
+
+	sandbox  sandbox.Sandbox
+	control  *runtimewire.Conn
+	output   *output
+	doors    *doors
+	spare    *spare // that the next activation gets
+	initTime time.Duration
+	oomKills int
+
+	assigned chan *run     // from the pool to live, when the box is idle
+	leave    chan struct{} // closed by the pool: an idle box makes room
+	hello    chan runtimewire.Hello
+	initDone chan runtimewire.InitDone
+	spares   chan *spare           // from listen to live
+	forking  atomic.Bool           // a spare was asked for that live has not taken yet
+	upcoming atomic.Pointer[spare] // the newest
+	dead     chan struct{}         // closed by listen: the initializer is gone
+	living   sync.WaitGroup        // its goroutines but live
+	reseting sync.Mutex            // held during a Reset, so that none reaches into the next activation
+	handlers map[int]*spare        // by process id inside; of listen alone
+
+	// Guarded by Worker.mu:
+	state boxState
+	since time.Time // when it became what it is
+}
+
+func newBox(w *Worker, p *pool, number int) *box {
+	return &box{
+		w: w, pool: p, id: "s" + strconv.Itoa(number), since: time.Now(),
+		assigned: make(chan *run, 1), leave: make(chan struct{}),
+		hello: make(chan runtimewire.Hello, 1), initDone: make(chan runtimewire.InitDone, 1),
+		spares: make(chan *spare, maxForks), dead: make(chan struct{}), handlers: make(map[int]*spare),
+	}
+}
+
+// take gives the box a run. Worker.mu is held.
+func (b *box) take(r *run) {
+	b.state, b.since = boxBusy, time.Now()
+	r.box, r.tenure = b, newTenure(r.Activation)
+}
+
+// live is the box's life.
+func (b *box) live() {
+	failure, ok := b.open()
+	for ok {
+		r := b.wait()
+		if r == nil {
+			break
+		}
+		b.execute(r)
+		ok = b.clean()
+	}
+	loadFailed := failure.Status != forerun.Success
+	logs := b.initLogs(loadFailed)
+	for _, r := range b.w.gone(b, loadFailed) {
+		r.end(b.w, failure, logs)
+	}
+	b.close()
+}
+
+// wait returns the next run, or nil when the box is to close.
+func (b *box) wait() *run {
+	r, idle := b.w.next(b)
+	if !idle {
+		return r
+	}
+	keep := time.NewTimer(b.w.config.KeepAlive)
+	defer keep.Stop()
+	select {
+	case r := <-b.assigned:
+		return r
+	case <-b.leave:
+	case <-keep.C:
+	case <-b.dead:
+	case <-b.w.stopped.Done():
+	}
+	return b.w.retire(b)
+}
+
+// retire takes a box that waited off the books. If it was given a run meanwhile it returns that.
+func (w *Worker) retire(b *box) *run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if b.state == boxBusy {
+		return <-b.assigned // sent before the state was set free
+	}
+	w.unidle(b)
+	w.forget(b)
+	return nil
+}
+
+// open starts the sandbox and loads the code. When that fails it returns the result of the runs that wait for it.
+func (b *box) open() (failure forerun.Result, ok bool) {
+	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
+	defer cancel()
+	code, failure, ok := b.code()
+	if !ok {
+		return failure, false
+	}
+	var err error
+	if b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec()); err == nil {
+		err = b.connect(ctx)
+	}
+	if err != nil {
+		return b.startFailure(err), false
+	}
+	if failure, ok := b.load(code); !ok {
+		return failure, false
+	}
+	if err := b.nextSpare(); err != nil {
+		return b.startFailure(err), false
+	}
+	return forerun.Result{}, true
+}
+
+func (b *box) startFailure(err error) forerun.Result {
+	if b.w.stopped.Err() != nil {
+		return forerun.Failure(forerun.InternalError, shutDown)
+	}
+	b.w.config.Log.Error("a sandbox could not be started", "action", b.pool.action.Name.String(), "error", err)
+	return forerun.Failure(forerun.InternalError, "A sandbox for the action could not be started; the server's log says why.")
+}
+
+// code is what the runtime is to load.
+func (b *box) code() (code []byte, failure forerun.Result, ok bool) {
+	exec := &b.pool.action.Exec
+	if !exec.Binary {
+		return []byte(exec.Code), failure, true
+	}
+	code, err := base64.StdEncoding.DecodeString(exec.Code)
+	if err != nil {
+		return nil, forerun.Failure(forerun.DeveloperError, "Initialization has failed: the action's code is no valid base64."), false
+	}
+	return code, failure, true
+}
+
+// connect begins to hear the sandbox: its control socket, output and doors. The runtime has said Hello when it returns.
+func (b *box) connect(ctx context.Context) (err error) {
+	b.control = runtimewire.NewConn(b.sandbox.Control(), runtimewire.Limits{Header: 64 << 10})
+	b.living.Go(b.listen)
+	stdout, stderr := b.sandbox.Output()
+	if b.output, err = newOutput(stdout, stderr, b.logLimit()); err != nil {
+		return err
+	}
+	b.living.Go(func() { b.output.read(0) })
+	b.living.Go(func() { b.output.read(1) })
+	if b.doors, err = openDoors(b); err != nil {
+		return err
+	}
+	b.living.Go(b.watch)
+	select {
+	case h := <-b.hello:
+		if h.Protocol != runtimewire.Version {
+			return fmt.Errorf("the %s runtime speaks version %d of the protocol, not %d", h.Language, h.Protocol, runtimewire.Version)
+		}
+		return nil
+	case <-b.dead:
+		return fmt.Errorf("the runtime ended before it said Hello: %q", b.initLogs(true))
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// load has the runtime load the code.
+func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
+	a := b.pool.action
+	start, limit := time.Now(), time.Duration(a.Limits.Timeout)*time.Millisecond
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool.environment()}
+	_ = b.control.Socket().SetWriteDeadline(start.Add(limit))
+	if err := b.control.Write(runtimewire.TypeInit, header, code); err != nil {
+		return b.loadCrash(), false
+	}
+	select {
+	case done := <-b.initDone:
+		b.initTime = time.Since(start)
+		return forerun.Failure(forerun.DeveloperError, done.Error), done.OK
+	case <-timer.C:
+		return forerun.Failure(forerun.DeveloperError,
+			fmt.Sprintf("The action exceeded its time limits of %d milliseconds during initialization.", a.Limits.Timeout)), false
+	case <-b.dead:
+		return b.loadCrash(), false
+	case <-b.w.stopped.Done():
+		return forerun.Failure(forerun.InternalError, shutDown), false
+	}
+}
+
+func (b *box) loadCrash() forerun.Result {
+	if b.outOfMemory() {
+		return forerun.Failure(forerun.DeveloperError, "The action exhausted its memory and was aborted.")
+	}
+	return forerun.Failure(forerun.DeveloperError, "Initialization has failed: the process exited while it loaded the code. See the logs for details.")
+}
+
+// environment is what the action's code sees from its loading on.
+func (p *pool) environment() map[string]string {
+	env := map[string]string{
+		"__OW_API_HOST":    "http://127.0.0.1:3233",
+		"__OW_NAMESPACE":   p.key.namespace,
+		"__OW_ACTION_NAME": p.action.Name.String(),
+		"REDIS_URL":        "redis://127.0.0.1:6379/0",
+	}
+	maps.Copy(env, p.language.env)
+	return env
+}
+
+func (b *box) spec() sandbox.Spec {
+	a, l := b.pool.action, b.pool.language
+	return sandbox.Spec{
+		ID: b.id, Argv: l.argv, Env: l.processEnv, Files: l.files, Binds: l.binds,
+		MemoryMiB: a.Limits.Memory, Processes: 256, TmpMiB: a.Limits.Memory, CodeMiB: a.Limits.Memory,
+	}
+}
+
+func (b *box) logLimit() int { return b.pool.action.Limits.Logs << 20 }
+
+// initLogs returns what was written while the code was loaded, if anybody wants it.
+func (b *box) initLogs(wanted bool) []string {
+	if b.output == nil || !wanted {
+		return nil
+	}
+	return b.output.end()
+}
+
+// watch puts refused connections into the log, and ends listen when the initializer has ended.
+func (b *box) watch() {
+	for {
+		select {
+		case sentence := <-b.sandbox.Denied():
+			b.output.say("stderr", "forerun: "+sentence)
+		case <-b.sandbox.Done():
+			_ = b.control.Close()
+			return
+		case <-b.dead:
+			return
+		}
+	}
+}
+
+// outOfMemory reports whether processes of the sandbox were killed for its memory limit since it was asked last.
+func (b *box) outOfMemory() bool {
+	usage, err := b.sandbox.Usage()
+	if err != nil || usage.OOMKills <= b.oomKills {
+		return false
+	}
+	b.oomKills = usage.OOMKills
+	return true
+}
+
+func (b *box) takeInitTime() time.Duration {
+	d := b.initTime
+	b.initTime = 0
+	return d
+}
+
+// began makes output and doors the run's.
+func (b *box) began(r *run) {
+	b.output.begin(b.logLimit())
+	b.doors.begin(r.tenure)
+}
+
+// ended shuts the doors to the run and returns its log.
+func (b *box) ended(r *run) []string {
+	b.doors.end()
+	close(r.tenure.done)
+	b.lateDenials()
+	return b.output.end()
+}
+
+func (b *box) lateDenials() {
+	for {
+		select {
+		case sentence := <-b.sandbox.Denied():
+			b.output.say("stderr", "forerun: "+sentence)
+		default:
+			return
+		}
+	}
+}
+
+// close ends the sandbox and waits for everything that heard it.
+func (b *box) close() {
+	if b.sandbox == nil {
+		return
+	}
+	if err := b.sandbox.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		b.w.config.Log.Error("a sandbox could not be removed", "sandbox", b.id, "error", err)
+	}
+	if b.control != nil {
+		_ = b.control.Close()
+	}
+	if b.output != nil {
+		b.output.close()
+	}
+	if b.doors != nil {
+		b.doors.close()
+	}
+	b.living.Wait()
+	b.closeSpares()
+}

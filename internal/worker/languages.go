@@ -1,0 +1,181 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/runtimes"
+)
+
+// Where a sandbox has what its runtime needs.
+const (
+	runtimeFolder  = "/forerun/python"
+	packagesFolder = "/forerun/packages"
+	codeFolder     = "/action"
+)
+
+// probeLimit is how long an interpreter may take to say what it is.
+const probeLimit = 10 * time.Second
+
+// minPythonMinor is the oldest Python 3 that the runtime works on.
+const minPythonMinor = 9
+
+//go:embed probe.py
+var pythonProbe string
+
+// Languages are the languages that this machine can run, by the kinds of actions.
+type Languages struct{ kinds map[string]*language }
+
+// language is how the runtime of one kind is started.
+type language struct {
+	argv       []string
+	processEnv []string          // of the initializer
+	env        map[string]string // besides, from the loading of the code on
+	files      []sandbox.File
+	binds      []sandbox.Bind
+}
+
+// Sources say where to look for languages.
+type Sources struct {
+	Python   []string // names or paths of interpreters, the preferred one first; nil: what the machine has
+	Packages string   // folder of Python packages for all actions, or empty
+}
+
+// Discover looks at the machine's interpreters. It is no error if there are none: then no kind is known.
+func Discover(ctx context.Context, s Sources) *Languages {
+	l := &Languages{kinds: make(map[string]*language)}
+	candidates := s.Python
+	if candidates == nil {
+		candidates = []string{"/usr/bin/python3", "python3"}
+		newest, _ := filepath.Glob("/usr/bin/python3.[0-9]*") // the pattern is well-formed
+		candidates = append(candidates, newest...)
+	}
+	for _, c := range candidates {
+		if python, minor, err := probePython(ctx, c, s.Packages); err == nil {
+			for _, kind := range []string{"python:3", "python:default", "python:3." + strconv.Itoa(minor)} {
+				if l.kinds[kind] == nil {
+					l.kinds[kind] = python
+				}
+			}
+		}
+	}
+	return l
+}
+
+// Kinds are the kinds of actions that can be run, sorted.
+func (l *Languages) Kinds() []string {
+	var kinds []string
+	for kind := range l.kinds {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Check reports whether actions of a kind can be run. The error is forerun.Invalid and names the kinds that can.
+func (l *Languages) Check(kind string) error {
+	_, err := l.language(kind)
+	return err
+}
+
+func (l *Languages) language(kind string) (*language, error) {
+	if found := l.kinds[kind]; found != nil {
+		return found, nil
+	}
+	if len(l.kinds) == 0 {
+		return nil, forerun.Errorf(forerun.Invalid, "kind", "Actions of the kind %q cannot be run: this machine has no Python 3.%d or newer; install one and start the server again.", kind, minPythonMinor)
+	}
+	return nil, forerun.Errorf(forerun.Invalid, "kind", "The kind %q is not one that this server runs: use one of %s.", kind, strings.Join(l.Kinds(), ", "))
+}
+
+// probed is what probe.py says of an interpreter.
+type probed struct {
+	Executable string            `json:"executable"`
+	Prefix     string            `json:"prefix"`
+	Minor      int               `json:"minor"`
+	Modules    map[string][]byte `json:"modules"` // the runtime, compiled, by file name
+}
+
+// probePython asks an interpreter what it is, and has it compile the runtime.
+func probePython(ctx context.Context, name, packages string) (*language, int, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	sources, err := pythonSources()
+	if err != nil {
+		return nil, 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "-I", "-S", "-B", "-c", pythonProbe)
+	cmd.Stdin = bytes.NewReader(sources)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, 0, err
+	}
+	var p probed
+	if err := json.Unmarshal(out, &p); err != nil {
+		return nil, 0, err
+	}
+	if p.Minor < minPythonMinor {
+		return nil, 0, forerun.Errorf(forerun.Unsupported, path, "This is Python 3.%d; 3.%d or newer is needed.", p.Minor, minPythonMinor)
+	}
+	return newPython(p, packages), p.Minor, nil
+}
+
+// pythonSources is the runtime's source as the probe reads it: an object of file names and texts.
+func pythonSources() ([]byte, error) {
+	files := make(map[string]string)
+	err := fs.WalkDir(runtimes.Python(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(runtimes.Python(), path)
+		files[path] = string(text)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(files)
+}
+
+// start is the initializer's program: it leaves no trace of itself on the path.
+const start = `import sys
+sys.path.insert(0, "` + runtimeFolder + `")
+from forerun_runtime.initializer import main
+del sys.path[0]
+main()`
+
+func newPython(p probed, packages string) *language {
+	l := &language{
+		argv: []string{p.Executable, "-I", "-S", "-B", "-c", start},
+		processEnv: []string{
+			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+			"OPENBLAS_NUM_THREADS=1", // threads of an initializer do not survive the fork of a handler
+		},
+	}
+	for name, code := range p.Modules {
+		l.files = append(l.files, sandbox.File{Path: runtimeFolder + "/forerun_runtime/" + name, Data: code, Mode: 0o444})
+	}
+	if p.Prefix != "/usr" {
+		l.binds = append(l.binds, sandbox.Bind{Host: p.Prefix, Inside: p.Prefix})
+	}
+	if info, err := os.Stat(packages); err == nil && info.IsDir() {
+		l.binds = append(l.binds, sandbox.Bind{Host: packages, Inside: packagesFolder})
+	}
+	return l
+}

@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// processes is a sandbox.Maker without isolation: each sandbox is a process of this machine, with real sockets, pipes
+// and listeners, so the worker's side can be tested where sandboxes cannot be made.
+type processes struct {
+	t *testing.T
+
+	mu    sync.Mutex // guards the rest
+	boxes []*process
+	fail  error // what Start answers
+}
+
+func (m *processes) Start(_ context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return nil, m.fail
+	}
+	p, err := startProcess(m.t.TempDir(), s)
+	if err != nil {
+		return nil, err
+	}
+	m.boxes = append(m.boxes, p)
+	return p, nil
+}
+
+func (m *processes) Enforced() []sandbox.Enforcement { return nil }
+func (m *processes) Close() error                    { return nil }
+
+func (m *processes) started() []*process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.boxes)
+}
+
+// process is one such sandbox.
+type process struct {
+	spec           sandbox.Spec
+	mark           string // in the environment of every process inside
+	cmd            *exec.Cmd
+	control        *net.UnixConn
+	stdout, stderr *os.File
+	doors          map[string]net.Listener
+	denied         chan string
+	done           chan struct{}
+	oomKills       int
+	noReset        bool
+}
+
+func startProcess(folder string, s sandbox.Spec) (*process, error) {
+	p := &process{spec: s, denied: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
+	p.mark = "FORERUN_TEST_SANDBOX=" + folder
+	env := append(slices.Clone(s.Env), p.mark, "FORERUN_CODE="+filepath.Join(folder, "action"))
+	if err := os.Mkdir(filepath.Join(folder, "action"), 0o700); err != nil {
+		return nil, err
+	}
+	for _, f := range s.Files {
+		path := filepath.Join(folder, f.Path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{sandbox.DoorState, sandbox.DoorAPI} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		p.doors[name] = l
+		env = append(env, fmt.Sprintf("TEST_%s_PORT=%d", strings.ToUpper(name), l.Addr().(*net.TCPAddr).Port))
+	}
+	argv := slices.Clone(s.Argv)
+	argv[len(argv)-1] = strings.ReplaceAll(argv[len(argv)-1], runtimeFolder, filepath.Join(folder, runtimeFolder))
+	p.cmd = exec.Command(argv[0], argv[1:]...)
+	p.cmd.Env = env
+	return p, p.launch()
+}
+
+func (p *process) launch() error {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return err
+	}
+	_ = ours.Close()
+	p.control = conn.(*net.UnixConn)
+	var out, errs *os.File
+	if p.stdout, out, err = os.Pipe(); err != nil {
+		return err
+	}
+	if p.stderr, errs, err = os.Pipe(); err != nil {
+		return err
+	}
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = out, errs, []*os.File{theirs}
+	err = p.cmd.Start()
+	for _, f := range []*os.File{theirs, out, errs} {
+		_ = f.Close()
+	}
+	if err == nil {
+		go func() {
+			_ = p.cmd.Wait()
+			close(p.done)
+		}()
+	}
+	return err
+}
+
+func (p *process) Control() *net.UnixConn            { return p.control }
+func (p *process) Output() (stdout, stderr *os.File) { return p.stdout, p.stderr }
+func (p *process) Door(name string) net.Listener     { return p.doors[name] }
+func (p *process) Denied() <-chan string             { return p.denied }
+func (p *process) Done() <-chan struct{}             { return p.done }
+func (p *process) Usage() (sandbox.Usage, error)     { return sandbox.Usage{OOMKills: p.oomKills}, nil }
+func (p *process) Reset(_ context.Context, keep ...int) error {
+	if p.noReset {
+		return nil
+	}
+	return p.killAllBut(append(keep, p.cmd.Process.Pid)...)
+}
+
+// killAllBut kills the sandbox's processes until there are no others, ones that were just forked included.
+func (p *process) killAllBut(keep ...int) error {
+	for {
+		killed := 0
+		for _, pid := range p.pids() {
+			if !slices.Contains(keep, pid) {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+				killed++
+			}
+		}
+		if killed == 0 {
+			return nil
+		}
+	}
+}
+
+// pids are the processes inside that are alive.
+func (p *process) pids() []int {
+	var pids []int
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
+	for _, path := range environs {
+		env, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(env), p.mark) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (p *process) Close() error {
+	_ = p.cmd.Process.Kill() // its environment cannot be read, unless by root
+	err := p.killAllBut()
+	<-p.done
+	for _, l := range p.doors {
+		_ = l.Close()
+	}
+	_ = p.control.Close()
+	_ = p.stdout.Close()
+	_ = p.stderr.Close()
+	return err
+}

@@ -1,0 +1,78 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"syscall"
+
+	"forerun.dev/forerun/internal/canonical"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/runtimewire"
+)
+
+// maxResult is how many bytes an activation's result may have.
+const maxResult = 6 << 20
+
+// shutDown is what an activation ends with that the worker's end cut short.
+const shutDown = "The server was shut down before the action ended."
+
+// resultOf checks what a function returned.
+func resultOf(h runtimewire.Result, payload []byte) forerun.Result {
+	switch h.Status {
+	case runtimewire.StatusOK:
+	case runtimewire.StatusError:
+		return forerun.Failure(forerun.DeveloperError, h.Error)
+	default:
+		return forerun.Failure(forerun.InternalError, fmt.Sprintf("The language's runtime answered with the unknown status %q.", h.Status))
+	}
+	if len(payload) > maxResult {
+		return sizeFailure(len(payload))
+	}
+	value, err := canonical.Object(payload)
+	if err != nil {
+		return forerun.Failure(forerun.DeveloperError, "The action did not return a dictionary: "+err.Error())
+	}
+	if isError(value) {
+		return forerun.Result{Status: forerun.ApplicationError, Value: value}
+	}
+	return forerun.Result{Status: forerun.Success, Value: value}
+}
+
+// isError reports whether a canonical object has a member "error".
+func isError(value json.RawMessage) bool {
+	if !bytes.Contains(value, []byte(`"error":`)) {
+		return false
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(value, &members); err != nil {
+		return false
+	}
+	_, has := members["error"]
+	return has
+}
+
+func sizeFailure(size int) forerun.Result {
+	return forerun.Failure(forerun.DeveloperError,
+		fmt.Sprintf("The action produced a response that exceeded the allowed length: %d > %d bytes.", size, maxResult))
+}
+
+func timeoutFailure(milliseconds int) forerun.Result {
+	return forerun.Failure(forerun.DeveloperError,
+		fmt.Sprintf("The action exceeded its time limits of %d milliseconds.", milliseconds))
+}
+
+func memoryFailure(limit, all int) forerun.Result {
+	return forerun.Failure(forerun.DeveloperError, fmt.Sprintf(
+		"The action's memory limit of %d MiB is over the %d MiB that all sandboxes of this server may use together: lower the limit, or raise the server's.", limit, all))
+}
+
+// exitFailure says how a handler ended that sent no result.
+func exitFailure(e runtimewire.Exit) forerun.Result {
+	if e.Signal != 0 {
+		return forerun.Failure(forerun.DeveloperError,
+			fmt.Sprintf("The action exited unexpectedly: it was killed by signal %d (%s).", e.Signal, syscall.Signal(e.Signal)))
+	}
+	return forerun.Failure(forerun.DeveloperError,
+		fmt.Sprintf("The action exited unexpectedly with status %d: it must return a dictionary.", e.Status))
+}

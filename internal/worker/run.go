@@ -1,0 +1,188 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/runtimewire"
+)
+
+// forkAhead is how long an activation runs before its successor's handler is forked. Forked together with the start of
+// a short function, the two processes take each other's memory faults, which costs the function 0.3 ms; behind it, or
+// during a longer one, it costs nobody anything.
+const forkAhead = time.Millisecond
+
+// exitGrace is how long the initializer may take to say how a handler ended, and a handler to vanish when killed.
+const exitGrace = 2 * time.Second
+
+// run is one activation in the worker.
+type run struct {
+	*forerun.Run
+	queued time.Time
+	tenure *tenure // what its door connections belong to; set when it gets a sandbox
+
+	// Guarded by Worker.mu:
+	pool     *pool
+	box      *box // that executes it; nil while it waits
+	squashed bool
+}
+
+// execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
+// end is told. What it left behind is removed afterwards, by box.clean.
+func (b *box) execute(r *run) {
+	b.began(r)
+	timeout := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
+	start := time.Now()
+	limit := time.AfterFunc(timeout, func() { b.timeOut(r) })
+	o := outcome{err: b.send(r, b.runHeader(r, start.Add(timeout)))}
+	fork := time.AfterFunc(forkAhead, b.fork)
+	if o.err == nil {
+		r.tellStarted(b.w, start, b.takeInitTime())
+		o = b.await(b.spare)
+	}
+	limit.Stop()
+	fork.Stop()
+	logs := b.ended(r)
+	b.fork()
+	r.end(b.w, b.judge(r, b.spare, o), logs)
+}
+
+// send hands the activation to the spare that waits. A spare that died while it waited is replaced, once.
+func (b *box) send(r *run, header runtimewire.Run) error {
+	r.tenure.handler.Store(b.spare)
+	err := b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
+	if err == nil || r.tenure.over.Load() || r.tenure.timedOut.Load() {
+		return err
+	}
+	b.spare.close()
+	if err := b.nextSpare(); err != nil {
+		return err
+	}
+	r.tenure.handler.Store(b.spare)
+	return b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
+}
+
+// outcome is how a handler's connection ended.
+type outcome struct {
+	header  runtimewire.Result
+	payload []byte
+	arrived bool  // a Result did
+	err     error // else: what was read instead
+}
+
+// await reads what the handler sends until its Result, or its end.
+func (b *box) await(s *spare) outcome {
+	for {
+		f, err := s.conn.Read()
+		if err != nil {
+			return outcome{err: err}
+		}
+		switch f.Type {
+		case runtimewire.TypeResult:
+			o := outcome{payload: f.Payload}
+			o.err = f.Decode(&o.header)
+			o.arrived = o.err == nil
+			return o
+		case runtimewire.TypeLog:
+			var l runtimewire.Log
+			if o := (outcome{err: f.Decode(&l)}); o.err != nil {
+				return o
+			}
+			b.output.say(l.Stream, string(f.Payload))
+		default:
+			return outcome{err: errors.New("the handler sent a frame that it may not send")}
+		}
+	}
+}
+
+// judge makes the activation's result of what the handler sent, or of how it ended.
+func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
+	switch size, tooLarge := errors.AsType[*runtimewire.SizeError](o.err); {
+	case b.w.stopped.Err() != nil && !o.arrived:
+		return forerun.Failure(forerun.InternalError, shutDown)
+	case r.tenure.timedOut.Load():
+		return timeoutFailure(r.Action.Limits.Timeout)
+	case o.arrived:
+		return resultOf(o.header, o.payload)
+	case tooLarge:
+		return sizeFailure(size.Payload)
+	}
+	return b.crash(s)
+}
+
+// crash says how a handler ended that sent no result.
+func (b *box) crash(s *spare) forerun.Result {
+	grace, cancel := context.WithTimeout(context.Background(), exitGrace)
+	defer cancel()
+	select {
+	case <-s.exited:
+	case <-b.dead:
+	case <-grace.Done():
+	}
+	if b.outOfMemory() {
+		return forerun.Failure(forerun.DeveloperError, "The action exhausted its memory and was aborted.")
+	}
+	select {
+	case <-s.exited:
+		return exitFailure(s.exit)
+	case <-b.dead:
+		return forerun.Failure(forerun.DeveloperError, "The action exited unexpectedly: its sandbox ended.")
+	default:
+		return forerun.Failure(forerun.DeveloperError, "The action closed the descriptor that its result goes through.")
+	}
+}
+
+// timeOut ends an activation that exceeded its time.
+func (b *box) timeOut(r *run) {
+	r.tenure.timedOut.Store(true)
+	b.kill(r.tenure)
+}
+
+// runHeader is the environment and the limits of an activation.
+func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
+	return runtimewire.Run{
+		Speculative: r.Speculative,
+		Limit:       maxResult,
+		Env: map[string]string{
+			"__OW_API_KEY":        r.Token,
+			"__OW_ACTION_VERSION": r.Action.Version,
+			"__OW_ACTIVATION_ID":  string(r.Activation),
+			"__OW_DEADLINE":       strconv.FormatInt(deadline.UnixMilli(), 10),
+			"__OW_TRANSACTION_ID": r.Transaction,
+		},
+	}
+}
+
+// end takes the run off the books and tells its end, unless it was squashed.
+func (r *run) end(w *Worker, result forerun.Result, logs []string) {
+	w.mu.Lock()
+	delete(w.runs, r.Activation)
+	squashed := r.squashed
+	if !squashed {
+		w.counters.ended(result.Status)
+	}
+	w.mu.Unlock()
+	if !squashed {
+		r.tellEnded(result, logs, r.tenure != nil && r.tenure.timedOut.Load())
+	}
+}
+
+// tellStarted tells that a handler has begun, unless the run was squashed before.
+func (r *run) tellStarted(w *Worker, at time.Time, initTime time.Duration) {
+	w.mu.Lock()
+	squashed := r.squashed
+	w.mu.Unlock()
+	if !squashed {
+		r.Events.Started(r.Activation, at, initTime)
+	}
+}
+
+func (r *run) tellEnded(result forerun.Result, logs []string, timedOut bool) {
+	r.Events.Ended(r.Activation, forerun.RunEnd{
+		Status: result.Status, Result: json.RawMessage(result.Value), Logs: logs, At: time.Now(), TimedOut: timedOut,
+	})
+}

@@ -1,0 +1,268 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"forerun.dev/forerun/internal/runtimewire"
+)
+
+// spare is a handler: forked ahead, then executing its one activation.
+type spare struct {
+	conn    *runtimewire.Conn
+	pid     int // in the sandbox's namespace
+	hostPID int // in ours; known when ready is closed
+	ready   chan struct{}
+	failed  error         // why it will never be of use; known when ready is closed
+	exited  chan struct{} // closed by listen, when the initializer said so
+	exit    runtimewire.Exit
+}
+
+// hear waits for the handler's first frame, with which it shows its process id.
+func (s *spare) hear() {
+	defer close(s.ready)
+	f, err := s.conn.Read()
+	switch {
+	case err != nil:
+		s.failed = err
+	case f.Type != runtimewire.TypeReady || f.PID <= 0:
+		s.failed = errors.New("the first frame of a handler was not Ready, or came without its process id")
+	}
+	s.hostPID = f.PID
+}
+
+// isReady reports whether the spare waits for a run.
+func (s *spare) isReady() bool {
+	select {
+	case <-s.ready:
+		return s.failed == nil
+	default:
+		return false
+	}
+}
+
+// listen hears the initializer until it is gone.
+func (b *box) listen() {
+	defer close(b.dead)
+	for {
+		f, err := b.control.Read()
+		if err == nil {
+			err = b.heard(&f)
+		}
+		if f.File != nil {
+			_ = f.File.Close() // of a frame that was refused
+		}
+		if err != nil {
+			_ = b.control.Close()
+			return
+		}
+	}
+}
+
+// heard takes one frame of the initializer. What it sends out of turn is an error, and ends the box: nobody waits for
+// the channels' room.
+func (b *box) heard(f *runtimewire.Frame) error {
+	switch f.Type {
+	case runtimewire.TypeHello:
+		return offer(f, b.hello)
+	case runtimewire.TypeInitDone:
+		return offer(f, b.initDone)
+	case runtimewire.TypeHandler:
+		return b.heardHandler(f)
+	case runtimewire.TypeExit:
+		return b.heardExit(f)
+	default:
+		return fmt.Errorf("a frame of type %d is not the initializer's to send", f.Type)
+	}
+}
+
+func offer[T any](f *runtimewire.Frame, to chan T) error {
+	var message T
+	if err := f.Decode(&message); err != nil {
+		return err
+	}
+	select {
+	case to <- message:
+		return nil
+	default:
+		return fmt.Errorf("a frame of type %d was not asked for", f.Type)
+	}
+}
+
+func (b *box) heardHandler(f *runtimewire.Frame) error {
+	var h runtimewire.Handler
+	if err := f.Decode(&h); err != nil {
+		return err
+	}
+	s := &spare{pid: h.PID, ready: make(chan struct{}), exited: make(chan struct{})}
+	if f.File == nil {
+		s.failed = fmt.Errorf("no handler could be forked: %s", h.Error)
+		close(s.ready)
+	} else {
+		var err error
+		s.conn, err = runtimewire.FileConn(f.File, runtimewire.Limits{Header: 64 << 10, Payload: maxResult})
+		if f.File = nil; err != nil {
+			return err
+		}
+		b.handlers[h.PID] = s
+		b.living.Go(s.hear)
+	}
+	b.upcoming.Store(s)
+	select {
+	case b.spares <- s:
+		return nil
+	default:
+		s.close()
+		return errors.New("a handler was not asked for")
+	}
+}
+
+// heardExit notes how a handler ended. If it was executing and a process that it left holds its socket, killing that
+// ends the activation.
+func (b *box) heardExit(f *runtimewire.Frame) error {
+	var e runtimewire.Exit
+	if err := f.Decode(&e); err != nil {
+		return err
+	}
+	s := b.handlers[e.PID]
+	if s == nil {
+		return nil
+	}
+	delete(b.handlers, e.PID)
+	s.exit = e
+	close(s.exited)
+	if t := b.doors.tenure(); t.handler.Load() == s {
+		b.living.Add(1)
+		time.AfterFunc(leftoverGrace, func() {
+			defer b.living.Done()
+			b.kill(t)
+		})
+	}
+	return nil
+}
+
+// leftoverGrace is how long a handler's last bytes may take after its end.
+const leftoverGrace = 50 * time.Millisecond
+
+// fork asks for a spare, unless one was asked for that is not taken yet.
+func (b *box) fork() {
+	if b.forking.CompareAndSwap(false, true) {
+		_ = b.control.Write(runtimewire.TypeFork, nil, nil) // an error ends listen too
+	}
+}
+
+// nextSpare takes the spare that was asked for, when it is ready, or asks for others while they die.
+func (b *box) nextSpare() error {
+	var err error
+	for range maxForks {
+		b.fork()
+		var s *spare
+		if s, err = b.awaitSpare(); err == nil {
+			b.spare = s
+			return nil
+		}
+	}
+	return err
+}
+
+func (b *box) awaitSpare() (*spare, error) {
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	var s *spare
+	select {
+	case s = <-b.spares:
+		b.forking.Store(false)
+	case <-b.dead:
+		return nil, errors.New("the initializer ended")
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for a handler: %w", ctx.Err())
+	}
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		s.failed = fmt.Errorf("waiting for a handler to be ready: %w", ctx.Err())
+	}
+	if s.failed != nil {
+		s.close()
+		return nil, s.failed
+	}
+	return s, nil
+}
+
+// clean removes what an activation left, and makes the next handler ready. It reports false if the sandbox is of no
+// more use.
+func (b *box) clean() bool {
+	b.spare.close()
+	err := b.nextSpare()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+		defer cancel()
+		b.reseting.Lock()
+		err = b.sandbox.Reset(ctx, b.spare.hostPID)
+		b.reseting.Unlock()
+	}
+	if err != nil {
+		if b.w.stopped.Err() == nil {
+			b.w.config.Log.Warn("a sandbox is given up", "action", b.pool.action.Name.String(), "error", err)
+		}
+		return false
+	}
+	b.output.discard()
+	b.doors.discard()
+	return true
+}
+
+// kill ends a running activation: when its handler is gone, await returns. A sandbox whose handler cannot be killed
+// is closed.
+func (b *box) kill(t *tenure) {
+	ctx, cancel := context.WithTimeout(b.w.stopped, exitGrace)
+	defer cancel()
+	if err := b.killAll(ctx, t); err != nil {
+		b.w.config.Log.Warn("a handler could not be killed: its sandbox is closed", "action", b.pool.action.Name.String(), "error", err)
+		_ = b.sandbox.Close()
+	}
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		_ = b.sandbox.Close()
+	}
+}
+
+// killAll kills everything in the sandbox but the initializer and the newest spare, if the tenure still lasts.
+func (b *box) killAll(ctx context.Context, t *tenure) error {
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	select {
+	case <-t.done:
+		return nil
+	default:
+	}
+	var keep []int
+	if s := b.upcoming.Load(); s != t.handler.Load() && s.isReady() {
+		keep = append(keep, s.hostPID)
+	}
+	return b.sandbox.Reset(ctx, keep...)
+}
+
+func (s *spare) close() {
+	if s.conn != nil {
+		_ = s.conn.Close()
+	}
+}
+
+// closeSpares closes the handlers that nobody took. Everything that could bring more has ended.
+func (b *box) closeSpares() {
+	if b.spare != nil {
+		b.spare.close()
+	}
+	for {
+		select {
+		case s := <-b.spares:
+			s.close()
+		default:
+			return
+		}
+	}
+}

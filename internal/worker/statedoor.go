@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"context"
+	"net"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// StateDoor serves connections to the state doors of sandboxes.
+type StateDoor struct {
+	Store state.Store
+	// Serve speaks the Redis protocol over a connection, for a session, until either ends. It closes the connection.
+	Serve func(ctx context.Context, c net.Conn, s *Session)
+}
+
+// Session is what one connection to a state door may do: operate on its tenant's state while its activation lasts.
+type Session struct {
+	store  state.Store
+	space  string
+	tenure *tenure
+}
+
+// StateSpace is the space of the store that holds the state of a namespace's functions.
+func StateSpace(namespace string) string { return "state/" + namespace }
+
+func (d *doors) serveState(c *doorConn) {
+	defer c.Close()
+	door := d.b.w.config.State
+	door.Serve(c.tenure.ctx, c, &Session{store: door.Store, space: StateSpace(c.namespace), tenure: c.tenure})
+}
+
+// Do executes one command. Outside an activation it is answered with an error.
+func (s *Session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
+	s.tenure.working.RLock()
+	defer s.tenure.working.RUnlock()
+	switch {
+	case s.tenure.over.Load():
+		return refusal("the activation that made this connection is over"), 0, nil
+	case s.tenure.activation == "":
+		return refusal("no activation is running: state can be reached while the function runs, not while its code is loaded"), 0, nil
+	}
+	return s.store.Do(ctx, state.Command{Space: s.space, Args: args})
+}
+
+func refusal(text string) state.Reply {
+	return state.Reply{Kind: state.Error, Text: []byte("ERR " + text)}
+}
+
+// Durable waits until what a reply rests on is on disk.
+func (s *Session) Durable(ctx context.Context, v forerun.Version) error {
+	return s.store.Durable(ctx, v)
+}

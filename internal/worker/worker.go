@@ -1,0 +1,183 @@
+// Package worker is a node's pool of sandboxes: it executes activations and
+// tells what happens to them as events.
+//
+// It promises that its methods return at once; that one sandbox serves one
+// action of one tenant and one activation at a time; that what an activation
+// left behind, processes, files and connections, is gone before its sandbox
+// takes the next; and that a function which crashes, hangs, floods its log or
+// returns nonsense costs its own activation alone. What happens to an
+// activation can be read in run.go.
+//
+// It is not where decisions about workflows are made, and it knows no HTTP and
+// no Redis: the doors hand connections on, with the activation they belong to.
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"syscall"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// Config is what a worker is made of.
+type Config struct {
+	Maker        sandbox.Maker
+	Languages    *Languages
+	State        StateDoor     // what serves connections to the state door
+	MaxSandboxes int           // at most this many at a time; 0: as memory allows
+	MemoryMiB    int           // what the memory limits of all sandboxes may sum up to; 0: half of the machine's memory
+	KeepAlive    time.Duration // how long a sandbox stays without work; 0: 10 minutes
+	Log          *slog.Logger
+}
+
+// Defaults of a Config.
+const (
+	defaultKeepAlive = 10 * time.Minute
+	shutdownTime     = 5 * time.Second
+)
+
+// Worker implements forerun.Worker over the sandboxes of this machine.
+//
+// Each sandbox has one goroutine (box.live) that goes through its life in order. A run is handed to it either by
+// Run through the channel box.assigned, when it is idle, or by box.next, when it looks for work. Lock order: Worker.mu,
+// then nothing; output.mu and tenure.mu are taken with no other lock held.
+type Worker struct {
+	config Config
+	api    *apiServer
+	load   *load
+
+	stop    context.CancelFunc // ends every sandbox
+	stopped context.Context
+	alive   sync.WaitGroup // goroutines of boxes and of failures to tell
+
+	mu       sync.Mutex // guards the rest, and the fields of run, pool and box that say so
+	closing  bool
+	runs     map[forerun.ActivationID]*run
+	pools    map[poolKey]*pool
+	digests  digests
+	idle     []*box  // least recently used first
+	hungry   []*pool // with a queue, without a sandbox and without room for one; oldest first
+	boxes    int     // of all pools, starting ones included
+	starting int
+	memory   int // MiB, the limits of all boxes
+	lastBox  int
+	ticking  bool // a tick is due
+	counters counters
+}
+
+var _ forerun.Worker = (*Worker)(nil)
+
+// New makes a worker. Close ends it.
+func New(c Config) *Worker {
+	if c.KeepAlive == 0 {
+		c.KeepAlive = defaultKeepAlive
+	}
+	if c.MemoryMiB == 0 {
+		c.MemoryMiB = machineMemoryMiB() / 2
+	}
+	if c.MaxSandboxes == 0 {
+		c.MaxSandboxes = max(1, c.MemoryMiB/smallestMiB)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Worker{
+		config: c, api: newAPIServer(), load: newLoad(readProcStat),
+		stopped: ctx, stop: stop,
+		runs:  make(map[forerun.ActivationID]*run),
+		pools: make(map[poolKey]*pool),
+	}
+}
+
+// smallestMiB is the smallest memory limit that an action can have.
+const smallestMiB = 128
+
+func machineMemoryMiB() int {
+	var info syscall.Sysinfo_t
+	if err := syscall.Sysinfo(&info); err != nil {
+		return 2 << 10
+	}
+	return int(uint64(info.Totalram) * uint64(info.Unit) >> 20)
+}
+
+// Run implements forerun.Worker.
+func (w *Worker) Run(request *forerun.Run) {
+	r := &run{Run: request, queued: time.Now()}
+	language, err := w.config.Languages.language(request.Action.Exec.Kind)
+	if err != nil {
+		w.fail(r, forerun.Failure(forerun.DeveloperError, err.Error()))
+		return
+	}
+	if limit := request.Action.Limits.Memory; limit > w.config.MemoryMiB {
+		w.fail(r, memoryFailure(limit, w.config.MemoryMiB))
+		return
+	}
+	if !w.enqueue(r, language) {
+		w.fail(r, forerun.Failure(forerun.InternalError, shutDown))
+	}
+}
+
+// Promote implements forerun.Worker. Nothing holds the effects of a speculative activation yet, so there is nothing to
+// let go; it is promoted as it stands.
+func (w *Worker) Promote(forerun.ActivationID) {}
+
+// Squash implements forerun.Worker. The handler is killed and its doors are shut in the background; no operation that
+// it begins at its state door after Squash returned is executed.
+func (w *Worker) Squash(id forerun.ActivationID) {
+	w.mu.Lock()
+	r := w.runs[id]
+	if r == nil {
+		w.mu.Unlock()
+		return
+	}
+	delete(w.runs, id)
+	r.squashed = true
+	w.counters.Squashed++
+	b := r.box
+	if b == nil {
+		w.withdraw(r)
+	}
+	w.mu.Unlock()
+	if b != nil {
+		r.tenure.over.Store(true)
+		w.spawn(func() { b.kill(r.tenure) })
+	}
+}
+
+// spawn runs f in a goroutine that Close waits for, unless it waits already.
+func (w *Worker) spawn(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing {
+		go f()
+		return
+	}
+	w.alive.Go(f)
+}
+
+// Close ends every sandbox. Activations that wait or run end as internal errors. It returns when no goroutine of the
+// worker is left.
+func (w *Worker) Close() error {
+	w.mu.Lock()
+	w.closing = true
+	var waiting []*run
+	for _, p := range w.pools {
+		waiting = append(waiting, p.queue...)
+		p.queue = nil
+	}
+	w.hungry = nil
+	w.mu.Unlock()
+	for _, r := range waiting {
+		r.end(w, forerun.Failure(forerun.InternalError, shutDown), nil)
+	}
+	w.stop()
+	w.alive.Wait()
+	return w.api.close()
+}
+
+// fail ends a run that never got to a sandbox, from a goroutine of its own.
+func (w *Worker) fail(r *run, result forerun.Result) {
+	w.spawn(func() { r.tellEnded(result, nil, false) })
+}

@@ -1,0 +1,145 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// rig is a worker under test with what it is made of.
+type rig struct {
+	*Worker
+	maker *processes
+	t     testing.TB
+}
+
+// newRig makes a worker over plain processes. Close is called, and must return, at the test's end.
+func newRig(t *testing.T, change func(*Config)) *rig {
+	maker := &processes{t: t}
+	config := Config{
+		Maker: maker, Languages: Discover(t.Context(), Sources{}), MemoryMiB: 16 << 10,
+		State: StateDoor{Serve: func(_ context.Context, c net.Conn, _ *Session) { _ = c.Close() }},
+		Log:   slog.New(slog.DiscardHandler),
+	}
+	if config.Languages.Check("python:3") != nil {
+		t.Skip("this machine has no Python")
+	}
+	if change != nil {
+		change(&config)
+	}
+	w := New(config)
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		for _, p := range maker.started() {
+			if pids := p.pids(); len(pids) > 0 {
+				t.Errorf("processes %v are left", pids)
+			}
+		}
+	})
+	return &rig{w, maker, t}
+}
+
+// heard is what a run's events said.
+type heard struct {
+	started chan time.Duration // the init time
+	ended   chan forerun.RunEnd
+	onEnded func()
+}
+
+func newHeard() *heard {
+	return &heard{started: make(chan time.Duration, 1), ended: make(chan forerun.RunEnd, 1)}
+}
+
+func (h *heard) Started(_ forerun.ActivationID, _ time.Time, initTime time.Duration) {
+	h.started <- initTime
+}
+func (h *heard) Ended(_ forerun.ActivationID, end forerun.RunEnd) { h.ended <- end }
+
+// action makes an action of Python source.
+func action(source string) *forerun.Action {
+	return &forerun.Action{
+		Name: forerun.Name{Namespace: "guest", Entity: "a"}, Version: "0.0.1",
+		Exec: forerun.Exec{Kind: "python:3", Code: source}, Limits: forerun.DefaultLimits(),
+	}
+}
+
+// begin asks for a run and returns what will be heard of it.
+func (g *rig) begin(a *forerun.Action, input string) (*forerun.Run, *heard) {
+	h := newHeard()
+	r := &forerun.Run{
+		Activation: forerun.NewActivationID(), Action: a, Input: json.RawMessage(input), Namespace: "guest",
+		Token: "uuid:secret", Transaction: "tid", Events: h,
+	}
+	g.Run(r)
+	return r, h
+}
+
+// wait returns the end of a run.
+func (g *rig) wait(h *heard) forerun.RunEnd {
+	g.t.Helper()
+	select {
+	case end := <-h.ended:
+		return end
+	case <-time.After(20 * time.Second):
+		g.t.Fatal("the activation does not end")
+		return forerun.RunEnd{}
+	}
+}
+
+// call runs an action to its end.
+func (g *rig) call(a *forerun.Action, input string) forerun.RunEnd {
+	g.t.Helper()
+	_, h := g.begin(a, input)
+	return g.wait(h)
+}
+
+// text is a log line without its time.
+func text(line string) string {
+	_, rest, _ := strings.Cut(line, " ")
+	return rest
+}
+
+func texts(lines []string) string {
+	var all []string
+	for _, l := range lines {
+		all = append(all, text(l))
+	}
+	return strings.Join(all, "\n")
+}
+
+// single allows one sandbox only.
+func single(c *Config) { c.MaxSandboxes = 1 }
+
+func TestRunsOneActivation(t *testing.T) {
+	g := newRig(t, single)
+	a := action("import sys\ndef main(args):\n  print('hello')\n  print('oops', file=sys.stderr)\n  return {'sum': args['x'] + 1}\n")
+	_, h := g.begin(a, `{"x":1}`)
+	end := g.wait(h)
+	if end.Status != forerun.Success || string(end.Result) != `{"sum":2}` {
+		t.Errorf("%v %s", end.Status, end.Result)
+	}
+	if got := texts(end.Logs); got != "stdout: hello\nstderr: oops" && got != "stderr: oops\nstdout: hello" {
+		t.Errorf("logs: %q", end.Logs)
+	}
+	if init := <-h.started; init <= 0 {
+		t.Errorf("the init time of a cold start is %v", init)
+	}
+	_, h = g.begin(a, `{"x":2}`)
+	if end := g.wait(h); string(end.Result) != `{"sum":3}` || len(end.Logs) != 2 {
+		t.Errorf("the second time: %v %s %q", end.Status, end.Result, end.Logs)
+	}
+	if init := <-h.started; init != 0 {
+		t.Errorf("the init time of a warm start is %v", init)
+	}
+	if n := len(g.maker.started()); n != 1 {
+		t.Errorf("%d sandboxes were started for two runs", n)
+	}
+}
