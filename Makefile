@@ -1,0 +1,116 @@
+# Forerun's build. Every target installs what it needs and the machine lacks; tools/need.sh says what that is.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+include tools/versions.mk
+
+export PATH := $(CURDIR)/.forerun/go/bin:$(CURDIR)/.forerun/tools:$(PATH)
+export GOTOOLCHAIN ?= auto
+
+venv := .forerun/venv
+python := $(venv)/bin/python
+packages := bin/runtimes/python/packages
+sources := go.mod go.sum $(shell find cmd internal runtimes -type f -not -name '*_test.go' -not -path '*/__pycache__/*')
+# The version is what git says of the sources; a copy without its history has none.
+buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,false)
+
+##@ To use it
+
+.PHONY: run
+run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy the smart home of examples/, invoke it, serve until Ctrl-C (ONCE=1: end after that)
+	@exec node examples/smarthome/run.js
+
+.PHONY: build
+build: bin/forerun $(packages)/.stamp ## build bin/forerun, and beside it what Python functions can import
+
+##@ To work on it
+
+.PHONY: test
+test: build $(venv)/.stamp node_modules/.stamp need-redis need-tools ## run all tests; needs no service, leaves nothing behind
+	@$(python) tools/test.py
+
+.PHONY: check
+check: check-go check-python check-javascript ## check format, style, import rules, module files, known vulnerabilities
+
+.PHONY: format
+format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
+	@gofumpt -w cmd internal runtimes test tools bench
+	@$(venv)/bin/ruff format --quiet .
+	@$(venv)/bin/ruff check --quiet --fix .
+
+.PHONY: bench-baseline
+bench-baseline: build $(venv)/.stamp need-redis .forerun/bench ## measure Forerun beside this machine's own echo, fdatasync and redis (CASE=NAME: one case, QUICK=1: rough)
+	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
+
+.PHONY: clean
+clean: ## remove what the targets made in this folder
+	rm -rf bin .forerun node_modules bench/out
+
+.PHONY: help
+help: ## show this
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# The programs that a bare machine lacks. Order-only where a file is made, so that it is not made anew each time.
+.PHONY: need-go need-node need-python need-redis need-tools
+need-go need-node need-python need-redis need-tools: need-%:
+	@tools/need.sh $*
+
+# What `make build` makes.
+bin/forerun: $(sources) | need-go
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath $(buildvcs) -ldflags='-s -w' -o $@ ./cmd/forerun
+
+$(packages)/.stamp: runtimes/python/requirements.txt | $(venv)/.stamp
+	rm -rf $(packages)
+	$(python) -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(packages) -r $<
+	@for python in python3 /usr/bin/python3; do if command -v $$python >/dev/null; then $$python -m compileall -q $(packages); fi; done
+	@touch $@
+
+# What the checks and tests use.
+$(venv)/.stamp: tools/requirements.txt runtimes/python/requirements.txt | need-python
+	rm -rf $(venv)
+	python3 -m venv $(venv)
+	$(python) -m pip install --quiet --disable-pip-version-check -r tools/requirements.txt
+	@touch $@
+
+$(venv)/.data: examples/smarthome/requirements.txt | $(venv)/.stamp
+	$(python) -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
+node_modules/.stamp: package.json package-lock.json .npmrc | need-node
+	npm ci --no-progress --loglevel=error
+	@touch $@
+
+.forerun/tools/golangci-lint: tool := $(GOLANGCI_LINT)
+.forerun/tools/gofumpt: tool := $(GOFUMPT)
+.forerun/tools/govulncheck: tool := $(GOVULNCHECK)
+.forerun/tools/golangci-lint .forerun/tools/gofumpt .forerun/tools/govulncheck: tools/versions.mk | need-go
+	GOBIN=$(CURDIR)/.forerun/tools CGO_ENABLED=0 go install $(tool)
+	@touch $@
+
+.forerun/bench: $(shell find bench -name '*.go' -o -path bench/go.mod -o -path bench/go.sum) | need-go
+	cd bench && go build -o ../$@ .
+
+# The parts of `make check`.
+.PHONY: check-go
+check-go: need-go .forerun/tools/golangci-lint .forerun/tools/gofumpt .forerun/tools/govulncheck
+	@echo 'gofumpt'; bad=$$(gofumpt -l cmd internal runtimes test tools bench); if [ -n "$$bad" ]; then echo "not formatted (make format does it):"; echo "$$bad"; exit 1; fi
+	@echo 'go mod tidy'; go mod tidy -diff && cd bench && go mod tidy -diff
+	@echo 'go vet'; go vet ./... && cd bench && go vet ./...
+	@echo 'golangci-lint'; golangci-lint run ./... && cd bench && golangci-lint run --config ../.golangci.yml ./...
+	@echo 'package comments'; go test ./tools/pkgdoc
+	@tools/govulncheck.sh
+
+.PHONY: check-python
+check-python: $(venv)/.stamp
+	@echo 'ruff'; $(venv)/bin/ruff format --check --quiet . && $(venv)/bin/ruff check --quiet .
+
+.PHONY: check-javascript
+check-javascript: node_modules/.stamp
+	@echo 'eslint'; npx --no-install eslint .

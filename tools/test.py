@@ -1,0 +1,129 @@
+"""Runs all tests of the repository, and ends with one line that counts them: `N passed, N failed, N skipped`.
+
+Each runner's own closing line is printed too. What fails, or is skipped, is shown with its output or its reason; a
+runner that fails without naming a test counts as one failure.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@dataclass
+class Count:
+    """How many tests ended how."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        """Add two counts."""
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        """Word the count as the closing line."""
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+class GoReport:
+    """Reads what `go test -json` says."""
+
+    def __init__(self) -> None:
+        self.count = Count()
+        self.output: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self.failures: dict[str, int] = defaultdict(int)
+
+    def add(self, event: dict) -> None:
+        """Take one event."""
+        package = event.get("Package") or event.get("ImportPath", "")
+        test = event.get("Test", "")
+        match event["Action"]:
+            case "output" | "build-output":
+                self.output[package, test].append(event["Output"])
+            case "pass" | "fail" | "skip" as ending if test:
+                self.test(package, test, ending)
+            case "pass" | "fail" as ending:
+                self.package(package, event, ending)
+
+    def test(self, package: str, test: str, ending: str) -> None:
+        """Count one test; show why it failed or was skipped."""
+        lines = "".join(self.output.pop((package, test), []))
+        if ending == "pass":
+            self.count.passed += 1
+        elif ending == "skip":
+            self.count.skipped += 1
+            reason = [line.strip() for line in lines.splitlines() if not line.startswith(("===", "---"))]
+            print(f"skipped  {package} {test}: {' '.join(reason)}", flush=True)
+        else:
+            self.count.failed += 1
+            self.failures[package] += 1
+            print(f"FAILED   {package} {test}\n{lines}", flush=True)
+
+    def package(self, package: str, event: dict, ending: str) -> None:
+        """Print a package's line; one that failed without a failed test did not build, or ended early."""
+        if ending == "fail" and not self.failures[package]:
+            self.count.failed += 1
+            build = self.output.pop((event.get("FailedBuild", ""), ""), [])
+            print("".join(build + self.output.pop((package, ""), [])), flush=True)
+        print(f"{'ok' if ending == 'pass' else 'FAIL':8} {package} {event.get('Elapsed', 0):.1f}s", flush=True)
+
+
+def go_tests() -> Count:
+    """Run the tests of all Go packages, and those of the benchmarks' module."""
+    report = GoReport()
+    for folder in (ROOT, ROOT / "bench"):
+        command = ["go", "test", "-json", "-timeout=20m", "./..."]
+        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout or ():
+                if line.startswith("{"):
+                    report.add(json.loads(line))
+                else:
+                    print(line, end="", flush=True)
+        if process.returncode and not report.count.failed:
+            report.count.failed += 1
+    print(f"go test: {report.count}", flush=True)
+    return report.count
+
+
+def python_tests() -> Count:
+    """Run pytest, which prints its own closing line."""
+    with tempfile.TemporaryDirectory() as folder:
+        xml = pathlib.Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}"]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if not xml.exists():
+            return Count(failed=1)
+        count = Count()
+        for suite in ElementTree.parse(xml).iter("testsuite"):
+            bad = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+            skipped = int(suite.get("skipped", 0))
+            count += Count(int(suite.get("tests", 0)) - bad - skipped, bad, skipped)
+    if code and not count.failed:
+        count.failed = 1
+    return count
+
+
+def main() -> int:
+    """Run every suite, whatever the others did."""
+    start = time.monotonic()
+    total = Count()
+    for suite in (python_tests, go_tests):
+        total += suite()
+    print(f"all tests ran in {time.monotonic() - start:.0f} s", flush=True)
+    print(total, flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
