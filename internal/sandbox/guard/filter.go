@@ -1,0 +1,181 @@
+package guard
+
+import (
+	"slices"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Offsets in struct seccomp_data; the low half of an argument comes first on both architectures.
+const (
+	offNumber = 0
+	offArch   = 4
+	offArgs   = 16
+)
+
+const (
+	retAllow = unix.SECCOMP_RET_ALLOW
+	retHold  = unix.SECCOMP_RET_USER_NOTIF
+	retKill  = unix.SECCOMP_RET_KILL_PROCESS
+)
+
+// newestCall is the newest system call that the lists know. A newer one gets ENOSYS, so that a C library falls back.
+const newestCall = unix.SYS_FILE_SETATTR
+
+// namespaceFlags are the flags of clone that make namespaces.
+const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+func retErrno(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
+
+func low(arg uint32) bpf.Instruction  { return bpf.LoadAbsolute{Off: offArgs + 8*arg, Size: 4} }
+func high(arg uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offArgs + 8*arg + 4, Size: 4} }
+func ret(v uint32) bpf.Instruction    { return bpf.RetConstant{Val: v} }
+
+// when returns v if the accumulator compares so with val, else falls through.
+func when(cond bpf.JumpTest, val, v uint32) []bpf.Instruction {
+	return []bpf.Instruction{bpf.JumpIf{Cond: cond, Val: val, SkipFalse: 1}, ret(v)}
+}
+
+// filter is the program: who calls, how, and then one section for each call that is looked at closely.
+func filter() ([]bpf.RawInstruction, error) {
+	program := []bpf.Instruction{bpf.LoadAbsolute{Off: offArch, Size: 4}}
+	program = append(program, when(bpf.JumpNotEqual, auditArch, retKill)...)
+	program = append(program, bpf.LoadAbsolute{Off: offNumber, Size: 4})
+	if x32Bit != 0 {
+		program = append(program, when(bpf.JumpGreaterOrEqual, x32Bit, retKill)...)
+	}
+	program = append(program, when(bpf.JumpGreaterThan, newestCall, retErrno(unix.ENOSYS))...)
+	for _, c := range closeCalls() {
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.number, SkipTrue: uint8(len(c.body))})
+		program = append(program, c.body...)
+	}
+	for _, r := range ranges(append(commonCalls(), archCalls()...)) {
+		program = append(program,
+			bpf.JumpIf{Cond: bpf.JumpLessThan, Val: r.first, SkipTrue: 2},
+			bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: r.last, SkipTrue: 1},
+			ret(retAllow))
+	}
+	return bpf.Assemble(append(program, ret(retErrno(unix.EPERM))))
+}
+
+type span struct{ first, last uint32 }
+
+// ranges joins neighbouring numbers, which makes the program about three times shorter.
+func ranges(numbers []uint32) []span {
+	slices.Sort(numbers)
+	var out []span
+	for _, n := range slices.Compact(numbers) {
+		if len(out) > 0 && out[len(out)-1].last+1 == n {
+			out[len(out)-1].last = n
+		} else {
+			out = append(out, span{n, n})
+		}
+	}
+	return out
+}
+
+// closeCall is a call whose arguments decide; body always returns.
+type closeCall struct {
+	number uint32
+	body   []bpf.Instruction
+}
+
+func closeCalls() []closeCall {
+	return []closeCall{
+		{unix.SYS_CONNECT, []bpf.Instruction{ret(retHold)}},
+		{unix.SYS_SENDTO, sendtoBody()},
+		{unix.SYS_SENDMSG, noFastOpen(2)},
+		{unix.SYS_SENDMMSG, noFastOpen(3)},
+		{unix.SYS_SOCKET, socketBody()},
+		{unix.SYS_SOCKETPAIR, onlyValues(0, unix.EAFNOSUPPORT, unix.AF_UNIX)},
+		{unix.SYS_SETSOCKOPT, setsockoptBody()},
+		{unix.SYS_IOCTL, ioctlBody()},
+		{unix.SYS_CLONE, append([]bpf.Instruction{low(0)}, append(when(bpf.JumpBitsSet, namespaceFlags, retErrno(unix.EPERM)), ret(retAllow))...)},
+		{unix.SYS_CLONE3, []bpf.Instruction{ret(retErrno(unix.ENOSYS))}}, // its flags are in memory: C libraries fall back to clone
+		{unix.SYS_PERSONALITY, onlyValues(0, unix.EPERM, 0, 0x8, 0x20000, 0x20008, 0xffffffff)},
+		// The initializer dies with the helper by its parent-death signal: nobody inside may take it off.
+		{unix.SYS_PRCTL, append([]bpf.Instruction{low(0)}, append(when(bpf.JumpEqual, unix.PR_SET_PDEATHSIG, retErrno(unix.EPERM)), ret(retAllow))...)},
+	}
+}
+
+// onlyValues allows the listed values of an argument.
+func onlyValues(arg uint32, e unix.Errno, values ...uint32) []bpf.Instruction {
+	body := []bpf.Instruction{low(arg)}
+	for _, v := range values {
+		body = append(body, when(bpf.JumpEqual, v, retAllow)...)
+	}
+	return append(body, ret(retErrno(e)))
+}
+
+// noFastOpen refuses sends that carry data in a TCP handshake: they would connect without a connect.
+func noFastOpen(flags uint32) []bpf.Instruction {
+	body := []bpf.Instruction{low(flags)}
+	return append(append(body, when(bpf.JumpBitsSet, unix.MSG_FASTOPEN, retErrno(unix.EOPNOTSUPP))...), ret(retAllow))
+}
+
+// sendtoBody holds sendto only if it has an address: send(2) is the same call without one.
+func sendtoBody() []bpf.Instruction {
+	body := []bpf.Instruction{low(3)}
+	body = append(body, when(bpf.JumpBitsSet, unix.MSG_FASTOPEN, retErrno(unix.EOPNOTSUPP))...)
+	body = append(append(body, low(4)), when(bpf.JumpNotEqual, 0, retHold)...)
+	body = append(append(body, high(4)), when(bpf.JumpNotEqual, 0, retHold)...)
+	return append(body, ret(retAllow))
+}
+
+// equal runs body, which always returns, if the accumulator is val.
+func equal(val uint32, body []bpf.Instruction) []bpf.Instruction {
+	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: uint8(len(body))}}, body...)
+}
+
+// socketBody allows unix sockets, and TCP and UDP over IPv4 and IPv6.
+func socketBody() []bpf.Instruction {
+	body := append([]bpf.Instruction{low(0)}, when(bpf.JumpEqual, unix.AF_UNIX, retAllow)...)
+	body = append(body,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1},
+		ret(retErrno(unix.EAFNOSUPPORT)),
+		low(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf}) // without SOCK_NONBLOCK and SOCK_CLOEXEC
+	body = append(body, equal(unix.SOCK_STREAM, onlyValues(2, unix.EPROTONOSUPPORT, 0, unix.IPPROTO_TCP))...)
+	body = append(body, equal(unix.SOCK_DGRAM, onlyValues(2, unix.EPROTONOSUPPORT, 0, unix.IPPROTO_UDP))...)
+	return append(body, ret(retErrno(unix.EPERM)))
+}
+
+// setsockoptBody refuses the options that would let a socket leave another way than the one that was checked, and
+// those that open large parts of the kernel.
+func setsockoptBody() []bpf.Instruction {
+	refuse := func(options ...uint32) []bpf.Instruction {
+		body := []bpf.Instruction{low(2)}
+		for _, o := range options {
+			body = append(body, when(bpf.JumpEqual, o, retErrno(unix.ENOPROTOOPT))...)
+		}
+		return append(body, ret(retAllow))
+	}
+	body := []bpf.Instruction{low(1)}
+	body = append(body, equal(unix.IPPROTO_IP, refuse(unix.IP_OPTIONS))...)                                                       // source routes
+	body = append(body, equal(unix.IPPROTO_IPV6, refuse(unix.IPV6_RTHDR, unix.IPV6_2292RTHDR))...)                                // the same in IPv6
+	body = append(body, equal(unix.IPPROTO_TCP, refuse(unix.TCP_FASTOPEN_CONNECT, unix.TCP_FASTOPEN_NO_COOKIE, unix.TCP_ULP))...) // data before the check
+	body = append(body, equal(unix.IPPROTO_UDP, refuse(unix.UDP_SEGMENT, unix.UDP_ENCAP))...)                                     // the relay forwards single datagrams
+	return append(body, ret(retAllow))
+}
+
+// ioctlBody refuses to type into a terminal, and what asks or changes the network's devices: on a socket that the
+// helper opened it would show the host's.
+func ioctlBody() []bpf.Instruction {
+	body := []bpf.Instruction{low(1)}
+	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD} {
+		body = append(body, when(bpf.JumpEqual, request, retErrno(unix.EPERM))...)
+	}
+	return append(body,
+		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: lastSocketRequest + 1, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: lastDeviceRequest, SkipTrue: 1},
+		ret(retErrno(unix.EPERM)),
+		ret(retAllow))
+}
+
+// The ioctl requests of sockets: up to the first bound about the socket itself, from there to the second about devices.
+const (
+	lastSocketRequest = 0x8906 // SIOCGSTAMP
+	lastDeviceRequest = 0x8bff // the wireless ones are the last
+)

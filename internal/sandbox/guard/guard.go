@@ -1,0 +1,43 @@
+// Package guard stands between a sandbox's processes and the kernel: a
+// system-call filter, and a supervisor that answers the calls which the filter
+// holds.
+//
+// The filter is an allow-list. Only connect, and sendto with an address, are
+// held (seccomp user notification). The supervisor lets everything continue
+// that stays in the sandbox's own network namespace, and opens TCP connections
+// to the outside itself: in the host's network, after the egress policy has
+// seen a copy of the address, and then puts the socket at the caller's
+// descriptor number.
+//
+// Two promises hold although a held call that continues may be changed by
+// another thread of the sandbox in between:
+//
+//   - a sandbox's own sockets reach nothing but its loopback, so whatever
+//     address such a call ends up with leads nowhere else;
+//   - a socket that was put into a sandbox is TCP and carries a locked packet
+//     filter that drops every packet that is not from the address which was
+//     checked. Connecting it again, or listening on it, reaches nobody.
+//
+// For the same reason no UDP socket of the host's network is ever put into a
+// sandbox; datagrams to the outside are relayed (package native).
+//
+// The package decides nothing about speculation yet; [Supervisor.decide] is
+// the one place where a held call is answered.
+package guard
+
+import "net/netip"
+
+// Class says where an address that a sandboxed process names leads.
+type Class int
+
+// The classes of addresses.
+const (
+	Inside  Class = iota // the sandbox's own loopback, a unix socket, nothing at all
+	Outside              // another machine: the policy decides
+)
+
+// Address is the destination of a held call.
+type Address struct {
+	Class Class
+	IP    netip.AddrPort // valid if Outside
+}

@@ -1,0 +1,223 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TCP's states as TCP_INFO has them.
+const (
+	tcpSynSent = 2
+	tcpClose   = 7
+)
+
+// liveness is how often a waiting connect looks whether its caller still lives.
+const liveness = 200 * time.Millisecond
+
+// open connects in the place of the caller of the held call n and puts the socket at the caller's descriptor. A caller
+// that is killed meanwhile gets no answer and the socket is closed.
+func (s *Supervisor) open(n notification, to netip.AddrPort) {
+	target := int(int32(n.args[0]))
+	c, errno := s.caller(n, target)
+	if errno != 0 {
+		s.listener.finish(n.id, errno)
+		return
+	}
+	defer unix.Close(c.socket)
+	switch {
+	case c.protocol == unix.IPPROTO_UDP: // stays a socket of the sandbox: the relay forwards its datagrams
+		s.listener.proceed(n.id)
+	case c.protocol != unix.IPPROTO_TCP:
+		s.listener.proceed(n.id) // the kernel refuses the address
+	default:
+		s.listener.finish(n.id, s.openTCP(n, c, target, to))
+	}
+}
+
+func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.AddrPort) unix.Errno {
+	if errno := c.unconnected(); errno != 0 {
+		return errno
+	}
+	socket, errno := prepare(c, to)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(socket)
+	errno = errnoOf(unix.Connect(socket, sockaddr(to)))
+	if errno == unix.EINPROGRESS && !c.nonblocking {
+		errno = s.wait(n.id, socket, c.sendTimeout())
+	}
+	if errno != 0 && errno != unix.EINPROGRESS {
+		return errno
+	}
+	if err := unix.SetNonblock(socket, c.nonblocking); err != nil {
+		return errnoOf(err)
+	}
+	if failed := s.listener.replace(n.id, socket, target, c.closeOnExec); failed != 0 {
+		return failed
+	}
+	return errno
+}
+
+// wait waits until the connection stands or failed.
+func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno {
+	f, err := duplicate(socket)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer f.Close()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return unix.EIO
+	}
+	defer s.waiting.begin(id, f)()
+	for begin := time.Now(); ; {
+		_ = f.SetWriteDeadline(time.Now().Add(liveness))
+		err := raw.Write(func(fd uintptr) bool { return tcpState(int(fd)) != tcpSynSent })
+		switch {
+		case err == nil:
+			code, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_ERROR)
+			if err != nil {
+				return errnoOf(err)
+			}
+			return unix.Errno(code)
+		case !s.listener.valid(id):
+			return unix.EINTR // goes to nobody
+		case limit > 0 && time.Since(begin) > limit:
+			return unix.EINPROGRESS // what a blocking connect says when SO_SNDTIMEO has passed
+		}
+	}
+}
+
+// duplicate returns a pollable file of the socket, so that the two can be closed apart.
+func duplicate(socket int) (*os.File, error) {
+	fd, err := unix.FcntlInt(uintptr(socket), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "socket"), nil
+}
+
+// caller is the socket with which a held call was made.
+type caller struct {
+	socket      int // our own descriptor of it
+	domain      int
+	protocol    int
+	nonblocking bool
+	closeOnExec bool
+}
+
+// caller copies the descriptor target of the thread that waits in n.
+func (s *Supervisor) caller(n notification, target int) (caller, unix.Errno) {
+	process, err := openProcess(int(n.pid))
+	if err != nil {
+		return caller{}, unix.ESRCH
+	}
+	defer unix.Close(process)
+	socket, err := unix.PidfdGetfd(process, target, 0)
+	if err != nil {
+		return caller{}, errnoOf(err)
+	}
+	c := caller{socket: socket, closeOnExec: closesOnExec(int(n.pid), target)}
+	flags, err1 := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
+	domain, err2 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	protocol, err3 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	c.nonblocking, c.domain, c.protocol = flags&unix.O_NONBLOCK != 0, domain, protocol
+	for _, err := range []error{err1, err2, err3} {
+		if err != nil {
+			unix.Close(socket)
+			return caller{}, errnoOf(err)
+		}
+	}
+	if !s.listener.valid(n.id) { // the number may be another process's by now
+		unix.Close(socket)
+		return caller{}, unix.ESRCH
+	}
+	return c, 0
+}
+
+// openProcess opens a pidfd of the thread, or of its process where threads have none (before Linux 6.9).
+func openProcess(thread int) (int, error) {
+	if fd, err := unix.PidfdOpen(thread, unix.PIDFD_THREAD); err == nil {
+		return fd, nil
+	}
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(thread) + "/status")
+	if err != nil {
+		return -1, err
+	}
+	for line := range bytes.Lines(status) {
+		if text, ok := strings.CutPrefix(string(line), "Tgid:"); ok {
+			process, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil {
+				return -1, err
+			}
+			return unix.PidfdOpen(process, 0)
+		}
+	}
+	return -1, fmt.Errorf("/proc/%d/status has no Tgid", thread)
+}
+
+// closesOnExec reads the descriptor's own flag, which a copy does not carry.
+func closesOnExec(thread, fd int) bool {
+	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", thread, fd))
+	if err != nil {
+		return true // the safer of the two
+	}
+	for line := range bytes.Lines(info) {
+		if text, ok := strings.CutPrefix(string(line), "flags:"); ok {
+			flags, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32)
+			return err != nil || flags&unix.O_CLOEXEC != 0
+		}
+	}
+	return true
+}
+
+// unconnected answers as the kernel would for a socket on which a connect was made before.
+func (c caller) unconnected() unix.Errno {
+	switch tcpState(c.socket) {
+	case tcpClose:
+		code, err := unix.GetsockoptInt(c.socket, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err != nil {
+			return errnoOf(err)
+		}
+		return unix.Errno(code) // of the attempt that failed, once; 0 lets a new one begin
+	case tcpSynSent:
+		return unix.EALREADY
+	default:
+		return unix.EISCONN
+	}
+}
+
+// sendTimeout is SO_SNDTIMEO, which also limits a connect; 0 if there is none.
+func (c caller) sendTimeout() time.Duration {
+	limit, err := unix.GetsockoptTimeval(c.socket, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(limit.Nano())
+}
+
+func tcpState(socket int) uint8 {
+	info, err := unix.GetsockoptTCPInfo(socket, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return tcpClose
+	}
+	return info.State
+}
+
+func errnoOf(err error) unix.Errno {
+	if err == nil {
+		return 0
+	}
+	if errno, ok := err.(unix.Errno); ok {
+		return errno
+	}
+	return unix.EIO
+}

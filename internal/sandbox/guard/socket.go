@@ -1,0 +1,145 @@
+package guard
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// prepare makes the socket of the host's network that takes the place of c: with its options, a port of its own and
+// a packet filter that lets in nothing but the peer. It is non-blocking.
+func prepare(c caller, to netip.AddrPort) (int, unix.Errno) {
+	socket, err := unix.Socket(c.domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	copyOptions(c.socket, socket, c.domain)
+	err = bindPort(socket, c.domain)
+	if err == nil {
+		err = admitOnly(socket, to)
+	}
+	if err != nil {
+		unix.Close(socket)
+		return -1, errnoOf(err)
+	}
+	return socket, 0
+}
+
+// bindPort gives the socket a port for good. Without one of its own, a sandbox could give it another after the
+// connection has ended, and keep that port of the host from others.
+func bindPort(socket, domain int) error {
+	const first, count, attempts = 32768, 28232, 64 // Linux's own range of ephemeral ports
+	reuse, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil { // over TIME_WAIT
+		return err
+	}
+	for range attempts {
+		port := first + rand.IntN(count)
+		var any unix.Sockaddr = &unix.SockaddrInet6{Port: port}
+		if domain == unix.AF_INET {
+			any = &unix.SockaddrInet4{Port: port}
+		}
+		if err = unix.Bind(socket, any); err != unix.EADDRINUSE {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, reuse)
+}
+
+// option is one that a program may have set before it connects.
+type option struct {
+	level, name int
+	doubled     bool // the kernel says twice what was set
+}
+
+func options(domain int) []option {
+	list := []option{
+		{unix.SOL_SOCKET, unix.SO_REUSEADDR, false}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE, false}, {unix.SOL_SOCKET, unix.SO_OOBINLINE, false},
+		{unix.SOL_SOCKET, unix.SO_RCVLOWAT, false}, {unix.SOL_SOCKET, unix.SO_SNDBUF, true}, {unix.SOL_SOCKET, unix.SO_RCVBUF, true},
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, false}, {unix.IPPROTO_TCP, unix.TCP_CORK, false}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, false},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, false}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, false}, {unix.IPPROTO_TCP, unix.TCP_SYNCNT, false},
+		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, false}, {unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, false},
+		{unix.IPPROTO_IP, unix.IP_TOS, false}, {unix.IPPROTO_IP, unix.IP_TTL, false}, {unix.IPPROTO_IP, unix.IP_RECVERR, false},
+	}
+	if domain == unix.AF_INET6 {
+		list = append(list, option{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, false}, option{unix.IPPROTO_IPV6, unix.IPV6_TCLASS, false},
+			option{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, false})
+	}
+	return list
+}
+
+// copyOptions sets on to what from has otherwise than a fresh socket. An option that cannot be set is no reason to
+// fail a connection.
+func copyOptions(from, to, domain int) {
+	for _, o := range options(domain) {
+		want, err := unix.GetsockoptInt(from, o.level, o.name)
+		if err != nil {
+			continue
+		}
+		if have, err := unix.GetsockoptInt(to, o.level, o.name); err != nil || have == want {
+			continue
+		}
+		if o.doubled {
+			want /= 2
+		}
+		_ = unix.SetsockoptInt(to, o.level, o.name, want)
+	}
+	copyLinger(from, to)
+	for _, name := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
+		if limit, err := unix.GetsockoptTimeval(from, unix.SOL_SOCKET, name); err == nil && limit.Nano() != 0 {
+			_ = unix.SetsockoptTimeval(to, unix.SOL_SOCKET, name, limit)
+		}
+	}
+}
+
+func copyLinger(from, to int) {
+	var l unix.Linger
+	size := uint32(unsafe.Sizeof(l))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(from), unix.SOL_SOCKET, unix.SO_LINGER,
+		uintptr(unsafe.Pointer(&l)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno == 0 && l.Onoff != 0 {
+		_ = unix.SetsockoptLinger(to, unix.SOL_SOCKET, unix.SO_LINGER, &l)
+	}
+}
+
+// admitOnly attaches, for good, a filter that drops every packet which is not from the peer.
+func admitOnly(socket int, peer netip.AddrPort) error {
+	program, err := bpf.Assemble(peerFilter(peer))
+	if err != nil {
+		return unix.EINVAL
+	}
+	prog := unix.SockFprog{Len: uint16(len(program)), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
+	if err := unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog); err != nil {
+		return err
+	}
+	return unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1)
+}
+
+// peerFilter sees a TCP packet from its port on; the IP header is found at networkHeader.
+func peerFilter(peer netip.AddrPort) []bpf.Instruction {
+	const networkHeader = 0xfff00000 // SKF_NET_OFF
+	const drop, admit = 0, 0xffffffff
+	ip := peer.Addr().Unmap()
+	source, version := networkHeader+uint32(12), uint32(4)
+	if ip.Is6() {
+		source, version = networkHeader+8, 6
+	}
+	program := []bpf.Instruction{bpf.LoadAbsolute{Off: networkHeader, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 4}}
+	program = append(program, when(bpf.JumpNotEqual, version, drop)...)
+	for b := ip.AsSlice(); len(b) > 0; b = b[4:] {
+		program = append(append(program, bpf.LoadAbsolute{Off: source, Size: 4}), when(bpf.JumpNotEqual, binary.BigEndian.Uint32(b), drop)...)
+		source += 4
+	}
+	program = append(append(program, bpf.LoadAbsolute{Off: 0, Size: 2}), when(bpf.JumpNotEqual, uint32(peer.Port()), drop)...)
+	return append(program, ret(admit))
+}

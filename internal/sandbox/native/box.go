@@ -1,0 +1,210 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// deniedRoom is how many refusals wait for a reader; more are dropped.
+const deniedRoom = 64
+
+// box is a sandbox as the server has it.
+type box struct {
+	maker          *Maker
+	id             string
+	control        *net.UnixConn
+	stdout, stderr *os.File
+	doors          map[string]net.Listener
+	names          *nameRelay
+	datagrams      *datagramRelay
+	denied         chan string
+
+	done     chan struct{}
+	endOnce  sync.Once
+	freeOnce sync.Once
+}
+
+var validID = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// Start implements sandbox.Maker.
+func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	if !validID.MatchString(s.ID) || s.MemoryMiB <= 0 || s.Processes <= 0 || s.TmpMiB < 0 || s.CodeMiB < 0 {
+		return nil, forerun.Errorf(forerun.Invalid, "sandbox "+s.ID, "The specification has a bad id or a limit that is not positive: %d MiB of memory, %d processes, %d MiB for /tmp, %d for /action.",
+			s.MemoryMiB, s.Processes, s.TmpMiB, s.CodeMiB)
+	}
+	b := &box{maker: m, id: s.ID, denied: make(chan string, deniedRoom), done: make(chan struct{})}
+	passed, err := b.open(s)
+	if err != nil {
+		b.release()
+		return nil, err
+	}
+	m.mu.Lock()
+	if m.boxes[s.ID] != nil || m.closing {
+		m.mu.Unlock()
+		closeAll(passed)
+		b.release()
+		return nil, forerun.Errorf(forerun.Exists, "sandbox "+s.ID, "There is a sandbox of this name already, or the maker is closing.")
+	}
+	m.boxes[s.ID] = b // before the start: its end may be told before the reply is read
+	m.mu.Unlock()
+	r := request{kind: kindStart, id: s.ID, start: startRequest{s.MemoryMiB, s.Processes, s.TmpMiB, s.CodeMiB, s.Binds}}
+	answer, err := m.ask(ctx, r, passed...)
+	closeAll(passed)
+	if err == nil {
+		err = b.serve(answer.files)
+	}
+	if err != nil {
+		_ = b.Close() // also when only the answer did not arrive
+		return nil, err
+	}
+	return b, nil
+}
+
+// open makes the server's ends of control and output, and returns the sandbox's in the order of startFDs.
+func (b *box) open(s sandbox.Spec) (passed []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(passed)
+		}
+	}()
+	spec, err := memoryFile(program{s.Argv, s.Env, s.Files}.encode())
+	if err != nil {
+		return nil, err
+	}
+	passed = append(passed, spec)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return passed, os.NewSyscallError("socketpair", err)
+	}
+	passed = append(passed, os.NewFile(uintptr(fds[1]), "control"))
+	ours, err := newLink(os.NewFile(uintptr(fds[0]), "control"))
+	if err != nil {
+		return passed, err
+	}
+	b.control = ours.conn
+	for _, end := range []**os.File{&b.stdout, &b.stderr} {
+		var pipe [2]int
+		if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+			return passed, os.NewSyscallError("pipe2", err)
+		}
+		passed = append(passed, os.NewFile(uintptr(pipe[1]), "output")) // blocking: a handler waits when it is full
+		if err := unix.SetNonblock(pipe[0], true); err != nil {
+			return passed, err
+		}
+		*end = os.NewFile(uintptr(pipe[0]), "output")
+	}
+	return passed, nil
+}
+
+// memoryFile holds b, for a process that is told its descriptor.
+func memoryFile(b []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "program")
+	if _, err := f.WriteAt(b, 0); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// serve takes the sockets that the first stage handed out.
+func (b *box) serve(files []*os.File) error {
+	defer closeAll(files)
+	if len(files) != readyForServer {
+		return fmt.Errorf("the helper handed out %d descriptors, not %d", len(files), readyForServer)
+	}
+	doors := map[string]net.Listener{}
+	b.doors = doors
+	for name, i := range map[string]int{sandbox.DoorState: readyState, sandbox.DoorAPI: readyAPI} {
+		l, err := net.FileListener(files[i])
+		if err != nil {
+			return fmt.Errorf("opening the door %s: %w", name, err)
+		}
+		doors[name] = l
+	}
+	var err error
+	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names); err != nil {
+		return err
+	}
+	b.datagrams, err = newDatagramRelay(files[readyPackets4], files[readyPackets6], b.maker.policy, b.refused)
+	return err
+}
+
+func (b *box) Control() *net.UnixConn            { return b.control }
+func (b *box) Output() (stdout, stderr *os.File) { return b.stdout, b.stderr }
+func (b *box) Door(name string) net.Listener     { return b.doors[name] }
+func (b *box) Denied() <-chan string             { return b.denied }
+func (b *box) Done() <-chan struct{}             { return b.done }
+func (b *box) ended()                            { b.endOnce.Do(func() { close(b.done) }) }
+
+// refused passes a sentence on if somebody reads them.
+func (b *box) refused(sentence string) {
+	select {
+	case b.denied <- sentence:
+	default:
+	}
+}
+
+// Reset implements sandbox.Sandbox.
+func (b *box) Reset(ctx context.Context, keep ...int) error {
+	_, err := b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
+	b.names.reset()
+	b.datagrams.reset()
+	return err
+}
+
+// Usage implements sandbox.Sandbox.
+func (b *box) Usage() (sandbox.Usage, error) {
+	answer, err := b.maker.ask(context.Background(), request{kind: kindUsage, id: b.id})
+	return answer.usage, err
+}
+
+// Close implements sandbox.Sandbox.
+func (b *box) Close() error {
+	m := b.maker
+	m.mu.Lock()
+	mine := m.boxes[b.id] == b
+	m.mu.Unlock()
+	if !mine {
+		return nil
+	}
+	_, err := m.ask(context.Background(), request{kind: kindClose, id: b.id})
+	select {
+	case <-m.done:
+		err = nil // it ended with the helper
+	default:
+	}
+	m.mu.Lock()
+	delete(m.boxes, b.id)
+	m.mu.Unlock()
+	b.release()
+	return err
+}
+
+// release closes what the server holds of the sandbox.
+func (b *box) release() {
+	b.freeOnce.Do(func() {
+		b.ended()
+		if b.control != nil {
+			_ = b.control.Close()
+		}
+		closeAll([]*os.File{b.stdout, b.stderr})
+		for _, d := range b.doors {
+			_ = d.Close()
+		}
+		b.names.close()
+		b.datagrams.close()
+	})
+}

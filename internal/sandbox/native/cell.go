@@ -1,0 +1,92 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
+)
+
+// cell is a sandbox as the helper has it.
+type cell struct {
+	id     string
+	number int           // of its range of user ids
+	exited chan struct{} // closed when the initializer has ended and been waited for
+
+	mu      sync.Mutex // guards what follows; held during reset and end, which exclude one another
+	ended   bool
+	group   *group
+	process *os.Process
+	folders []*os.File // what handlers may write to
+	guard   *guard.Supervisor
+}
+
+// reset is Sandbox.Reset.
+func (c *cell) reset(keep []int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.process == nil {
+		return fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	ctx, cancel := killContext()
+	defer cancel()
+	if err := killAllBut(ctx, c.processes, append([]int{c.process.Pid}, keep...), c.group.freeze); err != nil {
+		return fmt.Errorf("ending what the activation left: %w", err)
+	}
+	c.guard.Sweep()
+	for _, f := range c.folders {
+		if err := wipe(int(f.Fd())); err != nil {
+			return fmt.Errorf("emptying the sandbox's folders: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *cell) processes() ([]int, error) {
+	if c.group.listing() {
+		return c.group.pids()
+	}
+	return descendants(c.process.Pid)
+}
+
+func (c *cell) usage() (sandbox.Usage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.group == nil {
+		return sandbox.Usage{}, fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	return c.group.usage()
+}
+
+// end kills the sandbox, waits until nothing of it runs and removes its cgroups.
+func (c *cell) end() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil
+	}
+	c.ended = true
+	if c.process != nil {
+		// Ending the first process ends all of its PID namespace before it can be waited for.
+		if err := c.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("killing the sandbox: %w", err)
+		}
+		<-c.exited
+	}
+	closeAll(c.folders)
+	if c.group == nil {
+		return nil
+	}
+	return c.group.remove()
+}
+
+// firstID is the first host id of the sandbox's range.
+func (c *cell) firstID() int { return firstHostID + c.number*idsPerRange }
+
+// own gives a pipe to the sandbox's user, which may open it again by name (/dev/stdout).
+func (c *cell) own(f *os.File) error { return unix.Fchown(int(f.Fd()), c.firstID()+insideUID, -1) }

@@ -1,0 +1,309 @@
+package native
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// cgroups are the hierarchies in which this instance has folders: forerun/<instance>/<sandbox> in each.
+type cgroups struct {
+	instance string
+	roots    map[string]string // by controller, the folder in which forerun/ is; v1 only
+	unified  string            // the same of the v2 hierarchy, which lists and freezes; "" if there is none
+	v2       map[string]bool   // the controllers that the v2 hierarchy limits with
+}
+
+// controllers in the order in which folders are made.
+var controllers = []string{"memory", "pids", "cpu"}
+
+// cpuWeight is every sandbox's share when all want the CPU, on the scale of v2 (100 is usual there, 1024 on v1).
+const cpuWeight = 100
+
+// instancePrefix is what the names of all instances of one data folder begin with.
+func instancePrefix(dataDir string) string {
+	sum := sha256.Sum256([]byte(dataDir))
+	return hex.EncodeToString(sum[:6]) + "-"
+}
+
+// openCgroups finds what this machine and user have, removes what dead instances of the same data folder left, and
+// makes this instance's folders. What it cannot have, reasons explains by controller.
+func openCgroups(dataDir string) (c *cgroups, reasons map[string]string) {
+	prefix := instancePrefix(dataDir)
+	c = &cgroups{instance: prefix + strconv.Itoa(os.Getpid()), roots: map[string]string{}, v2: map[string]bool{}}
+	reasons = map[string]string{}
+	mounts := cgroupMounts()
+	for _, name := range controllers {
+		root, ok := mounts[name]
+		if !ok {
+			reasons[name] = "this machine has no " + name + " controller in its cgroups"
+			continue
+		}
+		if err := c.claim(root, prefix); err != nil {
+			reasons[name] = "the cgroups at " + root + " cannot be used: " + err.Error()
+			continue
+		}
+		c.roots[name] = root
+	}
+	if root, ok := mounts[""]; ok {
+		c.openUnified(root, prefix, reasons)
+	}
+	return c, reasons
+}
+
+// claim makes the instance's folder below root.
+func (c *cgroups) claim(root, prefix string) error {
+	top := filepath.Join(root, "forerun")
+	if err := os.MkdirAll(top, 0o755); err != nil {
+		return err
+	}
+	removeLeftovers(top, prefix)
+	if err := os.Mkdir(filepath.Join(top, c.instance), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// removeLeftovers ends and removes what instances with this prefix left that nobody ended properly. The data folder's
+// lock says that none of them serves any more.
+func removeLeftovers(top, prefix string) {
+	for _, old := range glob(top, prefix+"*") {
+		for _, group := range append(glob(old, "*"), old) {
+			for range 100 { // a killed process needs a moment to leave
+				if len(killListed(group)) == 0 {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			_ = removeGroup(group)
+		}
+	}
+}
+
+// glob lists the folders in dir that match.
+func glob(dir, pattern string) []string {
+	var folders []string
+	found, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails for a wrong pattern only
+	for _, path := range found {
+		if st, err := os.Stat(path); err == nil && st.IsDir() {
+			folders = append(folders, path)
+		}
+	}
+	return folders
+}
+
+// killListed kills what is in the cgroup and returns what was.
+func killListed(group string) []int {
+	procs := filepath.Join(group, "cgroup.procs")
+	list := func() ([]int, error) { return readPIDs(procs) }
+	victims, _, err := openListed(list, nil)
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for pid, fd := range victims {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		_ = unix.Close(fd)
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// removeGroup removes an empty cgroup; the kernel may need a moment to see that it is.
+func removeGroup(path string) error {
+	for delay := 100 * time.Microsecond; ; delay *= 2 {
+		err := os.Remove(path)
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) || delay > time.Second {
+			return err
+		}
+		time.Sleep(delay)
+	}
+}
+
+// close removes the instance's folders, and forerun's if no other instance has one.
+func (c *cgroups) close() {
+	for _, root := range append(mapValues(c.roots), c.unified) {
+		if root != "" {
+			_ = removeGroup(filepath.Join(root, "forerun", c.instance))
+			_ = os.Remove(filepath.Join(root, "forerun"))
+		}
+	}
+}
+
+func mapValues(m map[string]string) []string {
+	var out []string
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+// group is one sandbox's place in every hierarchy.
+type group struct {
+	folders map[string]string // by controller; the one of the v2 hierarchy is ""
+	v2      map[string]bool
+	tasks   []*os.File // to be joined by the first stage itself (v1)
+	dir     *os.File   // the v2 folder, to be born in; nil if there is none
+	procs   *os.File   // its list of processes
+}
+
+// create makes the sandbox's cgroups with their limits.
+func (c *cgroups) create(id string, r startRequest) (*group, error) {
+	g := &group{folders: map[string]string{}, v2: c.v2}
+	if err := c.fill(g, id, r); err != nil {
+		g.remove()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (c *cgroups) fill(g *group, id string, r startRequest) error {
+	for _, name := range controllers {
+		root, ok := c.roots[name]
+		if !ok {
+			continue
+		}
+		folder := filepath.Join(root, "forerun", c.instance, id)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return err
+		}
+		g.folders[name] = folder
+		if err := writeLimits(folder, v1Limits(name, r)); err != nil {
+			return err
+		}
+		tasks, err := os.OpenFile(filepath.Join(folder, "tasks"), os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		g.tasks = append(g.tasks, tasks)
+	}
+	if c.unified == "" {
+		return nil
+	}
+	return c.fillUnified(g, id, r)
+}
+
+// limit is a control file and what is written to it; an optional one is missing on some kernels.
+type limit struct {
+	file, value string
+	optional    bool
+}
+
+func v1Limits(controller string, r startRequest) []limit {
+	bytes := strconv.Itoa(r.memoryMiB << 20)
+	switch controller {
+	case "memory":
+		return []limit{{file: "memory.limit_in_bytes", value: bytes}, {"memory.memsw.limit_in_bytes", bytes, true}, {"memory.swappiness", "0", true}}
+	case "pids":
+		return []limit{{file: "pids.max", value: strconv.Itoa(r.processes)}}
+	default:
+		return []limit{{file: "cpu.shares", value: strconv.Itoa(cpuWeight * 1024 / 100)}}
+	}
+}
+
+func writeLimits(folder string, limits []limit) error {
+	for _, l := range limits {
+		err := os.WriteFile(filepath.Join(folder, l.file), []byte(l.value), 0)
+		if err != nil && !(l.optional && errors.Is(err, os.ErrNotExist)) {
+			return fmt.Errorf("setting a limit: %w", err)
+		}
+	}
+	return nil
+}
+
+// listing reports whether the cgroups can list the sandbox's processes.
+func (g *group) listing() bool { return g.procs != nil || len(g.folders) > 0 }
+
+// pids lists the sandbox's processes, those that have ended excepted.
+func (g *group) pids() ([]int, error) {
+	if g.procs != nil {
+		return readPIDsOf(g.procs)
+	}
+	for _, folder := range g.folders { // any: all have the same members
+		return readPIDs(filepath.Join(folder, "cgroup.procs"))
+	}
+	return nil, errors.New("the sandbox has no cgroup")
+}
+
+// freeze stops all processes of the sandbox, or lets them go on; where that is not possible it does nothing.
+func (g *group) freeze(on bool) {
+	if folder, ok := g.folders[""]; ok {
+		value := "0"
+		if on {
+			value = "1"
+		}
+		_ = os.WriteFile(filepath.Join(folder, "cgroup.freeze"), []byte(value), 0)
+	}
+}
+
+// remove removes the folders. Its processes must have ended.
+func (g *group) remove() error {
+	closeAll(append(g.tasks, g.dir, g.procs))
+	var errs []error
+	for _, folder := range g.folders {
+		errs = append(errs, removeGroup(folder))
+	}
+	return errors.Join(errs...)
+}
+
+// joined closes what only the start needs.
+func (g *group) joined() {
+	closeAll(g.tasks)
+	g.tasks = nil
+}
+
+// usage reads the meters that there are.
+func (g *group) usage() (u sandbox.Usage, err error) {
+	if folder, ok := g.folders["memory"]; ok {
+		u.MemoryBytes, err = readNumber(filepath.Join(folder, "memory.usage_in_bytes"))
+		if err != nil {
+			return u, err
+		}
+		u.OOMKills = int(readField(filepath.Join(folder, "memory.oom_control"), "oom_kill"))
+	}
+	folder, ok := g.folders[""]
+	if !ok {
+		return u, nil
+	}
+	if g.v2["memory"] {
+		if u.MemoryBytes, err = readNumber(filepath.Join(folder, "memory.current")); err != nil {
+			return u, err
+		}
+		u.OOMKills = int(readField(filepath.Join(folder, "memory.events"), "oom_kill"))
+	}
+	u.CPU = time.Duration(readField(filepath.Join(folder, "cpu.stat"), "usage_usec")) * time.Microsecond
+	return u, nil
+}
+
+func readNumber(path string) (int64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+}
+
+// readField finds "name number" among the lines of a file; 0 if there is none.
+func readField(path, name string) int64 {
+	b, _ := os.ReadFile(path) // a meter that this kernel lacks reads as 0
+	for line := range strings.Lines(string(b)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,156 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox/guard"
+)
+
+// Limits of the datagram relay of one sandbox.
+const (
+	flowsAtMost = 256
+	flowIdle    = 60 * time.Second
+	maxPacket   = 64 << 10
+)
+
+// datagramRelay carries UDP between a sandbox and the outside. A socket of the host's network in a sandbox could send
+// anywhere without being seen, so none is put there; instead the sandbox's datagrams to the outside come here as
+// packets, are checked one by one and sent from sockets of the server.
+type datagramRelay struct {
+	policy  guard.Policy
+	refused func(sentence string)
+	files   map[bool]*os.File // the packet sockets: true for IPv4
+
+	mu    sync.Mutex     // guards what follows
+	flows map[flow]*peer // nil stands for a refused one, so that the policy is asked once
+}
+
+// flow is a socket of the sandbox and whom it talks to.
+type flow struct{ inside, outside netip.AddrPort }
+
+type peer struct{ conn *net.UDPConn }
+
+// newDatagramRelay uses copies of the two files.
+func newDatagramRelay(packets4, packets6 *os.File, policy guard.Policy, refused func(string)) (*datagramRelay, error) {
+	r := &datagramRelay{policy: policy, refused: refused, files: map[bool]*os.File{}, flows: map[flow]*peer{}}
+	for v4, f := range map[bool]*os.File{true: packets4, false: packets6} {
+		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err == nil {
+			err = unix.SetNonblock(fd, true)
+		}
+		if err != nil {
+			r.close()
+			return nil, fmt.Errorf("opening the datagram relay: %w", err)
+		}
+		r.files[v4] = os.NewFile(uintptr(fd), "packets")
+	}
+	for _, f := range r.files {
+		go r.serve(f)
+	}
+	return r, nil
+}
+
+// serve forwards what leaves the sandbox.
+func (r *datagramRelay) serve(f *os.File) {
+	buffer := make([]byte, maxPacket+ip6Header)
+	for {
+		n, err := f.Read(buffer)
+		if err != nil {
+			return
+		}
+		d, ok := parsePacket(buffer[:n])
+		if !ok {
+			continue
+		}
+		if p := r.find(flow{d.from, d.to}); p != nil {
+			_ = p.conn.SetReadDeadline(time.Now().Add(flowIdle))
+			_, _ = p.conn.Write(d.payload) // a datagram may get lost
+		}
+	}
+}
+
+// find returns the socket for a flow, made if the policy allows it.
+func (r *datagramRelay) find(f flow) *peer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p, ok := r.flows[f]; ok {
+		return p
+	}
+	if len(r.flows) >= flowsAtMost {
+		return nil
+	}
+	if sentence := r.policy.Refusal(f.outside); sentence != "" {
+		r.flows[f] = nil
+		r.refused(sentence)
+		return nil
+	}
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.outside))
+	if err != nil {
+		return nil
+	}
+	p := &peer{conn: conn}
+	_ = conn.SetReadDeadline(time.Now().Add(flowIdle))
+	r.flows[f] = p
+	go r.answers(f, p)
+	return p
+}
+
+// answers brings back what the other side sends, until the flow is idle or closed.
+func (r *datagramRelay) answers(f flow, p *peer) {
+	defer r.forget(f, p)
+	back := r.files[f.inside.Addr().Is4()]
+	buffer := make([]byte, maxPacket)
+	for {
+		n, err := p.conn.Read(buffer)
+		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH) {
+			continue // told by the other host or on the way there
+		}
+		if err != nil { // closed or idle
+			return
+		}
+		d := datagram{from: f.outside, to: f.inside, payload: buffer[:n]}
+		_, _ = back.Write(d.packet()) // a datagram may get lost
+	}
+}
+
+func (r *datagramRelay) forget(f flow, p *peer) {
+	_ = p.conn.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flows[f] == p {
+		delete(r.flows, f)
+	}
+}
+
+// reset closes the flows of the activation that has ended.
+func (r *datagramRelay) reset() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for f, p := range r.flows {
+		delete(r.flows, f)
+		if p != nil {
+			_ = p.conn.Close()
+		}
+	}
+}
+
+func (r *datagramRelay) close() {
+	if r == nil {
+		return
+	}
+	for _, f := range r.files {
+		_ = f.Close()
+	}
+	r.reset()
+}

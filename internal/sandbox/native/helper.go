@@ -1,0 +1,243 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
+)
+
+// HelperMain is the helper: it serves the server at the other end of the inherited socket fd until that end closes,
+// then removes everything it made. The result is the process's exit code.
+func HelperMain(fd int) int {
+	debug.SetGCPercent(25) // it allocates little: small is better than fast
+	l, err := newLink(os.NewFile(uintptr(fd), "server"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox-helper is started by forerun serve, not by hand:", err)
+		return 2
+	}
+	h, err := newHelper(l)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox-helper:", err)
+		return 1
+	}
+	err = h.serve()
+	h.closeAll()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox-helper:", err)
+		return 1
+	}
+	return 0
+}
+
+// helper makes sandboxes for one server.
+type helper struct {
+	link     *link
+	settings settings
+	policy   guard.Policy
+	root     bool // ids and mounts of the host are ours to give
+	cgroups  *cgroups
+	forks    chan func() // run one after the other by the one thread whose children the sandboxes are
+
+	mu     sync.Mutex       // guards what follows; nothing is waited for under it
+	boxes  map[string]*cell // by the sandbox's id
+	ranges map[int]bool     // of user ids that are in use
+	ending bool
+	work   sync.WaitGroup // requests being served
+}
+
+func newHelper(l *link) (*helper, error) {
+	buffer := make([]byte, maxFrame)
+	b, _, err := l.receive(buffer)
+	if err != nil {
+		return nil, fmt.Errorf("receiving the settings: %w", err)
+	}
+	s, err := decodeSettings(b)
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings: %w", err)
+	}
+	h := &helper{
+		link: l, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0,
+		forks: make(chan func()), boxes: map[string]*cell{}, ranges: map[int]bool{},
+	}
+	raiseFileLimit()
+	go forkThread(h.forks)
+	answer := report{kind: kindReply}
+	if err := h.check(); err != nil {
+		answer.problem = err.Error()
+	} else {
+		var reasons map[string]string
+		h.cgroups, reasons = openCgroups(s.dataDir)
+		answer.enforced = h.enforced(reasons)
+	}
+	if err := l.send(answer.encode()); err != nil {
+		return nil, fmt.Errorf("answering the settings: %w", err)
+	}
+	if answer.problem != "" {
+		return nil, errors.New(answer.problem)
+	}
+	return h, nil
+}
+
+func raiseFileLimit() {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
+		limit.Cur = limit.Max
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) // with less there are fewer sandboxes
+	}
+}
+
+// serve answers requests, each in its own goroutine, until the server has gone.
+func (h *helper) serve() error {
+	buffer := make([]byte, maxFrame)
+	for {
+		b, files, err := h.link.receive(buffer)
+		if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("receiving a request: %w", err)
+		}
+		r, err := decodeRequest(b)
+		if err != nil {
+			closeAll(files)
+			return fmt.Errorf("reading a request: %w", err)
+		}
+		h.work.Go(func() { h.answer(r, files) })
+	}
+}
+
+func (h *helper) answer(r request, files []*os.File) {
+	defer closeAll(files)
+	answer := report{kind: kindReply, number: r.number, id: r.id}
+	var handed []*os.File
+	var err error
+	switch r.kind {
+	case kindStart:
+		handed, err = h.start(r, files)
+	case kindReset:
+		err = h.with(r.id, func(c *cell) error { return c.reset(r.keep) })
+	case kindUsage:
+		err = h.with(r.id, func(c *cell) (err error) { answer.usage, err = c.usage(); return err })
+	case kindClose:
+		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
+	default:
+		err = fmt.Errorf("there is no request of kind %d", r.kind)
+	}
+	if err != nil {
+		answer.problem = err.Error()
+	}
+	_ = h.link.send(answer.encode(), handed...) // fails if the server has gone: serve sees it too
+	closeAll(handed)
+}
+
+func (h *helper) with(id string, do func(*cell) error) error {
+	h.mu.Lock()
+	c := h.boxes[id]
+	h.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("there is no sandbox %q", id)
+	}
+	return do(c)
+}
+
+// tell sends something that the server did not ask for.
+func (h *helper) tell(kind int, id, sentence string) {
+	_ = h.link.send(report{kind: kind, id: id, problem: sentence}.encode()) // fails if the server has gone
+}
+
+// reserve takes the id and a range of user ids for a new sandbox.
+func (h *helper) reserve(id string) (*cell, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ending {
+		return nil, errors.New("the server is ending")
+	}
+	if _, ok := h.boxes[id]; ok {
+		return nil, fmt.Errorf("there is a sandbox %q already", id)
+	}
+	for n := range rangesAtMost {
+		if !h.ranges[n] {
+			c := &cell{id: id, number: n, exited: make(chan struct{})}
+			h.ranges[n], h.boxes[id] = true, c
+			return c, nil
+		}
+	}
+	return nil, errors.New("all ranges of user ids are in use")
+}
+
+// remove ends a sandbox and forgets it. Calling it twice is harmless.
+func (h *helper) remove(c *cell) error {
+	err := c.end()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.boxes[c.id] == c {
+		delete(h.boxes, c.id)
+		delete(h.ranges, c.number)
+	}
+	return err
+}
+
+// closeAll ends every sandbox and removes the cgroups.
+func (h *helper) closeAll() {
+	h.mu.Lock()
+	h.ending = true
+	all := make([]*cell, 0, len(h.boxes))
+	for _, c := range h.boxes {
+		all = append(all, c)
+	}
+	h.mu.Unlock()
+	var ended sync.WaitGroup
+	for _, c := range all {
+		ended.Go(func() { _ = h.remove(c) })
+	}
+	ended.Wait()
+	h.work.Wait()
+	h.cgroups.close()
+}
+
+// mayBind reports whether the settings allow to show this folder or file of the host.
+func (h *helper) mayBind(host string) error {
+	clean := filepath.Clean(host)
+	for _, root := range h.settings.bindRoots {
+		if below, err := filepath.Rel(root, clean); err == nil && below != ".." && !strings.HasPrefix(below, "../") {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s may not be shown in a sandbox: it is below none of the folders that the server named at its start", host)
+}
+
+// openBinds clones the trees of binds where only this process can reach them.
+func (h *helper) openBinds(binds []sandbox.Bind) (files []*os.File, err error) {
+	for _, b := range binds {
+		if err := h.mayBind(b.Host); err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		if !h.root {
+			continue
+		}
+		tree, err := openTree(b.Host, b.Inside)
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, os.NewFile(uintptr(tree.fd), b.Host))
+	}
+	return files, nil
+}
+
+// kill waits for at most killDeadline.
+func killContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), killDeadline, fmt.Errorf("waited %v", killDeadline))
+}

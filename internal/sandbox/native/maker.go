@@ -1,0 +1,237 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
+)
+
+// configureDeadline bounds the helper's start.
+const configureDeadline = 10 * time.Second
+
+// Maker makes sandboxes through the helper.
+type Maker struct {
+	link     *link
+	helper   *exec.Cmd
+	policy   guard.Policy
+	names    []string // nameservers, as host:port
+	enforced []sandbox.Enforcement
+	done     chan struct{} // closed when the helper has ended
+
+	mu      sync.Mutex // guards what follows
+	next    uint64
+	waiting map[uint64]chan reply
+	boxes   map[string]*box
+	closing bool
+	err     error // why the helper ended
+}
+
+type reply struct {
+	report
+	files []*os.File
+}
+
+// StartHelper starts the helper with the caller's present privileges, which the caller may then give up. It fails,
+// with a sentence for the operator, if no sandbox can be made on this machine by this user.
+func StartHelper(c Config) (*Maker, error) {
+	c = c.withDefaults()
+	names, err := nameservers(c.ResolvConf)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs, err := linkPair()
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLink(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, err
+	}
+	cmd := exec.Command(c.Executable, c.HelperArgs...)
+	cmd.Stderr, cmd.ExtraFiles = os.Stderr, []*os.File{theirs}
+	cmd.Env = []string{"GOMAXPROCS=2"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the server, which ends the helper last
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		l.conn.Close()
+		return nil, forerun.Errorf(forerun.Internal, "sandbox helper", "The sandbox helper could not be started: %w", err)
+	}
+	m := &Maker{
+		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, done: make(chan struct{}),
+		waiting: map[uint64]chan reply{}, boxes: map[string]*box{},
+	}
+	if err := m.configure(c); err != nil {
+		l.conn.Close()
+		_ = cmd.Wait()
+		return nil, forerun.Errorf(forerun.Unavailable, "sandbox helper", "No sandbox can be made: %w", err)
+	}
+	go m.receive()
+	return m, nil
+}
+
+func (m *Maker) configure(c Config) error {
+	if err := m.link.conn.SetReadDeadline(time.Now().Add(configureDeadline)); err != nil {
+		return err
+	}
+	s := settings{dataDir: c.DataDir, bindRoots: c.BindRoots, egress: c.Egress, executable: c.Executable, initArgs: c.InitArgs}
+	if err := m.link.send(s.encode()); err != nil {
+		return err
+	}
+	b, _, err := m.link.receive(make([]byte, maxFrame))
+	if err != nil {
+		return fmt.Errorf("waiting for the helper: %w", err)
+	}
+	r, err := decodeReport(b)
+	if err != nil {
+		return err
+	}
+	if r.problem != "" {
+		return errors.New(r.problem)
+	}
+	m.enforced = r.enforced
+	return m.link.conn.SetReadDeadline(time.Time{})
+}
+
+// Enforced implements sandbox.Maker.
+func (m *Maker) Enforced() []sandbox.Enforcement { return slices.Clone(m.enforced) }
+
+// Done is closed when the helper has ended; Err then says why, nil after Close. Without it no sandbox can be made or
+// reset, and those that there were have ended with it.
+func (m *Maker) Done() <-chan struct{} { return m.done }
+
+// Err is why the helper ended.
+func (m *Maker) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// receive takes the helper's frames until it ends.
+func (m *Maker) receive() {
+	buffer := make([]byte, maxFrame)
+	for {
+		b, files, err := m.link.receive(buffer)
+		if err == nil {
+			var r report
+			if r, err = decodeReport(b); err == nil {
+				m.dispatch(reply{r, files})
+				continue
+			}
+			closeAll(files)
+		}
+		m.end(err)
+		return
+	}
+}
+
+func (m *Maker) dispatch(r reply) {
+	m.mu.Lock()
+	waiting := m.waiting[r.number]
+	box := m.boxes[r.id]
+	if r.kind == kindReply {
+		delete(m.waiting, r.number)
+	}
+	m.mu.Unlock()
+	switch {
+	case r.kind == kindReply && waiting != nil:
+		waiting <- r // has room for one
+	case r.kind == kindExited && box != nil:
+		box.ended()
+	case r.kind == kindDenied && box != nil:
+		box.refused(r.problem)
+	default:
+		closeAll(r.files) // of a start that nobody waits for any more
+	}
+}
+
+// end is the end of the helper, asked for or not.
+func (m *Maker) end(cause error) {
+	_ = m.link.conn.Close()
+	waitErr := m.helper.Wait()
+	m.mu.Lock()
+	if !m.closing {
+		if errors.Is(cause, io.EOF) {
+			cause = waitErr
+		}
+		m.err = forerun.Errorf(forerun.Internal, "sandbox helper", "The sandbox helper ended, and every sandbox with it: %w", cause)
+	}
+	boxes := make([]*box, 0, len(m.boxes))
+	for _, b := range m.boxes {
+		boxes = append(boxes, b)
+	}
+	m.mu.Unlock()
+	close(m.done)
+	for _, b := range boxes {
+		b.ended()
+	}
+}
+
+// ask sends a request and waits for its reply.
+func (m *Maker) ask(ctx context.Context, r request, files ...*os.File) (reply, error) {
+	answer := make(chan reply, 1)
+	m.mu.Lock()
+	m.next++
+	r.number = m.next
+	m.waiting[r.number] = answer
+	m.mu.Unlock()
+	err := m.link.send(r.encode(), files...)
+	if err == nil {
+		select {
+		case got := <-answer:
+			if got.problem != "" {
+				closeAll(got.files)
+				return reply{}, forerun.Errorf(forerun.Internal, "sandbox "+r.id, "%w", errors.New(got.problem))
+			}
+			return got, nil
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-m.done:
+			err = errors.Join(m.Err(), os.ErrClosed)
+		}
+	}
+	m.abandon(r.number, answer)
+	return reply{}, forerun.Errorf(forerun.Unavailable, "sandbox "+r.id, "The sandbox helper did not answer: %w", err)
+}
+
+// abandon forgets a request; a reply that came meanwhile is taken apart.
+func (m *Maker) abandon(number uint64, answer chan reply) {
+	m.mu.Lock()
+	delete(m.waiting, number)
+	m.mu.Unlock()
+	select {
+	case late := <-answer:
+		closeAll(late.files)
+	default:
+	}
+}
+
+// Close implements sandbox.Maker.
+func (m *Maker) Close() error {
+	m.mu.Lock()
+	m.closing = true
+	boxes := make([]*box, 0, len(m.boxes))
+	for _, b := range m.boxes {
+		boxes = append(boxes, b)
+	}
+	m.mu.Unlock()
+	// The helper ends everything when the socket ends, faster than one by one.
+	_ = m.link.conn.CloseWrite()
+	<-m.done
+	for _, b := range boxes {
+		b.release()
+	}
+	return m.Err()
+}

@@ -1,0 +1,250 @@
+package native
+
+import (
+	"net/netip"
+	"time"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// Kinds of frames, the first number of each.
+const (
+	kindConfigure = iota + 1 // server -> helper, once
+	kindStart                // server -> helper, with the descriptors startFDs
+	kindReset
+	kindUsage
+	kindClose
+	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server
+	kindExited // helper -> server, by itself
+	kindDenied
+)
+
+// maxFrame bounds a frame; what is longer travels in a file.
+const maxFrame = 64 << 10
+
+// Descriptors that come with a start, in this order.
+const (
+	startSpec = iota // a memory file with the specification
+	startControl
+	startStdout
+	startStderr
+	startFDs
+)
+
+// Descriptors that the first stage hands out, in this order: those from readyTmp on stay in the helper.
+const (
+	readyState = iota // the doors
+	readyAPI
+	readyNamesUDP // 127.0.0.1:53
+	readyNamesTCP
+	readyPackets4 // where datagrams to the outside arrive
+	readyPackets6
+	readyTmp // folders that handlers write to
+	readyShm
+	readyListener // of held calls
+	readyFDs
+)
+
+const readyForServer = readyTmp
+
+// request is a frame from the server.
+type request struct {
+	kind   int
+	number uint64 // repeated in the reply
+	id     string // the sandbox
+	start  startRequest
+	keep   []int // of a reset
+}
+
+// startRequest is what the helper itself must know of a Spec; the rest only the first stage reads.
+type startRequest struct {
+	memoryMiB, processes, tmpMiB, codeMiB int
+	binds                                 []sandbox.Bind
+}
+
+func (r request) encode() []byte {
+	var e encoder
+	e.number(uint64(r.kind))
+	e.number(r.number)
+	e.text(r.id)
+	switch r.kind {
+	case kindStart:
+		for _, v := range []int{r.start.memoryMiB, r.start.processes, r.start.tmpMiB, r.start.codeMiB} {
+			e.number(uint64(v))
+		}
+		encodeBinds(&e, r.start.binds)
+	case kindReset:
+		e.number(uint64(len(r.keep)))
+		for _, pid := range r.keep {
+			e.number(uint64(pid))
+		}
+	}
+	return e.b
+}
+
+func decodeRequest(b []byte) (request, error) {
+	d := decoder{b: b}
+	r := request{kind: d.small(), number: d.number(), id: d.text()}
+	switch r.kind {
+	case kindStart:
+		r.start = startRequest{memoryMiB: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
+		r.start.binds = decodeBinds(&d)
+	case kindReset:
+		for range d.count() {
+			r.keep = append(r.keep, d.small())
+		}
+	}
+	return r, d.end()
+}
+
+func encodeBinds(e *encoder, binds []sandbox.Bind) {
+	e.number(uint64(len(binds)))
+	for _, b := range binds {
+		e.text(b.Host)
+		e.text(b.Inside)
+	}
+}
+
+func decodeBinds(d *decoder) []sandbox.Bind {
+	var binds []sandbox.Bind
+	for range d.count() {
+		binds = append(binds, sandbox.Bind{Host: d.text(), Inside: d.text()})
+	}
+	return binds
+}
+
+// report is a frame from the helper. problem is empty if all is well.
+type report struct {
+	kind     int
+	number   uint64
+	id       string
+	problem  string
+	usage    sandbox.Usage
+	enforced []sandbox.Enforcement // of the reply to configure
+}
+
+func (r report) encode() []byte {
+	var e encoder
+	e.number(uint64(r.kind))
+	e.number(r.number)
+	e.text(r.id)
+	e.text(r.problem)
+	e.number(uint64(r.usage.MemoryBytes))
+	e.number(uint64(r.usage.CPU))
+	e.number(uint64(r.usage.OOMKills))
+	e.number(uint64(len(r.enforced)))
+	for _, f := range r.enforced {
+		e.text(f.What)
+		e.flag(f.On)
+		e.text(f.Why)
+	}
+	return e.b
+}
+
+func decodeReport(b []byte) (report, error) {
+	d := decoder{b: b}
+	r := report{kind: d.small(), number: d.number(), id: d.text(), problem: d.text()}
+	r.usage = sandbox.Usage{MemoryBytes: int64(d.number()), CPU: time.Duration(d.number()), OOMKills: d.small()}
+	for range d.count() {
+		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
+	}
+	return r, d.end()
+}
+
+// settings is what the helper is told once.
+type settings struct {
+	dataDir    string
+	bindRoots  []string
+	egress     []netip.Prefix
+	executable string
+	initArgs   []string
+}
+
+func (s settings) encode() []byte {
+	var e encoder
+	e.number(kindConfigure)
+	e.text(s.dataDir)
+	e.texts(s.bindRoots)
+	e.number(uint64(len(s.egress)))
+	for _, p := range s.egress {
+		e.text(p.String())
+	}
+	e.text(s.executable)
+	e.texts(s.initArgs)
+	return e.b
+}
+
+func decodeSettings(b []byte) (settings, error) {
+	d := decoder{b: b}
+	if d.number() != kindConfigure {
+		return settings{}, errFrame
+	}
+	s := settings{dataDir: d.text(), bindRoots: d.texts()}
+	for range d.count() {
+		p, err := netip.ParsePrefix(d.text())
+		if err != nil {
+			return settings{}, err
+		}
+		s.egress = append(s.egress, p)
+	}
+	s.executable, s.initArgs = d.text(), d.texts()
+	return s, d.end()
+}
+
+// plan is what the helper tells the first stage.
+type plan struct {
+	root      bool // id 0 is mapped: ids can be changed
+	tasks     int  // so many cgroup descriptors follow, to be joined
+	bindFDs   bool // the Spec's binds come as descriptors after those, else they are opened by name
+	processes int  // a limit by user, 0 where a cgroup counts them
+	tmpMiB    int
+	codeMiB   int
+	binds     []sandbox.Bind
+}
+
+func (p plan) encode() []byte {
+	var e encoder
+	e.flag(p.root)
+	e.number(uint64(p.tasks))
+	e.flag(p.bindFDs)
+	e.number(uint64(p.processes))
+	e.number(uint64(p.tmpMiB))
+	e.number(uint64(p.codeMiB))
+	encodeBinds(&e, p.binds)
+	return e.b
+}
+
+func decodePlan(b []byte) (plan, error) {
+	d := decoder{b: b}
+	p := plan{root: d.flag(), tasks: d.small(), bindFDs: d.flag(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
+	p.binds = decodeBinds(&d)
+	return p, d.end()
+}
+
+// program is the part of a Spec that only the first stage reads: what to run, and the files.
+type program struct {
+	argv, env []string
+	files     []sandbox.File
+}
+
+func (p program) encode() []byte {
+	var e encoder
+	e.texts(p.argv)
+	e.texts(p.env)
+	e.number(uint64(len(p.files)))
+	for _, f := range p.files {
+		e.text(f.Path)
+		e.number(uint64(f.Mode))
+		e.text(string(f.Data))
+	}
+	return e.b
+}
+
+func decodeProgram(b []byte) (program, error) {
+	d := decoder{b: b}
+	p := program{argv: d.texts(), env: d.texts()}
+	for range d.count() {
+		p.files = append(p.files, sandbox.File{Path: d.text(), Mode: uint32(d.small()), Data: []byte(d.text())})
+	}
+	return p, d.end()
+}

@@ -1,0 +1,77 @@
+// Package native makes sandboxes of Linux namespaces.
+//
+// Three kinds of processes take part, all of the one binary:
+//
+//   - the server, without privileges, holds a [Maker] and everything that
+//     parses bytes of strangers: it accepts at the doors, relays names and
+//     datagrams;
+//   - the helper ([HelperMain]), root if the server was started as root, makes
+//     and removes sandboxes and answers their held calls (package guard). It
+//     understands a few frames of fixed form on one inherited socket, and ends
+//     with everything it made when that socket closes;
+//   - the first stage of a sandbox ([InitMain]) runs inside the new namespaces,
+//     builds the root and the network, gives up every privilege and becomes the
+//     initializer by execve.
+//
+// As root each sandbox has a range of host user ids of its own and cgroup
+// limits. As an ordinary user the same code runs with one user id and usually
+// without cgroups; [Maker.Enforced] says what is missing.
+package native
+
+import (
+	"net/netip"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// Config says how the helper is started and what it may do. It cannot be changed afterwards.
+type Config struct {
+	DataDir    string         // names this instance's cgroups; what dead instances of the same folder left is removed
+	BindRoots  []string       // a Spec may bind only these host folders and what is below them
+	Egress     []netip.Prefix // outside addresses that functions may reach although the policy denies their kind
+	ResolvConf string         // where the nameservers are found; default /etc/resolv.conf
+
+	Executable string   // the binary that is also helper and first stage; default /proc/self/exe
+	HelperArgs []string // its arguments to become the helper; default "sandbox-helper"
+	InitArgs   []string // its arguments to become the first stage; default "sandbox-init"
+}
+
+func (c Config) withDefaults() Config {
+	if c.ResolvConf == "" {
+		c.ResolvConf = "/etc/resolv.conf"
+	}
+	if c.Executable == "" {
+		c.Executable = "/proc/self/exe"
+	}
+	if c.HelperArgs == nil {
+		c.HelperArgs = []string{"sandbox-helper"}
+	}
+	if c.InitArgs == nil {
+		c.InitArgs = []string{"sandbox-init"}
+	}
+	return c
+}
+
+// Descriptors that the two processes inherit.
+const (
+	HelperFD = 3 // the helper's socket to the server, SOCK_SEQPACKET
+	setupFD  = 4 // the first stage's socket to the helper; 3 is the initializer's control socket
+)
+
+// Identity of the initializer and its handlers, as seen inside.
+const (
+	insideUID = 1000
+	hostname  = "fn"
+)
+
+// Each sandbox owns one range of host ids, far from those that people and containers use.
+const (
+	firstHostID  = 1_000_000_000
+	idsPerRange  = 65536
+	rangesAtMost = 40_000
+)
+
+var (
+	_ sandbox.Maker   = (*Maker)(nil)
+	_ sandbox.Sandbox = (*box)(nil)
+)

@@ -1,0 +1,137 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// openListed opens a pidfd of every listed process but those in keep. A number that is listed before and after its
+// pidfd was opened makes the pidfd one of the list's own processes, or of one that has ended since: never a
+// stranger's that got a number which was free in between.
+//
+// none is true if the list held nobody else.
+func openListed(list func() ([]int, error), keep []int) (opened map[int]int, none bool, err error) {
+	before, err := list()
+	if err != nil {
+		return nil, false, err
+	}
+	before = slices.DeleteFunc(before, func(pid int) bool { return slices.Contains(keep, pid) })
+	if len(before) == 0 {
+		return nil, true, nil
+	}
+	opened = map[int]int{}
+	for _, pid := range before {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			opened[pid] = fd
+		}
+	}
+	after, err := list()
+	for pid, fd := range opened {
+		if err != nil || !slices.Contains(after, pid) {
+			_ = unix.Close(fd)
+			delete(opened, pid)
+		}
+	}
+	return opened, false, err
+}
+
+// killAllBut kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
+// is left. freeze is called before the second round: what forks faster than it is killed is stopped first.
+func killAllBut(ctx context.Context, list func() ([]int, error), keep []int, freeze func(bool)) error {
+	frozen := false
+	defer func() {
+		if frozen {
+			freeze(false)
+		}
+	}()
+	for round := 0; ; round++ {
+		victims, none, err := openListed(list, keep)
+		if none || err != nil {
+			return err
+		}
+		if round > 0 && !frozen {
+			frozen = true
+			freeze(true)
+		}
+		err = killAndWait(ctx, victims)
+		for _, fd := range victims {
+			_ = unix.Close(fd)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func killAndWait(ctx context.Context, victims map[int]int) error {
+	for _, fd := range victims {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // fails if it has ended
+	}
+	for pid, fd := range victims {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		for {
+			n, err := unix.Poll(poll, 20)
+			if n > 0 {
+				break
+			}
+			if err != nil && err != unix.EINTR {
+				return os.NewSyscallError("poll", err)
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("process %d does not end after SIGKILL: %w", pid, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}
+
+// descendants lists the living descendants of process root: all of its PID namespace, if root is the first process
+// there, since orphans become its children. It is for machines without cgroups.
+func descendants(root int) ([]int, error) {
+	found := []int{root}
+	for i := 0; i < len(found); i++ {
+		for _, child := range children(found[i]) {
+			if !slices.Contains(found, child) && alive(child) {
+				found = append(found, child)
+			}
+		}
+	}
+	return found, nil
+}
+
+func children(pid int) []int {
+	var all []int
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // fails for a wrong pattern only
+	for _, path := range lists {
+		if pids, err := readPIDs(path); err == nil {
+			all = append(all, pids...)
+		}
+	}
+	return all
+}
+
+// alive tells a process from one that has ended and waits for its parent.
+func alive(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	after := b[bytes.LastIndexByte(b, ')')+1:] // the name before may hold anything
+	state := strings.TrimSpace(string(after))
+	return state != "" && state[0] != 'Z' && state[0] != 'X'
+}
+
+// killDeadline bounds how long a kill is waited for where nobody gave a deadline.
+const killDeadline = 5 * time.Second
