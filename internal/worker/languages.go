@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,12 +77,18 @@ func Discover(ctx context.Context, s Sources) *Languages {
 
 // Kinds are the kinds of actions that can be run, sorted.
 func (l *Languages) Kinds() []string {
-	var kinds []string
-	for kind := range l.kinds {
-		kinds = append(kinds, kind)
+	return slices.Sorted(maps.Keys(l.kinds))
+}
+
+// Folders are the host's folders that sandboxes will bind.
+func (l *Languages) Folders() []string {
+	folders := make(map[string]bool)
+	for _, found := range l.kinds {
+		for _, b := range found.binds {
+			folders[b.Host] = true
+		}
 	}
-	slices.Sort(kinds)
-	return kinds
+	return slices.Sorted(maps.Keys(folders))
 }
 
 // Check reports whether actions of a kind can be run. The error is forerun.Invalid and names the kinds that can.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from . import handler, loader, wire
 
 if TYPE_CHECKING:
-    from typing import Any, Callable, NoReturn, Optional
+    from typing import Any, Callable, NoReturn
 
 CONTROL = 3
 _PR_SET_DUMPABLE = 4
@@ -35,7 +35,7 @@ class Initializer:
 
     def __init__(self) -> None:
         self._control = _socket.socket(fileno=CONTROL)
-        self._function: Optional[Callable[[dict[str, Any]], Any]] = None
+        self._function: Callable[[dict[str, Any]], Any] | None = None
         self._handlers: set[int] = set()
         self._signals: dict[int, Any] = {}
         self._wake: tuple[int, int] = (-1, -1)
@@ -58,7 +58,7 @@ class Initializer:
                     return
                 self._obey(frame)
 
-    def _next_frame(self) -> Optional[wire.Frame]:
+    def _next_frame(self) -> wire.Frame | None:
         try:
             return wire.read(CONTROL)
         except ConnectionError:  # the server went with something of ours unread
@@ -192,4 +192,3 @@ def _reseed() -> None:
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
-

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from typing import Any, Callable
 
 MODULE = "main__"  # not "__main__": what stands under `if __name__ == "__main__"` is for the command line
 CODE_FOLDER = os.environ.get("FORERUN_CODE", "/action")
@@ -86,7 +86,7 @@ def _entry_file() -> bytes:
 
 
 def _decode(code: bytes) -> str:
-    text: Optional[str] = None
+    text: str | None = None
     first_lines = b"".join(code.splitlines(keepends=True)[:2])
     if code.isascii() or b"coding" not in first_lines:
         text = code.decode("utf-8-sig")

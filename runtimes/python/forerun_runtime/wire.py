@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import socket
-    from typing import Any, Optional
+    from typing import Any
 
 PROTOCOL = 1
 
@@ -35,7 +35,7 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-def pack(type_: int, header: Optional[dict[str, Any]] = None, payload: bytes = b"") -> bytes:
+def pack(type_: int, header: dict[str, Any] | None = None, payload: bytes = b"") -> bytes:
     """Return the bytes of a frame."""
     head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode() if header else b""
     if len(head) > MAX_HEADER_BYTES or len(payload) > MAX_PAYLOAD_BYTES:
@@ -44,7 +44,7 @@ def pack(type_: int, header: Optional[dict[str, Any]] = None, payload: bytes = b
     return prefix + head + payload
 
 
-def read(fd: int) -> Optional[Frame]:
+def read(fd: int) -> Frame | None:
     """Read one frame from a blocking descriptor; None at the end of the stream before a frame."""
     data = bytearray(os.read(fd, PREFIX_BYTES))
     if not data:

@@ -1,0 +1,62 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"testing"
+
+	"forerun.dev/forerun/internal/sandbox/native"
+)
+
+// The test binary is also the sandboxes' helper and their first stage.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "sandbox-helper":
+			os.Exit(native.HelperMain(native.HelperFD))
+		case "sandbox-init":
+			os.Exit(native.InitMain())
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// newNativeRig makes a worker over real sandboxes.
+func newNativeRig(t testing.TB, change func(*Config)) *rig {
+	languages := Discover(t.Context(), Sources{})
+	if languages.Check("python:3") != nil {
+		t.Skip("this machine has no Python")
+	}
+	maker, err := native.StartHelper(native.Config{DataDir: t.TempDir(), BindRoots: languages.Folders()})
+	if err != nil {
+		t.Skipf("no sandboxes can be made here: %v", err)
+	}
+	config := Config{
+		Maker: maker, Languages: languages, MemoryMiB: 16 << 10,
+		State: StateDoor{Serve: func(_ context.Context, c net.Conn, _ *Session) { _ = c.Close() }},
+		Log:   slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	if change != nil {
+		change(&config)
+	}
+	w := New(config)
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if err := maker.Close(); err != nil {
+			t.Errorf("closing the maker: %v", err)
+		}
+	})
+	return &rig{w, nil, t}
+}
+
+func TestNativeRuns(t *testing.T) {
+	g := newNativeRig(t, nil)
+	end := g.call(action("def main(args):\n  print('hi')\n  return {'sum': args['x'] + 1}\n"), `{"x":1}`)
+	if string(end.Result) != `{"sum":2}` || texts(end.Logs) != "stdout: hi" {
+		t.Errorf("%v %s %q", end.Status, end.Result, end.Logs)
+	}
+}
