@@ -14,4 +14,10 @@ def main(args: dict) -> dict:
     fahrenheit = state.hget(f"weather:{station}", args["hour"])
     if fahrenheit is None:
         return {"error": f"The sensor {station} measured nothing at {args['hour']}."}
-    return {"user": args["user"], "home": home, "station": station, "hour": args["hour"], "fahrenheit": float(fahrenheit)}
+    return {
+        "user": args["user"],
+        "home": home,
+        "station": station,
+        "hour": args["hour"],
+        "fahrenheit": float(fahrenheit),
+    }

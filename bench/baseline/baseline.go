@@ -1,0 +1,228 @@
+// Package baseline measures what Forerun costs: calls, sequences, cold starts,
+// throughput, state and memory, each beside what this machine gives a plain
+// program, request by request or round by round, in one run.
+package baseline
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/test/server"
+)
+
+// measurement is one case: it adds its rows to the report.
+type measurement struct {
+	name, about string
+	run         func(ctx context.Context, b *bench) error
+}
+
+func measurements() []measurement {
+	return []measurement{
+		{"start", "from the start of the server to its first answer, and its memory when idle", measureStart},
+		{"call", "a warm Python call", measureCall},
+		{"sequence", "ten trivial Python functions in sequence", measureSequence},
+		{"waiting", "ten Python functions in sequence that wait 10 ms each", measureWaiting},
+		{"cold", "the first call of a new Python action", measureCold},
+		{"throughput", "32 clients that call one Python action", measureThroughput},
+		{"get", "a redis-py GET inside a function", measureGet},
+		{"set", "durable SETs from 64 connections", measureSet},
+	}
+}
+
+// bench is one run: the servers that the cases share, and what they have measured.
+type bench struct {
+	options
+	folder string // temporary, for all data
+	server *server.Server
+	client *server.Client
+	echo   *harness.EchoServer
+	disk   *harness.Disk
+
+	echoed, synced harness.Sample // every echo and every fdatasync of this run
+	report         harness.Report
+	figures        []harness.Series
+}
+
+type options struct {
+	binary, packages, out string
+	only                  string
+	quick                 bool
+}
+
+// Run runs `bench baseline`.
+func Run(ctx context.Context, args []string) error {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b, err := newBench(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	for _, m := range measurements() {
+		if o.only != "" && o.only != m.name {
+			continue
+		}
+		b.progress("%s: %s", m.name, m.about)
+		if err := m.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return b.finish()
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	f := flag.NewFlagSet("bench baseline", flag.ContinueOnError)
+	f.StringVar(&o.binary, "binary", "bin/forerun", "the server's `PATH`")
+	f.StringVar(&o.packages, "packages", "bin/runtimes/python/packages", "`FOLDER` of the Python packages that functions import")
+	f.StringVar(&o.out, "out", "bench/out", "`FOLDER` for figures")
+	f.BoolVar(&o.quick, "quick", false, "measure a tenth, for a rough look")
+	f.StringVar(&o.only, "case", "", "measure one `CASE` and write no files: "+strings.Join(names(), ", "))
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if o.only != "" && !slices.Contains(names(), o.only) {
+		return o, fmt.Errorf("there is no case %q: name one of %s", o.only, strings.Join(names(), ", "))
+	}
+	return o, nil
+}
+
+func names() (all []string) {
+	for _, m := range measurements() {
+		all = append(all, m.name)
+	}
+	return all
+}
+
+func newBench(ctx context.Context, o options) (*bench, error) {
+	folder, err := os.MkdirTemp("", "forerun-bench")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{options: o, folder: folder, report: harness.Report{Machine: harness.Machine()}}
+	b.report.Machine["quick"] = o.quick
+	if err := b.start(ctx); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bench) start(ctx context.Context) (err error) {
+	if b.disk, err = harness.OpenDisk(b.folder); err != nil {
+		return err
+	}
+	if b.echo, err = harness.StartEcho(); err != nil {
+		return err
+	}
+	b.server, err = server.Start(ctx, server.Options{Binary: b.binary, Data: filepath.Join(b.folder, "data"), Redis: true})
+	if err != nil {
+		return err
+	}
+	b.client = b.server.Client(64)
+	return nil
+}
+
+func (b *bench) close() {
+	if b.client != nil {
+		b.client.Close()
+	}
+	if b.server != nil {
+		if err := b.server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+	}
+	if b.echo != nil {
+		b.echo.Stop()
+	}
+	if b.disk != nil {
+		b.disk.Close()
+	}
+	_ = os.RemoveAll(b.folder)
+}
+
+// finish adds what was measured all along, prints the table and writes the files.
+func (b *bench) finish() error {
+	b.addMachineRows()
+	if err := b.report.Table(os.Stdout); err != nil {
+		return err
+	}
+	if low, high := b.echoed.Noise(); b.echoed.Count() > 0 {
+		fmt.Printf("noise: the echo's median was between %.3f and %.3f ms in the rounds of this run\n", low, high)
+	}
+	if b.only != "" {
+		return nil
+	}
+	if err := b.report.Write(b.out, "baseline"); err != nil {
+		return err
+	}
+	if err := harness.Distribution(b.out, "baseline-latency", "Time of a call", b.figures...); err != nil {
+		return err
+	}
+	if err := harness.Targets(b.out, "baseline-targets", "What is used of each bound", b.report.Rows); err != nil {
+		return err
+	}
+	fmt.Printf("written: %s/baseline.json, baseline-latency.svg, baseline-targets.svg\n", b.out)
+	return nil
+}
+
+func (b *bench) addMachineRows() {
+	if b.echoed.Count() > 0 {
+		low, high := b.echoed.Noise()
+		b.row(harness.Row{Case: "echo", Metric: "p50", Unit: "ms", Value: harness.Number(b.echoed.P50())})
+		b.row(harness.Row{Case: "echo", Metric: "p99", Unit: "ms", Value: harness.Number(b.echoed.P99())})
+		b.row(harness.Row{Case: "echo", Metric: "noise: spread of the rounds' p50", Unit: "ms", Value: harness.Number(high - low)})
+	}
+	if b.synced.Count() > 0 {
+		b.row(harness.Row{Case: "fdatasync", Metric: "p50", Unit: "ms", Value: harness.Number(b.synced.P50())})
+		b.row(harness.Row{Case: "fdatasync", Metric: "p99", Unit: "ms", Value: harness.Number(b.synced.P99())})
+	}
+}
+
+func (b *bench) row(r harness.Row) { b.report.Rows = append(b.report.Rows, r) }
+
+// latency adds the rows of a subject that was interleaved with a baseline; bound, if not empty, is the target of what its median
+// takes beyond the baseline's.
+func (b *bench) latency(name string, subject, baseline *harness.Sample, bound string) {
+	over := subject.P50() - baseline.P50()
+	b.row(harness.Row{Case: name, Metric: "p50", Unit: "ms", Value: harness.Number(subject.P50()), Baseline: harness.Number(baseline.P50()), Ratio: harness.Number(subject.P50() / baseline.P50())})
+	b.row(harness.Row{Case: name, Metric: "p99", Unit: "ms", Value: harness.Number(subject.P99()), Baseline: harness.Number(baseline.P99()), Ratio: harness.Number(subject.P99() / baseline.P99())})
+	b.row(harness.Row{Case: name, Metric: "p50 above the echo's", Unit: "ms", Value: harness.Number(over), Baseline: harness.Number(baseline.P50()), Target: harness.Text(bound)})
+	b.figures = append(b.figures, harness.Series{Name: name, Sample: subject})
+}
+
+// count is how often to measure something.
+func (b *bench) count(n int) int {
+	if b.quick {
+		return max(1, n/10)
+	}
+	return n
+}
+
+// lasting is how long to measure something.
+func (b *bench) lasting(d time.Duration) time.Duration {
+	if b.quick {
+		return d / 4
+	}
+	return d
+}
+
+// progress tells a person at a terminal what is going on.
+func (b *bench) progress(format string, args ...any) {
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+	}
+}

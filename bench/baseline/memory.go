@@ -1,0 +1,38 @@
+package baseline
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+)
+
+// settle lets a server come to rest.
+func settle(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// residentMiB is the memory of a process and all its descendants in 2^20 bytes. Pages that two of them share count twice.
+func residentMiB(pid int) float64 {
+	total := harness.ResidentKiB(strconv.Itoa(pid)) / 1024
+	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children") // the pattern is well-formed
+	for _, task := range tasks {
+		children, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, child := range strings.Fields(string(children)) {
+			if id, err := strconv.Atoi(child); err == nil {
+				total += residentMiB(id)
+			}
+		}
+	}
+	return total
+}

@@ -1,0 +1,112 @@
+package harness
+
+import (
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// colours tell series apart, also for eyes that do not tell red from green.
+func colours() []color.Color {
+	return []color.Color{color.RGBA{0x99, 0x99, 0x99, 0xff}, color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}}
+}
+
+// Series is a named sample.
+type Series struct {
+	Name   string
+	Sample *Sample
+}
+
+// Distribution draws the share of calls that took no longer than a time, one line for each series, over a logarithmic axis.
+func Distribution(folder, name, title string, series ...Series) error {
+	p := plot.New()
+	p.Title.Text = title
+	p.X.Label.Text = "milliseconds"
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Y.Label.Text = "share of calls"
+	p.Y.Min, p.Y.Max = 0, 1
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Add(plotter.NewGrid())
+	for i, s := range series {
+		line, err := plotter.NewLine(shares(s.Sample))
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width = colours()[i%len(colours())], vg.Points(1.5)
+		p.Add(line)
+		p.Legend.Add(s.Name, line)
+	}
+	return save(p, folder, name, 6*vg.Inch, 4*vg.Inch)
+}
+
+func shares(s *Sample) plotter.XYs {
+	all := s.All()
+	points := make(plotter.XYs, len(all))
+	for i, ms := range all {
+		points[i] = plotter.XY{X: math.Max(ms, 1e-3), Y: float64(i+1) / float64(len(all))}
+	}
+	return points
+}
+
+// Targets draws each row that has a target as a bar: how much of its bound a value uses, so that 1 is the bound and less is better.
+func Targets(folder, name, title string, rows []Row) error {
+	var values plotter.Values
+	var names []string
+	for i := len(rows) - 1; i >= 0; i-- {
+		if used := rows[i].used(); used > 0 {
+			values = append(values, used)
+			names = append(names, rows[i].Case+", "+rows[i].Metric)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	bars, err := plotter.NewBarChart(values, vg.Points(12))
+	if err != nil {
+		return err
+	}
+	bars.Horizontal, bars.Color, bars.LineStyle.Width = true, colours()[1], 0
+	bound, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(len(values)) - 0.5}})
+	if err != nil {
+		return err
+	}
+	bound.Color, bound.Width = colours()[2], vg.Points(1.5)
+	p := plot.New()
+	p.Title.Text = title
+	p.X.Label.Text = "share of the bound that is used (1: the bound)"
+	p.X.Min = 0
+	p.NominalY(names...)
+	p.Add(bars, bound)
+	return save(p, folder, name, 7*vg.Inch, vg.Length(1+0.3*float64(len(values)))*vg.Inch)
+}
+
+// used is the value as a share of an upper bound, or a lower bound as a share of the value; 0 without either.
+func (r *Row) used() float64 {
+	if _, ok := r.Meets(); !ok {
+		return 0
+	}
+	bound, err := parseBound(*r.Target)
+	if err != nil || *r.Value <= 0 {
+		return 0
+	}
+	if (*r.Target)[0] == '<' {
+		return *r.Value / bound
+	}
+	return bound / *r.Value
+}
+
+// save writes the figure as SVG.
+func save(p *plot.Plot, folder, name string, width, height vg.Length) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	p.BackgroundColor = color.White
+	p.Title.TextStyle.XAlign = draw.XCenter
+	return p.Save(width, height, filepath.Join(folder, name+".svg"))
+}

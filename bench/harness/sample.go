@@ -1,0 +1,71 @@
+package harness
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Sample is a set of measured times, in the rounds in which they were measured.
+type Sample struct{ rounds [][]float64 }
+
+// Add adds one time to the last round.
+func (s *Sample) Add(d time.Duration) { s.AddMilliseconds(float64(d) / float64(time.Millisecond)) }
+
+// AddMilliseconds adds one time to the last round.
+func (s *Sample) AddMilliseconds(ms float64) {
+	if len(s.rounds) == 0 {
+		s.Round()
+	}
+	last := len(s.rounds) - 1
+	s.rounds[last] = append(s.rounds[last], ms)
+}
+
+// Round begins a new round.
+func (s *Sample) Round() { s.rounds = append(s.rounds, nil) }
+
+// All returns every time in milliseconds, sorted.
+func (s *Sample) All() []float64 {
+	all := slices.Concat(s.rounds...)
+	slices.Sort(all)
+	return all
+}
+
+// Count is the number of times measured.
+func (s *Sample) Count() int { return len(s.All()) }
+
+// Quantile is the time in milliseconds that the share q of all does not exceed.
+func (s *Sample) Quantile(q float64) float64 { return quantile(s.All(), q) }
+
+// P50 is the median in milliseconds.
+func (s *Sample) P50() float64 { return s.Quantile(0.5) }
+
+// P99 is the time in milliseconds that 99 of 100 do not exceed.
+func (s *Sample) P99() float64 { return s.Quantile(0.99) }
+
+// Noise is how far the medians of the rounds lie apart: the lowest and the highest.
+func (s *Sample) Noise() (low, high float64) {
+	low, high = math.NaN(), math.NaN()
+	for _, round := range s.rounds {
+		if len(round) == 0 {
+			continue
+		}
+		sorted := slices.Sorted(slices.Values(round))
+		median := quantile(sorted, 0.5)
+		if math.IsNaN(low) || median < low {
+			low = median
+		}
+		if math.IsNaN(high) || median > high {
+			high = median
+		}
+	}
+	return low, high
+}
+
+// quantile takes the nearest rank.
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}

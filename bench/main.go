@@ -1,0 +1,51 @@
+// Command bench measures Forerun on this machine, each subject interleaved with
+// what it is compared with. Figures are written to bench/out, a table to stdout.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"forerun.dev/forerun/bench/baseline"
+	"forerun.dev/forerun/bench/harness"
+)
+
+// command is one benchmark.
+type command struct {
+	name, about string
+	run         func(ctx context.Context, args []string) error
+}
+
+func commands() []command {
+	return []command{
+		{"baseline", "calls, state and memory beside this machine's own echo, fdatasync and redis", baseline.Run},
+		{harness.EchoCommand, "the plain HTTP server that calls are compared with", harness.Echo},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) > 1 {
+		for _, c := range commands() {
+			if c.name != os.Args[1] {
+				continue
+			}
+			if err := c.run(ctx, os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, "bench:", err)
+				stop()
+				os.Exit(1)
+			}
+			return
+		}
+	}
+	fmt.Fprintln(os.Stderr, "usage: bench COMMAND [--help]")
+	for _, c := range commands() {
+		fmt.Fprintf(os.Stderr, "  %-10s %s\n", c.name, c.about)
+	}
+	stop()
+	os.Exit(2)
+}
