@@ -18,8 +18,8 @@ const freshFor = 500 * time.Millisecond
 // load measures how busy the machine's processors are. sample is called by one goroutine at a time.
 type load struct {
 	read        func() (busy, total uint64, ok bool)
-	at          time.Time
 	busy, total uint64
+	at          atomic.Int64 // when it was sampled last, Unix nanoseconds
 	high        atomic.Bool
 }
 
@@ -32,10 +32,14 @@ func (l *load) sample(now time.Time) {
 		return
 	}
 	passed := total - l.total
-	fresh := now.Sub(l.at) < freshFor && passed > 0
+	fresh := !l.stale(now) && passed > 0
 	l.high.Store(fresh && float64(busy-l.busy) >= saturatedShare*float64(passed))
-	l.at, l.busy, l.total = now, busy, total
+	l.busy, l.total = busy, total
+	l.at.Store(now.UnixNano())
 }
+
+// stale reports whether the last sample is too old to say anything of now.
+func (l *load) stale(now time.Time) bool { return now.UnixNano()-l.at.Load() >= int64(freshFor) }
 
 func (l *load) saturated() bool { return l.high.Load() }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"crypto/sha256"
+	"runtime"
 	"slices"
 	"time"
 	"weak"
@@ -92,7 +93,7 @@ func (p *pool) idleBox() *box {
 
 // consider starts sandboxes for a queue as long as it wants one and there is room.
 func (w *Worker) consider(p *pool) {
-	for p.wants(time.Now(), w.load.saturated()) {
+	for p.wants(time.Now(), w.load.saturated() || w.starting >= maxStarting()) {
 		if !w.makeRoom(p.action.Limits.Memory) {
 			if len(p.boxes) == 0 && !slices.Contains(w.hungry, p) {
 				w.hungry = append(w.hungry, p)
@@ -147,6 +148,9 @@ func (w *Worker) makeRoom(memory int) bool {
 	}
 	return true
 }
+
+// maxStarting is how many sandboxes may be starting before the next has to be worth longWait.
+func maxStarting() int { return max(2, runtime.GOMAXPROCS(0)) }
 
 func (w *Worker) startBox(p *pool) {
 	w.lastBox++
@@ -260,7 +264,11 @@ func (w *Worker) tickLater() {
 		return
 	}
 	w.ticking = true
-	time.AfterFunc(tickEvery, w.tick)
+	after := tickEvery
+	if w.load.stale(time.Now()) {
+		after = 0 // to measure from now on
+	}
+	time.AfterFunc(after, w.tick)
 }
 
 func (w *Worker) tick() {

@@ -1,18 +1,19 @@
 'use strict'
 // A handler of Node actions: it loads the code, then serves one activation after the other, on descriptor 3.
 
-const path = require('path')
 const { LoadError, loadFolder, loadText } = require('./loader.cjs')
 const { replaceOutput } = require('./output.cjs')
 const { serialize } = require('./serialize.cjs')
 const { Connection, INIT, INIT_DONE, READY, RUN, RESULT } = require('./wire.cjs')
 
 const FOLDER = process.env.FORERUN_CODE ?? '/action'
-const LIMIT = 64 << 20
+const MAX_RESULT_BYTES = 64 << 20
+const MAX_SENTENCE = 8000 // characters
 const OK = '{"status":"ok"}'
 
 const connection = new Connection(3)
-let running = false // an activation has begun and is not answered
+let action // the function that is served
+let current = null // the activation that has begun and is not answered
 
 /** The activation has no result; the text is for the action's author. */
 class Failure extends Error {}
@@ -20,58 +21,133 @@ class Failure extends Error {}
 async function start () {
   replaceOutput()
   const frame = connection.read()
-  if (frame?.type !== INIT) process.reallyExit(0)
-  const action = await load(frame)
-  if (action === undefined) return
+  if (frame?.type !== INIT) process.exit(0)
+  try {
+    action = await load(frame)
+  } catch (error) {
+    refuse(error)
+  }
   connection.write(INIT_DONE, '{"ok":true}', '')
   process.on('uncaughtException', die)
   process.on('beforeExit', starve)
-  ready(action)
+  ready()
 }
 
-/**
- * Load the code; if that fails say why.
- * @param {import('./wire.cjs').Frame} frame - of type Init
- * @returns {Promise<Function | undefined>} the action's main function
- */
-async function load ({ header, payload }) {
+function load ({ header, payload }) {
   Object.assign(process.env, header.env)
   const main = header.main || 'main'
+  return header.binary ? loadFolder(main, FOLDER) : loadText(payload, main, FOLDER)
+}
+
+function refuse (error) {
+  const cause = error instanceof LoadError ? error.message : error
+  console.error('Error during initialization:', cause)
+  const sentence = `Initialization has failed due to: ${textOf(cause?.stack ?? cause)}`
+  connection.write(INIT_DONE, JSON.stringify({ ok: false, error: sentence.slice(0, MAX_SENTENCE) }), '')
+  process.exit(1)
+}
+
+/**
+ * Say that this process can take an activation, and wait for it. Nothing else of the process runs meanwhile: what an
+ * activation left pending goes on within the next. If there is such a thing, it first hears of connections that ended.
+ */
+function ready () {
+  connection.write(READY, '', '')
+  const frame = connection.read()
+  if (frame?.type !== RUN) process.exit(0)
+  if (process.getActiveResourcesInfo().length === 0) execute(frame)
+  else setImmediate(execute, frame)
+}
+
+/**
+ * Execute an activation and answer it.
+ * @param {import('./wire.cjs').Frame} frame - of type Run
+ */
+async function execute (frame) {
+  current = frame
+  Object.assign(process.env, frame.header.env)
   try {
-    return header.binary ? await loadFolder(main, FOLDER) : await loadText(payload, main, FOLDER)
+    const text = stringify(await call(frame.payload), frame.header.limit ?? MAX_RESULT_BYTES)
+    answer(frame, OK, text)
   } catch (error) {
-    const known = error instanceof LoadError
-    console.error('Error during initialization:', known ? error.message : error)
-    const text = `Initialization has failed due to: ${known ? error.message : stackOf(error)}`
-    connection.write(INIT_DONE, ascii({ ok: false, error: text }), '')
-    process.exitCode = 1
+    fail(frame, error instanceof Failure ? error.message : `An error has occurred: ${textOf(error)}`)
+  }
+}
+
+function fail (frame, sentence) {
+  answer(frame, JSON.stringify({ status: 'error', error: sentence.slice(0, MAX_SENTENCE) }), '')
+}
+
+function answer (frame, header, payload) {
+  if (current !== frame) return // it was answered: nothing could end it, and then something did
+  current = null
+  connection.write(RESULT, header, payload)
+  setImmediate(ready)
+}
+
+/**
+ * Call the action. What it throws is its developer's error; what its promise is rejected with is its result.
+ * @param {string} payload - the input's JSON
+ * @returns {Promise<object>} the result
+ */
+async function call (payload) {
+  let value
+  try {
+    value = action(JSON.parse(payload))
+  } catch (error) {
+    console.error(error)
+    throw new Failure(`An error has occurred: ${textOf(error)}`)
+  }
+  try {
+    value = await value
+  } catch (error) {
+    if (error instanceof Error) console.error(error)
+    return { error: error ? serialize(error) : {} }
+  }
+  if (value === undefined) return {}
+  if (typeof value !== 'object') {
+    console.error(`Result must be of type object but has type "${typeof value}":`, value)
+    throw new Failure('The action did not return a dictionary.')
+  }
+  return value
+}
+
+function stringify (value, limit) {
+  let text
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    console.error(error)
+    throw new Failure(`The action returned a dictionary that is no JSON: ${textOf(error)}`)
+  }
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new Failure('The action did not return a dictionary.')
+  const size = 3 * text.length > limit ? Buffer.byteLength(text) : text.length
+  if (size > limit) throw new Failure(`The action produced a response that exceeded the allowed length: ${size} > ${limit} bytes.`)
+  return text
+}
+
+function textOf (value) {
+  try {
+    return String(value)
+  } catch {
+    return Object.prototype.toString.call(value)
   }
 }
 
 /**
- * Say that this process can take an activation, wait for it and execute it. While it waits nothing else of the process
- * runs, so what an activation left pending goes on within the next.
- * @param {Function} action - main
+ * End the process after an error that nothing caught, as Node does; an activation that is under way fails with it.
+ * @param {unknown} error - what was thrown, or what a promise was rejected with
  */
-function ready (action) {
-  connection.write(READY, '', '')
-  const frame = connection.read()
-  if (frame?.type !== RUN) process.reallyExit(0)
-  if (process.getActiveResourcesInfo().length === 0) execute(action, frame)
-  else setImmediate(() => setImmediate(execute, action, frame)) // hear first which connections ended meanwhile
+function die (error) {
+  if (process.listenerCount('uncaughtException') > 1) return // the action has a way of its own
+  console.error('Uncaught', error)
+  if (current !== null) fail(current, `An error has occurred: ${textOf(error)}`)
+  process.exit(1)
 }
 
-async function execute (action, frame) {
-  running = true
-  Object.assign(process.env, frame.header.env)
-  let text
-  try {
-    text = stringify(await call(action, frame.payload), frame.header.limit ?? LIMIT)
-  } catch (error) {
-    if (!running) return
-    answer(ascii({ status: 'error', error: error instanceof Failure ? error.message : `An error has occurred: ${textOf(error)}` }), '')
-    text = undefined
-  }
-  if (text !== undefined && running) answer(OK, text)
-  setImmediate(ready, action)
+/** Answer an activation whose promise nothing can settle any more: no timer, no connection and no child is left. */
+function starve () {
+  if (current !== null) fail(current, 'The action ended without a result: nothing is left that could settle its promise.')
 }
+
+start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -129,10 +128,3 @@ def _flush() -> None:
             stream.flush()  # type: ignore[union-attr]
         except BaseException:  # noqa: S112 - closed, replaced, or broken by the function: nothing to save
             continue
-
-
-def restore_signals(saved: dict[int, Any]) -> None:
-    """Give a forked process the signal handlers that the action's code expects."""
-    signal.set_wakeup_fd(-1)
-    for number, previous in saved.items():
-        signal.signal(number, signal.SIG_DFL if previous is None else previous)

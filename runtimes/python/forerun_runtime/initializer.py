@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import _socket  # the socket module itself would double the start
+# The C modules under signal, socket and threading: the modules themselves would cost the start, and each fork, dearly.
+import _signal
+import _socket
+import _thread
 import gc
 import os
 import select
-import signal
 import stat
 import sys
 from typing import TYPE_CHECKING
@@ -37,7 +39,8 @@ class Initializer:
         self._control = _socket.socket(fileno=CONTROL)
         self._function: Callable[[dict[str, Any]], Any] | None = None
         self._handlers: set[int] = set()
-        self._signals: dict[int, Any] = {}
+        self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
+        self._sockets: list[int] = []  # that the code opened when it was loaded
         self._wake: tuple[int, int] = (-1, -1)
         self._set_dumpable = _dumpable_setter()
         self._poll = select.poll()
@@ -89,6 +92,7 @@ class Initializer:
             self._send(wire.INIT_DONE, {"ok": False, "error": text})
             return
         self._take_signals()
+        self._sockets = self._find_sockets()
         gc.collect()
         gc.freeze()
         self._send(wire.INIT_DONE, {"ok": True})
@@ -99,14 +103,16 @@ class Initializer:
         for fd in self._wake:
             os.set_blocking(fd, False)
         self._signals = {
-            signal.SIGCHLD: signal.signal(signal.SIGCHLD, _ignore),
-            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # a handler may send it to everyone
+            _signal.SIGCHLD: _signal.signal(_signal.SIGCHLD, _ignore),
+            _signal.SIGINT: _signal.signal(_signal.SIGINT, _signal.SIG_IGN),  # a handler may send it to everyone
         }
-        signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
+        _signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
         self._poll.register(self._wake[0], select.POLLIN)
         self._reap()
 
     def _fork(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        if _thread._count() > 0:  # threads of the code's own may open more
+            self._sockets = self._find_sockets()
         servers_end, own_end = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         # The server learns the handler's process id in its own namespace from the credentials of what it sends.
         servers_end.setsockopt(_SOL_SOCKET, _SO_PASSCRED, 1)
@@ -127,16 +133,25 @@ class Initializer:
     ) -> NoReturn:
         try:
             os.setsid()
-            handler.restore_signals(self._signals)
+            self._restore_signals()
             self._control.close()
             servers_end.close()
             for fd in self._wake:
                 os.close(fd)
-            _cut_sockets(own_end.fileno())
+            if self._sockets:
+                _cut(self._sockets)
             _reseed()
             handler.serve(own_end.fileno(), function, lambda: self._set_dumpable(1))
         finally:
             os._exit(70)
+
+    def _restore_signals(self) -> None:
+        _signal.set_wakeup_fd(-1)
+        for number, previous in self._signals.items():
+            _signal.signal(number, _signal.SIG_DFL if previous is None else previous)
+
+    def _find_sockets(self) -> list[int]:
+        return [fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > CONTROL and _is_socket(fd)]
 
     def _reap(self) -> None:
         """Collect every child that ended, orphans of handlers among them, and tell of the handlers."""
@@ -168,14 +183,11 @@ def _dumpable_setter() -> Callable[[int], None]:
         return lambda _: None
 
 
-def _cut_sockets(own: int) -> None:
+def _cut(sockets: list[int]) -> None:
     """Put dead sockets in the place of those that the code opened when it was loaded: they belong to no activation."""
-    inherited = [fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2 and fd != own and _is_socket(fd)]
-    if not inherited:
-        return
     dead, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     other.close()
-    for fd in inherited:
+    for fd in sockets:
         os.dup2(dead.fileno(), fd, inheritable=False)
     dead.close()
 
