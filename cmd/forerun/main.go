@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/cli"
 )
 
 func main() {
@@ -24,21 +24,14 @@ func main() {
 	for _, command := range commands() {
 		root.AddCommand(command)
 	}
+	addClient(root)
 	if err := root.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "forerun:", err)
-		os.Exit(exitCode(err))
+		fmt.Fprintln(os.Stderr, "forerun:", cli.Explain(err))
+		os.Exit(cli.ExitCode(err))
 	}
 }
 
 // commands is the table of commands.
 func commands() []*cobra.Command {
 	return []*cobra.Command{serveCommand(), versionCommand()}
-}
-
-// exitCode is 2 for what the caller wrote wrong, and 1 for everything else.
-func exitCode(err error) int {
-	if forerun.KindOf(err) == forerun.Invalid {
-		return 2
-	}
-	return 1
 }

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"forerun.dev/forerun/internal/cli/whisk"
+)
+
+func (a *app) actionCommand() *cobra.Command {
+	return group("action", "Functions, sequences and compositions",
+		a.actionList(), a.actionGet(), a.actionPut(false), a.actionPut(true), a.deletion(whisk.Actions, "action"), a.invokeCommand())
+}
+
+// page are the flags of a list.
+type page struct {
+	limit, skip int
+	byName      bool
+}
+
+func pageFlags(cmd *cobra.Command) *page {
+	p := new(page)
+	cmd.Flags().IntVarP(&p.limit, "limit", "l", 30, "show at most `N`; 0 shows 200, the most there is on a page")
+	cmd.Flags().IntVarP(&p.skip, "skip", "s", 0, "leave out the first `N`")
+	cmd.Flags().BoolVarP(&p.byName, "name-sort", "n", false, "sort by name")
+	return p
+}
+
+func (p *page) query() url.Values {
+	return url.Values{"limit": {strconv.Itoa(p.limit)}, "skip": {strconv.Itoa(p.skip)}}
+}
+
+func (a *app) actionList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list [/NAMESPACE | PACKAGE]", Short: "List actions", Args: between(0, 1)}
+	p := pageFlags(cmd)
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		namespace, pkg, err := place(args)
+		if err != nil {
+			return err
+		}
+		return listEntities(a, cmd, c, whisk.Collection(namespace, whisk.Actions, pkg), p, actionColumns())
+	})
+	return cmd
+}
+
+func actionColumns() columns[whisk.Action] {
+	return columns[whisk.Action]{[]string{"name", "kind", "version", "updated"}, func(x *whisk.Action) []string {
+		return []string{"/" + x.Namespace + "/" + x.Name, first(x.Kind(), "-"), x.Version, moment(x.Updated)}
+	}}
+}
+
+func (a *app) actionGet() *cobra.Command {
+	cmd := &cobra.Command{Use: "get NAME [FIELD]", Short: "Show an action", Args: between(1, 2)}
+	save := cmd.Flags().Bool("save", false, "write the action's code to a file named after it")
+	saveAs := cmd.Flags().String("save-as", "", "write the action's code to `FILE`")
+	showURL := cmd.Flags().BoolP("url", "r", false, "show the action's URL only")
+	noCode := cmd.Flags().Bool("no-code", false, "leave the code out")
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		name, err := nameOf(args[0])
+		if err != nil {
+			return err
+		}
+		path := whisk.Path(whisk.Actions, name)
+		action, err := whisk.Get[whisk.Action](cmd.Context(), c, path, url.Values{"code": {strconv.FormatBool(!*noCode)}})
+		switch {
+		case err != nil:
+			return err
+		case *save || *saveAs != "":
+			return saveCode(cmd, &action.Value, *saveAs)
+		case *showURL:
+			return a.showLine(cmd, actionURL(c, &action.Value), map[string]string{"url": actionURL(c, &action.Value)})
+		}
+		return a.field(cmd, action.Raw, optional(args, 1))
+	})
+	return cmd
+}
+
+func optional(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
+}
+
+// actionPut is `action create`, or with update `action update`.
+func (a *app) actionPut(update bool) *cobra.Command {
+	verb, done := "create", "created"
+	if update {
+		verb, done = "update", "updated"
+	}
+	cmd := &cobra.Command{
+		Use: verb + " NAME [FILE | ACTION]", Short: map[bool]string{false: "Create an action", true: "Change an action, or create it"}[update],
+		Long: `The kind of a function is guessed from its file: .py, .js, .mjs and .cjs, .jar, or a native executable; for a .zip
+give --kind. With --sequence the second argument is a list of actions with commas between, with --copy another action.`,
+		Args: between(1, 2),
+	}
+	flags := newActionFlags(cmd)
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		name, err := nameOf(args[0])
+		if err != nil {
+			return err
+		}
+		body, err := flags.body(cmd, c, optional(args, 1))
+		if err != nil {
+			return err
+		}
+		if body.Exec == nil && !update {
+			return usagef(cmd, "there is no code: name the function's file, or use --sequence or --copy")
+		}
+		action, err := whisk.Put[whisk.Action](cmd.Context(), c, whisk.Path(whisk.Actions, name), body, update)
+		return a.did(cmd, err, done, "action", args[0], action.Raw)
+	})
+	return cmd
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// feed is an action that brings events to a trigger, by OpenWhisk's protocol: it is invoked when the trigger comes and
+// when it goes.
+type feed struct {
+	client  *whisk.Client
+	trigger forerun.Name
+	action  forerun.Name
+}
+
+func newFeed(c *whisk.Client, trigger forerun.Name, action string) (*feed, error) {
+	name, err := nameOf(action)
+	return &feed{c, trigger, name}, err
+}
+
+// create makes the trigger and tells the feed. The parameters are the feed's, not the trigger's.
+func (f *feed) create(ctx context.Context, body *whisk.TriggerPut) (whisk.Document[whisk.Trigger], error) {
+	settings := body.Parameters
+	body.Parameters = nil
+	body.Annotations = with(body.Annotations, forerun.KeyValue{Key: "feed", Value: quoted(f.action.String())})
+	path := whisk.Path(whisk.Triggers, f.trigger)
+	trigger, err := whisk.Put[whisk.Trigger](ctx, f.client, path, body, false)
+	if err != nil {
+		return trigger, err
+	}
+	if err := f.tell(ctx, "CREATE", settings); err != nil {
+		return trigger, fmt.Errorf("%w (the trigger was deleted again: %v)", err, outcomeOf(f.client.Delete(ctx, path, false)))
+	}
+	return trigger, nil
+}
+
+func outcomeOf(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "yes"
+}
+
+// tell invokes the feed.
+func (f *feed) tell(ctx context.Context, event string, settings []forerun.KeyValue) error {
+	for _, kv := range []forerun.KeyValue{
+		{Key: "lifecycleEvent", Value: quoted(event)}, {Key: "triggerName", Value: quoted(f.trigger.String())},
+		{Key: "authKey", Value: quoted(f.client.Auth())},
+	} {
+		settings = with(settings, kv)
+	}
+	outcome, err := f.client.Invoke(ctx, whisk.Path(whisk.Actions, f.action), objectOf(settings), whisk.Terms{Blocking: true})
+	switch {
+	case err != nil:
+		return fmt.Errorf("the feed %s cannot be invoked: %w", f.action, err)
+	case outcome.Failed:
+		return &failure{exitFunction, fmt.Sprintf("the feed %s failed: run `forerun activation get %s`", f.action, outcome.Activation)}
+	}
+	return nil
+}

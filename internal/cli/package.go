@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"forerun.dev/forerun/internal/cli/whisk"
+)
+
+func (a *app) packageCommand() *cobra.Command {
+	return group("package", "Packages of actions, and bindings to them",
+		listing(a, whisk.Packages, "List packages", packageColumns()), showing[whisk.Package](a, whisk.Packages, "Show a package"),
+		a.packagePut(false), a.packagePut(true), a.packageBind(), a.deletion(whisk.Packages, "package"))
+}
+
+func packageColumns() columns[whisk.Package] {
+	return columns[whisk.Package]{[]string{"name", "shared", "version", "updated"}, func(x *whisk.Package) []string {
+		return []string{"/" + x.Namespace + "/" + x.Name, yesNo(x.Publish), x.Version, moment(x.Updated)}
+	}}
+}
+
+func yesNo(b bool) string { return map[bool]string{true: "yes", false: "no"}[b] }
+
+// packagePut is `package create`, or with update `package update`.
+func (a *app) packagePut(update bool) *cobra.Command {
+	verb, done, short := "create", "created", "Create a package"
+	if update {
+		verb, done, short = "update", "updated", "Change a package, or create it"
+	}
+	cmd := &cobra.Command{Use: verb + " NAME", Short: short, Args: between(1, 1)}
+	given, notes := params(cmd.Flags()), annotations(cmd.Flags())
+	shared := cmd.Flags().String("shared", "", "whether others may bind it: `WHICH` is yes or no")
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) (err error) {
+		body := new(whisk.PackagePut)
+		if body.Parameters, err = given.all(cmd); err != nil {
+			return err
+		}
+		if body.Annotations, err = notes.all(cmd); err != nil {
+			return err
+		}
+		if body.Publish, err = sharing(*shared); err != nil {
+			return err
+		}
+		return a.putPackage(cmd, c, args[0], done, body, update)
+	})
+	return cmd
+}
+
+func sharing(shared string) (*bool, error) {
+	switch shared {
+	case "":
+		return nil, nil
+	case "yes", "no":
+		publish := shared == "yes"
+		return &publish, nil
+	}
+	return nil, wrongf("--shared: %q is not yes or no", shared)
+}
+
+func (a *app) putPackage(cmd *cobra.Command, c *whisk.Client, arg, done string, body *whisk.PackagePut, update bool) error {
+	name, err := plainNameOf(arg)
+	if err != nil {
+		return err
+	}
+	pkg, err := whisk.Put[whisk.Package](cmd.Context(), c, whisk.Path(whisk.Packages, name), body, update)
+	return a.did(cmd, err, done, "package", arg, pkg.Raw)
+}
+
+func (a *app) packageBind() *cobra.Command {
+	cmd := &cobra.Command{Use: "bind PACKAGE NAME", Short: "Make a package that stands for another, with parameters of its own", Args: between(2, 2)}
+	given, notes := params(cmd.Flags()), annotations(cmd.Flags())
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		to, err := plainNameOf(args[0])
+		if err != nil {
+			return err
+		}
+		body := &whisk.PackagePut{Binding: &whisk.Binding{Namespace: to.Namespace, Name: to.Entity}}
+		if body.Parameters, err = given.all(cmd); err != nil {
+			return err
+		}
+		if body.Annotations, err = notes.all(cmd); err != nil {
+			return err
+		}
+		return a.putPackage(cmd, c, args[1], "bound", body, false)
+	})
+	return cmd
+}

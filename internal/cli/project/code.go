@@ -1,0 +1,178 @@
+package project
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/internal/cli/whisk"
+)
+
+// maxCode is OpenWhisk's limit on an action's code, in bytes.
+const maxCode = 48 << 20
+
+// The kinds that files are guessed to be.
+const (
+	python = "python:3"
+	nodejs = "nodejs:20"
+	java   = "java:17"
+	native = "native"
+)
+
+// ReadCode makes what an action executes of a source file, an archive, a native executable or a folder, which is zipped.
+// An empty kind is guessed from the file.
+func ReadCode(path, kind, main string) (*whisk.Exec, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("the function's code cannot be read: %w", err)
+	}
+	var content []byte
+	if info.IsDir() {
+		kind, content, err = readFolder(path, kind)
+	} else {
+		kind, content, err = readFile(path, kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxCode {
+		return nil, fmt.Errorf("%s is %d MiB of code; at most %d MiB are allowed", path, len(content)>>20, maxCode>>20)
+	}
+	if strings.HasPrefix(kind, "java") && main == "" {
+		return nil, fmt.Errorf("%s needs the name of its main class (main, like org.example.Hello)", path)
+	}
+	exec := &whisk.Exec{Kind: kind, Main: main, Binary: isBinary(content)}
+	code := string(content)
+	if exec.Binary {
+		code = base64.StdEncoding.EncodeToString(content)
+	}
+	exec.Code = &code
+	return exec, nil
+}
+
+// isBinary tells archives (zip and jar) and executables from source text.
+func isBinary(content []byte) bool {
+	return bytes.HasPrefix(content, []byte("PK\x03\x04")) || bytes.HasPrefix(content, []byte("PK\x05\x06")) || isELF(content)
+}
+
+func isELF(content []byte) bool { return bytes.HasPrefix(content, []byte("\x7fELF")) }
+
+func readFile(path, kind string) (string, []byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("the function's code cannot be read: %w", err)
+	}
+	if kind == "" {
+		kind, err = guessKind(path, content)
+	}
+	return kind, content, err
+}
+
+// guessKind tells the kind by the file's ending, as wsk does.
+func guessKind(path string, content []byte) (string, error) {
+	switch ending := strings.ToLower(filepath.Ext(path)); {
+	case ending == ".py":
+		return python, nil
+	case ending == ".js", ending == ".mjs", ending == ".cjs":
+		return nodejs, nil
+	case ending == ".jar":
+		return java, nil
+	case ending == ".zip":
+		return "", fmt.Errorf("%s may be of any kind: give it (kind, like %s)", path, python)
+	case isELF(content):
+		return native, nil
+	}
+	return "", fmt.Errorf("the kind of %s cannot be told by its ending: give it (kind, like %s, %s, %s or %s)", path, python, nodejs, java, native)
+}
+
+// readFolder zips a folder. The archive depends on the files' names, contents and executable bits alone, so that the same
+// folder is the same code.
+func readFolder(folder, kind string) (string, []byte, error) {
+	if kind == "" {
+		if kind = guessFolder(folder); kind == "" {
+			return "", nil, fmt.Errorf("the kind of the folder %s cannot be told: it holds neither __main__.py, package.json, index.js nor exec; give it (kind, like %s)", folder, python)
+		}
+	}
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	if err := addFolder(w, folder); err != nil {
+		return "", nil, fmt.Errorf("the folder %s cannot be zipped: %w", folder, err)
+	}
+	if err := w.Close(); err != nil {
+		return "", nil, err
+	}
+	return kind, archive.Bytes(), nil
+}
+
+// guessFolder tells the kind of a folder by the file where the runtime begins; empty if there is none.
+func guessFolder(folder string) string {
+	for _, guess := range []struct{ file, kind string }{
+		{"__main__.py", python}, {"package.json", nodejs}, {"index.js", nodejs}, {"index.mjs", nodejs}, {"exec", native},
+	} {
+		if info, err := os.Stat(filepath.Join(folder, guess.file)); err == nil && info.Mode().IsRegular() {
+			return guess.kind
+		}
+	}
+	return ""
+}
+
+// Ignored tells the names that are no part of a function, nor of what `forerun dev` watches.
+func Ignored(name string) bool {
+	switch name {
+	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".idea", ".vscode":
+		return true
+	}
+	return strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".swp") || strings.HasSuffix(name, ".pyc")
+}
+
+func addFolder(w *zip.Writer, folder string) error {
+	size := int64(0)
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != folder && Ignored(entry.Name()):
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		}
+		n, err := addFile(w, folder, path)
+		if size += n; size > 4*maxCode {
+			return fmt.Errorf("it holds more than %d MiB", 4*maxCode>>20)
+		}
+		return err
+	})
+}
+
+// addFile adds what a file holds; a link is followed, so that the archive stands alone.
+func addFile(w *zip.Writer, folder, path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, err
+	}
+	name, err := filepath.Rel(folder, path)
+	if err != nil {
+		return 0, err
+	}
+	header := &zip.FileHeader{Name: filepath.ToSlash(name), Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+	header.SetMode(0o644 | info.Mode()&0o111)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	entry, err := w.CreateHeader(header)
+	if err != nil {
+		return 0, err
+	}
+	n, err := entry.Write(content)
+	return int64(n), err
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// pairs are the values of a flag that takes a key and a value and may be repeated.
+type pairs []forerun.KeyValue
+
+// quotePair makes one argument of two, for pairs.Set.
+func quotePair(key, value string) string {
+	quoted, _ := json.Marshal([2]string{key, value}) // strings always marshal
+	return string(quoted)
+}
+
+// Set implements pflag.Value: it reads what joinPairs made.
+func (p *pairs) Set(joined string) error {
+	var pair [2]string
+	if json.Unmarshal([]byte(joined), &pair) != nil || pair[0] == "" {
+		return wrongf("it takes two arguments, KEY VALUE")
+	}
+	*p = append(*p, forerun.KeyValue{Key: pair[0], Value: jsonOf(pair[1])})
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *pairs) String() string { return "" }
+
+// Type implements pflag.Value: it is what help shows for the arguments.
+func (p *pairs) Type() string { return "KEY VALUE" }
+
+// jsonOf reads a value as wsk does: as JSON if it is that, else as a string.
+func jsonOf(value string) json.RawMessage {
+	if json.Valid([]byte(value)) {
+		return json.RawMessage(value)
+	}
+	quoted, _ := whisk.Encode(value) // strings always marshal
+	return quoted
+}
+
+// keyValues are the flags for parameters or annotations: pairs, and files with a JSON object.
+type keyValues struct {
+	pairs pairs
+	files []string
+}
+
+// params adds the flags -p and -P.
+func params(flags *pflag.FlagSet) *keyValues {
+	kvs := new(keyValues)
+	flags.VarP(&kvs.pairs, "param", "p", "parameter; a value that is JSON is taken as such; may be repeated")
+	flags.StringArrayVarP(&kvs.files, "param-file", "P", nil, "`FILE` with parameters as a JSON object; - is stdin")
+	return kvs
+}
+
+// annotations adds the flags -a and -A.
+func annotations(flags *pflag.FlagSet) *keyValues {
+	kvs := new(keyValues)
+	flags.VarP(&kvs.pairs, "annotation", "a", "annotation; a value that is JSON is taken as such; may be repeated")
+	flags.StringArrayVarP(&kvs.files, "annotation-file", "A", nil, "`FILE` with annotations as a JSON object; - is stdin")
+	return kvs
+}
+
+// all reads the files and puts the pairs over them; nil if there are none of both.
+func (k *keyValues) all(cmd *cobra.Command) ([]forerun.KeyValue, error) {
+	var all []forerun.KeyValue
+	for _, file := range k.files {
+		members, err := readObject(cmd, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range members {
+			all = with(all, m)
+		}
+	}
+	for _, pair := range k.pairs {
+		all = with(all, pair)
+	}
+	return all, nil
+}
+
+// object is the same as one JSON object.
+func (k *keyValues) object(cmd *cobra.Command) (json.RawMessage, error) {
+	all, err := k.all(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return objectOf(all), nil
+}
+
+// objectOf makes a JSON object, in the order of kvs.
+func objectOf(kvs []forerun.KeyValue) json.RawMessage {
+	var b strings.Builder
+	for i, kv := range kvs {
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0])
+		key, _ := whisk.Encode(kv.Key) // strings always marshal
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(kv.Value)
+	}
+	if len(kvs) == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return json.RawMessage(b.String())
+}
+
+// with adds a pair, or puts it in the place of one with the same key.
+func with(kvs []forerun.KeyValue, pair forerun.KeyValue) []forerun.KeyValue {
+	for i := range kvs {
+		if kvs[i].Key == pair.Key {
+			kvs[i].Value = pair.Value
+			return kvs
+		}
+	}
+	return append(kvs, pair)
+}
+
+// readObject reads the members of a JSON object, in their order.
+func readObject(cmd *cobra.Command, file string) ([]forerun.KeyValue, error) {
+	data, err := readInput(cmd, file)
+	if err != nil {
+		return nil, wrongf("%v", err)
+	}
+	kvs, err := parseObject(data)
+	if err != nil {
+		return nil, wrongf("%s holds no JSON object: %v", file, err)
+	}
+	return kvs, nil
+}
+
+func readInput(cmd *cobra.Command, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(cmd.InOrStdin())
+	}
+	return os.ReadFile(file)
+}
+
+// parseObject reads a JSON object into its members.
+func parseObject(data []byte) ([]forerun.KeyValue, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, err
+	}
+	if members == nil {
+		return nil, errors.New("it is null")
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	var kvs []forerun.KeyValue
+	for depth := 0; ; {
+		switch token, err := decoder.Token(); {
+		case err == io.EOF:
+			return kvs, nil
+		case err != nil:
+			return nil, err
+		case token == json.Delim('{') && depth == 0:
+			depth++
+		case token == json.Delim('}'):
+			depth--
+		default:
+			var value json.RawMessage
+			if err := decoder.Decode(&value); err != nil {
+				return nil, err
+			}
+			kvs = with(kvs, forerun.KeyValue{Key: token.(string), Value: value})
+		}
+	}
+}
+
+// nameOf reads the name of an entity; "_" stands for the caller's namespace, also where none is written.
+func nameOf(s string) (forerun.Name, error) {
+	name, err := forerun.ParseName(strings.TrimSuffix(s, "/"), "_")
+	if err != nil {
+		return name, wrongf("%v", err)
+	}
+	return name, nil
+}
+
+// plainNameOf reads the name of an entity that is in no package: /namespace/name or name.
+func plainNameOf(s string) (forerun.Name, error) {
+	name, err := nameOf(s)
+	if err == nil && name.Package != "" {
+		return name, wrongf("%q is no name here: write NAME or /NAMESPACE/NAME", s)
+	}
+	return name, err
+}

@@ -1,0 +1,183 @@
+// Package whisk is a client of OpenWhisk's REST API, version 1, as the command
+// line needs it: it finds the API from what a person writes for a host, sends a
+// request, and tells apart what can go wrong: an answer that refuses is an
+// *Error, a host that cannot be reached is a *url.Error.
+//
+// Documents come back both decoded and as the server wrote them. Retries,
+// words for people and exit codes are its caller's.
+package whisk
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// DefaultPort is where `forerun serve` listens.
+const DefaultPort = "3233"
+
+// maxAnswer bounds what is read of one answer, in bytes: an action with its code is the largest.
+const maxAnswer = 80 << 20
+
+// Options say where the API is and who calls.
+type Options struct {
+	Host      string       // "localhost", "host:port" or a URL; without a scheme, HTTP on the loopback and HTTPS elsewhere
+	Auth      string       // "uuid:key"
+	Insecure  bool         // do not check the certificate of an HTTPS host
+	UserAgent string       // of each request
+	Trace     func(string) // gets a line per request and answer; nil: none
+}
+
+// Client calls one API with one key. It may be used concurrently.
+type Client struct {
+	base           string // "http://127.0.0.1:3233"
+	user, password string
+	agent          string
+	trace          func(string)
+	http           *http.Client
+}
+
+// New makes a client; no request is sent.
+func New(o Options) (*Client, error) {
+	base, err := BaseURL(o.Host)
+	if err != nil {
+		return nil, err
+	}
+	user, password, ok := strings.Cut(strings.TrimSpace(o.Auth), ":")
+	if !ok {
+		return nil, fmt.Errorf("the key has no colon: it is written UUID:KEY, as `forerun serve` prints it at its first start")
+	}
+	if o.Trace == nil {
+		o.Trace = func(string) {}
+	}
+	return &Client{base: base, user: user, password: password, agent: o.UserAgent, trace: o.Trace, http: &http.Client{Transport: transport(o.Insecure)}}, nil
+}
+
+// transport waits longer for an answer than a server waits for the end of a blocking invocation (60 s).
+func transport(insecure bool) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSClientConfig:       &tls.Config{InsecureSkipVerify: insecure}, //nolint:gosec // only on --insecure, as wsk has it
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: 90 * time.Second,
+		MaxIdleConnsPerHost:   8,
+	}
+}
+
+// BaseURL is the URL that a host stands for, without a path.
+func BaseURL(host string) (string, error) {
+	host = strings.TrimSpace(host)
+	if !strings.Contains(host, "://") {
+		host = guessScheme(host) + host
+	}
+	u, err := url.Parse(host)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%q is no API host: write HOST, HOST:PORT or a URL, like http://127.0.0.1:%s", host, DefaultPort)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// guessScheme keeps keys off the network in the clear: HTTP is for the loopback alone. There, no port means Forerun's.
+func guessScheme(host string) string {
+	u, err := url.Parse("http://" + host)
+	if err != nil || !isLoopback(u.Hostname()) {
+		return "https://"
+	}
+	return "http://"
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Host is the URL that requests go to.
+func (c *Client) Host() string { return c.base }
+
+// Auth is the key, as feeds want it.
+func (c *Client) Auth() string { return c.user + ":" + c.password }
+
+// Answer is what the server said, whatever its status.
+type Answer struct {
+	Status     int
+	Activation string // the activation that the answer speaks of, if any
+	Body       []byte
+}
+
+// send sends a request to a path below /api/v1/ and reads the whole answer. A nil body sends none.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any) (*Answer, error) {
+	request, err := c.request(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, &url.Error{Op: method, URL: request.URL.String(), Err: err}
+	}
+	c.trace(fmt.Sprintf("%s %s -> %d, %d bytes, %d ms", method, request.URL, response.StatusCode, len(content), time.Since(begun).Milliseconds()))
+	return &Answer{Status: response.StatusCode, Activation: response.Header.Get("X-Openwhisk-Activation-Id"), Body: content}, nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
+	target := c.base + "/api/v1/" + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	var content io.Reader
+	if body != nil {
+		encoded, err := Encode(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, target, content)
+	if err != nil {
+		return nil, err
+	}
+	request.SetBasicAuth(c.user, c.password)
+	request.Header.Set("User-Agent", c.agent)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request, nil
+}
+
+// Encode writes JSON without escaping what HTML would need escaped, so that code and results stay as they were written.
+func Encode(document any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(document); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// call sends a request and makes an *Error of an answer that refuses it.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body any) (*Answer, error) {
+	answer, err := c.send(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status >= 300 {
+		return nil, answer.refusal(method, c.base+"/api/v1/"+path)
+	}
+	return answer, nil
+}
