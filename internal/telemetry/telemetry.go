@@ -19,7 +19,6 @@ type Metrics struct {
 	invocations *prometheus.CounterVec
 	latency     prometheus.Histogram
 	activations *prometheus.CounterVec
-	coldStarts  prometheus.Counter
 }
 
 // New returns meters at zero.
@@ -36,11 +35,8 @@ func New() *Metrics {
 		activations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "forerun_activations_total", Help: "Activations that have ended, of invocations and what they ran, by status.",
 		}, []string{"status"}),
-		coldStarts: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "forerun_cold_starts_total", Help: "Activations that waited for their code to be loaded.",
-		}),
 	}
-	m.registry.MustRegister(m.invocations, m.latency, m.activations, m.coldStarts,
+	m.registry.MustRegister(m.invocations, m.latency, m.activations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for status := forerun.Success; status <= forerun.InternalError; status++ { // so that rates begin at zero
 		m.invocations.WithLabelValues(label(status))
@@ -52,9 +48,6 @@ func New() *Metrics {
 // Observe counts an activation that has ended.
 func (m *Metrics) Observe(a *forerun.Activation) {
 	m.activations.WithLabelValues(label(a.Status)).Inc()
-	if forerun.Lookup(a.Annotations, "initTime") != nil {
-		m.coldStarts.Inc()
-	}
 	if a.Cause == "" {
 		m.invocations.WithLabelValues(label(a.Status)).Inc()
 		m.latency.Observe(a.End.Sub(a.Timeline.Queued).Seconds())
@@ -67,6 +60,11 @@ func label(s forerun.Status) string { return strings.ReplaceAll(s.String(), " ",
 // Gauge shows what read returns at each scrape.
 func (m *Metrics) Gauge(name, help string, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Counter shows what read returns at each scrape: a number that only grows.
+func (m *Metrics) Counter(name, help string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
 }
 
 // Handler answers a scrape.

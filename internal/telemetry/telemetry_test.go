@@ -13,9 +13,9 @@ import (
 func TestScrape(t *testing.T) {
 	m := New()
 	queued := time.Now()
-	cold := []forerun.KeyValue{{Key: "initTime", Value: []byte("12")}}
-	m.Observe(&forerun.Activation{End: queued.Add(3 * time.Millisecond), Timeline: forerun.Timeline{Queued: queued}, Annotations: cold})
+	m.Observe(&forerun.Activation{End: queued.Add(3 * time.Millisecond), Timeline: forerun.Timeline{Queued: queued}})
 	m.Observe(&forerun.Activation{Status: forerun.DeveloperError, Cause: "x"})
+	m.Counter("forerun_cold_starts_total", "Sandboxes started.", func() float64 { return 1 })
 	m.Gauge("forerun_sandboxes", "Sandboxes that run.", func() float64 { return 7 })
 	answer := httptest.NewRecorder()
 	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -44,16 +44,23 @@ func (a *API) checkExec(p *actionPut, own string) (err error) {
 	return err
 }
 
-// kind resolves a kind or an alias of one.
+// kind resolves a kind: "python:default" is the first of its language.
 func (a *API) kind(name string) (string, error) {
+	language, isDefault := strings.CutSuffix(name, ":default")
 	var valid []string
-	for _, kind := range a.Kinds {
-		if kind.Name == name || slices.Contains(kind.Aliases, name) {
-			return kind.Name, nil
+	for _, kind := range a.kinds() {
+		if kind == name || isDefault && strings.HasPrefix(kind, language+":") {
+			return kind, nil
 		}
-		valid = append(valid, "'"+kind.Name+"'")
+		valid = append(valid, "'"+kind+"'")
 	}
-	return "", malformed("The specified runtime '%s' is not supported by this platform. Valid values are: %s, 'sequence'.", name, strings.Join(valid, ", "))
+	valid = append(valid, "'"+sequence+"'")
+	return "", malformed("The specified runtime '%s' is not supported by this platform. Valid values are: %s.", name, strings.Join(valid, ", "))
+}
+
+// kinds are those that an action can have in the end.
+func (a *API) kinds() []string {
+	return slices.DeleteFunc(slices.Clone(a.Kinds), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
 }
 
 // isComposition tells what composer deploys: the composition's document is in the annotation "conductor".

@@ -45,10 +45,10 @@ func (a *API) outside(w http.ResponseWriter, r *http.Request) error {
 // runtimes lists the kinds by language, as OpenWhisk does; the first of a language is its default.
 func (a *API) runtimes() map[string][]document {
 	languages := make(map[string][]document)
-	for _, kind := range a.Kinds {
-		language, _, _ := strings.Cut(kind.Name, ":")
+	for _, kind := range a.kinds() {
+		language, _, _ := strings.Cut(kind, ":")
 		languages[language] = append(languages[language], document{
-			"kind": kind.Name, "default": languages[language] == nil, "deprecated": false, "attached": true, "requireMain": false,
+			"kind": kind, "default": languages[language] == nil, "deprecated": false, "attached": true, "requireMain": false,
 		})
 	}
 	return languages

@@ -37,15 +37,9 @@ type Config struct {
 	Activations *activation.Log
 	Controller  *controller.Controller
 	Keys        *gateway.Keys
-	Kinds       []Kind                      // that actions can have, besides sequence
+	Kinds       []string                    // that actions can have, besides sequence; "LANGUAGE:default" is the first of its language
 	CheckFlow   func(*forerun.Action) error // whether a sequence or composition can be run
 	Version     string                      // of Forerun
-}
-
-// Kind is a kind of action, like "python:3".
-type Kind struct {
-	Name    string
-	Aliases []string // "python:default"
 }
 
 // API serves the REST API.

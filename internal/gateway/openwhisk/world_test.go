@@ -43,7 +43,7 @@ func newWorld(t testing.TB) *world {
 	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log})
 	w.api = New(Config{
 		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c},
-		Kinds: []Kind{{Name: "python:3", Aliases: []string{"python:default"}}}, Version: "test",
+		Kinds: []string{"python:3", "python:default"}, Version: "test",
 		CheckFlow: func(a *forerun.Action) error { _, err := flow.Of(a); return err },
 	})
 	w.door = gateway.New(gateway.Config{

@@ -1,0 +1,24 @@
+package service
+
+import (
+	"forerun.dev/forerun/internal/telemetry"
+	"forerun.dev/forerun/internal/worker"
+)
+
+// measure shows the state of the worker in the metrics.
+func measure(m *telemetry.Metrics, w *worker.Worker) {
+	m.Counter("forerun_cold_starts_total", "Sandboxes that were started.", func() float64 { return float64(w.Stats().ColdStarts) })
+	m.Counter("forerun_evictions_total", "Idle sandboxes that were closed to make room.", func() float64 { return float64(w.Stats().Evicted) })
+	for _, gauge := range []struct {
+		name, help string
+		read       func(worker.Stats) int
+	}{
+		{"forerun_sandboxes_starting", "Sandboxes that load their code.", func(s worker.Stats) int { return s.Starting }},
+		{"forerun_sandboxes_idle", "Sandboxes that wait for work.", func(s worker.Stats) int { return s.Idle }},
+		{"forerun_sandboxes_busy", "Sandboxes that execute an activation.", func(s worker.Stats) int { return s.Busy }},
+		{"forerun_sandboxes_memory_bytes", "Sum of the memory limits of all sandboxes.", func(s worker.Stats) int { return s.MemoryMiB << 20 }},
+		{"forerun_queued_activations", "Activations that wait for a sandbox.", func(s worker.Stats) int { return s.Queued }},
+	} {
+		m.Gauge(gauge.name, gauge.help, func() float64 { return float64(gauge.read(w.Stats())) })
+	}
+}

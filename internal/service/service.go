@@ -1,0 +1,306 @@
+// Package service builds a server out of its rooms, runs it and takes it apart
+// again: everything that `forerun serve` does is in the steps below.
+//
+// It promises that the parts are made in an order in which each has what it
+// needs and as few privileges as it can, that they are closed in the opposite
+// order, and that whoever waits for an invocation when the server is told to
+// stop gets an answer.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/config"
+	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/flow"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/gateway/openwhisk"
+	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/sandbox/native"
+	"forerun.dev/forerun/internal/state/embedded"
+	"forerun.dev/forerun/internal/telemetry"
+	"forerun.dev/forerun/internal/worker"
+)
+
+// drainTime is how long invocations under way may go on when the server is told to stop.
+const drainTime = 30 * time.Second
+
+// Run runs a server until ctx is done, then lets the invocations under way end. words is where it tells a person what it
+// does. The error says why it could not start, or what broke.
+func Run(ctx context.Context, c *config.Config, version string, words io.Writer) error {
+	debug.SetGCPercent(50) // half the heap's size in garbage: small is worth a little time
+	s := &server{config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now()}
+	err := s.start(ctx)
+	if err == nil {
+		s.announce()
+		err = s.wait(ctx)
+	}
+	return errors.Join(err, s.close())
+}
+
+// server is a running server, or one that is being built: what is not made yet is nil.
+type server struct {
+	config  *config.Config
+	version string
+	words   io.Writer
+	log     *slog.Logger
+	begun   time.Time
+
+	folder     *folder
+	listener   net.Listener
+	languages  *worker.Languages
+	maker      *native.Maker
+	store      *embedded.Store
+	registry   *registry.Registry
+	records    *activation.Log
+	worker     *worker.Worker
+	controller *controller.Controller
+	metrics    *telemetry.Metrics
+	http       *http.Server
+
+	served   chan error  // what ended the HTTP server
+	stopping atomic.Bool // it takes no new work
+	closers  []func() error
+}
+
+// onClose registers the end of a part that was made.
+func (s *server) onClose(f func() error) { s.closers = append(s.closers, f) }
+
+// start makes the parts, in order.
+func (s *server) start(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		s.openFolder, s.listen, s.startSandboxes, s.giveUpPrivileges,
+		s.openStore, s.firstStart, s.startWorker, s.openDoors,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) openFolder(context.Context) (err error) {
+	if s.folder, err = openFolder(s.config.Data); err == nil {
+		s.onClose(s.folder.close)
+	}
+	return err
+}
+
+// listen takes the port, so that a port that is not free is known before anything else is done.
+func (s *server) listen(ctx context.Context) (err error) {
+	if s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.config.Listen); err != nil {
+		return forerun.Errorf(forerun.Unavailable, "--listen "+s.config.Listen, "The address cannot be listened on: %w. Stop what uses it, or choose another with --listen.", err)
+	}
+	s.onClose(func() error {
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
+// startSandboxes looks for the languages and starts the helper, which keeps the privileges that the server gives up.
+func (s *server) startSandboxes(ctx context.Context) (err error) {
+	packages := packagesFolder()
+	s.languages = worker.Discover(ctx, worker.Sources{Packages: packages})
+	s.maker, err = native.StartHelper(native.Config{
+		DataDir: s.config.Data, BindRoots: bindRoots(packages), Egress: s.config.EgressAllow,
+	})
+	if err == nil {
+		s.onClose(s.maker.Close)
+	}
+	return err
+}
+
+// packagesFolder is where the build puts the Python packages that every function can import: beside the binary.
+func packagesFolder() string {
+	binary, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(binary), "runtimes", "python", "packages")
+}
+
+func (s *server) giveUpPrivileges(context.Context) error {
+	root := os.Geteuid() == 0
+	if root {
+		if err := s.folder.giveTo(s.config.User); err != nil {
+			return err
+		}
+	}
+	if err := s.folder.enter(); err != nil || !root {
+		return err
+	}
+	return dropPrivileges(s.config.User)
+}
+
+func (s *server) openStore(context.Context) (err error) {
+	if s.store, err = embedded.Open("store", embedded.Options{}); err != nil {
+		return err
+	}
+	s.onClose(s.store.Close)
+	s.registry = registry.Open(s.store)
+	s.onClose(func() error { s.registry.Close(); return nil })
+	s.records = activation.Open(s.store, s.config.Sync)
+	return nil
+}
+
+// firstTenant is the tenant that a new server has.
+const firstTenant = "guest"
+
+// firstStart makes sure that there is a tenant, and that the clients' settings hold a valid key of its.
+func (s *server) firstStart(ctx context.Context) error {
+	uuid, key := readAuth()
+	credentials := registry.Credentials{UUID: uuid, Key: key}
+	if _, err := s.registry.Authenticate(ctx, uuid, key); err != nil {
+		if credentials, err = s.newKey(ctx); err != nil {
+			return err
+		}
+	}
+	return writeProps(s.url(), credentials.String())
+}
+
+// newKey makes a key of the first tenant, which it makes if there is none.
+func (s *server) newKey(ctx context.Context) (registry.Credentials, error) {
+	tenant, ok, err := s.registry.FirstTenant(ctx)
+	switch {
+	case err != nil:
+		return registry.Credentials{}, err
+	case ok:
+		return s.registry.AddKey(ctx, tenant.Namespace)
+	}
+	return s.registry.CreateTenant(ctx, firstTenant)
+}
+
+func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+
+func (s *server) startWorker(context.Context) error {
+	s.metrics = telemetry.New()
+	s.worker = worker.New(worker.Config{
+		Maker: s.maker, Languages: s.languages, State: worker.StateDoor{Store: s.store, Serve: serveState},
+		MemoryMiB: s.config.MemoryMiB, Log: s.log,
+	})
+	s.onClose(s.worker.Close)
+	s.controller = controller.New(controller.Config{Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe})
+	measure(s.metrics, s.worker)
+	return nil
+}
+
+// openDoors lets requests in: those of clients, and those of functions.
+func (s *server) openDoors(context.Context) error {
+	door := gateway.New(gateway.Config{
+		API: openwhisk.New(openwhisk.Config{
+			Registry: s.registry, Activations: s.records, Controller: s.controller,
+			Keys:  &gateway.Keys{Tenants: s.registry, Activations: s.controller},
+			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
+		}),
+		Metrics: s.metrics.Handler(), Ready: s.ready, Log: s.log,
+	})
+	s.worker.ServeAPI(door)
+	s.http = &http.Server{
+		Handler: door, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.served = make(chan error, 1)
+	go func() { s.served <- s.http.Serve(s.listener) }()
+	s.onClose(s.drain)
+	return nil
+}
+
+// checkFlow reports whether an action that runs others can be compiled.
+func checkFlow(a *forerun.Action) error {
+	_, err := flow.Of(a)
+	return err
+}
+
+func (s *server) ready() error {
+	if s.stopping.Load() {
+		return forerun.Errorf(forerun.Unavailable, "", "The server is shutting down.")
+	}
+	return nil
+}
+
+// announce tells how to use the server, and what it protects against.
+func (s *server) announce() {
+	props := filepath.Join(s.config.Data, propsName)
+	fmt.Fprintf(s.words, `forerun %s is ready on %s after %d ms; its data are in %s
+  WSK_CONFIG_FILE=%s wsk action list
+  curl -u "$(sed -n s/^AUTH=//p %s)" %s/api/v1/namespaces/_/actions
+`, s.version, s.url(), time.Since(s.begun).Milliseconds(), s.config.Data, props, props, s.url())
+	for _, e := range s.maker.Enforced() {
+		if e.On {
+			fmt.Fprintf(s.words, "  enforced: %s\n", e.What)
+		} else {
+			fmt.Fprintf(s.words, "  NOT enforced: %s (%s)\n", e.What, e.Why)
+		}
+	}
+	if len(s.languages.Kinds()) == 0 {
+		fmt.Fprintln(s.words, "  No language was found: install python3 and start the server again.")
+	}
+}
+
+// wait returns nil when the server is to stop, or what broke.
+func (s *server) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(s.words, "forerun: shutting down; a second signal ends it at once")
+		return nil
+	case err := <-s.served:
+		return forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)
+	case <-s.maker.Done():
+		return forerun.Errorf(forerun.Internal, "", "The sandbox helper has ended, and no function can run without it: %w. Start the server again.", s.maker.Err())
+	}
+}
+
+// drain lets no request in any more and waits for the invocations under way, but not for ever.
+func (s *server) drain() error {
+	s.stopping.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience())
+	defer cancel()
+	_ = s.http.Shutdown(ctx) // what goes on when ctx is done is given up here:
+	s.controller.Close(ctx)  // it has a record now, and who waits for it an answer,
+	return s.lastAnswers()   // which is still to be sent
+}
+
+// patience is how long invocations may go on: without sandboxes none can end.
+func (s *server) patience() time.Duration {
+	select {
+	case <-s.maker.Done():
+		return 0
+	default:
+		return drainTime
+	}
+}
+
+// lastAnswers lets the answers be written to their clients.
+func (s *server) lastAnswers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		return s.http.Close()
+	}
+	return nil
+}
+
+// close takes the server apart, the last part first.
+func (s *server) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	return errors.Join(errs...)
+}
