@@ -1,6 +1,7 @@
 package forerun
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -57,6 +58,9 @@ type Result struct {
 
 // Failure makes the Result of an execution that ended without an output of its own.
 func Failure(status Status, message string) Result {
-	value, _ := json.Marshal(map[string]string{"error": message}) // strings always marshal
-	return Result{Status: status, Value: value}
+	var value bytes.Buffer
+	e := json.NewEncoder(&value)
+	e.SetEscapeHTML(false)                            // the canonical form has no needless escapes
+	_ = e.Encode(map[string]string{"error": message}) // strings always marshal, and a buffer takes every write
+	return Result{Status: status, Value: bytes.TrimSuffix(value.Bytes(), []byte("\n"))}
 }

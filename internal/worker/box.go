@@ -209,8 +209,7 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool.environment()}
-	_ = b.control.Socket().SetWriteDeadline(start.Add(limit))
-	if err := b.control.Write(runtimewire.TypeInit, header, code); err != nil {
+	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
 		return b.loadCrash(), false
 	}
 	select {
@@ -225,6 +224,17 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	case <-b.w.stopped.Done():
 		return forerun.Failure(forerun.InternalError, shutDown), false
 	}
+}
+
+// writeInit sends the code, which a runtime that does not read could hold up.
+func (b *box) writeInit(header runtimewire.Init, code []byte, deadline time.Time) error {
+	if err := b.control.Socket().SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	if err := b.control.Write(runtimewire.TypeInit, header, code); err != nil {
+		return err
+	}
+	return b.control.Socket().SetWriteDeadline(time.Time{})
 }
 
 func (b *box) loadCrash() forerun.Result {

@@ -148,8 +148,11 @@ const leftoverGrace = 50 * time.Millisecond
 
 // fork asks for a spare, unless one was asked for that is not taken yet.
 func (b *box) fork() {
-	if b.forking.CompareAndSwap(false, true) {
-		_ = b.control.Write(runtimewire.TypeFork, nil, nil) // an error ends listen too
+	if !b.forking.CompareAndSwap(false, true) {
+		return
+	}
+	if err := b.control.Write(runtimewire.TypeFork, nil, nil); err != nil {
+		_ = b.control.Close() // listen ends, and the box with it
 	}
 }
 
