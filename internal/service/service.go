@@ -121,9 +121,27 @@ func (s *server) startSandboxes(ctx context.Context) (err error) {
 		DataDir: s.config.Data, BindRoots: bindRoots(packages), Egress: s.config.EgressAllow,
 	})
 	if err == nil {
-		s.onClose(s.maker.Close)
+		s.onClose(s.closeSandboxes)
 	}
 	return err
+}
+
+// closeSandboxes ends the helper; if that has ended before, wait has said so.
+func (s *server) closeSandboxes() error {
+	broken := s.helperEnded()
+	if err := s.maker.Close(); !broken {
+		return err
+	}
+	return nil
+}
+
+func (s *server) helperEnded() bool {
+	select {
+	case <-s.maker.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // packagesFolder is where the build puts the Python packages that every function can import: beside the binary.
@@ -278,12 +296,10 @@ func (s *server) drain() error {
 
 // patience is how long invocations may go on: without sandboxes none can end.
 func (s *server) patience() time.Duration {
-	select {
-	case <-s.maker.Done():
+	if s.helperEnded() {
 		return 0
-	default:
-		return drainTime
 	}
+	return drainTime
 }
 
 // lastAnswers lets the answers be written to their clients.
