@@ -13,6 +13,7 @@ const OK = '{"status":"ok"}'
 
 const connection = new Connection(3)
 let action // the function that is served
+let variables = [] // names in the environment that are the activation's
 let current = null // the activation that has begun and is not answered
 
 /** The activation has no result; the text is for the action's author. */
@@ -65,13 +66,21 @@ function ready () {
  */
 async function execute (frame) {
   current = frame
-  Object.assign(process.env, frame.header.env)
+  enter(frame.header.env ?? {})
   try {
     const text = stringify(await call(frame.payload), frame.header.limit ?? MAX_RESULT_BYTES)
     answer(frame, OK, text)
   } catch (error) {
     fail(frame, error instanceof Failure ? error.message : `An error has occurred: ${textOf(error)}`)
   }
+}
+
+function enter (env) {
+  for (const name of variables) {
+    if (!(name in env)) delete process.env[name]
+  }
+  variables = Object.keys(env)
+  Object.assign(process.env, env)
 }
 
 function fail (frame, sentence) {

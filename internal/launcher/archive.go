@@ -1,0 +1,215 @@
+package launcher
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// Bounds of an archive.
+const (
+	maxFiles  = 20_000
+	maxBytes  = 512 << 20
+	maxName   = 1024
+	maxDepth  = 64
+	maxTarget = 1024
+)
+
+// unpackArchive extracts a zip file, or a tar file compressed with gzip, into the folder.
+func unpackArchive(data []byte, folder string) error {
+	x, err := newExtraction(folder)
+	if err != nil {
+		return err
+	}
+	defer x.root.Close()
+	switch {
+	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
+		err = x.zip(data)
+	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+		err = x.tar(data)
+	default:
+		return loadError("Initialization has failed due to: There was an error uncompressing the action archive. The file type is unsupported")
+	}
+	if err == nil {
+		err = x.link()
+	}
+	if err != nil {
+		return loadError(fmt.Sprintf("Initialization has failed due to: There was an error uncompressing the action archive: %v.", pathless(err)))
+	}
+	return nil
+}
+
+// extraction writes the entries of an archive. Symbolic links are made last, so that nothing is written through one.
+type extraction struct {
+	root  *os.Root
+	left  int64 // bytes that may still come
+	files int
+	links []link
+}
+
+type link struct{ name, target string }
+
+func newExtraction(folder string) (*extraction, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, fmt.Errorf("opening the code's folder: %w", err)
+	}
+	return &extraction{root: root, left: maxBytes}, nil
+}
+
+func (x *extraction) zip(data []byte) error {
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return err
+	}
+	if len(archive.File) > maxFiles {
+		return fmt.Errorf("it has %d entries, and %d are allowed", len(archive.File), maxFiles)
+	}
+	for _, f := range archive.File {
+		if err := x.zipEntry(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *extraction) zipEntry(f *zip.File) error {
+	mode := f.Mode()
+	if strings.HasSuffix(f.Name, "/") {
+		mode = fs.ModeDir | 0o755
+	}
+	if mode.IsDir() {
+		return x.entry(f.Name, mode, nil)
+	}
+	content, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("%q: %w", f.Name, err)
+	}
+	defer content.Close()
+	return x.entry(f.Name, mode, content)
+}
+
+func (x *extraction) tar(data []byte) error {
+	plain, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	archive := tar.NewReader(plain)
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		content := io.Reader(archive)
+		if h.Typeflag == tar.TypeSymlink {
+			content = strings.NewReader(h.Linkname)
+		}
+		if h.Typeflag == tar.TypeLink {
+			return fmt.Errorf("%q is a hard link", h.Name)
+		}
+		if err := x.entry(h.Name, h.FileInfo().Mode(), content); err != nil {
+			return err
+		}
+	}
+}
+
+// entry writes one file, folder or symbolic link; of a link the content is its target.
+func (x *extraction) entry(name string, mode fs.FileMode, content io.Reader) error {
+	clean, err := safeName(name)
+	if err != nil || clean == "." {
+		return err
+	}
+	if x.files++; x.files > maxFiles {
+		return fmt.Errorf("it has more than %d entries", maxFiles)
+	}
+	if mode.IsDir() {
+		return x.root.MkdirAll(clean, 0o755)
+	}
+	if err := x.root.MkdirAll(path.Dir(clean), 0o755); err != nil {
+		return err
+	}
+	switch mode.Type() {
+	case 0:
+		return x.file(clean, mode, content)
+	case fs.ModeSymlink:
+		target, err := io.ReadAll(io.LimitReader(content, maxTarget+1))
+		if err == nil && len(target) > maxTarget {
+			err = fmt.Errorf("the target of the link %q is too long", name)
+		}
+		x.links = append(x.links, link{clean, string(target)})
+		return err
+	default:
+		return fmt.Errorf("%q is neither a file nor a folder", name)
+	}
+}
+
+// safeName checks a name, and returns it without what means nothing, as in "./a//b".
+func safeName(name string) (string, error) {
+	clean := path.Clean(name)
+	switch {
+	case len(name) > maxName || strings.Count(clean, "/") >= maxDepth:
+		return "", fmt.Errorf("the name that begins with %q is too long or too deep", name[:min(len(name), 80)])
+	case name == "" || strings.ContainsAny(name, "\\\x00") || !fs.ValidPath(clean):
+		return "", fmt.Errorf("%q is not a safe name", name)
+	}
+	return clean, nil
+}
+
+func (x *extraction) file(name string, mode fs.FileMode, content io.Reader) error {
+	permissions := fs.FileMode(0o644)
+	if mode&0o100 != 0 {
+		permissions = 0o755
+	}
+	f, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, permissions)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(f, io.LimitReader(content, x.left+1))
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if x.left -= n; x.left < 0 {
+		return fmt.Errorf("it extracts to more than %d MiB", maxBytes>>20)
+	}
+	if err != nil {
+		return fmt.Errorf("%q: %w", name, err)
+	}
+	return nil
+}
+
+// link makes the symbolic links. One that leads out of the folder, on whatever way, is refused.
+func (x *extraction) link() error {
+	for _, l := range x.links {
+		if l.target == "" || path.IsAbs(l.target) || strings.ContainsRune(l.target, 0) {
+			return fmt.Errorf("the link %q leads to %q", l.name, l.target)
+		}
+		if err := x.root.Symlink(l.target, l.name); err != nil {
+			return err
+		}
+	}
+	for _, l := range x.links {
+		if _, err := x.root.Stat(l.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the link %q leads to %q, out of the archive or nowhere", l.name, l.target)
+		}
+	}
+	return nil
+}
+
+// pathless removes the paths of this side of things from an error.
+func pathless(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%q: %w", path.Base(p.Path), p.Err)
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"forerun.dev/forerun/internal/runtimewire"
+)
+
+// loader is a language whose process loads the code itself: before it is handed out it gets an Init frame on its own
+// socket, whose payload is the code if that is source text, and answers with InitDone.
+type loader struct {
+	command []string
+	archive func(code []byte, folder string) error
+	blank   *process // started before the code was there
+}
+
+func (w *loader) unpack(init *runtimewire.Init, code []byte, folder string) error {
+	if !init.Binary {
+		return nil
+	}
+	return w.archive(code, folder)
+}
+
+// warm starts a process ahead of the code. If that fails, start says why.
+func (w *loader) warm(l *launcher) {
+	if p, err := w.open(l); err == nil {
+		w.blank = p
+	}
+}
+
+// open starts a process that waits for its Init.
+func (w *loader) open(l *launcher) (*process, error) {
+	if len(w.command) == 0 {
+		return nil, fmt.Errorf("no command of the language was named")
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	server, handler, err := socketpair()
+	if err != nil {
+		return nil, err
+	}
+	defer handler.Close()
+	p, err := l.processes.start(w.command, os.Environ(), []*os.File{null, os.Stdout, os.Stderr, handler}, nil)
+	if err != nil {
+		server.Close()
+		return nil, err
+	}
+	p.server = server
+	return p, nil
+}
+
+func (w *loader) start(l *launcher) (*process, error) {
+	p := w.blank
+	w.blank = nil
+	if p == nil || p.hasExited() {
+		var err error
+		if p, err = w.open(l); err != nil {
+			return nil, err
+		}
+	}
+	done, err := initialize(p, l.init, l.text)
+	switch {
+	case err != nil:
+		l.processes.kill(p)
+		p.server.Close()
+		return nil, loadError(fmt.Sprintf("Initialization has failed: the process %s while it loaded the code. See the logs for details.", p.howItEnded()))
+	case !done.OK:
+		l.processes.kill(p)
+		p.server.Close()
+		return nil, loadError(done.Error)
+	}
+	return p, nil
+}
+
+// initialize has a process load the code. An error means that it ended, or closed its socket.
+func initialize(p *process, init *runtimewire.Init, text []byte) (done runtimewire.InitDone, err error) {
+	frame, err := runtimewire.AppendFrame(nil, runtimewire.TypeInit, init, len(text))
+	if err != nil {
+		return done, err
+	}
+	for _, b := range [][]byte{frame, text} {
+		if _, err := p.server.Write(b); err != nil {
+			return done, err
+		}
+	}
+	f, err := runtimewire.ReadFrame(p.server, runtimewire.Limits{Header: runtimewire.MaxHeader})
+	if err != nil {
+		return done, err
+	}
+	if f.Type != runtimewire.TypeInitDone {
+		return done, fmt.Errorf("a frame of type %d is no answer to Init", f.Type)
+	}
+	return done, f.Decode(&done)
+}
+
+// jarName is what a jar is called in the code's folder.
+const jarName = "action.jar"
+
+func unpackJar(code []byte, folder string) error {
+	if len(code) < 4 || string(code[:2]) != "PK" {
+		return loadError("Initialization has failed: the code is no jar.")
+	}
+	if err := os.WriteFile(filepath.Join(folder, jarName), code, 0o644); err != nil {
+		return loadError(fmt.Sprintf("Initialization has failed: the jar cannot be written: %v.", pathless(err)))
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package launcher
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"forerun.dev/forerun/internal/runtimewire"
+)
+
+func startNode(t *testing.T) *server {
+	t.Helper()
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed")
+	}
+	runtime, err := filepath.Abs("../../runtimes/node/main.cjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, "nodejs", node, runtime)
+}
+
+func nodeHandler(t *testing.T, source string) *handler {
+	t.Helper()
+	return startNode(t).serving(runtimewire.Init{}, []byte(source))
+}
+
+// What one call answers with.
+func TestNodeAnswers(t *testing.T) {
+	for name, c := range map[string]struct{ source, input, want string }{
+		"object":                {`function main({name}) { return {greeting: 'Hello ' + name} }`, `{"name":"Ada"}`, `{"greeting":"Hello Ada"}`},
+		"arrow":                 {`const main = x => ({n: x.n + 1})`, `{"n":1}`, `{"n":2}`},
+		"async":                 {`async function main(x) { await new Promise(r => setTimeout(r, 5)); return x }`, `{"a":1}`, `{"a":1}`},
+		"exports":               {`exports.main = x => x`, `{"a":1}`, `{"a":1}`},
+		"module.exports":        {`module.exports = { main: x => x }`, `{"a":1}`, `{"a":1}`},
+		"global":                {`global.main = x => x`, `{"a":1}`, `{"a":1}`},
+		"strict":                {"'use strict'\nfunction main() { return {strict: this === undefined} }", `{}`, `{"strict":true}`},
+		"undefined":             {`function main() {}`, `{}`, `{}`},
+		"undefined later":       {`async function main() {}`, `{}`, `{}`},
+		"error member":          {`function main() { return {error: 'sorry'} }`, `{}`, `{"error":"sorry"}`},
+		"array":                 {`function main() { return [1, 2] }`, `{}`, `[1,2]`},
+		"unicode":               {`function main(x) { return {text: x.text + '☃ \ud83d\ude00'} }`, `{"text":"é "}`, `{"text":"é ☃ 😀"}`},
+		"require":               {`const path = require('path'); function main() { return {p: path.join('a', 'b')} }`, `{}`, `{"p":"a/b"}`},
+		"dynamic import":        {`async function main() { const p = await import('node:path'); return {p: p.join('a', 'b')} }`, `{}`, `{"p":"a/b"}`},
+		"shebang, comment":      {"#!/usr/bin/env node\nfunction main() { return {} } // the end", `{}`, `{}`},
+		"thrown":                {`function main() { throw new TypeError('nooo') }`, `{}`, `error: An error has occurred: TypeError: nooo`},
+		"thrown text":           {`function main() { throw 'nooo' }`, `{}`, `error: An error has occurred: nooo`},
+		"rejected object":       {`function main() { return Promise.reject({done: true}) }`, `{}`, `{"error":{"done":true}}`},
+		"rejected error member": {`function main() { return Promise.reject({error: 'x'}) }`, `{}`, `{"error":{"error":"x"}}`},
+		"rejected text":         {`function main() { return Promise.reject('nooo') }`, `{}`, `{"error":"nooo"}`},
+		"rejected empty":        {`function main() { return Promise.reject() }`, `{}`, `{"error":{}}`},
+		"cyclic rejection":      {`function main() { const x = {a: {}}; x.a.x = x; return Promise.reject(x) }`, `{}`, `{"error":{"a":{"x":"[Circular]"}}}`},
+		"number":                {`function main() { return 1 }`, `{}`, `error: The action did not return a dictionary.`},
+		"text":                  {`async function main() { return 'x' }`, `{}`, `error: The action did not return a dictionary.`},
+		"null":                  {`function main() { return null }`, `{}`, `error: The action did not return a dictionary.`},
+		"date":                  {`function main() { return new Date(0) }`, `{}`, `error: The action did not return a dictionary.`},
+		"BigInt":                {`function main() { return {a: 1n} }`, `{}`, `error: The action returned a dictionary that is no JSON: TypeError: Do not know how to serialize a BigInt`},
+		"ES module":             {"import path from 'node:path'\nexport function main() { return {p: path.join('a', 'b')} }", `{}`, `{"p":"a/b"}`},
+		"ES module, default":    {`export default { main: x => x }`, `{"a":1}`, `{"a":1}`},
+		"ES module, await":      {"const one = await Promise.resolve(1)\nexport const main = () => ({one})", `{}`, `{"one":1}`},
+		"never settled":         {`function main() { return new Promise(() => {}) }`, `{}`, `error: The action ended without a result: nothing is left that could settle its promise.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := nodeHandler(t, c.source)
+			for range 2 { // the same process serves both
+				if got := h.call(c.input); got != c.want {
+					t.Fatalf("got %s, want %s; logs: %s", got, c.want, &h.logs)
+				}
+			}
+		})
+	}
+}
+
+func TestNodeRejectedErrorIsSerialised(t *testing.T) {
+	h := nodeHandler(t, `async function main() { throw Object.assign(new RangeError('too far'), {code: 'E_FAR', extra: [1]}) }`)
+	got := h.call(`{}`)
+	e, _ := member(t, got, "error").(map[string]any)
+	if e["name"] != "RangeError" || e["message"] != "too far" || e["code"] != "E_FAR" || e["extra"] == nil ||
+		!strings.Contains(e["stack"].(string), "index.js:1:") {
+		t.Errorf("the error is %s", got)
+	}
+	h.logged("RangeError: too far")
+}
+
+func TestNodeMainIsAPath(t *testing.T) {
+	h := startNode(t).serving(runtimewire.Init{Main: "handlers.greet"}, []byte(`const handlers = { greet: x => x }`))
+	if got := h.call(`{"a":1}`); got != `{"a":1}` {
+		t.Error(got)
+	}
+}
+
+// What is wrong with code that cannot be loaded.
+func TestNodeRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		init runtimewire.Init
+		code []byte
+		want []string // parts of the sentence
+	}{
+		"syntax":             {runtimewire.Init{}, []byte("\nfunction main( {"), []string{"Initialization has failed due to: ", "index.js:", "SyntaxError: Unexpected token"}},
+		"no code":            {runtimewire.Init{}, []byte(" "), []string{"no code to execute"}},
+		"no main":            {runtimewire.Init{}, []byte("function other() {}"), []string{"Action entrypoint 'main' is not a function."}},
+		"main no function":   {runtimewire.Init{Main: "a.b"}, []byte("const a = {b: 1}"), []string{"Action entrypoint 'a.b' is not a function."}},
+		"main no name":       {runtimewire.Init{Main: "f();g"}, []byte("function f() {}"), []string{"Name of main function is not valid."}},
+		"throws":             {runtimewire.Init{}, []byte("throw new Error('early')"), []string{"Error: early\n    at "}},
+		"exits":              {runtimewire.Init{}, []byte("process.exit(7)"), []string{"the process exited with status 7 while it loaded the code"}},
+		"killed":             {runtimewire.Init{}, []byte("process.kill(process.pid, 'SIGKILL')"), []string{"was killed by signal 9 (killed)"}},
+		"missing import":     {runtimewire.Init{}, []byte("import x from 'nothing-of-this-name'\nexport const main = x"), []string{"Cannot find package 'nothing-of-this-name'"}},
+		"no archive":         {runtimewire.Init{Binary: true}, []byte("Cech n'est pas un zip."), []string{"uncompressing", "unsupported"}},
+		"broken archive":     {runtimewire.Init{Binary: true}, []byte("PK\x03\x04 and so on"), []string{"uncompressing", "not a valid zip file"}},
+		"no entry":           {runtimewire.Init{Binary: true}, zipOf(t, map[string]string{"hello": "x"}), []string{"Zipped actions must contain either package.json or index.js at the root."}},
+		"package.json":       {runtimewire.Init{Binary: true}, zipOf(t, map[string]string{"package.json": "{", "index.js": ""}), []string{"package.json cannot be read"}},
+		"no such file":       {runtimewire.Init{Binary: true, Main: "other.main"}, zipOf(t, map[string]string{"index.js": ""}), []string{"Cannot find module"}},
+		"outside the folder": {runtimewire.Init{Binary: true}, zipOf(t, map[string]string{"../index.js": ""}), []string{"is not a safe name"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := startNode(t).load(c.init, c.code)
+			if done.OK {
+				t.Fatal("it was loaded")
+			}
+			for _, part := range c.want {
+				if !strings.Contains(done.Error, part) {
+					t.Errorf("%q has no %q", done.Error, part)
+				}
+			}
+		})
+	}
+}
+
+func TestNodeArchives(t *testing.T) {
+	const greet = `exports.main = () => ({from: require('path').basename(__filename), here: __dirname === process.cwd()})`
+	for name, c := range map[string]struct {
+		main, want string
+		files      map[string]string
+	}{
+		"index.js":      {"", `{"from":"index.js","here":true}`, map[string]string{"index.js": greet}},
+		"package.json":  {"", `{"from":"a.js","here":true}`, map[string]string{"package.json": `{"main":"a.js"}`, "a.js": greet, "index.js": "throw 1"}},
+		"no main in it": {"", `{"from":"index.js","here":true}`, map[string]string{"package.json": `{}`, "index.js": greet}},
+		"another file":  {"other.main", `{"from":"other.js","here":true}`, map[string]string{"other.js": greet}},
+		"nested":        {"other.a.b", `{"ok":true}`, map[string]string{"other.js": `exports.a = {b: () => ({ok: true})}`}},
+		"node_modules": {"", `{"dep":"local"}`, map[string]string{
+			"index.js": `exports.main = () => ({dep: require('dep').name})`, "node_modules/dep/index.js": `exports.name = 'local'`}},
+		"index.mjs": {"", `{"x":1}`, map[string]string{"index.mjs": "import { x } from './x.mjs'\nexport const main = () => ({x})", "x.mjs": "export const x = 1"}},
+		"type module": {"", `{"dep":"local"}`, map[string]string{
+			"package.json": `{"type":"module","main":"src/a.js"}`, "src/a.js": "import dep from 'dep'\nexport const main = () => ({dep})",
+			"node_modules/dep/package.json": `{"main":"i.cjs"}`, "node_modules/dep/i.cjs": `module.exports = 'local'`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := startNode(t).serving(runtimewire.Init{Binary: true, Main: c.main}, zipOf(t, c.files))
+			if got := h.call(`{}`); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestNodeEnvironmentIsTheActivations(t *testing.T) {
+	s := startNode(t)
+	h := s.serving(runtimewire.Init{Env: map[string]string{"REDIS_URL": "redis://x"}}, []byte(
+		`const early = process.env.REDIS_URL; function main() { return {early, id: process.env.__OW_ACTIVATION_ID, leak: process.env.LEAK ?? null} }`))
+	h.send(runtimewire.Run{Env: map[string]string{"__OW_ACTIVATION_ID": "1", "LEAK": "x"}}, `{}`)
+	if got, want := h.outcome(), `{"early":"redis://x","id":"1","leak":"x"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	h.ready()
+	h.send(runtimewire.Run{Env: map[string]string{"__OW_ACTIVATION_ID": "2"}}, `{}`)
+	if got, want := h.outcome(), `{"early":"redis://x","id":"2","leak":null}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	h.ready()
+}
+
+func TestNodeProcessIsReused(t *testing.T) {
+	h := nodeHandler(t, `let n = 0; function main() { return {n: ++n, pid: process.pid} }`)
+	for n := 1; n <= 3; n++ {
+		if got := h.call(`{}`); member(t, got, "n") != float64(n) || member(t, got, "pid") != float64(h.pid) {
+			t.Errorf("call %d answered %s", n, got)
+		}
+	}
+	other := h.fork()
+	if got := other.call(`{}`); member(t, got, "n") != 1.0 {
+		t.Errorf("another process answered %s", got)
+	}
+}
+
+func TestNodeOutputIsThereWithTheResult(t *testing.T) {
+	h := nodeHandler(t, `function main() { for (let i = 0; i < 20000; i++) { console.log('out', i); console.error('err', i) } process.stdout.write('last'); return {} }`)
+	if got := h.call(`{}`); got != `{}` {
+		t.Fatal(got)
+	}
+	h.logged("err 19999")
+	h.logged("out 19999\n")
+	h.logged("last")
+}
+
+func TestNodeExitInTheMiddle(t *testing.T) {
+	h := nodeHandler(t, `async function main() { console.log('before'); process.exit(3) }`)
+	h.send(runtimewire.Run{}, `{}`)
+	if _, err := h.conn.Read(); err == nil {
+		t.Error("a result came")
+	}
+	if e := h.end(); e.Status != 3 || e.Signal != 0 {
+		t.Errorf("the exit is %+v", e)
+	}
+	h.logged("before")
+	if got := h.fork().conn; got == nil {
+		t.Error("no other process took over")
+	}
+}
+
+func TestNodeInfiniteLoopIsKilled(t *testing.T) {
+	h := nodeHandler(t, `function main(x) { while (x.loop) {} return {} }`)
+	h.send(runtimewire.Run{}, `{"loop":true}`)
+	if err := syscall.Kill(h.hostPID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if e := h.end(); e.Signal != 9 {
+		t.Errorf("the exit is %+v", e)
+	}
+	if got := h.fork().call(`{}`); got != `{}` {
+		t.Error(got)
+	}
+}
+
+func TestNodeErrorNobodyCaught(t *testing.T) {
+	for name, source := range map[string]string{
+		"exception": `function main() { setTimeout(() => { throw new Error('late') }, 1); return new Promise(() => {}) }`,
+		"rejection": `function main() { Promise.reject(new Error('late')); return new Promise(r => setTimeout(r, 60000)) }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := nodeHandler(t, source)
+			h.send(runtimewire.Run{}, `{}`)
+			if got, want := h.outcome(), "error: An error has occurred: Error: late"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			if e := h.end(); e.Status != 1 {
+				t.Errorf("the exit is %+v", e)
+			}
+			h.logged("Error: late")
+		})
+	}
+}
+
+func TestNodeErrorAfterTheAnswerTakesTheProcessAlong(t *testing.T) {
+	h := nodeHandler(t, `function main() { process.nextTick(() => Promise.reject(new Error('late'))); return {} }`)
+	h.send(runtimewire.Run{}, `{}`)
+	if got := h.outcome(); got != `{}` && !strings.Contains(got, "late") {
+		t.Error(got)
+	}
+	if e := h.end(); e.Status != 1 {
+		t.Errorf("the exit is %+v", e)
+	}
+	h.logged("Error: late")
+}
+
+func TestNodeOwnHandlerOfUncaughtErrors(t *testing.T) {
+	h := nodeHandler(t, `process.on('uncaughtException', e => done({caught: e.message})); let done
+		function main() { setTimeout(() => { throw new Error('late') }, 1); return new Promise(r => { done = r }) }`)
+	if got, want := h.call(`{}`), `{"caught":"late"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestNodeLargeFrames(t *testing.T) {
+	h := nodeHandler(t, `function main(x) { return x }`)
+	input := `{"a":"` + string(bytes.Repeat([]byte("é"), 1<<20)) + `"}`
+	for range 2 {
+		if got := h.call(input); got != input {
+			t.Errorf("%d bytes came back of %d", len(got), len(input))
+		}
+	}
+	h.send(runtimewire.Run{Limit: 1000}, input)
+	if got, want := h.outcome(), "error: The action produced a response that exceeded the allowed length: 2097160 > 1000 bytes."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	h.ready()
+}
+
+func TestNodeFunctionOfAComposition(t *testing.T) {
+	h := nodeHandler(t, `function main ({ params, variables }) {
+		const body = 'return require("path").join("a", params.b)'
+		return { params: new Function('params', 'require', body)(params, require), variables }
+	}`)
+	if got, want := h.call(`{"params":{"b":"c"},"variables":{}}`), `{"params":"a/c","variables":{}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
