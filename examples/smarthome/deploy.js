@@ -10,7 +10,7 @@ import composition from './composition.js'
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 
 /** The users and homes of the example; each home has its sensor at one of the airports. */
-const residents = {
+export const residents = {
   users: [
     { name: 'ada', password: 'analytical', home: 'manhattan' },
     { name: 'grace', password: 'nanosecond', home: 'newark' }

@@ -1,0 +1,59 @@
+package test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// TestNodeClients runs the tests in node/, which use the npm clients as they are, each file against a server of its own.
+func TestNodeClients(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed; make test installs it")
+	}
+	if _, err := os.Stat("../node_modules/openwhisk"); err != nil {
+		t.Skip("the npm clients are not installed; make test installs them")
+	}
+	files, err := filepath.Glob("node/*.test.js")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests in node/: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".test.js"), func(t *testing.T) {
+			t.Parallel()
+			runNode(t, file)
+		})
+	}
+}
+
+// tapLine is how node reports a test: "ok 1 - name".
+var tapLine = regexp.MustCompile(`^(not )?ok \d+ - (.*?)( # (SKIP|TODO).*)?$`)
+
+func runNode(t *testing.T, file string) {
+	s := start(t, server.Options{})
+	cmd := exec.CommandContext(t.Context(), "node", "--test-reporter=tap", file)
+	cmd.Env = append(os.Environ(), "WSK_CONFIG_FILE="+s.Props())
+	out, err := cmd.CombinedOutput()
+	var tests, failed int
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		if m := tapLine.FindStringSubmatch(lines.Text()); m != nil {
+			tests++
+			t.Run(m[2], func(t *testing.T) {
+				if m[1] != "" {
+					failed++
+					t.Error("failed; node's report is below")
+				}
+			})
+		}
+	}
+	if err != nil || failed > 0 || tests == 0 {
+		t.Errorf("node ran %d tests (%v):\n%s", tests, err, out)
+	}
+}

@@ -1,0 +1,270 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"forerun.dev/forerun/test/server"
+)
+
+const (
+	kills    = 20
+	kvWriter = `
+import os, redis
+state = redis.Redis.from_url(os.environ["REDIS_URL"])
+
+def main(args):
+    state.set(args["key"], args["key"])
+    return {"wrote": args["key"]}
+`
+)
+
+// acknowledged is all that a server said it had done.
+type acknowledged struct {
+	mu          sync.Mutex        // guards all
+	actions     map[string]string // their code
+	keys        []string          // each holds its own name
+	activations map[string]string // results, by activation
+	increments  int64             // of the key "counter"
+	attempts    int64             // to increment it
+}
+
+func newAcknowledged() *acknowledged {
+	return &acknowledged{actions: make(map[string]string), activations: make(map[string]string)}
+}
+
+func (a *acknowledged) add(b *acknowledged) {
+	maps.Copy(a.actions, b.actions)
+	maps.Copy(a.activations, b.activations)
+	a.keys = append(a.keys, b.keys...)
+	a.increments += b.increments
+	a.attempts += b.attempts
+}
+
+// TestCrash kills the server at random moments under load, and looks for everything that it acknowledged. FORERUN_SEED repeats a run's moments.
+func TestCrash(t *testing.T) {
+	needPackages(t)
+	seed := time.Now().UnixNano()
+	if text := os.Getenv("FORERUN_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseInt(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("FORERUN_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	before := links(t)
+	data := filepath.Join(t.TempDir(), "data")
+	a, recent := newAcknowledged(), newAcknowledged()
+	var slowest time.Duration
+	for round := range kills {
+		s := start(t, server.Options{Data: data, Redis: true})
+		if round == 0 {
+			putPython(t, client(t, s), map[string]string{"write": kvWriter, "echo": "def main(args):\n    return args\n"})
+		}
+		recent.mustBeThere(t, s) // everything is looked for after the last kill
+		a.counterMustBeThere(t, s)
+		recent = newAcknowledged()
+		slowest = max(slowest, killUnderLoad(t, s, recent, round, time.Duration(random.Int64N(int64(time.Second)))))
+		a.add(recent)
+	}
+	s := start(t, server.Options{Data: data, Redis: true})
+	a.mustBeThere(t, s)
+	a.counterMustBeThere(t, s)
+	if after := links(t); !slices.Equal(before, after) {
+		t.Errorf("the network links were %v and are %v", before, after)
+	}
+	t.Logf("%d kills; acknowledged and found: %d actions, %d keys, %d increments of %d tried, %d activations; the old server was gone %v after its kill at most",
+		kills, len(a.actions), len(a.keys), a.increments, a.attempts, len(a.activations), slowest.Round(time.Millisecond))
+	if len(a.actions) == 0 || len(a.keys) == 0 || a.increments == 0 || len(a.activations) == 0 {
+		t.Error("the load did not do everything that it should")
+	}
+}
+
+// killUnderLoad loads the server, kills it after a delay, and returns how long it took until nothing of it was left.
+func killUnderLoad(t *testing.T, s *server.Server, a *acknowledged, round int, delay time.Duration) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &load{acknowledged: a, client: s.Client(32), redis: redisClient(s), round: round}
+	defer l.client.Close()
+	defer l.redis.Close()
+	var workers sync.WaitGroup
+	for worker, step := range []func(context.Context, string) error{l.putAction, l.writeKey, l.writeKey, l.setKey, l.setKey, l.increment, l.invoke, l.invoke} {
+		workers.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if err := step(ctx, fmt.Sprintf("r%d-w%d-n%d", round, worker, n)); err != nil {
+					if !killed(s) && ctx.Err() == nil {
+						l.unexpected(t, s, err)
+					}
+					return
+				}
+			}
+		})
+	}
+	f := newFootprint(s.Options.Data)
+	for end := time.Now().Add(delay); time.Now().Before(end); {
+		f.observe(s.PID())
+	}
+	f.observe(s.PID())
+	s.Kill()
+	cancel()
+	workers.Wait()
+	return f.mustVanish(t)
+}
+
+func killed(s *server.Server) bool {
+	select {
+	case <-s.Exited():
+		return true
+	case <-time.After(2 * time.Second): // a request can fail a moment before the process has been waited for
+		return false
+	}
+}
+
+func redisClient(s *server.Server) *redis.Client {
+	user, key, _ := strings.Cut(s.Auth, ":")
+	return redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, MaxRetries: -1})
+}
+
+// load does things and writes down those that were acknowledged.
+type load struct {
+	*acknowledged
+	client *server.Client
+	redis  *redis.Client
+	round  int
+	once   sync.Once
+}
+
+func (l *load) unexpected(t *testing.T, s *server.Server, err error) {
+	l.once.Do(func() { t.Errorf("round %d: the running server refused: %v\n%s", l.round, err, s.Log()) })
+}
+
+func (l *load) putAction(ctx context.Context, id string) error {
+	code := "# " + id + "\ndef main(args):\n    return {}\n"
+	if err := l.client.PutPython(ctx, id, code); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.actions[id] = code
+	return nil
+}
+
+// writeKey writes in a function, with redis-py.
+func (l *load) writeKey(ctx context.Context, id string) error {
+	r, err := l.client.Invoke(ctx, "write", map[string]string{"key": id})
+	if err != nil {
+		return err
+	}
+	if !r.Response.Success {
+		return fmt.Errorf("the function that writes failed: %s", r.Response.Result)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys = append(l.keys, id)
+	l.activations[r.ActivationID] = string(r.Response.Result)
+	return nil
+}
+
+// setKey writes from outside.
+func (l *load) setKey(ctx context.Context, id string) error {
+	if err := l.redis.Set(ctx, id, id, 0).Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys = append(l.keys, id)
+	return nil
+}
+
+func (l *load) increment(ctx context.Context, _ string) error {
+	l.mu.Lock()
+	l.attempts++
+	l.mu.Unlock()
+	if err := l.redis.Incr(ctx, "counter").Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.increments++
+	return nil
+}
+
+func (l *load) invoke(ctx context.Context, id string) error {
+	r, err := l.client.Invoke(ctx, "echo", map[string]string{"id": id})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.activations[r.ActivationID] = string(r.Response.Result)
+	return nil
+}
+
+// mustBeThere asks a server for everything that one before it acknowledged.
+func (a *acknowledged) mustBeThere(t *testing.T, s *server.Server) {
+	t.Helper()
+	c := client(t, s)
+	for name, code := range a.actions {
+		status, body, err := c.Do(t.Context(), http.MethodGet, "actions/"+name, nil)
+		var action struct{ Exec struct{ Code string } }
+		if err = errors.Join(err, json.Unmarshal(body, &action)); err != nil || status != http.StatusOK || action.Exec.Code != code {
+			t.Errorf("action %s was acknowledged; the server now answers %d %s (%v)", name, status, body, err)
+		}
+	}
+	for id, result := range a.activations {
+		r, err := c.Activation(t.Context(), id)
+		if err != nil {
+			t.Errorf("activation %s was acknowledged: %v", id, err)
+			continue
+		}
+		equalJSON(t, r.Response.Result, result)
+	}
+	a.keysMustBeThere(t, s)
+}
+
+func (a *acknowledged) keysMustBeThere(t *testing.T, s *server.Server) {
+	t.Helper()
+	r := redisClient(s)
+	defer r.Close()
+	for some := range slices.Chunk(a.keys, 100) {
+		values, err := r.MGet(t.Context(), some...).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, key := range some {
+			if values[i] != key {
+				t.Errorf("key %s was acknowledged; it now holds %v", key, values[i])
+			}
+		}
+	}
+}
+
+func (a *acknowledged) counterMustBeThere(t *testing.T, s *server.Server) {
+	t.Helper()
+	r := redisClient(s)
+	defer r.Close()
+	count, err := r.Get(t.Context(), "counter").Int64()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	if err != nil || count < a.increments || count > a.attempts {
+		t.Errorf("the counter is %d (%v); %d increments were acknowledged, %d tried", count, err, a.increments, a.attempts)
+	}
+}

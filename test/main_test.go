@@ -1,0 +1,116 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// binary is the server under test, built once for all tests: TestMain sets it before the first.
+var binary string
+
+func TestMain(m *testing.M) {
+	folder, code := os.TempDir(), 1
+	defer func() { os.Exit(code) }()
+	folder, err := os.MkdirTemp(folder, "forerun-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	if err := build(folder); err != nil {
+		fmt.Fprintln(os.Stderr, "the server could not be built:", err)
+		return
+	}
+	code = m.Run()
+}
+
+// build makes folder/forerun, where any user can execute it, and beside it the packages that `make build` installed.
+func build(folder string) error {
+	if err := os.Chmod(folder, 0o755); err != nil {
+		return err
+	}
+	binary = filepath.Join(folder, "forerun")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, "../cmd/forerun")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	packages, err := filepath.Abs("../bin/runtimes")
+	if err != nil {
+		return err
+	}
+	return os.Symlink(packages, filepath.Join(folder, "runtimes"))
+}
+
+// start starts a server on new data, which ends with the test.
+func start(t *testing.T, o server.Options) *server.Server {
+	t.Helper()
+	if o.Binary == "" {
+		o.Binary = binary
+	}
+	if o.Data == "" {
+		o.Data = filepath.Join(t.TempDir(), "data")
+	}
+	s, err := server.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		select {
+		case <-s.Exited(): // the test ended it
+		default:
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if t.Failed() {
+			t.Logf("the server said:\n%s", s.Log())
+		}
+	})
+	return s
+}
+
+// client is a client of a server, for the length of the test.
+func client(t *testing.T, s *server.Server) *server.Client {
+	t.Helper()
+	c := s.Client(32)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// putPython deploys actions by name.
+func putPython(t *testing.T, c *server.Client, actions map[string]string) {
+	t.Helper()
+	for name, code := range actions {
+		if err := c.PutPython(context.WithoutCancel(t.Context()), name, code); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// invoke invokes an action and returns its record.
+func invoke(t *testing.T, c *server.Client, name string, params any) *server.Record {
+	t.Helper()
+	r, err := c.Invoke(t.Context(), name, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// stored fetches the record of an activation from the log.
+func stored(t *testing.T, c *server.Client, id string) *server.Record {
+	t.Helper()
+	r, err := c.Activation(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

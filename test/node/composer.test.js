@@ -1,0 +1,73 @@
+// The npm client openwhisk-composer, unchanged, against a running server; and the example, which is written with it.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+
+import openwhisk from 'openwhisk'
+import composer from 'openwhisk-composer'
+import client from 'openwhisk-composer/client.js'
+
+import { deploy, residents } from '../../examples/smarthome/deploy.js'
+import { components, invokeAll, table } from '../../examples/smarthome/invoke.js'
+import { readProps } from '../../examples/smarthome/wskprops.js'
+
+const props = readProps(process.env.WSK_CONFIG_FILE)
+const ow = openwhisk(props)
+
+/**
+ * Deploys a composition.
+ * @param {string} name of it
+ * @param {object} composition made with composer
+ * @returns {Promise<object[]>} what was deployed
+ */
+const put = (name, composition) => client(props, true).compositions.deploy({ name, ...composition.compile() }, true)
+
+/**
+ * Deploys a Python action.
+ * @param {string} name of it
+ * @param {string} expression of args, which it returns
+ * @returns {Promise<object>} the action
+ */
+const python = (name, expression) => ow.actions.update({ name, kind: 'python:3', action: `def main(args):\n    return ${expression}\n` })
+
+test('sequence, if and action run as they are composed', async () => {
+  await python('inc', '{"n": args["n"] + 1}')
+  await python('even', '{"value": args["n"] % 2 == 0}')
+  await python('half', '{"n": args["n"] // 2}')
+  await put('collatz', composer.sequence('inc', composer.if('even', 'half'), composer.action('inc')))
+  const invoke = n => ow.actions.invoke({ name: 'collatz', params: { n }, blocking: true, result: true })
+  assert.deepEqual(await invoke(3), { n: 3 }) // 4 is even, 2, 3
+  assert.deepEqual(await invoke(4), { n: 6 }) // 5 is not, 6
+})
+
+test('an error ends a composition', async () => {
+  await python('refuse', '{"error": "not today"}')
+  await put('refused', composer.sequence('refuse', 'inc'))
+  await assert.rejects(ow.actions.invoke({ name: 'refused', params: { n: 1 }, blocking: true }), error => {
+    assert.equal(error.statusCode, 502)
+    assert.equal(error.error.response.result.error, 'not today')
+    return true
+  })
+})
+
+test('a composition in a composition', async () => {
+  await python('inc', '{"n": args["n"] + 1}')
+  await put('inner', composer.sequence('inc', 'inc'))
+  await put('outer', composer.sequence('inner', 'inc', 'inner'))
+  assert.deepEqual(await ow.actions.invoke({ name: 'outer', params: { n: 0 }, blocking: true, result: true }), { n: 5 })
+})
+
+test('the smart home: a warm hour, a cool hour, a wrong password', async () => {
+  await deploy(props)
+  const readings = { LGA: { 'warm-hour': 95, 'cool-hour': 50 } }
+  await ow.actions.invoke({ name: 'Seed', params: { ...residents, readings }, blocking: true, result: true })
+  const ada = { user: 'ada', password: 'analytical' }
+  const [warm, cool, denied] = await invokeAll(props, [{ ...ada, hour: 'warm-hour' }, { ...ada, hour: 'cool-hour' }, { ...ada, password: '?', hour: 'warm-hour' }])
+  assert.deepEqual(warm.result, { user: 'ada', home: 'manhattan', hour: 'warm-hour', celsius: 35, air: 'on', entry: 1 })
+  assert.deepEqual(cool.result, { user: 'ada', home: 'manhattan', hour: 'cool-hour', celsius: 10, air: 'off', entry: 2 })
+  assert.deepEqual(denied.result, { denied: true, attempts: 1 })
+  const names = async run => (await components(props, run.record)).map(r => r.name)
+  assert.deepEqual(await names(warm), ['Login', 'ReadTemp', 'Normalize', 'CompareTemp', 'TurnAir', 'Done'])
+  assert.deepEqual(await names(cool), ['Login', 'ReadTemp', 'Normalize', 'CompareTemp', 'Done'])
+  assert.deepEqual(await names(denied), ['Login', 'Fail'])
+  assert.equal(table(await components(props, denied.record)).split('\n').length, 3)
+})

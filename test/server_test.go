@@ -1,0 +1,165 @@
+package test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// TestFirstStartMakesATenant looks at what a first start leaves for clients, and that a second one keeps it.
+func TestFirstStartMakesATenant(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	first := start(t, server.Options{Data: data})
+	info, err := os.Stat(first.Props())
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("wskprops: %v, %v", info, err)
+	}
+	if !strings.Contains(first.Log(), "wskprops") {
+		t.Errorf("the start does not say how to use it: %s", first.Log())
+	}
+	c := client(t, first)
+	putPython(t, c, map[string]string{"kept": "def main(args):\n    return {'kept': True}\n"})
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, server.Options{Data: data})
+	if second.Auth != first.Auth {
+		t.Error("the second start made another key")
+	}
+	equalJSON(t, invoke(t, client(t, second), "kept", nil).Response.Result, `{"kept":true}`)
+}
+
+// TestSecondServerOnTheSameDataStops starts one beside a running one.
+func TestSecondServerOnTheSameDataStops(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	out, err := exec.CommandContext(t.Context(), binary, "serve", "--listen", "127.0.0.1:0", "--data", s.Options.Data).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("the second server ended with %v: %s", err, out)
+	}
+	for _, want := range []string{s.Options.Data, strconv.Itoa(s.PID()), "--data"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the second server does not name %q: %s", want, out)
+		}
+	}
+	if _, err := client(t, s).Invoke(t.Context(), "none", nil); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("the first server does not serve any more: %v", err)
+	}
+}
+
+// TestOnlyLoopback asks for an address that others could reach.
+func TestOnlyLoopback(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), binary, "serve", "--listen", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "data")).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "loopback") {
+		t.Errorf("it ended with %v: %s", err, out)
+	}
+}
+
+// TestHealthAndMetrics asks the two pages that need no key.
+func TestHealthAndMetrics(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	for path, want := range map[string]string{"/healthz": "", "/metrics": "go_goroutines"} {
+		resp, err := http.Get(s.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s answered %d without %q (%v)", path, resp.StatusCode, want, err)
+		}
+	}
+}
+
+// TestEndLeavesNothing ends a server that has sandboxes, as a service manager does.
+func TestEndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	c := client(t, s)
+	putPython(t, c, map[string]string{"hello": "def main(args):\n    return {}\n"})
+	invoke(t, c, "hello", nil)
+	f := newFootprint(s.Options.Data)
+	f.observe(s.PID())
+	if len(f.processes) < 3 {
+		t.Fatalf("the server has only the processes %v: is there no sandbox?", f.processes)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	f.mustVanish(t)
+}
+
+// nobody is a user without any right.
+const nobody = 65534
+
+// TestOrdinaryUser starts the server as a user without rights.
+func TestOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("these tests run as an ordinary user already")
+	}
+	home, err := os.MkdirTemp("", "forerun-nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	if err := os.Chown(home, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, server.Options{Data: filepath.Join(home, "data"), User: nobody})
+	c := client(t, s)
+	putPython(t, c, map[string]string{"who": "import os\n\ndef main(args):\n    print('here')\n    return {'pid': os.getpid() > 1, 'args': args}\n"})
+	r := invoke(t, c, "who", map[string]int{"x": 1})
+	equalJSON(t, r.Response.Result, `{"pid":true,"args":{"x":1}}`)
+	if !strings.Contains(strings.ToLower(s.Log()), "not enforced") {
+		t.Errorf("the start does not say what is not enforced: %s", s.Log())
+	}
+	f := newFootprint(s.Options.Data)
+	f.observe(s.PID())
+	s.Kill()
+	f.mustVanish(t)
+}
+
+// TestRootDropsPrivileges looks at the user of the process that serves.
+func TestRootDropsPrivileges(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("these tests do not run as root")
+	}
+	s := start(t, server.Options{})
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(s.PID()) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		fields := strings.Fields(value)
+		bad := false
+		switch name {
+		case "Uid", "Gid":
+			bad = strings.Contains(" "+strings.Join(fields, " ")+" ", " 0 ")
+		case "CapEff", "CapPrm", "CapAmb":
+			bad = strings.Trim(fields[0], "0") != ""
+		case "Groups":
+			bad = len(fields) > 0
+		case "NoNewPrivs":
+			bad = fields[0] != "1"
+		}
+		if bad {
+			t.Errorf("the process that serves has %s", strings.TrimSpace(line))
+		}
+	}
+}
