@@ -53,10 +53,11 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 	return &rig{w, nil, t}
 }
 
-func TestNativeRuns(t *testing.T) {
+func TestWaysToEndInRealSandboxes(t *testing.T) {
 	g := newNativeRig(t, nil)
-	end := g.call(action("def main(args):\n  print('hi')\n  return {'sum': args['x'] + 1}\n"), `{"x":1}`)
-	if string(end.Result) != `{"sum":2}` || texts(end.Logs) != "stdout: hi" {
-		t.Errorf("%v %s %q", end.Status, end.Result, end.Logs)
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			checkWay(&rig{g.Worker, nil, t}, way.body, way.status, way.result, way.log, way.limits)
+		})
 	}
 }

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from . import wire
+from . import kernel, wire
 
 if TYPE_CHECKING:
     from typing import Any, Callable, NoReturn
@@ -20,17 +20,14 @@ class Failure(Exception):
     """The activation has no result; the text is for the action's author."""
 
 
-def serve(fd: int, function: Callable[[dict[str, Any]], Any], become_visible: Callable[[], None]) -> NoReturn:
-    """Say that this process is ready, execute the one activation that comes, answer and end.
-
-    become_visible lets the process look at itself under /proc again, which the initializer forbids.
-    """
+def serve(fd: int, function: Callable[[dict[str, Any]], Any]) -> NoReturn:
+    """Say that this process is ready, execute the one activation that comes, answer and end."""
     _touch(function)
     wire.write(fd, wire.pack(wire.READY, {"pid": os.getpid()}))
     frame = wire.read(fd)
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
-    become_visible()
+    kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
     os.environ.update(frame.header.get("env", {}))
     pid = os.getpid()
     header, payload = _execute(function, frame)

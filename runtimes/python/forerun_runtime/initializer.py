@@ -13,13 +13,12 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-from . import handler, loader, wire
+from . import handler, kernel, loader, wire
 
 if TYPE_CHECKING:
     from typing import Any, Callable, NoReturn
 
 CONTROL = 3
-_PR_SET_DUMPABLE = 4
 _SOL_SOCKET, _SO_PASSCRED = 1, 16
 
 
@@ -42,13 +41,13 @@ class Initializer:
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
         self._wake: tuple[int, int] = (-1, -1)
-        self._set_dumpable = _dumpable_setter()
+        self._cage = -1
         self._poll = select.poll()
         self._poll.register(CONTROL, select.POLLIN)
 
     def serve(self) -> None:
         """Execute what the server asks, and tell it of handlers that ended."""
-        self._set_dumpable(0)
+        kernel.set_dumpable(0)
         self._send(wire.HELLO, {"protocol": wire.PROTOCOL, "language": "python", "version": sys.version.split()[0]})
         while True:
             for fd, _ in self._poll.poll():
@@ -93,6 +92,7 @@ class Initializer:
             return
         self._take_signals()
         self._sockets = self._find_sockets()
+        self._cage = kernel.make_cage()
         gc.collect()
         gc.freeze()
         self._send(wire.INIT_DONE, {"ok": True})
@@ -141,7 +141,8 @@ class Initializer:
             if self._sockets:
                 _cut(self._sockets)
             _reseed()
-            handler.serve(own_end.fileno(), function, lambda: self._set_dumpable(1))
+            kernel.enter_cage(self._cage)
+            handler.serve(own_end.fileno(), function)
         finally:
             os._exit(70)
 
@@ -170,17 +171,6 @@ class Initializer:
 
 def _ignore(_number: int, _frame: Any) -> None:
     """Stand as a handler, so that the signal wakes the poll."""
-
-
-def _dumpable_setter() -> Callable[[int], None]:
-    """Return prctl(PR_SET_DUMPABLE, _): with 0, processes of the same user cannot open this one's memory."""
-    try:
-        import _ctypes  # a fifth of what ctypes costs
-
-        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
-        return lambda value: _ctypes.call_cdeclfunction(prctl, (_PR_SET_DUMPABLE, value, 0, 0, 0))
-    except (ImportError, AttributeError, OSError):  # a Python without libffi: its initializer stays readable
-        return lambda _: None
 
 
 def _cut(sockets: list[int]) -> None:
