@@ -14,6 +14,8 @@ export GOTOOLCHAIN ?= auto
 venv := .forerun/venv
 python := $(venv)/bin/python
 packages := bin/runtimes/python/packages
+# The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
+system_python := $(firstword $(wildcard /usr/bin/python3) python3)
 sources := go.mod go.sum $(shell find cmd internal runtimes -type f -not -name '*_test.go' -not -path '*/__pycache__/*')
 # The version is what git says of the sources; a copy without its history has none.
 buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,false)
@@ -68,8 +70,8 @@ bin/forerun: $(sources) | need-go
 
 $(packages)/.stamp: runtimes/python/requirements.txt | $(venv)/.stamp
 	rm -rf $(packages)
-	$(python) -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(packages) -r $<
-	@for python in python3 /usr/bin/python3; do if command -v $$python >/dev/null; then $$python -m compileall -q $(packages); fi; done
+	$(python) -m pip --python $(system_python) install --quiet --disable-pip-version-check --root-user-action=ignore --target $(packages) -r $<
+	$(system_python) -m compileall -q $(packages)
 	@touch $@
 
 # What the checks and tests use.
