@@ -3,7 +3,7 @@ package state
 // Reply is what a command answers, before a door writes it as RESP2 or RESP3.
 type Reply struct {
 	Kind  ReplyKind
-	Text  []byte  // of Simple, Error and Bulk
+	Text  []byte  // of Simple, Error, Bulk and Verbatim
 	Int   int64   // of Integer; 0 or 1 of Boolean
 	Float float64 // of Double
 	Items []Reply // of Array, SetReply, and MapReply (keys and values in turn)
@@ -24,4 +24,6 @@ const (
 	SetReply
 	Double
 	Boolean
+	NilArray // a list that is not there: Nil in RESP3, an array of its own in RESP2
+	Verbatim // Text is plain text for people: a Bulk in RESP2
 )

@@ -1,0 +1,121 @@
+// Package command knows every command of Redis 7 and executes those that
+// Forerun's embedded store has, over an ordered byte-KV store.
+//
+// One table (table.go) says of each command its arity, whether it reads or
+// writes records, which of its arguments are keys, and whether it can be
+// buffered. A command that is implemented is one row and one function.
+//
+// The functions are pure: what they do depends on the arguments, on what they
+// read and on the time that is passed in; what they write goes to an Overlay.
+// So the same functions serve a command executed at once, a transaction and a
+// column of buffered writes. They promise Redis's replies and Redis's words; the
+// order of what Redis leaves unordered (fields of a hash, members of a set) is
+// the order of bytes. A command that answers an error has changed nothing.
+package command
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"forerun.dev/forerun/internal/state"
+)
+
+// Flags say what a command does, for those who buffer, lock or cache.
+type Flags uint16
+
+// The flags of commands.
+const (
+	Read         Flags = 1 << iota // its reply or its effect depends on records
+	Write                          // it changes records
+	Unbufferable                   // it blocks, is random, reaches other connections, or touches keys that its arguments do not name
+	Connection                     // it is about the connection: the door answers it
+	Clock                          // its reply or its effect depends on the time
+)
+
+// Spec is what the table says about a command. It is immutable.
+type Spec struct {
+	Name  string // in lower case
+	Arity int    // number of arguments with the name; -n means at least n
+	Flags Flags
+	keys  keyRule
+	run   function // nil: Forerun has not got it
+}
+
+// function executes a command whose arity is right; args[0] is its name.
+type function func(t *txn, args [][]byte) state.Reply
+
+// Known finds a command by its name, in any case; nil if Redis has none of this name.
+func Known(name []byte) *Spec {
+	var lower [maxName]byte
+	if len(name) > len(lower) {
+		return nil
+	}
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	return table[string(lower[:len(name)])]
+}
+
+// Find finds a command that Execute can execute with these arguments. If there is none, the spec is nil and the reply
+// says why, as Redis would.
+func Find(args [][]byte) (*Spec, state.Reply) {
+	if len(args) == 0 {
+		return nil, failure("ERR empty command")
+	}
+	spec := Known(args[0])
+	if spec == nil {
+		return nil, unknown(args, "")
+	}
+	if !spec.AcceptsArity(len(args)) {
+		return nil, failure("ERR wrong number of arguments for '%s' command", spec.Name)
+	}
+	if spec.run == nil {
+		return nil, unknown(args, "(Redis has this command, Forerun's embedded store does not have it yet)")
+	}
+	return spec, state.Reply{}
+}
+
+// Implemented says whether Execute can execute the command.
+func (s *Spec) Implemented() bool { return s.run != nil }
+
+// AcceptsArity says whether the command can have n arguments, its name among them.
+func (s *Spec) AcceptsArity(n int) bool {
+	return n == s.Arity || s.Arity < 0 && n >= -s.Arity
+}
+
+// Access says what the command does with these arguments: SET reads only with some of its options.
+func (s *Spec) Access(args [][]byte) Flags {
+	if s.Name != "set" {
+		return s.Flags
+	}
+	flags := s.Flags
+	if o, refusal := parseSetOptions(args[3:], setOptions); refusal == nil {
+		if o.nx || o.xx || o.get || o.keepTTL {
+			flags |= Read
+		}
+		if o.relative() {
+			flags |= Clock
+		}
+	}
+	return flags
+}
+
+// Execute runs a command that Find has found in a space, at a time. The overlay keeps slices of args as they are: who
+// uses it longer than args passes a copy. The error is that of the overlay's base, and then the overlay must be thrown away.
+func Execute(o *Overlay, s *Spec, space string, now time.Time, args [][]byte) (state.Reply, error) {
+	t := txn{overlay: o, spec: s, space: space, now: now.UnixMilli()}
+	reply := s.run(&t, args)
+	return reply, t.err
+}
+
+// All lists every command of Redis 7, in the order of their names.
+func All() []*Spec {
+	specs := slices.Collect(maps.Values(table))
+	slices.SortFunc(specs, func(a, b *Spec) int { return cmp.Compare(a.Name, b.Name) })
+	return specs
+}

@@ -1,0 +1,154 @@
+package command
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Reader is an ordered key-value store as of one moment.
+type Reader interface {
+	// Get returns the value of a key, which the caller must not change, and whether there is one.
+	Get(key []byte) (value []byte, found bool, err error)
+	// Scan calls f with the pairs from a key (inclusive) to another (exclusive; nil is the end) in order, or in reverse,
+	// until f returns false. The slices that f gets are valid only during the call.
+	Scan(from, to []byte, reverse bool, f func(key, value []byte) bool) error
+}
+
+// Overlay holds writes over a Reader that is not changed, and is itself one. It is not for concurrent use. It keeps
+// the values that it is given, not copies of them.
+type Overlay struct {
+	base    Reader
+	cleared []span
+	writes  map[string]write
+}
+
+// span is a range of keys, from (inclusive) to (exclusive).
+type span struct{ from, to []byte }
+
+type write struct {
+	value   []byte
+	deleted bool
+}
+
+// NewOverlay makes an empty overlay over base.
+func NewOverlay(base Reader) *Overlay { return &Overlay{base: base} }
+
+// Empty says whether nothing has been written.
+func (o *Overlay) Empty() bool { return len(o.writes) == 0 && len(o.cleared) == 0 }
+
+// Get reads through the overlay.
+func (o *Overlay) Get(key []byte) ([]byte, bool, error) {
+	if w, ok := o.writes[string(key)]; ok {
+		return w.value, !w.deleted, nil
+	}
+	if o.isCleared(key) {
+		return nil, false, nil
+	}
+	return o.base.Get(key)
+}
+
+func (o *Overlay) isCleared(key []byte) bool {
+	for _, s := range o.cleared {
+		if bytes.Compare(s.from, key) <= 0 && bytes.Compare(key, s.to) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Set writes a pair.
+func (o *Overlay) Set(key, value []byte) { o.put(key, write{value: value}) }
+
+// Delete removes a key.
+func (o *Overlay) Delete(key []byte) { o.put(key, write{deleted: true}) }
+
+func (o *Overlay) put(key []byte, w write) {
+	if o.writes == nil {
+		o.writes = make(map[string]write)
+	}
+	o.writes[string(key)] = w
+}
+
+// Clear removes all keys from one (inclusive) to another (exclusive), at a cost that does not depend on their number.
+func (o *Overlay) Clear(from, to []byte) {
+	for key := range o.writes {
+		if key >= string(from) && key < string(to) {
+			delete(o.writes, key)
+		}
+	}
+	o.cleared = append(o.cleared, span{bytes.Clone(from), bytes.Clone(to)})
+}
+
+// Scan reads a range through the overlay.
+func (o *Overlay) Scan(from, to []byte, reverse bool, f func(key, value []byte) bool) error {
+	own := o.written(from, to)
+	if reverse {
+		slices.Reverse(own)
+	}
+	stopped := false
+	visit := func(key string) bool {
+		if w := o.writes[key]; !w.deleted {
+			stopped = !f([]byte(key), w.value)
+		}
+		return !stopped
+	}
+	err := o.base.Scan(from, to, reverse, func(key, value []byte) bool {
+		for len(own) > 0 && own[0] != string(key) && (own[0] < string(key)) != reverse {
+			if !visit(own[0]) {
+				return false
+			}
+			own = own[1:]
+		}
+		if len(own) > 0 && own[0] == string(key) || o.isCleared(key) {
+			return true // its own turn comes, or it is gone
+		}
+		stopped = !f(key, value)
+		return !stopped
+	})
+	for err == nil && !stopped && len(own) > 0 {
+		visit(own[0])
+		own = own[1:]
+	}
+	return err
+}
+
+// written lists the keys of a range that were set or deleted, in order.
+func (o *Overlay) written(from, to []byte) []string {
+	var keys []string
+	for key := range o.writes {
+		if key >= string(from) && (to == nil || key < string(to)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Changes is what gets the content of an overlay; a batch of the store is one.
+type Changes interface {
+	Clear(from, to []byte) error
+	Set(key, value []byte) error
+	Delete(key []byte) error
+}
+
+// Flush tells c all changes in an order in which they can be applied: clears first, then keys in order.
+func (o *Overlay) Flush(c Changes) error {
+	for _, s := range o.cleared {
+		if err := c.Clear(s.from, s.to); err != nil {
+			return err
+		}
+	}
+	for _, key := range o.written(nil, nil) {
+		w := o.writes[key]
+		var err error
+		if w.deleted {
+			err = c.Delete([]byte(key))
+		} else {
+			err = c.Set([]byte(key), w.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package command
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"forerun.dev/forerun/internal/state"
+)
+
+// txn is one command at work: the overlay it reads and writes, in one space, at one time. The first error of the
+// overlay's base is kept in err, and from then on nothing is found.
+type txn struct {
+	overlay *Overlay
+	spec    *Spec
+	space   string
+	now     int64 // Unix milliseconds
+	err     error
+}
+
+func (t *txn) get(key []byte) ([]byte, bool) {
+	if t.err != nil {
+		return nil, false
+	}
+	value, found, err := t.overlay.Get(key)
+	t.err = err
+	return value, found && err == nil
+}
+
+func (t *txn) metaKey(name []byte) []byte {
+	return append(spaceKey(metaPrefix, t.space, len(name)), name...)
+}
+
+func (t *txn) expiryKey(name []byte, ms int64) []byte {
+	return append(escapeSpace(expiryTime(ms), t.space), name...)
+}
+
+// elementKey is where an element of a record lies; with no element it is what all its elements' keys begin with.
+func (t *txn) elementKey(name, element []byte) []byte {
+	b := spaceKey(elementPrefix, t.space, 4+len(name)+len(element))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(name)))
+	return append(append(b, name...), element...)
+}
+
+// elementRange bounds the keys of all elements of a record.
+func (t *txn) elementRange(name []byte) (from, to []byte) {
+	return t.elementKey(name, nil), after(t.elementKey(name, nil))
+}
+
+// after is the first key that does not begin with prefix, which is made of its bytes and holds one below 0xff.
+func after(prefix []byte) []byte {
+	for i := len(prefix) - 1; ; i-- {
+		if prefix[i] != 0xff {
+			prefix[i]++
+			return prefix[:i+1]
+		}
+	}
+}
+
+// load finds a record; there is none if it has expired, and a command that writes sweeps it away.
+func (t *txn) load(name []byte) record {
+	stored, found := t.get(t.metaKey(name))
+	if !found {
+		return record{}
+	}
+	r, ok := decodeRecord(stored)
+	if !ok {
+		t.err = damaged()
+		return record{}
+	}
+	if !r.gone(t.now) {
+		return r
+	}
+	if t.spec.Flags&Write != 0 {
+		t.remove(name, r)
+	}
+	return record{}
+}
+
+// typed finds a record that may be there only with a certain type; ok is false if it has another.
+func (t *txn) typed(name []byte, kind state.Type) (r record, ok bool) {
+	r = t.load(name)
+	return r, !r.exists() || r.kind == kind
+}
+
+// save writes a record's head, and keeps the index of expiries.
+func (t *txn) save(name []byte, r record) {
+	if r.indexed != r.expires {
+		t.unindex(name, r)
+		if r.expires != 0 {
+			t.overlay.Set(t.expiryKey(name, r.expires), nil)
+		}
+	}
+	t.overlay.Set(t.metaKey(name), r.encode())
+}
+
+// remove deletes a record with its elements.
+func (t *txn) remove(name []byte, r record) {
+	t.removeElements(name, r)
+	t.unindex(name, r)
+	t.overlay.Delete(t.metaKey(name))
+}
+
+// maxSingly is how many elements are removed one by one: a cleared range weighs on every later read beside it.
+const maxSingly = 64
+
+func (t *txn) removeElements(name []byte, r record) {
+	switch n := r.elementCount(); {
+	case n > maxSingly:
+		t.overlay.Clear(t.elementRange(name))
+	case n > 0:
+		var all [][]byte
+		t.elements(name, func(element, _ []byte) { all = append(all, bytes.Clone(element)) })
+		for _, element := range all {
+			t.deleteElement(name, element)
+		}
+	}
+}
+
+func (r *record) elementCount() int64 {
+	switch r.kind {
+	case state.Hash, state.Set:
+		return r.count()
+	case state.List:
+		return r.bounds().len()
+	}
+	return 0
+}
+
+func (t *txn) unindex(name []byte, r record) {
+	if r.indexed != 0 {
+		t.overlay.Delete(t.expiryKey(name, r.indexed))
+	}
+}
+
+// setString makes the record a string, whatever it was, that expires at a time (0: never).
+func (t *txn) setString(name []byte, old record, data []byte, expires int64) {
+	if old.exists() {
+		t.removeElements(name, old)
+	}
+	t.save(name, record{kind: state.String, expires: expires, indexed: old.indexed, payload: data})
+}
+
+func (t *txn) element(name, element []byte) ([]byte, bool) {
+	return t.get(t.elementKey(name, element))
+}
+
+func (t *txn) setElement(name, element, value []byte) {
+	t.overlay.Set(t.elementKey(name, element), value)
+}
+
+func (t *txn) deleteElement(name, element []byte) { t.overlay.Delete(t.elementKey(name, element)) }
+
+// elements calls f with each element of a record, in order; the slices are valid only during the call.
+func (t *txn) elements(name []byte, f func(element, value []byte)) {
+	from, to := t.elementRange(name)
+	t.scan(from, to, false, len(from), f)
+}
+
+func (t *txn) scan(from, to []byte, reverse bool, prefix int, f func(element, value []byte)) {
+	if t.err != nil {
+		return
+	}
+	t.err = t.overlay.Scan(from, to, reverse, func(key, value []byte) bool {
+		f(key[prefix:], value)
+		return true
+	})
+}
+
+// count is the number of elements of a hash or a set.
+func (r *record) count() int64 {
+	n, _ := binary.Uvarint(r.payload)
+	return int64(n)
+}
+
+// settle writes the head of a hash or a set that has n elements now; an empty one is removed.
+func (t *txn) settle(name []byte, kind state.Type, r record, n int64) {
+	if n == 0 {
+		t.remove(name, r)
+		return
+	}
+	r.kind = kind
+	r.payload = binary.AppendUvarint(nil, uint64(n))
+	t.save(name, r)
+}

@@ -1,0 +1,175 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Keys of the store itself. Those of records begin with other letters (package command).
+var (
+	formatKey  = []byte("s/format")
+	reserveKey = []byte("s/versions")
+)
+
+// dataFormat is the format that this code writes: how records lie in Pebble.
+const dataFormat = 1
+
+// Open opens the store in a folder, which it makes if it is not there. The error is forerun.Unavailable (another process
+// has it open), Unsupported (it was written by a newer Forerun) or Internal.
+func Open(dir string, opts Options) (*Store, error) {
+	opts = withDefaults(opts)
+	wal := newWALFS(opts.FS)
+	lock, err := lockFolder(dir, wal)
+	if err != nil {
+		return nil, err
+	}
+	db, err := openPebble(dir, wal, lock, opts)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s := &Store{db: db, lock: lock, wal: wal, now: opts.Now, keys: newKeyLocks(), stop: make(chan struct{})}
+	s.gate.idle = make(chan struct{})
+	s.watch.init()
+	s.disk.init(s)
+	if err := s.recover(); err != nil {
+		return nil, errors.Join(err, db.Close(), lock.Close())
+	}
+	s.sweeping.Add(1)
+	go s.sweepLoop()
+	return s, nil
+}
+
+func withDefaults(opts Options) Options {
+	if opts.FS == nil {
+		opts.FS = vfs.Default
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.CacheSize == 0 {
+		opts.CacheSize = 16 << 20
+	}
+	if opts.Fatal == nil {
+		opts.Fatal = func(err error) {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	return opts
+}
+
+func lockFolder(dir string, fs vfs.FS) (*pebble.Lock, error) {
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return nil, forerun.Errorf(forerun.Internal, dir, "The store's folder cannot be made: %w", err)
+	}
+	lock, err := pebble.LockDirectory(dir, fs)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Unavailable, dir, "The store is in use by another process, or its lock cannot be taken: %w", err)
+	}
+	return lock, nil
+}
+
+func openPebble(dir string, fs vfs.FS, lock *pebble.Lock, opts Options) (*pebble.DB, error) {
+	cache := pebble.NewCache(opts.CacheSize)
+	defer cache.Unref() // the database holds its own reference
+	o := &pebble.Options{
+		FS: fs, Lock: lock, Cache: cache, Logger: logger{opts.Fatal},
+		MemTableSize: 8 << 20, MaxOpenFiles: 256,
+		// Not a newer one: from FormatWALSyncChunks on, chunks of the log say how much of it was synced before them, and
+		// Pebble would believe that of syncs that walFS has put off.
+		FormatMajorVersion: pebble.FormatColumnarBlocks,
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(dir, o)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Internal, dir, "The store cannot be opened; its files are damaged or from another version: %w", err)
+	}
+	return db, nil
+}
+
+// logger keeps Pebble quiet but for what matters.
+type logger struct{ fatal func(error) }
+
+func (logger) Infof(string, ...any) {}
+
+func (logger) Errorf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "store: "+format+"\n", args...)
+}
+
+func (l logger) Fatalf(format string, args ...any) {
+	l.fatal(forerun.Errorf(forerun.Internal, "state", "The store cannot go on: "+format, args...))
+}
+
+// recover checks the data format and finds where the versions go on.
+func (s *Store) recover() error {
+	format, err := s.number(formatKey)
+	if err != nil {
+		return err
+	}
+	if format > dataFormat {
+		return forerun.Errorf(forerun.Unsupported, "state", "The data were written by a newer Forerun (data format %d, this one reads up to %d). Start that version, or choose another folder with --data.", format, dataFormat)
+	}
+	if format == 0 {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	reserved, err := s.number(reserveKey)
+	if err != nil {
+		return err
+	}
+	s.commits.startAt(forerun.Version(reserved))
+	s.disk.startAt(forerun.Version(reserved))
+	return s.disk.sync()
+}
+
+// begin writes the data format into a new store; one that has data but no format is not ours.
+func (s *Store) begin() error {
+	iter, err := s.db.NewIter(nil)
+	if err != nil {
+		return broken(err)
+	}
+	used := iter.First()
+	if err := errors.Join(iter.Error(), iter.Close()); err != nil {
+		return broken(err)
+	}
+	if used {
+		return forerun.Errorf(forerun.Invalid, "state", "The store's folder holds data that are not Forerun's. Choose another with --data.")
+	}
+	return s.write(formatKey, dataFormat)
+}
+
+func (s *Store) write(key []byte, n uint64) error {
+	if err := s.db.Set(key, binary.BigEndian.AppendUint64(nil, n), pebble.NoSync); err != nil {
+		return broken(err)
+	}
+	return nil
+}
+
+// number reads a number of the store's own; 0 if it is not there.
+func (s *Store) number(key []byte) (uint64, error) {
+	value, found, err := reader{s.db}.Get(key)
+	if err != nil || !found {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, forerun.Errorf(forerun.Internal, "state", "The store's record %s is damaged. Restore the data folder from a backup.", key)
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// broken is a failure of Pebble.
+func broken(err error) error {
+	return forerun.Errorf(forerun.Internal, "state", "The store failed: %w", err)
+}

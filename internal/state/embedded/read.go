@@ -1,0 +1,161 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// reader is Pebble as commands read it.
+type reader struct{ db *pebble.DB }
+
+// Get returns a copy of a value.
+func (r reader) Get(key []byte) ([]byte, bool, error) {
+	value, closer, err := r.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, broken(err)
+	}
+	value = append(make([]byte, 0, len(value)), value...)
+	if err := closer.Close(); err != nil {
+		return nil, false, broken(err)
+	}
+	return value, true, nil
+}
+
+// Scan walks a range as of one moment.
+func (r reader) Scan(from, to []byte, reverse bool, f func(key, value []byte) bool) (err error) {
+	it, err := r.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return broken(err)
+	}
+	defer func() {
+		if closeErr := it.Close(); err == nil && closeErr != nil {
+			err = broken(closeErr)
+		}
+	}()
+	return walk(it, reverse, f)
+}
+
+func walk(it *pebble.Iterator, reverse bool, f func(key, value []byte) bool) error {
+	first, next := it.First, it.Next
+	if reverse {
+		first, next = it.Last, it.Prev
+	}
+	for valid := first(); valid; valid = next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return broken(err)
+		}
+		if !f(it.Key(), value) {
+			return nil
+		}
+	}
+	if err := it.Error(); err != nil {
+		return broken(err)
+	}
+	return nil
+}
+
+// Get reads records.
+func (s *Store) Get(ctx context.Context, keys ...forerun.Key) ([]state.Record, error) {
+	if err := s.begins(ctx); err != nil {
+		return nil, err
+	}
+	defer s.gate.leave()
+	claims := make([]claim, 0, len(keys))
+	for _, k := range keys {
+		claims = append(claims, s.keys.claim(k.Space, []byte(k.Name), false))
+	}
+	records, strict, err := s.readLocked(claims, keys)
+	if err != nil {
+		return nil, err
+	}
+	return records, s.disk.wait(ctx, strict)
+}
+
+// begins opens the gate for a call whose context has not ended.
+func (s *Store) begins(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return s.gate.enter()
+}
+
+func (s *Store) readLocked(claims []claim, keys []forerun.Key) ([]state.Record, forerun.Version, error) {
+	held := s.keys.lock(claims)
+	defer held.unlock()
+	now := s.now()
+	records := make([]state.Record, len(keys))
+	for i, k := range keys {
+		stored, found, err := reader{s.db}.Get(command.RecordKey(k))
+		if err == nil && found {
+			records[i], err = command.Decode(stored, now)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	_, strict := held.rests()
+	return records, strict, nil
+}
+
+// Scan walks String records. It holds the moment's files on disk until it ends.
+func (s *Store) Scan(ctx context.Context, r state.Range) iter.Seq2[state.Entry, error] {
+	return func(yield func(state.Entry, error) bool) {
+		if err := s.begins(ctx); err != nil {
+			yield(state.Entry{}, err)
+			return
+		}
+		defer s.gate.leave()
+		if err := s.scan(ctx, r, yield); err != nil {
+			yield(state.Entry{}, err)
+		}
+	}
+}
+
+// scan returns an error that yield has not been told.
+func (s *Store) scan(ctx context.Context, r state.Range, yield func(state.Entry, error) bool) (err error) {
+	from, to := command.RecordRange(r.Space, r.From, r.To)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return broken(err)
+	}
+	now := s.now()
+	_, strict := s.commits.newest() // not before the iterator: what it sees was written up to here
+	stopped := false
+	err = s.disk.wait(ctx, strict)
+	if err == nil {
+		err = walk(it, r.Reverse, func(key, stored []byte) bool {
+			var entry state.Entry
+			if entry, err = entryOf(key, stored, now); err == nil {
+				err = context.Cause(ctx)
+			}
+			stopped = err == nil && entry.Version != 0 && !yield(entry, nil)
+			return err == nil && !stopped
+		})
+	}
+	if closeErr := it.Close(); err == nil && closeErr != nil && !stopped {
+		err = broken(closeErr)
+	}
+	return err
+}
+
+// entryOf makes the entry of a stored record; its version is 0 if it is no String or has expired.
+func entryOf(key, stored []byte, now time.Time) (state.Entry, error) {
+	k, ok := command.ParseRecordKey(key)
+	r, err := command.Decode(stored, now)
+	if err != nil || !ok || r.Type != state.String {
+		return state.Entry{}, err
+	}
+	return state.Entry{Name: k.Name, Version: r.Version, Data: append([]byte{}, r.Data...)}, nil
+}

@@ -1,0 +1,141 @@
+package embedded
+
+import (
+	"context"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// Do executes one command at once.
+func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.Version, error) {
+	if err := s.begins(ctx); err != nil {
+		return state.Reply{}, 0, err
+	}
+	defer s.gate.leave()
+	spec, refusal := command.Find(c.Args)
+	if spec == nil {
+		return refusal, 0, nil
+	}
+	var room [4]claim
+	held := s.keys.lock(s.claimKeys(room[:0], spec, c))
+	defer held.unlock()
+	overlay := command.NewOverlay(reader{s.db})
+	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
+	if err != nil {
+		return state.Reply{}, 0, err
+	}
+	if reply.Kind == state.Error || overlay.Empty() {
+		last, _ := held.rests()
+		return reply, last, nil
+	}
+	v, _, err := s.commit(overlay, false)
+	if err != nil {
+		return state.Reply{}, 0, err
+	}
+	held.wrote(v, false)
+	return reply, v, nil
+}
+
+// claimKeys adds claims on the keys of a command.
+func (s *Store) claimKeys(claims []claim, spec *command.Spec, c state.Command) []claim {
+	write := spec.Flags&command.Write != 0
+	for i := range spec.KeyPositions(c.Args) {
+		claims = append(claims, s.keys.claim(c.Space, c.Args[i], write))
+	}
+	return claims
+}
+
+// Apply runs a transaction. The error is *state.ConflictError, forerun.Invalid with what a command answered, or that of the store.
+func (s *Store) Apply(ctx context.Context, t state.Txn) (forerun.Version, error) {
+	if err := s.begins(ctx); err != nil {
+		return 0, err
+	}
+	defer s.gate.leave()
+	specs, claims, err := s.prepare(t)
+	if err != nil {
+		return 0, err
+	}
+	v, written, err := s.applyLocked(claims, t, specs)
+	if err != nil {
+		return 0, err
+	}
+	if t.Lazy {
+		return v, written()
+	}
+	return v, s.disk.wait(context.WithoutCancel(ctx), v) // it is applied: the caller must learn that
+}
+
+// prepare finds the commands of a transaction and the keys that it needs.
+func (s *Store) prepare(t state.Txn) ([]*command.Spec, []claim, error) {
+	specs := make([]*command.Spec, len(t.Ops))
+	claims := make([]claim, 0, len(t.Expect)+len(t.Ops))
+	for _, e := range t.Expect {
+		claims = append(claims, s.keys.claim(e.Key.Space, []byte(e.Key.Name), false))
+	}
+	for i, op := range t.Ops {
+		spec, refusal := command.Find(op.Args)
+		if spec == nil {
+			return nil, nil, refused(refusal)
+		}
+		specs[i] = spec
+		claims = s.claimKeys(claims, spec, op)
+	}
+	return specs, claims, nil
+}
+
+func refused(reply state.Reply) error {
+	return forerun.Errorf(forerun.Invalid, "state", "%s", reply.Text)
+}
+
+func (s *Store) applyLocked(claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
+	held := s.keys.lock(claims)
+	defer held.unlock()
+	overlay := command.NewOverlay(reader{s.db})
+	now := s.now()
+	if err := check(overlay, t.Expect, now); err != nil {
+		return 0, nil, err
+	}
+	for i, op := range t.Ops {
+		reply, err := command.Execute(overlay, specs[i], op.Space, now, op.Args)
+		if err != nil {
+			return 0, nil, err
+		}
+		if reply.Kind == state.Error {
+			return 0, nil, refused(reply)
+		}
+	}
+	if overlay.Empty() {
+		last, _ := held.rests()
+		return last, func() error { return nil }, nil
+	}
+	v, written, err := s.commit(overlay, t.Lazy)
+	if err == nil {
+		held.wrote(v, t.Lazy)
+	}
+	return v, written, err
+}
+
+// check compares versions. The error is *state.ConflictError, or that of the store.
+func check(r command.Reader, expect []state.Expect, now time.Time) error {
+	var changed []forerun.Key
+	for _, e := range expect {
+		var current state.Record
+		stored, found, err := r.Get(command.RecordKey(e.Key))
+		if err == nil && found {
+			current, err = command.Decode(stored, now)
+		}
+		if err != nil {
+			return err
+		}
+		if current.Version != e.Version {
+			changed = append(changed, e.Key)
+		}
+	}
+	if changed != nil {
+		return &state.ConflictError{Keys: changed}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package resp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// maxPending is how many bytes of replies are held back for one wait.
+const maxPending = 256 << 10
+
+// conn is one connection; its goroutine owns it.
+type conn struct {
+	server *Server
+	net    net.Conn
+	id     int64
+	since  time.Time
+
+	first    Session // that of its beginning, and after RESET
+	session  Session // nil: it has to authenticate
+	protocol int     // 2 or 3
+	user     string
+	name     string // CLIENT SETNAME
+	library  [2]string
+
+	parser  parser
+	out     []byte          // replies not sent
+	pending int             // how many
+	rests   forerun.Version // on which they rest
+	leaving bool            // close when they are sent
+}
+
+// serve executes what comes in until the connection ends.
+func (c *conn) serve(ctx context.Context) {
+	for {
+		c.parser.stranger = c.session == nil
+		args, complete, err := c.parser.next()
+		switch {
+		case err != nil:
+			c.answer(failure("ERR " + err.Error()))
+			_ = c.flush(ctx) // it is closed in any case
+			return
+		case complete:
+			c.execute(ctx, args)
+			if !c.leaving && len(c.out) < maxPending {
+				continue
+			}
+		}
+		if c.flush(ctx) != nil || c.leaving {
+			return
+		}
+		if !complete && c.parser.fill(c.net) != nil {
+			return
+		}
+	}
+}
+
+// execute runs one command and keeps the reply.
+func (c *conn) execute(ctx context.Context, args [][]byte) {
+	if len(args) == 0 {
+		return
+	}
+	spec := command.Known(args[0])
+	switch {
+	case spec != nil && spec.Flags&command.Connection != 0:
+		c.answer(c.connectionCommand(ctx, spec, args))
+	case c.session == nil:
+		c.answer(failure("NOAUTH Authentication required."))
+	default:
+		c.answer(c.do(ctx, args))
+	}
+}
+
+// do passes a command to the session.
+func (c *conn) do(ctx context.Context, args [][]byte) state.Reply {
+	reply, version, err := c.session.Do(ctx, args)
+	if err != nil {
+		c.leaving = ctx.Err() != nil
+		return failure("ERR " + err.Error())
+	}
+	c.rests = max(c.rests, version)
+	return reply
+}
+
+func (c *conn) answer(r state.Reply) {
+	c.out = appendReply(c.out, r, c.protocol)
+	c.pending++
+}
+
+// flush sends the replies once what they rest on is on disk. If it does not get there, each becomes an error.
+func (c *conn) flush(ctx context.Context) error {
+	if len(c.out) == 0 {
+		return nil
+	}
+	if c.rests > 0 {
+		if err := c.session.Durable(ctx, c.rests); err != nil {
+			c.refuseAll(err)
+		}
+	}
+	_, err := c.net.Write(c.out)
+	c.out, c.pending, c.rests = c.out[:0], 0, 0
+	if cap(c.out) > restingBuffer {
+		c.out = nil
+	}
+	return err
+}
+
+// refuseAll takes back all replies: whether the writes they speak of are on disk is not known.
+func (c *conn) refuseAll(err error) {
+	c.out = c.out[:0]
+	for range c.pending {
+		c.out = appendReply(c.out, failure("ERR "+err.Error()), c.protocol)
+	}
+	c.leaving = true
+}
+
+func failure(text string) state.Reply { return state.Reply{Kind: state.Error, Text: []byte(text)} }
+
+func okReply() state.Reply { return state.Reply{Kind: state.Simple, Text: []byte("OK")} }
+
+func bulk(text string) state.Reply { return state.Reply{Kind: state.Bulk, Text: []byte(text)} }
+
+func integer(n int64) state.Reply { return state.Reply{Kind: state.Integer, Int: n} }
+
+// authenticate changes the session to that of a user.
+func (c *conn) authenticate(ctx context.Context, user, password string) (refusal *state.Reply) {
+	if c.server.options.Authenticate == nil {
+		if user == "default" {
+			return nil
+		}
+		r := wrongPassword()
+		return &r
+	}
+	session, err := c.server.options.Authenticate(ctx, user, password)
+	if err == nil {
+		if c.flush(ctx) != nil { // what it rests on is the old session's to wait for
+			c.leaving = true
+		}
+		c.session, c.user = session, user
+		return nil
+	}
+	r := wrongPassword()
+	if e, ok := errors.AsType[*forerun.Error](err); !ok || e.Kind != forerun.Unauthorized {
+		r = failure("ERR " + err.Error())
+	}
+	return &r
+}
+
+func wrongPassword() state.Reply {
+	return failure("WRONGPASS invalid username-password pair or user is disabled.")
+}

@@ -1,0 +1,230 @@
+package resp
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// redisVersion is the Redis whose commands and replies we have, for clients that look.
+const redisVersion = "7.0.15"
+
+// connectionCommand executes a command that is about the connection.
+func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
+	if !spec.AcceptsArity(len(args)) {
+		return wrongArity(spec.Name)
+	}
+	switch spec.Name {
+	case "hello":
+		return c.hello(ctx, args)
+	case "auth":
+		return c.auth(ctx, args)
+	case "quit":
+		c.leaving = true
+		return okReply()
+	case "reset":
+		return c.reset(ctx)
+	}
+	if c.session == nil {
+		return failure("NOAUTH Authentication required.")
+	}
+	switch spec.Name {
+	case "ping":
+		return ping(args)
+	case "echo":
+		return bulk(string(args[1]))
+	case "select":
+		return selectDatabase(args[1])
+	case "client":
+		return c.client(args)
+	case "command":
+		return describe(args)
+	case "info":
+		return c.info(args)
+	}
+	_, refusal := command.Find(args)
+	return refusal
+}
+
+func wrongArity(name string) state.Reply {
+	return failure("ERR wrong number of arguments for '" + name + "' command")
+}
+
+func ping(args [][]byte) state.Reply {
+	switch len(args) {
+	case 1:
+		return state.Reply{Kind: state.Simple, Text: []byte("PONG")}
+	case 2:
+		return bulk(string(args[1]))
+	}
+	return wrongArity("ping")
+}
+
+func selectDatabase(index []byte) state.Reply {
+	n, valid := length(index)
+	switch {
+	case !valid || n != int(int32(n)):
+		return failure("ERR value is not an integer or out of range")
+	case n != 0:
+		return failure("ERR DB index is out of range")
+	}
+	return okReply()
+}
+
+// reset makes the connection what it was when it was accepted.
+func (c *conn) reset(ctx context.Context) state.Reply {
+	if c.flush(ctx) != nil {
+		c.leaving = true
+	}
+	c.session, c.protocol, c.user, c.name = c.first, 2, "", ""
+	return state.Reply{Kind: state.Simple, Text: []byte("RESET")}
+}
+
+func (c *conn) auth(ctx context.Context, args [][]byte) state.Reply {
+	if len(args) > 3 {
+		return failure("ERR syntax error")
+	}
+	user, password := "default", args[1]
+	if len(args) == 3 {
+		user, password = string(args[1]), args[2]
+	} else if c.server.options.Authenticate == nil {
+		return failure("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	}
+	if refusal := c.authenticate(ctx, user, string(password)); refusal != nil {
+		return *refusal
+	}
+	return okReply()
+}
+
+func (c *conn) hello(ctx context.Context, args [][]byte) state.Reply {
+	protocol := c.protocol
+	if len(args) > 1 {
+		var valid bool
+		if protocol, valid = length(args[1]); !valid {
+			return failure("ERR Protocol version is not an integer or out of range")
+		}
+		if protocol != 2 && protocol != 3 {
+			return failure("NOPROTO unsupported protocol version")
+		}
+	}
+	name, refusal := c.helloOptions(ctx, args[min(2, len(args)):])
+	if refusal != nil {
+		return *refusal
+	}
+	if c.session == nil {
+		return failure("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+	}
+	if name != nil {
+		c.name = *name
+	}
+	c.protocol = protocol
+	return state.Reply{Kind: state.MapReply, Items: []state.Reply{
+		bulk("server"), bulk("redis"), bulk("version"), bulk(redisVersion), bulk("proto"), integer(int64(protocol)),
+		bulk("id"), integer(c.id), bulk("mode"), bulk("standalone"), bulk("role"), bulk("master"),
+		bulk("modules"), {Kind: state.Array},
+	}}
+}
+
+// helloOptions carries out AUTH, and returns the name of SETNAME if it was given.
+func (c *conn) helloOptions(ctx context.Context, args [][]byte) (name *string, refusal *state.Reply) {
+	var credentials [][]byte
+	for i := 0; i < len(args); {
+		rest := len(args) - i - 1
+		switch {
+		case strings.EqualFold(string(args[i]), "AUTH") && rest >= 2:
+			credentials = args[i+1 : i+3]
+			i += 3
+		case strings.EqualFold(string(args[i]), "SETNAME") && rest >= 1:
+			given := string(args[i+1])
+			if !validName(given) {
+				r := badName()
+				return nil, &r
+			}
+			name = &given
+			i += 2
+		default:
+			r := failure("ERR Syntax error in HELLO option '" + string(args[i]) + "'")
+			return nil, &r
+		}
+	}
+	if credentials != nil {
+		refusal = c.authenticate(ctx, string(credentials[0]), string(credentials[1]))
+	}
+	return name, refusal
+}
+
+func validName(name string) bool {
+	for _, b := range []byte(name) {
+		if b < '!' || b > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func badName() state.Reply {
+	return failure("ERR Client names cannot contain spaces, newlines or special characters.")
+}
+
+// clientArity is the number of arguments of CLIENT's subcommands that we have, with both names; -n means at least n.
+var clientArity = map[string]int{
+	"id": 2, "getname": 2, "setname": 3, "info": 2, "list": -2, "setinfo": 4, "no-evict": 3, "no-touch": 3,
+}
+
+// client executes a subcommand of CLIENT.
+func (c *conn) client(args [][]byte) state.Reply {
+	sub := strings.ToLower(string(args[1]))
+	arity, known := clientArity[sub]
+	switch {
+	case !known:
+		return failure("ERR unknown subcommand '" + cut(args[1]) + "'. Try CLIENT HELP.")
+	case arity != len(args) && (arity > 0 || len(args) < -arity):
+		return wrongArity("client|" + sub)
+	}
+	switch sub {
+	case "id":
+		return integer(c.id)
+	case "getname":
+		if c.name == "" {
+			return state.Reply{Kind: state.Nil}
+		}
+		return bulk(c.name)
+	case "setname":
+		if !validName(string(args[2])) {
+			return badName()
+		}
+		c.name = string(args[2])
+		return okReply()
+	case "setinfo":
+		return c.setInfo(string(args[2]), string(args[3]))
+	case "info", "list":
+		return state.Reply{Kind: state.Verbatim, Text: c.describe()}
+	}
+	if !bytes.EqualFold(args[2], []byte("on")) && !bytes.EqualFold(args[2], []byte("off")) {
+		return failure("ERR syntax error")
+	}
+	return okReply() // nothing is ever evicted, and touching changes nothing
+}
+
+// setInfo keeps what a client library says of itself.
+func (c *conn) setInfo(attribute, value string) state.Reply {
+	i := 0
+	switch strings.ToLower(attribute) {
+	case "lib-name":
+	case "lib-ver":
+		i = 1
+	default:
+		return failure("ERR Unrecognized option '" + attribute + "'")
+	}
+	if !validName(value) {
+		return failure("ERR " + strings.ToLower(attribute) + " cannot contain spaces, newlines or special characters.")
+	}
+	c.library[i] = value
+	return okReply()
+}
+
+// cut shortens as Redis does in errors.
+func cut(b []byte) string { return string(b[:min(len(b), 128)]) }

@@ -1,0 +1,117 @@
+package resp
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// describe is the connection in the form of CLIENT LIST.
+func (c *conn) describe() []byte {
+	user := c.user
+	if user == "" {
+		user = "default"
+	}
+	return fmt.Appendf(nil, "id=%d addr=%s laddr=%s fd=0 name=%s age=%d idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 cmd=client user=%s resp=%d lib-name=%s lib-ver=%s\n",
+		c.id, c.net.RemoteAddr(), c.net.LocalAddr(), c.name, int(time.Since(c.since).Seconds()), user, c.protocol, c.library[0], c.library[1])
+}
+
+// info answers INFO, whose sections client libraries read when they connect.
+func (c *conn) info(args [][]byte) state.Reply {
+	sections := []struct{ name, text string }{
+		{"server", fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nos:Linux\r\nprocess_id:%d\r\n", redisVersion, os.Getpid())},
+		{"clients", fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n", c.server.conns.Load(), c.server.options.MaxConns)},
+		{"persistence", "# Persistence\r\nloading:0\r\n"},
+		{"replication", "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"},
+		{"cluster", "# Cluster\r\ncluster_enabled:0\r\n"},
+	}
+	wanted := make([]string, 0, len(args)-1)
+	for _, arg := range args[1:] {
+		wanted = append(wanted, strings.ToLower(string(arg)))
+	}
+	all := len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool { return w == "all" || w == "default" || w == "everything" })
+	var text []string
+	for _, s := range sections {
+		if all || slices.Contains(wanted, s.name) {
+			text = append(text, s.text)
+		}
+	}
+	return state.Reply{Kind: state.Verbatim, Text: []byte(strings.Join(text, "\r\n"))}
+}
+
+// answered are the commands that the door itself executes.
+var answered = []string{"auth", "client", "command", "echo", "hello", "info", "ping", "quit", "reset", "select"}
+
+// available lists what clients can use through the door.
+func available() []*command.Spec {
+	return slices.DeleteFunc(command.All(), func(s *command.Spec) bool {
+		return !s.Implemented() && !slices.Contains(answered, s.Name)
+	})
+}
+
+// describe answers COMMAND and its subcommands.
+func describe(args [][]byte) state.Reply {
+	sub := "info"
+	if len(args) > 1 {
+		sub = strings.ToLower(string(args[1]))
+	}
+	switch sub {
+	case "count":
+		return integer(int64(len(available())))
+	case "docs":
+		return state.Reply{Kind: state.MapReply} // whoever asks goes by COMMAND INFO then
+	case "list":
+		reply := state.Reply{Kind: state.Array}
+		for _, s := range available() {
+			reply.Items = append(reply.Items, bulk(s.Name))
+		}
+		return reply
+	case "info":
+		return describeNamed(args[min(2, len(args)):])
+	}
+	return failure("ERR unknown subcommand '" + cut(args[1]) + "'. Try COMMAND HELP.")
+}
+
+// describeNamed describes some commands, or all.
+func describeNamed(names [][]byte) state.Reply {
+	reply := state.Reply{Kind: state.Array}
+	specs := available()
+	if len(names) == 0 {
+		for _, s := range specs {
+			reply.Items = append(reply.Items, describeOne(s))
+		}
+	}
+	for _, name := range names {
+		item := state.Reply{Kind: state.NilArray}
+		if s := command.Known(name); s != nil && slices.Contains(specs, s) {
+			item = describeOne(s)
+		}
+		reply.Items = append(reply.Items, item)
+	}
+	return reply
+}
+
+// describeOne is a command as Redis 7 describes it: name, arity, flags, first key, last key, step, and four lists that
+// are empty here (categories, tips, key specifications, subcommands).
+func describeOne(s *command.Spec) state.Reply {
+	flags := state.Reply{Kind: state.SetReply}
+	add := func(flag string, on bool) {
+		if on {
+			flags.Items = append(flags.Items, state.Reply{Kind: state.Simple, Text: []byte(flag)})
+		}
+	}
+	add("write", s.Flags&command.Write != 0)
+	add("readonly", s.Flags&(command.Write|command.Read) == command.Read)
+	add("noscript", s.Flags&command.Connection != 0)
+	first, last, step := s.KeyRange()
+	none := state.Reply{Kind: state.Array}
+	return state.Reply{Kind: state.Array, Items: []state.Reply{
+		bulk(s.Name), integer(int64(s.Arity)), flags, integer(int64(first)), integer(int64(last)), integer(int64(step)),
+		{Kind: state.SetReply}, none, none, none,
+	}}
+}

@@ -1,0 +1,125 @@
+// Package resp is the RESP door: it speaks Redis's protocol, RESP2 and RESP3,
+// with clients and passes their commands to a Session.
+//
+// It answers what is about the connection itself (HELLO, AUTH, CLIENT, SELECT,
+// PING ...). Everything else is the Session's, which decides whose records the
+// commands work on and whether they may. A client gets a reply only when what
+// it rests on is on disk: all commands that have arrived are executed, then the
+// door waits once, then it answers.
+//
+// It promises that whatever bytes come in, no more memory is taken than a small
+// multiple of what really came in and of the replies to it, and that errors have
+// Redis's words. A connection is one goroutine.
+package resp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// Session executes the commands of one connection, one at a time.
+type Session interface {
+	// Do executes a command; args are valid only until it returns. The reply is shown after Durable(version) has
+	// returned nil. An error ends as an error reply, unless the connection's context has ended.
+	Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error)
+	// Durable waits until every write up to v is on disk.
+	Durable(ctx context.Context, v forerun.Version) error
+}
+
+// Options are the settings of a server; the zero value serves whom accept gives a session.
+type Options struct {
+	// Authenticate finds the session for a name and a password (the name is "default" if the client gives none). The
+	// error is forerun.Unauthorized if they are wrong. nil: no password is needed.
+	Authenticate func(ctx context.Context, user, password string) (Session, error)
+	MaxBulk      int // longest argument in bytes; 0: 512 MB as Redis
+	MaxConns     int // connections at a time; 0: 10,000 as Redis
+}
+
+// Server serves connections.
+type Server struct {
+	options Options
+	conns   atomic.Int64
+	nextID  atomic.Int64
+}
+
+// NewServer makes a server.
+func NewServer(o Options) *Server {
+	if o.MaxBulk == 0 {
+		o.MaxBulk = 512 << 20
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = 10_000
+	}
+	return &Server{options: o}
+}
+
+// Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it
+// returns ends. A nil session has to authenticate.
+type Accept func(ctx context.Context, c net.Conn) (context.Context, Session)
+
+// Serve accepts connections until ctx ends or the listener is closed; then it cuts them, and returns when all are gone.
+// The error is nil after either, and else that of the listener.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, accept Accept) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = ln.Close() })() // whatever it says, nothing is accepted any more
+	for {
+		c, err := ln.Accept()
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return nil
+		case isShortage(err):
+			pause(ctx, 10*time.Millisecond)
+			continue
+		default:
+			return forerun.Errorf(forerun.Internal, "Redis door", "Connections cannot be accepted any more: %w", err)
+		}
+		serving.Go(func() {
+			connCtx, session := accept(ctx, c)
+			s.ServeConn(connCtx, c, session)
+		})
+	}
+}
+
+// isShortage says whether the machine has too few descriptors just now.
+func isShortage(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// ServeConn serves one connection until the client leaves or ctx ends, and closes it.
+func (s *Server) ServeConn(ctx context.Context, nc net.Conn, session Session) {
+	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
+	defer stop()
+	defer nc.Close()
+	defer s.conns.Add(-1)
+	if s.conns.Add(1) > int64(s.options.MaxConns) {
+		_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n")) // it is closed in any case
+		return
+	}
+	c := &conn{
+		server: s, net: nc, id: s.nextID.Add(1), since: time.Now(),
+		first: session, session: session, protocol: 2,
+		parser: parser{maxBulk: s.options.MaxBulk},
+	}
+	c.serve(ctx)
+}
