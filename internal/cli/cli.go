@@ -54,7 +54,7 @@ func Setup(root *cobra.Command, env Environment, args []string) {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.actionCommand(), a.activationCommand(), a.packageCommand(), a.triggerCommand(), a.ruleCommand(), a.namespaceCommand(),
-		a.invokeCommand(), a.logsCommand(), a.loginCommand(),
+		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.devCommand(),
 	}
 }
 

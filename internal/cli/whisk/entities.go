@@ -98,7 +98,7 @@ type Package struct {
 	Name        string             `json:"name"`
 	Version     string             `json:"version"`
 	Publish     bool               `json:"publish"`
-	Binding     json.RawMessage    `json:"binding"` // {} unless it is bound to another
+	Binding     Binding            `json:"binding"` // empty unless it is bound to another
 	Parameters  []forerun.KeyValue `json:"parameters"`
 	Annotations []forerun.KeyValue `json:"annotations"`
 	Updated     int64              `json:"updated"`
@@ -116,6 +116,15 @@ type PackagePut struct {
 type Binding struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+}
+
+// UnmarshalJSON reads what servers send: an object, or false in lists.
+func (b *Binding) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] != '{' {
+		return nil
+	}
+	type plain Binding
+	return json.Unmarshal(data, (*plain)(b))
 }
 
 // Trigger is a trigger, as the server shows it.
@@ -141,13 +150,13 @@ type Rule struct {
 	Name        string             `json:"name"`
 	Version     string             `json:"version"`
 	Status      string             `json:"status"` // "active" or "inactive"
-	Trigger     Binding            `json:"trigger"`
+	Trigger     Target             `json:"trigger"`
 	Action      Target             `json:"action"`
 	Annotations []forerun.KeyValue `json:"annotations"`
 	Updated     int64              `json:"updated"`
 }
 
-// Target is the action of a rule: Path is its namespace, with the package if any.
+// Target is what a rule ties together: Path is the namespace of the trigger or action, with the package if any.
 type Target struct {
 	Path string `json:"path"`
 	Name string `json:"name"`

@@ -1,0 +1,101 @@
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// inputs are default parameters, with the environment's variables put in.
+func (b *builder) inputs(path []string, vs values) []forerun.KeyValue {
+	kvs := keyValues(vs)
+	for i := range kvs {
+		expanded, err := b.expand(kvs[i].Value)
+		if err != nil {
+			b.wrong(below(path, "inputs", kvs[i].Key), err)
+			continue
+		}
+		kvs[i].Value = expanded
+	}
+	return kvs
+}
+
+// expand replaces ${NAME} in the strings of a JSON value.
+func (b *builder) expand(value json.RawMessage) (json.RawMessage, error) {
+	if !strings.Contains(string(value), "${") {
+		return value, nil
+	}
+	return mapStrings(value, func(s string) (string, error) { return expandString(s, b.getenv) })
+}
+
+// mapStrings replaces each string in a JSON value, but not the names of members.
+func mapStrings(value json.RawMessage, replace func(string) (string, error)) (json.RawMessage, error) {
+	switch value[0] {
+	case '"':
+		var s string
+		if err := json.Unmarshal(value, &s); err != nil {
+			return nil, err
+		}
+		replaced, err := replace(s)
+		if err != nil {
+			return nil, err
+		}
+		return whisk.Encode(replaced)
+	case '[':
+		var items []json.RawMessage
+		if err := json.Unmarshal(value, &items); err != nil {
+			return nil, err
+		}
+		for i := range items {
+			replaced, err := mapStrings(items[i], replace)
+			if err != nil {
+				return nil, err
+			}
+			items[i] = replaced
+		}
+		return whisk.Encode(items)
+	case '{':
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(value, &members); err != nil {
+			return nil, err
+		}
+		for name := range members {
+			replaced, err := mapStrings(members[name], replace)
+			if err != nil {
+				return nil, err
+			}
+			members[name] = replaced
+		}
+		return whisk.Encode(members)
+	}
+	return value, nil
+}
+
+// expandString replaces ${NAME}; $${ stays as ${.
+func expandString(s string, getenv func(string) string) (string, error) {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "${")
+		if !found {
+			return b.String() + s, nil
+		}
+		if escaped, ok := strings.CutSuffix(before, "$"); ok {
+			b.WriteString(escaped + "${")
+			s = after
+			continue
+		}
+		name, rest, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", fmt.Errorf("${%s has no closing brace; write $${ for a plain ${", after)
+		}
+		value := getenv(name)
+		if value == "" {
+			return "", fmt.Errorf("the environment variable %s is not set", name)
+		}
+		b.WriteString(before + value)
+		s = rest
+	}
+}
