@@ -128,10 +128,10 @@ func (p *pipes) closeTheirs() { closeAll(p.inRead, p.outWrite, p.statusWrite) }
 
 func (p *pipes) closeOurs() { closeAll(p.server, p.handler, p.inWrite, p.outRead, p.statusRead) }
 
-// hangUp ends the adapter's wait for a Run.
+// hangUp ends the adapter's wait for a Run; an answer that is on its way still goes out.
 func (p *pipes) hangUp() {
 	if raw, err := p.handler.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RD) })
 	}
 }
 
