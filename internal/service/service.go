@@ -42,7 +42,10 @@ const drainTime = 30 * time.Second
 // does. The error says why it could not start, or what broke.
 func Run(ctx context.Context, c *config.Config, version string, words io.Writer) error {
 	debug.SetGCPercent(50) // half the heap's size in garbage: small is worth a little time
-	s := &server{config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now()}
+	s := &server{
+		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(),
+		broken: make(chan error, 2),
+	}
 	err := s.start(ctx)
 	if err == nil {
 		s.announce()
@@ -61,6 +64,7 @@ type server struct {
 
 	folder     *folder
 	listener   net.Listener
+	redis      net.Listener // nil if no address for it is given
 	languages  *worker.Languages
 	maker      *native.Maker
 	store      *embedded.Store
@@ -71,7 +75,7 @@ type server struct {
 	metrics    *telemetry.Metrics
 	http       *http.Server
 
-	served   chan error  // what ended the HTTP server
+	broken   chan error  // what ended a door; has room for all of them
 	stopping atomic.Bool // it takes no new work
 	closers  []func() error
 }
@@ -83,7 +87,7 @@ func (s *server) onClose(f func() error) { s.closers = append(s.closers, f) }
 func (s *server) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		s.openFolder, s.listen, s.startSandboxes, s.giveUpPrivileges,
-		s.openStore, s.firstStart, s.startWorker, s.openDoors,
+		s.openStore, s.firstStart, s.startWorker, s.openRedisDoor, s.openDoors,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -99,18 +103,27 @@ func (s *server) openFolder(context.Context) (err error) {
 	return err
 }
 
-// listen takes the port, so that a port that is not free is known before anything else is done.
+// listen takes the ports, so that one that is not free is known before anything else is done.
 func (s *server) listen(ctx context.Context) (err error) {
-	if s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.config.Listen); err != nil {
-		return forerun.Errorf(forerun.Unavailable, "--listen "+s.config.Listen, "The address cannot be listened on: %w. Stop what uses it, or choose another with --listen.", err)
+	if s.listener, err = s.listenOn(ctx, "--listen", s.config.Listen); err != nil || s.config.RedisListen == "" {
+		return err
+	}
+	s.redis, err = s.listenOn(ctx, "--redis-listen", s.config.RedisListen)
+	return err
+}
+
+func (s *server) listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Unavailable, flag+" "+address, "The address cannot be listened on: %w. Stop what uses it, or choose another with %s.", err, flag)
 	}
 	s.onClose(func() error {
-		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 			return err
 		}
 		return nil
 	})
-	return nil
+	return l, nil
 }
 
 // startSandboxes looks for the languages and starts the helper, which keeps the privileges that the server gives up.
@@ -209,7 +222,7 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 func (s *server) startWorker(context.Context) error {
 	s.metrics = telemetry.New()
 	s.worker = worker.New(worker.Config{
-		Maker: s.maker, Languages: s.languages, State: worker.StateDoor{Store: s.store, Serve: serveState},
+		Maker: s.maker, Languages: s.languages, State: stateDoor(s.store),
 		MemoryMiB: s.config.MemoryMiB, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
@@ -233,8 +246,11 @@ func (s *server) openDoors(context.Context) error {
 		Handler: door, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	s.served = make(chan error, 1)
-	go func() { s.served <- s.http.Serve(s.listener) }()
+	go func() {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.broken <- forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)
+		}
+	}()
 	s.onClose(s.drain)
 	return nil
 }
@@ -259,6 +275,9 @@ func (s *server) announce() {
   WSK_CONFIG_FILE=%s wsk action list
   curl -u "$(sed -n s/^AUTH=//p %s)" %s/api/v1/namespaces/_/actions
 `, s.version, s.url(), time.Since(s.begun).Milliseconds(), s.config.Data, props, props, s.url())
+	if s.redis != nil {
+		fmt.Fprintf(s.words, "  redis-cli -p %d --user UUID --pass KEY   (the two halves of AUTH)\n", s.redis.Addr().(*net.TCPAddr).Port)
+	}
 	for _, e := range s.maker.Enforced() {
 		if e.On {
 			fmt.Fprintf(s.words, "  enforced: %s\n", e.What)
@@ -277,8 +296,8 @@ func (s *server) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		fmt.Fprintln(s.words, "forerun: shutting down; a second signal ends it at once")
 		return nil
-	case err := <-s.served:
-		return forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)
+	case err := <-s.broken:
+		return err
 	case <-s.maker.Done():
 		return forerun.Errorf(forerun.Internal, "", "The sandbox helper has ended, and no function can run without it: %w. Start the server again.", s.maker.Err())
 	}
