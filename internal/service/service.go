@@ -126,12 +126,12 @@ func (s *server) listenOn(ctx context.Context, flag, address string) (net.Listen
 	return l, nil
 }
 
-// startSandboxes looks for the languages and starts the helper, which keeps the privileges that the server gives up.
+// startSandboxes looks for the languages and starts the helper, which keeps the privileges that the server gives up. It may
+// show sandboxes the folders of the languages and nothing else of the host.
 func (s *server) startSandboxes(ctx context.Context) (err error) {
-	packages := packagesFolder()
-	s.languages = worker.Discover(ctx, worker.Sources{Packages: packages})
+	s.languages = worker.Discover(ctx, worker.Sources{Packages: packagesFolder()})
 	s.maker, err = native.StartHelper(native.Config{
-		DataDir: s.config.Data, BindRoots: bindRoots(packages), Egress: s.config.EgressAllow,
+		DataDir: s.config.Data, BindRoots: s.languages.Folders(), Egress: s.config.EgressAllow,
 	})
 	if err == nil {
 		s.onClose(s.closeSandboxes)
