@@ -30,6 +30,11 @@ func unpackArchive(data []byte, folder string) error {
 		return err
 	}
 	defer x.root.Close()
+	return x.all(data)
+}
+
+// all extracts an archive of whatever format. The error is a loadError.
+func (x *extraction) all(data []byte) (err error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
 		err = x.zip(data)
