@@ -67,7 +67,7 @@ func TestOurFailuresGoToTheLogAlone(t *testing.T) {
 
 func TestAbortedHandlerStaysAborted(t *testing.T) {
 	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
+		if p := recover(); p != any(http.ErrAbortHandler) {
 			t.Errorf("recovered %v", p)
 		}
 	}()

@@ -1,12 +1,16 @@
 package service
 
 import (
+	"io/fs"
+	"os"
+
 	"forerun.dev/forerun/internal/telemetry"
 	"forerun.dev/forerun/internal/worker"
 )
 
-// measure shows the state of the worker in the metrics.
+// measure shows the state of the worker and the size of the store in the metrics.
 func measure(m *telemetry.Metrics, w *worker.Worker) {
+	m.Gauge("forerun_store_bytes", "Size of the store's files.", func() float64 { return float64(size(os.DirFS(storeName))) })
 	m.Counter("forerun_cold_starts_total", "Sandboxes that were started.", func() float64 { return float64(w.Stats().ColdStarts) })
 	m.Counter("forerun_evictions_total", "Idle sandboxes that were closed to make room.", func() float64 { return float64(w.Stats().Evicted) })
 	for _, gauge := range []struct {
@@ -21,4 +25,18 @@ func measure(m *telemetry.Metrics, w *worker.Worker) {
 	} {
 		m.Gauge(gauge.name, gauge.help, func() float64 { return float64(gauge.read(w.Stats())) })
 	}
+}
+
+// size sums up the files of a folder. One that vanishes meanwhile counts for nothing.
+func size(folder fs.FS) (bytes int64) {
+	_ = fs.WalkDir(folder, ".", func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
 }

@@ -179,8 +179,11 @@ func (s *server) giveUpPrivileges(context.Context) error {
 	return dropPrivileges(s.config.User)
 }
 
+// storeName is the store's folder in the data folder.
+const storeName = "store"
+
 func (s *server) openStore(context.Context) (err error) {
-	if s.store, err = embedded.Open("store", embedded.Options{}); err != nil {
+	if s.store, err = embedded.Open(storeName, embedded.Options{}); err != nil {
 		return err
 	}
 	s.onClose(s.store.Close)
