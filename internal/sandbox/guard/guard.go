@@ -16,7 +16,8 @@
 //     address such a call ends up with leads nowhere else;
 //   - a socket that was put into a sandbox is TCP and carries a locked packet
 //     filter that drops every packet that is not from the address which was
-//     checked. Connecting it again, or listening on it, reaches nobody.
+//     checked. Connecting it again, or listening on it, reaches nobody. Where
+//     it cannot have that filter, no such call continues (see careful.go).
 //
 // For the same reason no UDP socket of the host's network is ever put into a
 // sandbox; datagrams to the outside are relayed (package native).

@@ -23,7 +23,7 @@ const liveness = 200 * time.Millisecond
 
 // open connects in the place of the caller of the held call n and puts the socket at the caller's descriptor. A caller
 // that is killed meanwhile gets no answer and the socket is closed.
-func (s *Supervisor) open(n notification, to netip.AddrPort) {
+func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 	target := int(int32(n.args[0]))
 	c, errno := s.caller(n, target)
 	if errno != 0 {
@@ -32,12 +32,12 @@ func (s *Supervisor) open(n notification, to netip.AddrPort) {
 	}
 	defer unix.Close(c.socket)
 	switch {
-	case c.protocol == unix.IPPROTO_UDP: // stays a socket of the sandbox: the relay forwards its datagrams
-		s.listener.proceed(n.id)
-	case c.protocol != unix.IPPROTO_TCP:
-		s.listener.proceed(n.id) // the kernel refuses the address
-	default:
+	case c.protocol == unix.IPPROTO_TCP:
 		s.listener.finish(n.id, s.openTCP(n, c, target, to))
+	case s.careful:
+		s.listener.finish(n.id, s.connectAs(n.id, c, raw))
+	default: // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
+		s.listener.proceed(n.id)
 	}
 }
 
@@ -45,7 +45,7 @@ func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.Addr
 	if errno := c.unconnected(); errno != 0 {
 		return errno
 	}
-	socket, errno := prepare(c, to)
+	socket, errno := prepare(c, to, !s.careful)
 	if errno != 0 {
 		return errno
 	}

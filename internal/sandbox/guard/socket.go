@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare makes the socket of the host's network that takes the place of c: with its options, a port of its own and
-// a packet filter that lets in nothing but the peer. It is non-blocking.
-func prepare(c caller, to netip.AddrPort) (int, unix.Errno) {
+// prepare makes the socket of the host's network that takes the place of c: with its options, a port of its own and,
+// if lock, a packet filter that lets in nothing but the peer. It is non-blocking.
+func prepare(c caller, to netip.AddrPort, lock bool) (int, unix.Errno) {
 	socket, err := unix.Socket(c.domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {
 		return -1, errnoOf(err)
 	}
 	copyOptions(c.socket, socket, c.domain)
 	err = bindPort(socket, c.domain)
-	if err == nil {
+	if err == nil && lock {
 		err = admitOnly(socket, to)
 	}
 	if err != nil {
@@ -114,15 +114,19 @@ func copyLinger(from, to int) {
 
 // admitOnly attaches, for good, a filter that drops every packet which is not from the peer.
 func admitOnly(socket int, peer netip.AddrPort) error {
-	program, err := bpf.Assemble(peerFilter(peer))
+	if err := attachFilter(socket, peerFilter(peer)); err != nil {
+		return err
+	}
+	return unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1)
+}
+
+func attachFilter(socket int, instructions []bpf.Instruction) error {
+	program, err := bpf.Assemble(instructions)
 	if err != nil {
 		return unix.EINVAL
 	}
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
-	if err := unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog); err != nil {
-		return err
-	}
-	return unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1)
+	return unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog)
 }
 
 // peerFilter sees a TCP packet from its port on; the IP header is found at networkHeader.

@@ -12,19 +12,20 @@ import (
 type Supervisor struct {
 	listener *listener
 	policy   Policy
+	careful  bool // sockets that are put into the sandbox cannot be locked to their peer
 	refused  func(sentence string)
 	outside  sync.WaitGroup // connections being opened
 	waiting  waiters
 }
 
-// NewSupervisor takes over the descriptor listener. refused is called, from any goroutine, with a sentence for each
-// connection that the policy refuses.
-func NewSupervisor(listener int, policy Policy, refused func(sentence string)) (*Supervisor, error) {
+// NewSupervisor takes over the descriptor listener; careful is what the filter was installed with. refused is called,
+// from any goroutine, with a sentence for each connection that the policy refuses.
+func NewSupervisor(listener int, policy Policy, careful bool, refused func(sentence string)) (*Supervisor, error) {
 	l, err := newListener(listener)
 	if err != nil {
 		return nil, err
 	}
-	return &Supervisor{listener: l, policy: policy, refused: refused}, nil
+	return &Supervisor{listener: l, policy: policy, careful: careful, refused: refused}, nil
 }
 
 // Run answers until the sandbox is gone. A connection that takes long holds up no other call.
@@ -55,56 +56,69 @@ type verdict int
 
 const (
 	proceed verdict = iota // the kernel executes it, in the sandbox's own network
+	perform                // the supervisor does so, on the socket that it has looked at
 	refuse                 // EACCES
 	open                   // the supervisor connects in its place
 )
 
 // decide is the one place where the fate of a held call is chosen; sentence is for refuse.
 func (s *Supervisor) decide(call int32, to Address) (v verdict, sentence string) {
-	if to.Class == Inside {
-		return proceed, ""
+	connects := call != unix.SYS_SENDTO // whose datagrams to the outside the relay takes up, and checks again
+	if to.Class == Outside {
+		if sentence := s.policy.Refusal(to.IP); sentence != "" {
+			return refuse, sentence
+		}
+		if connects {
+			return open, ""
+		}
 	}
-	if sentence := s.policy.Refusal(to.IP); sentence != "" {
-		return refuse, sentence
+	if s.careful && connects {
+		return perform, ""
 	}
-	if call == unix.SYS_CONNECT {
-		return open, ""
-	}
-	return proceed, "" // a datagram, which the relay takes up
+	return proceed, ""
 }
 
 func (s *Supervisor) answer(n notification) {
-	to, errno := s.destination(n)
+	raw, errno := s.destination(n)
 	if errno != 0 {
 		s.listener.finish(n.id, errno)
 		return
 	}
+	to := parseSockaddr(raw)
 	switch v, sentence := s.decide(n.number, to); v {
 	case proceed:
 		s.listener.proceed(n.id)
+	case perform:
+		s.outside.Go(func() { s.perform(n, raw) })
 	case refuse:
 		s.refused(sentence)
 		s.listener.finish(n.id, unix.EACCES)
 	case open:
-		s.outside.Go(func() { s.open(n, to.IP) })
+		s.outside.Go(func() { s.open(n, to.IP, raw) })
 	}
 }
 
 // destination copies the address out of the caller's memory.
-func (s *Supervisor) destination(n notification) (Address, unix.Errno) {
-	address, length := n.args[1], n.args[2]
-	if n.number == unix.SYS_SENDTO {
-		address, length = n.args[4], n.args[5]
+func (s *Supervisor) destination(n notification) ([]byte, unix.Errno) {
+	address, length := n.args[1], int32(n.args[2])
+	switch n.number {
+	case unix.SYS_SENDTO:
+		address, length = n.args[4], int32(n.args[5])
+	case unix.SYS_LISTEN:
+		return nil, 0
 	}
-	if length := int32(length); length < 2 || length > maxAddr {
-		return Address{}, 0 // the kernel refuses it
+	if length < 0 || length > maxAddr {
+		return nil, unix.EINVAL
 	}
-	b := make([]byte, int32(length))
+	if length == 0 {
+		return nil, 0
+	}
+	b := make([]byte, length)
 	local := []unix.Iovec{{Base: &b[0]}}
 	local[0].SetLen(len(b))
 	read, err := unix.ProcessVMReadv(int(n.pid), local, []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}, 0)
 	if err != nil || read != len(b) {
-		return Address{}, unix.EFAULT
+		return nil, unix.EFAULT
 	}
-	return parseSockaddr(b), 0
+	return b, 0
 }

@@ -46,6 +46,7 @@ type helper struct {
 	settings settings
 	policy   guard.Policy
 	root     bool // ids and mounts of the host are ours to give
+	careful  bool // of package guard
 	cgroups  *cgroups
 	forks    chan func() // run one after the other by the one thread whose children the sandboxes are
 
@@ -67,7 +68,7 @@ func newHelper(l *link) (*helper, error) {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
 	h := &helper{
-		link: l, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0,
+		link: l, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0, careful: !guard.CanLock(),
 		forks: make(chan func()), boxes: map[string]*cell{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
@@ -113,18 +114,24 @@ func (h *helper) serve() error {
 			closeAll(files)
 			return fmt.Errorf("reading a request: %w", err)
 		}
-		h.work.Go(func() { h.answer(r, files) })
+		var c *cell
+		if r.kind == kindStart { // here, so that a later request about it finds it
+			c, err = h.reserve(r.id)
+		}
+		h.work.Go(func() { h.answer(r, files, c, err) })
 	}
 }
 
-func (h *helper) answer(r request, files []*os.File) {
+// answer serves one request. c is the sandbox that a start shall make; err is why there can be none.
+func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	defer closeAll(files)
 	answer := report{kind: kindReply, number: r.number, id: r.id}
 	var handed []*os.File
-	var err error
 	switch r.kind {
 	case kindStart:
-		handed, err = h.start(r, files)
+		if err == nil {
+			handed, err = h.start(c, r.start, files)
+		}
 	case kindReset:
 		err = h.with(r.id, func(c *cell) error { return c.reset(r.keep) })
 	case kindUsage:

@@ -26,15 +26,12 @@ func forkThread(work <-chan func()) {
 }
 
 // start makes the sandbox of a request and returns the files that the server shall have.
-func (h *helper) start(r request, files []*os.File) (handed []*os.File, err error) {
-	if len(files) != startFDs {
-		return nil, fmt.Errorf("a start came with %d descriptors, not %d", len(files), startFDs)
+func (h *helper) start(c *cell, r startRequest, files []*os.File) (handed []*os.File, err error) {
+	if len(files) == startFDs {
+		handed, err = h.make(c, r, files)
+	} else {
+		err = fmt.Errorf("a start came with %d descriptors, not %d", len(files), startFDs)
 	}
-	c, err := h.reserve(r.id)
-	if err != nil {
-		return nil, err
-	}
-	handed, err = h.make(c, r.start, files)
 	if err != nil {
 		return nil, errors.Join(err, h.remove(c))
 	}
@@ -44,6 +41,9 @@ func (h *helper) start(r request, files []*os.File) (handed []*os.File, err erro
 func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ended {
+		return nil, errors.New("the sandbox was closed before it was made")
+	}
 	binds, err := h.openBinds(r.binds)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (h *helper) handOver(c *cell, r startRequest, setup *link) ([]*os.File, err
 	if err := setup.conn.SetDeadline(time.Now().Add(startDeadline)); err != nil {
 		return nil, err
 	}
-	p := plan{root: h.root, tasks: len(c.group.tasks), bindFDs: h.root, tmpMiB: r.tmpMiB, codeMiB: r.codeMiB, binds: r.binds}
+	p := plan{root: h.root, careful: h.careful, tasks: len(c.group.tasks), bindFDs: h.root, tmpMiB: r.tmpMiB, codeMiB: r.codeMiB, binds: r.binds}
 	if !h.cgroups.limits("pids") {
 		p.processes = r.processes
 	}
@@ -180,7 +180,7 @@ func (h *helper) supervise(c *cell, listener *os.File) error {
 	if err != nil {
 		return err
 	}
-	c.guard, err = guard.NewSupervisor(fd, h.policy, func(sentence string) { h.tell(kindDenied, c.id, sentence) })
+	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, func(sentence string) { h.tell(kindDenied, c.id, sentence) })
 	if err != nil {
 		return err
 	}

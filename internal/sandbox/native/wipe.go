@@ -10,8 +10,15 @@ import (
 // folderMode is that of the folders that everybody inside may write to.
 const folderMode = 0o1777
 
-// wipe empties the folder dir without following a link, however deep it is: the folders in a subfolder are moved up
-// before the subfolder is removed, so that few descriptors are enough. Nobody may be working in it.
+// wiper empties a folder without following a link or leaving its mount, however deep the folder is: it goes down and
+// up again with one descriptor.
+type wiper struct {
+	top, at int // folders; at is where it works
+	depth   int // of at below top
+	buffer  []byte
+}
+
+// wipe empties the folder dir.
 func wipe(dir int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
@@ -22,85 +29,95 @@ func wipe(dir int) error {
 			return err
 		}
 	}
-	moved := 0
-	return eachName(dir, func(name string) error {
-		err := unix.Unlinkat(dir, name, 0)
-		if err != unix.EISDIR {
-			return err
-		}
-		if err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); err != unix.ENOTEMPTY {
-			return err
-		}
-		if err := flatten(dir, name, &moved); err != nil {
-			return err
-		}
-		return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-	})
-}
-
-// eachName calls remove with names in dir until there are none; remove takes each of them away.
-func eachName(dir int, remove func(name string) error) error {
-	buffer := make([]byte, 8192)
+	w := wiper{top: dir, at: dir, buffer: make([]byte, 4096)}
+	defer w.enter(dir, 0)
 	for {
-		names, err := readNames(dir, buffer)
-		if err != nil || len(names) == 0 {
-			return err
-		}
-		for _, name := range names {
-			if err := remove(name); err != nil {
-				return fmt.Errorf("removing %q: %w", name, err)
+		names, err := w.names()
+		if err == nil && len(names) == 0 {
+			if w.depth == 0 {
+				return nil
 			}
+			err = w.up()
+		} else if err == nil {
+			err = w.remove(names)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// readNames returns some of the names in dir, none if it is empty.
-func readNames(dir int, buffer []byte) ([]string, error) {
-	if _, err := unix.Seek(dir, 0, 0); err != nil {
+// enter makes dir the folder to work in.
+func (w *wiper) enter(dir, depth int) {
+	if w.at != w.top {
+		_ = unix.Close(w.at)
+	}
+	w.at, w.depth = dir, depth
+}
+
+// names returns some of the names in the folder, none if it is empty.
+func (w *wiper) names() ([]string, error) {
+	if _, err := unix.Seek(w.at, 0, 0); err != nil {
 		return nil, err
 	}
 	for {
-		n, err := unix.ReadDirent(dir, buffer)
+		n, err := unix.ReadDirent(w.at, w.buffer)
 		if err != nil || n == 0 {
 			return nil, err
 		}
-		if _, _, names := unix.ParseDirent(buffer[:n], -1, nil); len(names) > 0 { // without . and ..
+		if _, _, names := unix.ParseDirent(w.buffer[:n], -1, nil); len(names) > 0 { // without . and ..
 			return names, nil
 		}
 	}
 }
 
-// flatten removes the files in the folder name of dir and moves its folders to dir, under names that nobody has.
-func flatten(dir int, name string, moved *int) error {
-	if err := allow(dir, name); err != nil {
-		return err
+// remove removes the names, up to a folder that is not empty: that one it enters.
+func (w *wiper) remove(names []string) error {
+	for _, name := range names {
+		err := unix.Unlinkat(w.at, name, 0)
+		if err == unix.EISDIR {
+			err = unix.Unlinkat(w.at, name, unix.AT_REMOVEDIR)
+		}
+		if err == unix.ENOTEMPTY {
+			return w.down(name)
+		}
+		if err != nil {
+			return fmt.Errorf("removing %q: %w", name, err)
+		}
 	}
-	sub, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(sub)
-	return eachName(sub, func(name string) error {
-		err := unix.Unlinkat(sub, name, 0)
-		if err != unix.EISDIR {
-			return err
-		}
-		if err := allow(sub, name); err != nil { // moving a folder writes to it
-			return err
-		}
-		for err = unix.EEXIST; err == unix.EEXIST; *moved++ {
-			err = unix.Renameat2(sub, name, dir, "moved-"+strconv.Itoa(*moved), unix.RENAME_NOREPLACE)
-		}
-		return err
-	})
+	return nil
 }
 
-// allow gives the owner of a folder the rights that it may have taken from itself.
-func allow(dir int, name string) error {
-	handle, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+const openFolder = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
+// down enters a folder, to which its owner may have forbidden itself the access.
+func (w *wiper) down(name string) error {
+	handle, err := unix.Openat(w.at, name, unix.O_PATH|openFolder, 0)
 	if err != nil {
-		return err
+		return fmt.Errorf("entering %q: %w", name, err)
 	}
 	defer unix.Close(handle)
-	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(handle), 0o700)
+	if err := unix.Chmod("/proc/self/fd/"+strconv.Itoa(handle), 0o700); err != nil {
+		return fmt.Errorf("entering %q: %w", name, err)
+	}
+	sub, err := unix.Openat(handle, ".", unix.O_RDONLY|openFolder, 0)
+	if err != nil {
+		return fmt.Errorf("entering %q: %w", name, err)
+	}
+	w.enter(sub, w.depth+1)
+	return nil
+}
+
+// up goes back to the folder above, which then finds the one it comes from empty.
+func (w *wiper) up() error {
+	if w.depth == 1 {
+		w.enter(w.top, 0)
+		return nil
+	}
+	above, err := unix.Openat2(w.at, "..", &unix.OpenHow{Flags: unix.O_RDONLY | openFolder, Resolve: unix.RESOLVE_NO_XDEV})
+	if err != nil {
+		return fmt.Errorf("going up from a folder: %w", err)
+	}
+	w.enter(above, w.depth-1)
+	return nil
 }

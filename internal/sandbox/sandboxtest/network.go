@@ -1,0 +1,328 @@
+package sandboxtest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+func (s *suite) testSockets(t *testing.T) {
+	a := s.agent(t)
+	for what, c := range map[string]struct {
+		domain, kind, protocol int
+		errno                  unix.Errno
+	}{
+		"netlink": {unix.AF_NETLINK, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT}, "packet": {unix.AF_PACKET, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT},
+		"alg": {unix.AF_ALG, unix.SOCK_SEQPACKET, 0, unix.EAFNOSUPPORT}, "vsock": {unix.AF_VSOCK, unix.SOCK_STREAM, 0, unix.EAFNOSUPPORT},
+		"bluetooth": {unix.AF_BLUETOOTH, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT}, "xdp": {unix.AF_XDP, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT},
+		"raw": {unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP, unix.EPERM}, "raw6": {unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_UDP, unix.EPERM},
+		"old packet": {unix.AF_INET, unix.SOCK_PACKET, 0, unix.EPERM}, "ping": {unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, unix.EPROTONOSUPPORT},
+		"mptcp": {unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, unix.EPROTONOSUPPORT}, "sctp": {unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, unix.EPROTONOSUPPORT},
+		"tcp": {unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_NONBLOCK, 0, 0}, "udp6": {unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, unix.IPPROTO_UDP, 0},
+		"unix": {unix.AF_UNIX, unix.SOCK_SEQPACKET, 0, 0},
+	} {
+		got := a.do(fmt.Sprintf("import _socket\ntry:\n    _socket.socket(%d, %d, %d); result = 0\nexcept OSError as e:\n    result = e.errno", c.domain, c.kind, c.protocol))
+		if got != fmt.Sprint(int(c.errno)) {
+			t.Errorf("a %s socket: errno %s; want %d", what, got, c.errno)
+		}
+	}
+}
+
+func (s *suite) testOptions(t *testing.T) {
+	a := s.agent(t)
+	for what, c := range map[string][2]int{
+		"source routes": {unix.IPPROTO_IP, unix.IP_OPTIONS}, "fast open": {unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT}, "kernel TLS": {unix.IPPROTO_TCP, unix.TCP_ULP},
+	} {
+		a.expect("92", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.setsockopt(%d, %d, 1); result = 'set'\nexcept OSError as e:\n    result = e.errno # %s", c[0], c[1], what))
+	}
+	a.expect("95", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.sendto(b'x', %d, ('127.0.0.1', 1)); result = 'sent'\nexcept OSError as e:\n    result = e.errno", unix.MSG_FASTOPEN))
+	a.expect("95", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.sendmsg([b'x'], [], %d, ('127.0.0.1', 1)); result = 'sent'\nexcept OSError as e:\n    result = e.errno", unix.MSG_FASTOPEN))
+	a.expect("1", fmt.Sprintf("import fcntl, socket\ns = socket.socket()\ntry:\n    fcntl.ioctl(s, %d, bytes(256)); result = 'asked'\nexcept OSError as e:\n    result = e.errno", unix.SIOCGIFCONF))
+}
+
+func (s *suite) testDoors(t *testing.T) {
+	a := s.agent(t)
+	for door, port := range map[string]int{sandbox.DoorState: 6379, sandbox.DoorAPI: 3233} {
+		a.send(fmt.Sprintf("import socket\ns = socket.create_connection(('127.0.0.1', %d))\ns.sendall(b'ping')\nresult = s.recv(4).decode()", port))
+		c := accept(t, a.Door(door))
+		b := make([]byte, 4)
+		if _, err := io.ReadFull(c, b); err != nil || string(b) != "ping" {
+			t.Fatalf("at the door %s: %q, %v", door, b, err)
+		}
+		_, _ = c.Write([]byte("pong"))
+		if got := a.receive(); got != "pong" {
+			t.Errorf("through the door %s: %q", door, got)
+		}
+	}
+}
+
+func (s *suite) testOutput(t *testing.T) {
+	a := s.agent(t)
+	a.expect("", "import os\nos.write(1, b'one ')\nos.write(2, b'two')\nopen('/dev/stdout', 'w').write('three ')")
+	stdout, stderr := a.Output()
+	b := make([]byte, 64)
+	if n, err := stdout.Read(b); err != nil || string(b[:n]) != "one three " {
+		t.Errorf("standard output: %q, %v", b[:n], err)
+	}
+	if n, err := stderr.Read(b); err != nil || string(b[:n]) != "two" {
+		t.Errorf("standard error: %q, %v", b[:n], err)
+	}
+}
+
+// connectResult is a program that connects with TCP and results in an error number.
+const connectResult = "import socket\ns = socket.socket()\ns.settimeout(5)\nresult = s.connect_ex(('%v', %d))"
+
+func (s *suite) testLoopback(t *testing.T) {
+	_, port := echoTCP(t, "127.0.0.1")
+	a := s.agent(t)
+	for _, address := range []string{"127.0.0.1", "127.0.0.2", "0.0.0.0"} {
+		a.expect("111", fmt.Sprintf(connectResult, address, port))
+	}
+	a.expect("111", fmt.Sprintf("import socket\ns = socket.socket(socket.AF_INET6)\nresult = s.connect_ex(('::ffff:127.0.0.1', %d))", port))
+}
+
+func (s *suite) needHost(t *testing.T) {
+	t.Helper()
+	if !s.host.IsValid() {
+		t.Skip("this machine has no address but its loopback's")
+	}
+}
+
+func (s *suite) testEgressTCP(t *testing.T) {
+	s.needHost(t)
+	_, port := echoTCP(t, s.host.String())
+	a := s.agent(t, func(spec *sandbox.Spec) { spec.Argv = append(spec.Argv[:1], "-c", agentProgram) })
+	prepare := fmt.Sprintf("import os, socket, select, struct\npeer = ('%v', %d)\n", s.host, port)
+	for what, c := range map[string][2]string{
+		"blocking":     {"echo", "s = socket.create_connection(peer)\ns.sendall(b'echo')\nresult = s.recv(4).decode()"},
+		"with timeout": {"echo", "s = socket.create_connection(peer, timeout=5)\ns.sendall(b'echo')\nresult = s.recv(4).decode()"},
+		"mapped":       {"echo", "s = socket.socket(socket.AF_INET6)\ns.connect(('::ffff:' + peer[0], peer[1]))\ns.sendall(b'echo')\nresult = s.recv(4).decode()"},
+		"non-blocking": {"115 0 106 echo", `
+s = socket.socket(); s.setblocking(False)
+first = s.connect_ex(peer)
+select.select([], [s], [], 5)
+code = s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+again = s.connect_ex(peer)
+s.send(b'echo'); select.select([s], [], [], 5)
+result = '%d %d %d %s' % (first, code, again, s.recv(4).decode())`},
+		"refused":              {"111", "result = socket.socket().connect_ex((peer[0], 1))"},
+		"refused non-blocking": {"115 111", "s = socket.socket(); s.setblocking(False)\nfirst = s.connect_ex((peer[0], 1))\nselect.select([], [s], [], 5)\nresult = '%d %d' % (first, s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))"},
+		"peer":                 {"True", "s = socket.create_connection(peer)\nresult = s.getpeername() == peer"},
+		"options": {"1 1 7 True True 3", `
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 7)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 3))
+s.connect(peer)
+result = '%d %d %d %s %s %d' % (s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), s.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+    s.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE), s.getblocking(), not os.get_inheritable(s.fileno()),
+    struct.unpack('ii', s.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8))[1])`},
+		"inheritable": {"True", "s = socket.socket(); s.set_inheritable(True); s.connect(peer)\nresult = os.get_inheritable(s.fileno())"},
+		"threads": {"16", `
+import threading
+done = []
+def one():
+    s = socket.create_connection(peer); s.sendall(b'echo'); done.append(s.recv(4))
+threads = [threading.Thread(target=one) for _ in range(16)]
+for t in threads: t.start()
+for t in threads: t.join()
+result = len(done)`},
+		"asyncio": {"echo", `
+import asyncio
+async def main():
+    r, w = await asyncio.open_connection(*peer)
+    w.write(b'echo'); await w.drain()
+    return (await r.readexactly(4)).decode()
+result = asyncio.run(main())`},
+		"own port": {"22", `
+s = socket.create_connection(peer); s.shutdown(socket.SHUT_WR); s.recv(1)
+try: s.bind(('', 8080)); result = 'bound'
+except OSError as e: result = e.errno`},
+	} {
+		t.Run(what, func(t *testing.T) { agent{a.Sandbox, t}.expect(c[0], prepare+c[1]) })
+	}
+	t.Run("urllib", func(t *testing.T) {
+		l, err := net.Listen("tcp", net.JoinHostPort(s.host.String(), "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 1<<20)) })}
+		go func() { _ = server.Serve(l) }()
+		defer server.Close()
+		agent{a.Sandbox, t}.expect("1048576", fmt.Sprintf("import urllib.request\nresult = len(urllib.request.urlopen('http://%v/', timeout=5).read())", l.Addr()))
+	})
+}
+
+// testEgressTurned tries to lead a socket that was opened for one address to another.
+func (s *suite) testEgressTurned(t *testing.T) {
+	s.needHost(t)
+	_, port := echoTCP(t, s.host.String())
+	forbidden, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forbidden.Close()
+	a := s.agent(t)
+	prepare := fmt.Sprintf("import socket, threading\nforbidden = ('127.0.0.1', %d)\n", forbidden.Addr().(*net.TCPAddr).Port) + fmt.Sprintf(`
+s = socket.create_connection(('%v', %d)); s.shutdown(socket.SHUT_WR); s.recv(1); s.settimeout(0.2)
+`, s.host, port)
+	if got := a.do(prepare + "result = s.connect_ex(forbidden)"); got == "0" {
+		t.Error("a socket that was opened for another address connects to the host's loopback")
+	}
+	if got := a.do(prepare + `
+# A thread puts the socket at the number with which another one connects.
+import os, time
+done = time.monotonic() + 1
+def swap(fd):
+    while time.monotonic() < done:
+        os.dup2(fresh.fileno(), fd); os.dup2(s.fileno(), fd)
+spot = socket.socket(); spot.settimeout(0.05); fresh = socket.socket()
+threading.Thread(target=swap, args=(spot.fileno(),)).start()
+result = 'never'
+while time.monotonic() < done:
+    if spot.connect_ex(forbidden) == 0: result = 'connected'
+`); got != "never" {
+		t.Errorf("swapping sockets: %s", got)
+	}
+	_ = forbidden.(*net.TCPListener).SetDeadline(time.Now().Add(50 * time.Millisecond))
+	if c, err := forbidden.Accept(); err == nil {
+		c.Close()
+		t.Error("a sandbox has reached the host's loopback")
+	}
+	// Listening on such a socket is refused, or reaches nobody.
+	a.send(prepare + `
+import os
+try:
+    s.listen(5)
+    os.write(1, b'%d' % s.getsockname()[1])
+    s.settimeout(0.5)
+    try: s.accept(); result = 'accepted'
+    except TimeoutError: result = 'nobody'
+except PermissionError:
+    os.write(1, b'0'); result = 'refused'`)
+	stdout, _ := a.Output()
+	b := make([]byte, 8)
+	n, err := stdout.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if number := string(b[:n]); number != "0" {
+		if c, err := net.DialTimeout("tcp", net.JoinHostPort(s.host.String(), number), 300*time.Millisecond); err == nil {
+			c.Close()
+			t.Error("a function listens on the host's network")
+		}
+	}
+	if got := a.receive(); got != "nobody" && got != "refused" {
+		t.Errorf("listening on the host's network: %s", got)
+	}
+}
+
+func (s *suite) testUnixSockets(t *testing.T) {
+	a := s.agent(t)
+	for what, name := range map[string]string{"absolute": "'/tmp/s1'", "relative": "'s2'", "abstract": `'\0name'`} {
+		a.expect("ok", fmt.Sprintf(`
+import os, socket, threading
+os.chdir('/tmp')
+l = socket.socket(socket.AF_UNIX); l.bind(%[1]s); l.listen(1)
+c = socket.socket(socket.AF_UNIX); c.connect(%[1]s)
+d, _ = l.accept(); d.sendall(b'ok')
+result = c.recv(2).decode() # %[2]s
+`, name, what))
+	}
+	a.expect("2", "import socket\nresult = socket.socket(socket.AF_UNIX).connect_ex('/tmp/none')")
+	a.expect("ok", `
+import os, socket
+x, y = socket.socketpair()
+r, w = os.pipe()
+socket.send_fds(x, [b'm'], [w])
+os.write(socket.recv_fds(y, 1, 1)[1][0], b'ok')
+result = os.read(r, 2).decode()`)
+}
+
+func (s *suite) testEgressUDP(t *testing.T) {
+	s.needHost(t)
+	port, other := echoUDP(t, s.host.String()), echoUDP(t, s.host.String())
+	a := s.agent(t)
+	prepare := fmt.Sprintf("import socket\npeer, other = ('%v', %d), ('%[1]v', %d)\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5)\n", s.host, port, other)
+	for what, c := range map[string][2]string{
+		"sendto":         {"b'echo' True", "s.sendto(b'echo', peer)\nb, a = s.recvfrom(9)\nresult = '%s %s' % (b, a == peer)"},
+		"sendmsg":        {"b'echo' True", "s.sendmsg([b'ec', b'ho'], [], 0, peer)\nb, a = s.recvfrom(9)\nresult = '%s %s' % (b, a == peer)"},
+		"connect":        {"b'echo' True", "s.connect(peer)\ns.send(b'echo')\nresult = '%s %s' % (s.recv(9), s.getpeername() == peer)"},
+		"second connect": {"b'one' b'two'", "s.connect(peer); s.send(b'one'); one = s.recv(9)\ns.connect(other); s.send(b'two')\nresult = '%s %s' % (one, s.recv(9))"},
+		"two peers":      {"True", "s.sendto(b'x', peer); s.sendto(b'y', other)\nresult = {s.recvfrom(9)[1], s.recvfrom(9)[1]} == {peer, other}"},
+		"large":          {"60000", "s.sendto(b'x' * 60000, peer)\nresult = len(s.recv(65536))"},
+		"empty":          {"0", "s.sendto(b'', peer)\nresult = len(s.recv(9))"},
+	} {
+		t.Run(what, func(t *testing.T) { agent{a.Sandbox, t}.expect(c[0], prepare+c[1]) })
+	}
+}
+
+func (s *suite) testEgressDenied(t *testing.T) {
+	a := s.agentOf(t, s.closed)
+	addresses := []string{"10.0.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "255.255.255.255"}
+	if s.host.IsValid() {
+		addresses = append(addresses, s.host.String())
+	}
+	for _, address := range addresses {
+		a.expect("13", fmt.Sprintf(connectResult, address, 80))
+		select {
+		case sentence := <-a.Denied():
+			if !strings.Contains(sentence, address+":80") {
+				t.Errorf("the refusal of %s says %q", address, sentence)
+			}
+		case <-time.After(patience):
+			t.Errorf("the refusal of %s is told to nobody", address)
+		}
+	}
+	a.expect("13", "import socket\ns = socket.socket(socket.AF_INET6)\nresult = s.connect_ex(('::ffff:10.0.0.1', 80))")
+	a.expect("13", "import socket\ns = socket.socket(socket.AF_INET6)\nresult = s.connect_ex(('fd00::1', 80))")
+	a.expect("PermissionError: [Errno 13] Permission denied", "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('10.0.0.1', 53))")
+	// sendmsg is not held: the relay drops the datagram.
+	for len(a.Denied()) > 0 {
+		<-a.Denied()
+	}
+	a.expect("sent", "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('10.9.9.9', 53))\nresult = 'sent'")
+	select {
+	case sentence := <-a.Denied():
+		if !strings.Contains(sentence, "10.9.9.9:53") {
+			t.Errorf("the refusal says %q", sentence)
+		}
+	case <-time.After(patience):
+		t.Error("the relay tells nobody what it refused")
+	}
+}
+
+// testEgressWaiting has a connect that gets no answer: it must hold up no other, and be gone with its process.
+func (s *suite) testEgressWaiting(t *testing.T) {
+	s.needHost(t)
+	silent := silentTCP(t, s.host.As4())
+	_, port := echoTCP(t, s.host.String())
+	a := s.agent(t)
+	before := connecting(s.host.String(), silent)
+	a.host(fmt.Sprintf(`
+import threading
+def hang():
+    socket.create_connection(('%v', %d))
+if os.fork() == 0:
+    for _ in range(8): threading.Thread(target=hang).start()
+    time.sleep(1000)
+time.sleep(0.05)`, s.host, silent))
+	a.expect("0", fmt.Sprintf(connectResult, s.host, port))
+	eventually(t, "the connects begin", func() bool { return connecting(s.host.String(), silent) >= before+8 })
+	if err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := connecting(s.host.String(), silent); n > before {
+		t.Errorf("%d connects of killed processes go on", n-before)
+	}
+	a.expect("0", fmt.Sprintf(connectResult, s.host, port))
+}

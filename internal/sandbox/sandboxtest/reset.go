@@ -1,0 +1,108 @@
+package sandboxtest
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// running reports whether a process of the host lives and is no zombie.
+func running(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	for i := len(b) - 1; i > 0; i-- {
+		if b[i] == ')' {
+			return b[i+2] != 'Z' && b[i+2] != 'X'
+		}
+	}
+	return false
+}
+
+func (s *suite) testResetProcesses(t *testing.T) {
+	a := s.agent(t)
+	spare := a.host("")
+	grandchild := a.host("os.setsid()\nif os.fork() != 0: os._exit(0)\nos.setsid()")
+	deaf := a.host("import signal\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass")
+	if !running(spare) || !running(grandchild) || !running(deaf) {
+		t.Fatal("the processes do not run")
+	}
+	if err := a.Reset(t.Context(), spare); err != nil {
+		t.Fatal(err)
+	}
+	if running(grandchild) || running(deaf) {
+		t.Error("a process has outlived the reset")
+	}
+	if !running(spare) {
+		t.Error("the reset has ended the process that it should keep")
+	}
+	if err := a.Reset(t.Context(), spare, 1, os.Getpid()); err != nil { // strangers in keep mean nothing
+		t.Fatal(err)
+	}
+	if err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if running(spare) {
+		t.Error("a process that is not kept has outlived the reset")
+	}
+	a.expect("ok", "result = 'ok'")
+}
+
+func (s *suite) testResetFiles(t *testing.T) {
+	a := s.agent(t)
+	a.expect("ok", `
+import os, socket
+open('/action/code', 'w').write('stays')
+for top in ('/tmp', '/dev/shm'):
+    os.chdir(top)
+    os.symlink('/etc', 'etc'); os.symlink('/action', 'action'); os.symlink('.', 'self'); os.symlink('nowhere', 'dangling')
+    os.mkfifo('fifo'); socket.socket(socket.AF_UNIX).bind('socket')
+    os.mkdir('a'); open('a/file', 'w').write('x'); os.link('a/file', 'hard')
+    os.symlink('../../action', 'a/link'); os.mkdir('a/moved-1'); os.mkdir('moved-1'); os.mkdir('a/b'); open('a/b/c', 'w')
+    open('new\nline', 'w'); open('.hidden', 'w'); open('-rf', 'w'); open(b'\xff\xfe', 'w')
+    os.mkdir('closed'); os.mkdir('closed/inner'); open('closed/inner/file', 'w'); os.chmod('closed/inner', 0); os.chmod('closed', 0)
+    for n in range(500): open('many%d' % n, 'w')
+    os.mkdir('deep'); os.chdir('deep')
+    for _ in range(3000): os.mkdir('d'); os.chdir('d')
+    open('bottom', 'w')
+try: os.chmod('/tmp', 0)
+except PermissionError: pass
+result = 'ok'`)
+	begin := time.Now()
+	if err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("wiped in %v", time.Since(begin))
+	a.expect("[] [] ['code'] stays", "import os\nresult = '%s %s %s %s' % (os.listdir('/tmp'), os.listdir('/dev/shm'), os.listdir('/action'), open('/action/code').read())")
+	a.expect("ok", "open('/tmp/x', 'w')\nresult = 'ok'")
+	if err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.expect("[]", "import os\nresult = os.listdir('/tmp')")
+}
+
+func (s *suite) testResetForkBomb(t *testing.T) {
+	a := s.agent(t, func(spec *sandbox.Spec) { spec.Processes = 100 })
+	a.host(`
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        try:
+            if os.fork() == 0: continue
+            os._exit(0)
+        except OSError: pass`)
+	spare := a.host("")
+	for range 3 {
+		if err := a.Reset(t.Context(), spare); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !running(spare) {
+		t.Error("the spare was ended")
+	}
+	a.expect("3", "import os\nresult = len([p for p in os.listdir('/proc') if p.isdigit() and open('/proc/%s/stat' % p).read().rsplit(')')[-1].split()[0] not in 'ZX'])")
+}

@@ -1,0 +1,145 @@
+// Package sandboxtest is the suite that every sandbox.Maker passes. It runs
+// Python programs inside sandboxes that try what they must not be able to, and
+// looks from outside at what is left of them.
+package sandboxtest
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// Options are what a test needs of the maker.
+type Options struct {
+	Egress    []netip.Prefix // allowed although they are denied kinds of addresses
+	BindRoots []string       // host folders that specifications bind
+}
+
+// Run runs the suite. newMaker's makers are closed by their tests.
+func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
+	s := &suite{python: findPython(t), host: outwardAddress()}
+	options := Options{BindRoots: s.python.roots()}
+	if s.host.IsValid() {
+		options.Egress = []netip.Prefix{netip.PrefixFrom(s.host, s.host.BitLen())}
+	}
+	s.maker = newMaker(t, options)
+	t.Cleanup(func() {
+		if err := s.maker.Close(); err != nil {
+			t.Errorf("closing the maker: %v", err)
+		}
+	})
+	s.closed = newMaker(t, Options{BindRoots: s.python.roots()})
+	t.Cleanup(func() { s.closed.Close() })
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"Identity", s.testIdentity}, {"Files", s.testFiles}, {"Unwritable", s.testUnwritable}, {"Processes", s.testProcesses},
+		{"SystemCalls", s.testSystemCalls}, {"Sockets", s.testSockets}, {"Options", s.testOptions},
+		{"UnixSockets", s.testUnixSockets}, {"Doors", s.testDoors}, {"Output", s.testOutput}, {"Loopback", s.testLoopback},
+		{"EgressTCP", s.testEgressTCP}, {"EgressTurned", s.testEgressTurned}, {"EgressUDP", s.testEgressUDP}, {"EgressDenied", s.testEgressDenied}, {"EgressWaiting", s.testEgressWaiting},
+		{"MemoryLimit", s.testMemoryLimit}, {"ProcessLimit", s.testProcessLimit}, {"TmpSize", s.testTmpSize},
+		{"ResetProcesses", s.testResetProcesses}, {"ResetFiles", s.testResetFiles}, {"ResetForkBomb", s.testResetForkBomb},
+		{"Start", s.testStart}, {"StartErrors", s.testStartErrors}, {"Close", s.testClose}, {"Concurrent", s.testConcurrent},
+	} {
+		t.Run(test.name, test.run)
+	}
+}
+
+type suite struct {
+	python python
+	maker  sandbox.Maker // allows connections to host
+	closed sandbox.Maker // allows none that is not public
+	host   netip.Addr    // an address of this machine that is not a loopback; invalid if it has none
+	count  int
+}
+
+// enforced skips the test if the maker says that it does not have this protection here.
+func (s *suite) enforced(t *testing.T, what string) {
+	t.Helper()
+	for _, e := range s.maker.Enforced() {
+		if e.What == what && !e.On {
+			t.Skipf("%s is not enforced here: %s", what, e.Why)
+		}
+	}
+}
+
+// python is the interpreter of the tests.
+type python struct{ executable, prefix string }
+
+// findPython resolves it as the server does, and takes the system's where that one cannot be read.
+func findPython(t *testing.T) python {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		out, err := exec.Command(name, "-c", "import sys; print(sys.executable, sys.base_prefix)").Output()
+		if fields := strings.Fields(string(out)); err == nil && len(fields) == 2 {
+			if _, err := os.ReadDir(fields[1]); err == nil {
+				return python{fields[0], fields[1]}
+			}
+		}
+	}
+	t.Skip("there is no python3 that this user can read")
+	return python{}
+}
+
+func (p python) roots() []string {
+	if p.prefix == "/usr" {
+		return nil
+	}
+	return []string{p.prefix}
+}
+
+func (p python) binds() []sandbox.Bind {
+	if p.prefix == "/usr" {
+		return nil
+	}
+	return []sandbox.Bind{{Host: p.prefix, Inside: p.prefix}}
+}
+
+// spec is a specification that runs a Python program.
+func (s *suite) spec(program string) sandbox.Spec {
+	s.count++
+	return sandbox.Spec{
+		ID: fmt.Sprintf("test-%d", s.count), Argv: []string{s.python.executable, "-I", "-S", "-c", program}, Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"},
+		Files: []sandbox.File{{Path: "/opt/fn/hello.txt", Data: []byte("hello"), Mode: 0o444}}, Binds: s.python.binds(),
+		MemoryMiB: 128, Processes: 64, TmpMiB: 8, CodeMiB: 8,
+	}
+}
+
+// outwardAddress finds an IPv4 address of this machine for the servers that sandboxes connect to.
+func outwardAddress() netip.Addr {
+	addresses, _ := net.InterfaceAddrs() // none is an answer too
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
+			return p.Addr()
+		}
+	}
+	return netip.Addr{}
+}
+
+// patience bounds whatever a test waits for.
+const patience = 10 * time.Second
+
+// eventually waits until done says so, for things that are seen only by looking.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("%s: not within %v", what, patience)
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
