@@ -29,7 +29,7 @@ const patience = 60 * time.Second
 
 // server is the other end of a launcher, which executes as a plain process.
 type server struct {
-	t       *testing.T
+	t       testing.TB
 	control *runtimewire.Conn
 	exits   []runtimewire.Exit
 	logs    logs
@@ -54,7 +54,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-func start(t *testing.T, args ...string) *server {
+func start(t testing.TB, args ...string) *server {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

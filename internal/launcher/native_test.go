@@ -78,7 +78,7 @@ func main() {
 }
 `
 
-func compiled(t *testing.T) []byte {
+func compiled(t testing.TB) []byte {
 	t.Helper()
 	folder := t.TempDir()
 	source, program := filepath.Join(folder, "main.go"), filepath.Join(folder, "program")

@@ -14,6 +14,11 @@ import (
 func startNode(t *testing.T) *server {
 	t.Helper()
 	t.Parallel()
+	return startCommandOfNode(t)
+}
+
+func startCommandOfNode(t testing.TB) *server {
+	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed")
