@@ -83,9 +83,11 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return usagef(cmd, "there is no command %q; did you mean %q?", args[0], near[0])
+	for distance := 1; distance <= 2; distance++ { // the nearest first
+		cmd.SuggestionsMinimumDistance = distance
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			return usagef(cmd, "there is no command %q; did you mean %q?", args[0], near[0])
+		}
 	}
 	return usagef(cmd, "there is no command %q", args[0])
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,6 +77,10 @@ func Explain(err error) string {
 	switch refused, _ := errors.AsType[*whisk.Error](err); {
 	case refused != nil && refused.Status == http.StatusUnauthorized:
 		return err.Error() + "\nThe key is not valid here: run `forerun login`, or pass --auth UUID:KEY."
+	case refused != nil && refused.Status == http.StatusConflict && strings.HasPrefix(refused.Request, http.MethodPut):
+		return err.Error() + "\nIt is there already: use `update` to change it, or delete it first."
+	case refused != nil && refused.Status == http.StatusNotFound:
+		return err.Error() + "\nRun `forerun namespace get` to see what is there."
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	case isNetwork(err):

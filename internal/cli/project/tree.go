@@ -74,20 +74,31 @@ func parse(data []byte) (root *node, wrong *problem) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	empty := &node{line: 1, column: 1, shape: object}
-	if len(file.Docs) > 1 {
-		at := file.Docs[1].GetToken()
-		return nil, &problem{at.Position.Line, at.Position.Column, "The file holds a second document: write one file for each project."}
-	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return empty, nil
+	body, wrong := onlyDocument(file)
+	if wrong != nil || body == nil {
+		return &node{line: 1, column: 1, shape: object}, wrong
 	}
 	c := &converter{anchors: make(map[string]*node)}
-	root = c.convert(file.Docs[0].Body, 0)
+	root = c.convert(body, 0)
 	if c.wrong == nil && root.shape == null {
-		return empty, nil
+		root.shape = object
 	}
 	return root, c.wrong
+}
+
+// onlyDocument is the content of a file's document; nil if there is none.
+func onlyDocument(file *ast.File) (body ast.Node, wrong *problem) {
+	for _, document := range file.Docs {
+		if _, directive := document.Body.(*ast.DirectiveNode); directive || document.Body == nil {
+			continue
+		}
+		if body != nil {
+			at := position(document.Body)
+			return nil, &problem{at.line, at.column, "The file holds a second document: write one file for each project."}
+		}
+		body = document.Body
+	}
+	return body, nil
 }
 
 // checkNesting refuses flow collections that are nested so deep that reading them would take very long.
@@ -199,12 +210,13 @@ func (c *converter) convert(n ast.Node, depth int) *node {
 
 func (c *converter) object(at *node, values []*ast.MappingValueNode, depth int) *node {
 	at.shape = object
+	var merges []*ast.MappingValueNode
 	for i, v := range values {
 		if i == 0 {
 			at.line, at.column = position(v.Key).line, position(v.Key).column
 		}
 		if v.Key.IsMergeKey() {
-			c.merge(at, v, depth)
+			merges = append(merges, v)
 			continue
 		}
 		key := c.convert(v.Key, depth+1)
@@ -212,10 +224,13 @@ func (c *converter) object(at *node, values []*ast.MappingValueNode, depth int) 
 		if !ok {
 			name = strings.TrimSpace(v.Key.String())
 		}
-		if old := at.member(name); old != nil && c.wrong == nil {
+		if at.member(name) != nil {
 			return c.fail(v.Key, "%q stands here for the second time.", name)
 		}
 		at.members = append(at.members, member{name, key, c.convert(v.Value, depth+1)})
+	}
+	for _, v := range merges {
+		c.merge(at, v, depth)
 	}
 	return at
 }

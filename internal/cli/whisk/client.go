@@ -54,7 +54,7 @@ func New(o Options) (*Client, error) {
 	}
 	user, password, ok := strings.Cut(strings.TrimSpace(o.Auth), ":")
 	if !ok {
-		return nil, fmt.Errorf("the key has no colon: it is written UUID:KEY, as `forerun serve` prints it at its first start")
+		return nil, fmt.Errorf("the key has no colon: it is written UUID:KEY, as it stands after AUTH= in the server's DATA/wskprops")
 	}
 	if o.Trace == nil {
 		o.Trace = func(string) {}
@@ -77,23 +77,27 @@ func transport(insecure bool) *http.Transport {
 // BaseURL is the URL that a host stands for, without a path.
 func BaseURL(host string) (string, error) {
 	host = strings.TrimSpace(host)
+	full := host
 	if !strings.Contains(host, "://") {
-		host = guessScheme(host) + host
+		full = withScheme(host)
 	}
-	u, err := url.Parse(host)
+	u, err := url.Parse(full)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", fmt.Errorf("%q is no API host: write HOST, HOST:PORT or a URL, like http://127.0.0.1:%s", host, DefaultPort)
 	}
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// guessScheme keeps keys off the network in the clear: HTTP is for the loopback alone. There, no port means Forerun's.
-func guessScheme(host string) string {
+// withScheme keeps keys off the network in the clear: HTTP is for the loopback alone. There, no port means Forerun's.
+func withScheme(host string) string {
 	u, err := url.Parse("http://" + host)
-	if err != nil || !isLoopback(u.Hostname()) {
-		return "https://"
+	switch {
+	case err != nil || !isLoopback(u.Hostname()):
+		return "https://" + host
+	case u.Port() == "":
+		return "http://" + u.Host + ":" + DefaultPort
 	}
-	return "http://"
+	return "http://" + host
 }
 
 func isLoopback(host string) bool {

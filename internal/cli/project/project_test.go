@@ -1,0 +1,281 @@
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/docs"
+	"forerun.dev/forerun/internal/cli/whisk"
+)
+
+// What is wrong is told with its place.
+func TestProblems(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"# nothing\n", ""},
+		{"actions: {}\n", ""},
+		{"- a\n", "1:1: The file must be an object, not a list."},
+		{"acts: {}\n", "1:1: acts is not known; known are $schema, actions, compositions, packages, rules, sequences, triggers."},
+		{"actions:\n  a: {file: 1}\n", "2:13: actions.a.file must be a string, not a number."},
+		{"actions:\n  a:\n    file: \n", "3:11: actions.a.file must be a string, not empty."},
+		{"actions:\n  a:\n    file: x\n    folder: y\n", "3:5: actions.a must have either file or folder."},
+		{"actions:\n  a:\n    file: x\n    limits:\n      memory: 12.5\n", "5:15: actions.a.limits.memory must be an integer, not a number."},
+		{"actions:\n  a:\n    file: x\n    limits: {timeout: 99}\n", "4:23: actions.a.limits.timeout is 99; at least 100 is allowed."},
+		{"actions:\n  a:\n    file: x\n    web: maybe\n", "4:10: actions.a.web must be one of true, false, yes, no, raw."},
+		{"sequences: {s: []}\n", "1:16: sequences.s must have at least 1."},
+		{"sequences: {s: [1]}\n", "1:17: sequences.s[0] must be a string, not a number."},
+		{"rules: {r: {trigger: t}}\n", `1:13: rules.r lacks "action".`},
+		{"actions:\n  'a/b': {file: x}\n", "2:3: actions.a/b has characters that a name cannot have: use letters, digits and '_', and inside also '@', '.', '-' and spaces."},
+		{"a: 1\na: 2\n", `2:1: mapping key "a" already defined at [1:1]`},
+		{"a: [1\n", "1:4: sequence end token ']' not found"},
+		{"a: *b\n", "1:4: There is no anchor of this name before."},
+		{"a: !!binary xx\n", "1:4: The tag !!binary is not known here."},
+		{"triggers: {t: {inputs: {x: .inf}}}\n", "1:28: This is not of a form that JSON has."},
+		{"---\na: 1\n---\nb: 1\n", "4:2: The file holds a second document: write one file for each project."},
+		{"a: " + strings.Repeat("[", 1000), "1:1: The file is nested too deep."},
+		{strings.Repeat("- ", 100) + "a", "1:131: The file is nested too deep or too large."},
+		{strings.Repeat("#", maxFile+1), "1:1: The file is larger than 1024 KiB."},
+		{bomb(), "7:10: The file is nested too deep or too large."},
+	} {
+		_, _, problems := read([]byte(c.text))
+		got := ""
+		if len(problems) > 0 {
+			got = strings.TrimPrefix(described("f", problems[:1]).Error(), "f:")
+		}
+		if got != c.want {
+			t.Errorf("%.60q: got %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// bomb is a short document that is very long when its aliases are resolved.
+func bomb() string {
+	text := "a0: &a0 [1]\n"
+	for i := range 10 {
+		text += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 9), i)
+	}
+	return text
+}
+
+// YAML's own forms come out as JSON.
+func TestValues(t *testing.T) {
+	text := `
+base: &base {a: 1, b: x}
+merged: {<<: *base, b: y}
+list: [1, -2, 0x10, 1.5, true, ~, "q", 'it''s', 12345678901234567890]
+literal: |
+  two
+  lines
+tagged: !!str 12
+5: five
+`
+	root, wrong := parse([]byte(text))
+	if wrong != nil {
+		t.Fatal(wrong)
+	}
+	got, err := root.MarshalJSON()
+	want := `{"base":{"a":1,"b":"x"},"merged":{"a":1,"b":"y"},"list":[1,-2,16,1.5,true,null,"q","it's",12345678901234567890],"literal":"two\nlines\n","tagged":"12","5":"five"}`
+	if err != nil || !sameDocument(t, string(got), want) {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	}
+}
+
+func sameDocument(t *testing.T, x, y string) bool {
+	var a, b any
+	if json.Unmarshal([]byte(x), &a) != nil || json.Unmarshal([]byte(y), &b) != nil {
+		t.Fatalf("no JSON: %s, %s", x, y)
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// load writes files into a folder and reads the project in it.
+func load(t *testing.T, files map[string]string) (*Project, error) {
+	folder := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Load(folder)
+}
+
+func TestEntityErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"actions: {a: {file: none.py}}", "actions.a.file: the function's code cannot be read"},
+		{"actions: {a: {file: a.txt}}", "the kind of"},
+		{"actions: {a: {file: a.jar}}", "needs the name of its main class"},
+		{"actions: {a: {folder: sub}}", "the kind of the folder"},
+		{"actions: {a: {file: a.py, inputs: {k: '${NONE}'}}}", "1:39: actions.a.inputs.k: the environment variable NONE is not set"},
+		{"actions: {a: {file: a.py, inputs: {k: '${NONE'}}}", "no closing brace"},
+		{"actions: {a: {file: a.py}}\nsequences: {a: [b]}", "there is another action of this name: /_/a"},
+		{"sequences: {a: [b], b: [c], c: [a]}", "the sequence contains itself"},
+		{"sequences: {a: ['/x']}", "is not a name"},
+		{"packages: {p: {bind: /_/q, actions: {a: {file: a.py}}}}", "no actions of its own"},
+		{"packages: {p: {bind: a/b}}", "is no package"},
+		{"rules: {r: {trigger: a/b, action: c}}", "is no trigger"},
+		{"compositions: {c: a.py}", "is no JSON object"},
+		{"compositions: {c: none.json}", "composition cannot be read"},
+		{"compositions: {c: other.json}", "holds no composition"},
+	} {
+		p, err := load(t, map[string]string{FileName: c.text, "a.py": "", "a.txt": "", "a.jar": "PK\x03\x04", "sub/x": "", "other.json": "{}"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Entities(func(string) string { return "" })
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), FileName+":1:") && !strings.Contains(err.Error(), FileName+":2:") {
+			t.Errorf("%s: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	env := func(name string) string { return map[string]string{"A": "1", "B": "<&>"}[name] }
+	b := &builder{getenv: env}
+	got, err := b.expand(json.RawMessage(`{"${A}":["x${A}y${B}","$${A}","$",{"n":1}]}`))
+	if want := `{"${A}":["x1y<&>","${A}","$",{"n":1}]}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+// A folder without a project file is a project of its functions.
+func TestFolder(t *testing.T) {
+	p, err := load(t, map[string]string{
+		"hello.py": "x", "web.mjs": "y", "notes.txt": "", "tool": "\x7fELF", "empty": "", "need.jar": "PK", "a.zip": "PK",
+		"pack/index.js": "z", "other/readme": "", ".hidden.py": "", "__pycache__/x.py": "",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entities, err := p.Entities(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entities {
+		got = append(got, e.Name.Entity+" "+e.Body.(*whisk.ActionPut).Exec.Kind)
+	}
+	if want := []string{"hello python:3", "pack nodejs:20", "tool native", "web nodejs:20"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if _, err := load(t, map[string]string{"a.py": "", "a.js": ""}); err == nil || !strings.Contains(err.Error(), "two functions with the name a") {
+		t.Errorf("two of one name: %v", err)
+	}
+}
+
+// The same folder is the same archive, whenever and wherever it is made; executable bits count.
+func TestArchive(t *testing.T) {
+	archive := func(mode os.FileMode) string {
+		folder := t.TempDir()
+		for _, name := range []string{"b.py", "__main__.py", "a.pyc"} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(name), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec, err := ReadCode(folder, "", "")
+		if err != nil || exec.Kind != python || !exec.Binary {
+			t.Fatalf("%v, %v", exec, err)
+		}
+		return *exec.Code
+	}
+	if archive(0o600) != archive(0o640) {
+		t.Error("the same files made two archives")
+	}
+	if archive(0o600) == archive(0o700) {
+		t.Error("the executable bit is lost")
+	}
+}
+
+// Compositions are read as `compose` writes them, and their inline actions are deployed too.
+func TestComposition(t *testing.T) {
+	ast := `{"type":"seq","components":[{"type":"action","name":"/_/b","action":{"exec":{"kind":"nodejs:default","code":"const main = 1 < 2"}}},{"type":"value","value":{"type":"action","action":{}}}]}`
+	for _, text := range []string{ast, `{"composition":{},"ast":` + ast + `,"version":"0.12.0"}`} {
+		document, inline, err := parseComposition("c.json", []byte(text))
+		if err != nil || string(document) != ast || len(inline) != 1 || inline[0].Name != "/_/b" || *inline[0].Action.Exec.Code != "const main = 1 < 2" {
+			t.Errorf("got %s, %v, %v", document, inline, err)
+		}
+	}
+}
+
+// What the schema says and what the validator knows is the same.
+func TestSchemaKeywords(t *testing.T) {
+	var document any
+	if err := json.Unmarshal(docs.Schema, &document); err != nil {
+		t.Fatal(err)
+	}
+	known := []string{"$schema", "$id", "title", "description", "default"} // words, not rules
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[schema]()) {
+		known = append(known, f.Tag.Get("json"))
+	}
+	walkSchema(document, func(s map[string]any) {
+		for name := range s {
+			if !slices.Contains(known, name) {
+				t.Errorf("the validator does not know %q", name)
+			}
+		}
+		if reference, ok := s["$ref"].(string); ok && (len(s) > 1 || document.(map[string]any)["$defs"].(map[string]any)[strings.TrimPrefix(reference, "#/$defs/")] == nil) {
+			t.Errorf("the reference %q does not stand alone, or leads nowhere", reference)
+		}
+	})
+}
+
+// walkSchema calls visit for each schema in a schema.
+func walkSchema(value any, visit func(map[string]any)) {
+	s, ok := value.(map[string]any)
+	if !ok {
+		return
+	}
+	visit(s)
+	for _, name := range []string{"properties", "$defs"} {
+		below, _ := s[name].(map[string]any)
+		for _, x := range below {
+			walkSchema(x, visit)
+		}
+	}
+	for _, name := range []string{"items", "additionalProperties", "propertyNames"} {
+		walkSchema(s[name], visit)
+	}
+}
+
+func FuzzProject(f *testing.F) {
+	for _, text := range []string{
+		"", "actions: {a: {file: a.py}}", "packages:\n  p:\n    bind: /_/q\n", "sequences: {s: [a, b]}", "a: &x [*x]", "x: |\n  a\n", "<<: {}", "? a\n: b", "- !!str", "{a: 1",
+		"a: &a\nb: *a\n", "compositions: {c: {file: x}}", "rules: {r: {trigger: t, action: a, enabled: no}}", "%YAML 1.2\n---\n", "a: \"\\x\"", "\t", "actions: {a: {file: a, web: raw, limits: {memory: 1e2}}}",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		content, root, problems := read(text)
+		if len(problems) > 0 {
+			for _, p := range problems {
+				if p.line < 1 || p.message == "" {
+					t.Errorf("a problem without a place or words: %+v", p)
+				}
+			}
+			return
+		}
+		p := &Project{Path: "forerun.yaml", Folder: "/nonexistent", file: content, root: root}
+		_, _ = p.Entities(func(string) string { return "" }) // an error or not, but no crash
+		p.Folders()
+	})
+}
+
+func FuzzComposition(f *testing.F) {
+	f.Add([]byte(`{"type":"action","name":"/_/a"}`))
+	f.Add([]byte(`{"ast":{"type":"seq","components":[{"type":"action","name":"a","action":{"exec":{"kind":"x"}}}]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		document, _, err := parseComposition("c.json", text)
+		if err == nil && !json.Valid(document) {
+			t.Errorf("%q became %q", text, document)
+		}
+	})
+}
