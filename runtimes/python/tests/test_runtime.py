@@ -1,0 +1,212 @@
+"""The runtime as a whole: a process, spoken with as the server does."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forerun_runtime import wire
+
+from .test_archive import zipped
+
+ROOT = Path(__file__).parents[1]
+START = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from forerun_runtime.initializer import main; main()"
+SCM_CREDENTIALS = getattr(socket, "SCM_CREDENTIALS", 2)
+
+
+class Sandbox:
+    """An initializer, without a sandbox around it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.control, theirs = socket.socketpair()
+        os.set_inheritable(theirs.fileno(), True)
+        command = f"exec 3<&{theirs.fileno()}; exec {sys.executable} -I -S -B -c '{START.replace(chr(39), chr(34))}'"
+        self.process = subprocess.Popen(
+            ["/bin/bash", "-c", command],
+            pass_fds=[theirs.fileno()],
+            env={"FORERUN_CODE": str(folder), "LANG": "C.UTF-8", "PATH": os.environ["PATH"]},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        theirs.close()
+        self.hello = self.read()
+
+    def read(self) -> wire.Frame:
+        frame = wire.read(self.control.fileno())
+        assert frame is not None
+        return frame
+
+    def init(self, code: bytes, **header: Any) -> dict[str, Any]:
+        wire.write(self.control.fileno(), wire.pack(wire.INIT, header, code))
+        done = self.read()
+        assert done.type == wire.INIT_DONE
+        return done.header
+
+    def fork(self) -> Handler:
+        wire.write(self.control.fileno(), wire.pack(wire.FORK))
+        prefix, ancillary, _, _ = self.control.recvmsg(wire.PREFIX_BYTES, socket.CMSG_SPACE(4))
+        header = json.loads(self.control.recv(int.from_bytes(prefix[1:4], "big")))
+        assert prefix[0] == wire.HANDLER
+        return Handler(header["pid"], array.array("i", ancillary[0][2])[0])
+
+    def close(self) -> tuple[str, str]:
+        """End the initializer and return what was written to standard output and error."""
+        self.control.close()
+        out, err = self.process.communicate(timeout=10)
+        return out.decode(), err.decode()
+
+
+class Handler:
+    """The server's end of a handler's socket."""
+
+    def __init__(self, pid: int, fd: int) -> None:
+        self.pid = pid
+        self.socket = socket.socket(fileno=fd)
+        ready, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(12))
+        assert ready == wire.pack(wire.READY, {"pid": pid})
+        kernels_pid, _, _ = struct.unpack("3i", next(a[2] for a in ancillary if a[1] == SCM_CREDENTIALS))
+        assert kernels_pid == pid
+
+    def run(self, payload: bytes = b"{}", **header: Any) -> wire.Frame | None:
+        wire.write(self.socket.fileno(), wire.pack(wire.RUN, header, payload))
+        frame = wire.read(self.socket.fileno())
+        self.socket.close()
+        return frame
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    s = Sandbox(tmp_path)
+    yield s
+    s.process.kill()
+    s.process.communicate()
+
+
+def test_hello(sandbox: Sandbox) -> None:
+    version = ".".join(map(str, sys.version_info[:3]))
+    assert sandbox.hello == wire.Frame(wire.HELLO, {"protocol": 1, "language": "python", "version": version}, b"")
+
+
+def test_one_activation(sandbox: Sandbox) -> None:
+    code = b"""
+import os
+def main(args):
+    print('hi')
+    return {'in': args, 'e': os.environ['E'], 'i': os.environ['I']}
+"""
+    assert sandbox.init(code, env={"I": "init"}) == {"ok": True}
+    result = sandbox.fork().run(b'{"x":1.50}', env={"E": "run"}, limit=1000)
+    assert result == wire.Frame(wire.RESULT, {"status": "ok"}, b'{"in":{"x":1.5},"e":"run","i":"init"}')
+    assert sandbox.read().header["status"] == 0
+    assert sandbox.close() == ("hi\n", "")
+
+
+def test_exits_are_told(sandbox: Sandbox) -> None:
+    sandbox.init(b"import os\ndef main(args): os.kill(os.getpid(), 9) if 'kill' in args else os._exit(5)\n")
+    handler = sandbox.fork()
+    assert handler.run() is None
+    assert sandbox.read() == wire.Frame(wire.EXIT, {"pid": handler.pid, "status": 5}, b"")
+    handler = sandbox.fork()
+    assert handler.run(b'{"kill":1}') is None
+    assert sandbox.read() == wire.Frame(wire.EXIT, {"pid": handler.pid, "signal": 9}, b"")
+
+
+def test_limit(sandbox: Sandbox) -> None:
+    sandbox.init(b"def main(args): return {'x': 'y' * 100}\n")
+    result = sandbox.fork().run(limit=100)
+    assert result is not None and result.header["status"] == "error" and "108 > 100 bytes" in result.header["error"]
+
+
+def test_archive(sandbox: Sandbox) -> None:
+    code = zipped({"__main__.py": b"import helper\ndef go(args): return {'n': helper.n}", "helper.py": b"n = 4"})
+    assert sandbox.init(code, binary=True, main="go") == {"ok": True}
+    result = sandbox.fork().run()
+    assert result is not None and result.payload == b'{"n":4}'
+
+
+@pytest.mark.parametrize(
+    ("code", "binary", "error"),
+    [
+        (zipped({"main.py": b""}), True, "no file __main__.py at its top"),
+        (b"PK", True, "zip file"),
+        (b"def main(:", False, "SyntaxError"),
+        (b"\xff", False, "UnicodeDecodeError"),
+        (b"x = 1\0", False, "null bytes"),
+    ],
+)
+def test_code_that_cannot_be_loaded(sandbox: Sandbox, code: bytes, binary: bool, error: str) -> None:
+    done = sandbox.init(code, binary=binary)
+    assert done["ok"] is False and error in done["error"]
+
+
+def test_code_in_another_encoding(sandbox: Sandbox) -> None:
+    sandbox.init("# coding: latin-1\ndef main(args): return {'x': 'ä'}\n".encode("latin-1"))
+    result = sandbox.fork().run()
+    assert result is not None and json.loads(result.payload) == {"x": "ä"}
+
+
+CODE_THAT_LOOKS_AT_ITSELF = b"""
+import inspect, pickle, random, signal, socket, sys
+class Thing:
+    pass
+ours, theirs = socket.socketpair()
+first = random.random()
+def main(args):
+    ours.setblocking(False)
+    return {
+        "source": inspect.getsource(Thing),
+        "pickled": type(pickle.loads(pickle.dumps(Thing()))) is Thing,
+        "command line": __name__ == "__main__",
+        "random": random.random(),
+        "child": signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL,
+        "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+        "socket": ours.recv(1).decode(),
+        "module": sys.modules[__name__].Thing is Thing,
+    }
+"""
+
+
+def test_handlers_see_an_ordinary_python(sandbox: Sandbox) -> None:
+    assert sandbox.init(CODE_THAT_LOOKS_AT_ITSELF) == {"ok": True}
+    seen = []
+    for _ in range(2):
+        result = sandbox.fork().run()
+        assert result is not None and result.header == {"status": "ok"}
+        seen.append(json.loads(result.payload))
+        assert sandbox.read().type == wire.EXIT
+    randoms = [s.pop("random") for s in seen]
+    assert randoms[0] != randoms[1]
+    assert seen[0] == seen[1] == {
+        "source": "class Thing:\n    pass\n", "pickled": True, "command line": False,
+        "child": True, "interrupt": True, "socket": "", "module": True,
+    }  # fmt: skip
+
+
+def test_a_frame_out_of_turn_ends_it(sandbox: Sandbox) -> None:
+    wire.write(sandbox.control.fileno(), wire.pack(wire.FORK))
+    assert wire.read(sandbox.control.fileno()) is None
+    assert sandbox.process.wait(10) == 1
+
+
+def test_the_end_of_the_server_ends_it(sandbox: Sandbox) -> None:
+    sandbox.init(b"def main(args): return {}\n")
+    handler = sandbox.fork()
+    sandbox.control.close()
+    assert sandbox.process.wait(10) == 0
+    handler.socket.close()  # where the initializer is process 1, the kernel ends its handlers with it
+
+
+def test_signals_do_not_end_it(sandbox: Sandbox) -> None:
+    sandbox.init(b"def main(args): return {}\n")
+    sandbox.process.send_signal(signal.SIGINT)
+    assert sandbox.fork().run() is not None
