@@ -202,14 +202,16 @@ while time.monotonic() < done:
 	a.send(prepare + `
 import os
 try:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1) # over what is left of its connection
     s.listen(5)
     os.write(1, b'%d' % s.getsockname()[1])
     s.settimeout(0.5)
     try: s.accept(); result = 'accepted'
     except TimeoutError: result = 'nobody'
-except PermissionError:
+except OSError as e:
     os.write(1, b'0'); result = 'refused'`)
 	stdout, _ := a.Output()
+	_ = stdout.SetReadDeadline(time.Now().Add(patience))
 	b := make([]byte, 8)
 	n, err := stdout.Read(b)
 	if err != nil {

@@ -1,0 +1,115 @@
+package guard
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// verdictOf runs the filter as the kernel would. The kernel reads words in its own order, the VM big-endian: each
+// word is laid out for the VM.
+func verdictOf(t *testing.T, careful bool, arch, number uint32, args ...uint64) uint32 {
+	t.Helper()
+	raw, err := filter(careful)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, ok := bpf.Disassemble(raw)
+	if !ok {
+		t.Fatal("the filter holds an instruction that cannot be disassembled")
+	}
+	vm, err := bpf.NewVM(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 64)
+	binary.BigEndian.PutUint32(data[offNumber:], number)
+	binary.BigEndian.PutUint32(data[offArch:], arch)
+	for i, a := range args {
+		binary.BigEndian.PutUint32(data[offArgs+8*i:], uint32(a))
+		binary.BigEndian.PutUint32(data[offArgs+8*i+4:], uint32(a>>32))
+	}
+	v, err := vm.Run(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(v)
+}
+
+func TestFilter(t *testing.T) {
+	eperm, nosys := retErrno(unix.EPERM), retErrno(unix.ENOSYS)
+	for _, c := range []struct {
+		what   string
+		number uint32
+		args   []uint64
+		want   uint32
+	}{
+		{"read", unix.SYS_READ, nil, retAllow},
+		{"openat", unix.SYS_OPENAT, nil, retAllow},
+		{"sendmsg", unix.SYS_SENDMSG, nil, retAllow},
+		{"connect", unix.SYS_CONNECT, nil, retHold},
+		{"send", unix.SYS_SENDTO, []uint64{3, 1, 1, 0, 0, 0}, retAllow},
+		{"sendto low address", unix.SYS_SENDTO, []uint64{3, 1, 1, 0, 0x1000, 16}, retHold},
+		{"sendto high address", unix.SYS_SENDTO, []uint64{3, 1, 1, 0, 0x7f00_0000_0000, 16}, retHold},
+		{"send with fast open", unix.SYS_SENDTO, []uint64{3, 1, 1, unix.MSG_FASTOPEN, 0, 0}, retErrno(unix.EOPNOTSUPP)},
+		{"sendmmsg with fast open", unix.SYS_SENDMMSG, []uint64{3, 1, 1, unix.MSG_FASTOPEN}, retErrno(unix.EOPNOTSUPP)},
+		{"fork", unix.SYS_CLONE, []uint64{uint64(unix.SIGCHLD)}, retAllow},
+		{"thread", unix.SYS_CLONE, []uint64{0x3d0f00}, retAllow},
+		{"clone into a time namespace is no such flag", unix.SYS_CLONE, []uint64{unix.CLONE_NEWUSER | uint64(unix.SIGCHLD)}, eperm},
+		{"clone with a network", unix.SYS_CLONE, []uint64{unix.CLONE_NEWNET}, eperm},
+		{"clone3", unix.SYS_CLONE3, nil, nosys},
+		{"tcp", unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, retAllow},
+		{"tcp by number", unix.SYS_SOCKET, []uint64{unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_TCP}, retAllow},
+		{"udp", unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK, unix.IPPROTO_UDP}, retAllow},
+		{"unix", unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_SEQPACKET, 0}, retAllow},
+		{"udp by stream", unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_UDP}, retErrno(unix.EPROTONOSUPPORT)},
+		{"raw", unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW}, eperm},
+		{"netlink", unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, unix.SOCK_RAW, 0}, retErrno(unix.EAFNOSUPPORT)},
+		{"unix pair", unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_STREAM, 0}, retAllow},
+		{"tipc pair", unix.SYS_SOCKETPAIR, []uint64{unix.AF_TIPC, unix.SOCK_STREAM, 0}, retErrno(unix.EAFNOSUPPORT)},
+		{"nodelay", unix.SYS_SETSOCKOPT, []uint64{3, unix.IPPROTO_TCP, unix.TCP_NODELAY}, retAllow},
+		{"reuse", unix.SYS_SETSOCKOPT, []uint64{3, unix.SOL_SOCKET, unix.SO_REUSEADDR}, retAllow},
+		{"fast open", unix.SYS_SETSOCKOPT, []uint64{3, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT}, retErrno(unix.ENOPROTOOPT)},
+		{"source route", unix.SYS_SETSOCKOPT, []uint64{3, unix.IPPROTO_IP, unix.IP_OPTIONS}, retErrno(unix.ENOPROTOOPT)},
+		{"segments", unix.SYS_SETSOCKOPT, []uint64{3, unix.IPPROTO_UDP, unix.UDP_SEGMENT}, retErrno(unix.ENOPROTOOPT)},
+		{"terminal size", unix.SYS_IOCTL, []uint64{1, unix.TIOCGWINSZ}, retAllow},
+		{"bytes to read", unix.SYS_IOCTL, []uint64{1, unix.TIOCINQ}, retAllow},
+		{"mark", unix.SYS_IOCTL, []uint64{1, unix.SIOCATMARK}, retAllow},
+		{"typing", unix.SYS_IOCTL, []uint64{1, unix.TIOCSTI}, eperm},
+		{"interfaces", unix.SYS_IOCTL, []uint64{1, unix.SIOCGIFCONF}, eperm},
+		{"routes", unix.SYS_IOCTL, []uint64{1, unix.SIOCADDRT}, eperm},
+		{"name a thread", unix.SYS_PRCTL, []uint64{unix.PR_SET_NAME}, retAllow},
+		{"parent-death signal", unix.SYS_PRCTL, []uint64{unix.PR_SET_PDEATHSIG}, eperm},
+		{"personality", unix.SYS_PERSONALITY, []uint64{0xffffffff}, retAllow},
+		{"personality of old", unix.SYS_PERSONALITY, []uint64{0x0400000}, eperm},
+		{"ptrace", unix.SYS_PTRACE, nil, eperm},
+		{"mount", unix.SYS_MOUNT, nil, eperm},
+		{"io_uring", unix.SYS_IO_URING_SETUP, nil, eperm},
+		{"after the list", newestCall + 1, nil, nosys},
+	} {
+		if got := verdictOf(t, false, auditArch, c.number, c.args...); got != c.want {
+			t.Errorf("%s: %#x; want %#x", c.what, got, c.want)
+		}
+	}
+	if got := verdictOf(t, false, auditArch^1, unix.SYS_READ); got != retKill {
+		t.Errorf("a call of another architecture: %#x", got)
+	}
+	if x32Bit != 0 {
+		if got := verdictOf(t, false, auditArch, x32Bit|unix.SYS_READ); got != retKill {
+			t.Errorf("an x32 call: %#x", got)
+		}
+	}
+	if plain, careful := verdictOf(t, false, auditArch, unix.SYS_LISTEN), verdictOf(t, true, auditArch, unix.SYS_LISTEN); plain != retAllow || careful != retHold {
+		t.Errorf("listen: %#x, careful %#x", plain, careful)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	got := ranges([]uint32{5, 1, 2, 3, 9, 5, 8})
+	want := []span{{1, 3}, {5, 5}, {8, 9}}
+	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("%v; want %v", got, want)
+	}
+}

@@ -1,0 +1,85 @@
+package native
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestReadMountLine(t *testing.T) {
+	mounts := map[string]string{}
+	for line := range strings.Lines(`35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw shared:4 master:2 - cgroup cgroup rw,cpu,cpuacct
+40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+nonsense - x
+`) {
+		readMountLine(line, mounts)
+	}
+	want := map[string]string{"memory": "/sys/fs/cgroup/memory", "cpu": "/sys/fs/cgroup/cpu,cpuacct", "": "/sys/fs/cgroup/unified"}
+	if !reflect.DeepEqual(mounts, want) {
+		t.Errorf("%v; want %v", mounts, want)
+	}
+}
+
+// TestUnifiedLimits builds, in a plain folder, what a machine with only the v2 hierarchy has.
+func TestUnifiedLimits(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpuset cpu io memory pids\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &cgroups{instance: "i-1", roots: map[string]string{}, v2: map[string]bool{}}
+	reasons := map[string]string{"memory": "no v1", "pids": "no v1", "cpu": "no v1"}
+	c.openUnified(root, "i-", reasons)
+	if len(reasons) > 0 || !c.limits("memory") || !c.limits("pids") || !c.limits("cpu") {
+		t.Fatalf("limits %v, reasons %v", c.v2, reasons)
+	}
+	for _, folder := range []string{root, filepath.Join(root, "forerun"), filepath.Join(root, "forerun", "i-1")} {
+		if b, _ := os.ReadFile(filepath.Join(folder, "cgroup.subtree_control")); string(b) == "" {
+			t.Errorf("the controllers are not passed on by %s", folder)
+		}
+	}
+	folder := filepath.Join(root, "forerun", "i-1", "box")
+	g := &group{folders: map[string]string{}, v2: c.v2}
+	// The kernel would have made the list of processes.
+	if err := c.fillUnified(g, "box", startRequest{memoryMiB: 64, processes: 9}); !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"memory.max": "67108864", "memory.swap.max": "0", "pids.max": "9", "cpu.weight": "100"} {
+		if b, err := os.ReadFile(filepath.Join(folder, file)); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v; want %s", file, b, err, want)
+		}
+	}
+	for file, text := range map[string]string{"memory.current": "4096\n", "memory.events": "low 0\noom 3\noom_kill 2\n", "cpu.stat": "usage_usec 1500\nuser_usec 1\n"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u, err := g.usage(); err != nil || u.MemoryBytes != 4096 || u.OOMKills != 2 || u.CPU.Microseconds() != 1500 {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+func TestReadPIDs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "procs")
+	long := strings.Repeat("1234567\n", 2000)
+	if err := os.WriteFile(path, []byte(long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for range 2 {
+		if pids, err := readPIDsOf(f); err != nil || len(pids) != 2000 || pids[1999] != 1234567 {
+			t.Errorf("%d pids, %v", len(pids), err)
+		}
+	}
+	if _, err := appendPIDs(nil, "1\nx\n"); err == nil {
+		t.Error("a list with a word is read")
+	}
+}

@@ -1,0 +1,64 @@
+package native
+
+import (
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+var (
+	someStart = request{kind: kindStart, number: 7, id: "a-1", start: startRequest{
+		memoryMiB: 256, processes: 64, tmpMiB: 32, codeMiB: 48, binds: []sandbox.Bind{{Host: "/opt/x", Inside: "/opt/y"}},
+	}}
+	someReset  = request{kind: kindReset, number: 1 << 40, id: "a-1", keep: []int{12, 4194304}}
+	someReport = report{
+		kind: kindReply, number: 9, id: "b", problem: "why", usage: sandbox.Usage{MemoryBytes: 1 << 33, CPU: time.Minute, OOMKills: 2},
+		enforced: []sandbox.Enforcement{{What: "memory limit", Why: "no controller"}, {What: "x", On: true}},
+	}
+	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, egress: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, executable: "/proc/self/exe", initArgs: []string{"init"}}
+	somePlan     = plan{root: true, careful: true, tasks: 3, bindFDs: true, processes: 9, tmpMiB: 1, codeMiB: 2, binds: []sandbox.Bind{{Host: "a", Inside: "b"}}}
+	someProgram  = program{argv: []string{"/bin/x", ""}, env: []string{"A=b"}, files: []sandbox.File{{Path: "/f", Data: []byte{0, 255}, Mode: 0o444}}}
+)
+
+// again decodes what was encoded and compares.
+func again[T any](t *testing.T, v T, b []byte, decode func([]byte) (T, error)) {
+	t.Helper()
+	got, err := decode(b)
+	if err != nil || !reflect.DeepEqual(got, v) {
+		t.Errorf("%+v became %+v, %v", v, got, err)
+	}
+	for n := range b { // no part of a frame is a frame
+		if got, err := decode(b[:n]); err == nil {
+			t.Errorf("%d of %d bytes are read as %+v", n, len(b), got)
+		}
+	}
+	if _, err := decode(append(b, 0)); err == nil {
+		t.Errorf("a frame with a byte too many is read")
+	}
+}
+
+func TestFrames(t *testing.T) {
+	again(t, someStart, someStart.encode(), decodeRequest)
+	again(t, someReset, someReset.encode(), decodeRequest)
+	again(t, someReport, someReport.encode(), decodeReport)
+	again(t, someSettings, someSettings.encode(), decodeSettings)
+	again(t, somePlan, somePlan.encode(), decodePlan)
+	again(t, someProgram, someProgram.encode(), decodeProgram)
+}
+
+// FuzzFrames feeds every reader of frames: none may crash or take more memory than the frame is long.
+func FuzzFrames(f *testing.F) {
+	for _, b := range [][]byte{someStart.encode(), someReset.encode(), someReport.encode(), someSettings.encode(), somePlan.encode(), someProgram.encode(), {255, 255, 255, 255, 255, 255, 255, 255, 255, 1}} {
+		f.Add(b)
+	}
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		_, _ = decodeRequest(b)
+		_, _ = decodeReport(b)
+		_, _ = decodeSettings(b)
+		_, _ = decodePlan(b)
+		_, _ = decodeProgram(b)
+	})
+}
