@@ -142,15 +142,16 @@ func decodeRecord(b []byte) (record, bool) {
 		return record{}, false
 	}
 	r := record{kind: state.Type(b[0]), version: forerun.Version(binary.BigEndian.Uint64(b[versionAt:])), payload: b[headSize:]}
-	if b[expiringAt] != 0 {
-		if len(r.payload) < expirySize {
-			return record{}, false
-		}
-		r.expires = int64(binary.BigEndian.Uint64(r.payload))
-		r.indexed = r.expires
-		r.payload = r.payload[expirySize:]
+	if b[expiringAt] == 0 {
+		return r, true
 	}
-	return r, true
+	if len(r.payload) < expirySize {
+		return record{}, false
+	}
+	r.expires = int64(binary.BigEndian.Uint64(r.payload))
+	r.indexed = r.expires
+	r.payload = r.payload[expirySize:]
+	return r, b[expiringAt] == 1 && r.expires != 0
 }
 
 // Decode makes the public form of a stored record at a time: an expired one is absent. Data is a part of b.

@@ -132,22 +132,28 @@ func (s *Store) scan(ctx context.Context, r state.Range, yield func(state.Entry,
 	}
 	now := s.now()
 	_, strict := s.commits.newest() // not before the iterator: what it sees was written up to here
+	var bad error // what ended the walk, if not its end
 	stopped := false
-	err = s.disk.wait(ctx, strict)
-	if err == nil {
+	if err = s.disk.wait(ctx, strict); err == nil {
 		err = walk(it, r.Reverse, func(key, stored []byte) bool {
 			var entry state.Entry
-			if entry, err = entryOf(key, stored, now); err == nil {
-				err = context.Cause(ctx)
+			if entry, bad = entryOf(key, stored, now); bad == nil {
+				bad = context.Cause(ctx)
 			}
-			stopped = err == nil && entry.Version != 0 && !yield(entry, nil)
-			return err == nil && !stopped
+			stopped = bad == nil && entry.Version != 0 && !yield(entry, nil)
+			return bad == nil && !stopped
 		})
 	}
-	if closeErr := it.Close(); err == nil && closeErr != nil && !stopped {
-		err = broken(closeErr)
+	closeErr := it.Close()
+	if stopped {
+		return nil // nobody listens any more
 	}
-	return err
+	for _, e := range []error{err, bad, closeErr} {
+		if e != nil {
+			return e
+		}
+	}
+	return nil
 }
 
 // entryOf makes the entry of a stored record; its version is 0 if it is no String or has expired.

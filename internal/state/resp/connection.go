@@ -66,8 +66,10 @@ func ping(args [][]byte) state.Reply {
 func selectDatabase(index []byte) state.Reply {
 	n, valid := length(index)
 	switch {
-	case !valid || n != int(int32(n)):
+	case !valid:
 		return failure("ERR value is not an integer or out of range")
+	case n != int(int32(n)):
+		return failure("ERR value is out of range, value must between -2147483648 and 2147483647")
 	case n != 0:
 		return failure("ERR DB index is out of range")
 	}

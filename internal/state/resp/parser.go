@@ -2,7 +2,6 @@ package resp
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strconv"
 )
@@ -133,7 +132,7 @@ func (p *parser) argument() (ok bool, err error) {
 // header reads the length of an argument.
 func (p *parser) header() (ok bool, err error) {
 	if p.pos < len(p.buf) && p.buf[p.pos] != '$' {
-		return false, protocolError(fmt.Sprintf("expected '$', got '%c'", p.buf[p.pos]))
+		return false, protocolError("expected '$', got '" + string(p.buf[p.pos:p.pos+1]) + "'")
 	}
 	line, ok, err := p.line("too big bulk count string")
 	if !ok || err != nil {

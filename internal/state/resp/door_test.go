@@ -1,0 +1,73 @@
+package resp_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/embedded"
+	"forerun.dev/forerun/internal/state/resp"
+)
+
+// session is the simplest that there can be: everything goes to one space of a store.
+type session struct {
+	store state.Store
+	space string
+}
+
+func (s session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
+	return s.store.Do(ctx, state.Command{Space: s.space, Args: args})
+}
+
+func (s session) Durable(ctx context.Context, v forerun.Version) error {
+	return s.store.Durable(ctx, v)
+}
+
+// door is a server on loopback, over a store in memory.
+type door struct {
+	address string
+	store   state.Store
+}
+
+func open(t testing.TB) door { return openWith(t, resp.Options{}, vfs.NewMem()) }
+
+// openWith opens a door; whoever comes has a session unless the options ask for a password.
+func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
+	t.Helper()
+	dir := "store"
+	if fs == nil {
+		dir = t.TempDir()
+	}
+	store, err := embedded.Open(dir, embedded.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() {
+		served <- resp.NewServer(options).Serve(ctx, ln, func(ctx context.Context, _ net.Conn) (context.Context, resp.Session) {
+			if options.Authenticate != nil {
+				return ctx, nil
+			}
+			return ctx, session{store, "tests"}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return door{ln.Addr().String(), store}
+}

@@ -1,0 +1,255 @@
+package resp_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startRedis starts a real Redis on a socket of its own, and returns where.
+func startRedis(t testing.TB) string {
+	t.Helper()
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("redis-server is not on PATH: the comparison with a real Redis is left out (apt-get install redis-server)")
+	}
+	socket := filepath.Join(t.TempDir(), "redis")
+	cmd := exec.Command(binary, "--port", "0", "--unixsocket", socket, "--save", "", "--databases", "1", "--daemonize", "no")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "ready to accept connections") {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return socket
+		}
+	}
+	t.Fatal("Redis did not start")
+	return ""
+}
+
+// talker sends commands and reads replies as text that can be compared.
+type talker struct {
+	t    *testing.T
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+func talkTo(t *testing.T, network, address string) *talker {
+	t.Helper()
+	conn, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &talker{t, conn, bufio.NewReader(conn)}
+}
+
+func (k *talker) say(args ...string) string {
+	k.t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, arg := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(arg), arg)
+	}
+	return k.raw(b.String())
+}
+
+// raw sends bytes and reads one reply; "EOF" if the connection ends.
+func (k *talker) raw(bytes string) string {
+	k.t.Helper()
+	if _, err := io.WriteString(k.conn, bytes); err != nil {
+		k.t.Fatal(err)
+	}
+	return k.reply()
+}
+
+func (k *talker) reply() string {
+	k.t.Helper()
+	line, err := k.r.ReadString('\n')
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return "EOF"
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	line = strings.TrimSuffix(line, "\r\n")
+	switch line[0] {
+	case '$', '=':
+		return line + k.text(line)
+	case '*', '~', '%':
+		return k.items(line)
+	}
+	return line
+}
+
+func (k *talker) text(line string) string {
+	n, err := strconv.Atoi(line[1:])
+	if err != nil || n < 0 {
+		return ""
+	}
+	text := make([]byte, n+2)
+	if _, err := io.ReadFull(k.r, text); err != nil {
+		k.t.Fatal(err)
+	}
+	return " " + strconv.Quote(string(text[:n]))
+}
+
+func (k *talker) items(line string) string {
+	n, err := strconv.Atoi(line[1:])
+	if err != nil {
+		k.t.Fatalf("a reply begins with %q", line)
+	}
+	if line[0] == '%' {
+		n *= 2
+	}
+	parts := []string{line}
+	for range n {
+		parts = append(parts, k.reply())
+	}
+	return strings.Join(parts, "|")
+}
+
+// unordered are the commands whose replies have no order, with the number of items that belong together.
+var unordered = map[string]int{"HGETALL": 2, "HKEYS": 1, "HVALS": 1, "SMEMBERS": 1}
+
+// canonical sorts a reply that has no order.
+func canonical(name, reply string) string {
+	group, ok := unordered[name]
+	if !ok {
+		return reply
+	}
+	parts := strings.Split(reply, "|")
+	var groups []string
+	for chunk := range slices.Chunk(parts[1:], group) {
+		groups = append(groups, strings.Join(chunk, "="))
+	}
+	slices.Sort(groups)
+	return parts[0] + "|" + strings.Join(groups, "|")
+}
+
+// same compares replies; remaining times, and moments counted from now, may differ by the time between the two calls.
+func same(name, a, b string) bool {
+	if a == b || !strings.HasSuffix(name, "TTL") && !strings.HasSuffix(name, "EXPIRETIME") {
+		return a == b
+	}
+	m, err1 := strconv.Atoi(a[1:])
+	n, err2 := strconv.Atoi(b[1:])
+	fixed := m/1_000_000_000 == 4 || m/1_000_000_000_000 == 4 // what was set as a moment
+	return err1 == nil && err2 == nil && m > 0 && n > 0 && max(m-n, n-m) < 2000 && !fixed
+}
+
+// shapes are the commands with the kinds of their arguments: k key, f field or member, v value, i integer, d float,
+// s or m a time to live in seconds or milliseconds, S or M a moment; words in brackets are options of which any may follow.
+var shapes = []string{
+	"GET k", "SET k v", "SET k v [EX:s PX:m EXAT:S PXAT:M NX XX KEEPTTL GET]", "SETNX k v", "SETEX k s v", "PSETEX k m v",
+	"GETSET k v", "GETDEL k", "GETEX k [EX:s PX:m EXAT:S PXAT:M PERSIST]", "APPEND k v", "STRLEN k", "GETRANGE k i i",
+	"SUBSTR k i i", "SETRANGE k i v", "DEL k", "DEL k k k", "UNLINK k k", "EXISTS k k k", "TYPE k", "TOUCH k k", "INCR k", "DECR k",
+	"INCRBY k i", "DECRBY k i", "INCRBYFLOAT k d", "MGET k k k", "MSET k v k v", "MSETNX k v k v", "EXPIRE k s [NX XX GT LT]",
+	"PEXPIRE k m [NX XX GT LT]", "EXPIREAT k S [NX XX GT LT]", "PEXPIREAT k M [NX XX GT LT]", "TTL k", "PTTL k", "EXPIRETIME k",
+	"PEXPIRETIME k", "PERSIST k", "HSET k f v", "HSET k f v f v", "HMSET k f v f v", "HSETNX k f v", "HGET k f", "HMGET k f f f",
+	"HGETALL k", "HKEYS k", "HVALS k", "HLEN k", "HEXISTS k f", "HDEL k f", "HDEL k f f f", "HINCRBY k f i", "HINCRBYFLOAT k f d",
+	"HSTRLEN k f", "LPUSH k v v", "RPUSH k v v", "LPUSHX k v", "RPUSHX k v v", "LPOP k", "LPOP k i", "RPOP k", "RPOP k i", "LLEN k", "LRANGE k i i",
+	"LINDEX k i", "SADD k f f", "SREM k f f f", "SMEMBERS k", "SISMEMBER k f", "SMISMEMBER k f f", "SCARD k", "ECHO v", "PING", "PING v", "SELECT i",
+}
+
+var values = map[byte][]string{
+	'k': {"a", "b", "c", "d", ""},
+	'f': {"f", "g", "h", ""},
+	'v': {"", "x", "hello world", "10", "-1", "3.5", "1e3", "007", " 1", "9223372036854775807", "two\r\nlines", "\x00\xff"},
+	'i': {"0", "1", "-1", "2", "-2", "5", "-100", "100", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "1.5", "x", "", "+1", "01"},
+	'd': {"0", "0.1", "-0.1", "1.5", "3e2", "1e-5", "-3.0", "0x10", "inf", "-inf", "nan", "x", "", "1e4000", "1e5000", ".5", "5.", "1 ", " 1", "12345678901234567", "0.00000000000000001"},
+	's': {"", "", "", "0", "-1", "9223372036854775807", "9223372036854775", "x", "1.5"},
+	'm': {"", "", "", "0", "-1", "9223372036854775807", "x"},
+	'S': {"4000000000", "4000000010", "1", "0", "-1", "9223372036854775807", "x"},
+	'M': {"4000000000123", "4000000010499", "4000000010500", "1", "0", "-5", "9223372036854775807", "x"},
+}
+
+// sentence makes a random command; the first of the values are the most frequent.
+func sentence(rng *rand.Rand) []string {
+	words := strings.Fields(shapes[rng.IntN(len(shapes))])
+	args := []string{words[0]}
+	for i := 1; i < len(words); i++ {
+		if strings.HasPrefix(words[i], "[") {
+			options := strings.Fields(strings.Trim(strings.Join(words[i:], " "), "[]"))
+			for range rng.IntN(3) {
+				args = append(args, option(rng, options)...)
+			}
+			break
+		}
+		args = append(args, value(rng, words[i][0]))
+	}
+	switch rng.IntN(40) {
+	case 0:
+		args = append(args, "extra")
+	case 1:
+		args = args[:1+rng.IntN(len(args))]
+	case 2:
+		args[0] = strings.ToLower(args[0])
+	}
+	return args
+}
+
+func option(rng *rand.Rand, options []string) []string {
+	name, kind, timed := strings.Cut(options[rng.IntN(len(options))], ":")
+	if rng.IntN(4) == 0 {
+		name = strings.ToLower(name)
+	}
+	if !timed || rng.IntN(30) == 0 {
+		return []string{name}
+	}
+	return []string{name, value(rng, kind[0])}
+}
+
+func value(rng *rand.Rand, kind byte) string {
+	list := values[kind]
+	v := list[min(rng.IntN(len(list)), rng.IntN(len(list)))]
+	if v == "" && (kind == 's' || kind == 'm') {
+		return strconv.Itoa(1_000_000 + 10_000*rng.IntN(100_000)) // no two alike: which is later must not depend on the moment
+	}
+	return v
+}
+
+func TestRepliesAreThoseOfRedis(t *testing.T) {
+	socket := startRedis(t)
+	for _, protocol := range []string{"2", "3"} {
+		t.Run("RESP"+protocol, func(t *testing.T) {
+			redis := talkTo(t, "unix", socket)
+			redis.say("FLUSHALL")
+			ours := talkTo(t, "tcp", open(t).address)
+			redis.say("HELLO", protocol)
+			ours.say("HELLO", protocol)
+			seed := uint64(time.Now().UnixNano())
+			rng := rand.New(rand.NewPCG(seed, 0))
+			for n := range 4000 {
+				args := sentence(rng)
+				name := strings.ToUpper(args[0])
+				want, got := canonical(name, redis.say(args...)), canonical(name, ours.say(args...))
+				if !same(name, want, got) {
+					t.Fatalf("seed %d, command %d: %q\nRedis    %s\nForerun  %s", seed, n, args, want, got)
+				}
+			}
+		})
+	}
+}
