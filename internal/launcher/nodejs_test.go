@@ -2,6 +2,8 @@ package launcher
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -285,12 +287,28 @@ func TestNodeLargeFrames(t *testing.T) {
 	h.ready()
 }
 
+// The functions of compositions are ordinary actions, made of the wrapper in internal/flow.
 func TestNodeFunctionOfAComposition(t *testing.T) {
-	h := nodeHandler(t, `function main ({ params, variables }) {
-		const body = 'return require("path").join("a", params.b)'
-		return { params: new Function('params', 'require', body)(params, require), variables }
-	}`)
-	if got, want := h.call(`{"params":{"b":"c"},"variables":{}}`), `{"params":"a/c","variables":{}}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	wrapper, err := os.ReadFile("../flow/function.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[string]string{
+		`p => { n++; return {file: require('path').join('a', p.b)} }`: `{"params":{"file":"a/c"},"variables":{"n":2}}`,
+		`p => { n = p.b }`: `{"params":{"b":"c"},"variables":{"n":"c"}}`,
+		`async p => ({n})`: `{"params":{"n":1},"variables":{"n":1}}`,
+		`p => Promise.resolve({n, "q": "\"` + "`" + `"})`: `{"params":{"n":1,"q":"\"` + "`" + `"},"variables":{"n":1}}`,
+		`() => () => 1`: `{"variables":{"n":1}}`,
+	} {
+		t.Run(code, func(t *testing.T) {
+			literal, err := json.Marshal(code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := nodeHandler(t, strings.Replace(string(wrapper), "${SOURCE}", "${"+string(literal)+"}", 1))
+			if got := h.call(`{"params":{"b":"c"},"variables":{"n":1}}`); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
 	}
 }
