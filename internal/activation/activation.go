@@ -113,3 +113,7 @@ func decode(name string, data []byte) (*forerun.Activation, error) {
 func set(name string, value []byte) state.Command {
 	return state.Command{Space: space, Args: [][]byte{[]byte("SET"), []byte(name), value}}
 }
+
+func del(name string) state.Command {
+	return state.Command{Space: space, Args: [][]byte{[]byte("DEL"), []byte(name)}}
+}

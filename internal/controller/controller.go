@@ -19,9 +19,14 @@ type Actions interface {
 	Action(ctx context.Context, name forerun.Name) (*forerun.Action, error)
 }
 
-// Records keeps the records of activations: all of one call or none, in the log when Put returns.
+// Records keeps the records of activations. What it was given is in the log when its methods return.
 type Records interface {
+	// Put adds the records of activations that have ended: all or none.
 	Put(ctx context.Context, records ...*forerun.Activation) error
+	// Accept keeps what is known of an activation that has not ended; if the server dies, the next one ends it.
+	Accept(ctx context.Context, a *forerun.Activation) error
+	// Forget drops what Accept kept.
+	Forget(ctx context.Context, a *forerun.Activation) error
 }
 
 // Config is what a controller works with.

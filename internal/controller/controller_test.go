@@ -23,6 +23,7 @@ type town struct {
 	mu       sync.Mutex // guards the rest
 	written  [][]*forerun.Activation
 	squashed map[forerun.ActivationID]bool
+	accepted map[forerun.ActivationID]*forerun.Activation
 	putError error
 }
 
@@ -31,6 +32,7 @@ func newTown() *town {
 		functions: make(map[string]func(*forerun.Run, map[string]any) (any, error)),
 		actions:   make(map[string]*forerun.Action),
 		squashed:  make(map[forerun.ActivationID]bool),
+		accepted:  make(map[forerun.ActivationID]*forerun.Activation),
 	}
 	t.Controller = New(Config{Worker: t, Actions: t, Records: t})
 	return t
@@ -61,6 +63,22 @@ func (t *town) Put(_ context.Context, records ...*forerun.Activation) error {
 	defer t.mu.Unlock()
 	t.written = append(t.written, records)
 	return t.putError
+}
+
+// Accept implements Records.
+func (t *town) Accept(_ context.Context, a *forerun.Activation) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.accepted[a.ID] = a
+	return nil
+}
+
+// Forget implements Records.
+func (t *town) Forget(_ context.Context, a *forerun.Activation) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.accepted, a.ID)
+	return nil
 }
 
 // Run implements forerun.Worker.
@@ -309,6 +327,29 @@ func TestClose(t *testing.T) {
 			t.Errorf("left: squashed %v, running %v, tokens %v", town.squashed, town.running, town.tokens.holders)
 		}
 		time.Sleep(time.Minute) // lets the squashed function's goroutine end
+	})
+}
+
+func TestAcceptedInvocationIsKeptUntilItsRecordIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		f := town.function("f", add("x", 1))
+		i := town.Invoke(Request{Namespace: "ns", Action: f, Input: json.RawMessage(`{}`)})
+		if err := i.Accept(t.Context()); err != nil || town.accepted[i.ID()].Action != f.Name {
+			t.Fatalf("accepted: %v, %v", town.accepted, err)
+		}
+		<-i.Done()
+		synctest.Wait()
+		if len(town.accepted) != 0 {
+			t.Errorf("still accepted when its record is there: %v", town.accepted)
+		}
+		if err := i.Accept(t.Context()); err != nil || len(town.accepted) != 0 {
+			t.Errorf("accepted after its end: %v, %v", town.accepted, err)
+		}
+		Interrupted(i.accepted)
+		if i.accepted.Status != forerun.InternalError || annotation(i.accepted, "path") != `"ns/f"` {
+			t.Errorf("an interrupted one ends as %+v", i.accepted)
+		}
 	})
 }
 

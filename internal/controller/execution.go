@@ -169,11 +169,11 @@ func (e *execution) newSlot(l speculate.Launch) *slot {
 	s := &slot{id: l.Slot}
 	if parent := e.slots[l.Parent]; parent != nil {
 		s.tree, s.parent, s.depth = parent.tree, parent, parent.depth+1
-		s.record = e.newRecord(forerun.NewActivationID(), parent.record.ID)
+		s.record = newRecord(e.namespace, e.subject, forerun.NewActivationID(), parent.record.ID)
 		parent.record.Logs = append(parent.record.Logs, string(s.record.ID))
 	} else {
 		s.tree = e.calls[l.Op]
-		s.record = e.newRecord(s.tree.invocation.id, s.tree.cause)
+		s.record = newRecord(e.namespace, e.subject, s.tree.invocation.id, s.tree.cause)
 		delete(e.calls, l.Op)
 	}
 	e.slots[s.id] = s
@@ -191,10 +191,7 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	if err != nil {
 		return err
 	}
-	var program *flow.Program
-	if l.Function == nil {
-		program, err = e.c.programs.of(s.action)
-	}
+	program, err := e.c.programs.of(s.action)
 	if err != nil {
 		return err
 	}
@@ -288,4 +285,5 @@ func (c *Controller) publish(t *tree) {
 		}
 	}
 	close(i.done)
+	i.forget()
 }

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
+	"sync/atomic"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -19,10 +21,13 @@ type Request struct {
 
 // Invocation is an invocation under way, as its client sees it.
 type Invocation struct {
-	id     forerun.ActivationID
-	done   chan struct{}
-	record *forerun.Activation
-	err    error
+	id       forerun.ActivationID
+	records  Records
+	accepted *forerun.Activation // what Accept keeps of it
+	kept     atomic.Bool
+	done     chan struct{}
+	record   *forerun.Activation
+	err      error
 }
 
 // ID is the activation id that the client is told.
@@ -37,10 +42,34 @@ func (i *Invocation) Record() *forerun.Activation { return i.record }
 // Err says why the records could not be written, if so; to be read after Done.
 func (i *Invocation) Err() error { return i.err }
 
+// Accept makes sure that the invocation ends with a record even if the server does not live to see it. A client may be
+// told the id before the end when it has returned.
+func (i *Invocation) Accept(ctx context.Context) error {
+	if err := i.records.Accept(ctx, i.accepted); err != nil {
+		return err
+	}
+	i.kept.Store(true)
+	select {
+	case <-i.done: // who ended it may not have seen that something was kept
+		i.forget()
+	default:
+	}
+	return nil
+}
+
+// forget drops what Accept kept, when the invocation is over. Left behind, it is dropped by the next server.
+func (i *Invocation) forget() {
+	if i.kept.Load() {
+		_ = i.records.Forget(context.Background(), i.accepted)
+	}
+}
+
 // Invoke begins an invocation and returns at once. A function that waits for another's answer is tied to it: the callee
 // becomes a slot of the caller's own invocation.
 func (c *Controller) Invoke(r Request) *Invocation {
-	i := &Invocation{id: forerun.NewActivationID(), done: make(chan struct{})}
+	i := &Invocation{id: forerun.NewActivationID(), records: c.Records, done: make(chan struct{})}
+	i.accepted = newRecord(r.Namespace, r.Subject, i.id, r.Cause)
+	i.accepted.Action, i.accepted.Version, i.accepted.Start = r.Action.Name, r.Action.Version, i.accepted.Timeline.Queued
 	if r.Cause != "" && r.Blocking {
 		if e := c.executionOf(r.Cause); e != nil && e.call(r, i) {
 			return i

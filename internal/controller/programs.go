@@ -2,6 +2,7 @@ package controller
 
 import (
 	"sync"
+	"weak"
 
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
@@ -10,29 +11,30 @@ import (
 // maxPrograms bounds the compiled programs kept; the cache starts anew when it is full.
 const maxPrograms = 1000
 
-// programs keeps what actions compiled to. An action is immutable, so its pointer is the key.
+// programs keeps what compositions compiled to. An action is immutable, so its pointer is the key; it is not kept alive.
 type programs struct {
 	mu       sync.Mutex // guards compiled
-	compiled map[*forerun.Action]*flow.Program
+	compiled map[weak.Pointer[forerun.Action]]*flow.Program
 }
 
 // of returns the program that an action is, or nil if it is a function.
 func (p *programs) of(a *forerun.Action) (*flow.Program, error) {
+	key := weak.Make(a)
 	p.mu.Lock()
-	program, ok := p.compiled[a]
+	program, ok := p.compiled[key]
 	p.mu.Unlock()
 	if ok {
 		return program, nil
 	}
 	program, err := flow.Of(a)
-	if err != nil {
-		return nil, err
+	if program == nil || err != nil {
+		return nil, err // that it is a function is seen at once
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.compiled == nil || len(p.compiled) >= maxPrograms {
-		p.compiled = make(map[*forerun.Action]*flow.Program)
+		p.compiled = make(map[weak.Pointer[forerun.Action]]*flow.Program)
 	}
-	p.compiled[a] = program
+	p.compiled[key] = program
 	return program, nil
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // newRecord begins the record of an activation that is queued now.
-func (e *execution) newRecord(id, cause forerun.ActivationID) *forerun.Activation {
+func newRecord(namespace, subject string, id, cause forerun.ActivationID) *forerun.Activation {
 	return &forerun.Activation{
-		ID: id, Namespace: e.namespace, Subject: e.subject, Cause: cause,
+		ID: id, Namespace: namespace, Subject: subject, Cause: cause,
 		Timeline: forerun.Timeline{Queued: time.Now()},
 	}
 }
@@ -82,6 +82,13 @@ func (s *slot) annotations() []forerun.KeyValue {
 	l := s.action.Limits
 	add("limits", json.RawMessage(fmt.Sprintf(`{"concurrency":%d,"logs":%d,"memory":%d,"timeout":%d}`, l.Concurrency, l.Logs, l.Memory, l.Timeout)))
 	return list
+}
+
+// Interrupted ends the record of an accepted activation whose server died before its end.
+func Interrupted(a *forerun.Activation) {
+	r := forerun.Failure(forerun.InternalError, "The server was stopped before the activation ended.")
+	a.Status, a.Result, a.End = r.Status, r.Value, a.Start
+	a.Annotations = (&slot{record: a}).annotations()
 }
 
 func quoted(s string) json.RawMessage {

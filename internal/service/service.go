@@ -182,7 +182,7 @@ func (s *server) giveUpPrivileges(context.Context) error {
 // storeName is the store's folder in the data folder.
 const storeName = "store"
 
-func (s *server) openStore(context.Context) (err error) {
+func (s *server) openStore(ctx context.Context) (err error) {
 	if s.store, err = embedded.Open(storeName, embedded.Options{}); err != nil {
 		return err
 	}
@@ -190,7 +190,11 @@ func (s *server) openStore(context.Context) (err error) {
 	s.registry = registry.Open(s.store)
 	s.onClose(func() error { s.registry.Close(); return nil })
 	s.records = activation.Open(s.store, s.config.Sync)
-	return nil
+	n, err := s.records.Recover(ctx, controller.Interrupted)
+	if n > 0 {
+		s.log.Warn("activations that the last server did not live to end have records that say so", "activations", n)
+	}
+	return err
 }
 
 // firstTenant is the tenant that a new server has.

@@ -41,6 +41,9 @@ func (a *API) invoke(c *call) error {
 	})
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 	if !terms.blocking || !c.over(invocation, terms.wait) {
+		if err := invocation.Accept(c.r.Context()); err != nil {
+			return err
+		}
 		gateway.WriteJSON(c.w, http.StatusAccepted, accepted{invocation.ID()})
 		return nil
 	}
