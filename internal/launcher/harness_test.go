@@ -15,11 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/sandbox/native"
 )
 
+// The test binary is also the launcher, the sandboxes' helper and their first stage.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == Command {
-		os.Exit(Main(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case Command:
+			os.Exit(Main(os.Args[2:]))
+		case "sandbox-helper":
+			os.Exit(native.HelperMain(native.HelperFD))
+		case "sandbox-init":
+			os.Exit(native.InitMain())
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -79,13 +88,18 @@ func start(t testing.TB, args ...string) *server {
 			t.Errorf("the launcher ended with %v; logs: %s", err, &s.logs)
 		}
 	})
+	s.greet(args[0])
+	return s
+}
+
+func (s *server) greet(language string) {
+	s.t.Helper()
 	s.patience(s.control.Socket())
 	var hello runtimewire.Hello
 	s.read(runtimewire.TypeHello, &hello)
-	if hello.Protocol != runtimewire.Version || hello.Language != args[0] {
-		t.Fatalf("Hello is %+v", hello)
+	if hello.Protocol != runtimewire.Version || hello.Language != language {
+		s.t.Fatalf("Hello is %+v", hello)
 	}
-	return s
 }
 
 var limits = runtimewire.Limits{Header: runtimewire.MaxHeader, Payload: runtimewire.MaxPayload}
@@ -163,7 +177,7 @@ func (s *server) fork() *handler {
 	s.patience(conn.Socket())
 	h := &handler{server: s, conn: conn, pid: header.PID}
 	h.hostPID = h.ready()
-	if h.hostPID != h.pid { // the test's processes share one namespace
+	if s.folder != "" && h.hostPID != h.pid { // not in a sandbox: one namespace
 		s.t.Fatalf("Ready came from process %d, not from %d", h.hostPID, h.pid)
 	}
 	return h

@@ -98,7 +98,7 @@ func newLauncher(control *runtimewire.Conn, args []string) (*launcher, error) {
 	case "java":
 		l.language = &loader{command: args[1:], archive: unpackJar}
 	case "native":
-		l.language = native{}
+		l.language = lineProgram{}
 	default:
 		return nil, fmt.Errorf("there is no launcher for the language %q", args[0])
 	}

@@ -34,12 +34,12 @@ const programName = "exec"
 // waitForAck is the variable with which a program is told to acknowledge its start by a line {"ok":true}.
 const waitForAck = "__OW_WAIT_FOR_ACK"
 
-// native is the language of programs that speak OpenWhisk's ActionLoop: a line of JSON in on the standard input, a line
+// lineProgram is the language of programs that speak OpenWhisk's ActionLoop: a line of JSON in on the standard input, a line
 // out on descriptor 3. They know nothing of frames: the launcher holds the handler's socket for them (adapter). Only
 // the first Ready is sent by the process itself, before it becomes the program, so that the server learns its id.
-type native struct{}
+type lineProgram struct{}
 
-func (native) unpack(init *runtimewire.Init, code []byte, folder string) error {
+func (lineProgram) unpack(init *runtimewire.Init, code []byte, folder string) error {
 	program := filepath.Join(folder, programName)
 	if !init.Binary || !bytes.HasPrefix(code, []byte("PK\x03\x04")) {
 		if err := os.WriteFile(program, code, 0o755); err != nil {
@@ -56,7 +56,7 @@ func (native) unpack(init *runtimewire.Init, code []byte, folder string) error {
 	return nil
 }
 
-func (native) start(l *launcher) (*process, error) {
+func (lineProgram) start(l *launcher) (*process, error) {
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, err
