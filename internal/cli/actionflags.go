@@ -150,8 +150,11 @@ func (f *actionFlags) limits(cmd *cobra.Command, body *whisk.ActionPut) {
 		value *int
 		to    **int
 	}{
-		{"memory", &f.memory, &l.Memory}, {"timeout", &f.timeout, &l.Timeout},
-		{"logs", &f.logs, &l.Logs}, {"logsize", &f.logs, &l.Logs}, {"concurrency", &f.concurrency, &l.Concurrency},
+		{"memory", &f.memory, &l.Memory},
+		{"timeout", &f.timeout, &l.Timeout},
+		{"logs", &f.logs, &l.Logs},
+		{"logsize", &f.logs, &l.Logs},
+		{"concurrency", &f.concurrency, &l.Concurrency},
 	} {
 		if cmd.Flags().Changed(limit.flag) {
 			*limit.to, body.Limits = limit.value, l

@@ -36,8 +36,11 @@ func TestCommands(t *testing.T) {
 		stderr string // a part
 	}{
 		// actions
-		{"action list", answer{status: 200, body: `[{"namespace":"guest/p","name":"x","version":"0.0.1","annotations":[{"key":"exec","value":"python:3"}]}]`},
-			"GET namespaces/_/actions?limit=30&skip=0", 0, "NAME        KIND      VERSION  UPDATED\n/guest/p/x  python:3  0.0.1    -\n", ""},
+		{
+			"action list",
+			answer{status: 200, body: `[{"namespace":"guest/p","name":"x","version":"0.0.1","annotations":[{"key":"exec","value":"python:3"}]}]`},
+			"GET namespaces/_/actions?limit=30&skip=0", 0, "NAME        KIND      VERSION  UPDATED\n/guest/p/x  python:3  0.0.1    -\n", "",
+		},
 		{"action list p -l 5 -s 2 -o json", answer{status: 200, body: `[]`}, "GET namespaces/_/actions/p/?limit=5&skip=2", 0, "[]\n", ""},
 		{"action list /guest -o jsonl", answer{status: 200, body: `[{"name":"a"}, {"name":"b"}]`}, "GET namespaces/guest/actions?limit=30&skip=0", 0, "{\"name\":\"a\"}\n{\"name\":\"b\"}\n", ""},
 		{"action get p/x", ok, "GET namespaces/_/actions/p/x?code=true", 0, "{\n  \"namespace\": \"guest\",\n  \"name\": \"x\"\n}\n", ""},
@@ -81,8 +84,11 @@ func TestCommands(t *testing.T) {
 		{"invoke /x", ok, "", 2, "", "not a name"},
 		{"invoke x -o yaml", ok, "", 2, "", "text, json or jsonl"},
 		// activations
-		{"activation list x -l 2", answer{status: 200, body: `[{"activationId":"` + id + `","name":"x","namespace":"guest","duration":7,"statusCode":1,"annotations":[{"key":"kind","value":"python:3"}]}]`},
-			"GET namespaces/_/activations?limit=2&name=x&skip=0", 0, "START  ID                                KIND      DURATION  STATUS             NAME\n-      " + id + "  python:3  7 ms      application error  guest/x\n", ""},
+		{
+			"activation list x -l 2",
+			answer{status: 200, body: `[{"activationId":"` + id + `","name":"x","namespace":"guest","duration":7,"statusCode":1,"annotations":[{"key":"kind","value":"python:3"}]}]`},
+			"GET namespaces/_/activations?limit=2&name=x&skip=0", 0, "START  ID                                KIND      DURATION  STATUS             NAME\n-      " + id + "  python:3  7 ms      application error  guest/x\n", "",
+		},
 		{"activation list /guest/p/x --full --since 5 -o json", answer{status: 200, body: `[]`}, "GET namespaces/guest/activations?docs=true&limit=30&name=p%2Fx&since=5&skip=0", 0, "[]\n", ""},
 		{"activation get " + id + " response", answer{status: 200, body: record}, "GET namespaces/_/activations/" + id, 0, "{\n  \"status\"...", ""},
 		{"activation get", ok, "", 2, "", "--last"},

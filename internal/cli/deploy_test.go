@@ -193,9 +193,9 @@ func TestDeployFails(t *testing.T) {
 
 func TestDeployUsage(t *testing.T) {
 	folder := t.TempDir()
-	write(t, folder, map[string]string{"forerun.yaml": "actions:\n  a: {file: a.py, lmits: {}}\n", "empty/x.txt": ""})
+	write(t, folder, map[string]string{"forerun.yaml": "actions:\n  a: {file: a.py, bounds: {}}\n", "empty/x.txt": ""})
 	_, run := newPlatform(t)
-	if got := run("deploy", folder); got.code != 2 || !strings.Contains(got.stderr, "forerun.yaml:2:19: actions.a.lmits is not known") {
+	if got := run("deploy", folder); got.code != 2 || !strings.Contains(got.stderr, "forerun.yaml:2:19: actions.a.bounds is not known") {
 		t.Errorf("%+v", got)
 	}
 	if got := run("deploy", filepath.Join(folder, "none")); got.code != 2 || !strings.Contains(got.stderr, "there is no project") {

@@ -47,7 +47,8 @@ func outcomeOf(err error) string {
 // tell invokes the feed.
 func (f *feed) tell(ctx context.Context, event string, settings []forerun.KeyValue) error {
 	for _, kv := range []forerun.KeyValue{
-		{Key: "lifecycleEvent", Value: quoted(event)}, {Key: "triggerName", Value: quoted(f.trigger.String())},
+		{Key: "lifecycleEvent", Value: quoted(event)},
+		{Key: "triggerName", Value: quoted(f.trigger.String())},
 		{Key: "authKey", Value: quoted(f.client.Auth())},
 	} {
 		settings = with(settings, kv)

@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 		{"---\na: 1\n---\nb: 1\n", "4:2: The file holds a second document: write one file for each project."},
 		{"a: " + strings.Repeat("[", 1000), "1:1: The file is nested too deep."},
 		{strings.Repeat("- ", 100) + "a", "1:131: The file is nested too deep or too large."},
-		{strings.Repeat("#", maxFile+1), "1:1: The file is larger than 1024 KiB."},
+		{strings.Repeat("#", maxFile+1), "1:1: The file is larger than 256 KiB."},
 		{bomb(), "7:10: The file is nested too deep or too large."},
 	} {
 		_, _, problems := read([]byte(c.text))

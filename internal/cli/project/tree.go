@@ -14,7 +14,7 @@ import (
 
 // Bounds of a project file, against one that was made to hurt.
 const (
-	maxFile  = 1 << 20 // bytes
+	maxFile  = 1 << 18 // bytes
 	maxDepth = 64
 	maxNodes = 1 << 18 // with those that aliases repeat
 )
@@ -211,6 +211,7 @@ func (c *converter) convert(n ast.Node, depth int) *node {
 func (c *converter) object(at *node, values []*ast.MappingValueNode, depth int) *node {
 	at.shape = object
 	var merges []*ast.MappingValueNode
+	seen := make(map[string]bool, len(values))
 	for i, v := range values {
 		if i == 0 {
 			at.line, at.column = position(v.Key).line, position(v.Key).column
@@ -224,9 +225,10 @@ func (c *converter) object(at *node, values []*ast.MappingValueNode, depth int) 
 		if !ok {
 			name = strings.TrimSpace(v.Key.String())
 		}
-		if at.member(name) != nil {
+		if seen[name] {
 			return c.fail(v.Key, "%q stands here for the second time.", name)
 		}
+		seen[name] = true
 		at.members = append(at.members, member{name, key, c.convert(v.Value, depth+1)})
 	}
 	for _, v := range merges {
