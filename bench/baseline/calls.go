@@ -129,7 +129,7 @@ func measureSequence(ctx context.Context, b *bench) error {
 	if err := b.putSequence(ctx, "trivial", trivial); err != nil {
 		return err
 	}
-	subject, echo, err := b.interleave(ctx, "trivial-sequence", b.count(600))
+	subject, echo, err := b.interleave(ctx, "trivial-sequence", b.count(1000))
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func measureWaiting(ctx context.Context, b *bench) error {
 	if err := b.putSequence(ctx, "waiting", waiting); err != nil {
 		return err
 	}
-	subject, echo, err := b.interleave(ctx, "waiting-sequence", b.count(100))
+	subject, echo, err := b.interleave(ctx, "waiting-sequence", b.count(200))
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (b *bench) putSequence(ctx context.Context, name, code string) error {
 // measureCold calls each of a number of new actions once.
 func measureCold(ctx context.Context, b *bench) error {
 	subject, echo := new(harness.Sample), new(harness.Sample)
-	for i := range b.count(40) {
+	for i := range b.count(60) {
 		name := fmt.Sprintf("cold-%d", i)
 		if err := b.client.PutPython(ctx, name, fmt.Sprintf("# %d\n%s", i, trivial)); err != nil {
 			return err

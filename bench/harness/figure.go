@@ -14,7 +14,7 @@ import (
 
 // colours tell series apart, also for eyes that do not tell red from green.
 func colours() []color.Color {
-	return []color.Color{color.RGBA{0x99, 0x99, 0x99, 0xff}, color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}}
+	return []color.Color{color.RGBA{0x99, 0x99, 0x99, 0xff}, color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff}}
 }
 
 // Series is a named sample.
@@ -30,7 +30,8 @@ func Distribution(folder, name, title string, series ...Series) error {
 	p.X.Label.Text = "milliseconds"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Y.Label.Text = "share of calls"
-	p.Y.Min, p.Y.Max = 0, 1
+	p.Y.Min, p.Y.Max = 0, 1.6 // the legend is above
+	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25}, {Value: 0.5, Label: "0.5"}, {Value: 0.75}, {Value: 1, Label: "1"}}
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Add(plotter.NewGrid())
 	for i, s := range series {
@@ -61,29 +62,42 @@ func Targets(folder, name, title string, rows []Row) error {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if used := rows[i].used(); used > 0 {
 			values = append(values, used)
-			names = append(names, rows[i].Case+", "+rows[i].Metric)
+			names = append(names, rows[i].Case)
 		}
 	}
 	if len(values) == 0 {
 		return nil
 	}
-	bars, err := plotter.NewBarChart(values, vg.Points(12))
+	bars, err := plotter.NewBarChart(values, vg.Points(10))
 	if err != nil {
 		return err
 	}
 	bars.Horizontal, bars.Color, bars.LineStyle.Width = true, colours()[1], 0
-	bound, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(len(values)) - 0.5}})
+	bound, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(len(values)) - 0.3}})
 	if err != nil {
 		return err
 	}
 	bound.Color, bound.Width = colours()[2], vg.Points(1.5)
+	labels, err := namesAbove(names)
+	if err != nil {
+		return err
+	}
 	p := plot.New()
 	p.Title.Text = title
-	p.X.Label.Text = "share of the bound that is used (1: the bound)"
+	p.X.Label.Text = "share of the bound (1: all of it)"
 	p.X.Min = 0
-	p.NominalY(names...)
-	p.Add(bars, bound)
-	return save(p, folder, name, 7*vg.Inch, vg.Length(1+0.3*float64(len(values)))*vg.Inch)
+	p.HideY()
+	p.Add(bars, bound, labels)
+	return save(p, folder, name, 6*vg.Inch, vg.Length(1+0.4*float64(len(values)))*vg.Inch)
+}
+
+// namesAbove writes each bar's name above it, where it fits whatever font the reader has.
+func namesAbove(names []string) (*plotter.Labels, error) {
+	at := make(plotter.XYs, len(names))
+	for i := range names {
+		at[i] = plotter.XY{X: 0, Y: float64(i) + 0.27}
+	}
+	return plotter.NewLabels(plotter.XYLabels{XYs: at, Labels: names})
 }
 
 // used is the value as a share of an upper bound, or a lower bound as a share of the value; 0 without either.

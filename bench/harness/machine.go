@@ -17,6 +17,9 @@ func Machine() map[string]any {
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m["kernel"] = strings.TrimSpace(string(release))
 	}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		m["load"] = strings.TrimSpace(string(load)) // when the run began: above 1 somebody else is at work
+	}
 	if model := field("/proc/cpuinfo", "model name"); model != "" {
 		m["cpu"] = model
 	}
