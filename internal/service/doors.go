@@ -12,15 +12,7 @@ import (
 	"forerun.dev/forerun/internal/worker"
 )
 
-// stateDoor is what functions reach their state through.
-func stateDoor(store state.Store) worker.StateDoor {
-	door := resp.NewServer(resp.Options{})
-	return worker.StateDoor{Store: store, Serve: func(ctx context.Context, c net.Conn, s *worker.Session) {
-		door.ServeConn(ctx, c, s)
-	}}
-}
-
-// redisDoor is what programs outside reach the same state through, with a tenant's key.
+// redisDoor is what programs outside reach the state of functions through, with a tenant's key.
 func redisDoor(store state.Store, tenants *registry.Registry) *resp.Server {
 	return resp.NewServer(resp.Options{Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
 		if user == "default" { // a client that has only a password gives both in it

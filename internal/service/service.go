@@ -229,7 +229,7 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 func (s *server) startWorker(context.Context) error {
 	s.metrics = telemetry.New()
 	s.worker = worker.New(worker.Config{
-		Maker: s.maker, Languages: s.languages, State: stateDoor(s.store),
+		Maker: s.maker, Languages: s.languages, Store: s.store,
 		MemoryMiB: s.config.MemoryMiB, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
