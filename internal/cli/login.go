@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -26,6 +29,9 @@ Without --apihost the host is the one set already, or this machine; without --au
 			if err := a.checkOutput(); err != nil {
 				return err
 			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			cmd.SetContext(ctx)
 			return a.login(cmd)
 		},
 	}
@@ -100,14 +106,26 @@ func askKey(cmd *cobra.Command, host string) (string, error) {
 			defer fmt.Fprintln(words(cmd))
 		}
 	}
-	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if line = strings.TrimSpace(line); line == "" {
-		return "", wrongf("no key: pass --auth UUID:KEY, or write it to stdin")
+	line, err := readLine(cmd)
+	if err == nil && line == "" {
+		err = wrongf("no key: pass --auth UUID:KEY, or write it to stdin")
 	}
-	if err != nil && !strings.Contains(line, ":") {
-		return "", wrongf("the key on stdin is not whole: it is written UUID:KEY")
+	return line, err
+}
+
+// readLine reads a line of stdin, unless the person interrupts: then the terminal is still to be put right.
+func readLine(cmd *cobra.Command) (string, error) {
+	read := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // what cannot be read is no key
+		read <- strings.TrimSpace(line)
+	}()
+	select {
+	case line := <-read:
+		return line, nil
+	case <-cmd.Context().Done():
+		return "", context.Canceled
 	}
-	return line, nil
 }
 
 // hideInput lets a terminal not show what is typed, until the function that it returns is called. The error says that it
