@@ -63,8 +63,10 @@ func talkTo(t *testing.T, network, address string) *talker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &talker{t, conn, bufio.NewReader(conn)}
+	return newTalker(t, conn)
 }
+
+func newTalker(t *testing.T, conn net.Conn) *talker { return &talker{t, conn, bufio.NewReader(conn)} }
 
 func (k *talker) say(args ...string) string {
 	k.t.Helper()

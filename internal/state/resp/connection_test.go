@@ -1,0 +1,264 @@
+package resp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/resp"
+)
+
+// conversation sends bytes and lists the replies until the connection ends, or an echo comes back.
+func (k *talker) conversation(bytes string) string {
+	k.t.Helper()
+	if _, err := io.WriteString(k.conn, bytes+"*2\r\n$4\r\nECHO\r\n$3\r\nend\r\n"); err != nil {
+		k.t.Fatal(err)
+	}
+	var replies []string
+	for {
+		reply := k.reply()
+		replies = append(replies, reply)
+		if reply == "EOF" || reply == `$3 "end"` {
+			return strings.Join(replies, "\n")
+		}
+	}
+}
+
+// conversations are what a client may say about the connection, or wrongly.
+var conversations = []string{
+	"PING\r\n", "PING hello\r\n", "PING a b\r\n", "ping\r\n", "ECHO\r\n", "ECHO x\r\n",
+	"SELECT 0\r\nSELECT 1\r\nSELECT -1\r\nSELECT x\r\nSELECT 99999999999\r\nSELECT\r\n",
+	"HELLO 4\r\n", "HELLO x\r\n", "HELLO 3 NONSENSE\r\n", "HELLO 3 AUTH default\r\n", "HELLO 3 SETNAME \"a b\"\r\n", "HELLO 3 AUTH nobody x\r\n",
+	"AUTH x\r\n", "AUTH default x\r\n", "AUTH nobody x\r\n", "AUTH a b c\r\n", "AUTH\r\n",
+	"CLIENT\r\n", "CLIENT GETNAME\r\n", "CLIENT SETNAME bob\r\nCLIENT GETNAME\r\nCLIENT SETNAME \"\"\r\nCLIENT GETNAME\r\n", "CLIENT SETNAME \"a b\"\r\n", "CLIENT SETNAME\r\n",
+	"CLIENT NONSENSE\r\n", "CLIENT NO-EVICT on\r\nCLIENT NO-EVICT x\r\n",
+	"RESET\r\n", "QUIT\r\nPING\r\n", "NONSENSE\r\n", "NONSENSE a \"b\\r\\nc\" d\r\n", "GET\r\n", "\r\n", "*0\r\n", "*-5\r\n",
+	"NONSENSE " + strings.Repeat("x", 300) + " y\r\n", strings.Repeat("N", 300) + " y\r\n", "*2\r\n$8\r\nNONSENSE\r\n$5\r\nab\x00cd\r\n",
+	"GET \"unbalanced\r\n", "*x\r\n", "*99999999999999999999\r\n", "*1\r\nPING\r\n", "*1\r\n$x\r\n", "*1\r\n$-1\r\n", "*1\r\n$536870913\r\n", "*1\r\n$\xff\r\n", "*1\r\n\xff\r\n",
+	"PING\r\nPING\r\n*1\r\n*\r\n", "COMMAND NONSENSE\r\n", "SET \"a\\x41b\" 'it\\'s' \r\nGET aAb\r\n",
+}
+
+func TestConversationsAreThoseWithRedis(t *testing.T) {
+	socket := startRedis(t)
+	address := open(t).address
+	for _, words := range conversations {
+		want := talkTo(t, "unix", socket).conversation(words)
+		got := talkTo(t, "tcp", address).conversation(words)
+		if got != want {
+			t.Errorf("%.60q\nRedis    %q\nForerun  %q", words, want, got)
+		}
+	}
+}
+
+func TestHello(t *testing.T) {
+	k := talkTo(t, "tcp", open(t).address)
+	greeting := k.say("HELLO", "3", "SETNAME", "bob", "AUTH", "default", "x")
+	for _, want := range []string{"%7|", `$5 "proto"|:3`, `$6 "server"|$5 "redis"`, `$7 "modules"|*0`} {
+		if !strings.Contains(greeting, want) {
+			t.Errorf("HELLO 3: %s lacks %s", greeting, want)
+		}
+	}
+	if got := k.say("CLIENT", "GETNAME"); got != `$3 "bob"` {
+		t.Errorf("the name is %s", got)
+	}
+	if got := k.say("GET", "missing"); got != "_" {
+		t.Errorf("nothing in RESP3 is %q", got)
+	}
+	if got := k.say("HELLO"); !strings.HasPrefix(got, "%7|") {
+		t.Errorf("HELLO: %s", got)
+	}
+	if got := k.say("HELLO", "2"); !strings.HasPrefix(got, "*14|") {
+		t.Errorf("HELLO 2: %s", got)
+	}
+	k.say("HELLO", "3")
+	if got := k.say("RESET") + k.say("GET", "missing") + k.say("CLIENT", "GETNAME"); got != "+RESET$-1$-1" {
+		t.Errorf("after RESET: %q", got)
+	}
+}
+
+func TestIntroductions(t *testing.T) {
+	k := talkTo(t, "tcp", open(t).address)
+	for _, c := range []struct{ command, want string }{
+		{"CLIENT SETINFO LIB-NAME redis-py", "+OK"},
+		{"CLIENT SETINFO LIB-VER 5.0", "+OK"},
+		{"CLIENT SETINFO LIB-COLOR red", "-ERR Unrecognized option 'LIB-COLOR'"},
+		{"CLIENT NO-TOUCH off", "+OK"},
+		{"CLIENT INFO", "lib-name=redis-py lib-ver=5.0"},
+		{"CLIENT LIST", "resp=2"},
+		{"CLIENT ID", ":1"},
+		{"INFO", "redis_version:7"},
+		{"INFO replication persistence", "loading:0"},
+		{"INFO nothing", `$0 ""`},
+		{"COMMAND COUNT", ":"},
+		{"COMMAND LIST", `$4 "hget"`},
+		{"COMMAND DOCS", "*0"},
+		{"COMMAND INFO get nonsense", `*2|*10|$3 "get"|:2|*1|+readonly|:1|:1|:1|*0|*0|*0|*0|*-1`},
+		{"COMMAND", `$7 "hincrby"`},
+		{"MULTI", "Forerun's embedded store does not have it yet"},
+		{"SUBSCRIBE a", "Forerun's embedded store does not have it yet"},
+	} {
+		if got := k.say(strings.Fields(c.command)...); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.command, got, c.want)
+		}
+	}
+}
+
+// TestAuthentication gives each user a space of its own.
+func TestAuthentication(t *testing.T) {
+	var store state.Store
+	d := openWith(t, resp.Options{Authenticate: func(_ context.Context, user, password string) (resp.Session, error) {
+		switch {
+		case user == "broken":
+			return nil, errors.New("the registry is away")
+		case password != "right":
+			return nil, forerun.Errorf(forerun.Unauthorized, "", "No.")
+		}
+		return session{store, user}, nil
+	}}, vfs.NewMem())
+	store = d.store
+	k := talkTo(t, "tcp", d.address)
+	for _, c := range []struct{ command, want string }{
+		{"GET a", "-NOAUTH Authentication required."},
+		{"PING", "-NOAUTH Authentication required."},
+		{"NONSENSE", "-NOAUTH Authentication required."},
+		{"HELLO 3", "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"},
+		{"AUTH ada wrong", "-WRONGPASS invalid username-password pair or user is disabled."},
+		{"AUTH broken right", "-ERR the registry is away"},
+		{"HELLO 2 AUTH ada wrong", "-WRONGPASS invalid username-password pair or user is disabled."},
+		{"AUTH ada right", "+OK"},
+		{"SET a hers", "+OK"},
+		{"AUTH ada wrong", "-WRONGPASS invalid username-password pair or user is disabled."},
+		{"GET a", `$4 "hers"`},
+		{"AUTH bob right", "+OK"},
+		{"GET a", "$-1"},
+		{"RESET", "+RESET"},
+		{"GET a", "-NOAUTH Authentication required."},
+		{"AUTH right", "+OK"},
+		{"GET a", "$-1"},
+	} {
+		if got := k.say(strings.Fields(c.command)...); got != c.want {
+			t.Errorf("%s: %s, want %s", c.command, got, c.want)
+		}
+	}
+	k = talkTo(t, "tcp", d.address)
+	if got := k.say("HELLO", "3", "AUTH", "ada", "right"); !strings.HasPrefix(got, "%7|") {
+		t.Errorf("HELLO with AUTH: %s", got)
+	}
+	if got := k.say("GET", "a"); got != `$4 "hers"` {
+		t.Errorf("GET: %s", got)
+	}
+}
+
+// counting is a session that counts the waits for the disk, and may fail at them.
+type counting struct {
+	session
+	waits *atomic.Int64
+	fail  error
+}
+
+func (c counting) Durable(ctx context.Context, v forerun.Version) error {
+	c.waits.Add(1)
+	if c.fail != nil {
+		return c.fail
+	}
+	return c.session.Durable(ctx, v)
+}
+
+// serveOne serves the far end of a pipe, and returns the near one.
+func serveOne(t *testing.T, ctx context.Context, s resp.Session) *talker {
+	t.Helper()
+	near, far := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		resp.NewServer(resp.Options{}).ServeConn(ctx, far, s)
+	}()
+	t.Cleanup(func() {
+		near.Close()
+		<-done
+	})
+	return newTalker(t, near)
+}
+
+func TestPipelineWaitsOnce(t *testing.T) {
+	waits := new(atomic.Int64)
+	k := serveOne(t, t.Context(), counting{session{open(t).store, "s"}, waits, nil})
+	if got := k.raw("SET a 1\r\nINCR a\r\nINCR a\r\nGET a\r\nNONSENSE\r\nPING\r\n"); got != "+OK" {
+		t.Error(got)
+	}
+	for _, want := range []string{":2", ":3", `$1 "3"`, "-ERR unknown command 'NONSENSE', with args beginning with: ", "+PONG"} {
+		if got := k.reply(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if n := waits.Load(); n != 1 {
+		t.Errorf("a pipeline waits %d times for the disk", n)
+	}
+	k.raw("PING\r\n")
+	if n := waits.Load(); n != 1 {
+		t.Errorf("PING waits for the disk")
+	}
+}
+
+func TestNoReplyThatIsNotOnDisk(t *testing.T) {
+	k := serveOne(t, t.Context(), counting{session{open(t).store, "s"}, new(atomic.Int64), errors.New("the disk is gone\r\n+OK")})
+	if got := k.raw("SET a 1\r\nINCR a\r\n"); got != "-ERR the disk is gone  +OK" {
+		t.Error(got)
+	}
+	if got := k.reply() + k.reply(); got != "-ERR the disk is gone  +OKEOF" {
+		t.Error(got)
+	}
+}
+
+// TestCut ends the context of a connection that waits, and of one that is being served.
+func TestCut(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	k := serveOne(t, ctx, session{open(t).store, "s"})
+	k.say("PING")
+	cancel()
+	if got := k.reply(); got != "EOF" {
+		t.Errorf("after the cut: %s", got)
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	d := openWith(t, resp.Options{MaxConns: 1}, vfs.NewMem())
+	k := talkTo(t, "tcp", d.address)
+	k.say("PING")
+	other := talkTo(t, "tcp", d.address)
+	if got := other.reply() + " " + other.reply(); got != "-ERR max number of clients reached EOF" {
+		t.Error(got)
+	}
+}
+
+// TestBigValues sends what is larger than any buffer, among small things.
+func TestBigValues(t *testing.T) {
+	k := talkTo(t, "tcp", open(t).address)
+	value := strings.Repeat("0123456789abcdef", 1<<16) // 1 MB
+	if got := k.say("SET", "a", value); got != "+OK" {
+		t.Fatal(got)
+	}
+	if got := k.say("GET", "a"); got != fmt.Sprintf("$%d %s", len(value), strconv.Quote(value)) {
+		t.Errorf("%d bytes come back as %d", len(value), len(got))
+	}
+	go func() {
+		for range 20 {
+			_, _ = io.WriteString(k.conn, "GET a\r\n")
+		}
+	}()
+	for range 20 {
+		if got := k.reply(); len(got) < len(value) {
+			t.Fatalf("%.40s", got)
+		}
+	}
+}
