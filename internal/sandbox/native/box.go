@@ -48,7 +48,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 		return nil, err
 	}
 	m.mu.Lock()
-	if m.boxes[s.ID] != nil || m.closing {
+	if m.boxes[s.ID] != nil || m.closed {
 		m.mu.Unlock()
 		closeAll(passed)
 		b.release()
@@ -205,6 +205,6 @@ func (b *box) release() {
 			_ = d.Close()
 		}
 		b.names.close()
-		b.datagrams.close()
+		b.maker.closing.Go(b.datagrams.close)
 	})
 }

@@ -145,12 +145,15 @@ func (r *datagramRelay) reset() {
 	}
 }
 
+// close returns when everything is closed, which takes the kernel some ten milliseconds for packet sockets.
 func (r *datagramRelay) close() {
 	if r == nil {
 		return
 	}
+	var closed sync.WaitGroup
 	for _, f := range r.files {
-		_ = f.Close()
+		closed.Go(func() { _ = f.Close() })
 	}
 	r.reset()
+	closed.Wait()
 }

@@ -33,8 +33,10 @@ type Maker struct {
 	next    uint64
 	waiting map[uint64]chan reply
 	boxes   map[string]*box
-	closing bool
+	closed  bool
 	err     error // why the helper ended
+
+	closing sync.WaitGroup // what sandboxes that are closed still have to close
 }
 
 type reply struct {
@@ -162,7 +164,7 @@ func (m *Maker) end(cause error) {
 	_ = m.link.conn.Close()
 	waitErr := m.helper.Wait()
 	m.mu.Lock()
-	if !m.closing {
+	if !m.closed {
 		if errors.Is(cause, io.EOF) {
 			cause = waitErr
 		}
@@ -221,7 +223,7 @@ func (m *Maker) abandon(number uint64, answer chan reply) {
 // Close implements sandbox.Maker.
 func (m *Maker) Close() error {
 	m.mu.Lock()
-	m.closing = true
+	m.closed = true
 	boxes := make([]*box, 0, len(m.boxes))
 	for _, b := range m.boxes {
 		boxes = append(boxes, b)
@@ -233,5 +235,6 @@ func (m *Maker) Close() error {
 	for _, b := range boxes {
 		b.release()
 	}
+	m.closing.Wait()
 	return m.Err()
 }
