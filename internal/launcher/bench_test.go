@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 // A warm handler's round trip from Run to Ready.
@@ -25,11 +26,28 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// From nothing to the first answer.
+// From nothing to the first answer, in a real sandbox.
 func BenchmarkColdStart(b *testing.B) {
-	code := compiled(b)
-	for b.Loop() {
-		h := start(b, "native").serving(runtimewire.Init{Binary: true}, code)
-		h.call(`{"name":"Ada"}`)
+	for name, prepare := range map[string]func(b *testing.B) (sandbox.Spec, runtimewire.Init, []byte){
+		"node": func(b *testing.B) (sandbox.Spec, runtimewire.Init, []byte) {
+			return nodeSpec(b), runtimewire.Init{}, []byte(`function main(x) { return {greeting: 'Hello ' + x.name} }`)
+		},
+		"native": func(b *testing.B) (sandbox.Spec, runtimewire.Init, []byte) {
+			return sandbox.Spec{Argv: []string{"native"}}, runtimewire.Init{Binary: true}, compiled(b)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			spec, init, code := prepare(b)
+			maker := sandboxes(b, &spec)
+			for b.Loop() {
+				s, box := startInside(b, maker, spec)
+				s.serving(init, code).call(`{"name":"Ada"}`)
+				b.StopTimer()
+				if err := box.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,7 @@ const (
 	controlFD   = 3
 	codeVar     = "FORERUN_CODE" // environment: the folder of the action's code, which language processes see too
 	defaultCode = "/action"
+	memoryVar   = "FORERUN_MEMORY_MIB" // environment: the sandbox's memory limit; only the launcher sees it
 )
 
 // Main is the launcher's command: Main("nodejs", "/usr/bin/node", "/forerun/node/main.cjs"), say. args[0] names the
@@ -94,15 +97,20 @@ func newLauncher(control *runtimewire.Conn, args []string) (*launcher, error) {
 	}
 	switch args[0] {
 	case "nodejs":
-		l.language = &loader{command: args[1:], archive: unpackArchive}
+		l.language = newLoader(args[1:], unpackArchive, nodeMemory)
 	case "java":
-		l.language = &loader{command: args[1:], archive: unpackJar}
+		l.language = newLoader(args[1:], unpackJar, javaMemory)
 	case "native":
 		l.language = lineProgram{}
 	default:
 		return nil, fmt.Errorf("there is no launcher for the language %q", args[0])
 	}
 	return l, control.Write(runtimewire.TypeHello, runtimewire.Hello{Protocol: runtimewire.Version, Language: args[0]}, nil)
+}
+
+// environment is what language processes are started with.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, memoryVar+"=") })
 }
 
 // serve obeys the server until it closes the control socket.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	"forerun.dev/forerun/internal/runtimewire"
 )
@@ -11,10 +13,25 @@ import (
 // loader is a language whose process loads the code itself: before it is handed out it gets an Init frame on its own
 // socket, whose payload is the code if that is source text, and answers with InitDone.
 type loader struct {
-	command []string
+	command []string // with the options for the sandbox's memory
 	archive func(code []byte, folder string) error
 	blank   *process // started before the code was there
 }
+
+// newLoader completes the language's command by options that keep it within the sandbox's memory, if that is known.
+func newLoader(command []string, archive func([]byte, string) error, options func(mib int) string) *loader {
+	if mib, err := strconv.Atoi(os.Getenv(memoryVar)); err == nil && len(command) > 0 {
+		command = slices.Insert(slices.Clone(command), 1, options(mib))
+	}
+	return &loader{command: command, archive: archive}
+}
+
+// nodeMemory has V8 collect its garbage before the sandbox's limit is reached. What is no garbage may reach that: it is
+// a clearer end than V8's own.
+func nodeMemory(mib int) string { return fmt.Sprintf("--max-old-space-size=%d", mib) }
+
+// javaMemory leaves room for what the JVM needs besides its heap.
+func javaMemory(mib int) string { return fmt.Sprintf("-Xmx%dm", max(24, min(mib-80, mib*3/4))) }
 
 func (w *loader) unpack(init *runtimewire.Init, code []byte, folder string) error {
 	if !init.Binary {
@@ -45,7 +62,7 @@ func (w *loader) open(l *launcher) (*process, error) {
 		return nil, err
 	}
 	defer handler.Close()
-	p, err := l.processes.start(w.command, os.Environ(), []*os.File{null, os.Stdout, os.Stderr, handler}, nil)
+	p, err := l.processes.start(w.command, environment(), []*os.File{null, os.Stdout, os.Stderr, handler}, nil)
 	if err != nil {
 		server.Close()
 		return nil, err

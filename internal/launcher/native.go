@@ -63,7 +63,7 @@ func (lineProgram) start(l *launcher) (*process, error) {
 	}
 	defer pipes.closeTheirs()
 	argv := []string{"/proc/self/exe", Command, stubCommand, filepath.Join(l.folder, programName)}
-	p, err := l.processes.start(argv, append(os.Environ(), assignments(l.init.Env)...), pipes.theirs(), pipes.hangUp)
+	p, err := l.processes.start(argv, append(environment(), assignments(l.init.Env)...), pipes.theirs(), pipes.hangUp)
 	if err != nil {
 		pipes.closeOurs()
 		return nil, err

@@ -17,14 +17,14 @@ import (
 
 const insideProgram = "/forerun/forerun"
 
-// startInside starts a launcher as the first process of a real sandbox, as the worker does.
-func startInside(t testing.TB, spec sandbox.Spec, binds ...sandbox.Bind) (*server, sandbox.Sandbox) {
+// sandboxes starts a maker for sandboxes like spec, and completes that.
+func sandboxes(t testing.TB, spec *sandbox.Spec) sandbox.Maker {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Binds = append(binds, sandbox.Bind{Host: program, Inside: insideProgram})
+	spec.Binds = append(spec.Binds, sandbox.Bind{Host: program, Inside: insideProgram})
 	var roots []string
 	for _, b := range spec.Binds {
 		roots = append(roots, b.Host)
@@ -34,10 +34,16 @@ func startInside(t testing.TB, spec sandbox.Spec, binds ...sandbox.Bind) (*serve
 		t.Skipf("no sandbox can be made here: %v", err)
 	}
 	t.Cleanup(func() { _ = maker.Close() })
-	language := spec.Argv[0]
-	spec.ID, spec.Argv = "s1", append([]string{insideProgram, Command}, spec.Argv...)
-	spec.Env = append(spec.Env, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8")
+	spec.Argv = append([]string{insideProgram, Command}, spec.Argv...)
+	spec.Env = append(spec.Env, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", memoryVar+"=256")
 	spec.MemoryMiB, spec.Processes, spec.TmpMiB, spec.CodeMiB = 256, 256, 64, 64
+	return maker
+}
+
+// startInside starts a launcher as the first process of a real sandbox, as the worker does.
+func startInside(t testing.TB, maker sandbox.Maker, spec sandbox.Spec) (*server, sandbox.Sandbox) {
+	t.Helper()
+	spec.ID = "s1"
 	box, err := maker.Start(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,7 @@ func startInside(t testing.TB, spec sandbox.Spec, binds ...sandbox.Bind) (*serve
 		t.Cleanup(func() { <-done })
 	}
 	t.Cleanup(func() { _ = box.Close() })
-	s.greet(language)
+	s.greet(spec.Argv[2])
 	return s, box
 }
 
@@ -62,7 +68,7 @@ func both(box sandbox.Sandbox) [2]*os.File {
 }
 
 // nodeSpec is what the worker asks for.
-func nodeSpec(t testing.TB) (sandbox.Spec, []sandbox.Bind) {
+func nodeSpec(t testing.TB) sandbox.Spec {
 	t.Helper()
 	path, err := exec.LookPath("node")
 	if err == nil {
@@ -83,20 +89,21 @@ func nodeSpec(t testing.TB) (sandbox.Spec, []sandbox.Bind) {
 		}
 		spec.Files = append(spec.Files, sandbox.File{Path: "/forerun/node/" + name, Data: text, Mode: 0o444})
 	}
-	if strings.HasPrefix(path, "/usr/bin/") {
-		return spec, nil
+	if !strings.HasPrefix(path, "/usr/bin/") {
+		spec.Binds = []sandbox.Bind{{Host: path, Inside: path}}
 	}
-	return spec, []sandbox.Bind{{Host: path, Inside: path}}
+	return spec
 }
 
 func TestNodeInASandbox(t *testing.T) {
-	spec, binds := nodeSpec(t)
-	s, box := startInside(t, spec, binds...)
+	spec := nodeSpec(t)
+	s, box := startInside(t, sandboxes(t, &spec), spec)
 	h := s.serving(runtimewire.Init{}, []byte(`
 		const fs = require('fs'), child = require('child_process')
 		let n = 0
 		exports.main = x => {
 			if (x.exit) process.exit(x.exit)
+			if (x.heap) return {mib: require('v8').getHeapStatistics().heap_size_limit >> 20, env: process.env.FORERUN_MEMORY_MIB ?? null}
 			fs.writeFileSync('/tmp/left', 'x')
 			child.spawn('sleep', ['1000'], {detached: true, stdio: 'inherit'}).unref()
 			return {n: ++n, shell: child.execSync('echo $0').toString(), cwd: process.cwd()}
@@ -108,6 +115,9 @@ func TestNodeInASandbox(t *testing.T) {
 		if err := box.Reset(t.Context(), h.hostPID); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if got := h.call(`{"heap":true}`); !strings.Contains(got, `,"env":null}`) || member(t, got, "mib").(float64) > 400 {
+		t.Errorf("the heap's limit is %s", got)
 	}
 	if h.hostPID == h.pid {
 		t.Error("the handler's process id is the same inside and outside")
@@ -126,7 +136,8 @@ func TestNodeInASandbox(t *testing.T) {
 }
 
 func TestNativeInASandbox(t *testing.T) {
-	s, box := startInside(t, sandbox.Spec{Argv: []string{"native"}})
+	spec := sandbox.Spec{Argv: []string{"native"}}
+	s, box := startInside(t, sandboxes(t, &spec), spec)
 	h := s.serving(runtimewire.Init{Binary: true}, compiled(t))
 	for range 2 {
 		if got := h.call(`{"name":"Ada"}`); got != `{"greeting":"Hello Ada"}` {
@@ -144,5 +155,35 @@ func TestNativeInASandbox(t *testing.T) {
 	}
 	if got := s.fork().call(`{"name":"Bob"}`); got != `{"greeting":"Hello Bob"}` {
 		t.Error(got)
+	}
+}
+
+func TestNodePackagesAreAtHand(t *testing.T) {
+	packages, err := filepath.Abs("../../bin/runtimes/node/packages/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(packages); err != nil {
+		t.Skip("the packages for Node actions are not installed in bin/runtimes/node/packages")
+	}
+	spec := nodeSpec(t)
+	spec.Binds = append(spec.Binds, sandbox.Bind{Host: packages, Inside: "/node_modules"})
+	maker := sandboxes(t, &spec)
+	for name, c := range map[string]struct {
+		init runtimewire.Init
+		code []byte
+	}{
+		"script": {code: []byte(`const all = ['openwhisk', 'redis', 'ioredis', '@aws-sdk/client-s3']; exports.main = () => ({types: all.map(n => typeof require(n))})`)},
+		"module": {code: []byte("import * as a from 'openwhisk'\nimport * as b from 'redis'\nimport * as c from 'ioredis'\nimport * as d from '@aws-sdk/client-s3'\n" +
+			`export const main = () => ({types: [typeof a.default, typeof b, typeof c.default, typeof d]})`)},
+		"archive": {runtimewire.Init{Binary: true}, zipOf(t, map[string]string{"index.js": `const redis = require('redis'), own = require('own')
+			exports.main = () => ({types: ['openwhisk', 'redis', 'ioredis', '@aws-sdk/client-s3'].map(n => typeof require(n)), own})`, "node_modules/own/index.js": `module.exports = 'own'`})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := startInside(t, maker, spec)
+			if got := s.serving(c.init, c.code).call(`{}`); !strings.HasPrefix(got, `{"types":["function","object","function","object"]`) {
+				t.Errorf("got %s; logs: %s", got, &s.logs)
+			}
+		})
 	}
 }
