@@ -162,6 +162,7 @@ func TestSequenceIsOneBatchOfTiedRecords(t *testing.T) {
 		town.function("a", add("a", 1))
 		town.function("b", add("b", 2))
 		inner := town.deploy("inner", forerun.Exec{Kind: "sequence", Components: []string{"/_/a", "/ns/b"}})
+		inner.Parameters = []forerun.KeyValue{{Key: "_actions", Value: json.RawMessage(`["/ns/a","/ns/b"]`)}}
 		outer := town.deploy("outer", forerun.Exec{Kind: "sequence", Components: []string{inner.Name.String(), "/ns/a"}})
 		record := town.invoke(outer, `{}`)
 		if string(record.Result) != `{"a":1,"b":2}` || record.Duration != 3*time.Millisecond {

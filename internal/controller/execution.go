@@ -187,7 +187,7 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 		return err
 	}
 	s.record.Action, s.record.Version = s.action.Name, s.action.Version
-	input, err := canonical.Merge(s.action.Parameters, l.Input)
+	input, err := canonical.Merge(s.parameters(), l.Input)
 	if err != nil {
 		return err
 	}
@@ -206,6 +206,14 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	s.started(s.record.Timeline.Queued, 0)
 	e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Input: input})
 	return nil
+}
+
+// parameters are what is laid under the input. A sequence's own only list its components (OpenWhisk's `_actions`).
+func (s *slot) parameters() []forerun.KeyValue {
+	if s.action.Exec.Kind == "sequence" {
+		return nil
+	}
+	return s.action.Parameters
 }
 
 // resolve finds the action of a slot: the one that was asked for; within a program, the one that is deployed now, or
