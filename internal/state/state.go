@@ -82,14 +82,16 @@ type Store interface {
 	Scan(ctx context.Context, r Range) iter.Seq2[Entry, error]
 	// Apply checks the expectations and runs the operations as one step. Two things might happen: it is applied,
 	// and the version of its writes is returned; or nothing is changed, and the error says why: *ConflictError, or
-	// what a command answered.
+	// what a command answered. Only if the disk fails (forerun.Unavailable) is it not known which of the two; from then on
+	// the store refuses everything.
 	Apply(ctx context.Context, t Txn) (forerun.Version, error)
 	// Do executes one command at once. The reply rests on writes up to the returned version, which may not be on
 	// disk yet: show it to nobody before Durable(version).
 	Do(ctx context.Context, c Command) (Reply, forerun.Version, error)
 	// Durable waits until every write up to v is on disk.
 	Durable(ctx context.Context, v forerun.Version) error
-	// Watch calls f, which must not block, after each change of a record, until stop is called.
+	// Watch calls f after each change of a record with the version of the change, a deletion's or an expiry's too, until
+	// stop is called. Changes of one record come in their order. f must not block, nor call the store or stop.
 	Watch(f func(forerun.Key, forerun.Version)) (stop func())
 	// Close releases the store; what was acknowledged is on disk.
 	Close() error

@@ -90,7 +90,7 @@ func (s *Spec) AcceptsArity(n int) bool {
 
 // Access says what the command does with these arguments: SET reads only with some of its options.
 func (s *Spec) Access(args [][]byte) Flags {
-	if s.Name != "set" {
+	if s.Name != "set" || !s.AcceptsArity(len(args)) {
 		return s.Flags
 	}
 	flags := s.Flags

@@ -120,8 +120,5 @@ func rangeOf(from, to, n int64) (int64, int64) {
 	return from, min(to, n-1)
 }
 
-// maxString is the length of the longest string.
-const maxString = 512 << 20
-
 // maxName is longer than the longest name of a command.
 const maxName = 32

@@ -6,6 +6,10 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
+// MaxString is how long commands make a string (Redis's setting proto-max-bulk-len, 512 MB there): a few bytes of
+// SETRANGE must not take the memory of a small server. A door that is to take no longer ones from clients says so itself.
+const MaxString = 64 << 20
+
 func get(t *txn, args [][]byte) state.Reply {
 	r, ok := t.typed(args[1], state.String)
 	return r.text(ok)
@@ -64,7 +68,7 @@ func appendTo(t *txn, args [][]byte) state.Reply {
 	if !typed {
 		return wrongType()
 	}
-	if len(r.payload)+len(args[2]) > maxString {
+	if len(r.payload)+len(args[2]) > MaxString {
 		return failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 	}
 	data := bytes.Join([][]byte{r.payload, args[2]}, nil)
@@ -116,7 +120,7 @@ func setrange(t *txn, args [][]byte) state.Reply {
 	if len(args[3]) == 0 {
 		return integer(int64(len(r.payload)))
 	}
-	if offset > maxString-int64(len(args[3])) {
+	if offset > MaxString-int64(len(args[3])) {
 		return failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 	}
 	data := make([]byte, max(int64(len(r.payload)), offset+int64(len(args[3]))))

@@ -132,7 +132,7 @@ func (s *Store) scan(ctx context.Context, r state.Range, yield func(state.Entry,
 	}
 	now := s.now()
 	_, strict := s.commits.newest() // not before the iterator: what it sees was written up to here
-	var bad error // what ended the walk, if not its end
+	var bad error                   // what ended the walk, if not its end
 	stopped := false
 	if err = s.disk.wait(ctx, strict); err == nil {
 		err = walk(it, r.Reverse, func(key, stored []byte) bool {

@@ -90,7 +90,7 @@ func (k *talker) raw(bytes string) string {
 func (k *talker) reply() string {
 	k.t.Helper()
 	line, err := k.r.ReadString('\n')
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+	if line == "" && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
 		return "EOF"
 	}
 	if err != nil {

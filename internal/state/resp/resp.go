@@ -61,7 +61,7 @@ func NewServer(o Options) *Server {
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it
-// returns ends. A nil session has to authenticate.
+// returns ends. A nil session has to authenticate. No other connection is accepted until it returns.
 type Accept func(ctx context.Context, c net.Conn) (context.Context, Session)
 
 // Serve accepts connections until ctx ends or the listener is closed; then it cuts them, and returns when all are gone.
@@ -84,10 +84,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, accept Accept) erro
 		default:
 			return forerun.Errorf(forerun.Internal, "Redis door", "Connections cannot be accepted any more: %w", err)
 		}
-		serving.Go(func() {
-			connCtx, session := accept(ctx, c)
-			s.ServeConn(connCtx, c, session)
-		})
+		connCtx, session := accept(ctx, c)
+		serving.Go(func() { s.ServeConn(connCtx, c, session) })
 	}
 }
 
