@@ -53,7 +53,7 @@ The server listens on http://${listen}. What to type next, in another terminal, 
   curl -u ${auth} -H 'Content-Type: application/json' -d '{"user":"ada","password":"analytical","hour":"2013-07-19T17"}' \\
     'http://${listen}/api/v1/namespaces/_/actions/smarthome?blocking=true&result=true'
   curl -u ${auth} 'http://${listen}/api/v1/namespaces/_/activations?limit=5'
-  WSK_CONFIG_FILE=${data}/wskprops wsk action list        (with OpenWhisk's command line)
+  WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation list        (or OpenWhisk's own: wsk activation list)
 Ctrl-C ends it; what was written stays in ${data}.`)
 }
 
