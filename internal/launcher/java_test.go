@@ -151,6 +151,9 @@ func TestJavaEntryPoints(t *testing.T) {
 
 func TestJavaRefuses(t *testing.T) {
 	code := jar(t)
+	if done := startJava(t).load(runtimewire.Init{Main: "demo.Hello"}, []byte("class Hello {}")); done.OK || !strings.Contains(done.Error, "no jar") {
+		t.Errorf("the answer to source text is %+v", done)
+	}
 	for name, c := range map[string]struct {
 		main string
 		code []byte

@@ -97,7 +97,9 @@ func newLauncher(control *runtimewire.Conn, args []string) (*launcher, error) {
 	}
 	switch args[0] {
 	case "nodejs":
-		l.language = newLoader(args[1:], unpackArchive, nodeMemory)
+		node := newLoader(args[1:], unpackArchive, nodeMemory)
+		node.texts = true
+		l.language = node
 	case "java":
 		l.language = newLoader(args[1:], unpackJar, javaMemory)
 	case "native":

@@ -15,6 +15,7 @@ import (
 type loader struct {
 	command []string // with the options for the sandbox's memory
 	archive func(code []byte, folder string) error
+	texts   bool     // code may be source text
 	blank   *process // started before the code was there
 }
 
@@ -34,7 +35,7 @@ func nodeMemory(mib int) string { return fmt.Sprintf("--max-old-space-size=%d", 
 func javaMemory(mib int) string { return fmt.Sprintf("-Xmx%dm", max(24, min(mib-80, mib*3/4))) }
 
 func (w *loader) unpack(init *runtimewire.Init, code []byte, folder string) error {
-	if !init.Binary {
+	if w.texts && !init.Binary {
 		return nil
 	}
 	return w.archive(code, folder)

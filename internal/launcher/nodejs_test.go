@@ -150,11 +150,13 @@ func TestNodeArchives(t *testing.T) {
 		"another file":  {"other.main", `{"from":"other.js","here":true}`, map[string]string{"other.js": greet}},
 		"nested":        {"other.a.b", `{"ok":true}`, map[string]string{"other.js": `exports.a = {b: () => ({ok: true})}`}},
 		"node_modules": {"", `{"dep":"local"}`, map[string]string{
-			"index.js": `exports.main = () => ({dep: require('dep').name})`, "node_modules/dep/index.js": `exports.name = 'local'`}},
+			"index.js": `exports.main = () => ({dep: require('dep').name})`, "node_modules/dep/index.js": `exports.name = 'local'`,
+		}},
 		"index.mjs": {"", `{"x":1}`, map[string]string{"index.mjs": "import { x } from './x.mjs'\nexport const main = () => ({x})", "x.mjs": "export const x = 1"}},
 		"type module": {"", `{"dep":"local"}`, map[string]string{
 			"package.json": `{"type":"module","main":"src/a.js"}`, "src/a.js": "import dep from 'dep'\nexport const main = () => ({dep})",
-			"node_modules/dep/package.json": `{"main":"i.cjs"}`, "node_modules/dep/i.cjs": `module.exports = 'local'`}},
+			"node_modules/dep/package.json": `{"main":"i.cjs"}`, "node_modules/dep/i.cjs": `module.exports = 'local'`,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := startNode(t).serving(runtimewire.Init{Binary: true, Main: c.main}, zipOf(t, c.files))

@@ -40,7 +40,10 @@ class Connection {
    * @returns {Frame | null} null at the end of the stream
    */
   read () {
-    if (!this.#fill(PREFIX_BYTES)) return null
+    if (!this.#fill(PREFIX_BYTES)) {
+      if (this.#end > this.#start) throw truncated()
+      return null
+    }
     const at = this.#start
     const type = this.#space[at]
     const headerBytes = this.#space.readUIntBE(at + 1, 3)
@@ -50,8 +53,7 @@ class Connection {
     }
     this.#start += PREFIX_BYTES
     const body = this.#take(headerBytes + payloadBytes)
-    if (body === null) return null
-    const header = headerBytes > 0 ? JSON.parse(body.toString('utf8', 0, headerBytes)) : {}
+    const header = headerBytes > 0 ? parse(body.toString('utf8', 0, headerBytes)) : {}
     return { type, header, payload: body.toString('utf8', headerBytes) }
   }
 
@@ -94,11 +96,11 @@ class Connection {
   /**
    * Consume bytes.
    * @param {number} size - in bytes
-   * @returns {Buffer | null} valid until the next read; null at the end of the stream
+   * @returns {Buffer} valid until the next read
    */
   #take (size) {
     if (size <= SPACE_BYTES) {
-      if (!this.#fill(size)) return null
+      if (!this.#fill(size)) throw truncated()
       this.#start += size
       return this.#space.subarray(this.#start - size, this.#start)
     }
@@ -107,11 +109,26 @@ class Connection {
     this.#start = this.#end = 0
     while (have < size) {
       const n = readSome(this.#fd, body, have)
-      if (n === 0) return null
+      if (n === 0) throw truncated()
       have += n
     }
     return body
   }
+}
+
+function truncated () {
+  return new Error('the stream ended within a frame')
+}
+
+function parse (text) {
+  let header
+  try {
+    header = JSON.parse(text)
+  } catch (error) {
+    throw new SyntaxError(`the header of a frame is no JSON: ${error.message}`)
+  }
+  if (typeof header !== 'object' || header === null || Array.isArray(header)) throw new TypeError('the header of a frame is no object')
+  return header
 }
 
 function readSome (fd, buffer, at) {
