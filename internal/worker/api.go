@@ -17,7 +17,8 @@ const headerLimit = 10 * time.Second
 type apiServer struct {
 	server  *http.Server
 	conns   chan net.Conn // from the doors to the server
-	closed  chan struct{}
+	once    sync.Once
+	closed  chan struct{} // by close
 	serving sync.WaitGroup
 }
 
@@ -93,7 +94,7 @@ func (s *apiServer) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0
 
 // close ends the server and waits for the requests in progress, whose connections are cut.
 func (s *apiServer) close() error {
-	close(s.closed)
+	s.once.Do(func() { close(s.closed) })
 	if s.server == nil {
 		return nil
 	}

@@ -274,16 +274,23 @@ func (b *box) initLogs(wanted bool) []string {
 	return b.output.end()
 }
 
-// watch puts refused connections into the log, and ends listen when the initializer has ended.
+// watch puts refused connections into the log, and ends what still runs when the initializer or the worker has ended.
 func (b *box) watch() {
+	done := b.sandbox.Done()
 	for {
 		select {
 		case sentence := <-b.sandbox.Denied():
 			b.output.say("stderr", "forerun: "+sentence)
-		case <-b.sandbox.Done():
-			_ = b.control.Close()
+		case <-b.w.stopped.Done():
+			_ = b.sandbox.Close()
 			return
+		case <-done:
+			done = nil
+			_ = b.control.Close() // listen ends
 		case <-b.dead:
+			if t := b.doors.tenure(); t.handler.Load() != nil {
+				b.kill(t)
+			}
 			return
 		}
 	}

@@ -89,7 +89,7 @@ type listener struct {
 // openDoors begins to accept on the box's doors, for nobody yet.
 func openDoors(b *box) (*doors, error) {
 	d := &doors{b: b, current: newTenure("")}
-	serve := map[string]func(*doorConn){sandbox.DoorState: d.serveState, sandbox.DoorAPI: b.w.api.take}
+	serve := map[string]func(*doorConn){sandbox.DoorState: b.w.serveState, sandbox.DoorAPI: b.w.api.take}
 	for name, serve := range serve {
 		l, err := listen(b.sandbox.Door(name))
 		if err != nil {

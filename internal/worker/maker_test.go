@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -60,8 +61,7 @@ type process struct {
 	doors          map[string]net.Listener
 	denied         chan string
 	done           chan struct{}
-	oomKills       int
-	noReset        bool
+	oomKills       atomic.Int64
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
@@ -133,11 +133,10 @@ func (p *process) Output() (stdout, stderr *os.File) { return p.stdout, p.stderr
 func (p *process) Door(name string) net.Listener     { return p.doors[name] }
 func (p *process) Denied() <-chan string             { return p.denied }
 func (p *process) Done() <-chan struct{}             { return p.done }
-func (p *process) Usage() (sandbox.Usage, error)     { return sandbox.Usage{OOMKills: p.oomKills}, nil }
+func (p *process) Usage() (sandbox.Usage, error) {
+	return sandbox.Usage{OOMKills: int(p.oomKills.Load())}, nil
+}
 func (p *process) Reset(_ context.Context, keep ...int) error {
-	if p.noReset {
-		return nil
-	}
 	return p.killAllBut(append(keep, p.cmd.Process.Pid)...)
 }
 

@@ -1,9 +1,7 @@
 package worker
 
 import (
-	"context"
 	"log/slog"
-	"net"
 	"os"
 	"testing"
 
@@ -25,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // newNativeRig makes a worker over real sandboxes.
 func newNativeRig(t testing.TB, change func(*Config)) *rig {
-	languages := Discover(t.Context(), Sources{})
+	languages := discover()
 	if languages.Check("python:3") != nil {
 		t.Skip("this machine has no Python")
 	}
@@ -35,8 +33,7 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 	}
 	config := Config{
 		Maker: maker, Languages: languages, MemoryMiB: 16 << 10,
-		State: StateDoor{Serve: func(_ context.Context, c net.Conn, _ *Session) { _ = c.Close() }},
-		Log:   slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	if change != nil {
 		change(&config)

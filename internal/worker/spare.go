@@ -182,14 +182,16 @@ func (b *box) awaitSpare() (*spare, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for a handler: %w", ctx.Err())
 	}
+	var err error
 	select {
 	case <-s.ready:
+		err = s.failed
 	case <-ctx.Done():
-		s.failed = fmt.Errorf("waiting for a handler to be ready: %w", ctx.Err())
+		err = fmt.Errorf("waiting for a handler to be ready: %w", ctx.Err())
 	}
-	if s.failed != nil {
+	if err != nil {
 		s.close()
-		return nil, s.failed
+		return nil, err
 	}
 	return s, nil
 }

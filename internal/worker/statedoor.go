@@ -2,21 +2,16 @@ package worker
 
 import (
 	"context"
-	"net"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
 
-// StateDoor serves connections to the state doors of sandboxes.
-type StateDoor struct {
-	Store state.Store
-	// Serve speaks the Redis protocol over a connection, for a session, until either ends. It closes the connection.
-	Serve func(ctx context.Context, c net.Conn, s *Session)
-}
+// maxArgument is how long an argument of a function's Redis command may be.
+const maxArgument = 64 << 20
 
-// Session is what one connection to a state door may do: operate on its tenant's state while its activation lasts.
-type Session struct {
+// session is what one connection to a state door may do: operate on its tenant's state while its activation lasts.
+type session struct {
 	store  state.Store
 	space  string
 	tenure *tenure
@@ -25,14 +20,12 @@ type Session struct {
 // StateSpace is the space of the store that holds the state of a namespace's functions.
 func StateSpace(namespace string) string { return "state/" + namespace }
 
-func (d *doors) serveState(c *doorConn) {
-	defer c.Close()
-	door := d.b.w.config.State
-	door.Serve(c.tenure.ctx, c, &Session{store: door.Store, space: StateSpace(c.namespace), tenure: c.tenure})
+func (w *Worker) serveState(c *doorConn) {
+	w.resp.ServeConn(c.tenure.ctx, c, &session{store: w.config.Store, space: StateSpace(c.namespace), tenure: c.tenure})
 }
 
 // Do executes one command. Outside an activation it is answered with an error.
-func (s *Session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
+func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
 	s.tenure.working.RLock()
 	defer s.tenure.working.RUnlock()
 	switch {
@@ -49,6 +42,6 @@ func refusal(text string) state.Reply {
 }
 
 // Durable waits until what a reply rests on is on disk.
-func (s *Session) Durable(ctx context.Context, v forerun.Version) error {
+func (s *session) Durable(ctx context.Context, v forerun.Version) error {
 	return s.store.Durable(ctx, v)
 }

@@ -21,13 +21,15 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/resp"
 )
 
 // Config is what a worker is made of.
 type Config struct {
 	Maker        sandbox.Maker
 	Languages    *Languages
-	State        StateDoor     // what serves connections to the state door
+	Store        state.Store   // of the state that functions see through their doors
 	MaxSandboxes int           // at most this many at a time; 0: as memory allows
 	MemoryMiB    int           // what the memory limits of all sandboxes may sum up to; 0: half of the machine's memory
 	KeepAlive    time.Duration // how long a sandbox stays without work; 0: 10 minutes
@@ -47,6 +49,7 @@ const (
 // then nothing; output.mu and tenure.mu are taken with no other lock held.
 type Worker struct {
 	config Config
+	resp   *resp.Server
 	api    *apiServer
 	load   *load
 
@@ -84,7 +87,7 @@ func New(c Config) *Worker {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	return &Worker{
-		config: c, api: newAPIServer(), load: newLoad(readProcStat),
+		config: c, resp: resp.NewServer(resp.Options{MaxBulk: maxArgument}), api: newAPIServer(), load: newLoad(readProcStat),
 		stopped: ctx, stop: stop,
 		runs:  make(map[forerun.ActivationID]*run),
 		pools: make(map[poolKey]*pool),
@@ -158,7 +161,7 @@ func (w *Worker) spawn(f func()) {
 }
 
 // Close ends every sandbox. Activations that wait or run end as internal errors. It returns when no goroutine of the
-// worker is left.
+// worker is left. It may be called again.
 func (w *Worker) Close() error {
 	w.mu.Lock()
 	w.closing = true

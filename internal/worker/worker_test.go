@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,13 +19,15 @@ type rig struct {
 	t     testing.TB
 }
 
+// discover looks for languages once for all tests.
+var discover = sync.OnceValue(func() *Languages { return Discover(context.Background(), Sources{}) })
+
 // newRig makes a worker over plain processes. Close is called, and must return, at the test's end.
 func newRig(t *testing.T, change func(*Config)) *rig {
 	maker := &processes{t: t}
 	config := Config{
-		Maker: maker, Languages: Discover(t.Context(), Sources{}), MemoryMiB: 16 << 10,
-		State: StateDoor{Serve: func(_ context.Context, c net.Conn, _ *Session) { _ = c.Close() }},
-		Log:   slog.New(slog.DiscardHandler),
+		Maker: maker, Languages: discover(), MemoryMiB: 16 << 10,
+		Log: slog.New(slog.DiscardHandler),
 	}
 	if config.Languages.Check("python:3") != nil {
 		t.Skip("this machine has no Python")

@@ -1,0 +1,163 @@
+package worker
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/embedded"
+)
+
+// withStore gives a worker a store in memory.
+func withStore(t *testing.T) func(*Config) {
+	store, err := embedded.Open("data", embedded.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(c *Config) { c.MaxSandboxes, c.Store = 1, store }
+}
+
+// client is Python that speaks through the doors.
+const client = `
+import os, socket
+def connect(door):
+    return socket.create_connection(("127.0.0.1", int(os.environ[f"TEST_{door}_PORT"])))
+def redis(line, conn=None):
+    conn = conn or connect("STATE")
+    conn.sendall(line.encode() + b"\r\n")
+    return conn.recv(1000).decode().strip()
+def api(path):
+    conn = connect("API")
+    conn.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+    answer = b""
+    while part := conn.recv(1000):
+        answer += part
+    return answer.decode().split("\r\n\r\n")[-1] if answer else "cut"
+`
+
+func TestStateDoor(t *testing.T) {
+	g := newRig(t, withStore(t))
+	a := action(client + `
+early = connect("STATE")
+loading = [redis("PING", early), redis("SET k early", early)]
+def main(args):
+    try:
+        late = early.recv(1)
+    except OSError:
+        late = b""
+    return {"loading": loading, "late": late.decode(), "set": redis("SET k v"), "get": redis("GET k")}
+`)
+	end := g.call(a, `{}`)
+	want := `{"get":"$1\r\nv","late":"","loading":["+PONG","-ERR no activation is running: state can be reached while the function runs, not while its code is loaded"],"set":"+OK"}`
+	if string(end.Result) != want {
+		t.Errorf("%s; want %s", end.Result, want)
+	}
+	reply, _, err := g.config.Store.Do(t.Context(), state.Command{Space: StateSpace("guest"), Args: [][]byte{[]byte("GET"), []byte("k")}})
+	if err != nil || string(reply.Text) != "v" {
+		t.Errorf("the store has %q, %v", reply.Text, err)
+	}
+}
+
+func TestNothingOfAnActivationWritesAfterItsEnd(t *testing.T) {
+	g := newRig(t, withStore(t))
+	a := action(client + `
+def main(args):
+    conn = connect("STATE")
+    redis("SET n 0", conn)
+    if os.fork() == 0:
+        os.setsid()
+        while True:
+            try:
+                redis("INCR n", conn)
+            except OSError:
+                conn = connect("STATE")
+    while redis("GET n") == "$1\r\n0":
+        pass
+    return {}
+`)
+	get := func() string {
+		reply, _, err := g.config.Store.Do(t.Context(), state.Command{Space: StateSpace("guest"), Args: [][]byte{[]byte("GET"), []byte("n")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(reply.Text)
+	}
+	if end := g.call(a, `{}`); end.Status != forerun.Success {
+		t.Fatalf("%s %q", end.Result, end.Logs)
+	}
+	before := get()
+	b := *a
+	b.Exec.Code = "def main(args): return {}" // in its place: the sandbox has to be closed first
+	if end := g.call(&b, `{}`); end.Status != forerun.Success {
+		t.Fatalf("%s", end.Result)
+	}
+	if after := get(); before == "0" || after != before {
+		t.Errorf("%s after the end, %s later", before, after)
+	}
+}
+
+func TestAPIDoor(t *testing.T) {
+	g := newRig(t, nil)
+	g.ServeAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s from %s", r.URL.Path, Caller(r.Context()))
+	}))
+	a := action(client + `
+loading = api("/early")
+def main(args):
+    return {"answer": api("/late"), "loading": loading}
+`)
+	r, h := g.begin(a, `{}`)
+	end := g.wait(h)
+	if !strings.Contains(string(end.Result), fmt.Sprintf(`"answer":"/late from %s"`, r.Activation)) ||
+		!strings.Contains(string(end.Result), "No activation is running") {
+		t.Errorf("%s %q", end.Result, end.Logs)
+	}
+}
+
+func TestCallsAreCutWithTheirCaller(t *testing.T) {
+	g := newRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := action(client + "def main(args):\n  return {'answer': api('/')} if args else {}\n")
+	r, h := g.begin(a, `{"call":true}`)
+	<-calls.arrived
+	g.Squash(r.Activation)
+	<-calls.cut
+	if end := g.call(a, `{}`); end.Status != forerun.Success {
+		t.Errorf("the next activation: %s", end.Result)
+	}
+	if len(h.ended) > 0 {
+		t.Errorf("a squashed activation ended: %s", (<-h.ended).Result)
+	}
+}
+
+// calls is an API that answers when it is told to: a test learns from it where a function is.
+type calls struct {
+	arrived chan string // paths
+	answer  chan string
+	cut     chan string // paths of requests whose clients went
+}
+
+func newCalls() *calls {
+	return &calls{arrived: make(chan string, 64), answer: make(chan string, 64), cut: make(chan string, 64)}
+}
+
+func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.arrived <- r.URL.Path
+	select {
+	case answer := <-c.answer:
+		_, _ = w.Write([]byte(answer))
+	case <-r.Context().Done():
+		c.cut <- r.URL.Path
+	}
+}
