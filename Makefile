@@ -15,7 +15,7 @@ venv := .forerun/venv
 python := $(venv)/bin/python
 packages := bin/runtimes/python/packages
 # The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
-system_python := $(firstword $(wildcard /usr/bin/python3) python3)
+system_python = $(shell command -v /usr/bin/python3 || command -v python3)
 sources := go.mod go.sum $(shell find cmd internal runtimes -type f -not -name '*_test.go' -not -path '*/__pycache__/*')
 # The version is what git says of the sources; a copy without its history has none.
 buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,false)
