@@ -18,13 +18,13 @@ import (
 // Spec describes a sandbox to make.
 type Spec struct {
 	ID        string   // unique in this process, [a-z0-9-]{1,40}
-	Argv      []string // the initializer's command, paths as seen inside
-	Env       []string // its whole environment
+	Argv      []string // the initializer's command, an absolute path as seen inside and arguments; it starts in /tmp
+	Env       []string // its whole environment; HOME=/tmp is added if it has none
 	Files     []File   // small files put into the root, read-only, before the start
 	Binds     []Bind   // besides the base system: the language's own folders
 	MemoryMiB int      // limit of all processes together
 	Processes int      // limit of processes and threads
-	TmpMiB    int      // size of /tmp
+	TmpMiB    int      // size of /tmp, and of /dev/shm
 	CodeMiB   int      // size of /action, the one folder the initializer may write its code to
 }
 
@@ -35,7 +35,8 @@ type File struct {
 	Mode uint32
 }
 
-// Bind shows the host's folder or file Host at Inside, read-only. A missing Host is an error.
+// Bind shows the host's folder or file Host at Inside, read-only. A missing Host is an error, and so is one that the
+// maker was not allowed to show when it was made.
 type Bind struct{ Host, Inside string }
 
 // Doors a sandbox has, each a listener on its own loopback that the maker's caller accepts on.
@@ -56,7 +57,8 @@ type Sandbox interface {
 	// Denied sends a sentence for each outside connection that the egress policy refused; never closed.
 	Denied() <-chan string
 	// Reset ends an activation: kills every process but the initializer and the processes in keep (host ids, the
-	// spare handler), and empties the folders that handlers can write. When it returns nothing of them is left.
+	// spare handler), and empties the folders that handlers can write but /action. When it returns nothing of them is
+	// left, connections and unanswered datagrams to the outside included. After an error the sandbox must be closed.
 	Reset(ctx context.Context, keep ...int) error
 	// Usage reads the sandbox's meters.
 	Usage() (Usage, error)

@@ -64,14 +64,14 @@ func openCgroups(dataDir string) (c *cgroups, reasons map[string]string) {
 // claim makes the instance's folder below root.
 func (c *cgroups) claim(root, prefix string) error {
 	top := filepath.Join(root, "forerun")
-	if err := os.MkdirAll(top, 0o755); err != nil {
-		return err
-	}
 	removeLeftovers(top, prefix)
-	if err := os.Mkdir(filepath.Join(top, c.instance), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
+	var err error
+	for range 3 { // another instance that ends may take top away in between
+		if err = os.MkdirAll(filepath.Join(top, c.instance), 0o755); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
 	}
-	return nil
+	return err
 }
 
 // removeLeftovers ends and removes what instances with this prefix left that nobody ended properly. The data folder's

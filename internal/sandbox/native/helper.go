@@ -45,8 +45,9 @@ type helper struct {
 	link     *link
 	settings settings
 	policy   guard.Policy
-	root     bool // ids and mounts of the host are ours to give
-	careful  bool // of package guard
+	root     bool                // ids and mounts of the host are ours to give
+	careful  bool                // of package guard
+	roots    map[string]*os.File // of what sandboxes may see, opened
 	cgroups  *cgroups
 	forks    chan func() // run one after the other by the one thread whose children the sandboxes are
 
@@ -74,12 +75,8 @@ func newHelper(l *link) (*helper, error) {
 	raiseFileLimit()
 	go forkThread(h.forks)
 	answer := report{kind: kindReply}
-	if err := h.check(); err != nil {
+	if answer.enforced, err = h.prepare(); err != nil {
 		answer.problem = err.Error()
-	} else {
-		var reasons map[string]string
-		h.cgroups, reasons = openCgroups(s.dataDir)
-		answer.enforced = h.enforced(reasons)
 	}
 	if err := l.send(answer.encode()); err != nil {
 		return nil, fmt.Errorf("answering the settings: %w", err)
@@ -88,6 +85,19 @@ func newHelper(l *link) (*helper, error) {
 		return nil, errors.New(answer.problem)
 	}
 	return h, nil
+}
+
+// prepare finds what can be enforced here; an error says why no sandbox can be made.
+func (h *helper) prepare() (enforced []sandbox.Enforcement, err error) {
+	if h.roots, err = openBindRoots(h.settings.bindRoots); err != nil {
+		return nil, err
+	}
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	var reasons map[string]string
+	h.cgroups, reasons = openCgroups(h.settings.dataDir)
+	return h.enforced(reasons), nil
 }
 
 func raiseFileLimit() {
@@ -170,6 +180,9 @@ func (h *helper) reserve(id string) (*cell, error) {
 	if h.ending {
 		return nil, errors.New("the server is ending")
 	}
+	if !validID.MatchString(id) { // it becomes a path
+		return nil, fmt.Errorf("%q is no id of a sandbox", id)
+	}
 	if _, ok := h.boxes[id]; ok {
 		return nil, fmt.Errorf("there is a sandbox %q already", id)
 	}
@@ -213,38 +226,70 @@ func (h *helper) closeAll() {
 	h.cgroups.close()
 }
 
-// mayBind reports whether the settings allow to show this folder or file of the host.
-func (h *helper) mayBind(host string) error {
-	clean := filepath.Clean(host)
-	for _, root := range h.settings.bindRoots {
-		if below, err := filepath.Rel(root, clean); err == nil && below != ".." && !strings.HasPrefix(below, "../") {
-			return nil
+// openBindRoots opens the folders below which specifications may bind, as they are now; one that is missing has
+// nothing to bind.
+func openBindRoots(paths []string) (map[string]*os.File, error) {
+	roots := map[string]*os.File{}
+	for _, path := range paths {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err == unix.ENOENT {
+			continue
 		}
+		if err != nil {
+			return nil, fmt.Errorf("opening %s, which sandboxes shall see: %w", path, err)
+		}
+		roots[path] = os.NewFile(uintptr(fd), path)
 	}
-	return fmt.Errorf("%s may not be shown in a sandbox: it is below none of the folders that the server named at its start", host)
+	return roots, nil
+}
+
+// openBind opens a folder or file of the host that a specification names, if it lies below one of the roots: not by
+// its name alone, but also where links on the way lead.
+func (h *helper) openBind(host string) (*os.File, error) {
+	for root, f := range h.roots {
+		below, err := filepath.Rel(root, filepath.Clean(host))
+		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
+			continue
+		}
+		var fd int
+		if below == "." {
+			fd, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		} else {
+			fd, err = unix.Openat2(int(f.Fd()), below, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("opening %s to show it in a sandbox: %w", host, err)
+		}
+		return os.NewFile(uintptr(fd), host), nil
+	}
+	return nil, fmt.Errorf("%s may not be shown in a sandbox: it is below none of the folders that the server named at its start", host)
 }
 
 // openBinds clones the trees of binds where only this process can reach them.
-func (h *helper) openBinds(binds []sandbox.Bind) (files []*os.File, err error) {
+func (h *helper) openBinds(binds []sandbox.Bind) (trees []*os.File, err error) {
 	for _, b := range binds {
-		if err := h.mayBind(b.Host); err != nil {
-			closeAll(files)
-			return nil, err
-		}
-		if !h.root {
-			continue
-		}
-		tree, err := openTree(b.Host, b.Inside)
+		host, err := h.openBind(b.Host)
 		if err != nil {
-			closeAll(files)
+			closeAll(trees)
 			return nil, err
 		}
-		files = append(files, os.NewFile(uintptr(tree.fd), b.Host))
+		var fd int
+		if h.root {
+			fd, err = unix.OpenTree(int(host.Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
+		}
+		host.Close()
+		if err != nil {
+			closeAll(trees)
+			return nil, fmt.Errorf("showing %s in a sandbox: %w", b.Host, err)
+		}
+		if h.root {
+			trees = append(trees, os.NewFile(uintptr(fd), b.Host))
+		}
 	}
-	return files, nil
+	return trees, nil
 }
 
-// kill waits for at most killDeadline.
+// killContext bounds a kill by killDeadline.
 func killContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), killDeadline, fmt.Errorf("waited %v", killDeadline))
 }

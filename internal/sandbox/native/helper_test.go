@@ -231,7 +231,7 @@ func TestHelperIsSmall(t *testing.T) {
 	}
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "RssAnon:" {
-			if kib, err := strconv.Atoi(f[1]); err != nil || kib > 12<<10 {
+			if kib, err := strconv.Atoi(f[1]); err != nil || kib > 32<<10 {
 				t.Errorf("the helper's own memory: %s KiB, %v", f[1], err)
 			}
 			return

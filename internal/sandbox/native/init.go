@@ -39,6 +39,10 @@ func becomeInitializer() error {
 	if err != nil {
 		return err
 	}
+	// When the machine runs out of memory, functions go before the server. Handlers inherit it.
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0); err != nil {
+		return err
+	}
 	const firstExtra = setupFD + 2 // the memory file comes between
 	if err := joinCgroups(firstExtra, p.tasks); err != nil {
 		return err

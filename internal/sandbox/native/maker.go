@@ -47,7 +47,10 @@ type reply struct {
 // StartHelper starts the helper with the caller's present privileges, which the caller may then give up. It fails,
 // with a sentence for the operator, if no sandbox can be made on this machine by this user.
 func StartHelper(c Config) (*Maker, error) {
-	c = c.withDefaults()
+	c, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
 	names, err := nameservers(c.ResolvConf)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func StartHelper(c Config) (*Maker, error) {
 	}
 	cmd := exec.Command(c.Executable, c.HelperArgs...)
 	cmd.Stderr, cmd.ExtraFiles = os.Stderr, []*os.File{theirs}
-	cmd.Env = []string{"GOMAXPROCS=2"}
+	cmd.Dir, cmd.Env = "/", []string{"GOMAXPROCS=2"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the server, which ends the helper last
 	err = cmd.Start()
 	theirs.Close()

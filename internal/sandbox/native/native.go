@@ -20,6 +20,8 @@ package native
 
 import (
 	"net/netip"
+	"path/filepath"
+	"slices"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -36,7 +38,8 @@ type Config struct {
 	InitArgs   []string // its arguments to become the first stage; default "sandbox-init"
 }
 
-func (c Config) withDefaults() Config {
+// complete fills in the defaults and makes paths independent of the working folder.
+func (c Config) complete() (Config, error) {
 	if c.ResolvConf == "" {
 		c.ResolvConf = "/etc/resolv.conf"
 	}
@@ -49,7 +52,22 @@ func (c Config) withDefaults() Config {
 	if c.InitArgs == nil {
 		c.InitArgs = []string{"sandbox-init"}
 	}
-	return c
+	c.BindRoots = slices.Clone(c.BindRoots)
+	for _, path := range append([]*string{&c.DataDir}, pointers(c.BindRoots)...) {
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return c, err
+		}
+		*path = absolute
+	}
+	return c, nil
+}
+
+func pointers(list []string) (p []*string) {
+	for i := range list {
+		p = append(p, &list[i])
+	}
+	return p
 }
 
 // Descriptors that the two processes inherit.

@@ -3,6 +3,7 @@ package native
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,22 +37,61 @@ func newMaker(t *testing.T, o sandboxtest.Options) sandbox.Maker {
 func TestSuite(t *testing.T) { sandboxtest.Run(t, newMaker) }
 
 // TestSuiteAsOrdinaryUser runs the suite again without root.
-func TestSuiteAsOrdinaryUser(t *testing.T) {
+func TestSuiteAsOrdinaryUser(t *testing.T) { runAsOrdinary(t, nil) }
+
+// TestSuiteInDelegatedCgroup runs it as an ordinary user to whom a folder of the v2 hierarchy was given, as systemd
+// does for a service.
+func TestSuiteInDelegatedCgroup(t *testing.T) {
+	mount, ok := cgroupMounts()[""]
+	if !ok || os.Geteuid() != 0 {
+		t.Skip("only root can delegate a folder of a v2 hierarchy, where there is one")
+	}
+	folder, err := os.MkdirTemp(mount, "delegated")
+	if err != nil {
+		t.Skipf("no cgroup can be made here: %v", err)
+	}
+	t.Cleanup(func() {
+		for _, path := range append(glob(folder, "*"), folder) {
+			if err := removeGroup(path); err != nil {
+				t.Errorf("the suite has left a process in its cgroup: %v", err)
+			}
+		}
+	})
+	for _, path := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
+		if err := os.Chown(filepath.Join(folder, path), ordinaryUser, ordinaryUser); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := os.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	runAsOrdinary(t, dir)
+}
+
+const ordinaryUser = 54321
+
+// runAsOrdinary runs TestSuite in a process of an ordinary user, born in cgroup if that is not nil.
+func runAsOrdinary(t *testing.T, cgroup *os.File) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("TestSuite runs as an ordinary user already")
 	}
-	const ordinary = 54321
 	folder, err := os.MkdirTemp("", "ordinary")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
-	if err := os.Chown(folder, ordinary, ordinary); err != nil {
+	if err := os.Chown(folder, ordinaryUser, ordinaryUser); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestSuite$", "-test.v", "-test.timeout=120s")
 	cmd.Dir, cmd.Env = folder, []string{"TMPDIR=" + folder, "PATH=/usr/bin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
+	if cgroup != nil {
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(cgroup.Fd())
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

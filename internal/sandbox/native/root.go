@@ -34,7 +34,8 @@ var links = map[string]string{
 	"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
 }
 
-// Parts of /proc that tell about the host or reach its kernel. All of /proc is read-only anyway.
+// Parts of /proc that tell about the host or reach its kernel. All of /proc is read-only anyway, which also keeps a
+// handler from writing to the memory of the initializer or the spare, processes of its own user.
 var (
 	maskedFiles = []string{
 		"config.gz", "interrupts", "iomem", "ioports", "kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags",

@@ -178,8 +178,9 @@ s = socket.create_connection(('%v', %d)); s.shutdown(socket.SHUT_WR); s.recv(1);
 	if got := a.do(prepare + "result = s.connect_ex(forbidden)"); got == "0" {
 		t.Error("a socket that was opened for another address connects to the host's loopback")
 	}
-	if got := a.do(prepare + `
-# A thread puts the socket at the number with which another one connects.
+	a.expect("done", prepare+`
+# A thread puts the socket at the number with which another one connects. What the calls say means little then; the
+# listener knows.
 import os, time
 done = time.monotonic() + 1
 def swap(fd):
@@ -187,12 +188,9 @@ def swap(fd):
         os.dup2(fresh.fileno(), fd); os.dup2(s.fileno(), fd)
 spot = socket.socket(); spot.settimeout(0.05); fresh = socket.socket()
 threading.Thread(target=swap, args=(spot.fileno(),)).start()
-result = 'never'
 while time.monotonic() < done:
-    if spot.connect_ex(forbidden) == 0: result = 'connected'
-`); got != "never" {
-		t.Errorf("swapping sockets: %s", got)
-	}
+    spot.connect_ex(forbidden)
+result = 'done'`)
 	_ = forbidden.(*net.TCPListener).SetDeadline(time.Now().Add(50 * time.Millisecond))
 	if c, err := forbidden.Accept(); err == nil {
 		c.Close()
