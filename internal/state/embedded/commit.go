@@ -123,10 +123,10 @@ func (s *Store) enterLog(c *change, lazy bool) (forerun.Version, error) {
 }
 
 // setAside adds to the batch, long before they run out, more versions.
-func (m *commits) setAside(b *pebble.Batch, v forerun.Version) error {
-	if v+reserve/2 <= m.reserved {
+func (c *commits) setAside(b *pebble.Batch, v forerun.Version) error {
+	if v+reserve/2 <= c.reserved {
 		return nil
 	}
-	m.reserved = v + reserve
-	return b.Set(reserveKey, binary.BigEndian.AppendUint64(nil, uint64(m.reserved)), nil)
+	c.reserved = v + reserve
+	return b.Set(reserveKey, binary.BigEndian.AppendUint64(nil, uint64(c.reserved)), nil)
 }

@@ -175,7 +175,7 @@ func (c counting) Durable(ctx context.Context, v forerun.Version) error {
 }
 
 // serveOne serves the far end of a pipe, and returns the near one.
-func serveOne(t *testing.T, ctx context.Context, s resp.Session) *talker {
+func serveOne(ctx context.Context, t *testing.T, s resp.Session) *talker {
 	t.Helper()
 	near, far := net.Pipe()
 	done := make(chan struct{})
@@ -192,7 +192,7 @@ func serveOne(t *testing.T, ctx context.Context, s resp.Session) *talker {
 
 func TestPipelineWaitsOnce(t *testing.T) {
 	waits := new(atomic.Int64)
-	k := serveOne(t, t.Context(), counting{session{open(t).store, "s"}, waits, nil})
+	k := serveOne(t.Context(), t, counting{session{open(t).store, "s"}, waits, nil})
 	if got := k.raw("SET a 1\r\nINCR a\r\nINCR a\r\nGET a\r\nNONSENSE\r\nPING\r\n"); got != "+OK" {
 		t.Error(got)
 	}
@@ -211,7 +211,7 @@ func TestPipelineWaitsOnce(t *testing.T) {
 }
 
 func TestNoReplyThatIsNotOnDisk(t *testing.T) {
-	k := serveOne(t, t.Context(), counting{session{open(t).store, "s"}, new(atomic.Int64), errors.New("the disk is gone\r\n+OK")})
+	k := serveOne(t.Context(), t, counting{session{open(t).store, "s"}, new(atomic.Int64), errors.New("the disk is gone\r\n+OK")})
 	if got := k.raw("SET a 1\r\nINCR a\r\n"); got != "-ERR the disk is gone  +OK" {
 		t.Error(got)
 	}
@@ -223,7 +223,7 @@ func TestNoReplyThatIsNotOnDisk(t *testing.T) {
 // TestCut ends the context of a connection that waits, and of one that is being served.
 func TestCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	k := serveOne(t, ctx, session{open(t).store, "s"})
+	k := serveOne(ctx, t, session{open(t).store, "s"})
 	k.say("PING")
 	cancel()
 	if got := k.reply(); got != "EOF" {

@@ -63,7 +63,7 @@ func TestParser(t *testing.T) {
 			if got := strings.Join(commands, " "); got != c.commands {
 				t.Errorf("%.40q (%s): commands %q, want %q", c.in, name, got, c.commands)
 			}
-			if c.failure == "" && !errors.Is(err, io.EOF) || c.failure != "" && err != protocolError(c.failure) {
+			if c.failure == "" && !errors.Is(err, io.EOF) || c.failure != "" && !errors.Is(err, protocolError(c.failure)) {
 				t.Errorf("%.40q (%s): %v, want %q", c.in, name, err, c.failure)
 			}
 		}

@@ -57,6 +57,7 @@ type history struct {
 // writeAtRandom sets and deletes, in all ways that there are.
 func (h *history) writeAtRandom(t *testing.T, store state.Store, rng *rand.Rand) {
 	ctx := context.Background()
+	kinds := 10 << (4 * rng.IntN(2)) // of ways to write; in every other round the disk is rarely waited for
 	for n := range 100 + rng.IntN(200) {
 		w := wrote{name: fmt.Sprintf("k%d", rng.IntN(8)), value: fmt.Sprintf("v%d-%0*d", n, rng.IntN(2000), 0)}
 		c := command(space, "SET "+w.name+" "+w.value)
@@ -64,7 +65,7 @@ func (h *history) writeAtRandom(t *testing.T, store state.Store, rng *rand.Rand)
 			w.value, c = "", command(space, "GETDEL "+w.name)
 		}
 		var err error
-		kind := rng.IntN(10)
+		kind := rng.IntN(kinds)
 		if kind < 3 {
 			w.version, err = store.Apply(ctx, state.Txn{Lazy: kind > 0, Ops: []state.Command{c}})
 		} else {

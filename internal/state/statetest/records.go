@@ -234,7 +234,10 @@ func testOwnSlices(w *world) {
 	copy(r.Data, "XXXX")
 	reply, _ := w.do("GET a")
 	copy(reply.Text, "XXXX")
-	for e := range w.store.Scan(context.Background(), state.Range{Space: space}) {
+	for e, err := range w.store.Scan(context.Background(), state.Range{Space: space}) {
+		if err != nil {
+			w.Fatal(err)
+		}
 		copy(e.Data, "XXXX")
 	}
 	w.want("a", "text")
