@@ -13,7 +13,9 @@ import (
 // acceptedPrefix begins the names of what is known of accepted activations.
 const acceptedPrefix = "accepted/"
 
-func acceptedKey(a *forerun.Activation) string { return acceptedPrefix + a.Namespace + "/" + string(a.ID) }
+func acceptedKey(a *forerun.Activation) string {
+	return acceptedPrefix + a.Namespace + "/" + string(a.ID)
+}
 
 // Accept keeps what is known of an activation that has not ended. It is in the log when Accept returns.
 func (l *Log) Accept(ctx context.Context, a *forerun.Activation) error {
