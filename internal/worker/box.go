@@ -88,8 +88,7 @@ func (b *box) live() {
 		if r == nil {
 			break
 		}
-		b.execute(r)
-		ok = b.clean()
+		ok = b.execute(r) && b.clean()
 	}
 	loadFailed := failure.Status != forerun.Success
 	logs := b.initLogs(loadFailed)
@@ -312,16 +311,16 @@ func (b *box) takeInitTime() time.Duration {
 	return d
 }
 
-// began makes output and doors the run's.
-func (b *box) began(r *run) {
+// began makes output and doors an activation's.
+func (b *box) began(t *tenure) {
 	b.output.begin(b.logLimit())
-	b.doors.begin(r.tenure)
+	b.doors.begin(t)
 }
 
-// ended shuts the doors to the run and returns its log.
-func (b *box) ended(r *run) []string {
+// ended shuts the doors to an activation and returns its log.
+func (b *box) ended(t *tenure) []string {
 	b.doors.end()
-	close(r.tenure.done)
+	close(t.done)
 	b.lateDenials()
 	return b.output.end()
 }

@@ -144,9 +144,7 @@ func TestSandboxThatDies(t *testing.T) {
 	_, h := g.begin(caller("a"), `{"path":"/"}`)
 	<-calls.arrived
 	p := g.maker.started()[0]
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	p.die()
 	<-calls.cut
 	if end := g.wait(h); end.Status != forerun.DeveloperError || !strings.Contains(string(end.Result), "its sandbox ended") {
 		t.Errorf("%v %s", end.Status, end.Result)
@@ -156,8 +154,7 @@ func TestSandboxThatDies(t *testing.T) {
 			t.Errorf("%s", end.Result)
 		}
 		started := g.maker.started()
-		_ = started[len(started)-1].cmd.Process.Kill() // it may be gone
-		<-started[len(started)-1].Done()
+		started[len(started)-1].die()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,17 +29,23 @@ type run struct {
 	// Guarded by Worker.mu:
 	pool     *pool
 	box      *box // that executes it; nil while it waits
+	returned int  // how often it came back from a box that had died
 	squashed bool
 }
 
 // execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
-// end is told. What it left behind is removed afterwards, by box.clean.
-func (b *box) execute(r *run) {
-	b.began(r)
+// end is told. What it left behind is removed afterwards, by box.clean. It reports false if the sandbox is of no more use.
+func (b *box) execute(r *run) bool {
+	t := r.tenure
+	b.began(t)
 	timeout := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
 	start := time.Now()
-	limit := time.AfterFunc(timeout, func() { b.timeOut(r) })
-	o := outcome{err: b.send(r, b.runHeader(r, start.Add(timeout)))}
+	limit := time.AfterFunc(timeout, func() { b.timeOut(t) })
+	defer limit.Stop()
+	o := outcome{err: b.send(r, t, b.runHeader(r, start.Add(timeout)))}
+	if o.err != nil && b.giveBack(r, t) {
+		return false
+	}
 	fork := time.AfterFunc(forkAhead, b.fork)
 	if o.err == nil {
 		r.tellStarted(b.w, start, b.takeInitTime())
@@ -46,23 +53,41 @@ func (b *box) execute(r *run) {
 	}
 	limit.Stop()
 	fork.Stop()
-	logs := b.ended(r)
+	logs := b.ended(t)
 	b.fork()
 	r.end(b.w, b.judge(r, b.spare, o), logs)
+	return true
+}
+
+// maxReturns is how many sandboxes may die under a run before it began.
+const maxReturns = 3
+
+// giveBack puts a run that could not be handed to a handler back into its queue, unless something else ended it.
+func (b *box) giveBack(r *run, t *tenure) bool {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	if r.squashed || t.timedOut.Load() || b.w.closing || r.returned == maxReturns {
+		return false
+	}
+	r.returned++
+	r.box, r.tenure = nil, nil
+	r.pool.queue = slices.Insert(r.pool.queue, 0, r)
+	close(t.done)
+	return true
 }
 
 // send hands the activation to the spare that waits. A spare that died while it waited is replaced, once.
-func (b *box) send(r *run, header runtimewire.Run) error {
-	r.tenure.handler.Store(b.spare)
+func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
+	t.handler.Store(b.spare)
 	err := b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
-	if err == nil || r.tenure.over.Load() || r.tenure.timedOut.Load() {
+	if err == nil || t.over.Load() || t.timedOut.Load() {
 		return err
 	}
 	b.spare.close()
 	if err := b.nextSpare(); err != nil {
 		return err
 	}
-	r.tenure.handler.Store(b.spare)
+	t.handler.Store(b.spare)
 	return b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
 }
 
@@ -137,9 +162,9 @@ func (b *box) crash(s *spare) forerun.Result {
 }
 
 // timeOut ends an activation that exceeded its time.
-func (b *box) timeOut(r *run) {
-	r.tenure.timedOut.Store(true)
-	b.kill(r.tenure)
+func (b *box) timeOut(t *tenure) {
+	t.timedOut.Store(true)
+	b.kill(t)
 }
 
 // runHeader is the environment and the limits of an activation.
