@@ -67,7 +67,7 @@ func (s *Supervisor) connectAs(id uint64, c caller, raw []byte) unix.Errno {
 		if err := unix.SetNonblock(c.socket, true); err != nil {
 			return errnoOf(err)
 		}
-		defer unix.SetNonblock(c.socket, false)
+		defer func() { _ = unix.SetNonblock(c.socket, false) }()
 	}
 	for {
 		errno := connect(c.socket, raw)

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -18,7 +19,7 @@ func Install(careful bool) (listener int, err error) {
 	// WAIT_KILLABLE_RECV (Linux 5.19): a held call is not restarted by signals such as a runtime's timer.
 	const listen = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
 	listener, err = setFilter(program, listen|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
-	if err == unix.EINVAL {
+	if errors.Is(err, unix.EINVAL) {
 		listener, err = setFilter(program, listen)
 	}
 	if err != nil {

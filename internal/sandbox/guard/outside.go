@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -216,8 +217,7 @@ func errnoOf(err error) unix.Errno {
 	if err == nil {
 		return 0
 	}
-	if errno, ok := err.(unix.Errno); ok {
-		return errno
-	}
-	return unix.EIO
+	errno := unix.EIO
+	errors.As(err, &errno)
+	return errno
 }

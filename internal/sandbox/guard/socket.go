@@ -64,12 +64,23 @@ type option struct {
 
 func options(domain int) []option {
 	list := []option{
-		{unix.SOL_SOCKET, unix.SO_REUSEADDR, false}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE, false}, {unix.SOL_SOCKET, unix.SO_OOBINLINE, false},
-		{unix.SOL_SOCKET, unix.SO_RCVLOWAT, false}, {unix.SOL_SOCKET, unix.SO_SNDBUF, true}, {unix.SOL_SOCKET, unix.SO_RCVBUF, true},
-		{unix.IPPROTO_TCP, unix.TCP_NODELAY, false}, {unix.IPPROTO_TCP, unix.TCP_CORK, false}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, false},
-		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, false}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, false}, {unix.IPPROTO_TCP, unix.TCP_SYNCNT, false},
-		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, false}, {unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, false},
-		{unix.IPPROTO_IP, unix.IP_TOS, false}, {unix.IPPROTO_IP, unix.IP_TTL, false}, {unix.IPPROTO_IP, unix.IP_RECVERR, false},
+		{unix.SOL_SOCKET, unix.SO_REUSEADDR, false},
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, false},
+		{unix.SOL_SOCKET, unix.SO_OOBINLINE, false},
+		{unix.SOL_SOCKET, unix.SO_RCVLOWAT, false},
+		{unix.SOL_SOCKET, unix.SO_SNDBUF, true},
+		{unix.SOL_SOCKET, unix.SO_RCVBUF, true},
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, false},
+		{unix.IPPROTO_TCP, unix.TCP_CORK, false},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, false},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, false},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, false},
+		{unix.IPPROTO_TCP, unix.TCP_SYNCNT, false},
+		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, false},
+		{unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, false},
+		{unix.IPPROTO_IP, unix.IP_TOS, false},
+		{unix.IPPROTO_IP, unix.IP_TTL, false},
+		{unix.IPPROTO_IP, unix.IP_RECVERR, false},
 	}
 	if domain == unix.AF_INET6 {
 		list = append(list, option{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, false}, option{unix.IPPROTO_IPV6, unix.IPV6_TCLASS, false},

@@ -164,8 +164,7 @@ type group struct {
 func (c *cgroups) create(id string, r startRequest) (*group, error) {
 	g := &group{folders: map[string]string{}, v2: c.v2}
 	if err := c.fill(g, id, r); err != nil {
-		g.remove()
-		return nil, err
+		return nil, errors.Join(err, g.remove())
 	}
 	return g, nil
 }

@@ -220,10 +220,12 @@ func TestHostIDs(t *testing.T) {
 
 func TestHelperIsSmall(t *testing.T) {
 	m := startHelper(t, Config{})
-	for n := range 4 {
-		if err := startSleeper(t, m, fmt.Sprint("s-", n)).Close(); err != nil {
-			t.Fatal(err)
-		}
+	const sandboxes = 30
+	for n := range sandboxes {
+		startSleeper(t, m, fmt.Sprint("s-", n))
+	}
+	if threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", m.helper.Process.Pid)); err != nil || len(threads) >= sandboxes {
+		t.Errorf("the helper has %d threads for %d sandboxes, %v", len(threads), sandboxes, err)
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.helper.Process.Pid))
 	if err != nil {

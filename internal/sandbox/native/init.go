@@ -23,13 +23,12 @@ const maxProgram = 16 << 20
 func InitMain() int {
 	// Credentials, filter and cgroups are set for this one thread, which execve makes the whole process.
 	runtime.LockOSThread()
-	if err := becomeInitializer(); err != nil {
-		_, _ = unix.Write(setupFD, []byte(err.Error()))
-		return 1
-	}
-	return 0
+	err := becomeInitializer()
+	_, _ = unix.Write(setupFD, []byte(err.Error())) // fails if the helper has gone
+	return 1
 }
 
+// becomeInitializer returns only if it cannot.
 func becomeInitializer() error {
 	// What was inherited on purpose came without the flag; the initializer keeps only 0 to 3.
 	if err := unix.CloseRange(setupFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {

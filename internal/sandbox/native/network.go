@@ -92,8 +92,12 @@ func leavingFilter(protocol uint16) []bpf.Instruction {
 	own := binary.BigEndian.Uint32(address.AsSlice()[last:])
 	drop, admit := bpf.RetConstant{Val: 0}, bpf.RetConstant{Val: 1 << 17}
 	program := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: kind, Size: 1}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 1}, drop,
-		bpf.LoadAbsolute{Off: source + last, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: own, SkipTrue: 1}, drop,
+		bpf.LoadAbsolute{Off: kind, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 1},
+		drop,
+		bpf.LoadAbsolute{Off: source + last, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: own, SkipTrue: 1},
+		drop,
 	}
 	differs := []bpf.Instruction{}
 	for i, b := uint32(0), address.AsSlice(); len(b) > 0; i, b = i+4, b[4:] {

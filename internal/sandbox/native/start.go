@@ -103,6 +103,7 @@ func (h *helper) fork(c *cell, files []*os.File, setup *os.File, binds []*os.Fil
 
 // reap waits for the initializer's end and tells the server.
 func (h *helper) reap(c *cell, p *os.Process) {
+	awaitEnd(p.Pid)
 	state, err := p.Wait()
 	close(c.exited)
 	sentence := "the initializer ended"
@@ -110,6 +111,25 @@ func (h *helper) reap(c *cell, p *os.Process) {
 		sentence = "the initializer ended: " + state.String()
 	}
 	h.tell(kindExited, c.id, sentence)
+}
+
+// awaitEnd waits for the end of a child without a thread of its own for it, as Process.Wait would need; it may return
+// early.
+func awaitEnd(child int) {
+	fd, err := unix.PidfdOpen(child, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), "child")
+	defer f.Close()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
 }
 
 func (h *helper) attributes(c *cell) *syscall.SysProcAttr {

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,13 +41,32 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"Identity", s.testIdentity}, {"Files", s.testFiles}, {"Unwritable", s.testUnwritable}, {"Processes", s.testProcesses},
-		{"SystemCalls", s.testSystemCalls}, {"Sockets", s.testSockets}, {"Options", s.testOptions},
-		{"UnixSockets", s.testUnixSockets}, {"Doors", s.testDoors}, {"Output", s.testOutput}, {"Loopback", s.testLoopback},
-		{"EgressTCP", s.testEgressTCP}, {"EgressTurned", s.testEgressTurned}, {"EgressUDP", s.testEgressUDP}, {"EgressDenied", s.testEgressDenied}, {"EgressWaiting", s.testEgressWaiting},
-		{"MemoryLimit", s.testMemoryLimit}, {"ProcessLimit", s.testProcessLimit}, {"TmpSize", s.testTmpSize},
-		{"ResetProcesses", s.testResetProcesses}, {"ResetFiles", s.testResetFiles}, {"ResetForkBomb", s.testResetForkBomb},
-		{"Start", s.testStart}, {"StartErrors", s.testStartErrors}, {"Close", s.testClose}, {"Concurrent", s.testConcurrent},
+		{"Identity", s.testIdentity},
+		{"Files", s.testFiles},
+		{"Unwritable", s.testUnwritable},
+		{"Processes", s.testProcesses},
+		{"SystemCalls", s.testSystemCalls},
+		{"Sockets", s.testSockets},
+		{"Options", s.testOptions},
+		{"UnixSockets", s.testUnixSockets},
+		{"Doors", s.testDoors},
+		{"Output", s.testOutput},
+		{"Loopback", s.testLoopback},
+		{"EgressTCP", s.testEgressTCP},
+		{"EgressTurned", s.testEgressTurned},
+		{"EgressUDP", s.testEgressUDP},
+		{"EgressDenied", s.testEgressDenied},
+		{"EgressWaiting", s.testEgressWaiting},
+		{"MemoryLimit", s.testMemoryLimit},
+		{"ProcessLimit", s.testProcessLimit},
+		{"TmpSize", s.testTmpSize},
+		{"ResetProcesses", s.testResetProcesses},
+		{"ResetFiles", s.testResetFiles},
+		{"ResetForkBomb", s.testResetForkBomb},
+		{"Start", s.testStart},
+		{"StartErrors", s.testStartErrors},
+		{"Close", s.testClose},
+		{"Concurrent", s.testConcurrent},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -137,9 +155,4 @@ func eventually(t *testing.T, what string, done func() bool) {
 		}
 	}
 	t.Fatalf("%s: not within %v", what, patience)
-}
-
-func sorted(list []string) []string {
-	slices.Sort(list)
-	return list
 }
