@@ -8,13 +8,14 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
 	"forerun.dev/forerun/internal/state/resp"
 	"forerun.dev/forerun/internal/worker"
 )
 
 // redisDoor is what programs outside reach the state of functions through, with a tenant's key.
 func redisDoor(store state.Store, tenants *registry.Registry) *resp.Server {
-	return resp.NewServer(resp.Options{Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
+	return resp.NewServer(resp.Options{MaxBulk: command.MaxString, Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
 		if user == "default" { // a client that has only a password gives both in it
 			user, password, _ = strings.Cut(password, ":")
 		}
