@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -57,22 +58,50 @@ type Sources struct {
 // Discover looks at the machine's interpreters. It is no error if there are none: then no kind is known.
 func Discover(ctx context.Context, s Sources) *Languages {
 	l := &Languages{kinds: make(map[string]*language)}
-	candidates := s.Python
-	if candidates == nil {
-		candidates = []string{"/usr/bin/python3", "python3"}
-		newest, _ := filepath.Glob("/usr/bin/python3.[0-9]*") // the pattern is well-formed
-		candidates = append(candidates, newest...)
+	if s.Python != nil {
+		l.probeAll(ctx, s.Python, s.Packages)
+		return l
 	}
-	for _, c := range candidates {
-		if python, minor, err := probePython(ctx, c, s.Packages); err == nil {
-			for _, kind := range []string{"python:3", "python:default", "python:3." + strconv.Itoa(minor)} {
-				if l.kinds[kind] == nil {
-					l.kinds[kind] = python
-				}
-			}
-		}
+	if l.probeAll(ctx, installedPythons(), s.Packages); len(l.kinds) == 0 {
+		l.probeAll(ctx, []string{"python3"}, s.Packages) // which may be a script that looks for one, and takes its time
 	}
 	return l
+}
+
+// installedPythons are the interpreters where distributions put them, the default one first, each once.
+func installedPythons() []string {
+	var names []string
+	for _, pattern := range []string{"python3", "python3.[0-9]", "python3.[0-9][0-9]"} {
+		for _, folder := range []string{"/usr/bin/", "/usr/local/bin/"} {
+			found, _ := filepath.Glob(folder + pattern) // the pattern is well-formed
+			names = append(names, found...)
+		}
+	}
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(names, func(name string) bool {
+		real, err := filepath.EvalSymlinks(name)
+		defer func() { seen[real] = true }()
+		return err != nil || seen[real]
+	})
+}
+
+// probeAll looks at interpreters, all at a time; where two can run a kind the one named first does.
+func (l *Languages) probeAll(ctx context.Context, names []string, packages string) {
+	found := make([]map[string]*language, len(names))
+	var probing sync.WaitGroup
+	for i, name := range names {
+		probing.Go(func() {
+			python, minor, err := probePython(ctx, name, packages)
+			if err != nil {
+				return
+			}
+			found[i] = map[string]*language{"python:3": python, "python:default": python, "python:3." + strconv.Itoa(minor): python}
+		})
+	}
+	probing.Wait()
+	for _, kinds := range slices.Backward(found) {
+		maps.Copy(l.kinds, kinds)
+	}
 }
 
 // Kinds are the kinds of actions that can be run, sorted.

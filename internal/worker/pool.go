@@ -94,7 +94,11 @@ func (p *pool) idleBox() *box {
 // consider starts sandboxes for a queue as long as it wants one and there is room.
 func (w *Worker) consider(p *pool) {
 	for p.wants(time.Now(), w.load.saturated() || w.starting >= maxStarting()) {
-		if !w.makeRoom(p.action.Limits.Memory) {
+		idleFor := time.Duration(0)
+		if len(p.boxes) > 0 {
+			idleFor = idleEnough
+		}
+		if !w.makeRoom(p.action.Limits.Memory, idleFor) {
 			if len(p.boxes) == 0 && !slices.Contains(w.hungry, p) {
 				w.hungry = append(w.hungry, p)
 			}
@@ -131,13 +135,18 @@ func (p *pool) serviceTime(now time.Time) time.Duration {
 	return max(p.service, shortest, 0)
 }
 
-// makeRoom closes idle sandboxes, the least recently used first, until one of memory MiB fits.
-func (w *Worker) makeRoom(memory int) bool {
+// idleEnough is how long a sandbox must have been idle to make room for one more of an action that has some: else two
+// busy actions would take each other's in turns.
+const idleEnough = time.Second
+
+// makeRoom closes idle sandboxes, the least recently used first, until one of memory MiB fits. Only those are closed
+// that have been idle for some time.
+func (w *Worker) makeRoom(memory int, idleFor time.Duration) bool {
 	fits := func() bool {
 		return w.boxes < w.config.MaxSandboxes && w.memory+memory <= w.config.MemoryMiB
 	}
 	for !fits() {
-		if len(w.idle) == 0 {
+		if len(w.idle) == 0 || time.Since(w.idle[0].since) < idleFor {
 			return false
 		}
 		b := w.idle[0]
