@@ -13,7 +13,7 @@ import (
 // When a queue asks for one more sandbox (see pool.wants).
 const (
 	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free
-	longWait      = 100 * time.Millisecond // worth one in any case
+	longWait      = 100 * time.Millisecond // worth one while they are not, if the last ones paid
 	tickEvery     = 50 * time.Millisecond  // how often a queue is looked at again
 	serviceWeight = 0.2                    // of the newest service time in the moving average
 )
@@ -32,6 +32,7 @@ type pool struct {
 	queue    []*run // oldest first
 	boxes    []*box
 	starting int
+	growth   growth
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
 }
 
@@ -118,7 +119,7 @@ func (p *pool) wants(now time.Time, saturated bool) bool {
 		return true
 	}
 	wait := time.Duration(len(p.queue)) * p.serviceTime(now) / time.Duration(len(p.boxes))
-	return wait > longWait || wait > shortWait && !saturated
+	return wait > shortWait && !saturated || wait > longWait && p.growth.pays(now)
 }
 
 // serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.
@@ -165,6 +166,7 @@ func (w *Worker) startBox(p *pool) {
 	w.lastBox++
 	b := newBox(w, p, w.lastBox)
 	p.boxes = append(p.boxes, b)
+	p.growth.grew(time.Now())
 	p.starting++
 	w.starting++
 	w.boxes++
@@ -233,6 +235,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 
 // learn takes a service time into the moving average.
 func (p *pool) learn(d time.Duration) {
+	p.growth.ended++
 	if p.service == 0 {
 		p.service = d
 		return

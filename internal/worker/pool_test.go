@@ -300,6 +300,27 @@ func TestExpectedWait(t *testing.T) {
 	}
 }
 
+func TestGrowthPaysWhereFunctionsWait(t *testing.T) {
+	begin := time.Now()
+	g := growth{since: begin}
+	g.ended = 10
+	g.grew(begin.Add(time.Second)) // ten a second with the sandboxes before
+	if g.pays(begin.Add(time.Second + longWait/2)) {
+		t.Error("it pays before anything is known")
+	}
+	g.ended = 2
+	if !g.pays(begin.Add(time.Second + longWait)) {
+		t.Error("twice as many do not pay")
+	}
+	g.ended = 10
+	if g.pays(begin.Add(2 * time.Second)) {
+		t.Error("as many as before pay")
+	}
+	if !g.pays(begin.Add(time.Second + growthProbe + 1)) {
+		t.Error("it is never tried again")
+	}
+}
+
 func TestLoad(t *testing.T) {
 	var busy, total uint64
 	l := newLoad(func() (uint64, uint64, bool) { return busy, total, true })
