@@ -17,16 +17,24 @@ import (
 // footprint is what a running server was seen to have on the host: what must be gone when it is.
 type footprint struct {
 	processes  map[string]bool // "pid start-time" of it and all its descendants
-	namespaces map[string]bool // "net:[4026531840]", those of ours excepted
+	namespaces map[string]bool // "net:[4026531840]" of those that were there when it was last observed, ours excepted
 	data       string
+	observed   int64 // when that was, in the kernel's ticks since the boot
 }
 
 func newFootprint(data string) *footprint {
 	return &footprint{processes: make(map[string]bool), namespaces: make(map[string]bool), data: data}
 }
 
-// observe adds what a process and its descendants have now.
+// observe adds what a process and its descendants have now. The kernel gives the number of a namespace that is gone to a new
+// one, so only those that are there now are looked for later, and only in processes that are there now.
 func (f *footprint) observe(pid int) {
+	f.namespaces = make(map[string]bool)
+	f.add(pid)
+	f.observed = ticks()
+}
+
+func (f *footprint) add(pid int) {
 	if id := identity(pid); id != "" {
 		f.processes[id] = true
 	}
@@ -39,10 +47,28 @@ func (f *footprint) observe(pid int) {
 		}
 		for _, child := range strings.Fields(string(text)) {
 			if id, err := strconv.Atoi(child); err == nil {
-				f.observe(id)
+				f.add(id)
 			}
 		}
 	}
+}
+
+// ticks is the time since the boot in hundredths of a second, as processes' start times are given.
+func ticks() int64 {
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0
+	}
+	up, _, _ := strings.Cut(string(text), " ")
+	seconds, _ := strconv.ParseFloat(up, 64) // the kernel's own form
+	return int64(seconds * 100)
+}
+
+// started is when the process of an identity was started, in ticks.
+func started(id string) int64 {
+	_, start, _ := strings.Cut(id, " ")
+	at, _ := strconv.ParseInt(start, 10, 64) // the kernel's own form
+	return at
 }
 
 // identity tells a process from a later one with the same id; empty if there is none or it is only waited for.
@@ -77,11 +103,15 @@ func namespacesOf(pid int) map[string]bool {
 // left lists what of the footprint is still there.
 func (f *footprint) left() (found []string) {
 	for _, pid := range allProcesses() {
-		if f.processes[identity(pid)] {
+		id := identity(pid)
+		if f.processes[id] {
 			found = append(found, fmt.Sprintf("process %d (%s)", pid, commandLine(pid)))
 		}
+		if id == "" || started(id) > f.observed {
+			continue
+		}
 		for namespace := range namespacesOf(pid) {
-			if f.namespaces[namespace] && identity(pid) != "" {
+			if f.namespaces[namespace] {
 				found = append(found, fmt.Sprintf("namespace %s, of process %d (%s)", namespace, pid, commandLine(pid)))
 			}
 		}
