@@ -36,7 +36,7 @@ test: build $(venv)/.stamp node_modules/.stamp need-redis need-tools ## run all 
 	@$(python) tools/test.py
 
 .PHONY: check
-check: check-go check-python check-javascript ## check format, style, import rules, module files, known vulnerabilities
+check: check-format check-modules check-vet check-lint check-comments check-vulnerabilities check-python check-javascript ## check format, style, import rules, module files, known vulnerabilities
 
 .PHONY: format
 format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
@@ -99,14 +99,29 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 .forerun/bench: $(shell find bench -name '*.go' -o -path bench/go.mod -o -path bench/go.sum) | need-go
 	cd bench && go build -o ../$@ .
 
-# The parts of `make check`.
-.PHONY: check-go
-check-go: need-go .forerun/tools/golangci-lint .forerun/tools/gofumpt .forerun/tools/govulncheck
-	@echo 'gofumpt'; bad=$$(gofumpt -l cmd internal runtimes test tools bench); if [ -n "$$bad" ]; then echo "not formatted (make format does it):"; echo "$$bad"; exit 1; fi
-	@echo 'go mod tidy'; go mod tidy -diff && cd bench && go mod tidy -diff
-	@echo 'go vet'; go vet ./... && cd bench && go vet ./...
-	@echo 'golangci-lint'; golangci-lint run ./... && cd bench && golangci-lint run --config ../.golangci.yml ./...
-	@echo 'package comments'; go test ./tools/pkgdoc
+# The parts of `make check`; with -k it goes on after one that failed.
+.PHONY: check-format check-modules check-vet check-lint check-comments check-vulnerabilities
+check-format: .forerun/tools/gofumpt
+	@echo gofumpt
+	@bad=$$(gofumpt -l cmd internal runtimes test tools bench); if [ -n "$$bad" ]; then echo "not formatted (make format does it):"; echo "$$bad"; exit 1; fi
+
+check-modules: need-go
+	@echo 'go mod tidy'
+	@go mod tidy -diff && cd bench && go mod tidy -diff
+
+check-vet: need-go
+	@echo 'go vet'
+	@go vet ./... && cd bench && go vet ./...
+
+check-lint: .forerun/tools/golangci-lint
+	@echo golangci-lint
+	@golangci-lint run ./... && cd bench && golangci-lint run --config ../.golangci.yml ./...
+
+check-comments: need-go
+	@echo 'package comments'
+	@go test ./tools/pkgdoc
+
+check-vulnerabilities: .forerun/tools/govulncheck
 	@tools/govulncheck.sh
 
 .PHONY: check-python
