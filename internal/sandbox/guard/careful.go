@@ -50,14 +50,24 @@ func (s *Supervisor) perform(n notification, raw []byte) {
 
 // hosts reports whether the socket belongs to the host's network: the supervisor put it there.
 func (c caller) hosts() bool {
+	host, err1 := hostCookie()
+	its, err2 := netnsCookie(c.socket)
+	return err1 != nil || err2 != nil || host == its
+}
+
+// netnsCookie tells one network namespace from all others.
+func netnsCookie(socket int) (uint64, error) {
+	return unix.GetsockoptUint64(socket, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+}
+
+// hostCookie is that of this process's own network.
+func hostCookie() (uint64, error) {
 	own, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return true
+		return 0, err
 	}
 	defer unix.Close(own)
-	host, err1 := unix.GetsockoptUint64(own, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	its, err2 := unix.GetsockoptUint64(c.socket, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	return err1 != nil || err2 != nil || host == its
+	return netnsCookie(own)
 }
 
 // connectAs connects the caller's own socket. The caller waits, the supervisor does not: the socket is non-blocking

@@ -125,7 +125,10 @@ func samePrefix(b [16]byte, prefix netip.Prefix) bool {
 
 // Refusal is the sentence that tells a person why the policy refuses this destination now, "" if it does not.
 func (p Policy) Refusal(to netip.AddrPort) string {
-	reason := p.Check(to.Addr(), ownAddresses())
+	reason := p.Check(to.Addr(), nil)
+	if reason == "" { // only now, since asking for the addresses takes longest
+		reason = p.Check(to.Addr(), ownAddresses())
+	}
 	if reason == "" {
 		return ""
 	}

@@ -138,7 +138,7 @@ func (b *box) serve(files []*os.File) error {
 	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names); err != nil {
 		return err
 	}
-	b.datagrams, err = newDatagramRelay(files[readyPackets4], files[readyPackets6], b.maker.policy, b.refused)
+	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, b.refused)
 	return err
 }
 

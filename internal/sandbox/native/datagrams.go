@@ -27,7 +27,7 @@ const (
 type datagramRelay struct {
 	policy  guard.Policy
 	refused func(sentence string)
-	files   map[bool]*os.File // the packet sockets: true for IPv4
+	packets *os.File // the socket on which they arrive and go back
 
 	mu    sync.Mutex     // guards what follows
 	flows map[flow]*peer // nil stands for a refused one, so that the policy is asked once
@@ -38,31 +38,26 @@ type flow struct{ inside, outside netip.AddrPort }
 
 type peer struct{ conn *net.UDPConn }
 
-// newDatagramRelay uses copies of the two files.
-func newDatagramRelay(packets4, packets6 *os.File, policy guard.Policy, refused func(string)) (*datagramRelay, error) {
-	r := &datagramRelay{policy: policy, refused: refused, files: map[bool]*os.File{}, flows: map[flow]*peer{}}
-	for v4, f := range map[bool]*os.File{true: packets4, false: packets6} {
-		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-		if err == nil {
-			err = unix.SetNonblock(fd, true)
-		}
-		if err != nil {
-			r.close()
-			return nil, fmt.Errorf("opening the datagram relay: %w", err)
-		}
-		r.files[v4] = os.NewFile(uintptr(fd), "packets")
+// newDatagramRelay uses a copy of the file.
+func newDatagramRelay(packets *os.File, policy guard.Policy, refused func(string)) (*datagramRelay, error) {
+	fd, err := unix.FcntlInt(packets.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the datagram relay: %w", err)
 	}
-	for _, f := range r.files {
-		go r.serve(f)
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("opening the datagram relay: %w", err)
 	}
+	r := &datagramRelay{policy: policy, refused: refused, packets: os.NewFile(uintptr(fd), "packets"), flows: map[flow]*peer{}}
+	go r.serve()
 	return r, nil
 }
 
 // serve forwards what leaves the sandbox.
-func (r *datagramRelay) serve(f *os.File) {
-	buffer := make([]byte, maxPacket+ip6Header)
+func (r *datagramRelay) serve() {
+	buffer := make([]byte, maxPacket)
 	for {
-		n, err := f.Read(buffer)
+		n, err := r.packets.Read(buffer)
 		if err != nil {
 			return
 		}
@@ -106,7 +101,6 @@ func (r *datagramRelay) find(f flow) *peer {
 // answers brings back what the other side sends, until the flow is idle or closed.
 func (r *datagramRelay) answers(f flow, p *peer) {
 	defer r.forget(f, p)
-	back := r.files[f.inside.Addr().Is4()]
 	buffer := make([]byte, maxPacket)
 	for {
 		n, err := p.conn.Read(buffer)
@@ -117,7 +111,7 @@ func (r *datagramRelay) answers(f flow, p *peer) {
 			return
 		}
 		d := datagram{from: f.outside, to: f.inside, payload: buffer[:n]}
-		_, _ = back.Write(d.packet()) // a datagram may get lost
+		_, _ = r.packets.Write(d.packet()) // a datagram may get lost
 	}
 }
 
@@ -150,10 +144,6 @@ func (r *datagramRelay) close() {
 	if r == nil {
 		return
 	}
-	var closed sync.WaitGroup
-	for _, f := range r.files {
-		closed.Go(func() { _ = f.Close() })
-	}
 	r.reset()
-	closed.Wait()
+	_ = r.packets.Close()
 }

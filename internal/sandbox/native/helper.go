@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -21,6 +22,8 @@ import (
 // then removes everything it made. The result is the process's exit code.
 func HelperMain(fd int) int {
 	debug.SetGCPercent(25) // it allocates little: small is better than fast
+	// It ends when the server does, not with it when both are told to. Caught, not ignored: that sandboxes would inherit.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGTERM)
 	l, err := newLink(os.NewFile(uintptr(fd), "server"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox-helper is started by forerun serve, not by hand:", err)

@@ -37,9 +37,8 @@ const (
 	readyAPI
 	readyNamesUDP // 127.0.0.1:53
 	readyNamesTCP
-	readyPackets4 // where datagrams to the outside arrive
-	readyPackets6
-	readyTmp // folders that handlers write to
+	readyPackets // where datagrams to the outside arrive
+	readyTmp     // folders that handlers write to
 	readyShm
 	readyListener // of held calls
 	readyFDs

@@ -40,15 +40,8 @@ func linkUp() []byte {
 	return newMessage(unix.RTM_NEWLINK, 0, fixed).finish()
 }
 
-func family(a netip.Addr) byte {
-	if a.Is4() {
-		return unix.AF_INET
-	}
-	return unix.AF_INET6
-}
-
 func addAddress(a netip.Addr) []byte {
-	fixed := []byte{family(a), byte(a.BitLen()), unix.IFA_F_NODAD, unix.RT_SCOPE_UNIVERSE, 0, 0, 0, 0}
+	fixed := []byte{unix.AF_INET, byte(a.BitLen()), 0, unix.RT_SCOPE_UNIVERSE, 0, 0, 0, 0}
 	binary.NativeEndian.PutUint32(fixed[4:], loIndex)
 	m := newMessage(unix.RTM_NEWADDR, unix.NLM_F_CREATE, fixed)
 	return m.attribute(unix.IFA_LOCAL, a.AsSlice()).attribute(unix.IFA_ADDRESS, a.AsSlice()).finish()
@@ -56,12 +49,12 @@ func addAddress(a netip.Addr) []byte {
 
 // addDefaultRoute sends everything to the loopback, where it ends; only the packet sockets see it.
 func addDefaultRoute(source netip.Addr) []byte {
-	fixed := []byte{family(source), 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
+	fixed := []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
 	m := newMessage(unix.RTM_NEWROUTE, unix.NLM_F_CREATE, fixed)
 	return m.attribute(unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, loIndex)).attribute(unix.RTA_PREFSRC, source.AsSlice()).finish()
 }
 
-// configureLoopback brings lo up and gives it addresses and routes. A machine without IPv6 has none of it inside either.
+// configureLoopback brings lo up and gives it an address and a route towards the outside.
 func configureLoopback() error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -71,9 +64,8 @@ func configureLoopback() error {
 	if err := exchange(fd, linkUp()); err != nil {
 		return fmt.Errorf("bringing the loopback up: %w", err)
 	}
-	for _, a := range []netip.Addr{dummy4, dummy6} {
-		err := errors.Join(exchange(fd, addAddress(a)), exchange(fd, addDefaultRoute(a)))
-		if err != nil && a.Is4() {
+	for _, message := range [][]byte{addAddress(outward), addDefaultRoute(outward)} {
+		if err := exchange(fd, message); err != nil {
 			return fmt.Errorf("giving the loopback its route: %w", err)
 		}
 	}

@@ -13,12 +13,9 @@ import (
 // backlog of the doors.
 const backlog = 128
 
-// The sandbox's address towards the outside, by which its datagrams are known. The first is the dummy address of
-// RFC 7600; the second lies in the discard prefix of RFC 6666.
-var (
-	dummy4 = netip.MustParseAddr("192.0.0.8")
-	dummy6 = netip.MustParseAddr("100::8")
-)
+// outward is the sandbox's address towards the outside, by which its datagrams are known: the dummy address of RFC 7600.
+// There is none for IPv6, whose routes cannot lead to the loopback: IPv6 datagrams get "network unreachable".
+var outward = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 
 const loIndex = 1 // the loopback is the first device of every network namespace
 
@@ -38,14 +35,11 @@ func openNetwork() ([]int, error) {
 		}
 		fds = append(fds, fd)
 	}
-	for _, protocol := range []uint16{unix.ETH_P_IP, unix.ETH_P_IPV6} {
-		fd, err := openPackets(protocol)
-		if err != nil {
-			return nil, fmt.Errorf("opening the way for datagrams to the outside: %w", err)
-		}
-		fds = append(fds, fd)
+	fd, err := openPackets()
+	if err != nil {
+		return nil, fmt.Errorf("opening the way for datagrams to the outside: %w", err)
 	}
-	return fds, nil
+	return append(fds, fd), nil
 }
 
 func openLocal(kind, port int) (int, error) {
@@ -64,12 +58,12 @@ func openLocal(kind, port int) (int, error) {
 
 // openPackets opens a socket that receives the datagrams which leave for the outside, and through which answers
 // come in. Its filter keeps the doors' traffic away from it.
-func openPackets(protocol uint16) (int, error) {
+func openPackets() (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0) // deaf until bound
 	if err != nil {
 		return -1, err
 	}
-	program, err := bpf.Assemble(leavingFilter(protocol))
+	program, err := bpf.Assemble(leavingFilter())
 	if err != nil {
 		return -1, err
 	}
@@ -77,32 +71,26 @@ func openPackets(protocol uint16) (int, error) {
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter); err != nil {
 		return -1, err
 	}
-	return fd, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: bigEndian(protocol), Ifindex: loIndex})
+	return fd, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_IP), Ifindex: loIndex})
 }
 
 func bigEndian(v uint16) uint16 { return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)}) }
 
 // leavingFilter admits UDP packets from the sandbox's outward address that are not for itself.
-func leavingFilter(protocol uint16) []bpf.Instruction {
-	kind, source, target, address := uint32(9), uint32(12), uint32(16), dummy4
-	if protocol == unix.ETH_P_IPV6 {
-		kind, source, target, address = 6, 8, 24, dummy6
-	}
-	last := uint32(address.BitLen()/8 - 4) // of either address the last word tells it from the loopback's
-	own := binary.BigEndian.Uint32(address.AsSlice()[last:])
+func leavingFilter() []bpf.Instruction {
+	const protocol, source, target = 9, 12, 16 // in the IPv4 header
+	own := binary.BigEndian.Uint32(outward.AsSlice())
 	drop, admit := bpf.RetConstant{Val: 0}, bpf.RetConstant{Val: 1 << 17}
-	program := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: kind, Size: 1},
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: protocol, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 1},
 		drop,
-		bpf.LoadAbsolute{Off: source + last, Size: 4},
+		bpf.LoadAbsolute{Off: source, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: own, SkipTrue: 1},
 		drop,
+		bpf.LoadAbsolute{Off: target, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: own, SkipTrue: 1},
+		drop,
+		admit,
 	}
-	differs := []bpf.Instruction{}
-	for i, b := uint32(0), address.AsSlice(); len(b) > 0; i, b = i+4, b[4:] {
-		differs = append(differs, bpf.LoadAbsolute{Off: target + i, Size: 4},
-			bpf.JumpIf{Cond: bpf.JumpEqual, Val: binary.BigEndian.Uint32(b), SkipTrue: 1}, admit)
-	}
-	return append(append(program, differs...), drop)
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datagram is a UDP packet with its IP header taken apart.
+// datagram is a UDP packet over IPv4, taken apart.
 type datagram struct {
 	from, to netip.AddrPort
 	payload  []byte
@@ -15,102 +15,54 @@ type datagram struct {
 
 // Header lengths.
 const (
-	ip4Header = 20
-	ip6Header = 40
+	ipHeader  = 20
 	udpHeader = 8
 )
 
-// parsePacket reads an IP packet that holds a whole UDP datagram.
+// parsePacket reads an IPv4 packet that holds a whole UDP datagram.
 func parsePacket(b []byte) (datagram, bool) {
-	if len(b) == 0 {
+	if len(b) < ipHeader || b[0]>>4 != 4 || b[9] != unix.IPPROTO_UDP {
 		return datagram{}, false
 	}
-	switch b[0] >> 4 {
-	case 4:
-		return parsePacket4(b)
-	case 6:
-		return parsePacket6(b)
-	}
-	return datagram{}, false
-}
-
-func parsePacket4(b []byte) (datagram, bool) {
-	header := int(b[0]&0xf) * 4
-	if header < ip4Header || len(b) < header || b[9] != unix.IPPROTO_UDP {
+	header, total := int(b[0]&0xf)*4, int(binary.BigEndian.Uint16(b[2:]))
+	const mayNotBeCut = 0x4000
+	if fragment := binary.BigEndian.Uint16(b[6:]) &^ mayNotBeCut; fragment != 0 || header < ipHeader || total < header+udpHeader || total > len(b) {
 		return datagram{}, false
 	}
-	total := int(binary.BigEndian.Uint16(b[2:]))
-	if fragment := binary.BigEndian.Uint16(b[6:]) &^ 0x4000; fragment != 0 || total < header || total > len(b) {
-		return datagram{}, false
-	}
-	return parseUDP(b[header:total], netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])))
-}
-
-func parsePacket6(b []byte) (datagram, bool) {
-	if len(b) < ip6Header || b[6] != unix.IPPROTO_UDP {
-		return datagram{}, false
-	}
-	total := ip6Header + int(binary.BigEndian.Uint16(b[4:]))
-	if total > len(b) {
-		return datagram{}, false
-	}
-	return parseUDP(b[ip6Header:total], netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40])))
-}
-
-func parseUDP(b []byte, from, to netip.Addr) (datagram, bool) {
-	if len(b) < udpHeader || int(binary.BigEndian.Uint16(b[4:])) != len(b) {
+	udp := b[header:total]
+	if int(binary.BigEndian.Uint16(udp[4:])) != len(udp) {
 		return datagram{}, false
 	}
 	return datagram{
-		from:    netip.AddrPortFrom(from, binary.BigEndian.Uint16(b)),
-		to:      netip.AddrPortFrom(to, binary.BigEndian.Uint16(b[2:])),
-		payload: b[udpHeader:],
+		from:    netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(udp)),
+		to:      netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[16:20])), binary.BigEndian.Uint16(udp[2:])),
+		payload: udp[udpHeader:],
 	}, true
-}
-
-// packet is the IP packet of d. Both addresses must be of one family.
-func (d datagram) packet() []byte {
-	length := udpHeader + len(d.payload)
-	var header []byte
-	if d.from.Addr().Is4() {
-		header = d.header4(length)
-	} else {
-		header = d.header6(length)
-	}
-	udp := make([]byte, udpHeader, length)
-	binary.BigEndian.PutUint16(udp, d.from.Port())
-	binary.BigEndian.PutUint16(udp[2:], d.to.Port())
-	binary.BigEndian.PutUint16(udp[4:], uint16(length))
-	udp = append(udp, d.payload...)
-	sum := addWords(uint32(length)+unix.IPPROTO_UDP, d.from.Addr().AsSlice())
-	sum = addWords(addWords(sum, d.to.Addr().AsSlice()), udp)
-	check := ^fold(sum)
-	if check == 0 {
-		check = 0xffff // 0 says that there is none
-	}
-	binary.BigEndian.PutUint16(udp[6:], check)
-	return append(header, udp...)
 }
 
 const hopLimit = 64
 
-func (d datagram) header4(length int) []byte {
-	h := make([]byte, ip4Header, ip4Header+length)
-	h[0], h[8], h[9] = 0x45, hopLimit, unix.IPPROTO_UDP
-	binary.BigEndian.PutUint16(h[2:], uint16(ip4Header+length))
-	copy(h[12:], d.from.Addr().AsSlice())
-	copy(h[16:], d.to.Addr().AsSlice())
-	binary.BigEndian.PutUint16(h[10:], ^fold(addWords(0, h)))
-	return h
-}
-
-func (d datagram) header6(length int) []byte {
-	h := make([]byte, ip6Header, ip6Header+length)
-	h[0], h[6], h[7] = 0x60, unix.IPPROTO_UDP, hopLimit
-	binary.BigEndian.PutUint16(h[4:], uint16(length))
-	copy(h[8:], d.from.Addr().AsSlice())
-	copy(h[24:], d.to.Addr().AsSlice())
-	return h
+// packet is the IPv4 packet of d.
+func (d datagram) packet() []byte {
+	length := udpHeader + len(d.payload)
+	b := make([]byte, ipHeader+udpHeader, ipHeader+length)
+	b[0], b[8], b[9] = 0x45, hopLimit, unix.IPPROTO_UDP
+	binary.BigEndian.PutUint16(b[2:], uint16(ipHeader+length))
+	copy(b[12:], d.from.Addr().AsSlice())
+	copy(b[16:], d.to.Addr().AsSlice())
+	binary.BigEndian.PutUint16(b[10:], ^fold(addWords(0, b[:ipHeader])))
+	udp := b[ipHeader:]
+	binary.BigEndian.PutUint16(udp, d.from.Port())
+	binary.BigEndian.PutUint16(udp[2:], d.to.Port())
+	binary.BigEndian.PutUint16(udp[4:], uint16(length))
+	b = append(b, d.payload...)
+	sum := addWords(uint32(length)+unix.IPPROTO_UDP, b[12:ipHeader]) // the addresses are summed too
+	check := ^fold(addWords(sum, b[ipHeader:]))
+	if check == 0 {
+		check = 0xffff // 0 says that there is none
+	}
+	binary.BigEndian.PutUint16(udp[6:], check)
+	return b
 }
 
 // addWords adds the 16-bit words of b for the internet checksum.

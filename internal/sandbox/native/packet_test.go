@@ -12,7 +12,7 @@ func TestPackets(t *testing.T) {
 	for _, d := range []datagram{
 		{addrPort("192.0.0.8:40000"), addrPort("8.8.8.8:53"), []byte("query")},
 		{addrPort("8.8.8.8:53"), addrPort("192.0.0.8:40000"), []byte{}},
-		{addrPort("[2606:4700::1]:443"), addrPort("[100::8]:50000"), bytes.Repeat([]byte{0xff}, 1501)},
+		{addrPort("192.0.0.8:1"), addrPort("1.1.1.1:65535"), bytes.Repeat([]byte{0xff}, 1501)},
 	} {
 		b := d.packet()
 		got, ok := parsePacket(b)
@@ -33,17 +33,16 @@ func TestChecksum(t *testing.T) {
 	b := d.packet()
 	// The sum over pseudo header and datagram, checksum included, of a right packet is all ones.
 	sum := addWords(uint32(udpHeader+len(d.payload))+17, b[12:20])
-	if got := fold(addWords(sum, b[ip4Header:])); got != 0xffff {
+	if got := fold(addWords(sum, b[ipHeader:])); got != 0xffff {
 		t.Errorf("UDP: %#x", got)
 	}
-	if got := fold(addWords(0, b[:ip4Header])); got != 0xffff {
+	if got := fold(addWords(0, b[:ipHeader])); got != 0xffff {
 		t.Errorf("IP: %#x", got)
 	}
 }
 
 func FuzzParsePacket(f *testing.F) {
 	f.Add(datagram{addrPort("192.0.0.8:40000"), addrPort("8.8.8.8:53"), []byte("query")}.packet())
-	f.Add(datagram{addrPort("[2606:4700::1]:443"), addrPort("[100::8]:50000"), []byte("x")}.packet())
 	f.Add([]byte{0x4f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, ok := parsePacket(b)

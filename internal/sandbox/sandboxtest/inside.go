@@ -26,6 +26,11 @@ for fd in range(1024):
     try: os.fstat(fd); found.append(fd)
     except OSError: pass
 result = found`)
+	a.expect("0 False False", `
+import signal
+blocked = [line.split()[1] for line in open("/proc/self/status") if line.startswith("SigBlk")][0]
+result = "%x %s %s" % (int(blocked, 16), signal.getsignal(signal.SIGTERM) == signal.SIG_IGN, signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)`)
+	a.expect("True", "import resource\nsoft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\nresult = soft <= 1024 and hard <= 65536")
 	a.expect("0", "import resource\nresult = resource.getrlimit(resource.RLIMIT_CORE)[1]")
 	t.Run("Groups", func(t *testing.T) {
 		s.enforced(t, "no supplementary groups")

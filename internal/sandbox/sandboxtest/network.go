@@ -150,6 +150,14 @@ except OSError as e: result = e.errno`},
 	} {
 		t.Run(what, func(t *testing.T) { agent{a.Sandbox, t}.expect(c[0], prepare+c[1]) })
 	}
+	t.Run("IPv6", func(t *testing.T) {
+		if !s.host6.IsValid() {
+			t.Skip("this machine has no IPv6 address")
+		}
+		_, port := echoTCP(t, s.host6.String())
+		agent{a.Sandbox, t}.expect("echo", fmt.Sprintf("import socket\ns = socket.create_connection(('%v', %d))\ns.sendall(b'echo')\nresult = s.recv(4).decode()", s.host6, port))
+		agent{a.Sandbox, t}.expect("101", fmt.Sprintf("import socket\nresult = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).connect_ex(('%v', 1))", s.host6)) // no datagrams
+	})
 	t.Run("urllib", func(t *testing.T) {
 		l, err := net.Listen("tcp", net.JoinHostPort(s.host.String(), "0"))
 		if err != nil {

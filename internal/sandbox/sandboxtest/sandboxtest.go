@@ -24,10 +24,12 @@ type Options struct {
 
 // Run runs the suite. newMaker's makers are closed by their tests.
 func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
-	s := &suite{python: findPython(t), host: outwardAddress()}
+	s := &suite{python: findPython(t), host: outwardAddress(netip.Addr.Is4), host6: outwardAddress(netip.Addr.Is6)}
 	options := Options{BindRoots: s.python.roots()}
-	if s.host.IsValid() {
-		options.Egress = []netip.Prefix{netip.PrefixFrom(s.host, s.host.BitLen())}
+	for _, a := range []netip.Addr{s.host, s.host6} {
+		if a.IsValid() {
+			options.Egress = append(options.Egress, netip.PrefixFrom(a, a.BitLen()))
+		}
 	}
 	s.maker = newMaker(t, options)
 	t.Cleanup(func() {
@@ -76,7 +78,8 @@ type suite struct {
 	python python
 	maker  sandbox.Maker // allows connections to host
 	closed sandbox.Maker // allows none that is not public
-	host   netip.Addr    // an address of this machine that is not a loopback; invalid if it has none
+	host   netip.Addr    // an IPv4 address of this machine that is not a loopback; invalid if it has none
+	host6  netip.Addr    // the same in IPv6
 	count  int
 }
 
@@ -132,11 +135,11 @@ func (s *suite) spec(program string) sandbox.Spec {
 	}
 }
 
-// outwardAddress finds an IPv4 address of this machine for the servers that sandboxes connect to.
-func outwardAddress() netip.Addr {
+// outwardAddress finds an address of this machine for the servers that sandboxes connect to.
+func outwardAddress(wanted func(netip.Addr) bool) netip.Addr {
 	addresses, _ := net.InterfaceAddrs() // none is an answer too
 	for _, a := range addresses {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && wanted(p.Addr()) && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
 			return p.Addr()
 		}
 	}
