@@ -136,6 +136,7 @@ func (p *process) Done() <-chan struct{}             { return p.done }
 func (p *process) Usage() (sandbox.Usage, error) {
 	return sandbox.Usage{OOMKills: int(p.oomKills.Load())}, nil
 }
+
 func (p *process) Reset(_ context.Context, keep ...int) error {
 	return p.killAllBut(append(keep, p.cmd.Process.Pid)...)
 }

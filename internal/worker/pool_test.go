@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -256,10 +257,21 @@ func TestCloseEndsEverything(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+	for _, part := range []string{"worker.(*box)", "worker.(*output)", "worker.(*doors)", "worker.(*apiServer)", "http.(*conn)"} {
+		if stacks := goroutines(); strings.Contains(stacks, part) {
+			t.Errorf("%s is left: %s", part, stacks)
+		}
+	}
 	_, late := g.begin(caller("a"), `{}`)
 	if end := g.wait(late); end.Status != forerun.InternalError {
 		t.Errorf("after Close: %v", end.Status)
 	}
+}
+
+// goroutines is what all goroutines do.
+func goroutines() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
 }
 
 func TestSandboxesThatCannotBeStarted(t *testing.T) {

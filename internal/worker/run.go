@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -208,6 +207,6 @@ func (r *run) tellStarted(w *Worker, at time.Time, initTime time.Duration) {
 
 func (r *run) tellEnded(result forerun.Result, logs []string, timedOut bool) {
 	r.Events.Ended(r.Activation, forerun.RunEnd{
-		Status: result.Status, Result: json.RawMessage(result.Value), Logs: logs, At: time.Now(), TimedOut: timedOut,
+		Status: result.Status, Result: result.Value, Logs: logs, At: time.Now(), TimedOut: timedOut,
 	})
 }

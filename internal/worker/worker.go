@@ -102,7 +102,7 @@ func machineMemoryMiB() int {
 	if err := syscall.Sysinfo(&info); err != nil {
 		return 2 << 10
 	}
-	return int(uint64(info.Totalram) * uint64(info.Unit) >> 20)
+	return int(info.Totalram * uint64(info.Unit) >> 20)
 }
 
 // Run implements forerun.Worker.

@@ -53,7 +53,6 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 type heard struct {
 	started chan time.Duration // the init time
 	ended   chan forerun.RunEnd
-	onEnded func()
 }
 
 func newHeard() *heard {

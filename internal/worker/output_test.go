@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pipes returns an output and the ends that processes write to.
+func pipes(t *testing.T, limit int) (*output, [2]*os.File) {
+	var ends [2]*os.File
+	var reads [2]*os.File
+	for i := range ends {
+		var err error
+		if reads[i], ends[i], err = os.Pipe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := newOutput(reads[0], reads[1], limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		o.close()
+		_, _ = ends[0].Close(), ends[1].Close()
+	})
+	return o, ends
+}
+
+func TestLinesComeHoweverTheyWereWritten(t *testing.T) {
+	o, ends := pipes(t, 1<<20)
+	for _, part := range []string{"o", "ne\ntw", "o", "\n\n", strings.Repeat("x", 40_000), "\nend"} {
+		if _, err := ends[0].WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		if len(part)%2 == 0 {
+			o.drain()
+		}
+	}
+	lines := o.end()
+	want := []string{"one", "two", "", strings.Repeat("x", 40_000), "end"}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines: %.200q", len(lines), lines)
+	}
+	for i, line := range lines {
+		if text(line) != "stdout: "+want[i] {
+			t.Errorf("line %d is %.100q", i, line)
+		}
+	}
+}
+
+func TestLinesHaveTheirTime(t *testing.T) {
+	l := newLogbook(1000)
+	l.add(time.Date(2026, 11, 21, 2, 53, 52, 123456000, time.FixedZone("", 3600)), "stderr", []byte("text"))
+	if want := "2026-11-21T01:53:52.123456000Z stderr: text"; l.lines[0] != want {
+		t.Errorf("%q; want %q", l.lines[0], want)
+	}
+}
+
+func TestWhatComesBetweenActivationsIsNobodys(t *testing.T) {
+	o, ends := pipes(t, 1<<20)
+	o.end()
+	_, _ = ends[1].WriteString("late\nand half") // a pipe has room for it
+	o.discard()
+	o.begin(1 << 20)
+	_, _ = ends[1].WriteString("mine\n")
+	if got := texts(o.end()); got != "stderr: mine" {
+		t.Errorf("%q", got)
+	}
+	o.say("stderr", "nobody hears this")
+	if lines := o.end(); lines != nil {
+		t.Errorf("%q", lines)
+	}
+}
+
+func TestTheLimitCountsEveryByte(t *testing.T) {
+	for _, length := range []int{0, 1, 99, 10_000} {
+		l := newLogbook(4000)
+		for i := 0; !l.full && i < 10_000; i++ {
+			l.add(time.Now(), "stdout", []byte(strings.Repeat("y", length)))
+		}
+		size := 0
+		for _, line := range l.lines[:len(l.lines)-1] {
+			size += len(line)
+		}
+		last := l.lines[len(l.lines)-1]
+		if size > 4000 || !strings.Contains(last, "Logs were truncated because the total bytes size exceeds the limit of 4000 bytes.") {
+			t.Errorf("lines of %d: %d bytes, then %q", length, size, last)
+		}
+	}
+}
+
+func TestSayTakesSeveralLines(t *testing.T) {
+	o, _ := pipes(t, 1<<20)
+	o.say("stdout", "one\ntwo\n")
+	o.say("anything else", "three")
+	if got := fmt.Sprint(texts(o.end())); got != "stdout: one\nstdout: two\nstderr: three" {
+		t.Errorf("%q", got)
+	}
+}
