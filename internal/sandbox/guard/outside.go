@@ -46,12 +46,11 @@ func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.Addr
 	if errno := c.unconnected(); errno != 0 {
 		return errno
 	}
-	socket, errno := prepare(c, to, !s.careful)
-	if errno != 0 {
+	socket, errno := s.begin(c, to)
+	if socket < 0 {
 		return errno
 	}
 	defer unix.Close(socket)
-	errno = errnoOf(unix.Connect(socket, sockaddr(to)))
 	if errno == unix.EINPROGRESS && !c.nonblocking {
 		errno = s.wait(n.id, socket, c.sendTimeout())
 	}
@@ -65,6 +64,21 @@ func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.Addr
 		return failed
 	}
 	return errno
+}
+
+// begin starts the connection. If the chosen port has lately been used for one to the same peer, another is tried.
+func (s *Supervisor) begin(c caller, to netip.AddrPort) (socket int, errno unix.Errno) {
+	const attempts = 16
+	for range attempts {
+		if socket, errno = prepare(c, to, !s.careful); errno != 0 {
+			return -1, errno
+		}
+		if errno = errnoOf(unix.Connect(socket, sockaddr(to))); errno != unix.EADDRNOTAVAIL {
+			return socket, errno
+		}
+		_ = unix.Close(socket)
+	}
+	return -1, errno
 }
 
 // wait waits until the connection stands or failed.
