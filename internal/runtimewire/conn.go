@@ -2,6 +2,7 @@ package runtimewire
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -72,7 +73,7 @@ func (c *Conn) Read() (Frame, error) {
 		f.File, c.files = c.files[0], c.files[1:]
 	case len(c.files) > 0 && len(c.buffer) == 0:
 		c.dropFiles()
-		return f, errors.New("a descriptor came with a frame that carries none")
+		return f, fmt.Errorf("%w: a descriptor came with a frame that carries none", ErrMalformed)
 	}
 	return f, nil
 }
@@ -174,7 +175,7 @@ func (c *Conn) keepAncillary(oob []byte, flags int) error {
 	}
 	if len(c.files) > maxDescriptors || flags&syscall.MSG_CTRUNC != 0 && len(c.files) > 0 {
 		c.dropFiles()
-		return errors.New("more descriptors came than frames may carry")
+		return fmt.Errorf("%w: more descriptors came than frames may carry", ErrMalformed)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (f *Frame) Decode(v any) error {
 		return nil
 	}
 	if err := json.Unmarshal(f.Header, v); err != nil {
-		return fmt.Errorf("the header of a frame of type %d cannot be read: %w", f.Type, err)
+		return fmt.Errorf("%w: the header of a frame of type %d cannot be read: %w", ErrMalformed, f.Type, err)
 	}
 	return nil
 }
@@ -86,7 +86,11 @@ type Limits struct {
 	Payload int // at most MaxPayload
 }
 
-// SizeError says that a frame was announced that is over the reader's limits. Nothing of its body was read.
+// ErrMalformed is in the chain of errors that say that the other end broke the protocol, and did not just end.
+var ErrMalformed = errors.New("the runtime protocol was broken")
+
+// SizeError says that a frame was announced that is over the reader's limits. Nothing of its body was read. It is an
+// ErrMalformed.
 type SizeError struct {
 	Type            Type
 	Header, Payload int
@@ -97,6 +101,9 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("a frame of type %d with %d + %d bytes is over the limits of %d + %d",
 		e.Type, e.Header, e.Payload, e.Limits.Header, e.Limits.Payload)
 }
+
+// Is makes a SizeError an ErrMalformed.
+func (e *SizeError) Is(target error) bool { return target == ErrMalformed }
 
 // ReadFrame reads one frame. At the end of the stream before a frame the error is io.EOF; within one it is
 // io.ErrUnexpectedEOF.

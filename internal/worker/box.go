@@ -46,7 +46,7 @@ type box struct {
 	doors    *doors
 	spare    *spare // that the next activation gets
 	initTime time.Duration
-	oomKills int
+	oomSeen  int64
 
 	assigned chan *run     // from the pool to live, when the box is idle
 	leave    chan struct{} // closed by the pool: an idle box makes room
@@ -55,6 +55,7 @@ type box struct {
 	spares   chan *spare           // from listen to live
 	forking  atomic.Bool           // a spare was asked for that live has not taken yet
 	upcoming atomic.Pointer[spare] // the newest
+	oomKills atomic.Int64          // as far as was read
 	dead     chan struct{}         // closed by listen: the initializer is gone
 	living   sync.WaitGroup        // its goroutines but live
 	reseting sync.Mutex            // held during a Reset, so that none reaches into the next activation
@@ -287,6 +288,7 @@ func (b *box) watch() {
 			done = nil
 			_ = b.control.Close() // listen ends
 		case <-b.dead:
+			b.readOOMKills() // it cannot be asked later
 			if t := b.doors.tenure(); t.handler.Load() != nil {
 				b.kill(t)
 			}
@@ -297,12 +299,17 @@ func (b *box) watch() {
 
 // outOfMemory reports whether processes of the sandbox were killed for its memory limit since it was asked last.
 func (b *box) outOfMemory() bool {
-	usage, err := b.sandbox.Usage()
-	if err != nil || usage.OOMKills <= b.oomKills {
-		return false
+	b.readOOMKills()
+	kills := b.oomKills.Load()
+	more := kills > b.oomSeen
+	b.oomSeen = kills
+	return more
+}
+
+func (b *box) readOOMKills() {
+	if usage, err := b.sandbox.Usage(); err == nil {
+		b.oomKills.Store(int64(usage.OOMKills))
 	}
-	b.oomKills = usage.OOMKills
-	return true
 }
 
 func (b *box) takeInitTime() time.Duration {

@@ -45,6 +45,8 @@ var ways = []struct {
 	},
 	{name: "signal", body: "import os; os.kill(os.getpid(), 11)", status: forerun.DeveloperError, result: "killed by signal 11 (segmentation fault)"},
 	{name: "descriptors closed", body: "import os; os.closerange(1, 64); return {}", status: forerun.DeveloperError, result: "exited unexpectedly"},
+	{name: "nonsense in place of the result", body: "import os\n    for fd in range(3, 64):\n        try: os.write(fd, b'\\x12\\xff\\xff\\xff\\xff\\xff\\xff\\xff')\n        except OSError: pass\n    import time; time.sleep(60)", status: forerun.DeveloperError, result: "exceeded the allowed length: 4294967295 > 6291456"},
+	{name: "a frame of the server's", body: "import os\n    for fd in range(3, 64):\n        try: os.write(fd, b'\\x11\\0\\0\\0\\0\\0\\0\\0')\n        except OSError: pass\n    import time; time.sleep(60)", status: forerun.DeveloperError, result: "a frame of type 17 is not a handler's to send"},
 	{name: "crash with a child", body: "import os, time\n    if os.fork() == 0: time.sleep(60)\n    os._exit(4)", status: forerun.DeveloperError, result: "status 4"},
 	{name: "the child returns too", body: "import os\n    pid = os.fork()\n    return {'pid': pid > 0}", status: forerun.Success, result: `{"pid":true}`},
 	{name: "thread that lives on", body: "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); return {'x': 1}", result: `{"x":1}`},

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -95,37 +96,41 @@ type outcome struct {
 	header  runtimewire.Result
 	payload []byte
 	arrived bool  // a Result did
-	err     error // else: what was read instead
+	broken  error // else: what came is nothing that a handler may send
+	err     error // else: the connection ended, or the activation could not be handed over
 }
 
 // await reads what the handler sends until its Result, or its end.
 func (b *box) await(s *spare) outcome {
 	for {
 		f, err := s.conn.Read()
-		if err != nil {
+		switch {
+		case errors.Is(err, runtimewire.ErrMalformed):
+			return outcome{broken: err}
+		case err != nil:
 			return outcome{err: err}
 		}
 		switch f.Type {
 		case runtimewire.TypeResult:
 			o := outcome{payload: f.Payload}
-			o.err = f.Decode(&o.header)
-			o.arrived = o.err == nil
+			o.broken = f.Decode(&o.header)
+			o.arrived = o.broken == nil
 			return o
 		case runtimewire.TypeLog:
 			var l runtimewire.Log
-			if o := (outcome{err: f.Decode(&l)}); o.err != nil {
-				return o
+			if err := f.Decode(&l); err != nil {
+				return outcome{broken: err}
 			}
 			b.output.say(l.Stream, string(f.Payload))
 		default:
-			return outcome{err: errors.New("the handler sent a frame that it may not send")}
+			return outcome{broken: fmt.Errorf("a frame of type %d is not a handler's to send", f.Type)}
 		}
 	}
 }
 
 // judge makes the activation's result of what the handler sent, or of how it ended.
 func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
-	switch size, tooLarge := errors.AsType[*runtimewire.SizeError](o.err); {
+	switch size, tooLarge := errors.AsType[*runtimewire.SizeError](o.broken); {
 	case b.w.stopped.Err() != nil && !o.arrived:
 		return forerun.Failure(forerun.InternalError, shutDown)
 	case r.tenure.timedOut.Load():
@@ -134,6 +139,8 @@ func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
 		return resultOf(o.header, o.payload)
 	case tooLarge:
 		return sizeFailure(size.Payload)
+	case o.broken != nil:
+		return forerun.Failure(forerun.DeveloperError, fmt.Sprintf("The action wrote to the descriptor that its result goes through: %v.", o.broken))
 	}
 	return b.crash(s)
 }

@@ -201,12 +201,11 @@ func (b *box) awaitSpare() (*spare, error) {
 func (b *box) clean() bool {
 	b.spare.close()
 	err := b.nextSpare()
+	if err != nil && b.reset() == nil { // what the activation left may have been in the way
+		err = b.nextSpare()
+	}
 	if err == nil {
-		ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
-		defer cancel()
-		b.reseting.Lock()
-		err = b.sandbox.Reset(ctx, b.spare.hostPID)
-		b.reseting.Unlock()
+		err = b.reset(b.spare.hostPID)
 	}
 	if err != nil {
 		if b.w.stopped.Err() == nil {
@@ -217,6 +216,14 @@ func (b *box) clean() bool {
 	b.output.discard()
 	b.doors.discard()
 	return true
+}
+
+func (b *box) reset(keep ...int) error {
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	return b.sandbox.Reset(ctx, keep...)
 }
 
 // kill ends a running activation: when its handler is gone, await returns. A sandbox whose handler cannot be killed
