@@ -27,6 +27,7 @@ type conn struct {
 	user     string
 	name     string // CLIENT SETNAME
 	library  [2]string
+	refused  bool // a MULTI was: nothing runs until its EXEC or DISCARD
 
 	parser  parser
 	out     []byte          // replies not sent
@@ -71,9 +72,18 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 		c.answer(c.connectionCommand(ctx, spec, args))
 	case c.session == nil:
 		c.answer(failure("NOAUTH Authentication required."))
+	case c.refused || spec != nil && spec.Name == "multi":
+		c.answer(c.refuseTransaction(spec))
 	default:
 		c.answer(c.do(ctx, args))
 	}
+}
+
+// refuseTransaction answers MULTI and what follows it. A client that pipelines a transaction has sent its commands
+// before it hears of the refusal: none of them may run.
+func (c *conn) refuseTransaction(spec *command.Spec) state.Reply {
+	c.refused = spec == nil || spec.Name != "exec" && spec.Name != "discard"
+	return failure("ERR transactions (MULTI, EXEC) are not supported yet: nothing of it was executed; send the commands without MULTI (redis-py: pipeline(transaction=False))")
 }
 
 // do passes a command to the session.

@@ -81,7 +81,7 @@ func (c *conn) reset(ctx context.Context) state.Reply {
 	if c.flush(ctx) != nil {
 		c.leaving = true
 	}
-	c.session, c.protocol, c.user, c.name = c.first, 2, "", ""
+	c.session, c.protocol, c.user, c.name, c.refused = c.first, 2, "", "", false
 	return state.Reply{Kind: state.Simple, Text: []byte("RESET")}
 }
 
@@ -126,7 +126,8 @@ func (c *conn) hello(ctx context.Context, args [][]byte) state.Reply {
 	return state.Reply{Kind: state.MapReply, Items: []state.Reply{
 		bulk("server"), bulk("redis"), bulk("version"), bulk(redisVersion), bulk("proto"), integer(int64(protocol)),
 		bulk("id"), integer(c.id), bulk("mode"), bulk("standalone"), bulk("role"), bulk("master"),
-		bulk("modules"), {Kind: state.Array},
+		bulk("modules"),
+		{Kind: state.Array},
 	}}
 }
 

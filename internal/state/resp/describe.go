@@ -112,6 +112,7 @@ func describeOne(s *command.Spec) state.Reply {
 	none := state.Reply{Kind: state.Array}
 	return state.Reply{Kind: state.Array, Items: []state.Reply{
 		bulk(s.Name), integer(int64(s.Arity)), flags, integer(int64(first)), integer(int64(last)), integer(int64(step)),
-		{Kind: state.SetReply}, none, none, none,
+		{Kind: state.SetReply},
+		none, none, none,
 	}}
 }
