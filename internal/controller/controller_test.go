@@ -281,6 +281,24 @@ func TestCallIsTiedToItsCaller(t *testing.T) {
 	})
 }
 
+func TestAFunctionThatCallsItselfEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		depth := 0
+		var recur *forerun.Action
+		recur = town.function("recur", func(run *forerun.Run, _ map[string]any) (any, error) {
+			depth++
+			i := town.Invoke(Request{Namespace: "ns", Action: recur, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+			<-i.Done()
+			return map[string]any{"below": i.Record().Result}, nil
+		})
+		record := town.invoke(recur, `{}`)
+		if depth != maxCalls+1 || !strings.Contains(string(record.Result), "does one call itself?") {
+			t.Errorf("ran %d deep: %.200s", depth, record.Result)
+		}
+	})
+}
+
 func TestCallerEndsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newTown()

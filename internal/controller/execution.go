@@ -12,8 +12,11 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// maxDepth bounds programs within programs, so that one that contains itself ends with an error.
-const maxDepth = 64
+// Bounds of nesting, so that a program that contains itself, or a function that calls itself and waits, ends with an error.
+const (
+	maxDepth = 64 // programs within programs
+	maxCalls = 24 // functions that wait for functions; each occupies a sandbox
+)
 
 // execution is one client's invocation with all that its functions call and wait for. It hears the worker's events,
 // steps the machine and carries out its actions, all under its lock; what could block is done outside.
@@ -37,6 +40,7 @@ type execution struct {
 type tree struct {
 	action     *forerun.Action // of the root
 	cause      forerun.ActivationID
+	calls      int // functions that wait for this one's root, one for another
 	invocation *Invocation
 	records    []*forerun.Activation
 }
@@ -81,7 +85,9 @@ func (e *execution) call(r Request, i *Invocation) bool {
 		return false
 	}
 	e.lastOp++
-	e.calls[e.lastOp] = e.newTree(r, i)
+	t := e.newTree(r, i)
+	t.calls = caller.tree.calls + 1
+	e.calls[e.lastOp] = t
 	e.step(speculate.Call{Slot: caller.id, Op: e.lastOp, Action: r.Action.Name.String(), Input: r.Input})
 	return true
 }
@@ -194,6 +200,9 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	program, err := e.c.programs.of(s.action)
 	if err != nil {
 		return err
+	}
+	if s.tree.calls > maxCalls {
+		return forerun.Errorf(forerun.Invalid, "", "More than %d functions wait for each other, the last for %s; does one call itself?", maxCalls, s.action.Name)
 	}
 	if program == nil {
 		e.run(s, input, l.Speculative)

@@ -17,6 +17,7 @@ const bodyTime = time.Minute
 // DeadlineExpired (sent too slowly).
 func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
+		drain(w, r)
 		return nil, tooLarge(r.ContentLength, limit)
 	}
 	if r.ContentLength == 0 {
@@ -36,6 +37,16 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 		return nil, forerun.Errorf(forerun.DeadlineExpired, "body", "The request's content did not arrive within %s.", bodyTime)
 	default:
 		return nil, forerun.Errorf(forerun.Invalid, "body", "Failed extracting request body.")
+	}
+}
+
+// maxDrain bounds what is read of a body that is refused for its length.
+const maxDrain = 64 << 20
+
+// drain reads what a client sends although it will be refused: many clients hear an answer only when they have sent all.
+func drain(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" && http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) == nil {
+		_, _ = io.CopyN(io.Discard, r.Body, maxDrain) // the answer is the same if it breaks off
 	}
 }
 

@@ -94,7 +94,7 @@ func (p *pool) idleBox() *box {
 
 // consider starts sandboxes for a queue as long as it wants one and there is room.
 func (w *Worker) consider(p *pool) {
-	for p.wants(time.Now(), w.load.saturated() || w.starting >= maxStarting()) {
+	for w.mayStart(time.Now()) && p.wants(time.Now(), w.load.saturated()) {
 		idleFor := time.Duration(0)
 		if len(p.boxes) > 0 {
 			idleFor = idleEnough
@@ -159,8 +159,39 @@ func (w *Worker) makeRoom(memory int, idleFor time.Duration) bool {
 	return true
 }
 
-// maxStarting is how many sandboxes may be starting before the next has to be worth longWait.
+// startingFor is how long a start counts as one that needs a processor: code that takes longer to load mostly waits.
+const startingFor = 500 * time.Millisecond
+
+// mayStart reports whether one more start would not keep those under way, and the sandboxes that are warm, from their
+// work. A queue that has to wait with its start is looked at again when one is over, and by tick.
+func (w *Worker) mayStart(now time.Time) bool {
+	if w.starting < maxStarting() {
+		return true
+	}
+	fresh := 0
+	for _, p := range w.pools {
+		for _, b := range p.boxes {
+			if b.state == boxStarting && now.Sub(b.since) < startingFor {
+				fresh++
+			}
+		}
+	}
+	return fresh < maxStarting()
+}
+
+// maxStarting is how many starts may need a processor at a time.
 func maxStarting() int { return max(2, runtime.GOMAXPROCS(0)) }
+
+// startOver takes note that a box is no longer starting; others may have waited for that.
+func (w *Worker) startOver(p *pool) {
+	p.starting--
+	w.starting--
+	for _, q := range w.pools {
+		if !w.closing && len(q.queue) > 0 && len(q.boxes) == 0 {
+			w.consider(q)
+		}
+	}
+}
 
 func (w *Worker) startBox(p *pool) {
 	w.lastBox++
@@ -186,15 +217,15 @@ func (w *Worker) forget(b *box) {
 		return
 	}
 	p := b.pool
-	if b.state == boxStarting {
-		p.starting--
-		w.starting--
-	}
+	wasStarting := b.state == boxStarting
 	b.state = boxGone
 	p.boxes = slices.DeleteFunc(p.boxes, func(o *box) bool { return o == b })
 	w.boxes--
 	w.memory -= p.action.Limits.Memory
 	w.prune(p)
+	if wasStarting {
+		w.startOver(p)
+	}
 }
 
 // next marks a box as free and returns what it is to run. It returns nil with idle true when there is nothing yet, and
@@ -205,8 +236,8 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	p, now := b.pool, time.Now()
 	switch b.state {
 	case boxStarting:
-		p.starting--
-		w.starting--
+		b.state = boxIdle
+		w.startOver(p)
 	case boxBusy:
 		p.learn(now.Sub(b.since))
 	}

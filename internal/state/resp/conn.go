@@ -68,15 +68,26 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 	}
 	spec := command.Known(args[0])
 	switch {
+	case c.inTransaction(spec):
+		c.answer(c.refuseTransaction(spec))
 	case spec != nil && spec.Flags&command.Connection != 0:
 		c.answer(c.connectionCommand(ctx, spec, args))
 	case c.session == nil:
 		c.answer(failure("NOAUTH Authentication required."))
-	case c.refused || spec != nil && spec.Name == "multi":
-		c.answer(c.refuseTransaction(spec))
 	default:
 		c.answer(c.do(ctx, args))
 	}
+}
+
+// inTransaction reports whether a command begins or belongs to a transaction.
+func (c *conn) inTransaction(spec *command.Spec) bool {
+	switch {
+	case c.session == nil || spec == nil:
+		return c.refused
+	case spec.Name == "multi":
+		return true
+	}
+	return c.refused && spec.Name != "reset" && spec.Name != "quit"
 }
 
 // refuseTransaction answers MULTI and what follows it. A client that pipelines a transaction has sent its commands

@@ -60,6 +60,20 @@ func TestConversationsAreThoseWithRedis(t *testing.T) {
 	}
 }
 
+func TestNothingOfARefusedTransactionRuns(t *testing.T) {
+	for _, end := range []string{"EXEC", "DISCARD"} {
+		k := talkTo(t, "tcp", open(t).address)
+		for _, words := range [][]string{{"MULTI"}, {"INCR", "n"}, {"NONSENSE"}, {end}} {
+			if got := k.say(words...); !strings.Contains(got, "transactions (MULTI, EXEC) are not supported yet") {
+				t.Errorf("%s: %s", words, got)
+			}
+		}
+		if got := k.say("INCR", "n"); got != ":1" {
+			t.Errorf("behind %s: %s", end, got)
+		}
+	}
+}
+
 func TestHello(t *testing.T) {
 	k := talkTo(t, "tcp", open(t).address)
 	greeting := k.say("HELLO", "3", "SETNAME", "bob", "AUTH", "default", "x")
