@@ -53,8 +53,7 @@ func (m *processes) started() []*process {
 
 // process is one such sandbox.
 type process struct {
-	spec           sandbox.Spec
-	mark           string // in the environment of every process inside
+	folder         string // in the command or the environment of every process inside
 	cmd            *exec.Cmd
 	control        *net.UnixConn
 	stdout, stderr *os.File
@@ -65,9 +64,8 @@ type process struct {
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
-	p := &process{spec: s, denied: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
-	p.mark = "FORERUN_TEST_SANDBOX=" + folder
-	env := append(slices.Clone(s.Env), p.mark, "FORERUN_CODE="+filepath.Join(folder, "action"))
+	p := &process{folder: folder, denied: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
+	env := append(slices.Clone(s.Env), "FORERUN_CODE="+filepath.Join(folder, "action"))
 	if err := os.Mkdir(filepath.Join(folder, "action"), 0o700); err != nil {
 		return nil, err
 	}
@@ -143,7 +141,6 @@ func (p *process) Reset(_ context.Context, keep ...int) error {
 
 // die ends as a sandbox does whose first process ends: with all others.
 func (p *process) die() {
-	_ = p.cmd.Process.Kill() // its environment cannot be read, unless by root
 	_ = p.killAllBut()
 	<-p.done
 }
@@ -164,16 +161,18 @@ func (p *process) killAllBut(keep ...int) error {
 	}
 }
 
-// pids are the processes inside that are alive.
+// pids are the processes inside that are alive: by their command, as what the initializer forks shares it and hides its
+// environment, or by their environment.
 func (p *process) pids() []int {
 	var pids []int
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
-	for _, path := range environs {
-		env, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(env), p.mark) {
+	folders, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed
+	for _, folder := range folders {
+		command, _ := os.ReadFile(filepath.Join(folder, "cmdline"))
+		environment, _ := os.ReadFile(filepath.Join(folder, "environ"))
+		if !strings.Contains(string(command), p.folder) && !strings.Contains(string(environment), p.folder) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+		if pid, err := strconv.Atoi(filepath.Base(folder)); err == nil {
 			pids = append(pids, pid)
 		}
 	}

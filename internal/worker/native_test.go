@@ -1,10 +1,16 @@
 package worker
 
 import (
+	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/native"
 )
 
@@ -56,5 +62,62 @@ func TestWaysToEndInRealSandboxes(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			checkWay(&rig{g.Worker, nil, t}, way.body, way.status, way.result, way.log, way.limits)
 		})
+	}
+}
+
+func TestLimitsOfRealSandboxes(t *testing.T) {
+	g := newNativeRig(t, single)
+	for name, c := range map[string]struct{ code, result string }{
+		"memory": {
+			"def main(args):\n  x = []\n  while args: x.append(bytearray(8 << 20))\n  return {}",
+			`{"error":"The action exhausted its memory and was aborted."}`,
+		},
+		"memory of the loading": {
+			"x = []\nwhile True: x.append(bytearray(8 << 20))",
+			`{"error":"The action exhausted its memory and was aborted."}`,
+		},
+		"processes": {
+			"import os, time\ndef main(args):\n  try:\n    while args:\n      if os.fork() == 0: time.sleep(60)\n  except OSError as e:\n    return {'e': e.strerror}\n  return {}",
+			`{"e":"Resource temporarily unavailable"}`,
+		},
+		"the code's folder": {
+			"def main(args):\n  if args: open('/action/x', 'w')\n  return {}",
+			`{"error":"An error has occurred: PermissionError: [Errno 13] Permission denied: '/action/x'. See the logs for details."}`,
+		},
+		"the initializer's memory": {
+			"def main(args):\n  if args: open('/proc/1/maps')\n  return {}",
+			`{"error":"An error has occurred: PermissionError: [Errno 13] Permission denied: '/proc/1/maps'. See the logs for details."}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(name, "memory") && !enforced(g.config.Maker, "memory limit") {
+				t.Skip("memory limits cannot be enforced here")
+			}
+			g := &rig{g.Worker, nil, t}
+			a := action(c.code)
+			a.Limits.Memory = 128
+			if end := g.call(a, `{"go":true}`); string(end.Result) != c.result {
+				t.Errorf("%s %q; want %s", end.Result, end.Logs, c.result)
+			}
+			if end := g.call(a, `{}`); end.Status != forerun.Success && name != "memory of the loading" {
+				t.Errorf("the next activation: %s", end.Result)
+			}
+		})
+	}
+}
+
+func enforced(m sandbox.Maker, what string) bool {
+	return slices.ContainsFunc(m.Enforced(), func(e sandbox.Enforcement) bool { return e.What == what && e.On })
+}
+
+func TestRealDoors(t *testing.T) {
+	store := withStore(t)
+	g := newNativeRig(t, store)
+	g.ServeAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(Caller(r.Context()))) }))
+	code := strings.NewReplacer(`int(os.environ[f"TEST_{door}_PORT"])`, `{"STATE": 6379, "API": 3233}[door]`).Replace(client)
+	r, h := g.begin(action(code+"def main(args): return {'set': redis('SET k v'), 'get': redis('GET k'), 'api': api('/')}"), `{}`)
+	end := g.wait(h)
+	if want := fmt.Sprintf(`{"api":%q,"get":"$1\r\nv","set":"+OK"}`, r.Activation); string(end.Result) != want {
+		t.Errorf("%s %q; want %s", end.Result, end.Logs, want)
 	}
 }
