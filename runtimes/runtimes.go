@@ -13,9 +13,6 @@ import (
 //go:embed python/forerun_runtime/*.py
 var sources embed.FS
 
-//go:embed testdata/vectors.json
-var vectors []byte
-
 // Python returns the source of the Python runtime: the files of its one package, forerun_runtime.
 func Python() fs.FS {
 	sub, err := fs.Sub(sources, "python/forerun_runtime")
@@ -24,6 +21,3 @@ func Python() fs.FS {
 	}
 	return sub
 }
-
-// Vectors returns the protocol's byte vectors, in the form that PROTOCOL.md describes.
-func Vectors() []byte { return vectors }
