@@ -7,8 +7,8 @@ import { deploy, seed } from './deploy.js'
 import { components, invokeAll, table } from './invoke.js'
 import { readProps } from './wskprops.js'
 
-const data = '.forerun/run'
-const listen = '127.0.0.1:3233'
+const data = process.env.FORERUN_DATA || '.forerun/run'
+const listen = process.env.FORERUN_LISTEN || '127.0.0.1:3233'
 const say = text => process.stderr.write(text + '\n')
 
 /**
@@ -21,11 +21,17 @@ function startServer () {
   return { ended, kill: signal => child.kill(signal) }
 }
 
-/** Waits until the server answers. */
+/**
+ * Waits until the server answers at the address that it wrote down.
+ * @returns {Promise<string>} that address
+ */
 async function ready () {
   for (;;) {
-    const answer = await fetch(`http://${listen}/healthz`).catch(() => null)
-    if (answer?.ok) return
+    try {
+      const { apihost } = readProps(`${data}/wskprops`)
+      const answer = await fetch(`${apihost}/healthz`)
+      if (answer.ok) return apihost
+    } catch { /* not yet */ }
     await sleep(20)
   }
 }
@@ -45,14 +51,17 @@ async function show () {
   console.log(`\nWhat the third one executed (milliseconds; activation ${third.activationId}):\n${table(await components(options, third))}`)
 }
 
-/** Says what can be done next. */
-function next () {
+/**
+ * Says what can be done next.
+ * @param {string} apihost where the server listens
+ */
+function next (apihost) {
   const auth = `"$(sed -n s/^AUTH=//p ${data}/wskprops)"`
   console.log(`
-The server listens on http://${listen}. What to type next, in another terminal, in this folder:
+The server listens on ${apihost}. What to type next, in another terminal, in this folder:
   curl -u ${auth} -H 'Content-Type: application/json' -d '{"user":"ada","password":"analytical","hour":"2013-07-19T17"}' \\
-    'http://${listen}/api/v1/namespaces/_/actions/smarthome?blocking=true&result=true'
-  curl -u ${auth} 'http://${listen}/api/v1/namespaces/_/activations?limit=5'
+    '${apihost}/api/v1/namespaces/_/actions/smarthome?blocking=true&result=true'
+  curl -u ${auth} '${apihost}/api/v1/namespaces/_/activations?limit=5'
   WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation list        (or OpenWhisk's own: wsk activation list)
 Ctrl-C ends it; what was written stays in ${data}.`)
 }
@@ -69,12 +78,12 @@ async function main () {
     server.kill('SIGTERM')
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stop)
-  const early = server.ended.then(code => stopping ? 0 : Promise.reject(new Error(`The server ended (exit code ${code}); its message is above.`)))
+  const early = server.ended.then(code => stopping ? 0 : Promise.reject(new Error(`The server ended (exit code ${code}); its message is above. Another address or folder: FORERUN_LISTEN=127.0.0.1:0 FORERUN_DATA=DIR make run`)))
   try {
-    await Promise.race([ready(), early])
+    const apihost = await Promise.race([ready(), early])
     if (!stopping) await Promise.race([show(), early])
     if (process.env.ONCE) stop()
-    else if (!stopping) next()
+    else if (!stopping) next(apihost)
   } catch (error) {
     if (!stopping) {
       say(`make run: ${error.message}`)
