@@ -34,7 +34,8 @@ type Worker interface {
 type WorkerEvents interface {
 	// Started: a handler has begun. initTime is the time it took to load the code, 0 when warm.
 	Started(id ActivationID, at time.Time, initTime time.Duration)
-	// Ended: the activation is over; nothing of it runs any more, its doors are shut to it.
+	// Ended: the activation is over and its doors are shut to it. What it left running is killed before anything else runs
+	// in its sandbox.
 	Ended(id ActivationID, end RunEnd)
 }
 

@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +40,6 @@ const drainTime = 30 * time.Second
 // Run runs a server until ctx is done, then lets the invocations under way end. words is where it tells a person what it
 // does. The error says why it could not start, or what broke.
 func Run(ctx context.Context, c *config.Config, version string, words io.Writer) error {
-	debug.SetGCPercent(50) // half the heap's size in garbage: small is worth a little time
 	s := &server{
 		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(),
 		broken: make(chan error, 2),

@@ -54,8 +54,8 @@ func (b *box) execute(r *run) bool {
 	limit.Stop()
 	fork.Stop()
 	logs := b.ended(t)
-	b.fork()
 	r.end(b.w, b.judge(r, b.spare, o), logs)
+	b.fork()
 	return true
 }
 
