@@ -41,6 +41,9 @@ func (a *API) invoke(c *call) error {
 	})
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 	if !terms.blocking || !c.over(invocation, terms.wait) {
+		if c.r.Context().Err() != nil {
+			return nil // the client has gone: nobody is left to answer
+		}
 		if err := invocation.Accept(c.r.Context()); err != nil {
 			return err
 		}
