@@ -1,6 +1,9 @@
 package flow
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"iter"
+)
 
 // frame is what opTry, opLet and opMask push and opExit pops; a fork pushes one of kind opStop, where its branch ends. Frames are immutable, so that a cursor stays what it was:
 // setting a variable makes new ones.
@@ -22,38 +25,41 @@ func (f *frame) get(name string) json.RawMessage {
 	return nil
 }
 
+// lets goes through the visible lets, the innermost first. Each mask on the way hides one let below it.
+func (f *frame) lets() iter.Seq[*frame] {
+	return func(yield func(*frame) bool) {
+		hidden := 0
+		for ; f != nil; f = f.below {
+			switch {
+			case f.kind == opMask:
+				hidden++
+			case f.kind == opLet && hidden > 0:
+				hidden--
+			case f.kind == opLet && !yield(f):
+				return
+			}
+		}
+	}
+}
+
 // variables are all visible variables.
 func (f *frame) variables() members {
 	all := make(members)
-	hidden := 0
-	for ; f != nil; f = f.below {
-		switch {
-		case f.kind == opMask:
-			hidden++
-		case f.kind == opLet && hidden > 0:
-			hidden--
-		case f.kind == opLet:
-			for name, v := range f.vars.values {
-				if all[name] == nil {
-					all[name] = v
-				}
+	for let := range f.lets() {
+		for name, v := range let.vars.values {
+			if all[name] == nil {
+				all[name] = v
 			}
 		}
 	}
 	return all
 }
 
-// visible finds the innermost let with a variable of that name. Each mask on the way hides one let below it.
+// visible finds the innermost let with a variable of that name.
 func (f *frame) visible(name string) *frame {
-	hidden := 0
-	for ; f != nil; f = f.below {
-		switch {
-		case f.kind == opMask:
-			hidden++
-		case f.kind == opLet && hidden > 0:
-			hidden--
-		case f.kind == opLet && f.vars.values[name] != nil:
-			return f
+	for let := range f.lets() {
+		if let.vars.values[name] != nil {
+			return let
 		}
 	}
 	return nil
