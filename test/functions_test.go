@@ -60,6 +60,25 @@ func TestFunctionCallsFunction(t *testing.T) {
 	}
 }
 
+// TestFunctionsSeeNoMeters: they tell of all tenants.
+func TestFunctionsSeeNoMeters(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	c := client(t, s)
+	putPython(t, c, map[string]string{"peek": `
+import os, urllib.error, urllib.request
+
+def main(args):
+    try:
+        return {"read": urllib.request.urlopen(os.environ["__OW_API_HOST"] + "/metrics").read().decode()}
+    except urllib.error.HTTPError as error:
+        return {"status": error.code}
+`})
+	if r := invoke(t, c, "peek", map[string]int{}); string(r.Response.Result) != `{"status":404}` {
+		t.Errorf("a function that asks for the meters gets %s", r.Response.Result)
+	}
+}
+
 // needPackages skips a test that imports what `make build` installs for functions.
 func needPackages(t *testing.T) {
 	t.Helper()

@@ -238,17 +238,18 @@ func (s *server) startWorker(context.Context) error {
 
 // openDoors lets requests in: those of clients, and those of functions.
 func (s *server) openDoors(context.Context) error {
-	door := gateway.New(gateway.Config{
+	c := gateway.Config{
 		API: openwhisk.New(openwhisk.Config{
 			Registry: s.registry, Activations: s.records, Controller: s.controller,
 			Keys:  &gateway.Keys{Tenants: s.registry, Activations: s.controller},
 			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
 		}),
-		Metrics: s.metrics.Handler(), Ready: s.ready, Log: s.log,
-	})
-	s.worker.ServeAPI(door)
+		Metrics: http.NotFoundHandler(), Ready: s.ready, Log: s.log,
+	}
+	s.worker.ServeAPI(gateway.New(c)) // a function learns nothing of other tenants from the meters
+	c.Metrics = s.metrics.Handler()
 	s.http = &http.Server{
-		Handler: door, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: gateway.New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	go func() {
