@@ -9,7 +9,7 @@ import (
 )
 
 // A function of the document is given {"params": VALUE, "variables": {...}}, and gives back the same: its result (or,
-// where it returned nothing, the params) and what the variables are then. FunctionReturn is that.
+// where it returned nothing, the params) and what the variables are then. functionReturn is the latter.
 type functionReturn struct {
 	Params    json.RawMessage `json:"params"` // absent: it evaluated to a function
 	Variables members         `json:"variables"`

@@ -51,7 +51,7 @@ func (c *cell) processes() ([]int, error) {
 	if c.group.listing() {
 		return c.group.pids()
 	}
-	return descendants(c.process.Pid)
+	return inhabitants(c.process.Pid)
 }
 
 func (c *cell) usage() (sandbox.Usage, error) {

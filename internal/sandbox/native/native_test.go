@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,15 @@ func TestMain(m *testing.M) {
 			os.Exit(HelperMain(HelperFD))
 		case "sandbox-init":
 			os.Exit(InitMain())
+		}
+	}
+	if code, ok := runInNetwork(); ok {
+		os.Exit(code)
+	}
+	if os.Getenv(inNetwork) != "" {
+		if err := openTestNetwork(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 	}
 	os.Exit(m.Run())

@@ -97,9 +97,24 @@ func killAndWait(ctx context.Context, victims map[int]int) error {
 	return nil
 }
 
-// descendants lists the living descendants of process root: all of its PID namespace, if root is the first process
-// there, since orphans become its children. It is for machines without cgroups.
-func descendants(root int) ([]int, error) {
+// walks is how often the tree of a sandbox's processes is walked for one list. A walk can miss a process whose parent
+// ends meanwhile; a list that holds nobody else means that none of the walks met one.
+const walks = 20
+
+// inhabitants lists the processes of the PID namespace whose first process is root, all that several walks met. Some may
+// have ended since. It is for machines without cgroups.
+func inhabitants(root int) ([]int, error) {
+	var met []int
+	for range walks {
+		met = append(met, descendants(root)...)
+	}
+	slices.Sort(met)
+	return slices.Compact(met), nil
+}
+
+// descendants lists the living descendants of process root, and root itself: all of its PID namespace, if root is the
+// first process there, since orphans become its children.
+func descendants(root int) []int {
 	found := []int{root}
 	for i := 0; i < len(found); i++ {
 		for _, child := range children(found[i]) {
@@ -108,7 +123,7 @@ func descendants(root int) ([]int, error) {
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 func children(pid int) []int {

@@ -31,6 +31,9 @@ def answer(text):
     control.sendall(struct.pack("!I", len(b)) + b)
 while True:
     source = read(struct.unpack("!I", read(4))[0]).decode()
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]: pass # what was killed still counts as a process
+    except ChildProcessError: pass
     back, out = os.pipe()
     os.set_blocking(back, False)
     pid = os.fork()

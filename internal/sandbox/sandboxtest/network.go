@@ -92,7 +92,7 @@ func (s *suite) testLoopback(t *testing.T) {
 func (s *suite) needHost(t *testing.T) {
 	t.Helper()
 	if !s.host.IsValid() {
-		t.Skip("this machine has no address but its loopback's")
+		t.Skip("the tests have no network namespace of their own")
 	}
 }
 

@@ -1,0 +1,48 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// inNetwork marks a run that has a network namespace of its own.
+const inNetwork = "FORERUN_TEST_NETWORK"
+
+// runInNetwork runs the tests again in a network namespace of their own, whose loopback has addresses that count as outside:
+// what sandboxes connect to in a test is never this machine's or another's real address. Only root can; ok is false
+// for others, and the tests that need such addresses are then skipped.
+func runInNetwork() (code int, ok bool) {
+	if os.Geteuid() != 0 || os.Getenv(inNetwork) != "" {
+		return 0, false
+	}
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), inNetwork+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	if failed, isExit := errors.AsType[*exec.ExitError](err); isExit {
+		return failed.ExitCode(), true
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "no network namespace can be made for the tests:", err)
+		return 1, true
+	}
+	return 0, true
+}
+
+// openTestNetwork gives the namespace's loopback its addresses.
+func openTestNetwork() error {
+	for _, arguments := range [][]string{
+		{"link", "set", "lo", "up"},
+		{"address", "add", "10.55.0.1/32", "dev", "lo"},
+		{"-6", "address", "add", "fd55::1/128", "dev", "lo", "nodad"},
+	} {
+		if out, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %q: %w: %s", arguments, err, out)
+		}
+	}
+	return nil
+}
