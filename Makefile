@@ -16,6 +16,7 @@ python := $(venv)/bin/python
 packages := bin/runtimes/python/packages
 # The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
 system_python = $(shell command -v /usr/bin/python3 || command -v python3)
+sdk_python := $(wildcard sdk/python/openwhisk/*.py) sdk/python/openwhisk/py.typed
 sources := go.mod go.sum $(shell find cmd internal runtimes -type f -not -name '*_test.go' -not -path '*/__pycache__/*')
 # The version is what git says of the sources; a copy without its history has none.
 buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,false)
@@ -68,9 +69,11 @@ bin/forerun: $(sources) | need-go
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath $(buildvcs) -ldflags='-s -w' -o $@ ./cmd/forerun
 
-$(packages)/.stamp: runtimes/python/requirements.txt | $(venv)/.stamp
+$(packages)/.stamp: runtimes/python/requirements.txt $(sdk_python) | $(venv)/.stamp
 	rm -rf $(packages)
 	$(python) -m pip --python $(system_python) install --quiet --disable-pip-version-check --root-user-action=ignore --target $(packages) -r $<
+	mkdir $(packages)/openwhisk
+	cp $(sdk_python) $(packages)/openwhisk/
 	$(system_python) -m compileall -q $(packages)
 	@touch $@
 
@@ -127,6 +130,7 @@ check-vulnerabilities: .forerun/tools/govulncheck
 .PHONY: check-python
 check-python: $(venv)/.stamp
 	@echo 'ruff'; $(venv)/bin/ruff format --check --quiet . && $(venv)/bin/ruff check --quiet .
+	@echo 'mypy'; $(venv)/bin/mypy --no-error-summary
 
 .PHONY: check-javascript
 check-javascript: node_modules/.stamp

@@ -1,0 +1,90 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// sdkFunctions call others with the client that functions have at hand.
+var sdkFunctions = map[string]string{
+	"double": "def main(args):\n    print('doubling')\n    return {'n': args['n'] * 2}\n",
+	"fail":   "def main(args):\n    return {'error': 'sold out'}\n",
+	"caller": `
+import openwhisk
+
+def main(args):
+    try:
+        openwhisk.invoke("fail")
+    except openwhisk.ActionFailed as error:
+        failed = error
+    try:
+        openwhisk.invoke("absent")
+    except openwhisk.NotFound as error:
+        absent = str(error)
+    record = openwhisk.Client().activations.get(failed.activation_id)
+    return {"n": openwhisk.invoke("double", {"n": args["n"]})["n"], "later": openwhisk.invoke("double", {"n": 4}, blocking=False),
+        "failed": str(failed), "failed_id": failed.activation_id, "record": record["response"]["result"], "absent": absent}
+`,
+}
+
+// TestPythonSDKInFunctions: a function calls others by name, with nothing set up.
+func TestPythonSDKInFunctions(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	c := client(t, s)
+	putPython(t, c, sdkFunctions)
+	r := invoke(t, c, "caller", map[string]int{"n": 21})
+	var got struct {
+		N                     int
+		Later, Failed, Absent string
+		FailedID              string `json:"failed_id"`
+		Record                struct{ Error string }
+	}
+	if err := json.Unmarshal(r.Response.Result, &got); err != nil || got.N != 42 {
+		t.Fatalf("the caller returned %s (%v), logs %q", r.Response.Result, err, r.Logs)
+	}
+	if want := "fail failed: sold out; activations.logs('" + got.FailedID + "') has what it wrote."; got.Failed != want {
+		t.Errorf("the failed action is told as %q, not %q", got.Failed, want)
+	}
+	if got.Record.Error != "sold out" {
+		t.Errorf("the failed action's record, read by its caller, holds %q", got.Record.Error)
+	}
+	if want := "POST actions/absent was refused (404): The requested resource does not exist; check the name and the namespace, or deploy it first."; got.Absent != want {
+		t.Errorf("an absent action is told as %q, not %q", got.Absent, want)
+	}
+	if callee := stored(t, c, got.FailedID); callee.Cause != r.ActivationID {
+		t.Errorf("the callee's record names %q as its cause; the caller was %s", callee.Cause, r.ActivationID)
+	}
+	if got.Later == "" {
+		t.Error("an invocation that is not waited for has no id")
+	}
+}
+
+// TestPythonSDKOutside: a program reads the settings of wsk, and calls.
+func TestPythonSDKOutside(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed; make test installs it")
+	}
+	s := start(t, server.Options{})
+	putPython(t, client(t, s), sdkFunctions)
+	cmd := exec.CommandContext(t.Context(), python, "-B", "-c", `
+import json, openwhisk
+client = openwhisk.Client()
+result = openwhisk.invoke("double", {"n": 21}, idempotency_key="once")
+last = client.activations.list(name="double", limit=1)[0]["activationId"]
+print(json.dumps({"result": result, "actions": sorted(a["name"] for a in client.actions.list()),
+    "last": client.activations.result(last), "line": client.activations.logs(last)[0].split()[-1]}))
+`)
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../sdk/python", "WSK_CONFIG_FILE="+s.Props())
+	out, err := cmd.CombinedOutput()
+	const want = `{"result": {"n": 42}, "actions": ["caller", "double", "fail"], "last": {"n": 42}, "line": "doubling"}` + "\n"
+	if err != nil || string(out) != want {
+		t.Errorf("the program printed %s (%v), not %s", out, err, want)
+	}
+}
