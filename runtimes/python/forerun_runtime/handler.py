@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from typing import TYPE_CHECKING
 
-from . import kernel, wire
+from . import kernel, text, wire
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, NoReturn
 
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _SAMPLE = b'{"a":["b",1,2.5,null,true],"c":{"d":"\\u00e9"}}'
 
 
@@ -28,7 +26,7 @@ def serve(fd: int, function: Callable[[dict[str, Any]], Any]) -> NoReturn:
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
     kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
-    os.environ.update(frame.header.get("env", {}))
+    _set_environment(frame.header.get("env", {}))
     pid = os.getpid()
     header, payload = _execute(function, frame)
     if os.getpid() == pid:  # else the function forked, and this is the child that came back from it
@@ -38,12 +36,18 @@ def serve(fd: int, function: Callable[[dict[str, Any]], Any]) -> NoReturn:
 
 def _touch(function: Callable[[dict[str, Any]], Any]) -> None:
     """Take the copy-on-write faults of the path to come, before anyone waits."""
-    header = {"env": {"FORERUN_SPARE": "1"}}
-    wire.pack(wire.RUN, header, _encode(json.loads(_SAMPLE)).encode())
-    os.environ.update(header["env"])
-    del os.environ["FORERUN_SPARE"]
+    header = {"status": "ok"}
+    wire.pack(wire.RESULT, header, text.dumps(text.loads(_SAMPLE)))
+    _set_environment({"FORERUN_SPARE": "1"})
+    del os.environb[b"FORERUN_SPARE"]
+    kernel.set_dumpable(0)
     getattr(function, "__code__", None)
     _flush()
+
+
+def _set_environment(variables: dict[str, str]) -> None:
+    for name, value in variables.items():
+        os.environb[name.encode()] = value.encode()  # at half the price of os.environ
 
 
 def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> tuple[dict[str, Any], bytes]:
@@ -59,7 +63,7 @@ def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> tu
 
 def _call(function: Callable[[dict[str, Any]], Any], payload: bytes) -> Any:
     try:
-        arguments = json.loads(payload)
+        arguments = text.loads(payload)
     except (ValueError, RecursionError) as error:
         raise Failure(f"The input cannot be read by this Python: {error}.") from None
     try:
@@ -85,7 +89,7 @@ def _result(value: Any, limit: int) -> bytes:
     if not isinstance(value, dict):
         raise Failure("The action did not return a dictionary.")
     try:
-        payload = _encode(value).encode()
+        payload = text.dumps(value)
     except (TypeError, ValueError, RecursionError, UnicodeError) as error:
         raise Failure(f"The action returned a dictionary that is no JSON: {error}.") from None
     except BaseException as error:
@@ -100,10 +104,10 @@ def _result(value: Any, limit: int) -> bytes:
 def describe(error: BaseException) -> str:
     """Name an exception with its text in one line, whatever its __str__ does."""
     try:
-        text = " ".join(str(error).split())[:500]
+        words = " ".join(str(error).split())[:500]
     except BaseException:
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        words = ""
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 def report(error: BaseException, skip: int) -> None:
@@ -120,7 +124,8 @@ def report(error: BaseException, skip: int) -> None:
 
 
 def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+    out, err = sys.stdout, sys.stderr
+    for stream in (out, err, *(s for s in (sys.__stdout__, sys.__stderr__) if s is not out and s is not err)):
         try:
             stream.flush()  # type: ignore[union-attr]
         except BaseException:  # noqa: S112 - closed, replaced, or broken by the function: nothing to save

@@ -11,10 +11,10 @@ import os
 import select
 import stat
 import sys
-from typing import TYPE_CHECKING
 
 from . import handler, kernel, loader, wire
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, NoReturn
 
@@ -41,7 +41,6 @@ class Initializer:
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
         self._wake: tuple[int, int] = (-1, -1)
-        self._cage = -1
         self._poll = select.poll()
         self._poll.register(CONTROL, select.POLLIN)
 
@@ -92,7 +91,7 @@ class Initializer:
             return
         self._take_signals()
         self._sockets = self._find_sockets()
-        self._cage = kernel.make_cage()
+        kernel.enter_cage()
         gc.collect()
         gc.freeze()
         self._send(wire.INIT_DONE, {"ok": True})
@@ -141,7 +140,6 @@ class Initializer:
             if self._sockets:
                 _cut(self._sockets)
             _reseed()
-            kernel.enter_cage(self._cage)
             handler.serve(own_end.fileno(), function)
         finally:
             os._exit(70)

@@ -7,9 +7,9 @@ do nothing: they are a second line, behind the sandbox's own.
 from __future__ import annotations
 
 import os
-import struct
-from typing import TYPE_CHECKING
+import sys
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable
 
@@ -37,32 +37,31 @@ def _function(name: str) -> Callable[..., int]:
 _prctl, _syscall = _function("prctl"), _function("syscall")
 
 
+def _int(value: int, size: int) -> bytes:
+    return value.to_bytes(size, sys.byteorder)
+
+
 def set_dumpable(value: int) -> None:
     """With 0, processes of the same user cannot open this one's memory or see its descriptors."""
     _prctl(_PR_SET_DUMPABLE, value, 0, 0, 0)
 
 
-def make_cage() -> int:
-    """Return a descriptor for enter_cage, or -1 if this kernel has no Landlock."""
+def enter_cage() -> None:
+    """From now on this process and its children can write only to folders that are emptied after each activation."""
     version = _syscall(_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
-    if version < 1:
-        return -1
+    if version < 1:  # this kernel has no Landlock
+        return
     rights = _WRITES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    cage = _syscall(_CREATE_RULESET, struct.pack("=Q", rights), 8, 0)
+    cage = _syscall(_CREATE_RULESET, _int(rights, 8), 8, 0)
     if cage < 0:
-        return -1
-    for folder in _WRITABLE:
-        fd = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-        failed = _syscall(_ADD_RULE, cage, _RULE_PATH_BENEATH, struct.pack("=Qi", rights, fd), 0) != 0
-        os.close(fd)
-        if failed:
-            os.close(cage)
-            return -1
-    return cage
-
-
-def enter_cage(cage: int) -> None:
-    """From now on this process can write only to folders that are emptied after its activation: not to the code's."""
-    if cage >= 0:
+        return
+    if all(_allow(cage, folder, rights) for folder in _WRITABLE):
         _syscall(_RESTRICT_SELF, cage, 0)
-        os.close(cage)
+    os.close(cage)
+
+
+def _allow(cage: int, folder: str, rights: int) -> bool:
+    fd = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    done = _syscall(_ADD_RULE, cage, _RULE_PATH_BENEATH, _int(rights, 8) + _int(fd, 4), 0) == 0
+    os.close(fd)
+    return done

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import array
-import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import sys
 
+from . import text
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from typing import Any
@@ -27,17 +28,22 @@ class ProtocolError(Exception):
     """The other end sent what is no frame."""
 
 
-class Frame(NamedTuple):
+class Frame:
     """One frame: its type, its header (an object; {} when absent) and its payload."""
 
-    type: int
-    header: dict[str, Any]
-    payload: bytes
+    __slots__ = ("header", "payload", "type")
+
+    def __init__(self, type_: int, header: dict[str, Any], payload: bytes) -> None:
+        self.type, self.header, self.payload = type_, header, payload
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the three parts."""
+        return isinstance(other, Frame) and all(getattr(self, part) == getattr(other, part) for part in self.__slots__)
 
 
 def pack(type_: int, header: dict[str, Any] | None = None, payload: bytes = b"") -> bytes:
     """Return the bytes of a frame."""
-    head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode() if header else b""
+    head = text.dumps(header, sort_keys=True) if header else b""
     if len(head) > MAX_HEADER_BYTES or len(payload) > MAX_PAYLOAD_BYTES:
         raise ProtocolError(f"a frame of {len(head)} + {len(payload)} bytes is over the protocol's limits")
     prefix = bytes((type_,)) + len(head).to_bytes(3, "big") + len(payload).to_bytes(4, "big")
@@ -46,32 +52,39 @@ def pack(type_: int, header: dict[str, Any] | None = None, payload: bytes = b"")
 
 def read(fd: int) -> Frame | None:
     """Read one frame from a blocking descriptor; None at the end of the stream before a frame."""
-    data = bytearray(os.read(fd, PREFIX_BYTES))
-    if not data:
+    prefix = os.read(fd, PREFIX_BYTES)
+    if not prefix:
         return None
-    _fill(fd, data, PREFIX_BYTES)
-    head_size, payload_size = int.from_bytes(data[1:4], "big"), int.from_bytes(data[4:8], "big")
+    prefix = _fill(fd, prefix, PREFIX_BYTES)
+    head_size, payload_size = int.from_bytes(prefix[1:4], "big"), int.from_bytes(prefix[4:], "big")
     if head_size > MAX_HEADER_BYTES or payload_size > MAX_PAYLOAD_BYTES:
         raise ProtocolError(f"a frame of {head_size} + {payload_size} bytes is over the protocol's limits")
-    type_ = data[0]
-    body = bytearray()
-    _fill(fd, body, head_size + payload_size)
+    body = _fill(fd, b"", head_size + payload_size)
     try:
-        header = json.loads(body[:head_size]) if head_size else {}
+        header = text.loads(body[:head_size]) if head_size else {}
     except ValueError as error:
-        raise ProtocolError(f"the header of a frame of type {type_} is no JSON: {error}") from None
+        raise ProtocolError(f"the header of a frame of type {prefix[0]} is no JSON: {error}") from None
     if not isinstance(header, dict):
-        raise ProtocolError(f"the header of a frame of type {type_} is no object")
-    return Frame(type_, header, bytes(body[head_size:]))
+        raise ProtocolError(f"the header of a frame of type {prefix[0]} is no object")
+    return Frame(prefix[0], header, body[head_size:])
 
 
-def _fill(fd: int, data: bytearray, size: int) -> None:
-    """Append to data until it has size bytes; memory grows as bytes arrive, not as a prefix promises."""
-    while len(data) < size:
-        chunk = os.read(fd, min(size - len(data), _CHUNK))
+def _fill(fd: int, data: bytes, size: int) -> bytes:
+    """Read on until data has size bytes; memory grows as bytes arrive, not as a prefix promises."""
+    whole: bytes | bytearray = data
+    while len(whole) < size:
+        chunk = os.read(fd, min(size - len(whole), _CHUNK))
         if not chunk:
-            raise ProtocolError(f"the stream ended {size - len(data)} bytes before the end of a frame")
-        data += chunk
+            raise ProtocolError(f"the stream ended {size - len(whole)} bytes before the end of a frame")
+        whole = _joined(whole, chunk) if whole else chunk  # most often it comes in one piece
+    return bytes(whole)
+
+
+def _joined(whole: bytes | bytearray, chunk: bytes) -> bytearray:
+    if isinstance(whole, bytes):
+        whole = bytearray(whole)
+    whole += chunk
+    return whole
 
 
 def write(fd: int, frame: bytes) -> None:
@@ -83,5 +96,5 @@ def write(fd: int, frame: bytes) -> None:
 
 def write_with_descriptor(channel: socket.socket, frame: bytes, fd: int) -> None:
     """Write a frame whose first byte carries a descriptor."""
-    sent = channel.sendmsg([frame], [(_SOL_SOCKET, _SCM_RIGHTS, array.array("i", [fd]))])
+    sent = channel.sendmsg([frame], [(_SOL_SOCKET, _SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))])
     write(channel.fileno(), frame[sent:])
