@@ -46,6 +46,17 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 	return err
 }
 
+// Erase removes all that the log holds of a namespace.
+func (l *Log) Erase(ctx context.Context, namespace string) error {
+	for _, kind := range []string{"id", "time", "name", "accepted"} {
+		prefix := kind + "/" + namespace
+		if err := state.Erase(ctx, l.store, state.Range{Space: space, From: prefix + "/", To: prefix + "0"}); err != nil { // '0' follows '/'
+			return err
+		}
+	}
+	return nil
+}
+
 // Get finds a record. The error is forerun.NotFound if the namespace has none of that id.
 func (l *Log) Get(ctx context.Context, namespace string, id forerun.ActivationID) (*forerun.Activation, error) {
 	found, err := l.read(ctx, idKey(namespace, id))

@@ -21,6 +21,8 @@ type Environment struct {
 	Getenv  func(string) string
 	Home    string // the user's home folder; empty: none
 	Version string // of Forerun
+
+	OperatorFile string // where a server keeps the operator's key by default
 }
 
 // app is what all commands share: the environment and the flags that every one has.
@@ -54,6 +56,7 @@ func Setup(root *cobra.Command, env Environment, args []string) {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.actionCommand(), a.activationCommand(), a.packageCommand(), a.triggerCommand(), a.ruleCommand(), a.namespaceCommand(),
+		a.tenantCommand(),
 		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.devCommand(),
 	}
 }

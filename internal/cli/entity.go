@@ -18,11 +18,18 @@ import (
 // run makes a command's function of one that calls the API: it checks the common flags, makes the client, and ends what
 // the function does when the person interrupts.
 func (a *app) run(f func(cmd *cobra.Command, c *whisk.Client, args []string) error) func(*cobra.Command, []string) error {
+	return a.runWith(a.client, f)
+}
+
+// runWith is run with a way of its own to make the client.
+func (a *app) runWith(
+	client func(*cobra.Command) (*whisk.Client, error), f func(cmd *cobra.Command, c *whisk.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := a.checkOutput(); err != nil {
 			return err
 		}
-		c, err := a.client(cmd)
+		c, err := client(cmd)
 		if err != nil {
 			return err
 		}

@@ -75,6 +75,8 @@ func isNetwork(err error) bool {
 // Explain is what the person is told about an error: its cause and what to do next.
 func Explain(err error) string {
 	switch refused, _ := errors.AsType[*whisk.Error](err); {
+	case refused != nil && strings.Contains(refused.Request, adminRoot):
+		return err.Error()
 	case refused != nil && refused.Status == http.StatusUnauthorized:
 		return err.Error() + "\nThe key is not valid here: run `forerun login`, or pass --auth UUID:KEY."
 	case refused != nil && refused.Status == http.StatusConflict && strings.HasPrefix(refused.Request, http.MethodPut):

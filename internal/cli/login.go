@@ -48,7 +48,7 @@ func (a *app) login(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	c, err := a.clientOf(cmd, s)
+	c, err := a.clientOf(cmd, s, "")
 	if err != nil {
 		return err
 	}

@@ -103,11 +103,12 @@ func (a *app) client(cmd *cobra.Command) (*whisk.Client, error) {
 	if s.auth == "" {
 		return nil, wrongf("no key: run `forerun login` or pass --auth UUID:KEY")
 	}
-	return a.clientOf(cmd, s)
+	return a.clientOf(cmd, s, "")
 }
 
-func (a *app) clientOf(cmd *cobra.Command, s settings) (*whisk.Client, error) {
-	o := whisk.Options{Host: s.host, Auth: s.auth, Insecure: a.insecure, UserAgent: "forerun/" + a.env.Version}
+// clientOf makes a client of the API below root; empty: OpenWhisk's.
+func (a *app) clientOf(cmd *cobra.Command, s settings, root string) (*whisk.Client, error) {
+	o := whisk.Options{Host: s.host, Auth: s.auth, Root: root, Insecure: a.insecure, UserAgent: "forerun/" + a.env.Version}
 	if a.verbose {
 		o.Trace = func(line string) { cmd.PrintErrln(line) }
 	}

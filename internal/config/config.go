@@ -15,17 +15,19 @@ import (
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/registry"
 )
 
 // Config are the settings of `forerun serve`.
 type Config struct {
-	Listen      string         // host:port of the REST API, always on the loopback
-	Data        string         // folder of all that the server keeps, absolute
-	RedisListen string         // host:port of the RESP door for programs outside functions; empty: closed
-	EgressAllow []netip.Prefix // private networks that functions may connect to
-	MemoryMiB   int            // what all sandboxes together may use; 0: half of the machine's memory
-	User        int            // uid that the server runs as when started by root
-	Sync        bool           // activation records are on disk before an invocation is answered
+	Listen      string          // host:port of the REST API, always on the loopback
+	Data        string          // folder of all that the server keeps, absolute
+	RedisListen string          // host:port of the RESP door for programs outside functions; empty: closed
+	EgressAllow []netip.Prefix  // private networks that functions may connect to
+	MemoryMiB   int             // what all sandboxes together may use; 0: half of the machine's memory
+	User        int             // uid that the server runs as when started by root
+	Sync        bool            // activation records are on disk before an invocation is answered
+	Limits      registry.Limits // of tenants who have none of their own
 }
 
 // DefaultUser is the uid that a server started by root runs as: one that no distribution hands out by itself.
@@ -40,19 +42,28 @@ type Setting struct {
 // Settings lists what can be set. root says whether the server is started by root, home is where an ordinary user's
 // programs keep their state.
 func Settings(root bool, home string) []Setting {
-	data := "/var/lib/forerun"
-	if !root {
-		data = filepath.Join(home, "forerun")
-	}
 	return []Setting{
 		{"listen", "FORERUN_LISTEN", "127.0.0.1:3233", "loopback `ADDRESS` of the REST API; port 0 picks a free one", setListen},
-		{"data", "FORERUN_DATA", data, "`FOLDER` of everything the server keeps", setData},
+		{"data", "FORERUN_DATA", DataFolder(root, home), "`FOLDER` of everything the server keeps", setData},
 		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "loopback `ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
 		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR, comma-separated) that functions may reach besides the public internet", setEgressAllow},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
 		{"user", "FORERUN_USER", strconv.Itoa(DefaultUser), "`UID` that the server runs as when started by root", setUser},
 		{"sync", "FORERUN_SYNC", "false", "write activation records to disk before an invocation is answered (else within 10 ms)", setSync},
+		limit("invocations-per-minute", "none", "`NUMBER` of invocations a tenant may begin in a minute, or none", func(l *registry.Limits) *int { return &l.InvocationsPerMinute }),
+		limit("concurrent-invocations", "1000", "`NUMBER` of a tenant's invocations that may run at once, or none", func(l *registry.Limits) *int { return &l.ConcurrentInvocations }),
+		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
+		limit("stored-actions", "none", "`NUMBER` of actions a tenant may have, or none", func(l *registry.Limits) *int { return &l.StoredActions }),
+		limit("stored-megabytes", "none", "`MIB` that the code of a tenant's actions may take, or none", func(l *registry.Limits) *int { return &l.StoredMegabytes }),
 	}
+}
+
+// DataFolder is the data folder of a server that is told of no other.
+func DataFolder(root bool, home string) string {
+	if root {
+		return "/var/lib/forerun"
+	}
+	return filepath.Join(home, "forerun")
 }
 
 // StateHome is where programs of an ordinary user keep their state: $XDG_STATE_HOME, or its default.
@@ -197,4 +208,24 @@ func setSync(c *Config, value string) (err error) {
 		return forerun.Errorf(forerun.Invalid, "", "%q is neither true nor false.", value)
 	}
 	return nil
+}
+
+// limit is the setting of a limit that holds for tenants who have no quota of their own.
+func limit(name, otherwise, usage string, of func(*registry.Limits) *int) Setting {
+	env := "FORERUN_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	return Setting{name, env, otherwise, usage, func(c *Config, value string) (err error) {
+		*of(&c.Limits), err = parseLimit(value)
+		return err
+	}}
+}
+
+func parseLimit(value string) (int, error) {
+	if value == "none" {
+		return registry.NoLimit, nil
+	}
+	n, err := strconv.ParseUint(value, 10, 31)
+	if err != nil {
+		return 0, forerun.Errorf(forerun.Invalid, "", "%q is no limit: write a number, or none.", value)
+	}
+	return int(n), nil
 }

@@ -57,6 +57,8 @@ func TestRefused(t *testing.T) {
 		"memory":       {"", "-1", "4G"},
 		"user":         {"0", "-1", "www-data"},
 		"sync":         {"", "perhaps"},
+
+		"invocations-per-minute": {"", "-1", "many", "2147483648"},
 	} {
 		for _, value := range values {
 			_, err := load(t, map[string]string{setting: value}, nil, "")

@@ -77,6 +77,24 @@ func (c *Controller) Close(ctx context.Context) {
 	}
 }
 
+// EndNamespace gives up all that runs for a namespace, each with a record that says why, and returns when those records
+// are written or ctx is done.
+func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
+	var ends []<-chan struct{}
+	for e := range c.executions() {
+		if e.namespace == namespace {
+			ends = append(ends, e.give(reason)...)
+		}
+	}
+	for _, end := range ends {
+		select {
+		case <-end:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // executions lists those that run a function now.
 func (c *Controller) executions() map[*execution]bool {
 	c.mu.Lock()

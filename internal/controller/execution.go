@@ -104,6 +104,19 @@ func (e *execution) cancel(reason string) {
 	e.step(speculate.Cancelled{Reason: reason})
 }
 
+// give gives the execution up, and returns what is closed when the records of its invocations are written.
+func (e *execution) give(reason string) (ends []<-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.slots {
+		if s.parent == nil {
+			ends = append(ends, s.tree.invocation.done)
+		}
+	}
+	e.step(speculate.Cancelled{Reason: reason})
+	return ends
+}
+
 // Started implements forerun.WorkerEvents.
 func (e *execution) Started(id forerun.ActivationID, at time.Time, initTime time.Duration) {
 	e.mu.Lock()
@@ -300,6 +313,9 @@ func (c *Controller) publish(t *tree) {
 		for _, record := range t.records {
 			c.Observe(record)
 		}
+	}
+	if i.ended != nil {
+		i.ended()
 	}
 	close(i.done)
 	i.forget()

@@ -17,6 +17,7 @@ type Request struct {
 	Cause       forerun.ActivationID // the activation whose function asks, if one does
 	Blocking    bool                 // the asker waits for the answer
 	Transaction string               // X-Request-ID
+	Ended       func()               // called once it is over; may be nil
 }
 
 // Invocation is an invocation under way, as its client sees it.
@@ -25,6 +26,7 @@ type Invocation struct {
 	records  Records
 	accepted *forerun.Activation // what Accept keeps of it
 	kept     atomic.Bool
+	ended    func()
 	done     chan struct{}
 	record   *forerun.Activation
 	err      error
@@ -67,7 +69,7 @@ func (i *Invocation) forget() {
 // Invoke begins an invocation and returns at once. A function that waits for another's answer is tied to it: the callee
 // becomes a slot of the caller's own invocation.
 func (c *Controller) Invoke(r Request) *Invocation {
-	i := &Invocation{id: forerun.NewActivationID(), records: c.Records, done: make(chan struct{})}
+	i := &Invocation{id: forerun.NewActivationID(), records: c.Records, ended: r.Ended, done: make(chan struct{})}
 	i.accepted = newRecord(r.Namespace, r.Subject, i.id, r.Cause)
 	i.accepted.Action, i.accepted.Version, i.accepted.Start = r.Action.Name, r.Action.Version, i.accepted.Timeline.Queued
 	if r.Cause != "" && r.Blocking {

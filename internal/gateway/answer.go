@@ -41,6 +41,9 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		message = "There was an internal server error."
 	}
+	if t, ok := errors.AsType[*throttled](err); ok {
+		w.Header().Set("Retry-After", t.after)
+	}
 	Refuse(w, r, kind.HTTPStatus(), message)
 }
 

@@ -27,11 +27,15 @@ func (k *Keys) Caller(r *http.Request) (Caller, error) {
 		if r.Header.Get("Authorization") == "" {
 			return Caller{}, forerun.Errorf(forerun.Unauthorized, "", "The resource requires authentication, which was not supplied with the request")
 		}
-		return Caller{}, forerun.Errorf(forerun.Unauthorized, "", "The supplied authentication is invalid")
+		return Caller{}, invalidKey()
 	}
 	if namespace, subject, cause, ok := k.Activations.Caller(uuid + ":" + key); ok {
 		return Caller{Namespace: namespace, Subject: subject, Cause: cause}, nil
 	}
 	tenant, err := k.Tenants.Authenticate(r.Context(), uuid, key)
 	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject}, err
+}
+
+func invalidKey() error {
+	return forerun.Errorf(forerun.Unauthorized, "", "The supplied authentication is invalid")
 }

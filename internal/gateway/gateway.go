@@ -20,7 +20,8 @@ import (
 
 // Config is what a front door is made of.
 type Config struct {
-	API     http.Handler // everything but the two below
+	API     http.Handler // everything but what is below
+	Admin   http.Handler // /admin/: the operator's; nil: nobody's
 	Metrics http.Handler // GET /metrics
 	Ready   func() error // GET /healthz: nil while the server can take invocations
 	Log     *slog.Logger
@@ -51,11 +52,14 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-ID", transaction)
 	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log}))
 	defer d.recover(w, r)
-	if r.URL.Path == "/healthz" || r.URL.Path == "/metrics" {
+	switch {
+	case r.URL.Path == "/healthz" || r.URL.Path == "/metrics":
 		d.own.ServeHTTP(w, r)
-		return
+	case d.Admin != nil && strings.HasPrefix(r.URL.Path, "/admin/"):
+		d.Admin.ServeHTTP(w, r)
+	default:
+		d.API.ServeHTTP(w, r)
 	}
-	d.API.ServeHTTP(w, r)
 }
 
 func (d *door) recover(w http.ResponseWriter, r *http.Request) {

@@ -18,8 +18,19 @@ import (
 //	recent/NAMESPACE/PACKAGE/TIME//NAME empty: the same of one package
 //	tenant/NAMESPACE                    a tenant
 //	key/UUID                            one of its keys
+//	gone/NAMESPACE                      a tenant was deleted, and what it had is not all erased yet
+//
+// entityRecords are the kinds of records that a namespace's entities have.
+func entityRecords() []string { return []string{"action", "code", "recent"} }
+
 func actionRecord(n forerun.Name) string { return "action/" + path(n) }
 func codeRecord(n forerun.Name) string   { return "code/" + path(n) }
+
+func tenantRecord(namespace string) string { return "tenant/" + namespace }
+func goneRecord(namespace string) string   { return "gone/" + namespace }
+
+func uuidOfRecord(record string) (string, bool)      { return strings.CutPrefix(record, "key/") }
+func namespaceOfTenant(record string) (string, bool) { return strings.CutPrefix(record, "tenant/") }
 
 func path(n forerun.Name) string { return n.Namespace + "/" + n.Package + "/" + n.Entity }
 

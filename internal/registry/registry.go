@@ -21,17 +21,20 @@ const space = "registry"
 // Registry is the registry of one server. Its methods may be called concurrently.
 type Registry struct {
 	store     state.Store
+	defaults  Limits // of tenants
 	actions   *cache[forerun.Name, *forerun.Action]
 	keys      *cache[string, knownKey] // by uuid
+	tenants   *cache[string, Tenant]   // by namespace
 	stopWatch func()
 }
 
-// Open returns the registry in store. Close it before the store.
-func Open(store state.Store) *Registry {
+// Open returns the registry in store. defaults bound the tenants who have no quotas of their own. Close it before the store.
+func Open(store state.Store, defaults Limits) *Registry {
 	r := &Registry{
-		store:   store,
+		store: store, defaults: defaults,
 		actions: newCache[forerun.Name](maxActionBytes, actionBytes),
 		keys:    newCache[string](maxKeys, one[knownKey]),
+		tenants: newCache[string](maxKeys, one[Tenant]),
 	}
 	r.stopWatch = store.Watch(func(key forerun.Key, _ forerun.Version) {
 		if key.Space == space {
@@ -50,6 +53,8 @@ func (r *Registry) forget(record string) {
 		r.actions.forget(name)
 	} else if uuid, ok := uuidOfRecord(record); ok {
 		r.keys.forget(uuid)
+	} else if namespace, ok := namespaceOfTenant(record); ok {
+		r.tenants.forget(namespace)
 	}
 }
 

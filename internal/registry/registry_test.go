@@ -21,7 +21,7 @@ func open(t *testing.T) (*Registry, state.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Open(store)
+	r := Open(store, DefaultLimits())
 	t.Cleanup(func() {
 		r.Close()
 		if err := store.Close(); err != nil {
@@ -74,7 +74,7 @@ func TestActionComesBackAsItWasPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := Open(store)
+	fresh := Open(store, DefaultLimits())
 	defer fresh.Close()
 	got, err := fresh.Action(t.Context(), name("pkg/hello"))
 	if err != nil {
@@ -132,7 +132,7 @@ func TestDelete(t *testing.T) {
 
 func TestCacheFollowsTheStore(t *testing.T) {
 	r, store := open(t)
-	other := Open(store)
+	other := Open(store, DefaultLimits())
 	defer other.Close()
 	put(t, r, "a", "one")
 	first, err := other.Action(t.Context(), name("a"))
@@ -247,43 +247,5 @@ func touch(t *testing.T, r *Registry, n string) {
 	t.Helper()
 	first := put(t, r, n, "code")
 	for put(t, r, n, "code").Updated.Equal(first.Updated) {
-	}
-}
-
-func TestTenants(t *testing.T) {
-	r, store := open(t)
-	if _, ok, err := r.FirstTenant(t.Context()); ok || err != nil {
-		t.Fatalf("at first: %v, %v", ok, err)
-	}
-	c, err := r.CreateTenant(t.Context(), "guest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.CreateTenant(t.Context(), "guest"); kind(err) != "409" {
-		t.Errorf("a second tenant of that name: %v", err)
-	}
-	more, err := r.AddKey(t.Context(), "guest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second time from the cache
-		for _, c := range []Credentials{c, more} {
-			if tenant, err := r.Authenticate(t.Context(), c.UUID, c.Key); err != nil || tenant.Namespace != "guest" || tenant.Subject != "guest" {
-				t.Errorf("%+v, %v", tenant, err)
-			}
-		}
-		for _, wrong := range []Credentials{{c.UUID, more.Key}, {c.UUID, ""}, {c.UUID, c.Key + "x"}, {"", ""}, {"nobody", c.Key}, {strings.Repeat("x", 1000), c.Key}} {
-			if tenant, err := r.Authenticate(t.Context(), wrong.UUID, wrong.Key); kind(err) != "401" || tenant != (Tenant{}) {
-				t.Errorf("%v passed as %+v, %v", wrong, tenant, err)
-			}
-		}
-	}
-	for entry, err := range store.Scan(t.Context(), state.Range{Space: space}) {
-		if err != nil || strings.Contains(string(entry.Data), c.Key) {
-			t.Errorf("the key itself is stored in %s, %v", entry.Name, err)
-		}
-	}
-	if first, ok, err := r.FirstTenant(t.Context()); !ok || err != nil || first.Namespace != "guest" {
-		t.Errorf("the first tenant is %+v, %v, %v", first, ok, err)
 	}
 }

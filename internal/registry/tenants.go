@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -16,8 +16,11 @@ import (
 
 // Tenant is who owns a namespace.
 type Tenant struct {
-	Namespace string `json:"namespace"`
-	Subject   string `json:"subject"`
+	Namespace string    `json:"namespace"`
+	Subject   string    `json:"subject"`
+	Created   time.Time `json:"created,omitzero"` // unknown for those of the first versions
+	Quotas    Quotas    `json:"quotas,omitzero"`
+	Limits    Limits    `json:"-"` // that come of the quotas
 }
 
 // Credentials are one key of a tenant, in OpenWhisk's form: "UUID:KEY". Only a hash of Key is stored.
@@ -34,46 +37,174 @@ type storedKey struct {
 	SHA256    string `json:"sha256"` // of Key, in hex
 }
 
-// CreateTenant makes a tenant and its first key. The error is forerun.Exists if the namespace is taken.
-func (r *Registry) CreateTenant(ctx context.Context, namespace string) (Credentials, error) {
+// CreateTenant makes a tenant and its first key. The error is forerun.Exists if the namespace is taken, or what an
+// earlier tenant of that name had is not erased yet.
+func (r *Registry) CreateTenant(ctx context.Context, namespace string, quotas Quotas) (Credentials, error) {
 	if err := forerun.CheckSegment(namespace); err != nil {
 		return Credentials{}, err
 	}
-	data, err := json.Marshal(Tenant{Namespace: namespace, Subject: namespace})
+	if err := quotas.check(); err != nil {
+		return Credentials{}, err
+	}
+	data, err := encodeTenant(Tenant{Namespace: namespace, Subject: namespace, Created: time.Now().UTC(), Quotas: quotas})
 	if err != nil {
-		return Credentials{}, forerun.Errorf(forerun.Internal, namespace, "The tenant cannot be stored: %w", err)
+		return Credentials{}, err
 	}
 	credentials, key := newKey(namespace)
 	_, err = r.store.Apply(ctx, state.Txn{
-		Expect: []state.Expect{unchanged(tenantRecord(namespace), 0)},
+		Expect: []state.Expect{unchanged(tenantRecord(namespace), 0), unchanged(goneRecord(namespace), 0)},
 		Ops:    []state.Command{set(tenantRecord(namespace), data), key},
 	})
 	if isConflict(err) {
 		return Credentials{}, forerun.Errorf(forerun.Exists, namespace, "The namespace %s is already taken.", namespace)
 	}
+	r.tenants.forget(namespace)
 	return credentials, err
+}
+
+// Tenant finds a tenant. The error is forerun.NotFound if there is none of that name.
+func (r *Registry) Tenant(ctx context.Context, namespace string) (Tenant, error) {
+	if known, ok := r.tenants.get(namespace); ok {
+		return known, nil
+	}
+	epoch := r.tenants.begin()
+	t, version, err := r.readTenant(ctx, namespace)
+	if err != nil {
+		return Tenant{}, err
+	}
+	if version == 0 {
+		return Tenant{}, noTenant(namespace)
+	}
+	return r.tenants.put(namespace, t, epoch), nil
+}
+
+// Tenants lists the tenants in the order of their names.
+func (r *Registry) Tenants(ctx context.Context) ([]Tenant, error) {
+	var list []Tenant
+	for entry, err := range r.store.Scan(ctx, under("tenant/")) {
+		if err != nil {
+			return nil, err
+		}
+		t, err := r.decodeTenant(entry.Name, entry.Data)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// SetQuotas changes the quotas of a tenant: those that change names; the others stay.
+func (r *Registry) SetQuotas(ctx context.Context, namespace string, change Quotas) (Tenant, error) {
+	if err := change.check(); err != nil {
+		return Tenant{}, err
+	}
+	return r.changeTenant(ctx, namespace, func(t *Tenant) ([]state.Command, error) {
+		t.Quotas = change.over(t.Quotas)
+		t.Limits = t.Quotas.limits(r.defaults)
+		return nil, nil
+	})
 }
 
 // AddKey gives a tenant one more key.
 func (r *Registry) AddKey(ctx context.Context, namespace string) (Credentials, error) {
 	credentials, key := newKey(namespace)
-	_, err := r.store.Apply(ctx, state.Txn{Ops: []state.Command{key}})
+	_, err := r.changeTenant(ctx, namespace, func(*Tenant) ([]state.Command, error) { return []state.Command{key}, nil })
 	return credentials, err
 }
 
-// FirstTenant returns the first tenant in the order of names, and whether there is one: at the first start there is none.
-func (r *Registry) FirstTenant(ctx context.Context) (Tenant, bool, error) {
-	for entry, err := range r.store.Scan(ctx, under("tenant/")) {
-		if err != nil {
-			return Tenant{}, false, err
+// RotateKeys gives a tenant a new key and makes all its others void before it returns.
+func (r *Registry) RotateKeys(ctx context.Context, namespace string) (Credentials, error) {
+	credentials, key := newKey(namespace)
+	var old []string
+	_, err := r.changeTenant(ctx, namespace, func(*Tenant) (_ []state.Command, err error) {
+		if old, err = r.keysOf(ctx, namespace); err != nil || len(old) == 0 {
+			return []state.Command{key}, err
 		}
+		return []state.Command{key, del(old...)}, nil
+	})
+	r.forgetKeys(old)
+	return credentials, err
+}
+
+// changeTenant rewrites a tenant's record, together with what else change asks for. Whatever concerns a tenant's keys
+// goes through it, so that no key is added while the tenant is deleted. change may be called more than once.
+func (r *Registry) changeTenant(ctx context.Context, namespace string, change func(*Tenant) ([]state.Command, error)) (Tenant, error) {
+	var err error
+	for range maxTries {
 		var t Tenant
-		if err := json.Unmarshal(entry.Data, &t); err != nil {
-			return Tenant{}, false, forerun.Errorf(forerun.Internal, entry.Name, "The tenant's record is damaged: %w", err)
+		if t, err = r.tryChange(ctx, namespace, change); !isConflict(err) {
+			return t, err
 		}
-		return t, true, nil
 	}
-	return Tenant{}, false, nil
+	return Tenant{}, changedMeanwhile(forerun.Name{Namespace: namespace}, err)
+}
+
+func (r *Registry) tryChange(ctx context.Context, namespace string, change func(*Tenant) ([]state.Command, error)) (Tenant, error) {
+	t, version, err := r.readTenant(ctx, namespace)
+	if err != nil {
+		return Tenant{}, err
+	}
+	if version == 0 {
+		return Tenant{}, noTenant(namespace)
+	}
+	ops, err := change(&t)
+	if err != nil {
+		return Tenant{}, err
+	}
+	data, err := encodeTenant(t)
+	if err != nil {
+		return Tenant{}, err
+	}
+	_, err = r.store.Apply(ctx, state.Txn{
+		Expect: []state.Expect{unchanged(tenantRecord(namespace), version)},
+		Ops:    append(ops, set(tenantRecord(namespace), data)),
+	})
+	r.tenants.forget(namespace)
+	return t, err
+}
+
+// readTenant reads a tenant past the cache; version 0 if there is none.
+func (r *Registry) readTenant(ctx context.Context, namespace string) (Tenant, forerun.Version, error) {
+	records, err := r.get(ctx, tenantRecord(namespace))
+	if err != nil || records[0].Version == 0 {
+		return Tenant{}, 0, err
+	}
+	t, err := r.decodeTenant(tenantRecord(namespace), records[0].Data)
+	return t, records[0].Version, err
+}
+
+// keysOf lists the records of a tenant's keys.
+func (r *Registry) keysOf(ctx context.Context, namespace string) ([]string, error) {
+	var names []string
+	for entry, err := range r.store.Scan(ctx, under("key/")) {
+		if err != nil {
+			return nil, err
+		}
+		var stored storedKey
+		if err := json.Unmarshal(entry.Data, &stored); err == nil && stored.Namespace == namespace { // a damaged one opens nothing
+			names = append(names, entry.Name)
+		}
+	}
+	return names, nil
+}
+
+// forgetKeys drops what is known of keys whose records are gone, before anybody else can use it.
+func (r *Registry) forgetKeys(records []string) {
+	for _, record := range records {
+		if uuid, ok := uuidOfRecord(record); ok {
+			r.keys.forget(uuid)
+		}
+	}
+}
+
+// ValidKey reports whether a key that was authenticated once still is one.
+func (r *Registry) ValidKey(ctx context.Context, uuid string) (bool, error) {
+	if _, ok := r.keys.get(uuid); ok {
+		return true, nil
+	}
+	known, err := r.readKey(ctx, uuid)
+	return known.Namespace != "", err
 }
 
 // Authenticate returns the tenant whom a key belongs to. The error is forerun.Unauthorized if the key is not valid; how
@@ -134,8 +265,18 @@ func newKey(namespace string) (Credentials, state.Command) {
 	return c, set("key/"+c.UUID, data)
 }
 
-func tenantRecord(namespace string) string { return "tenant/" + namespace }
+func encodeTenant(t Tenant) ([]byte, error) {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Internal, t.Namespace, "The tenant cannot be stored: %w", err)
+	}
+	return data, nil
+}
 
-func uuidOfRecord(record string) (string, bool) {
-	return strings.CutPrefix(record, "key/")
+func (r *Registry) decodeTenant(record string, data []byte) (t Tenant, err error) {
+	if err := json.Unmarshal(data, &t); err != nil {
+		return Tenant{}, forerun.Errorf(forerun.Internal, record, "The tenant's record is damaged: %w", err)
+	}
+	t.Limits = t.Quotas.limits(r.defaults)
+	return t, nil
 }

@@ -2,7 +2,6 @@ package service
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -115,34 +114,3 @@ func (f *folder) enter() error {
 }
 
 func (f *folder) close() error { return f.lock.Close() }
-
-// propsName is the file with the first tenant's key, in the form of wsk's own.
-const propsName = "wskprops"
-
-// writeProps writes the file that clients read, in the working directory, readable for the owner alone.
-func writeProps(apihost, auth string) error {
-	temporary := propsName + ".new"
-	text := fmt.Sprintf("APIHOST=%s\nAUTH=%s\n", apihost, auth)
-	err := os.WriteFile(temporary, []byte(text), 0o600)
-	if err == nil {
-		err = os.Rename(temporary, propsName)
-	}
-	if err != nil {
-		return forerun.Errorf(forerun.Internal, propsName, "The clients' settings cannot be written: %w", err)
-	}
-	return nil
-}
-
-// readAuth returns the key in the clients' settings, if there is one.
-func readAuth() (uuid, key string) {
-	text, err := os.ReadFile(propsName)
-	if err != nil {
-		return "", ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if auth, ok := strings.CutPrefix(strings.TrimSpace(line), "AUTH="); ok {
-			uuid, key, _ = strings.Cut(auth, ":")
-		}
-	}
-	return uuid, key
-}

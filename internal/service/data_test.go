@@ -85,11 +85,11 @@ func TestOwnerChangesInsideAlone(t *testing.T) {
 
 func TestProps(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if uuid, key := readAuth(); uuid != "" || key != "" {
+	if uuid, key := readAuth(propsName); uuid != "" || key != "" {
 		t.Errorf("of nothing: %q %q", uuid, key)
 	}
 	for range 2 {
-		if err := writeProps("http://127.0.0.1:3233", "u-u:k:k"); err != nil {
+		if err := writeProps(propsName, "http://127.0.0.1:3233", "u-u:k:k"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestProps(t *testing.T) {
 	if info, err := os.Stat(propsName); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if uuid, key := readAuth(); uuid != "u-u" || key != "k:k" {
+	if uuid, key := readAuth(propsName); uuid != "u-u" || key != "k:k" {
 		t.Errorf("read %q %q", uuid, key)
 	}
 }

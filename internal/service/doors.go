@@ -23,17 +23,26 @@ func redisDoor(store state.Store, tenants *registry.Registry) *resp.Server {
 		if err != nil {
 			return nil, err
 		}
-		return &tenantSession{store, worker.StateSpace(tenant.Namespace)}, nil
+		return &tenantSession{store, tenants, user, worker.StateSpace(tenant.Namespace)}, nil
 	}})
 }
 
 // tenantSession implements resp.Session: it operates on the state of a tenant.
 type tenantSession struct {
-	store state.Store
-	space string
+	store   state.Store
+	tenants *registry.Registry
+	uuid    string // of the key that it was opened with
+	space   string
 }
 
 func (s *tenantSession) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
+	valid, err := s.tenants.ValidKey(ctx, s.uuid)
+	if err != nil {
+		return state.Reply{}, 0, err
+	}
+	if !valid {
+		return state.Reply{Kind: state.Error, Text: []byte("NOAUTH The key that this connection was opened with is void: connect with the new one.")}, 0, nil
+	}
 	return s.store.Do(ctx, state.Command{Space: s.space, Args: args})
 }
 

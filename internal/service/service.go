@@ -26,6 +26,7 @@ import (
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/gateway/admin"
 	"forerun.dev/forerun/internal/gateway/openwhisk"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/sandbox/native"
@@ -71,6 +72,7 @@ type server struct {
 	worker     *worker.Worker
 	controller *controller.Controller
 	metrics    *telemetry.Metrics
+	operator   string // the operator's key
 	http       *http.Server
 
 	broken   chan error  // what ended a door; has room for all of them
@@ -185,7 +187,7 @@ func (s *server) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	s.onClose(s.store.Close)
-	s.registry = registry.Open(s.store)
+	s.registry = registry.Open(s.store, s.config.Limits)
 	s.onClose(func() error { s.registry.Close(); return nil })
 	s.records = activation.Open(s.store, s.config.Sync)
 	n, err := s.records.Recover(ctx, controller.Interrupted)
@@ -193,33 +195,6 @@ func (s *server) openStore(ctx context.Context) (err error) {
 		s.log.Warn("activations that the last server did not live to end have records that say so", "activations", n)
 	}
 	return err
-}
-
-// firstTenant is the tenant that a new server has.
-const firstTenant = "guest"
-
-// firstStart makes sure that there is a tenant, and that the clients' settings hold a valid key of its.
-func (s *server) firstStart(ctx context.Context) error {
-	uuid, key := readAuth()
-	credentials := registry.Credentials{UUID: uuid, Key: key}
-	if _, err := s.registry.Authenticate(ctx, uuid, key); err != nil {
-		if credentials, err = s.newKey(ctx); err != nil {
-			return err
-		}
-	}
-	return writeProps(s.url(), credentials.String())
-}
-
-// newKey makes a key of the first tenant, which it makes if there is none.
-func (s *server) newKey(ctx context.Context) (registry.Credentials, error) {
-	tenant, ok, err := s.registry.FirstTenant(ctx)
-	switch {
-	case err != nil:
-		return registry.Credentials{}, err
-	case ok:
-		return s.registry.AddKey(ctx, tenant.Namespace)
-	}
-	return s.registry.CreateTenant(ctx, firstTenant)
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
@@ -237,17 +212,22 @@ func (s *server) startWorker(context.Context) error {
 }
 
 // openDoors lets requests in: those of clients, and those of functions.
-func (s *server) openDoors(context.Context) error {
+func (s *server) openDoors(ctx context.Context) error {
+	quotas := gateway.NewQuotas(s.registry)
+	operator := s.operatorAPI(quotas)
+	if err := operator.Resume(ctx); err != nil {
+		return err
+	}
 	c := gateway.Config{
 		API: openwhisk.New(openwhisk.Config{
-			Registry: s.registry, Activations: s.records, Controller: s.controller,
+			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: quotas,
 			Keys:  &gateway.Keys{Tenants: s.registry, Activations: s.controller},
 			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
 		}),
 		Metrics: http.NotFoundHandler(), Ready: s.ready, Log: s.log,
 	}
-	s.worker.ServeAPI(gateway.New(c)) // a function learns nothing of other tenants from the meters
-	c.Metrics = s.metrics.Handler()
+	s.worker.ServeAPI(gateway.New(c)) // a function learns nothing of other tenants
+	c.Metrics, c.Admin = s.metrics.Handler(), operator
 	s.http = &http.Server{
 		Handler: gateway.New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -259,6 +239,19 @@ func (s *server) openDoors(context.Context) error {
 	}()
 	s.onClose(s.drain)
 	return nil
+}
+
+// operatorAPI is what the operator makes and deletes tenants through.
+func (s *server) operatorAPI(quotas *gateway.Quotas) *admin.API {
+	return admin.New(admin.Config{
+		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: quotas,
+		EraseState: s.eraseState, KeysChanged: s.keysChanged, Log: s.log,
+	})
+}
+
+// eraseState removes the state of a namespace's functions.
+func (s *server) eraseState(ctx context.Context, namespace string) error {
+	return s.store.EraseSpace(ctx, worker.StateSpace(namespace))
 }
 
 // checkFlow reports whether an action that runs others can be compiled.

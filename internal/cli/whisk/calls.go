@@ -63,7 +63,7 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, query url
 	}
 	if err := json.Unmarshal(answer.Body, &content); err != nil {
 		return content, &Error{
-			Status: answer.Status, Request: method + " " + c.base + "/api/v1/" + path,
+			Status: answer.Status, Request: method + " " + c.base + c.root + path,
 			Message: fmt.Sprintf("The answer is not OpenWhisk's (%v): is this the address of the API?", err),
 		}
 	}
@@ -147,5 +147,5 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 		outcome.Over, outcome.Failed = true, failed || !terms.Result && record.Response != nil && !record.Response.Success
 		return outcome, nil
 	}
-	return nil, answer.refusal(http.MethodPost, c.base+"/api/v1/"+path)
+	return nil, answer.refusal(http.MethodPost, c.base+c.root+path)
 }

@@ -32,6 +32,7 @@ const maxAnswer = 80 << 20
 type Options struct {
 	Host      string       // "localhost", "host:port" or a URL; without a scheme, HTTP on the loopback and HTTPS elsewhere
 	Auth      string       // "uuid:key"
+	Root      string       // where the API's paths begin; empty: OpenWhisk's, "/api/v1/"
 	Insecure  bool         // do not check the certificate of an HTTPS host
 	UserAgent string       // of each request
 	Trace     func(string) // gets a line per request and answer; nil: none
@@ -40,6 +41,7 @@ type Options struct {
 // Client calls one API with one key. It may be used concurrently.
 type Client struct {
 	base           string // "http://127.0.0.1:3233"
+	root           string // "/api/v1/"
 	user, password string
 	agent          string
 	trace          func(string)
@@ -59,7 +61,10 @@ func New(o Options) (*Client, error) {
 	if o.Trace == nil {
 		o.Trace = func(string) {}
 	}
-	return &Client{base: base, user: user, password: password, agent: o.UserAgent, trace: o.Trace, http: &http.Client{Transport: transport(o.Insecure)}}, nil
+	if o.Root == "" {
+		o.Root = "/api/v1/"
+	}
+	return &Client{base: base, root: o.Root, user: user, password: password, agent: o.UserAgent, trace: o.Trace, http: &http.Client{Transport: transport(o.Insecure)}}, nil
 }
 
 // transport waits longer for an answer than a server waits for the end of a blocking invocation (60 s).
@@ -118,7 +123,7 @@ type Answer struct {
 	Body       []byte
 }
 
-// send sends a request to a path below /api/v1/ and reads the whole answer. A nil body sends none.
+// send sends a request to a path below the API's root and reads the whole answer. A nil body sends none.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any) (*Answer, error) {
 	request, err := c.request(ctx, method, path, query, body)
 	if err != nil {
@@ -139,7 +144,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 }
 
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
-	target := c.base + "/api/v1/" + path
+	target := c.base + c.root + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
@@ -181,7 +186,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		return nil, err
 	}
 	if answer.Status >= 300 {
-		return nil, answer.refusal(method, c.base+"/api/v1/"+path)
+		return nil, answer.refusal(method, c.base+c.root+path)
 	}
 	return answer, nil
 }

@@ -35,9 +35,14 @@ func (a *API) invoke(c *call) error {
 	if err := checkFinal(action, input); err != nil {
 		return err
 	}
+	flight, err := a.Quotas.Invocation(c.r.Context(), c.caller.Namespace)
+	if err != nil {
+		return err
+	}
 	invocation := a.Controller.Invoke(controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
 		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
+		Ended: flight.Land,
 	})
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 	if !terms.blocking || !c.over(invocation, terms.wait) {

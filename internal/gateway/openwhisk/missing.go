@@ -9,7 +9,7 @@ import (
 
 // collections are those of OpenWhisk's that Forerun does not have yet, with what their members are called.
 func collections() map[string]string {
-	return map[string]string{"triggers": "Triggers", "rules": "Rules", "packages": "Packages", "limits": "Limits of a namespace", "apis": "APIs"}
+	return map[string]string{"triggers": "Triggers", "rules": "Rules", "packages": "Packages", "apis": "APIs"}
 }
 
 // missing says that a part of OpenWhisk is not there.

@@ -37,6 +37,7 @@ type Config struct {
 	Activations *activation.Log
 	Controller  *controller.Controller
 	Keys        *gateway.Keys
+	Quotas      *gateway.Quotas
 	Kinds       []string                    // that actions can have, besides sequence; "LANGUAGE:default" is the first of its language
 	CheckFlow   func(*forerun.Action) error // whether a sequence or composition can be run
 	Version     string                      // of Forerun

@@ -42,6 +42,9 @@ func (a *API) table() []route {
 		on("GET", "namespaces/{namespace}/activations/{id}/result", a.getResult),
 		on("GET", "namespaces/{namespace}/activations/{id}/logs", a.getLogs),
 
+		on("GET", "namespaces/{namespace}/limits", a.namespaceLimits),
+		on("GET", "namespaces/{namespace}/limits/{name}", a.oneLimit),
+
 		on("GET", "namespaces/{namespace}/{collection}", a.listNothing),
 		on("GET", "namespaces/{namespace}/{collection}/{name}", a.refuse),
 		on("DELETE", "namespaces/{namespace}/{collection}/{name}", a.refuse),

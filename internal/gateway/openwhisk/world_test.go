@@ -39,10 +39,10 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, functions: map[string]func(*forerun.Run) forerun.RunEnd{"echo": echo, "fail": fail, "crash": crash}}
-	tenants, log := registry.Open(store), activation.Open(store, false)
+	tenants, log := registry.Open(store, registry.DefaultLimits()), activation.Open(store, false)
 	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log})
 	w.api = New(Config{
-		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c},
+		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c}, Quotas: gateway.NewQuotas(tenants),
 		Kinds: []string{"python:3", "python:default"}, Version: "test",
 		CheckFlow: func(a *forerun.Action) error { _, err := flow.Of(a); return err },
 	})
@@ -50,7 +50,7 @@ func newWorld(t testing.TB) *world {
 		API: w.api, Metrics: http.NotFoundHandler(), Ready: func() error { return nil },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	if w.auth, err = tenants.CreateTenant(t.Context(), "guest"); err != nil {
+	if w.auth, err = tenants.CreateTenant(t.Context(), "guest", registry.Quotas{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

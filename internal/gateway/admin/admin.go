@@ -1,0 +1,85 @@
+// Package admin is the operator's API below /admin/v1/: it makes tenants, sets
+// their quotas, rotates their keys and deletes them.
+//
+// It is no part of OpenWhisk's API. It promises that no tenant's key and no
+// function's token opens it, only the operator's own, and that a tenant who was
+// deleted is gone, with all that was theirs, when the answer is given: should
+// the server die meanwhile, the next one finishes.
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/registry"
+)
+
+// Prefix begins the paths of the API.
+const Prefix = "/admin/v1/"
+
+// Config is what the API works with.
+type Config struct {
+	Operator    string // the operator's key, "uuid:key"
+	Registry    *registry.Registry
+	Activations *activation.Log
+	Controller  *controller.Controller
+	Quotas      *gateway.Quotas
+	EraseState  func(ctx context.Context, namespace string) error // removes the state of a namespace's functions
+	KeysChanged func(namespace, auth string) error                // a tenant's keys are void; auth is the new one, or empty
+	Log         *slog.Logger
+}
+
+// API serves the operator's API.
+type API struct {
+	Config
+	mux      *http.ServeMux
+	changing sync.Mutex // held while tenants are made or deleted: what one erases another has not made
+}
+
+// New returns the API.
+func New(c Config) *API {
+	a := &API{Config: c, mux: http.NewServeMux()}
+	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request) error{
+		"GET " + Prefix + "tenants":                a.list,
+		"GET " + Prefix + "tenants/{name}":         a.get,
+		"PUT " + Prefix + "tenants/{name}":         a.put,
+		"DELETE " + Prefix + "tenants/{name}":      a.delete,
+		"POST " + Prefix + "tenants/{name}/rotate": a.rotate,
+	} {
+		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := handle(w, r); err != nil {
+				gateway.Fail(w, r, err)
+			}
+		})
+	}
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		gateway.Fail(w, r, forerun.Errorf(forerun.NotFound, r.URL.Path, "The requested resource could not be found."))
+	})
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !a.isOperator(r) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="Forerun operator",charset=UTF-8`)
+		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "Tenants are the operator's: use the key in the file operator of the server's data folder."))
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// isOperator compares hashes: how long that takes tells nothing of the key.
+func (a *API) isOperator(r *http.Request) bool {
+	uuid, key, ok := r.BasicAuth()
+	given, want := sha256.Sum256([]byte(uuid+":"+key)), sha256.Sum256([]byte(a.Operator))
+	return ok && strings.Contains(a.Operator, ":") && subtle.ConstantTimeCompare(given[:], want[:]) == 1
+}

@@ -1,0 +1,166 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/registry"
+)
+
+// maxBody bounds what a request may carry, in bytes.
+const maxBody = 64 << 10
+
+// tenantDocument is a tenant as the API shows it. Auth is there when it was just made: it is stored nowhere.
+type tenantDocument struct {
+	Namespace string          `json:"namespace"`
+	Created   int64           `json:"created"` // milliseconds since 1970; 0: not known
+	Auth      string          `json:"auth,omitempty"`
+	Quotas    registry.Quotas `json:"quotas"` // that were set
+	Limits    registry.Limits `json:"limits"` // that come of them and of the server's defaults
+}
+
+func documentOf(t registry.Tenant, auth string) tenantDocument {
+	d := tenantDocument{Namespace: t.Namespace, Auth: auth, Quotas: t.Quotas, Limits: t.Limits}
+	if !t.Created.IsZero() {
+		d.Created = t.Created.UnixMilli()
+	}
+	return d
+}
+
+// list answers GET tenants.
+func (a *API) list(w http.ResponseWriter, r *http.Request) error {
+	tenants, err := a.Registry.Tenants(r.Context())
+	if err != nil {
+		return err
+	}
+	documents := make([]tenantDocument, len(tenants))
+	for i, t := range tenants {
+		documents[i] = documentOf(t, "")
+	}
+	gateway.WriteJSON(w, http.StatusOK, documents)
+	return nil
+}
+
+// get answers GET tenants/NAME.
+func (a *API) get(w http.ResponseWriter, r *http.Request) error {
+	return a.show(w, r, "")
+}
+
+func (a *API) show(w http.ResponseWriter, r *http.Request, auth string) error {
+	t, err := a.Registry.Tenant(r.Context(), r.PathValue("name"))
+	if err == nil {
+		gateway.WriteJSON(w, http.StatusOK, documentOf(t, auth))
+	}
+	return err
+}
+
+// put answers PUT tenants/NAME: it makes a tenant and answers with its key or, with overwrite=true, changes the quotas of
+// one that is there.
+func (a *API) put(w http.ResponseWriter, r *http.Request) error {
+	body, err := gateway.Body(w, r, maxBody)
+	if err != nil {
+		return err
+	}
+	var content struct {
+		Quotas registry.Quotas `json:"quotas"`
+	}
+	if err := json.Unmarshal(body, &content); len(body) > 0 && err != nil {
+		return forerun.Errorf(forerun.Invalid, "body", "The content is no tenant: %w", err)
+	}
+	name := r.PathValue("name")
+	if r.URL.Query().Get("overwrite") == "true" {
+		if _, err := a.Registry.SetQuotas(r.Context(), name, content.Quotas); err != nil {
+			return err
+		}
+		return a.show(w, r, "")
+	}
+	credentials, err := a.create(r.Context(), name, content.Quotas)
+	if err != nil {
+		return err
+	}
+	return a.show(w, r, credentials.String())
+}
+
+// create makes a tenant. What late requests of a former tenant of the same name may have left is removed first.
+func (a *API) create(ctx context.Context, name string, quotas registry.Quotas) (registry.Credentials, error) {
+	if err := checkName(name); err != nil {
+		return registry.Credentials{}, err
+	}
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	if _, err := a.Registry.Tenant(ctx, name); err == nil || forerun.KindOf(err) != forerun.NotFound {
+		return registry.Credentials{}, errors.Join(err, forerun.Errorf(forerun.Exists, name, "The namespace %s is already taken.", name))
+	}
+	if err := a.erase(ctx, name); err != nil {
+		return registry.Credentials{}, err
+	}
+	return a.Registry.CreateTenant(ctx, name, quotas)
+}
+
+// checkName refuses names that are no namespaces or that the platform needs itself.
+func checkName(name string) error {
+	if name == "_" || name == "whisk" || strings.HasPrefix(name, "whisk.") {
+		return forerun.Errorf(forerun.Invalid, name, "The namespace %s is reserved: choose another name.", name)
+	}
+	return forerun.CheckSegment(name)
+}
+
+// rotate answers POST tenants/NAME/rotate with a new key; all others are void.
+func (a *API) rotate(w http.ResponseWriter, r *http.Request) error {
+	a.changing.Lock() // the last to make a key is the last to say so
+	defer a.changing.Unlock()
+	name := r.PathValue("name")
+	credentials, err := a.Registry.RotateKeys(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if err := a.KeysChanged(name, credentials.String()); err != nil {
+		return err
+	}
+	return a.show(w, r, credentials.String())
+}
+
+// delete answers DELETE tenants/NAME with what the tenant was.
+func (a *API) delete(w http.ResponseWriter, r *http.Request) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	name, ctx := r.PathValue("name"), context.WithoutCancel(r.Context()) // once begun, it is done
+	t, err := a.Registry.DeleteTenant(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(a.KeysChanged(name, ""), a.finish(ctx, name)); err != nil {
+		return err
+	}
+	gateway.WriteJSON(w, http.StatusOK, documentOf(t, ""))
+	return nil
+}
+
+// Resume finishes the deletions that an earlier server began.
+func (a *API) Resume(ctx context.Context) error {
+	names, err := a.Registry.Gone(ctx)
+	for _, name := range names {
+		err = errors.Join(err, a.finish(ctx, name))
+	}
+	return err
+}
+
+// finish ends what runs for a tenant who was deleted, and removes what was theirs.
+func (a *API) finish(ctx context.Context, name string) error {
+	a.Controller.EndNamespace(ctx, name, "The tenant was deleted.")
+	if err := a.erase(ctx, name); err != nil {
+		return err
+	}
+	a.Quotas.Forget(name)
+	a.Log.Info("a tenant was deleted", "tenant", name)
+	return a.Registry.Erased(ctx, name)
+}
+
+func (a *API) erase(ctx context.Context, name string) error {
+	return errors.Join(a.Registry.Erase(ctx, name), a.Activations.Erase(ctx, name), a.EraseState(ctx, name))
+}

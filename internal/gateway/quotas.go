@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/registry"
+)
+
+// Quotas hold tenants to their limits. Its methods may be called concurrently.
+type Quotas struct {
+	tenants *registry.Registry
+	now     func() time.Time
+	meters  sync.Map // of *meter by namespace
+}
+
+// NewQuotas returns meters for the tenants of a registry that all stand at zero.
+func NewQuotas(tenants *registry.Registry) *Quotas { return &Quotas{tenants: tenants, now: time.Now} }
+
+// meter counts what one tenant does.
+type meter struct {
+	invocations, fires window
+	flying             atomic.Int64 // invocations that have not ended
+}
+
+// window counts within a minute of the clock, as OpenWhisk does: the minute in the upper half, the count in the lower.
+type window struct{ state atomic.Uint64 }
+
+// add counts one more in a minute and returns how many that makes.
+func (w *window) add(minute uint32) int {
+	for {
+		old := w.state.Load()
+		next := old + 1
+		if uint32(old>>32) != minute {
+			next = uint64(minute)<<32 | 1
+		}
+		if w.state.CompareAndSwap(old, next) {
+			return int(uint32(next))
+		}
+	}
+}
+
+// Flight is an invocation that was admitted.
+type Flight struct{ meter *meter }
+
+// Land says that the invocation has ended.
+func (f Flight) Land() { f.meter.flying.Add(-1) }
+
+// Invocation admits an invocation of a tenant, which is counted until its Flight lands. The error is forerun.TooMany, in
+// OpenWhisk's words, or Unauthorized if the tenant was deleted meanwhile.
+func (q *Quotas) Invocation(ctx context.Context, namespace string) (Flight, error) {
+	limits, m, err := q.find(ctx, namespace)
+	if err != nil {
+		return Flight{}, err
+	}
+	if err := q.charge(&m.invocations, limits.InvocationsPerMinute); err != nil {
+		return Flight{}, err
+	}
+	if before := int(m.flying.Add(1)) - 1; before >= limits.ConcurrentInvocations {
+		m.flying.Add(-1)
+		return Flight{}, tooMany(1, "Too many concurrent requests in flight (count: %d, allowed: %d).", before, limits.ConcurrentInvocations)
+	}
+	return Flight{m}, nil
+}
+
+// Fire admits the firing of a trigger. The errors are those of Invocation.
+func (q *Quotas) Fire(ctx context.Context, namespace string) error {
+	limits, m, err := q.find(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	return q.charge(&m.fires, limits.FiresPerMinute)
+}
+
+// Forget drops the meters of a tenant that was deleted.
+func (q *Quotas) Forget(namespace string) { q.meters.Delete(namespace) }
+
+func (q *Quotas) find(ctx context.Context, namespace string) (registry.Limits, *meter, error) {
+	tenant, err := q.tenants.Tenant(ctx, namespace)
+	if err != nil {
+		if forerun.KindOf(err) == forerun.NotFound {
+			err = invalidKey()
+		}
+		return registry.Limits{}, nil, err
+	}
+	m, ok := q.meters.Load(namespace)
+	if !ok {
+		m, _ = q.meters.LoadOrStore(namespace, new(meter))
+	}
+	return tenant.Limits, m.(*meter), nil
+}
+
+// charge counts one more in the minute that is.
+func (q *Quotas) charge(w *window, allowed int) error {
+	if allowed == registry.NoLimit {
+		return nil
+	}
+	now := q.now().Unix()
+	if count := w.add(uint32(now / 60)); count > allowed {
+		return tooMany(60-now%60, "Too many requests in the last minute (count: %d, allowed: %d).", count, allowed)
+	}
+	return nil
+}
+
+// throttled is a refusal that says when to come back.
+type throttled struct {
+	error
+	after string // seconds
+}
+
+func (t *throttled) Unwrap() error { return t.error }
+
+func tooMany(after int64, format string, args ...any) error {
+	return &throttled{forerun.Errorf(forerun.TooMany, "", format, args...), strconv.FormatInt(after, 10)}
+}

@@ -1,0 +1,171 @@
+package registry
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+func newTenant(t *testing.T, r *Registry, namespace string) Credentials {
+	t.Helper()
+	c, err := r.CreateTenant(t.Context(), namespace, Quotas{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func opens(t *testing.T, r *Registry, c Credentials) bool {
+	t.Helper()
+	_, err := r.Authenticate(t.Context(), c.UUID, c.Key)
+	if err != nil && kind(err) != "401" {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestTenants(t *testing.T) {
+	r, store := open(t)
+	c := newTenant(t, r, "guest")
+	if _, err := r.CreateTenant(t.Context(), "guest", Quotas{}); kind(err) != "409" {
+		t.Errorf("a second tenant of that name: %v", err)
+	}
+	if _, err := r.CreateTenant(t.Context(), "a/b", Quotas{}); kind(err) != "400" {
+		t.Errorf("a name with a slash: %v", err)
+	}
+	more, err := r.AddKey(t.Context(), "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time from the cache
+		for _, c := range []Credentials{c, more} {
+			if tenant, err := r.Authenticate(t.Context(), c.UUID, c.Key); err != nil || tenant.Namespace != "guest" || tenant.Subject != "guest" {
+				t.Errorf("%+v, %v", tenant, err)
+			}
+		}
+		for _, wrong := range []Credentials{{c.UUID, more.Key}, {c.UUID, ""}, {c.UUID, c.Key + "x"}, {"", ""}, {"nobody", c.Key}, {strings.Repeat("x", 1000), c.Key}} {
+			if tenant, err := r.Authenticate(t.Context(), wrong.UUID, wrong.Key); kind(err) != "401" || tenant != (Tenant{}) {
+				t.Errorf("%v passed as %+v, %v", wrong, tenant, err)
+			}
+		}
+	}
+	for entry, err := range store.Scan(t.Context(), state.Range{Space: space}) {
+		if err != nil || strings.Contains(string(entry.Data), c.Key) {
+			t.Errorf("the key itself is stored in %s, %v", entry.Name, err)
+		}
+	}
+}
+
+func TestRotatedKeysAreVoid(t *testing.T) {
+	r, _ := open(t)
+	first, other := newTenant(t, r, "guest"), newTenant(t, r, "other")
+	second, err := r.AddKey(t.Context(), "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !opens(t, r, first) || !opens(t, r, second) || !opens(t, r, other) {
+		t.Fatal("a key does not open")
+	}
+	rotated, err := r.RotateKeys(t.Context(), "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opens(t, r, first) || opens(t, r, second) {
+		t.Error("an old key still opens")
+	}
+	if !opens(t, r, rotated) || !opens(t, r, other) {
+		t.Error("the new key, or another tenant's, does not open")
+	}
+	for c, want := range map[Credentials]bool{first: false, rotated: true} {
+		if valid, err := r.ValidKey(t.Context(), c.UUID); err != nil || valid != want {
+			t.Errorf("the key is valid: %v, %v; want %v", valid, err, want)
+		}
+	}
+	if _, err := r.RotateKeys(t.Context(), "nobody"); kind(err) != "404" {
+		t.Errorf("keys of nobody: %v", err)
+	}
+	if _, err := r.AddKey(t.Context(), "nobody"); kind(err) != "404" {
+		t.Errorf("a key for nobody: %v", err)
+	}
+}
+
+func TestDeletedTenant(t *testing.T) {
+	r, _ := open(t)
+	c, other := newTenant(t, r, "guest"), newTenant(t, r, "guest2")
+	put(t, r, "/guest/a", "one")
+	put(t, r, "/guest/p/b", "two")
+	put(t, r, "/guest2/a", "kept")
+	if !opens(t, r, c) {
+		t.Fatal("the key does not open")
+	}
+	if _, err := r.DeleteTenant(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	if opens(t, r, c) || !opens(t, r, other) {
+		t.Error("the deleted tenant's key opens, or the other's does not")
+	}
+	if _, err := r.Tenant(t.Context(), "guest"); kind(err) != "404" {
+		t.Errorf("the tenant: %v", err)
+	}
+	if _, err := r.CreateTenant(t.Context(), "guest", Quotas{}); kind(err) != "409" {
+		t.Errorf("its name is free before it is erased: %v", err)
+	}
+	if gone, err := r.Gone(t.Context()); err != nil || !slices.Equal(gone, []string{"guest"}) {
+		t.Errorf("gone are %v, %v", gone, err)
+	}
+	if err := r.Erase(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Erased(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	newTenant(t, r, "guest")
+	for _, n := range []string{"/guest/a", "/guest/p/b"} {
+		if _, err := r.Action(t.Context(), name(n)); kind(err) != "404" {
+			t.Errorf("the new tenant has the old one's %s: %v", n, err)
+		}
+	}
+	if n, err := r.CountActions(t.Context(), "guest", ""); n != 0 || err != nil {
+		t.Errorf("the new tenant has %d actions, %v", n, err)
+	}
+	if a, err := r.Action(t.Context(), name("/guest2/a")); err != nil || a.Exec.Code != "kept" {
+		t.Errorf("the other tenant's action: %v", err)
+	}
+	if _, err := r.DeleteTenant(t.Context(), "nobody"); kind(err) != "404" {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+func TestQuotas(t *testing.T) {
+	r, _ := open(t)
+	number := func(n int) *int { return &n }
+	if _, err := r.CreateTenant(t.Context(), "guest", Quotas{InvocationsPerMinute: number(-1)}); kind(err) != "400" {
+		t.Errorf("a negative quota: %v", err)
+	}
+	if _, err := r.CreateTenant(t.Context(), "guest", Quotas{InvocationsPerMinute: number(5)}); err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultLimits()
+	want.InvocationsPerMinute = 5
+	for range 2 {
+		if tenant, err := r.Tenant(t.Context(), "guest"); err != nil || tenant.Limits != want {
+			t.Errorf("%+v, %v; want %+v", tenant.Limits, err, want)
+		}
+	}
+	want.StoredActions = 7
+	if tenant, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: number(7)}); err != nil || tenant.Limits != want {
+		t.Errorf("changed to %+v, %v; want %+v", tenant.Limits, err, want)
+	}
+	if tenant, err := r.Tenant(t.Context(), "guest"); err != nil || tenant.Limits != want {
+		t.Errorf("afterwards %+v, %v; want %+v", tenant.Limits, err, want)
+	}
+	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{FiresPerMinute: number(NoLimit + 1)}); kind(err) != "400" {
+		t.Errorf("too large a quota: %v", err)
+	}
+	if _, err := r.SetQuotas(t.Context(), "nobody", Quotas{}); forerun.KindOf(err) != forerun.NotFound {
+		t.Errorf("nobody: %v", err)
+	}
+}
