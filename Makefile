@@ -14,6 +14,8 @@ export GOTOOLCHAIN ?= auto
 venv := .forerun/venv
 python := $(venv)/bin/python
 packages := bin/runtimes/python/packages
+node_packages := bin/runtimes/node/packages
+java_runtime := bin/runtimes/java
 # The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
 system_python = $(shell command -v /usr/bin/python3 || command -v python3)
 sdk_python := $(wildcard sdk/python/openwhisk/*.py) sdk/python/openwhisk/py.typed
@@ -28,12 +30,12 @@ run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy the smart 
 	@exec node examples/smarthome/run.js
 
 .PHONY: build
-build: bin/forerun $(packages)/.stamp ## build bin/forerun, and beside it what Python functions can import
+build: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(if $(shell command -v javac),$(java_runtime)/.stamp) ## build bin/forerun, and beside it what functions find at hand (for Java: if there is a JDK)
 
 ##@ To work on it
 
 .PHONY: test
-test: build $(venv)/.stamp node_modules/.stamp need-redis need-tools ## run all tests; needs no service, leaves nothing behind
+test: build $(java_runtime)/.stamp $(venv)/.stamp node_modules/.stamp need-redis need-tools ## run all tests; needs no service, leaves nothing behind
 	@$(python) tools/test.py
 
 .PHONY: check
@@ -60,8 +62,8 @@ help: ## show this
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The programs that a bare machine lacks. Order-only where a file is made, so that it is not made anew each time.
-.PHONY: need-go need-node need-python need-redis need-tools
-need-go need-node need-python need-redis need-tools: need-%:
+.PHONY: need-go need-node need-python need-java need-redis need-tools
+need-go need-node need-python need-java need-redis need-tools: need-%:
 	@tools/need.sh $*
 
 # What `make build` makes.
@@ -75,6 +77,18 @@ $(packages)/.stamp: runtimes/python/requirements.txt $(sdk_python) | $(venv)/.st
 	mkdir $(packages)/openwhisk
 	cp $(sdk_python) $(packages)/openwhisk/
 	$(system_python) -m compileall -q $(packages)
+	@touch $@
+
+$(node_packages)/.stamp: runtimes/node/packages/package.json runtimes/node/packages/package-lock.json | need-node
+	rm -rf $(node_packages)
+	mkdir -p $(node_packages)
+	cp $^ .npmrc $(node_packages)
+	npm ci --prefix $(node_packages) --ignore-scripts --omit=dev --no-progress --loglevel=error
+	@touch $@
+
+$(java_runtime)/.stamp: runtimes/java/pom.xml $(shell find runtimes/java/src -name '*.java') | need-java
+	rm -rf $(java_runtime) bin/java-build
+	mvn -q -B -f runtimes/java package
 	@touch $@
 
 # What the checks and tests use.

@@ -70,6 +70,17 @@ need_python() {
     python_fits || die "$(command -v python3) is $(python3 --version) or lacks venv: Forerun needs Python 3.10 or newer with its venv module."
 }
 
+java_fits() { has javac && has mvn && [ "$(javac -version 2>&1 | sed 's/^javac \([0-9]*\).*/\1/')" -ge 17 ]; }
+
+need_java() {
+    java_fits && return
+    if has javac && has mvn; then
+        die "$(command -v javac) is $(javac -version 2>&1): the Java runtime needs JDK 17 or newer. Install it, or put it first in PATH."
+    fi
+    install default-jdk-headless maven
+    java_fits || die "the distribution's JDK is older than 17, which the Java runtime needs."
+}
+
 need_redis() { has redis-server || [ -x /usr/bin/redis-server ] || install redis-server; }
 
 need_tools() { # what the end-to-end tests look at the machine with

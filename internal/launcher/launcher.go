@@ -25,8 +25,10 @@ const (
 	controlFD   = 3
 	codeVar     = "FORERUN_CODE" // environment: the folder of the action's code, which language processes see too
 	defaultCode = "/action"
-	memoryVar   = "FORERUN_MEMORY_MIB" // environment: the sandbox's memory limit; only the launcher sees it
 )
+
+// MemoryVar is the environment variable with the sandbox's memory limit in MiB. Only the launcher sees it.
+const MemoryVar = "FORERUN_MEMORY_MIB"
 
 // Main is the launcher's command: Main("nodejs", "/usr/bin/node", "/forerun/node/main.cjs"), say. args[0] names the
 // language, the rest is the command of its process, if it has one. It returns the exit code when the server has closed
@@ -112,7 +114,7 @@ func newLauncher(control *runtimewire.Conn, args []string) (*launcher, error) {
 
 // environment is what language processes are started with.
 func environment() []string {
-	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, memoryVar+"=") })
+	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, MemoryVar+"=") })
 }
 
 // serve obeys the server until it closes the control socket.

@@ -21,7 +21,7 @@ type loader struct {
 
 // newLoader completes the language's command by options that keep it within the sandbox's memory, if that is known.
 func newLoader(command []string, archive func([]byte, string) error, options func(mib int) string) *loader {
-	if mib, err := strconv.Atoi(os.Getenv(memoryVar)); err == nil && len(command) > 0 {
+	if mib, err := strconv.Atoi(os.Getenv(MemoryVar)); err == nil && len(command) > 0 {
 		command = slices.Insert(slices.Clone(command), 1, options(mib))
 	}
 	return &loader{command: command, archive: archive}

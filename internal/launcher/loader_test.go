@@ -12,7 +12,7 @@ func TestOptionsForMemory(t *testing.T) {
 		"512": {"--max-old-space-size=512", "-Xmx384m"},
 		"64":  {"--max-old-space-size=64", "-Xmx24m"},
 	} {
-		t.Setenv(memoryVar, mib)
+		t.Setenv(MemoryVar, mib)
 		command := []string{"program", "argument"}
 		for i, options := range []func(int) string{nodeMemory, javaMemory} {
 			if got := newLoader(command, nil, options).command; !slices.Equal(got, []string{"program", want[i], "argument"}) {
@@ -20,7 +20,7 @@ func TestOptionsForMemory(t *testing.T) {
 			}
 		}
 	}
-	t.Setenv(memoryVar, "")
+	t.Setenv(MemoryVar, "")
 	if got := newLoader([]string{"program"}, nil, nodeMemory).command; !slices.Equal(got, []string{"program"}) {
 		t.Errorf("without a limit the command is %q", got)
 	}

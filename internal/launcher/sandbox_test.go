@@ -35,7 +35,7 @@ func sandboxes(t testing.TB, spec *sandbox.Spec) sandbox.Maker {
 	}
 	t.Cleanup(func() { _ = maker.Close() })
 	spec.Argv = append([]string{insideProgram, Command}, spec.Argv...)
-	spec.Env = append(spec.Env, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", memoryVar+"=256")
+	spec.Env = append(spec.Env, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", MemoryVar+"=256")
 	spec.MemoryMiB, spec.Processes, spec.TmpMiB, spec.CodeMiB = 256, 256, 64, 64
 	return maker
 }

@@ -129,7 +129,7 @@ func (s *server) listenOn(ctx context.Context, flag, address string) (net.Listen
 // startSandboxes looks for the languages and starts the helper, which keeps the privileges that the server gives up. It may
 // show sandboxes the folders of the languages and nothing else of the host.
 func (s *server) startSandboxes(ctx context.Context) (err error) {
-	s.languages = worker.Discover(ctx, worker.Sources{Packages: packagesFolder()})
+	s.languages = worker.Discover(ctx, sources())
 	s.maker, err = native.StartHelper(native.Config{
 		DataDir: s.config.Data, BindRoots: s.languages.Folders(), Egress: s.config.EgressAllow,
 	})
@@ -157,13 +157,13 @@ func (s *server) helperEnded() bool {
 	}
 }
 
-// packagesFolder is where the build puts the Python packages that every function can import: beside the binary.
-func packagesFolder() string {
+// sources say where languages are: on the machine, and beside the binary, where the build puts what all functions can import.
+func sources() worker.Sources {
 	binary, err := os.Executable()
 	if err != nil {
-		return ""
+		return worker.Sources{}
 	}
-	return filepath.Join(filepath.Dir(binary), "runtimes", "python", "packages")
+	return worker.Sources{Program: binary, Runtimes: filepath.Join(filepath.Dir(binary), "runtimes")}
 }
 
 func (s *server) giveUpPrivileges(context.Context) error {

@@ -34,13 +34,16 @@ func (w *Worker) ServeAPI(handler http.Handler) {
 		Handler:           s.guard(handler),
 		ReadHeaderTimeout: headerLimit,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, tenureKey{}, c.(*doorConn).tenure)
+			return context.WithValue(ctx, connKey{}, c)
 		},
 	}
 	s.serving.Go(func() { _ = s.server.Serve(s) }) // ends with Close
 }
 
-type tenureKey struct{}
+type (
+	connKey   struct{} // a *doorConn
+	tenureKey struct{} // a *tenure
+)
 
 // Caller returns the activation that sent a request through its API door; empty for a request that came otherwise.
 func Caller(ctx context.Context) forerun.ActivationID {
@@ -50,18 +53,23 @@ func Caller(ctx context.Context) forerun.ActivationID {
 	return ""
 }
 
-// guard refuses requests that no activation stands behind.
+// guard refuses requests that no activation stands behind, and notes which one does.
 func (s *apiServer) guard(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serving.Add(1)
 		defer s.serving.Done()
-		if Caller(r.Context()) == "" {
+		c := r.Context().Value(connKey{}).(*doorConn)
+		t, refused := c.enter()
+		if refused != "" {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`{"error":"No activation is running: the API can be called while the function runs, not while its code is loaded."}`))
 			return
 		}
-		handler.ServeHTTP(w, r)
+		c.requests.Add(1)
+		t.working.RUnlock()
+		defer c.requests.Add(-1)
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tenureKey{}, t)))
 	})
 }
 
@@ -69,7 +77,7 @@ func (s *apiServer) guard(handler http.Handler) http.Handler {
 func (s *apiServer) take(c *doorConn) {
 	select {
 	case s.conns <- c:
-	case <-c.tenure.ctx.Done():
+	case <-c.ctx.Done():
 		_ = c.Close()
 	case <-s.closed:
 		_ = c.Close()

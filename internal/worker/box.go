@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/launcher"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -258,8 +260,12 @@ func (p *pool) environment() map[string]string {
 
 func (b *box) spec() sandbox.Spec {
 	a, l := b.pool.action, b.pool.language
+	env := l.processEnv
+	if l.reuse {
+		env = append(slices.Clone(env), launcher.MemoryVar+"="+strconv.Itoa(a.Limits.Memory))
+	}
 	return sandbox.Spec{
-		ID: b.id, Argv: l.argv, Env: l.processEnv, Files: l.files, Binds: l.binds,
+		ID: b.id, Argv: l.argv, Env: env, Files: l.files, Binds: l.binds,
 		MemoryMiB: a.Limits.Memory, Processes: 256, TmpMiB: a.Limits.Memory, CodeMiB: a.Limits.Memory,
 	}
 }
@@ -324,9 +330,9 @@ func (b *box) began(t *tenure) {
 	b.doors.begin(t)
 }
 
-// ended shuts the doors to an activation and returns its log.
-func (b *box) ended(t *tenure) []string {
-	b.doors.end()
+// ended shuts the doors to an activation and returns its log. What a handler that stays is connected with stays, too.
+func (b *box) ended(t *tenure, handlerStays bool) []string {
+	b.doors.end(handlerStays)
 	close(t.done)
 	b.lateDenials()
 	return b.output.end()

@@ -13,14 +13,18 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
 )
 
 // tenure is a time in which the doors of a sandbox are one activation's, or nobody's: while its code is loaded, and
-// between activations. A connection belongs to the tenure in which it was made and ends with it.
+// between activations. A connection belongs to the tenure in which it was made and ends with it, unless the handler that
+// made it stays: then it is the next tenure's, and what is asked for on it between two activations waits.
 type tenure struct {
 	activation forerun.ActivationID // empty: nobody's
+	between    bool                 // nobody's, between two activations of a handler that stays
 	over       atomic.Bool          // no operation may begin any more
 	timedOut   atomic.Bool          // the action's time limit ended it
 	handler    atomic.Pointer[spare]
@@ -28,14 +32,15 @@ type tenure struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 
-	working sync.RWMutex // read-held during each operation, so that the end can wait for them
+	working sync.RWMutex  // read-held during each operation, so that the end can wait for them
+	settled chan struct{} // closed when its connections are closed, or the next one's
 
 	mu    sync.Mutex // guards conns
 	conns map[*doorConn]struct{}
 }
 
 func newTenure(id forerun.ActivationID) *tenure {
-	t := &tenure{activation: id, done: make(chan struct{}), conns: make(map[*doorConn]struct{})}
+	t := &tenure{activation: id, done: make(chan struct{}), settled: make(chan struct{}), conns: make(map[*doorConn]struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }
@@ -57,18 +62,22 @@ func (t *tenure) drop(c *doorConn) {
 	delete(t.conns, c)
 }
 
-// end cuts the tenure's connections and waits for operations that were begun.
-func (t *tenure) end() {
+// end waits for operations that were begun, and cuts the tenure's connections, or passes them on if there is a next
+// tenure to have them.
+func (t *tenure) end(next *tenure) {
 	t.over.Store(true)
 	t.cancel()
+	t.working.Lock()
 	t.mu.Lock()
 	conns := slices.Collect(maps.Keys(t.conns))
 	t.mu.Unlock()
+	t.working.Unlock()
 	for _, c := range conns {
-		_ = c.Close()
+		if next == nil || !c.passTo(next) {
+			_ = c.Close()
+		}
 	}
-	t.working.Lock()
-	defer t.working.Unlock()
+	close(t.settled)
 }
 
 // doors are a sandbox's listeners, accepted on for the tenure that lasts.
@@ -82,8 +91,9 @@ type doors struct {
 
 // listener is one door. Its own descriptor of the listening socket lets accepting and looking whose turn it is be one step.
 type listener struct {
-	file *os.File
-	raw  syscall.RawConn
+	file  *os.File
+	raw   syscall.RawConn
+	serve func(*doorConn)
 }
 
 // openDoors begins to accept on the box's doors, for nobody yet.
@@ -96,8 +106,9 @@ func openDoors(b *box) (*doors, error) {
 			d.close()
 			return nil, fmt.Errorf("the %s door cannot be opened: %w", name, err)
 		}
+		l.serve = serve
 		d.listeners = append(d.listeners, l)
-		b.living.Go(func() { d.accept(l, serve) })
+		b.living.Go(func() { d.accept(l) })
 	}
 	return d, nil
 }
@@ -116,11 +127,11 @@ func listen(door net.Listener) (*listener, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	return &listener{file, raw}, nil
+	return &listener{file: file, raw: raw}, nil
 }
 
 // accept takes connections until the door is closed, each for the tenure in which it was taken.
-func (d *doors) accept(l *listener, serve func(*doorConn)) {
+func (d *doors) accept(l *listener) {
 	for {
 		fd, t, err := d.acceptOne(l)
 		switch {
@@ -133,8 +144,9 @@ func (d *doors) accept(l *listener, serve func(*doorConn)) {
 				return
 			}
 		default:
-			if c := newDoorConn(fd, t, d.b); c != nil {
-				d.b.living.Go(func() { serve(c) })
+			c := newDoorConn(fd, d.b)
+			if reuse := d.b.pool.language.reuse; !d.serve(l, c, t) && (!reuse || !d.serve(l, c, d.tenure())) { // which may just have changed
+				_ = c.Close()
 			}
 		}
 	}
@@ -166,17 +178,32 @@ func (d *doors) tenure() *tenure {
 }
 
 // begin makes the doors a run's.
-func (d *doors) begin(t *tenure) { d.change(t) }
+func (d *doors) begin(t *tenure) { d.change(t, d.b.pool.language.reuse) }
 
-// end makes them nobody's.
-func (d *doors) end() { d.change(newTenure("")) }
+// end makes them nobody's. The connections of a handler that stays wait for its next activation.
+func (d *doors) end(handlerStays bool) {
+	t := newTenure("")
+	t.between = handlerStays
+	d.change(t, handlerStays)
+}
 
-func (d *doors) change(t *tenure) {
+// cut ends all connections, if the handler they were kept for is gone.
+func (d *doors) cut() {
+	if d.tenure().between {
+		d.end(false)
+	}
+}
+
+func (d *doors) change(t *tenure, passOn bool) {
 	d.mu.Lock()
 	before := d.current
 	d.current = t
 	d.mu.Unlock()
-	before.end()
+	if passOn {
+		before.end(t)
+		return
+	}
+	before.end(nil)
 }
 
 // discard refuses the connections that processes of an earlier activation asked for before they were killed.
@@ -190,10 +217,30 @@ func (d *doors) discard() {
 				if err != nil {
 					return
 				}
-				_ = syscall.Close(fd)
+				d.sort(l, fd)
 			}
 		})
 	}
+}
+
+// sort keeps a connection that a handler made which stays, and closes it otherwise. mu is held.
+func (d *doors) sort(l *listener, fd int) {
+	if !d.current.between || !established(uintptr(fd)) {
+		_ = syscall.Close(fd)
+		return
+	}
+	if c := newDoorConn(fd, d.b); !d.serve(l, c, d.current) {
+		_ = c.Close()
+	}
+}
+
+// serve begins to serve a connection in a tenure, unless that is over.
+func (d *doors) serve(l *listener, c *doorConn, t *tenure) bool {
+	if c == nil || !c.passTo(t) {
+		return false
+	}
+	d.b.living.Go(func() { l.serve(c) })
+	return true
 }
 
 // close shuts the doors for good.
@@ -201,39 +248,100 @@ func (d *doors) close() {
 	for _, l := range d.listeners {
 		_ = l.file.Close()
 	}
-	d.tenure().end()
+	d.tenure().end(nil)
 }
 
 // doorConn is a connection from inside a sandbox.
 type doorConn struct {
 	net.Conn
-	tenure    *tenure
+	raw       syscall.RawConn
 	namespace string
+	tenure    atomic.Pointer[tenure] // that it belongs to
+	requests  atomic.Int32           // in progress that are not waited for at the tenure's end; raised under tenure.working
+	ctx       context.Context        // ends with the connection
+	cancel    context.CancelFunc
 	closed    sync.Once
 }
 
-// newDoorConn makes a connection of an accepted socket. It returns nil if there is nobody any more to serve.
-func newDoorConn(fd int, t *tenure, b *box) *doorConn {
+// newDoorConn makes a connection of an accepted socket. It returns nil if that cannot be used.
+func newDoorConn(fd int, b *box) *doorConn {
 	file := os.NewFile(uintptr(fd), "door")
 	defer file.Close()
 	conn, err := net.FileConn(file)
 	if err != nil {
 		return nil
 	}
-	c := &doorConn{Conn: conn, tenure: t, namespace: b.pool.key.namespace}
-	if !t.keep(c) {
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
 		_ = conn.Close()
 		return nil
 	}
+	c := &doorConn{Conn: conn, raw: raw, namespace: b.pool.key.namespace}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
+}
+
+// passTo makes the connection a tenure's. It reports false if that is over; or, of one that was another's before, if the
+// other end is gone, or something is being answered on it.
+func (c *doorConn) passTo(t *tenure) bool {
+	before := c.tenure.Load()
+	if before != nil && (c.requests.Load() > 0 || !c.isEstablished()) {
+		return false
+	}
+	if !t.keep(c) {
+		return false
+	}
+	c.tenure.CompareAndSwap(before, t) // if it has changed, t is over already and has passed the connection on
+	return true
+}
+
+// isEstablished reports whether the other end is open. What comes from a process that is gone is nobody's.
+func (c *doorConn) isEstablished() (is bool) {
+	err := c.raw.Control(func(fd uintptr) { is = established(fd) })
+	return err == nil && is
+}
+
+func established(fd uintptr) bool {
+	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	return err == nil && info.State == unix.BPF_TCP_ESTABLISHED
+}
+
+// enter begins an operation: it returns the tenure that this belongs to, whose working is read-held. If there is none,
+// refusal says why. Between two activations of a handler that stays it waits.
+func (c *doorConn) enter() (t *tenure, refusal string) {
+	for {
+		t = c.tenure.Load()
+		t.working.RLock()
+		over := t.over.Load()
+		if !over && t.activation != "" {
+			return t, ""
+		}
+		t.working.RUnlock()
+		if !over && !t.between {
+			return nil, "no activation is running: state can be reached while the function runs, not while its code is loaded"
+		}
+		select {
+		case <-t.settled:
+		case <-c.ctx.Done():
+		}
+		if c.ctx.Err() != nil || c.tenure.Load() == t {
+			return nil, "the activation that made this connection is over"
+		}
+	}
 }
 
 // Close closes the connection, once, and takes it off its tenure's list.
 func (c *doorConn) Close() error {
+	if c == nil {
+		return nil
+	}
 	err := net.ErrClosed
 	c.closed.Do(func() {
+		c.cancel()
 		err = c.Conn.Close()
-		c.tenure.drop(c)
+		if t := c.tenure.Load(); t != nil {
+			t.drop(c)
+		}
 	})
 	return err
 }

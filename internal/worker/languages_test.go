@@ -43,8 +43,12 @@ func TestPackagesAreShown(t *testing.T) {
 	if len(discover().kinds) == 0 {
 		t.Skip("this machine has no Python")
 	}
-	packages := t.TempDir()
-	l := Discover(t.Context(), Sources{Packages: packages})
+	runtimes := t.TempDir()
+	packages := filepath.Join(runtimes, "python", "packages")
+	if err := os.MkdirAll(packages, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := Discover(t.Context(), Sources{Runtimes: runtimes})
 	want := sandbox.Bind{Host: packages, Inside: packagesFolder}
 	if python := l.kinds["python:3"]; python == nil || !slices.Contains(python.binds, want) || !slices.Contains(l.Folders(), packages) {
 		t.Errorf("%+v is not among the binds", want)

@@ -10,14 +10,17 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/launcher"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/native"
 )
 
-// The test binary is also the sandboxes' helper and their first stage.
+// The test binary is also the sandboxes' helper, their first stage and the launcher in them.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
+		case launcher.Command:
+			os.Exit(launcher.Main(os.Args[2:]))
 		case "sandbox-helper":
 			os.Exit(native.HelperMain(native.HelperFD))
 		case "sandbox-init":

@@ -46,17 +46,25 @@ func (b *box) execute(r *run) bool {
 	if o.err != nil && b.giveBack(r, t) {
 		return false
 	}
-	fork := time.AfterFunc(forkAhead, b.fork)
+	fork := time.AfterFunc(forkAhead, b.prepare)
 	if o.err == nil {
 		r.tellStarted(b.w, start, b.takeInitTime())
 		o = b.await(b.spare)
 	}
 	limit.Stop()
 	fork.Stop()
-	logs := b.ended(t)
+	b.spare.stays = b.pool.language.reuse && o.arrived && !t.timedOut.Load()
+	logs := b.ended(t, b.spare.stays)
 	r.end(b.w, b.judge(r, b.spare, o), logs)
-	b.fork()
+	b.prepare()
 	return true
+}
+
+// prepare asks for the next handler before it is needed, where that is a fork.
+func (b *box) prepare() {
+	if !b.pool.language.reuse {
+		b.fork()
+	}
 }
 
 // maxReturns is how many sandboxes may die under a run before it began.
@@ -79,7 +87,10 @@ func (b *box) giveBack(r *run, t *tenure) bool {
 // send hands the activation to the spare that waits. A spare that died while it waited is replaced, once.
 func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	t.handler.Store(b.spare)
-	err := b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
+	err := errExited
+	if !b.spare.hasExited() {
+		err = b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
+	}
 	if err == nil || t.over.Load() || t.timedOut.Load() {
 		return err
 	}
@@ -90,6 +101,8 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	t.handler.Store(b.spare)
 	return b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
 }
+
+var errExited = errors.New("the handler has exited")
 
 // outcome is how a handler's connection ended.
 type outcome struct {

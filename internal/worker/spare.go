@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
-// spare is a handler: forked ahead, then executing its one activation.
+// spare is a handler: made ahead, then executing its activation, or one after the other if the language is such.
 type spare struct {
 	conn    *runtimewire.Conn
 	pid     int // in the sandbox's namespace
@@ -18,6 +19,8 @@ type spare struct {
 	failed  error         // why it will never be of use; known when ready is closed
 	exited  chan struct{} // closed by listen, when the initializer said so
 	exit    runtimewire.Exit
+	killed  atomic.Bool // or it is being killed, with everything else
+	stays   bool        // it answered, and serves the next activation when it has said Ready again; of box.live
 }
 
 // hear waits for the handler's first frame, with which it shows its process id.
@@ -41,6 +44,27 @@ func (s *spare) isReady() bool {
 	default:
 		return false
 	}
+}
+
+func (s *spare) hasExited() bool {
+	select {
+	case <-s.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// readyLimit is how long a handler that answered may take until it can serve the next activation.
+const readyLimit = time.Second
+
+// readyAgain waits until a handler that answered says Ready, and reports whether it did.
+func (s *spare) readyAgain() bool {
+	if s.conn.Socket().SetReadDeadline(time.Now().Add(readyLimit)) != nil {
+		return false
+	}
+	f, err := s.conn.Read()
+	return err == nil && f.Type == runtimewire.TypeReady && s.conn.Socket().SetReadDeadline(time.Time{}) == nil
 }
 
 // listen hears the initializer until it is gone.
@@ -199,13 +223,14 @@ func (b *box) awaitSpare() (*spare, error) {
 // clean removes what an activation left, and makes the next handler ready. It reports false if the sandbox is of no
 // more use.
 func (b *box) clean() bool {
-	b.spare.close()
-	err := b.nextSpare()
-	if err != nil && b.reset() == nil { // what the activation left may have been in the way
-		err = b.nextSpare()
-	}
+	err := b.renewSpare()
 	if err == nil {
 		err = b.reset(b.spare.hostPID)
+	}
+	if err == nil && b.spare.killed.Load() { // as its activation ended
+		if err = b.renewSpare(); err == nil {
+			err = b.reset(b.spare.hostPID)
+		}
 	}
 	if err != nil {
 		if b.w.stopped.Err() == nil {
@@ -216,6 +241,20 @@ func (b *box) clean() bool {
 	b.output.discard()
 	b.doors.discard()
 	return true
+}
+
+// renewSpare sees that there is a handler for the next activation: the one that stays, or another.
+func (b *box) renewSpare() error {
+	if b.spare.stays && !b.spare.killed.Load() && b.spare.readyAgain() {
+		return nil
+	}
+	b.spare.close()
+	b.doors.cut()
+	err := b.nextSpare()
+	if err != nil && b.reset() == nil { // what the activation left may have been in the way
+		err = b.nextSpare()
+	}
+	return err
 }
 
 func (b *box) reset(keep ...int) error {
@@ -252,8 +291,12 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	default:
 	}
 	var keep []int
-	if s := b.upcoming.Load(); s != t.handler.Load() && s.isReady() {
+	handler := t.handler.Load()
+	if s := b.upcoming.Load(); s != handler && s.isReady() {
 		keep = append(keep, s.hostPID)
+	}
+	if handler != nil {
+		handler.killed.Store(true)
 	}
 	return b.sandbox.Reset(ctx, keep...)
 }

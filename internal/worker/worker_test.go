@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,10 @@ type rig struct {
 }
 
 // discover looks for languages once for all tests.
-var discover = sync.OnceValue(func() *Languages { return Discover(context.Background(), Sources{}) })
+var discover = sync.OnceValue(func() *Languages {
+	program, _ := os.Executable() // without it there are no languages with a launcher
+	return Discover(context.Background(), Sources{Program: program})
+})
 
 // newRig makes a worker over plain processes. Close is called, and must return, at the test's end.
 func newRig(t *testing.T, change func(*Config)) *rig {

@@ -49,7 +49,7 @@ func (a *API) kind(name string) (string, error) {
 	language, isDefault := strings.CutSuffix(name, ":default")
 	var valid []string
 	for _, kind := range a.kinds() {
-		if kind == name || isDefault && strings.HasPrefix(kind, language+":") {
+		if kind == name || isDefault && (kind == language || strings.HasPrefix(kind, language+":")) {
 			return kind, nil
 		}
 		valid = append(valid, "'"+kind+"'")
