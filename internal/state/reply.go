@@ -6,7 +6,7 @@ type Reply struct {
 	Text  []byte  // of Simple, Error, Bulk and Verbatim
 	Int   int64   // of Integer; 0 or 1 of Boolean
 	Float float64 // of Double
-	Items []Reply // of Array, SetReply, and MapReply (keys and values in turn)
+	Items []Reply // of Array, SetReply, and MapReply and Pairs (keys and values in turn)
 }
 
 // ReplyKind is the RESP3 type of a reply; a RESP2 client gets its nearest equivalent.
@@ -25,5 +25,6 @@ const (
 	Double
 	Boolean
 	NilArray // a list that is not there: Nil in RESP3, an array of its own in RESP2
+	Pairs    // members with something of each: an array of arrays of two in RESP3, one flat array in RESP2
 	Verbatim // Text is plain text for people: a Bulk in RESP2
 )

@@ -100,12 +100,14 @@ func show(r state.Reply) string {
 		return strconv.FormatInt(r.Int, 10)
 	case state.Bulk:
 		return strconv.Quote(string(r.Text))
+	case state.Double:
+		return strconv.FormatFloat(r.Float, 'g', -1, 64)
 	}
 	var items []string
 	for _, item := range r.Items {
 		items = append(items, show(item))
 	}
-	brackets := map[state.ReplyKind]string{state.Array: "[]", state.MapReply: "{}", state.SetReply: "()"}[r.Kind]
+	brackets := map[state.ReplyKind]string{state.Array: "[]", state.MapReply: "{}", state.SetReply: "()", state.Pairs: "<>"}[r.Kind]
 	return brackets[:1] + strings.Join(items, " ") + brackets[1:]
 }
 

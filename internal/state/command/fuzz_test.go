@@ -15,6 +15,7 @@ func FuzzCommands(f *testing.F) {
 		"SET a 1 EX 10\nINCR a\nGETEX a PERSIST\nTTL a", "HSET h f 1 g 2\nHINCRBY h f 3\nHDEL h f g\nTYPE h", "MSETNX a 1 b 2\nMGET a b c",
 		"LPUSH l 1 2 3\nLPOP l 2\nLRANGE l 0 -1\nLINDEX l -1", "SADD s a b\nSREM s a\nSMEMBERS s", "SETRANGE a 5 x\nGETRANGE a -3 -1",
 		"INCRBYFLOAT a 1e3\nINCRBYFLOAT a 0x1p-3", "PEXPIRE a 5 GT\nEXPIREAT a 1\nSET a b KEEPTTL GET", "zadd", "get", "SET a 1 XX NX",
+		"ZADD z 1 a 2 b\nZADD z GT CH 3 a\nZRANGE z 0 -1 REV\nZRANGE z (1 inf BYSCORE LIMIT 0 1\nZREM z a b", "ZADD z 0 a 0 b\nZRANGE z [a + BYLEX\nZPOPMAX z 2\nTYPE z",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"forerun.dev/forerun/internal/state"
 )
 
 // parseInt reads a 64-bit integer exactly as strictly as Redis: no plus sign, no leading zero, no blank.
@@ -21,6 +23,20 @@ func parseInt(b []byte) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(string(b), 10, 64)
 	return n, err == nil
+}
+
+// parseWithin reads an integer from low to high. The refusal is message or, if that is empty, Redis's usual one.
+func parseWithin(b []byte, low, high int64, message string) (int64, *state.Reply) {
+	n, isInt := parseInt(b)
+	switch {
+	case isInt && n >= low && n <= high:
+		return n, nil
+	case message != "":
+		return 0, refuse("%s", message)
+	case !isInt:
+		return 0, refuse("ERR value is not an integer or out of range")
+	}
+	return 0, refuse("ERR value is out of range, value must between %d and %d", low, high)
 }
 
 // addInt adds; ok is false on overflow.

@@ -12,11 +12,13 @@ import (
 // How records lie in the byte-KV store (format 1). SPACE is escaped so that a space's keys are contiguous and in the order of names.
 //
 //	'm' SPACE name              -> type, version, expiry, and the payload: the data of a string, the shape of another type
-//	'e' SPACE len name element  -> an element: a field's value, a list's item, nothing for a set's member
+//	'e' SPACE len name element  -> an element: a field's value, a list's item, a sorted set's score, nothing for a set's member
+//	'o' SPACE len name score member -> nothing: the order of a sorted set's members
 //	'x' expiry SPACE name       -> nothing: the index of expiries
 const (
 	metaPrefix    = 'm'
 	elementPrefix = 'e'
+	orderPrefix   = 'o'
 	expiryPrefix  = 'x'
 )
 

@@ -21,6 +21,10 @@ func null() state.Reply { return state.Reply{Kind: state.Nil} }
 
 func ok() state.Reply { return state.Reply{Kind: state.Simple, Text: []byte("OK")} }
 
+func double(f float64) state.Reply { return state.Reply{Kind: state.Double, Float: f} }
+
+func nullArray() state.Reply { return state.Reply{Kind: state.NilArray} }
+
 func array(items []state.Reply) state.Reply { return state.Reply{Kind: state.Array, Items: items} }
 
 // truth is 1 or 0.
@@ -34,6 +38,12 @@ func truth(b bool) state.Reply {
 // failure is an error with Redis's words, which begin with its code.
 func failure(format string, args ...any) state.Reply {
 	return state.Reply{Kind: state.Error, Text: fmt.Appendf(nil, format, args...)}
+}
+
+// refuse is a failure for those who return nil when there is none.
+func refuse(format string, args ...any) *state.Reply {
+	r := failure(format, args...)
+	return &r
 }
 
 // The failures that many commands share.

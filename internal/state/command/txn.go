@@ -105,6 +105,8 @@ const maxSingly = 64
 
 func (t *txn) removeElements(name []byte, r record) {
 	switch n := r.elementCount(); {
+	case r.kind == state.SortedSet:
+		t.removeScores(name, n)
 	case n > maxSingly:
 		t.overlay.Clear(t.elementRange(name))
 	case n > 0:
@@ -118,7 +120,7 @@ func (t *txn) removeElements(name []byte, r record) {
 
 func (r *record) elementCount() int64 {
 	switch r.kind {
-	case state.Hash, state.Set:
+	case state.Hash, state.Set, state.SortedSet:
 		return r.count()
 	case state.List:
 		return r.bounds().len()
@@ -157,22 +159,27 @@ func (t *txn) elements(name []byte, f func(element, value []byte)) {
 }
 
 func (t *txn) scan(from, to []byte, reverse bool, prefix int, f func(element, value []byte)) {
-	if t.err != nil {
-		return
-	}
-	t.err = t.overlay.Scan(from, to, reverse, func(key, value []byte) bool {
-		f(key[prefix:], value)
+	t.walk(from, to, reverse, prefix, func(element, value []byte) bool {
+		f(element, value)
 		return true
 	})
 }
 
-// count is the number of elements of a hash or a set.
+// walk is a scan that ends when f returns false.
+func (t *txn) walk(from, to []byte, reverse bool, prefix int, f func(element, value []byte) bool) {
+	if t.err != nil {
+		return
+	}
+	t.err = t.overlay.Scan(from, to, reverse, func(key, value []byte) bool { return f(key[prefix:], value) })
+}
+
+// count is the number of elements of a hash, a set or a sorted set.
 func (r *record) count() int64 {
 	n, _ := binary.Uvarint(r.payload)
 	return int64(n)
 }
 
-// settle writes the head of a hash or a set that has n elements now; an empty one is removed.
+// settle writes the head of a hash, a set or a sorted set that has n elements now; an empty one is removed.
 func (t *txn) settle(name []byte, kind state.Type, r record, n int64) {
 	if n == 0 {
 		t.remove(name, r)

@@ -29,6 +29,8 @@ func appendReply(b []byte, r state.Reply, protocol int) []byte {
 		return appendItems(b, '%', len(r.Items)/2, r.Items, protocol)
 	case state.SetReply:
 		return appendItems(b, '~', len(r.Items), r.Items, protocol)
+	case state.Pairs:
+		return appendPairs(b, r.Items)
 	case state.Double:
 		return appendLine(b, ',', formatDouble(r.Float))
 	case state.Boolean:
@@ -46,7 +48,7 @@ func appendReply(b []byte, r state.Reply, protocol int) []byte {
 // appendNearest writes in RESP2 a reply of a type that only RESP3 has.
 func appendNearest(b []byte, r state.Reply) []byte {
 	switch r.Kind {
-	case state.MapReply, state.SetReply:
+	case state.MapReply, state.SetReply, state.Pairs:
 		return appendItems(b, '*', len(r.Items), r.Items, 2)
 	case state.Double:
 		return appendBulk(b, formatDouble(r.Float))
@@ -64,6 +66,15 @@ func appendItems(b []byte, mark byte, n int, items []state.Reply, protocol int) 
 	b = appendNumber(b, mark, int64(n))
 	for _, item := range items {
 		b = appendReply(b, item, protocol)
+	}
+	return b
+}
+
+// appendPairs writes what RESP3 has as an array of arrays of two.
+func appendPairs(b []byte, items []state.Reply) []byte {
+	b = appendNumber(b, '*', int64(len(items)/2))
+	for i := 0; i+1 < len(items); i += 2 {
+		b = appendItems(b, '*', 2, items[i:i+2], 3)
 	}
 	return b
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os/exec"
@@ -163,25 +164,52 @@ func same(name, a, b string) bool {
 }
 
 // shapes are the commands with the kinds of their arguments: k key, f field or member, v value, i integer, d float,
-// s or m a time to live in seconds or milliseconds, S or M a moment; words in brackets are options of which any may follow.
-var shapes = []string{
-	"GET k", "SET k v", "SET k v [EX:s PX:m EXAT:S PXAT:M NX XX KEEPTTL GET]", "SETNX k v", "SETEX k s v", "PSETEX k m v",
-	"GETSET k v", "GETDEL k", "GETEX k [EX:s PX:m EXAT:S PXAT:M PERSIST]", "APPEND k v", "STRLEN k", "GETRANGE k i i",
-	"SUBSTR k i i", "SETRANGE k i v", "DEL k", "DEL k k k", "UNLINK k k", "EXISTS k k k", "TYPE k", "TOUCH k k", "INCR k", "DECR k",
-	"INCRBY k i", "DECRBY k i", "INCRBYFLOAT k d", "MGET k k k", "MSET k v k v", "MSETNX k v k v", "EXPIRE k s [NX XX GT LT]",
-	"PEXPIRE k m [NX XX GT LT]", "EXPIREAT k S [NX XX GT LT]", "PEXPIREAT k M [NX XX GT LT]", "TTL k", "PTTL k", "EXPIRETIME k",
-	"PEXPIRETIME k", "PERSIST k", "HSET k f v", "HSET k f v f v", "HMSET k f v f v", "HSETNX k f v", "HGET k f", "HMGET k f f f",
-	"HGETALL k", "HKEYS k", "HVALS k", "HLEN k", "HEXISTS k f", "HDEL k f", "HDEL k f f f", "HINCRBY k f i", "HINCRBYFLOAT k f d",
-	"HSTRLEN k f", "LPUSH k v v", "RPUSH k v v", "LPUSHX k v", "RPUSHX k v v", "LPOP k", "LPOP k i", "RPOP k", "RPOP k i", "LLEN k", "LRANGE k i i",
-	"LINDEX k i", "SADD k f f", "SREM k f f f", "SMEMBERS k", "SISMEMBER k f", "SMISMEMBER k f f", "SCARD k", "ECHO v", "PING", "PING v", "SELECT i",
+// s or m a time to live in seconds or milliseconds, S or M a moment, z a score, b a bound of scores, L one of members, n a
+// number of keys, B a bit, o an offset of a bit, t a type of BITFIELD, |a|b one of some words; words in brackets are options of which
+// any may follow. They stand by the type of the records that they want.
+var shapes = map[string][]string{
+	"string": {
+		"GET k", "SET k v", "SET k v [EX:s PX:m EXAT:S PXAT:M NX XX KEEPTTL GET]", "SETNX k v", "SETEX k s v", "PSETEX k m v",
+		"GETSET k v", "GETDEL k", "GETEX k [EX:s PX:m EXAT:S PXAT:M PERSIST]", "APPEND k v", "STRLEN k", "GETRANGE k i i",
+		"SUBSTR k i i", "SETRANGE k i v", "INCR k", "DECR k", "INCRBY k i", "DECRBY k i", "INCRBYFLOAT k d", "MGET k k k",
+		"MSET k v k v", "MSETNX k v k v",
+	},
+	"any": {
+		"DEL k", "DEL k k k", "UNLINK k k", "EXISTS k k k", "TYPE k", "TOUCH k k", "EXPIRE k s [NX XX GT LT]",
+		"PEXPIRE k m [NX XX GT LT]", "EXPIREAT k S [NX XX GT LT]", "PEXPIREAT k M [NX XX GT LT]", "TTL k", "PTTL k", "EXPIRETIME k",
+		"PEXPIRETIME k", "PERSIST k", "ECHO v", "PING", "PING v", "SELECT i",
+	},
+	"hash": {
+		"HSET k f v", "HSET k f v f v", "HMSET k f v f v", "HSETNX k f v", "HGET k f", "HMGET k f f f",
+		"HGETALL k", "HKEYS k", "HVALS k", "HLEN k", "HEXISTS k f", "HDEL k f", "HDEL k f f f", "HINCRBY k f i", "HINCRBYFLOAT k f d",
+		"HSTRLEN k f",
+	},
+	"list": {
+		"LPUSH k v v", "RPUSH k v v", "LPUSHX k v", "RPUSHX k v v", "LPOP k", "LPOP k i", "RPOP k", "RPOP k i", "LLEN k", "LRANGE k i i",
+		"LINDEX k i",
+	},
+	"set": {"SADD k f f", "SREM k f f f", "SMEMBERS k", "SISMEMBER k f", "SMISMEMBER k f f", "SCARD k"},
+	"zset": {
+		"ZADD k z f", "ZADD k z f z f", "ZADD k |NX|XX|GT|LT z f", "ZADD k |NX|XX|GT|LT |CH|INCR|GT z f", "ZADD k |CH|INCR|nx z f z f", "ZREM k f", "ZREM k f f f",
+		"ZSCORE k f", "ZMSCORE k f f", "ZCARD k", "ZINCRBY k z f", "ZRANK k f", "ZREVRANK k f", "ZCOUNT k b b", "ZLEXCOUNT k L L",
+		"ZRANGE k i i", "ZRANGE k i i [WITHSCORES REV LIMIT:i BYLEX]", "ZRANGE k b b BYSCORE [WITHSCORES REV BYSCORE]",
+		"ZRANGE k b b BYSCORE LIMIT i i [WITHSCORES REV]", "ZRANGE k L L BYLEX [REV WITHSCORES]", "ZRANGE k L L BYLEX LIMIT i i [REV]",
+		"ZRANGESTORE k k i i [REV]", "ZRANGESTORE k k b b BYSCORE [REV LIMIT:i WITHSCORES]", "ZRANGESTORE k k L L BYLEX [REV]",
+		"ZREVRANGE k i i [WITHSCORES REV]", "ZRANGEBYSCORE k b b [WITHSCORES]", "ZRANGEBYSCORE k b b LIMIT i i [WITHSCORES]",
+		"ZREVRANGEBYSCORE k b b [WITHSCORES]", "ZREVRANGEBYSCORE k b b LIMIT i i", "ZRANGEBYLEX k L L", "ZRANGEBYLEX k L L LIMIT i i [WITHSCORES]",
+		"ZREVRANGEBYLEX k L L", "ZPOPMIN k", "ZPOPMAX k", "ZPOPMIN k i", "ZPOPMAX k i", "ZREMRANGEBYRANK k i i", "ZREMRANGEBYSCORE k b b",
+		"ZREMRANGEBYLEX k L L",
+	},
 }
 
 var values = map[byte][]string{
-	'k': {"a", "b", "c", "d", ""},
-	'f': {"f", "g", "h", ""},
+	'f': {"f", "g", "h", "", "i", "fg", "j", "k"},
 	'v': {"", "x", "hello world", "10", "-1", "3.5", "1e3", "007", " 1", "9223372036854775807", "two\r\nlines", "\x00\xff"},
 	'i': {"0", "1", "-1", "2", "-2", "5", "-100", "100", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "1.5", "x", "", "+1", "01"},
 	'd': {"0", "0.1", "-0.1", "1.5", "3e2", "1e-5", "-3.0", "0x10", "inf", "-inf", "nan", "x", "", "1e4000", "1e5000", ".5", "5.", "1 ", " 1", "12345678901234567", "0.00000000000000001"},
+	'z': {"1", "2", "0", "1", "-1.5", "3", "0.1", "inf", "-inf", "1e2", "-0", "0x10", "1e-320", "123456789012345678", "nan", "", " 1", "x", "1e400", "+2"},
+	'b': {"0", "-inf", "+inf", "1", "(1", "2", "(0", "(2", "-1.5", "3", "(inf", "", "(", " 1", "1 ", "x", "nan", "1e400", "-0", "+1", "((1", "[1"},
+	'L': {"-", "+", "[f", "(f", "[g", "(g", "[h", "(", "[", "(h", "[zz", "", "f", "++", "-x"},
 	's': {"", "", "", "0", "-1", "9223372036854775807", "9223372036854775", "x", "1.5"},
 	'm': {"", "", "", "0", "-1", "9223372036854775807", "x"},
 	'S': {"4000000000", "4000000010", "1", "0", "-1", "9223372036854775807", "x"},
@@ -190,7 +218,9 @@ var values = map[byte][]string{
 
 // sentence makes a random command; the first of the values are the most frequent.
 func sentence(rng *rand.Rand) []string {
-	words := strings.Fields(shapes[rng.IntN(len(shapes))])
+	kinds := slices.Sorted(maps.Keys(shapes))
+	kind := kinds[rng.IntN(len(kinds))]
+	words := strings.Fields(shapes[kind][rng.IntN(len(shapes[kind]))])
 	args := []string{words[0]}
 	for i := 1; i < len(words); i++ {
 		if strings.HasPrefix(words[i], "[") {
@@ -200,7 +230,7 @@ func sentence(rng *rand.Rand) []string {
 			}
 			break
 		}
-		args = append(args, value(rng, words[i][0]))
+		args = append(args, argument(rng, kind, words[i]))
 	}
 	switch rng.IntN(40) {
 	case 0:
@@ -211,6 +241,26 @@ func sentence(rng *rand.Rand) []string {
 		args[0] = strings.ToLower(args[0])
 	}
 	return args
+}
+
+// argument makes the argument that a word of a shape stands for, of a command that wants records of a type.
+func argument(rng *rand.Rand, kind, word string) string {
+	switch {
+	case strings.HasPrefix(word, "|"):
+		words := strings.Split(word[1:], "|")
+		return words[rng.IntN(len(words))]
+	case len(word) > 1 || word == "*":
+		return word
+	case word != "k":
+		return value(rng, word[0])
+	case kind == "any" || rng.IntN(12) == 0:
+		kinds := slices.Sorted(maps.Keys(shapes))
+		kind = kinds[rng.IntN(len(kinds))]
+	}
+	if rng.IntN(20) == 0 {
+		return "" // is a key too, which all types share
+	}
+	return kind + strconv.Itoa(rng.IntN(3))
 }
 
 func option(rng *rand.Rand, options []string) []string {
@@ -244,7 +294,7 @@ func TestRepliesAreThoseOfRedis(t *testing.T) {
 			ours.say("HELLO", protocol)
 			seed := uint64(time.Now().UnixNano())
 			rng := rand.New(rand.NewPCG(seed, 0))
-			for n := range 4000 {
+			for n := range 10_000 {
 				args := sentence(rng)
 				name := strings.ToUpper(args[0])
 				want, got := canonical(name, redis.say(args...)), canonical(name, ours.say(args...))
