@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -31,17 +32,19 @@ type Sources struct {
 	Runtimes string   // the folder beside it with what the build made for languages, or empty
 	Python   []string // names or paths of interpreters, the preferred one first; nil: what the machine has
 	Node     []string // the same
+	Java     []string // the same; needs the runtime in Runtimes
 }
 
 // Discover looks at the machine's interpreters. It is no error if there are none: then no kind is known.
 func Discover(ctx context.Context, s Sources) *Languages {
 	var python, node map[string]*language
+	l := &Languages{kinds: make(map[string]*language)}
 	var looking sync.WaitGroup
 	looking.Go(func() { python = discoverPythons(ctx, s.Python, filepath.Join(s.Runtimes, "python", "packages")) })
-	l := &Languages{kinds: make(map[string]*language)}
 	if s.Program != "" {
 		looking.Go(func() { node = discoverNode(ctx, s) })
 		l.kinds["native"] = newNative(s.Program)
+		maps.Copy(l.kinds, discoverJava(s))
 	}
 	looking.Wait()
 	maps.Copy(l.kinds, python)
@@ -75,8 +78,27 @@ func (l *Languages) language(kind string) (*language, error) {
 	if found := l.kinds[kind]; found != nil {
 		return found, nil
 	}
-	if len(l.kinds) == 0 {
-		return nil, forerun.Errorf(forerun.Invalid, "kind", "Actions of the kind %q cannot be run: this machine has no Python 3.%d or newer; install one and start the server again.", kind, minPythonMinor)
+	if missing := l.missing(kind); missing != "" {
+		return nil, forerun.Errorf(forerun.Invalid, "kind", "Actions of the kind %q cannot be run: this machine has no %s; install it and start the server again.", kind, missing)
 	}
 	return nil, forerun.Errorf(forerun.Invalid, "kind", "The kind %q is not one that this server runs: use one of %s.", kind, strings.Join(l.Kinds(), ", "))
+}
+
+// missing names what a machine needs that runs no kind of this one's language at all; empty if that is not the reason.
+func (l *Languages) missing(kind string) string {
+	name, _, _ := strings.Cut(kind, ":")
+	for known := range l.kinds {
+		if strings.HasPrefix(known, name+":") {
+			return ""
+		}
+	}
+	switch name {
+	case "python":
+		return fmt.Sprintf("Python 3.%d or newer", minPythonMinor)
+	case "nodejs":
+		return fmt.Sprintf("Node %d or newer", minNodeMajor)
+	case "java":
+		return fmt.Sprintf("Java %d or newer, or was without a JDK when Forerun was built (make build)", minJavaMajor)
+	}
+	return ""
 }

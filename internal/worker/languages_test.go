@@ -34,7 +34,7 @@ func TestNoLanguages(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := Discover(t.Context(), Sources{Python: []string{old, "/nowhere/python3", "/bin/false", "/bin/echo"}})
-	if err := l.Check("python:3"); forerun.KindOf(err) != forerun.Invalid || !strings.Contains(err.Error(), "install one") {
+	if err := l.Check("python:3"); forerun.KindOf(err) != forerun.Invalid || !strings.Contains(err.Error(), "install it") {
 		t.Errorf("%v with the kinds %v", err, l.Kinds())
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -116,9 +115,14 @@ func newNode(s Sources, path string) (*language, error) {
 
 // bindProgram shows a program where the sandbox does not have it anyway.
 func (l *language) bindProgram(path string) {
-	if !slices.ContainsFunc([]string{"/usr/bin/", "/usr/lib/"}, func(base string) bool { return strings.HasPrefix(path, base) }) {
+	if !inBase(path) {
 		l.binds = append(l.binds, sandbox.Bind{Host: path, Inside: path})
 	}
+}
+
+// inBase reports whether every sandbox sees a path of the host.
+func inBase(path string) bool {
+	return strings.HasPrefix(path, "/usr/bin/") || strings.HasPrefix(path, "/usr/lib/")
 }
 
 // bindFolder shows a folder if there is one.
