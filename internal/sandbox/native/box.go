@@ -27,6 +27,7 @@ type box struct {
 	names          *nameRelay
 	datagrams      *datagramRelay
 	denied         chan string
+	glance         *glance
 
 	done     chan struct{}
 	endOnce  sync.Once
@@ -119,12 +120,15 @@ func memoryFile(b []byte) (*os.File, error) {
 	return f, nil
 }
 
-// serve takes the sockets that the first stage handed out.
+// serve takes the sockets that the first stage handed out, and what the helper added.
 func (b *box) serve(files []*os.File) error {
-	defer closeAll(files)
-	if len(files) != readyForServer {
+	if len(files) < readyForServer {
+		closeAll(files)
 		return fmt.Errorf("the helper handed out %d descriptors, not %d", len(files), readyForServer)
 	}
+	b.glance = newGlance(files[readyForServer:])
+	files = files[:readyForServer]
+	defer closeAll(files)
 	doors := map[string]net.Listener{}
 	b.doors = doors
 	for name, i := range map[string]int{sandbox.DoorState: readyState, sandbox.DoorAPI: readyAPI} {
@@ -159,7 +163,10 @@ func (b *box) refused(sentence string) {
 
 // Reset implements sandbox.Sandbox.
 func (b *box) Reset(ctx context.Context, keep ...int) error {
-	_, err := b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
+	var err error
+	if !b.glance.nothing(keep) {
+		_, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
+	}
 	b.names.reset()
 	b.datagrams.reset()
 	return err
@@ -204,6 +211,7 @@ func (b *box) release() {
 		for _, d := range b.doors {
 			_ = d.Close()
 		}
+		b.glance.close()
 		b.names.close()
 		b.maker.closing.Go(b.datagrams.close)
 	})

@@ -14,7 +14,7 @@ const (
 	kindReset
 	kindUsage
 	kindClose
-	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server
+	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, and those of cell.sights
 	kindExited // helper -> server, by itself
 	kindDenied
 )

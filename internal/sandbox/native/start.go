@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -73,7 +74,16 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 	if err != nil {
 		return nil, fmt.Errorf("making the sandbox's namespaces: %w", err)
 	}
-	return h.handOver(c, r, setup)
+	handed, err := h.handOver(c, r, setup)
+	if err != nil {
+		return nil, err
+	}
+	sights, err := c.sights()
+	if err != nil {
+		closeAll(handed)
+		return nil, err
+	}
+	return slices.Concat(handed, sights), nil
 }
 
 // fork starts the first stage in its namespaces.

@@ -1,0 +1,121 @@
+package native
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// glance is what the server sees of a sandbox by itself: its processes, and the folders that handlers write to. Most
+// activations leave nothing, and the helper need not be asked to remove it.
+type glance struct {
+	mu      sync.Mutex // guards the rest
+	procs   *os.File   // the list of processes in the v2 hierarchy
+	folders []*os.File
+	buffer  []byte
+	pids    []int
+}
+
+// sights opens the files of a glance, in the helper: descriptors of their own, as they have a position. Without a v2
+// hierarchy there are none.
+func (c *cell) sights() (files []*os.File, err error) {
+	if c.group.procs == nil {
+		return nil, nil
+	}
+	procs, err := os.Open(filepath.Join(c.group.folders[""], "cgroup.procs"))
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, procs)
+	for _, f := range c.folders {
+		fd, err := unix.Openat(int(f.Fd()), ".", openFolder, 0)
+		if err != nil {
+			closeAll(files)
+			return nil, fmt.Errorf("opening a folder of the sandbox again: %w", err)
+		}
+		files = append(files, os.NewFile(uintptr(fd), "folder"))
+	}
+	return files, nil
+}
+
+// newGlance takes over the files of sights. It is nil if there are none.
+func newGlance(files []*os.File) *glance {
+	if len(files) == 0 {
+		return nil
+	}
+	return &glance{procs: files[0], folders: files[1:], buffer: make([]byte, 4096)}
+}
+
+// nothing reports whether there is nothing but the initializer and the processes in keep, and nothing in the folders.
+// When it cannot be told, there is something.
+func (g *glance) nothing(keep []int) bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.nobody(keep) && !slices.ContainsFunc(g.folders, func(f *os.File) bool { return !g.empty(int(f.Fd())) })
+}
+
+// nobody reads the list of processes. The initializer is always on it: its sandbox ends with it.
+func (g *glance) nobody(keep []int) bool {
+	n, err := g.procs.ReadAt(g.buffer, 0)
+	if n == 0 || n == len(g.buffer) || err == nil {
+		return false
+	}
+	g.pids = g.pids[:0]
+	for rest := g.buffer[:n]; len(rest) > 0; {
+		end := slices.Index(rest, '\n')
+		if end < 0 {
+			return false
+		}
+		pid, err := strconv.Atoi(string(rest[:end]))
+		if err != nil {
+			return false
+		}
+		g.pids, rest = append(g.pids, pid), rest[end+1:]
+	}
+	if len(g.pids) != len(keep)+1 {
+		return false
+	}
+	for _, pid := range keep {
+		if !slices.Contains(g.pids, pid) {
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether a folder is, and is as it was made.
+func (g *glance) empty(folder int) bool {
+	var st unix.Stat_t
+	if err := unix.Fstat(folder, &st); err != nil || st.Mode&0o7777 != folderMode {
+		return false
+	}
+	if _, err := unix.Seek(folder, 0, 0); err != nil {
+		return false
+	}
+	for {
+		n, err := unix.ReadDirent(folder, g.buffer)
+		if err != nil || n == 0 {
+			return err == nil
+		}
+		if _, count, _ := unix.ParseDirent(g.buffer[:n], 1, nil); count > 0 { // . and .. are not counted
+			return false
+		}
+	}
+}
+
+func (g *glance) close() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	closeAll(append(g.folders, g.procs))
+}
