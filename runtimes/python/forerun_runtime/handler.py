@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, NoReturn
 
-_SAMPLE = b'{"a":["b",1,2.5,null,true],"c":{"d":"\\u00e9"}}'
+_OK = b'{"status":"ok"}'
+_SAMPLE = b'{"a":["b",1,{"c":"\\u00e9"}]}'
 
 
 class Failure(Exception):
@@ -21,25 +22,23 @@ class Failure(Exception):
 def serve(fd: int, function: Callable[[dict[str, Any]], Any]) -> NoReturn:
     """Say that this process is ready, execute the one activation that comes, answer and end."""
     _touch(function)
-    wire.write(fd, wire.pack(wire.READY, {"pid": os.getpid()}))
+    wire.write(fd, wire.join(wire.READY, b'{"pid":%d}' % os.getpid()))
     frame = wire.read(fd)
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
     kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
     _set_environment(frame.header.get("env", {}))
     pid = os.getpid()
-    header, payload = _execute(function, frame)
+    result = _execute(function, frame)
     if os.getpid() == pid:  # else the function forked, and this is the child that came back from it
-        wire.write(fd, wire.pack(wire.RESULT, header, payload))
+        wire.write(fd, result)
     os._exit(0)
 
 
 def _touch(function: Callable[[dict[str, Any]], Any]) -> None:
     """Take the copy-on-write faults of the path to come, before anyone waits."""
-    header = {"status": "ok"}
-    wire.pack(wire.RESULT, header, text.dumps(text.loads(_SAMPLE)))
-    _set_environment({"FORERUN_SPARE": "1"})
-    del os.environb[b"FORERUN_SPARE"]
+    wire.join(wire.RESULT, _OK, text.dumps(text.loads(_SAMPLE)))
+    _set_environment({"__OW_ACTIVATION_ID": ""})
     kernel.set_dumpable(0)
     getattr(function, "__code__", None)
     _flush()
@@ -50,13 +49,13 @@ def _set_environment(variables: dict[str, str]) -> None:
         os.environb[name.encode()] = value.encode()  # at half the price of os.environ
 
 
-def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> tuple[dict[str, Any], bytes]:
-    """Call the function; returns the header and the payload of the Result."""
+def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> bytes:
+    """Call the function and return the Result, as a frame."""
     try:
         payload = _result(_call(function, frame.payload), frame.header.get("limit", wire.MAX_PAYLOAD_BYTES))
-        return {"status": "ok"}, payload
+        return wire.join(wire.RESULT, _OK, payload)
     except Failure as failure:
-        return {"status": "error", "error": str(failure)}, b""
+        return wire.pack(wire.RESULT, {"status": "error", "error": str(failure)})
     finally:
         _flush()
 

@@ -123,7 +123,7 @@ class Initializer:
         if pid == 0:
             self._become_handler(own_end, servers_end, function)
         self._handlers.add(pid)
-        wire.write_with_descriptor(self._control, wire.pack(wire.HANDLER, {"pid": pid}), servers_end.fileno())  # type: ignore[arg-type]
+        wire.write_with_descriptor(self._control, wire.join(wire.HANDLER, b'{"pid":%d}' % pid), servers_end.fileno())  # type: ignore[arg-type]
         servers_end.close()
         own_end.close()
 
@@ -164,7 +164,8 @@ class Initializer:
             if pid in self._handlers:
                 self._handlers.discard(pid)
                 code = os.waitstatus_to_exitcode(status)
-                self._send(wire.EXIT, {"pid": pid, "status": code} if code >= 0 else {"pid": pid, "signal": -code})
+                how = b'{"pid":%d,"status":%d}' % (pid, code) if code >= 0 else b'{"pid":%d,"signal":%d}' % (pid, -code)
+                wire.write(CONTROL, wire.join(wire.EXIT, how))
 
 
 def _ignore(_number: int, _frame: Any) -> None:

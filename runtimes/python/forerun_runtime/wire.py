@@ -43,11 +43,14 @@ class Frame:
 
 def pack(type_: int, header: dict[str, Any] | None = None, payload: bytes = b"") -> bytes:
     """Return the bytes of a frame."""
-    head = text.dumps(header, sort_keys=True) if header else b""
+    return join(type_, text.dumps(header, sort_keys=True) if header else b"", payload)
+
+
+def join(type_: int, head: bytes, payload: bytes = b"") -> bytes:
+    """Return the bytes of a frame whose header is written already: what many frames share costs nothing then."""
     if len(head) > MAX_HEADER_BYTES or len(payload) > MAX_PAYLOAD_BYTES:
         raise ProtocolError(f"a frame of {len(head)} + {len(payload)} bytes is over the protocol's limits")
-    prefix = bytes((type_,)) + len(head).to_bytes(3, "big") + len(payload).to_bytes(4, "big")
-    return prefix + head + payload
+    return (type_ << 56 | len(head) << 32 | len(payload)).to_bytes(PREFIX_BYTES, "big") + head + payload
 
 
 def read(fd: int) -> Frame | None:
