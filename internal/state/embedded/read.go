@@ -66,6 +66,15 @@ func walk(it *pebble.Iterator, reverse bool, f func(key, value []byte) bool) err
 	return nil
 }
 
+// nothing is a store without records.
+type nothing struct{}
+
+// Get finds nothing.
+func (nothing) Get([]byte) ([]byte, bool, error) { return nil, false, nil }
+
+// Scan finds nothing.
+func (nothing) Scan(_, _ []byte, _ bool, _ func(key, value []byte) bool) error { return nil }
+
 // Get reads records.
 func (s *Store) Get(ctx context.Context, keys ...forerun.Key) ([]state.Record, error) {
 	if err := s.begins(ctx); err != nil {

@@ -93,7 +93,7 @@ func refused(reply state.Reply) error {
 func (s *Store) applyLocked(claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
 	held := s.keys.lock(claims)
 	defer held.unlock()
-	overlay := command.NewOverlay(reader{s.db})
+	overlay := command.NewOverlay(s.seenBy(t))
 	now := s.now()
 	if err := check(overlay, t.Expect, now); err != nil {
 		return 0, nil, err
@@ -116,6 +116,14 @@ func (s *Store) applyLocked(claims []claim, t state.Txn, specs []*command.Spec) 
 		held.wrote(v, t.Lazy)
 	}
 	return v, written, err
+}
+
+// seenBy is what the commands of a transaction find.
+func (s *Store) seenBy(t state.Txn) command.Reader {
+	if t.Fresh {
+		return nothing{}
+	}
+	return reader{s.db}
 }
 
 // check compares versions. The error is *state.ConflictError, or that of the store.
