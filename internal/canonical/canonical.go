@@ -27,19 +27,34 @@ var form = []jsontext.Options{
 // Object returns the canonical form of a JSON object. data is not changed. The error is forerun.Invalid and says where
 // data is no JSON, or that it is JSON but no object.
 func Object(data []byte) (json.RawMessage, error) {
+	v, err := value(data)
+	if err == nil && v[0] != '{' {
+		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object, not %s.", jsontext.Value(v).Kind())
+	}
+	return v, err
+}
+
+// ObjectOrArray is Object for what a function may return, which can be an array too.
+func ObjectOrArray(data []byte) (json.RawMessage, error) {
+	v, err := value(data)
+	if err == nil && v[0] != '{' && v[0] != '[' {
+		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object or array, not %s.", jsontext.Value(v).Kind())
+	}
+	return v, err
+}
+
+func value(data []byte) (json.RawMessage, error) {
 	v := jsontext.Value(bytes.Clone(data))
 	if err := v.Format(form...); err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content is not valid JSON: %w", err)
 	}
-	if v.Kind() != '{' {
-		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object, not %s.", v.Kind())
-	}
 	return json.RawMessage(v), nil
 }
 
-// Merge lays the members of object over the defaults and returns the canonical result. object must be canonical.
+// Merge lays the members of object over the defaults and returns the canonical result. object must be canonical; if it
+// is an array, which one function can pass to the next, it takes no defaults.
 func Merge(defaults []forerun.KeyValue, object json.RawMessage) (json.RawMessage, error) {
-	if len(defaults) == 0 {
+	if len(defaults) == 0 || object[0] == '[' {
 		return object, nil
 	}
 	merged := make(map[string]json.RawMessage, len(defaults))

@@ -32,10 +32,26 @@ func TestObjectRefuses(t *testing.T) {
 	}
 }
 
+func TestObjectOrArray(t *testing.T) {
+	for in, want := range map[string]string{` [ 1.0 , {"b":1,"a":2} ] `: `[1.0,{"a":2,"b":1}]`, `{ }`: `{}`, `[]`: `[]`} {
+		if got, err := ObjectOrArray([]byte(in)); err != nil || string(got) != want {
+			t.Errorf("ObjectOrArray(%s) = %s, %v; want %s", in, got, err, want)
+		}
+	}
+	for _, in := range []string{``, `1`, `null`, `"x"`, `[1`, `[1][2]`} {
+		if got, err := ObjectOrArray([]byte(in)); forerun.KindOf(err) != forerun.Invalid {
+			t.Errorf("ObjectOrArray(%q) = %s, %v; want an Invalid error", in, got, err)
+		}
+	}
+}
+
 func TestMerge(t *testing.T) {
 	defaults := []forerun.KeyValue{{Key: "n", Value: []byte(`1.50`)}, {Key: "a", Value: []byte(`"x"`)}}
 	got, err := Merge(defaults, []byte(`{"a":"<y>"}`))
 	if err != nil || string(got) != `{"a":"<y>","n":1.50}` {
 		t.Errorf("Merge = %s, %v", got, err)
+	}
+	if got, err := Merge(defaults, []byte(`["x"]`)); err != nil || string(got) != `["x"]` {
+		t.Errorf("Merge with an array = %s, %v", got, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"forerun.dev/forerun/internal/canonical"
@@ -29,27 +30,26 @@ func resultOf(h runtimewire.Result, payload []byte) forerun.Result {
 	if len(payload) > maxResult {
 		return sizeFailure(len(payload))
 	}
-	value, err := canonical.Object(payload)
+	value, err := canonical.ObjectOrArray(payload)
 	if err != nil {
-		return forerun.Failure(forerun.DeveloperError, "The action did not return a dictionary: "+err.Error())
+		return forerun.Failure(forerun.DeveloperError, "The action did not return a dictionary or array: "+err.Error())
 	}
-	if isError(value) {
-		return forerun.Result{Status: forerun.ApplicationError, Value: value}
+	if e := errorOf(value); e != nil {
+		return forerun.Result{Status: forerun.ApplicationError, Value: e}
 	}
 	return forerun.Result{Status: forerun.Success, Value: value}
 }
 
-// isError reports whether a canonical object has a member "error".
-func isError(value json.RawMessage) bool {
-	if !bytes.Contains(value, []byte(`"error":`)) {
-		return false
+// errorOf returns a canonical object without what it has besides its member "error", as OpenWhisk does; nil if it has none.
+func errorOf(value json.RawMessage) json.RawMessage {
+	if value[0] != '{' || !bytes.Contains(value, []byte(`"error":`)) {
+		return nil
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(value, &members); err != nil {
-		return false
+	if err := json.Unmarshal(value, &members); err != nil || members["error"] == nil {
+		return nil
 	}
-	_, has := members["error"]
-	return has
+	return slices.Concat([]byte(`{"error":`), members["error"], []byte("}"))
 }
 
 func sizeFailure(size int) forerun.Result {

@@ -116,7 +116,7 @@ async function call (payload) {
   if (value === undefined) return {}
   if (typeof value !== 'object') {
     console.error(`Result must be of type object but has type "${typeof value}":`, value)
-    throw new Failure('The action did not return a dictionary.')
+    throw new Failure('The action did not return a dictionary or array.')
   }
   return value
 }
@@ -129,7 +129,7 @@ function stringify (value, limit) {
     console.error(error)
     throw new Failure(`The action returned a dictionary that is no JSON: ${textOf(error)}`)
   }
-  if (text?.[0] !== '{' && text?.[0] !== '[') throw new Failure('The action did not return a dictionary.')
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new Failure('The action did not return a dictionary or array.')
   const size = 3 * text.length > limit ? Buffer.byteLength(text) : text.length
   if (size > limit) throw new Failure(`The action produced a response that exceeded the allowed length: ${size} > ${limit} bytes.`)
   return text

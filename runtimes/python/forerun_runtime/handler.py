@@ -85,8 +85,8 @@ def _await(value: Any) -> Any:
 
 
 def _result(value: Any, limit: int) -> bytes:
-    if not isinstance(value, dict):
-        raise Failure("The action did not return a dictionary.")
+    if not isinstance(value, (dict, list)):
+        raise Failure("The action did not return a dictionary or array.")
     try:
         payload = text.dumps(value)
     except (TypeError, ValueError, RecursionError, UnicodeError) as error:
