@@ -26,8 +26,8 @@ buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,fal
 ##@ To use it
 
 .PHONY: run
-run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy the smart home of examples/, invoke it, serve until Ctrl-C (ONCE=1: end after that)
-	@exec node examples/smarthome/run.js
+run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy an example (EXAMPLE=smarthome or flightbook), invoke it, serve until Ctrl-C (ONCE=1: end after that)
+	@exec node examples/run.js
 
 .PHONY: build
 build: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(if $(shell command -v javac),$(java_runtime)/.stamp) ## build bin/forerun, and beside it what functions find at hand (for Java: if there is a JDK)
@@ -43,7 +43,7 @@ check: check-format check-modules check-vet check-lint check-comments check-vuln
 
 .PHONY: format
 format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
-	@gofumpt -w cmd internal runtimes test tools bench
+	@gofumpt -w cmd internal runtimes test tools bench examples
 	@$(venv)/bin/ruff format --quiet .
 	@$(venv)/bin/ruff check --quiet --fix .
 
@@ -53,7 +53,7 @@ bench-baseline: build $(venv)/.stamp need-redis .forerun/bench ## measure Foreru
 
 .PHONY: clean
 clean: ## remove what the targets made in this folder
-	rm -rf bin .forerun node_modules bench/out
+	rm -rf bin .forerun node_modules bench/out examples/flightbook/build
 
 .PHONY: help
 help: ## show this
@@ -98,7 +98,7 @@ $(venv)/.stamp: tools/requirements.txt runtimes/python/requirements.txt | need-p
 	$(python) -m pip install --quiet --disable-pip-version-check -r tools/requirements.txt
 	@touch $@
 
-$(venv)/.data: examples/smarthome/requirements.txt | $(venv)/.stamp
+$(venv)/.data: examples/requirements.txt | $(venv)/.stamp
 	$(python) -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
@@ -120,7 +120,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 .PHONY: check-format check-modules check-vet check-lint check-comments check-vulnerabilities
 check-format: .forerun/tools/gofumpt
 	@echo gofumpt
-	@bad=$$(gofumpt -l cmd internal runtimes test tools bench); if [ -n "$$bad" ]; then echo "not formatted (make format does it):"; echo "$$bad"; exit 1; fi
+	@bad=$$(gofumpt -l cmd internal runtimes test tools bench examples); if [ -n "$$bad" ]; then echo "not formatted (make format does it):"; echo "$$bad"; exit 1; fi
 
 check-modules: need-go
 	@echo 'go mod tidy'

@@ -15,5 +15,6 @@ export default [
       'no-var': 'error',
       'prefer-const': 'error'
     }
-  }
+  },
+  { files: ['**/*.cjs'], languageOptions: { sourceType: 'commonjs' } }
 ]

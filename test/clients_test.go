@@ -39,7 +39,7 @@ var tapLine = regexp.MustCompile(`^(not )?ok \d+ - (.*?)( # (SKIP|TODO).*)?$`)
 func runNode(t *testing.T, file string) {
 	s := start(t, server.Options{})
 	cmd := exec.CommandContext(t.Context(), "node", "--test-reporter=tap", file)
-	cmd.Env = append(os.Environ(), "WSK_CONFIG_FILE="+s.Props())
+	cmd.Env = append(os.Environ(), "WSK_CONFIG_FILE="+s.Props(), "FORERUN="+binary)
 	out, err := cmd.CombinedOutput()
 	var tests, failed int
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {

@@ -8,7 +8,7 @@ import client from 'openwhisk-composer/client.js'
 
 import { deploy, residents } from '../../examples/smarthome/deploy.js'
 import { components, invokeAll, table } from '../../examples/smarthome/invoke.js'
-import { readProps } from '../../examples/smarthome/wskprops.js'
+import { readProps } from '../../examples/wskprops.js'
 
 const props = readProps(process.env.WSK_CONFIG_FILE)
 const ow = openwhisk(props)

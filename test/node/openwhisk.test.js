@@ -4,7 +4,7 @@ import test from 'node:test'
 
 import openwhisk from 'openwhisk'
 
-import { readProps } from '../../examples/smarthome/wskprops.js'
+import { readProps } from '../../examples/wskprops.js'
 
 const props = readProps(process.env.WSK_CONFIG_FILE)
 const ow = openwhisk(props)

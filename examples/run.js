@@ -1,14 +1,14 @@
-// `make run`: starts the server, deploys the smart home, invokes it, shows what happened, and serves until Ctrl-C.
-// With ONCE=1 it ends after the invocations. Words go to stderr, results to stdout.
+// `make run`: starts the server, deploys an example (EXAMPLE=smarthome or flightbook), invokes it, shows what happened, and
+// serves until Ctrl-C. With ONCE=1 it ends after the invocations. Words go to stderr, results to stdout.
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { deploy, seed } from './deploy.js'
-import { components, invokeAll, table } from './invoke.js'
 import { readProps } from './wskprops.js'
 
 const data = process.env.FORERUN_DATA || '.forerun/run'
 const listen = process.env.FORERUN_LISTEN || '127.0.0.1:3233'
+const program = 'bin/forerun'
+const examples = ['smarthome', 'flightbook']
 const say = text => process.stderr.write(text + '\n')
 
 /**
@@ -16,7 +16,7 @@ const say = text => process.stderr.write(text + '\n')
  * @returns {{ended: Promise<number>, kill: (signal: string) => void}} the running server
  */
 function startServer () {
-  const child = spawn('bin/forerun', ['serve', '--listen', listen, '--data', data], { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+  const child = spawn(program, ['serve', '--listen', listen, '--data', data], { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
   const ended = new Promise((resolve, reject) => child.on('error', reject).on('exit', (code, signal) => resolve(signal ? 1 : code)))
   return { ended, kill: signal => child.kill(signal) }
 }
@@ -36,31 +36,27 @@ async function ready () {
   }
 }
 
-/** Deploys and invokes the example, and prints what a reader wants to see. */
-async function show () {
-  const options = readProps(`${data}/wskprops`)
-  const names = await deploy(options)
-  say(`deployed ${names.join(', ')}`)
-  say(`wrote ${await seed(options, '.forerun/venv/bin/python')} hourly measurements of New York's weather into the state of the functions`)
-  const runs = await invokeAll(options)
-  for (const run of runs) {
-    const { password, ...shown } = run.input
-    console.log(`\n${JSON.stringify({ ...shown, password: '*'.repeat(password.length) })}\n  ${JSON.stringify(run.result)}  (${run.milliseconds.toFixed(1)} ms)`)
-  }
-  const third = runs[2].record
-  console.log(`\nWhat the third one executed (milliseconds; activation ${third.activationId}):\n${table(await components(options, third))}`)
+/**
+ * Lets an example show itself.
+ * @param {{show: (options: object, tools: object) => Promise<void>}} example the module of the example
+ * @returns {Promise<void>} when it has
+ */
+function show (example) {
+  const env = { ...process.env, WSK_CONFIG_FILE: `${data}/wskprops` }
+  return example.show(readProps(env.WSK_CONFIG_FILE), { forerun: program, python: '.forerun/venv/bin/python', env, say })
 }
 
 /**
  * Says what can be done next.
  * @param {string} apihost where the server listens
+ * @param {{action: string, input: object}} next an invocation
  */
-function next (apihost) {
+function next (apihost, { action, input }) {
   const auth = `"$(sed -n s/^AUTH=//p ${data}/wskprops)"`
   console.log(`
 The server listens on ${apihost}. What to type next, in another terminal, in this folder:
-  curl -u ${auth} -H 'Content-Type: application/json' -d '{"user":"ada","password":"analytical","hour":"2013-07-19T17"}' \\
-    '${apihost}/api/v1/namespaces/_/actions/smarthome?blocking=true&result=true'
+  curl -u ${auth} -H 'Content-Type: application/json' -d '${JSON.stringify(input)}' \\
+    '${apihost}/api/v1/namespaces/_/actions/${action}?blocking=true&result=true'
   curl -u ${auth} '${apihost}/api/v1/namespaces/_/activations?limit=5'
   WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation list        (or OpenWhisk's own: wsk activation list)
 Ctrl-C ends it; what was written stays in ${data}.`)
@@ -71,6 +67,12 @@ Ctrl-C ends it; what was written stays in ${data}.`)
  * @returns {Promise<number>} the exit code
  */
 async function main () {
+  const name = process.env.EXAMPLE || examples[0]
+  if (!examples.includes(name)) {
+    say(`make run: there is no example ${name}: EXAMPLE is one of ${examples.join(', ')}`)
+    return 2
+  }
+  const example = await import(`./${name}/show.js`)
   const server = startServer()
   let stopping = false
   const stop = () => {
@@ -81,9 +83,9 @@ async function main () {
   const early = server.ended.then(code => stopping ? 0 : Promise.reject(new Error(`The server ended (exit code ${code}); its message is above. Another address or folder: FORERUN_LISTEN=127.0.0.1:0 FORERUN_DATA=DIR make run`)))
   try {
     const apihost = await Promise.race([ready(), early])
-    if (!stopping) await Promise.race([show(), early])
+    if (!stopping) await Promise.race([show(example), early])
     if (process.env.ONCE) stop()
-    else if (!stopping) next(apihost)
+    else if (!stopping) next(apihost, example.next)
   } catch (error) {
     if (!stopping) {
       say(`make run: ${error.message}`)
