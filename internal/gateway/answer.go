@@ -28,9 +28,15 @@ type failure struct {
 	Code  string `json:"code"` // the transaction id
 }
 
-// Fail answers with an error: its kind decides the status, its message is for the client. A failure of ours goes to the
-// log instead.
+// Fail answers with an error.
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, message := Explain(w, r, err)
+	Refuse(w, r, status, message)
+}
+
+// Explain finds how an error is answered: its kind decides the status, its message is for the client. A failure of ours
+// goes to the log instead. What is to be said in headers is set.
+func Explain(w http.ResponseWriter, r *http.Request, err error) (status int, message string) {
 	kind, message := forerun.KindOf(err), err.Error()
 	if e, ok := errors.AsType[*forerun.Error](err); ok {
 		message = e.Message
@@ -44,7 +50,7 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	if t, ok := errors.AsType[*throttled](err); ok {
 		w.Header().Set("Retry-After", t.after)
 	}
-	Refuse(w, r, kind.HTTPStatus(), message)
+	return kind.HTTPStatus(), message
 }
 
 // Refuse answers with a status and a sentence.

@@ -28,6 +28,7 @@ import (
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/gateway/admin"
 	"forerun.dev/forerun/internal/gateway/openwhisk"
+	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/sandbox/native"
 	"forerun.dev/forerun/internal/state/embedded"
@@ -218,10 +219,14 @@ func (s *server) openDoors(ctx context.Context) error {
 	if err := operator.Resume(ctx); err != nil {
 		return err
 	}
+	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller}
 	c := gateway.Config{
 		API: openwhisk.New(openwhisk.Config{
-			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: quotas,
-			Keys:  &gateway.Keys{Tenants: s.registry, Activations: s.controller},
+			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: quotas, Keys: keys,
+			Web: webaction.New(webaction.Config{
+				Resolve: s.registry.Action, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: quotas,
+				MaxPayload: openwhisk.MaxPayload, MaxWait: openwhisk.MaxWait,
+			}),
 			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
 		}),
 		Metrics: http.NotFoundHandler(), Ready: s.ready, Log: s.log,

@@ -85,7 +85,7 @@ func TestBlockingInvocationOutlastsItsWait(t *testing.T) {
 		w.deploy("minutes", "minutes")
 		begin := time.Now()
 		r := w.request("POST", actions+"minutes?blocking=true", `{}`)
-		if waited := time.Since(begin); r.status != http.StatusAccepted || waited != maxWait {
+		if waited := time.Since(begin); r.status != http.StatusAccepted || waited != MaxWait {
 			t.Errorf("%d after %s", r.status, waited)
 		}
 	})
@@ -94,8 +94,8 @@ func TestBlockingInvocationOutlastsItsWait(t *testing.T) {
 func TestPayloadLimit(t *testing.T) {
 	w := newWorld(t)
 	w.deploy("echo", "echo")
-	body := `{"a":"` + strings.Repeat("x", maxPayload-8) + `"}`
-	if r := w.request("POST", actions+"echo?blocking=true&result=true", body); r.status != 200 || len(r.body) != maxPayload {
+	body := `{"a":"` + strings.Repeat("x", MaxPayload-8) + `"}`
+	if r := w.request("POST", actions+"echo?blocking=true&result=true", body); r.status != 200 || len(r.body) != MaxPayload {
 		t.Errorf("at the limit: %d, %d bytes", r.status, len(r.body))
 	}
 	r := w.request("POST", actions+"echo", body+" ")

@@ -3,8 +3,8 @@
 // Apache OpenWhisk's controller, so that wsk, the npm client and composer work
 // unchanged.
 //
-// What Forerun does not have yet (triggers, rules, packages, web actions,
-// Docker images) is answered with a sentence that says so.
+// What Forerun does not have yet (triggers, rules, packages, Docker images) is
+// answered with a sentence that says so.
 package openwhisk
 
 import (
@@ -20,16 +20,18 @@ import (
 	"forerun.dev/forerun/internal/registry"
 )
 
-// Limits of what a request may carry, in bytes.
+// MaxPayload is how long the input of an action may be, in bytes.
+const MaxPayload = 6 << 20
+
+// Limits of what else a request may carry, in bytes.
 const (
-	maxPayload    = 6 << 20
 	maxCode       = 48 << 20
 	maxParameters = 1 << 20 // of an action, and of its annotations
 	maxPut        = maxCode + 4<<20
 )
 
-// maxWait is how long a blocking invocation is waited for before its client is sent away with the activation id.
-const maxWait = 60 * time.Second
+// MaxWait is how long a blocking invocation is waited for before its client is sent away with the activation id.
+const MaxWait = 60 * time.Second
 
 // Config is what the API works with.
 type Config struct {
@@ -41,6 +43,7 @@ type Config struct {
 	Kinds       []string                    // that actions can have, besides sequence; "LANGUAGE:default" is the first of its language
 	CheckFlow   func(*forerun.Action) error // whether a sequence or composition can be run
 	Version     string                      // of Forerun
+	Web         http.Handler                // of web actions, below /api/v1/web/
 }
 
 // API serves the REST API.
@@ -96,6 +99,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return a.outside(w, r)
 	}
+	if strings.HasPrefix(path, "web/") {
+		a.Web.ServeHTTP(w, r)
+		return nil
+	}
 	allowOrigins(w.Header())
 	switch {
 	case r.Method == http.MethodOptions:
@@ -103,8 +110,6 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	case path == "":
 		return a.apiInfo(w, r)
-	case path == "web" || strings.HasPrefix(path, "web/"):
-		return missing("Web actions")
 	}
 	caller, err := a.Keys.Caller(r)
 	if err != nil {

@@ -162,7 +162,6 @@ func TestWhatIsNotThereYet(t *testing.T) {
 		{"POST", namespaces + "guest/rules/r", `{}`, 501, "Rules are not part of this version of Forerun."},
 		{"GET", namespaces + "_/packages/p", ``, 404, "The requested resource does not exist. Packages are not part of this version of Forerun."},
 		{"DELETE", namespaces + "_/packages/p", ``, 404, "The requested resource does not exist. Packages are not part of this version of Forerun."},
-		{"GET", "/api/v1/web/guest/default/a.json", ``, 501, "Web actions are not part of this version of Forerun."},
 		{"PUT", namespaces + "_/things/t", `{}`, 404, "The requested resource could not be found."},
 		{"PUT", namespaces + "other/triggers/t", `{}`, 403, "The supplied authentication is not authorized to access 'other/t'."},
 	} {

@@ -76,11 +76,11 @@ func (c *call) moment(name string) (time.Time, error) {
 func (c *call) wait() (time.Duration, error) {
 	value := c.r.URL.Query().Get("timeout")
 	if value == "" {
-		return maxWait, nil
+		return MaxWait, nil
 	}
 	ms, err := strconv.Atoi(value)
-	if err != nil || ms <= 0 || ms > int(maxWait.Milliseconds()) {
-		return 0, malformedQuery("timeout", "Timeout must be number of milliseconds up to %d.", maxWait.Milliseconds())
+	if err != nil || ms <= 0 || ms > int(MaxWait.Milliseconds()) {
+		return 0, malformedQuery("timeout", "Timeout must be number of milliseconds up to %d.", MaxWait.Milliseconds())
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
