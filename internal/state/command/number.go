@@ -138,3 +138,8 @@ func rangeOf(from, to, n int64) (int64, int64) {
 
 // maxName is longer than the longest name of a command.
 const maxName = 32
+
+// is says whether an argument is a word, in any case.
+func is(arg []byte, word string) bool {
+	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
+}
