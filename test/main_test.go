@@ -2,6 +2,7 @@ package test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -113,4 +114,12 @@ func stored(t *testing.T, c *server.Client, id string) *server.Record {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// decode reads JSON.
+func decode(t *testing.T, data json.RawMessage, into any) {
+	t.Helper()
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
 }

@@ -17,9 +17,9 @@ import (
 // Program is a compiled workflow. It is immutable and may be walked by many at once.
 type Program struct {
 	rows []row
-	// passError hands a failed action's result on as it is, as OpenWhisk's sequences do;
-	// composer keeps its error member alone.
-	passError bool
+	// asIs hands an action's result on as it is, a failed one's or an array too, as OpenWhisk's sequences do;
+	// composer keeps an error alone, and wraps what is no object.
+	asIs bool
 }
 
 // row is one line of the sequence table. Control falls through to the next row unless the row says otherwise.
@@ -71,7 +71,7 @@ func (p *Program) Actions() []string {
 
 // Sequence compiles OpenWhisk's `kind: sequence`: the actions one after the other.
 func Sequence(components []string) *Program {
-	p := &Program{passError: true}
+	p := &Program{asIs: true}
 	for _, name := range components {
 		p.rows = append(p.rows, row{op: opAction, action: name})
 	}

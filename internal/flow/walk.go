@@ -31,7 +31,7 @@ func (p *Program) Start(input json.RawMessage) forerun.Stop {
 
 // Resume goes on behind the action where the walk stopped, with its result.
 func (p *Program) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
-	if p.passError && r.Status != forerun.Success {
+	if p.asIs && r.Status != forerun.Success {
 		return forerun.Stop{End: true, Result: r}
 	}
 	c := at.(cursor)
@@ -39,7 +39,9 @@ func (p *Program) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
 	if row := &p.rows[c.at]; row.op == opFunction {
 		w.returned(row, r)
 	}
-	w.check()
+	if !p.asIs {
+		w.check()
+	}
 	return w.run()
 }
 

@@ -102,8 +102,17 @@ func (c *Client) expect(ctx context.Context, method, path string, body, into any
 
 // PutPython creates or updates a Python action.
 func (c *Client) PutPython(ctx context.Context, name, code string) error {
-	body := map[string]any{"exec": map[string]any{"kind": "python:3", "code": code}}
-	return c.expect(ctx, http.MethodPut, "actions/"+name+"?overwrite=true", body, new(any), http.StatusOK)
+	return c.Put(ctx, name, map[string]any{"exec": map[string]any{"kind": "python:3", "code": code}})
+}
+
+// Put creates or updates an action: its document as OpenWhisk's API takes it.
+func (c *Client) Put(ctx context.Context, name string, action map[string]any) error {
+	return c.expect(ctx, http.MethodPut, "actions/"+name+"?overwrite=true", action, new(any), http.StatusOK)
+}
+
+// Get fetches a document.
+func (c *Client) Get(ctx context.Context, path string, into any) error {
+	return c.expect(ctx, http.MethodGet, path, nil, into, http.StatusOK)
 }
 
 // PutSequence creates or updates a sequence of actions of the same namespace.
