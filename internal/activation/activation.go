@@ -48,7 +48,7 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 
 // Erase removes all that the log holds of a namespace.
 func (l *Log) Erase(ctx context.Context, namespace string) error {
-	for _, kind := range []string{"id", "time", "name", "accepted"} {
+	for _, kind := range []string{"id", "time", "name", "accepted", "once"} {
 		prefix := kind + "/" + namespace
 		if err := state.Erase(ctx, l.store, state.Range{Space: space, From: prefix + "/", To: prefix + "0"}); err != nil { // '0' follows '/'
 			return err

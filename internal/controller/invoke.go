@@ -47,6 +47,9 @@ func (i *Invocation) Err() error { return i.err }
 // Accept makes sure that the invocation ends with a record even if the server does not live to see it. A client may be
 // told the id before the end when it has returned.
 func (i *Invocation) Accept(ctx context.Context) error {
+	if i.kept.Load() {
+		return nil
+	}
 	if err := i.records.Accept(ctx, i.accepted); err != nil {
 		return err
 	}
@@ -69,14 +72,35 @@ func (i *Invocation) forget() {
 // Invoke begins an invocation and returns at once. A function that waits for another's answer is tied to it: the callee
 // becomes a slot of the caller's own invocation.
 func (c *Controller) Invoke(r Request) *Invocation {
+	i := c.newInvocation(r)
+	c.start(r, i)
+	return i
+}
+
+// InvokeAccepted is Invoke for an invocation that is to end with a record come what may: accept keeps what is known of it,
+// as Records.Accept does, before it begins. If accept fails there is no invocation, and its error is returned.
+func (c *Controller) InvokeAccepted(r Request, accept func(*forerun.Activation) error) (*Invocation, error) {
+	i := c.newInvocation(r)
+	if err := accept(i.accepted); err != nil {
+		return nil, err
+	}
+	i.kept.Store(true)
+	c.start(r, i)
+	return i, nil
+}
+
+func (c *Controller) newInvocation(r Request) *Invocation {
 	i := &Invocation{id: forerun.NewActivationID(), records: c.Records, ended: r.Ended, done: make(chan struct{})}
 	i.accepted = newRecord(r.Namespace, r.Subject, i.id, r.Cause)
 	i.accepted.Action, i.accepted.Version, i.accepted.Start = r.Action.Name, r.Action.Version, i.accepted.Timeline.Queued
+	return i
+}
+
+func (c *Controller) start(r Request, i *Invocation) {
 	if r.Cause != "" && r.Blocking {
 		if e := c.executionOf(r.Cause); e != nil && e.call(r, i) {
-			return i
+			return
 		}
 	}
 	c.begin(r, i)
-	return i
 }

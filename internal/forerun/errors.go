@@ -18,6 +18,7 @@ const (
 	NotFound                    // no such entity
 	Exists                      // the entity is already there, or changed meanwhile
 	TooLarge                    // over a documented size
+	Unprocessable               // contradicts an earlier request
 	TooMany                     // over a rate or a quota: try again later
 	Unsupported                 // a thing OpenWhisk has and Forerun has not
 	Unavailable                 // shutting down, or a part is missing
@@ -26,7 +27,7 @@ const (
 
 var httpStatus = map[Kind]int{
 	Internal: 500, Invalid: 400, Unauthorized: 401, Forbidden: 403, NotFound: 404, Exists: 409,
-	TooLarge: 413, TooMany: 429, Unsupported: 501, Unavailable: 503, DeadlineExpired: 504,
+	TooLarge: 413, Unprocessable: 422, TooMany: 429, Unsupported: 501, Unavailable: 503, DeadlineExpired: 504,
 }
 
 // HTTPStatus is the status with which a door answers a failure of this kind.

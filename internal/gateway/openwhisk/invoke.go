@@ -28,22 +28,58 @@ func (a *API) invoke(c *call) error {
 	if err != nil {
 		return err
 	}
-	action, err := a.Registry.Action(c.r.Context(), name)
+	once, err := c.once(name, input)
 	if err != nil {
 		return err
 	}
-	if err := checkFinal(action, input); err != nil {
+	if once != nil {
+		first, err := a.Activations.FindOnce(c.r.Context(), once)
+		if err != nil {
+			return err
+		}
+		if first != "" {
+			return a.repeat(c, first, terms)
+		}
+	}
+	request, err := a.admit(c, name, input, terms)
+	if err != nil {
 		return err
+	}
+	if once == nil {
+		return c.finish(a.Controller.Invoke(request), terms)
+	}
+	invocation, first, err := a.invokeOnce(c.r.Context(), request, once)
+	switch {
+	case err != nil:
+		return err
+	case invocation == nil:
+		return a.repeat(c, first, terms)
+	}
+	return c.finish(invocation, terms)
+}
+
+// admit finds the action and makes the request for its invocation, which counts against the caller's quotas from then on.
+func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms terms) (controller.Request, error) {
+	action, err := a.Registry.Action(c.r.Context(), name)
+	if err != nil {
+		return controller.Request{}, err
+	}
+	if err := checkFinal(action, input); err != nil {
+		return controller.Request{}, err
 	}
 	flight, err := a.Quotas.Invocation(c.r.Context(), c.caller.Namespace)
 	if err != nil {
-		return err
+		return controller.Request{}, err
 	}
-	invocation := a.Controller.Invoke(controller.Request{
+	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
 		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
 		Ended: flight.Land,
-	})
+	}, nil
+}
+
+// finish answers a request for an invocation on its terms.
+func (c *call) finish(invocation *controller.Invocation, terms terms) error {
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 	if !terms.blocking || !c.over(invocation, terms.wait) {
 		if c.r.Context().Err() != nil {
@@ -52,7 +88,7 @@ func (a *API) invoke(c *call) error {
 		if err := invocation.Accept(c.r.Context()); err != nil {
 			return err
 		}
-		gateway.WriteJSON(c.w, http.StatusAccepted, accepted{invocation.ID()})
+		c.accepted(invocation.ID())
 		return nil
 	}
 	if err := invocation.Err(); err != nil {
@@ -62,9 +98,9 @@ func (a *API) invoke(c *call) error {
 	return nil
 }
 
-// accepted is the answer to who does not wait for the end.
-type accepted struct {
-	ActivationID forerun.ActivationID `json:"activationId"`
+// accepted answers who does not wait for the end.
+func (c *call) accepted(id forerun.ActivationID) {
+	gateway.WriteJSON(c.w, http.StatusAccepted, document{"activationId": id})
 }
 
 // terms are how a client wants to be answered.

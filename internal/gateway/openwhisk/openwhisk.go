@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"forerun.dev/forerun/internal/activation"
@@ -50,6 +51,7 @@ type Config struct {
 type API struct {
 	Config
 	routes []route
+	once   sync.Map // of *underWay by the id of the activation
 }
 
 // New returns the API.
