@@ -16,7 +16,7 @@ function sleepers () {
   }).length
 }
 
-async function main (args) {
+exports.main = async args => {
   calls++
   switch (args.do ?? 'echo') {
     case 'throw': throw new Error('nooo')

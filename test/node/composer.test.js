@@ -71,3 +71,44 @@ test('the smart home: a warm hour, a cool hour, a wrong password', async () => {
   assert.deepEqual(await names(denied), ['Login', 'Fail'])
   assert.equal(table(await components(props, denied.record)).split('\n').length, 3)
 })
+
+/**
+ * Deploys and invokes a composition.
+ * @param {string} name of it
+ * @param {object} composition made with composer
+ * @param {object} params of the invocation
+ * @returns {Promise<object>} its result
+ */
+const run = async (name, composition, params) => {
+  await put(name, composition)
+  return ow.actions.invoke({ name, params, blocking: true, result: true })
+}
+
+test('functions written in line run, and share the variables of let', async () => {
+  await python('inc', '{"n": args["n"] + 1}')
+  /* global seen, step:writable */
+  const composition = composer.let({ seen: [], step: 10 },
+    ({ n }) => { seen.push(n); step += n; return { n: n * 2 } },
+    'inc',
+    params => { seen.push(params.n) },
+    composer.function(({ n }) => ({ n, seen, step })))
+  for (const n of [3, 5]) { // a handler that stays begins the second time with the variables of the second
+    assert.deepEqual(await run('inline', composition, { n }), { n: n * 2 + 1, seen: [n, n * 2 + 1], step: 10 + n })
+  }
+})
+
+test('functions written in line decide, loop and fail', async () => {
+  /* global count:writable */
+  const countdown = composer.let({ count: 3 }, composer.while(() => count-- > 0, ({ trail }) => ({ trail: [...trail, count] })))
+  assert.deepEqual(await run('countdown', countdown, { trail: [] }), { trail: [2, 1, 0] })
+  const caught = composer.try(() => { throw new Error('nooo') }, ({ error }) => ({ caught: error.includes('exception') }))
+  assert.deepEqual(await run('caught', caught, {}), { caught: true })
+  const branch = composer.if(({ n }) => n > 1, () => ({ is: 'more' }), async () => ({ is: 'less' }))
+  assert.deepEqual([await run('branch', branch, { n: 1 }), await run('branch', branch, { n: 2 })], [{ is: 'less' }, { is: 'more' }])
+})
+
+test('functions written in line run side by side', async () => {
+  const squares = composer.map(({ n }) => ({ square: n * n }))
+  const { value } = await run('squares', squares, { value: [{ n: 1 }, { n: 2 }, { n: 3 }] })
+  assert.deepEqual(value, [{ square: 1 }, { square: 4 }, { square: 9 }])
+})
