@@ -19,6 +19,9 @@ import (
 // space is the room of the store that holds the log.
 const space = "activations"
 
+// largeRecord is the size from which a record has a summary beside it: lists read that, not the result and the logs.
+const largeRecord = 4 << 10
+
 // Log is the log of one server. Its methods may be called concurrently.
 type Log struct {
 	store state.Store
@@ -36,9 +39,11 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 		if err != nil {
 			return err
 		}
-		brief, err := encode(summary(a))
-		if err != nil {
-			return err
+		var brief []byte // where lists read no more than they show, if that is much less
+		if len(whole) > largeRecord {
+			if brief, err = encode(summary(a)); err != nil {
+				return err
+			}
 		}
 		ops = append(ops, set(idKey(a.Namespace, a.ID), whole), set(timeKey(a), brief), set(nameKey(a), nil))
 	}
@@ -71,6 +76,26 @@ func (l *Log) Get(ctx context.Context, namespace string, id forerun.ActivationID
 
 // read reads and decodes records; one that is not there is left out.
 func (l *Log) read(ctx context.Context, names ...string) ([]*forerun.Activation, error) {
+	found, err := l.fetch(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*forerun.Activation, 0, len(names))
+	for i, data := range found {
+		if data == nil {
+			continue
+		}
+		a, err := decode(names[i], data)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// fetch reads what is stored under names; nil for one that is not there.
+func (l *Log) fetch(ctx context.Context, names ...string) ([][]byte, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -82,18 +107,13 @@ func (l *Log) read(ctx context.Context, names ...string) ([]*forerun.Activation,
 	if err != nil {
 		return nil, err
 	}
-	list := make([]*forerun.Activation, 0, len(names))
+	found := make([][]byte, len(names))
 	for i, record := range records {
-		if record.Version == 0 {
-			continue
+		if record.Version != 0 {
+			found[i] = record.Data
 		}
-		a, err := decode(names[i], record.Data)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, a)
 	}
-	return list, nil
+	return found, nil
 }
 
 // summary is what a list shows of a record.

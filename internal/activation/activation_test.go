@@ -71,7 +71,11 @@ func TestRecordComesBackAsItWasPut(t *testing.T) {
 func TestList(t *testing.T) {
 	l := open(t)
 	for n := range 10 {
-		put(t, l, record(n, "guest", []string{"a", "p/a"}[n%2]), record(100+n, "guest2", "a"))
+		r := record(n, "guest", []string{"a", "p/a"}[n%2])
+		if n%3 == 0 {
+			r.Result = json.RawMessage(`{"long":"` + strings.Repeat("x", largeRecord) + `"}`)
+		}
+		put(t, l, r, record(100+n, "guest2", "a"))
 	}
 	at := func(n int) time.Time { return day.Add(time.Duration(n) * time.Millisecond) }
 	for _, test := range []struct {

@@ -13,7 +13,7 @@ import (
 // in nanoseconds since 1970, in hex: names in order are records in order.
 //
 //	id/NAMESPACE/ID                    the whole record
-//	time/NAMESPACE/TIME/ID             its summary
+//	time/NAMESPACE/TIME/ID             its summary if it is a large one, else empty
 //	name/NAMESPACE/PACKAGE/NAME/TIME/ID empty; PACKAGE may be empty
 func idKey(namespace string, id forerun.ActivationID) string {
 	return "id/" + namespace + "/" + string(id)

@@ -22,7 +22,6 @@ type Query struct {
 func (l *Log) List(ctx context.Context, namespace string, q Query) ([]*forerun.Activation, error) {
 	prefix := q.prefix(namespace)
 	var tails []string
-	var summaries []*forerun.Activation
 	for entry, err := range l.store.Scan(ctx, q.scope(prefix)) {
 		if err != nil {
 			return nil, err
@@ -38,18 +37,34 @@ func (l *Log) List(ctx context.Context, namespace string, q Query) ([]*forerun.A
 			return nil, forerun.Errorf(forerun.Internal, entry.Name, "The log's index holds a record that it cannot read.")
 		}
 		tails = append(tails, rest)
-		if q.Name == "" && !q.Docs {
-			a, err := decode(entry.Name, entry.Data)
-			if err != nil {
-				return nil, err
-			}
-			summaries = append(summaries, a)
+	}
+	return l.listed(ctx, namespace, tails, q.Docs)
+}
+
+// listed reads the records that index entries stand for, or their summaries: those of large records lie beside them,
+// those of the others are made of the records themselves.
+func (l *Log) listed(ctx context.Context, namespace string, tails []string, docs bool) ([]*forerun.Activation, error) {
+	beside, whole := make([]string, len(tails)), make([]string, len(tails))
+	for i, rest := range tails {
+		beside[i], whole[i] = timePrefix(namespace)+rest, idKey(namespace, forerun.ActivationID(rest[17:]))
+	}
+	if docs {
+		return l.read(ctx, whole...)
+	}
+	summaries, err := l.fetch(ctx, beside...)
+	if err != nil {
+		return nil, err
+	}
+	for i, data := range summaries {
+		if len(data) > 0 {
+			whole[i] = beside[i]
 		}
 	}
-	if q.Name == "" && !q.Docs {
-		return summaries, nil
+	list, err := l.read(ctx, whole...)
+	for i, a := range list {
+		list[i] = summary(a)
 	}
-	return l.read(ctx, q.records(namespace, tails)...)
+	return list, err
 }
 
 // Count counts the records that List would return without a limit. It walks them all.
@@ -85,16 +100,4 @@ func (q Query) scope(prefix string) state.Range {
 		r.To = prefix + stamp(q.Upto.Truncate(time.Millisecond).Add(time.Millisecond))
 	}
 	return r
-}
-
-// records names the records that index entries stand for.
-func (q Query) records(namespace string, tails []string) []string {
-	names := make([]string, len(tails))
-	for i, rest := range tails {
-		names[i] = timePrefix(namespace) + rest
-		if q.Docs {
-			names[i] = idKey(namespace, forerun.ActivationID(rest[17:]))
-		}
-	}
-	return names
 }

@@ -212,7 +212,7 @@ func (d *doors) discard() {
 	defer d.mu.Unlock()
 	for _, l := range d.listeners {
 		_ = l.raw.Control(func(listening uintptr) {
-			for {
+			for asked(listening) {
 				fd, _, err := syscall.Accept4(int(listening), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
 				if err != nil {
 					return
@@ -221,6 +221,13 @@ func (d *doors) discard() {
 			}
 		})
 	}
+}
+
+// asked reports whether a connection waits to be accepted. To try is dearer: accept makes a socket first.
+func asked(listening uintptr) bool {
+	fds := []unix.PollFd{{Fd: int32(listening), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return n > 0 || err != nil
 }
 
 // sort keeps a connection that a handler made which stays, and closes it otherwise. mu is held.
