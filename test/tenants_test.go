@@ -3,6 +3,7 @@ package test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"forerun.dev/forerun/test/server"
 )
@@ -332,4 +335,56 @@ func TestQuotas(t *testing.T) {
 		t.Errorf("the limits are %s", answer)
 	}
 	operate(t, s, "delete", "ada") // and what still runs
+}
+
+// TestVoidKeyAtTheRedisDoor: a connection that was made with a key does not outlive it.
+func TestVoidKeyAtTheRedisDoor(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Redis: true})
+	dial := func(auth string) *redis.Client {
+		user, key, _ := strings.Cut(auth, ":")
+		c := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, PoolSize: 1, MaxRetries: -1})
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	old := operate(t, s, "create", "ada")
+	ada, guest := dial(old), dial(s.Auth)
+	if err := ada.Set(t.Context(), "k", "ada's", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := guest.Get(t.Context(), "k").Result(); !errors.Is(err, redis.Nil) {
+		t.Errorf("the guest reads %q (%v)", got, err)
+	}
+	rotated := dial(operate(t, s, "rotate", "ada"))
+	for name, c := range map[string]*redis.Client{"the connection": ada, "a new connection": dial(old)} {
+		if got, err := c.Get(t.Context(), "k").Result(); err == nil || errors.Is(err, redis.Nil) {
+			t.Errorf("with the old key %s reads %q (%v)", name, got, err)
+		}
+	}
+	if got, err := rotated.Get(t.Context(), "k").Result(); err != nil || got != "ada's" {
+		t.Errorf("with the new key k is %q (%v)", got, err)
+	}
+	operate(t, s, "delete", "ada")
+	if got, err := rotated.Get(t.Context(), "k").Result(); err == nil || errors.Is(err, redis.Nil) {
+		t.Errorf("a deleted tenant reads %q (%v)", got, err)
+	}
+	again := dial(operate(t, s, "create", "ada"))
+	if got, err := again.Get(t.Context(), "k").Result(); !errors.Is(err, redis.Nil) {
+		t.Errorf("the new ada reads %q (%v)", got, err)
+	}
+}
+
+// TestStorageQuota deploys more than there is room for.
+func TestStorageQuota(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Args: []string{"--stored-actions", "1"}})
+	c := client(t, s)
+	putPython(t, c, map[string]string{"one": echoes})
+	body := map[string]any{"exec": map[string]string{"kind": "python:3", "code": echoes}}
+	if code, answer := status(t, c, "PUT", "actions/two", body); code != http.StatusTooManyRequests || !strings.Contains(answer, "Too many actions are stored (count: 2, allowed: 1)") {
+		t.Errorf("a second action: %d %s", code, answer)
+	}
+	putPython(t, c, map[string]string{"one": echoes + "\n"})
+	operate(t, s, "update", "guest", "--stored-actions", "2")
+	putPython(t, c, map[string]string{"two": echoes})
 }

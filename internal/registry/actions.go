@@ -66,7 +66,10 @@ func (r *Registry) tryPut(ctx context.Context, name forerun.Name, overwrite bool
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.store.Apply(ctx, state.Txn{Expect: []state.Expect{unchanged(actionRecord(name), version)}, Ops: ops})
+	err = r.charge(ctx, old, &a, name.Namespace, func() error {
+		_, err := r.store.Apply(ctx, state.Txn{Expect: []state.Expect{unchanged(actionRecord(name), version)}, Ops: ops})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +127,12 @@ func (r *Registry) tryDelete(ctx context.Context, name forerun.Name) (*forerun.A
 	if old == nil {
 		return nil, notFound(name)
 	}
-	_, err = r.store.Apply(ctx, state.Txn{
-		Expect: []state.Expect{unchanged(actionRecord(name), version)},
-		Ops:    []state.Command{del(append(recentRecords(name, old.Updated), actionRecord(name), codeRecord(name))...)},
+	err = r.charge(ctx, old, nil, name.Namespace, func() error {
+		_, err := r.store.Apply(ctx, state.Txn{
+			Expect: []state.Expect{unchanged(actionRecord(name), version)},
+			Ops:    []state.Command{del(append(recentRecords(name, old.Updated), actionRecord(name), codeRecord(name))...)},
+		})
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -59,6 +59,7 @@ func (r *Registry) Gone(ctx context.Context) ([]string, error) {
 
 // Erase removes all entities of a deleted tenant.
 func (r *Registry) Erase(ctx context.Context, namespace string) error {
+	r.accounts.Delete(namespace)
 	for _, kind := range entityRecords() {
 		if err := state.Erase(ctx, r.store, under(kind+"/"+namespace+"/")); err != nil {
 			return err

@@ -10,6 +10,7 @@ package registry
 
 import (
 	"context"
+	"sync"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -25,6 +26,7 @@ type Registry struct {
 	actions   *cache[forerun.Name, *forerun.Action]
 	keys      *cache[string, knownKey] // by uuid
 	tenants   *cache[string, Tenant]   // by namespace
+	accounts  sync.Map                 // of *account by namespace
 	stopWatch func()
 }
 

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/embedded"
 )
 
 func newTenant(t *testing.T, r *Registry, namespace string) Credentials {
@@ -167,5 +170,69 @@ func TestQuotas(t *testing.T) {
 	}
 	if _, err := r.SetQuotas(t.Context(), "nobody", Quotas{}); forerun.KindOf(err) != forerun.NotFound {
 		t.Errorf("nobody: %v", err)
+	}
+}
+
+func TestStorageQuotas(t *testing.T) {
+	r, _ := open(t)
+	newTenant(t, r, "guest")
+	newTenant(t, r, "other")
+	put(t, r, "a", strings.Repeat("x", 600<<10))
+	two, one := 2, 1
+	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &two, StoredMegabytes: &one}); err != nil {
+		t.Fatal(err)
+	}
+	try := func(n string, bytes int, want string) {
+		t.Helper()
+		if _, err := r.PutAction(t.Context(), name(n), true, code(strings.Repeat("x", bytes))); kind(err) != want {
+			t.Errorf("%d bytes for %s: %v, want %s", bytes, n, err, want)
+		}
+	}
+	remove := func(n string) {
+		t.Helper()
+		if _, err := r.DeleteAction(t.Context(), name(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try("b", 500<<10, "429") // too much code
+	try("a", 1<<20, "none")  // just enough
+	try("b", 0, "none")
+	try("b", 1, "429")
+	try("c", 0, "429") // too many
+	try("/other/c", 2<<20, "none")
+	try("a", 1, "none") // replacing is possible where adding is not
+	remove("b")
+	try("c", 1<<20, "429")
+	try("c", 1<<20-1, "none")
+	remove("a")
+	try("/guest/p/a", 1, "none")
+	none := NoLimit
+	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &none, StoredMegabytes: &none}); err != nil {
+		t.Fatal(err)
+	}
+	try("d", 10, "none")
+	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &two}); err != nil {
+		t.Fatal(err)
+	}
+	try("e", 10, "429")
+	try("d", 20, "none")
+}
+
+// BenchmarkTenant is what each invocation pays to learn its limits.
+func BenchmarkTenant(b *testing.B) {
+	store, err := embedded.Open("registry", embedded.Options{FS: vfs.NewMem()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := Open(store, DefaultLimits())
+	defer store.Close()
+	defer r.Close()
+	if _, err := r.CreateTenant(b.Context(), "guest", Quotas{}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := r.Tenant(b.Context(), "guest"); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

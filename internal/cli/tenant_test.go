@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	acme     = `{"namespace":"acme","created":0,"quotas":{},"limits":{"invocationsPerMinute":2147483647,"concurrentInvocations":1000,"firesPerMinute":7,"storedActions":2147483647,"storedMegabytes":0}}`
+	acmeKey  = `{"namespace":"acme","auth":"u:k","limits":{}}`
+	noTenant = `{"error":"There is no tenant acme.","code":"t"}`
+)
+
+// operatorWorld answers the operator's API, and has its file.
+func operatorWorld(t *testing.T, answers map[string]answer) (w *world, file string) {
+	t.Helper()
+	below := make(map[string]answer)
+	for request, a := range answers {
+		method, path, _ := strings.Cut(request, " ")
+		below[method+" /admin/v1/"+path] = a
+	}
+	w = newWorld(t, below)
+	file = filepath.Join(t.TempDir(), "operator")
+	if err := os.WriteFile(file, []byte("APIHOST="+w.server.URL+"\nAUTH="+testKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w, file
+}
+
+func TestTenantCommands(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		answer answer
+		asked  string // empty: nothing
+		code   int
+		stdout string
+		stderr string // a part
+	}{
+		{"create acme", answer{status: 200, body: acmeKey}, `PUT tenants/acme?overwrite=false {}`, 0, "u:k\n", "shown once"},
+		{"create acme -o jsonl", answer{status: 200, body: acmeKey}, `PUT tenants/acme?overwrite=false {}`, 0, acmeKey + "\n", "ok: created tenant acme"},
+		{"create acme --stored-actions 5 --fires-per-minute none", answer{status: 200, body: acmeKey}, `PUT tenants/acme?overwrite=false {"quotas":{"firesPerMinute":2147483647,"storedActions":5}}`, 0, "u:k\n", ""},
+		{"create acme", answer{status: 409, body: `{"error":"The namespace acme is already taken.","code":"t"}`}, `PUT tenants/acme?overwrite=false {}`, 4, "", "already taken"},
+		{"create acme --stored-actions many", answer{}, "", 2, "", "write a number, or none"},
+		{"create", answer{}, "", 2, "", "something is missing"},
+		{"update acme --concurrent-invocations 3", answer{status: 200, body: acme}, `PUT tenants/acme?overwrite=true {"quotas":{"concurrentInvocations":3}}`, 0, "", "ok: updated tenant acme"},
+		{"update acme", answer{}, "", 2, "", "name a quota"},
+		{"list", answer{status: 200, body: "[" + acme + "]"}, "GET tenants", 0, "NAME  CREATED  INVOCATIONS PER MINUTE  CONCURRENT INVOCATIONS  FIRES PER MINUTE  STORED ACTIONS  STORED MEGABYTES\nacme  -        none                    1000                    7                 none            0\n", ""},
+		{"list -o jsonl", answer{status: 200, body: "[" + acme + "]"}, "GET tenants", 0, acme + "\n", ""},
+		{"get acme namespace", answer{status: 200, body: acme}, "GET tenants/acme", 0, "\"acme\"\n", ""},
+		{"get acme", answer{status: 404, body: noTenant}, "GET tenants/acme", 4, "", "There is no tenant acme."},
+		{"rotate acme", answer{status: 200, body: acmeKey}, "POST tenants/acme/rotate", 0, "u:k\n", "shown once"},
+		{"delete acme", answer{status: 200, body: acme}, "DELETE tenants/acme", 0, "", "ok: deleted tenant acme"},
+		{"delete acme", answer{status: 401, body: `{"error":"Tenants are the operator's.","code":"t"}`}, "DELETE tenants/acme", 4, "", "Tenants are the operator's."},
+	} {
+		request := strings.Join(strings.SplitN(c.asked, " ", 3)[:min(2, strings.Count(c.asked, " ")+1)], " ")
+		w, file := operatorWorld(t, map[string]answer{request: c.answer})
+		got := runIn(t, map[string]string{"FORERUN_OPERATOR": file, "FORERUN_AUTH": "tenant:key"}, "", "", append([]string{"tenant"}, strings.Fields(c.args)...)...)
+		if got.code != c.code || got.stdout != c.stdout || !strings.Contains(got.stderr, c.stderr) {
+			t.Errorf("%s: %+v", c.args, got)
+		}
+		var want []string
+		if c.asked != "" {
+			method, rest, _ := strings.Cut(c.asked, " ")
+			want = []string{method + " /admin/v1/" + rest}
+		}
+		if asked := w.requests(); !slices.Equal(asked, want) {
+			t.Errorf("%s asked %v, want %v", c.args, asked, want)
+		}
+	}
+}
+
+func TestOperatorSettings(t *testing.T) {
+	w, file := operatorWorld(t, map[string]answer{"GET tenants": {status: 200, body: "[]"}})
+	missing := filepath.Join(t.TempDir(), "none")
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		code int
+	}{
+		{"flag before environment", map[string]string{"FORERUN_OPERATOR": missing}, []string{"--operator", file}, 0},
+		{"no file", map[string]string{"FORERUN_OPERATOR": missing}, nil, 2},
+		{"all by flags", nil, []string{"--apihost", w.server.URL, "-u", testKey}, 0},
+		{"a tenant's key is not taken", map[string]string{"FORERUN_APIHOST": w.server.URL, "FORERUN_AUTH": testKey}, nil, 2},
+	} {
+		if got := runIn(t, c.env, "", "", append([]string{"tenant", "list"}, c.args...)...); got.code != c.code {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
