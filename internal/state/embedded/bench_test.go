@@ -1,9 +1,13 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
+
+	"forerun.dev/forerun/internal/state"
 )
 
 // BenchmarkLazyApply is one activation record of 1 kB in the log.
@@ -41,4 +45,37 @@ func BenchmarkLazyApplyBesideSyncs(b *testing.B) {
 	}
 	cancel()
 	<-done
+}
+
+// BenchmarkLeaderboard works on a sorted set of 10,000 members.
+func BenchmarkLeaderboard(b *testing.B) {
+	s := mustOpen(b, b.TempDir(), Options{})
+	defer s.Close()
+	do := func(line string) {
+		args := bytes.Fields([]byte(line))
+		reply, _, err := s.Do(context.Background(), state.Command{Space: "space", Args: args})
+		if err != nil || reply.Kind == state.Error {
+			b.Fatal(string(reply.Text), err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	const players, points = 10_000, 1_000_000
+	for n := range players {
+		do(fmt.Sprintf("ZADD board %d player%d", rng.IntN(points), n))
+	}
+	for name, line := range map[string]func() string{
+		"add":   func() string { return fmt.Sprintf("ZADD board %d player%d", rng.IntN(points), rng.IntN(players)) },
+		"incr":  func() string { return fmt.Sprintf("ZINCRBY board 10 player%d", rng.IntN(players)) },
+		"top":   func() string { return "ZRANGE board 0 9 REV WITHSCORES" },
+		"page":  func() string { return fmt.Sprintf("ZRANGE board %[1]d %[1]d", rng.IntN(players)) },
+		"rank":  func() string { return fmt.Sprintf("ZREVRANK board player%d", rng.IntN(players)) },
+		"count": func() string { return fmt.Sprintf("ZCOUNT board %d inf", rng.IntN(points)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				do(line())
+			}
+		})
+	}
 }
