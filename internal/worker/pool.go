@@ -94,7 +94,11 @@ func (p *pool) idleBox() *box {
 
 // consider starts sandboxes for a queue as long as it wants one and there is room.
 func (w *Worker) consider(p *pool) {
-	for w.mayStart(time.Now()) && p.wants(time.Now(), w.load.saturated()) {
+	for {
+		now := time.Now()
+		if !w.mayStart(now) || !p.wants(now, w.load.saturated(now, w.busy())) {
+			return
+		}
 		idleFor := time.Duration(0)
 		if len(p.boxes) > 0 {
 			idleFor = idleEnough
@@ -109,6 +113,9 @@ func (w *Worker) consider(p *pool) {
 		w.startBox(p)
 	}
 }
+
+// busy is the number of sandboxes that do something.
+func (w *Worker) busy() int { return w.boxes - len(w.idle) }
 
 // wants reports whether one more sandbox is worth its start.
 func (p *pool) wants(now time.Time, saturated bool) bool {

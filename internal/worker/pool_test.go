@@ -343,16 +343,29 @@ func TestLoad(t *testing.T) {
 		want        bool
 	}{
 		{time.Hour, 100, 100, false}, // nothing to compare with
+		{50 * time.Millisecond, 10, 10, false},
+		{50 * time.Millisecond, 8, 10, true},
+		{50 * time.Millisecond, 9, 10, false},
 		{50 * time.Millisecond, 9, 10, true},
-		{50 * time.Millisecond, 8, 10, false},
-		{50 * time.Millisecond, 10, 10, true},
 		{time.Second, 10, 10, false}, // too long ago
-		{50 * time.Millisecond, 0, 0, false},
+		{50 * time.Millisecond, 10, 10, false},
+		{50 * time.Millisecond, 10, 10, true},
 	} {
 		at, busy, total = at.Add(step.after), busy+step.busy, total+step.total
-		if l.sample(at); l.saturated() != step.want {
+		if l.sample(at); l.saturated(at, 0) != step.want {
 			t.Errorf("step %d: %v", i, !step.want)
 		}
+	}
+}
+
+func TestLoadThatNobodyMeasured(t *testing.T) {
+	l := newLoad(func() (uint64, uint64, bool) { return 0, 0, true })
+	processors := runtime.GOMAXPROCS(0)
+	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(1000, 0)} {
+		if l.saturated(at, processors) || !l.saturated(at, processors+1) {
+			t.Error("as many as there are processors do not saturate them, one more does")
+		}
+		l.sample(at)
 	}
 }
 
