@@ -14,8 +14,8 @@ import (
 )
 
 // redisDoor is what programs outside reach the state of functions through, with a tenant's key.
-func redisDoor(store state.Store, tenants *registry.Registry) *resp.Server {
-	return resp.NewServer(resp.Options{MaxBulk: command.MaxString, Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
+func redisDoor(store state.Store, hub *resp.Hub, tenants *registry.Registry) *resp.Server {
+	return resp.NewServer(hub, resp.Options{MaxBulk: command.MaxString, Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
 		if user == "default" { // a client that has only a password gives both in it
 			user, password, _ = strings.Cut(password, ":")
 		}
@@ -36,14 +36,35 @@ type tenantSession struct {
 }
 
 func (s *tenantSession) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
-	valid, err := s.tenants.ValidKey(ctx, s.uuid)
-	if err != nil {
+	if err := s.check(ctx); err != nil {
 		return state.Reply{}, 0, err
 	}
-	if !valid {
-		return state.Reply{Kind: state.Error, Text: []byte("NOAUTH The key that this connection was opened with is void: connect with the new one.")}, 0, nil
-	}
 	return s.store.Do(ctx, state.Command{Space: s.space, Args: args})
+}
+
+func (s *tenantSession) Exec(ctx context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, 0, err
+	}
+	return state.ExecIn(ctx, s.store, s.space, expect, commands)
+}
+
+func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	return state.Versions(ctx, s.store, keys)
+}
+
+func (s *tenantSession) Space() string { return s.space }
+
+// check demands that the key is still good.
+func (s *tenantSession) check(ctx context.Context) error {
+	valid, err := s.tenants.ValidKey(ctx, s.uuid)
+	if err == nil && !valid {
+		return resp.Refusal("NOAUTH The key that this connection was opened with is void: connect with the new one.")
+	}
+	return err
 }
 
 func (s *tenantSession) Durable(ctx context.Context, v forerun.Version) error {
@@ -60,7 +81,7 @@ func (s *server) openRedisDoor(context.Context) error {
 	go func() {
 		defer close(ended)
 		anyone := func(ctx context.Context, _ net.Conn) (context.Context, resp.Session) { return ctx, nil }
-		if err := redisDoor(s.store, s.registry).Serve(ctx, s.redis, anyone); err != nil {
+		if err := redisDoor(s.store, s.hub, s.registry).Serve(ctx, s.redis, anyone); err != nil {
 			s.broken <- err
 		}
 	}()

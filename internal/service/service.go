@@ -32,6 +32,7 @@ import (
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/sandbox/native"
 	"forerun.dev/forerun/internal/state/embedded"
+	"forerun.dev/forerun/internal/state/resp"
 	"forerun.dev/forerun/internal/telemetry"
 	"forerun.dev/forerun/internal/worker"
 )
@@ -68,6 +69,7 @@ type server struct {
 	languages  *worker.Languages
 	maker      *native.Maker
 	store      *embedded.Store
+	hub        *resp.Hub
 	registry   *registry.Registry
 	records    *activation.Log
 	worker     *worker.Worker
@@ -188,6 +190,8 @@ func (s *server) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	s.onClose(s.store.Close)
+	s.hub = resp.NewHub(s.store)
+	s.onClose(s.hub.Close)
 	s.registry = registry.Open(s.store, s.config.Limits)
 	s.onClose(func() error { s.registry.Close(); return nil })
 	s.records = activation.Open(s.store, s.config.Sync)
@@ -203,7 +207,7 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 func (s *server) startWorker(context.Context) error {
 	s.metrics = telemetry.New()
 	s.worker = worker.New(worker.Config{
-		Maker: s.maker, Languages: s.languages, Store: s.store,
+		Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
 		MemoryMiB: s.config.MemoryMiB, Log: s.log,
 	})
 	s.onClose(s.worker.Close)

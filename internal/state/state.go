@@ -89,6 +89,10 @@ type Store interface {
 	// Do executes one command at once. The reply rests on writes up to the returned version, which may not be on
 	// disk yet: show it to nobody before Durable(version).
 	Do(ctx context.Context, c Command) (Reply, forerun.Version, error)
+	// Exec executes commands as one step at one time, each as Do would behind those before it: one that answers an error
+	// changes nothing, and the others are executed all the same. If an expectation has failed, none is: *ConflictError.
+	// The replies rest on writes up to the returned version.
+	Exec(ctx context.Context, expect []Expect, ops []Command) ([]Reply, forerun.Version, error)
 	// Durable waits until every write up to v is on disk.
 	Durable(ctx context.Context, v forerun.Version) error
 	// Watch calls f after each change of a record with the version of the change, a deletion's or an expiry's too, until

@@ -11,6 +11,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/embedded"
+	"forerun.dev/forerun/internal/state/resp"
 )
 
 // withStore gives a worker a store in memory.
@@ -24,7 +25,7 @@ func withStore(t *testing.T) func(*Config) {
 			t.Error(err)
 		}
 	})
-	return func(c *Config) { c.MaxSandboxes, c.Store = 1, store }
+	return func(c *Config) { c.MaxSandboxes, c.Store, c.Hub = 1, store, resp.NewHub(store) }
 }
 
 // client is Python that speaks through the doors.

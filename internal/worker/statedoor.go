@@ -5,6 +5,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/resp"
 )
 
 // maxArgument is how long an argument of a function's Redis command may be.
@@ -28,15 +29,34 @@ func (w *Worker) serveState(c *doorConn) {
 func (s *session) Do(_ context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
 	t, refused := s.conn.enter()
 	if refused != "" {
-		return refusal(refused), 0, nil
+		return state.Reply{}, 0, resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
 	return s.store.Do(t.ctx, state.Command{Space: s.space, Args: args})
 }
 
-func refusal(text string) state.Reply {
-	return state.Reply{Kind: state.Error, Text: []byte("ERR " + text)}
+// Exec executes commands as one step. Outside an activation it is refused, or waits, as Do.
+func (s *session) Exec(_ context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
+	t, refused := s.conn.enter()
+	if refused != "" {
+		return nil, 0, resp.Refusal("ERR " + refused)
+	}
+	defer t.working.RUnlock()
+	return state.ExecIn(t.ctx, s.store, s.space, expect, commands)
 }
+
+// Versions reads what versions records have. Outside an activation it is refused, or waits, as Do.
+func (s *session) Versions(_ context.Context, keys []forerun.Key) ([]state.Expect, error) {
+	t, refused := s.conn.enter()
+	if refused != "" {
+		return nil, resp.Refusal("ERR " + refused)
+	}
+	defer t.working.RUnlock()
+	return state.Versions(t.ctx, s.store, keys)
+}
+
+// Space is that of the namespace.
+func (s *session) Space() string { return s.space }
 
 // Durable waits until what a reply rests on is on disk.
 func (s *session) Durable(ctx context.Context, v forerun.Version) error {

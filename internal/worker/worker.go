@@ -30,6 +30,7 @@ type Config struct {
 	Maker        sandbox.Maker
 	Languages    *Languages
 	Store        state.Store   // of the state that functions see through their doors
+	Hub          *resp.Hub     // of that store
 	MaxSandboxes int           // at most this many at a time; 0: as memory allows
 	MemoryMiB    int           // what the memory limits of all sandboxes may sum up to; 0: half of the machine's memory
 	KeepAlive    time.Duration // how long a sandbox stays without work; 0: 10 minutes
@@ -87,7 +88,7 @@ func New(c Config) *Worker {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	return &Worker{
-		config: c, resp: resp.NewServer(resp.Options{MaxBulk: maxArgument}), api: newAPIServer(), load: newLoad(readProcStat),
+		config: c, resp: resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument}), api: newAPIServer(), load: newLoad(readProcStat),
 		stopped: ctx, stop: stop,
 		runs:  make(map[forerun.ActivationID]*run),
 		pools: make(map[poolKey]*pool),

@@ -71,10 +71,7 @@ func (s *Store) Apply(ctx context.Context, t state.Txn) (forerun.Version, error)
 // prepare finds the commands of a transaction and the keys that it needs.
 func (s *Store) prepare(t state.Txn) ([]*command.Spec, []claim, error) {
 	specs := make([]*command.Spec, len(t.Ops))
-	claims := make([]claim, 0, len(t.Expect)+len(t.Ops))
-	for _, e := range t.Expect {
-		claims = append(claims, s.keys.claim(e.Key.Space, []byte(e.Key.Name), false))
-	}
+	claims := s.claimExpected(t.Expect, len(t.Ops))
 	for i, op := range t.Ops {
 		spec, refusal := command.Find(op.Args)
 		if spec == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -27,7 +28,8 @@ type conn struct {
 	user     string
 	name     string // CLIENT SETNAME
 	library  [2]string
-	refused  bool // a MULTI was: nothing runs until its EXEC or DISCARD
+	multi    *transaction // since MULTI; nil: outside
+	watching *watch       // since WATCH; nil: nothing
 
 	parser  parser
 	out     []byte          // replies not sent
@@ -38,6 +40,7 @@ type conn struct {
 
 // serve executes what comes in until the connection ends.
 func (c *conn) serve(ctx context.Context) {
+	defer c.unwatch()
 	for {
 		c.parser.stranger = c.session == nil
 		args, complete, err := c.parser.next()
@@ -68,9 +71,9 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 	}
 	spec := command.Known(args[0])
 	switch {
-	case c.inTransaction(spec):
-		c.answer(c.refuseTransaction(spec))
-	case spec != nil && spec.Flags&command.Connection != 0:
+	case c.multi != nil && (spec == nil || !slices.Contains(atOnce, spec.Name)):
+		c.answer(c.enqueue(spec, args))
+	case spec != nil && isAnswered(spec):
 		c.answer(c.connectionCommand(ctx, spec, args))
 	case c.session == nil:
 		c.answer(failure("NOAUTH Authentication required."))
@@ -79,33 +82,23 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 	}
 }
 
-// inTransaction reports whether a command begins or belongs to a transaction.
-func (c *conn) inTransaction(spec *command.Spec) bool {
-	switch {
-	case c.session == nil || spec == nil:
-		return c.refused
-	case spec.Name == "multi":
-		return true
-	}
-	return c.refused && spec.Name != "reset" && spec.Name != "quit"
-}
-
-// refuseTransaction answers MULTI and what follows it. A client that pipelines a transaction has sent its commands
-// before it hears of the refusal: none of them may run.
-func (c *conn) refuseTransaction(spec *command.Spec) state.Reply {
-	c.refused = spec == nil || spec.Name != "exec" && spec.Name != "discard"
-	return failure("ERR transactions (MULTI, EXEC) are not supported yet: nothing of it was executed; send the commands without MULTI (redis-py: pipeline(transaction=False))")
-}
-
 // do passes a command to the session.
 func (c *conn) do(ctx context.Context, args [][]byte) state.Reply {
 	reply, version, err := c.session.Do(ctx, args)
 	if err != nil {
-		c.leaving = ctx.Err() != nil
-		return failure("ERR " + err.Error())
+		return c.failed(ctx, err)
 	}
 	c.rests = max(c.rests, version)
 	return reply
+}
+
+// failed answers that the session could not do something.
+func (c *conn) failed(ctx context.Context, err error) state.Reply {
+	c.leaving = ctx.Err() != nil
+	if refusal, ok := errors.AsType[Refusal](err); ok {
+		return failure(string(refusal))
+	}
+	return failure("ERR " + err.Error())
 }
 
 func (c *conn) answer(r state.Reply) {

@@ -15,7 +15,7 @@ const redisVersion = "7.0.15"
 // connectionCommand executes a command that is about the connection.
 func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
 	if !spec.AcceptsArity(len(args)) {
-		return wrongArity(spec.Name)
+		return c.wrongArity(spec.Name)
 	}
 	switch spec.Name {
 	case "hello":
@@ -44,6 +44,17 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 		return describe(args)
 	case "info":
 		return c.info(args)
+	case "multi":
+		return c.begin()
+	case "exec":
+		return c.exec(ctx)
+	case "discard":
+		return c.discard()
+	case "watch":
+		return c.watchKeys(ctx, args[1:])
+	case "unwatch":
+		c.unwatch()
+		return okReply()
 	}
 	_, refusal := command.Find(args)
 	return refusal
@@ -81,7 +92,8 @@ func (c *conn) reset(ctx context.Context) state.Reply {
 	if c.flush(ctx) != nil {
 		c.leaving = true
 	}
-	c.session, c.protocol, c.user, c.name, c.refused = c.first, 2, "", "", false
+	c.unwatch()
+	c.session, c.protocol, c.user, c.name, c.multi = c.first, 2, "", "", nil
 	return state.Reply{Kind: state.Simple, Text: []byte("RESET")}
 }
 

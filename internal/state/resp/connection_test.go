@@ -60,20 +60,6 @@ func TestConversationsAreThoseWithRedis(t *testing.T) {
 	}
 }
 
-func TestNothingOfARefusedTransactionRuns(t *testing.T) {
-	for _, end := range []string{"EXEC", "DISCARD"} {
-		k := talkTo(t, "tcp", open(t).address)
-		for _, words := range [][]string{{"MULTI"}, {"INCR", "n"}, {"NONSENSE"}, {end}} {
-			if got := k.say(words...); !strings.Contains(got, "transactions (MULTI, EXEC) are not supported yet") {
-				t.Errorf("%s: %s", words, got)
-			}
-		}
-		if got := k.say("INCR", "n"); got != ":1" {
-			t.Errorf("behind %s: %s", end, got)
-		}
-	}
-}
-
 func TestHello(t *testing.T) {
 	k := talkTo(t, "tcp", open(t).address)
 	greeting := k.say("HELLO", "3", "SETNAME", "bob", "AUTH", "default", "x")
@@ -188,13 +174,13 @@ func (c counting) Durable(ctx context.Context, v forerun.Version) error {
 }
 
 // serveOne serves the far end of a pipe, and returns the near one.
-func serveOne(ctx context.Context, t *testing.T, s resp.Session) *talker {
+func serveOne(ctx context.Context, t *testing.T, hub *resp.Hub, s resp.Session) *talker {
 	t.Helper()
 	near, far := net.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		resp.NewServer(resp.Options{}).ServeConn(ctx, far, s)
+		resp.NewServer(hub, resp.Options{}).ServeConn(ctx, far, s)
 	}()
 	t.Cleanup(func() {
 		near.Close()
@@ -205,7 +191,8 @@ func serveOne(ctx context.Context, t *testing.T, s resp.Session) *talker {
 
 func TestPipelineWaitsOnce(t *testing.T) {
 	waits := new(atomic.Int64)
-	k := serveOne(t.Context(), t, counting{session{open(t).store, "s"}, waits, nil})
+	d := open(t)
+	k := serveOne(t.Context(), t, d.hub, counting{session{d.store, "s"}, waits, nil})
 	if got := k.raw("SET a 1\r\nINCR a\r\nINCR a\r\nGET a\r\nNONSENSE\r\nPING\r\n"); got != "+OK" {
 		t.Error(got)
 	}
@@ -224,7 +211,8 @@ func TestPipelineWaitsOnce(t *testing.T) {
 }
 
 func TestNoReplyThatIsNotOnDisk(t *testing.T) {
-	k := serveOne(t.Context(), t, counting{session{open(t).store, "s"}, new(atomic.Int64), errors.New("the disk is gone\r\n+OK")})
+	d := open(t)
+	k := serveOne(t.Context(), t, d.hub, counting{session{d.store, "s"}, new(atomic.Int64), errors.New("the disk is gone\r\n+OK")})
 	if got := k.raw("SET a 1\r\nINCR a\r\n"); got != "-ERR the disk is gone  +OK" {
 		t.Error(got)
 	}
@@ -236,7 +224,8 @@ func TestNoReplyThatIsNotOnDisk(t *testing.T) {
 // TestCut ends the context of a connection that waits, and of one that is being served.
 func TestCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	k := serveOne(ctx, t, session{open(t).store, "s"})
+	d := open(t)
+	k := serveOne(ctx, t, d.hub, session{d.store, "s"})
 	k.say("PING")
 	cancel()
 	if got := k.reply(); got != "EOF" {

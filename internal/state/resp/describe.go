@@ -45,12 +45,16 @@ func (c *conn) info(args [][]byte) state.Reply {
 }
 
 // answered are the commands that the door itself executes.
-var answered = []string{"auth", "client", "command", "echo", "hello", "info", "ping", "quit", "reset", "select"}
+var answered = []string{
+	"auth", "client", "command", "discard", "echo", "exec", "hello", "info", "multi", "ping", "quit", "reset", "select", "unwatch", "watch",
+}
+
+func isAnswered(s *command.Spec) bool { return !s.Implemented() && slices.Contains(answered, s.Name) }
 
 // available lists what clients can use through the door.
 func available() []*command.Spec {
 	return slices.DeleteFunc(command.All(), func(s *command.Spec) bool {
-		return !s.Implemented() && !slices.Contains(answered, s.Name)
+		return !s.Implemented() && !isAnswered(s)
 	})
 }
 

@@ -2,6 +2,7 @@ package resp_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -23,6 +24,16 @@ func (s session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Ve
 	return s.store.Do(ctx, state.Command{Space: s.space, Args: args})
 }
 
+func (s session) Exec(ctx context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
+	return state.ExecIn(ctx, s.store, s.space, expect, commands)
+}
+
+func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error) {
+	return state.Versions(ctx, s.store, keys)
+}
+
+func (s session) Space() string { return s.space }
+
 func (s session) Durable(ctx context.Context, v forerun.Version) error {
 	return s.store.Durable(ctx, v)
 }
@@ -31,6 +42,7 @@ func (s session) Durable(ctx context.Context, v forerun.Version) error {
 type door struct {
 	address string
 	store   state.Store
+	hub     *resp.Hub
 }
 
 func open(t testing.TB) door { return openWith(t, resp.Options{}, vfs.NewMem()) }
@@ -50,10 +62,11 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hub := resp.NewHub(store)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
 	go func() {
-		served <- resp.NewServer(options).Serve(ctx, ln, func(ctx context.Context, _ net.Conn) (context.Context, resp.Session) {
+		served <- resp.NewServer(hub, options).Serve(ctx, ln, func(ctx context.Context, _ net.Conn) (context.Context, resp.Session) {
 			if options.Authenticate != nil {
 				return ctx, nil
 			}
@@ -65,9 +78,9 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		if err := store.Close(); err != nil {
+		if err := errors.Join(hub.Close(), store.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	return door{ln.Addr().String(), store}
+	return door{ln.Addr().String(), store, hub}
 }

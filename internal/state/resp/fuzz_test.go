@@ -33,7 +33,7 @@ func FuzzDoor(f *testing.F) {
 	}
 	f.Add([]byte("SET a 1\r\nHSET h f v\r\nHGETALL h\r\nSADD s a\r\nSMEMBERS s\r\nRPUSH l 1\r\nLPOP l 5\r\nLPOP l 5\r\nINFO\r\nCLIENT LIST\r\nCOMMAND\r\nTTL a\r\n"))
 	d := open(f)
-	server := resp.NewServer(resp.Options{MaxBulk: 1 << 16})
+	server := resp.NewServer(d.hub, resp.Options{MaxBulk: 1 << 16})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if bytes.Contains(bytes.ToUpper(in), []byte("SETRANGE")) {
 			return // a few bytes of it make many

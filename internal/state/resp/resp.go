@@ -29,9 +29,20 @@ type Session interface {
 	// Do executes a command; args are valid only until it returns. The reply is shown after Durable(version) has
 	// returned nil. An error ends as an error reply, unless the connection's context has ended.
 	Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error)
+	// Exec executes commands as state.Store's Exec does.
+	Exec(ctx context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error)
+	// Versions reads what versions records have.
+	Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error)
+	// Space is the key space that the commands work in.
+	Space() string
 	// Durable waits until every write up to v is on disk.
 	Durable(ctx context.Context, v forerun.Version) error
 }
+
+// Refusal is an error that is answered in its own words, which begin with a code as Redis's do.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
 
 // Options are the settings of a server; the zero value serves whom accept gives a session.
 type Options struct {
@@ -44,20 +55,21 @@ type Options struct {
 
 // Server serves connections.
 type Server struct {
+	hub     *Hub
 	options Options
 	conns   atomic.Int64
 	nextID  atomic.Int64
 }
 
-// NewServer makes a server.
-func NewServer(o Options) *Server {
+// NewServer makes a server whose sessions work on the store of the hub.
+func NewServer(h *Hub, o Options) *Server {
 	if o.MaxBulk == 0 {
 		o.MaxBulk = 512 << 20
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = 10_000
 	}
-	return &Server{options: o}
+	return &Server{hub: h, options: o}
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it

@@ -40,6 +40,8 @@ func Run(t *testing.T, open Open) {
 		"scan ends":          testScanEnds,
 		"apply":              testApply,
 		"conflict":           testConflict,
+		"exec":               testExec,
+		"exec is one step":   testExecIsOneStep,
 		"failed transaction": testFailedTransaction,
 		"versions":           testVersions,
 		"expiry":             testExpiry,

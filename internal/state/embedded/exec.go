@@ -1,0 +1,60 @@
+package embedded
+
+import (
+	"context"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// Exec executes commands as one step. The error is *state.ConflictError, or that of the store.
+func (s *Store) Exec(ctx context.Context, expect []state.Expect, ops []state.Command) ([]state.Reply, forerun.Version, error) {
+	if err := s.begins(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer s.gate.leave()
+	specs := make([]*command.Spec, len(ops)) // nil: the reply says why
+	replies := make([]state.Reply, len(ops))
+	claims := s.claimExpected(expect, len(ops))
+	for i, op := range ops {
+		if specs[i], replies[i] = command.Find(op.Args); specs[i] != nil {
+			claims = s.claimKeys(claims, specs[i], op)
+		}
+	}
+	held := s.keys.lock(claims)
+	defer held.unlock()
+	overlay := command.NewOverlay(reader{s.db})
+	now := s.now()
+	if err := check(overlay, expect, now); err != nil {
+		return nil, 0, err
+	}
+	for i, op := range ops {
+		if specs[i] == nil {
+			continue
+		}
+		var err error
+		if replies[i], err = command.Execute(overlay, specs[i], op.Space, now, op.Args); err != nil {
+			return nil, 0, err
+		}
+	}
+	if overlay.Empty() {
+		last, _ := held.rests()
+		return replies, last, nil
+	}
+	v, _, err := s.commit(overlay, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	held.wrote(v, false)
+	return replies, v, nil
+}
+
+// claimExpected makes claims on the records of expectations, with room for more.
+func (s *Store) claimExpected(expect []state.Expect, more int) []claim {
+	claims := make([]claim, 0, len(expect)+more)
+	for _, e := range expect {
+		claims = append(claims, s.keys.claim(e.Key.Space, []byte(e.Key.Name), false))
+	}
+	return claims
+}

@@ -1,0 +1,75 @@
+package resp
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// Hub joins the connections of all servers over one store: it knows who watches records.
+type Hub struct {
+	stop  func()
+	parts atomic.Int64 // entries of watched; while there is none, changes cost nothing
+
+	mu      sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
+	watched map[forerun.Key][]*watch
+}
+
+// NewHub makes the hub of a store.
+func NewHub(store state.Store) *Hub {
+	h := &Hub{watched: make(map[forerun.Key][]*watch)}
+	h.stop = store.Watch(h.changed)
+	return h
+}
+
+// Close leaves the store.
+func (h *Hub) Close() error {
+	h.stop()
+	return nil
+}
+
+// changed hears of each change of a record.
+func (h *Hub) changed(key forerun.Key, _ forerun.Version) {
+	if h.parts.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.watched[key] {
+		w.touched.Store(true)
+	}
+}
+
+// watch is what a connection watches until its next EXEC. Versions alone would not tell of a record that came and went.
+type watch struct {
+	expect  []state.Expect
+	touched atomic.Bool // a record has changed since
+}
+
+// watch adds a record to a watch.
+func (h *Hub) watch(w *watch, key forerun.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watched[key] = append(h.watched[key], w)
+	h.parts.Add(1)
+}
+
+// unwatch ends a watch of a record.
+func (h *Hub) unwatch(w *watch, key forerun.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.watched[key]
+	i := slices.Index(list, w)
+	if i < 0 {
+		return
+	}
+	h.parts.Add(-1)
+	if list = slices.Delete(list, i, i+1); len(list) > 0 {
+		h.watched[key] = list
+	} else {
+		delete(h.watched, key)
+	}
+}

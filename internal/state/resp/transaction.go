@@ -1,0 +1,186 @@
+package resp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// transaction is what a client has queued since MULTI.
+type transaction struct {
+	queue   []queued
+	spoiled bool // a command was refused: EXEC will execute none
+}
+
+// queued is a command that waits for EXEC.
+type queued struct {
+	spec *command.Spec
+	args [][]byte // its own
+}
+
+// atOnce are the commands that are executed within a transaction, not queued.
+var atOnce = []string{"multi", "exec", "discard", "watch", "quit", "reset"}
+
+// enqueue keeps a command for EXEC, or refuses it as the command itself would be.
+func (c *conn) enqueue(spec *command.Spec, args [][]byte) state.Reply {
+	if refusal := admits(spec, args); refusal != nil {
+		c.multi.spoiled = true
+		return *refusal
+	}
+	own := make([][]byte, len(args))
+	for i, arg := range args {
+		own[i] = bytes.Clone(arg)
+	}
+	c.multi.queue = append(c.multi.queue, queued{spec, own})
+	return state.Reply{Kind: state.Simple, Text: []byte("QUEUED")}
+}
+
+// admits says why a command cannot be one of a transaction.
+func admits(spec *command.Spec, args [][]byte) *state.Reply {
+	if spec != nil && isAnswered(spec) {
+		if !spec.AcceptsArity(len(args)) {
+			refusal := wrongArity(spec.Name)
+			return &refusal
+		}
+		return nil
+	}
+	if found, refusal := command.Find(args); found == nil {
+		return &refusal
+	}
+	return nil
+}
+
+// wrongArity refuses a command that is not queued; a transaction that lasts is spoiled, and EXEC ends it even so.
+func (c *conn) wrongArity(name string) state.Reply {
+	if c.multi != nil {
+		c.multi.spoiled = true
+		if name == "exec" {
+			c.discard()
+			return failure("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command")
+		}
+	}
+	return wrongArity(name)
+}
+
+func (c *conn) begin() state.Reply {
+	if c.multi != nil {
+		return failure("ERR MULTI calls can not be nested")
+	}
+	c.multi = &transaction{}
+	return okReply()
+}
+
+func (c *conn) discard() state.Reply {
+	if c.multi == nil {
+		return failure("ERR DISCARD without MULTI")
+	}
+	c.multi = nil
+	c.unwatch()
+	return okReply()
+}
+
+// watchKeys begins to watch records, so that the next EXEC is refused if one has changed.
+func (c *conn) watchKeys(ctx context.Context, names [][]byte) state.Reply {
+	if c.multi != nil {
+		return failure("ERR WATCH inside MULTI is not allowed")
+	}
+	if c.watching == nil {
+		c.watching = &watch{}
+	}
+	var fresh []forerun.Key
+	for _, name := range names {
+		key := forerun.Key{Space: c.session.Space(), Name: string(name)}
+		if c.watching.has(key) || slices.Contains(fresh, key) {
+			continue
+		}
+		fresh = append(fresh, key)
+		c.server.hub.watch(c.watching, key) // before its version is read: nothing between the two is missed
+	}
+	expect, err := c.session.Versions(ctx, fresh)
+	if err != nil {
+		for _, key := range fresh {
+			c.server.hub.unwatch(c.watching, key)
+		}
+		return c.failed(ctx, err)
+	}
+	c.watching.expect = append(c.watching.expect, expect...)
+	return okReply()
+}
+
+func (w *watch) has(key forerun.Key) bool {
+	return slices.ContainsFunc(w.expect, func(e state.Expect) bool { return e.Key == key })
+}
+
+// unwatch forgets what was watched.
+func (c *conn) unwatch() {
+	if c.watching == nil {
+		return
+	}
+	for _, e := range c.watching.expect {
+		c.server.hub.unwatch(c.watching, e.Key)
+	}
+	c.watching = nil
+}
+
+// exec executes what was queued, as one step.
+func (c *conn) exec(ctx context.Context) state.Reply {
+	t := c.multi
+	switch {
+	case t == nil:
+		return failure("ERR EXEC without MULTI")
+	case t.spoiled:
+		c.discard()
+		return failure("EXECABORT Transaction discarded because of previous errors.")
+	}
+	c.multi = nil
+	defer c.unwatch()
+	var expect []state.Expect
+	if c.watching != nil {
+		expect = c.watching.expect
+		if c.watching.touched.Load() {
+			return state.Reply{Kind: state.NilArray}
+		}
+	}
+	replies, err := c.execOnRecords(ctx, expect, t)
+	if _, conflict := errors.AsType[*state.ConflictError](err); conflict {
+		return state.Reply{Kind: state.NilArray}
+	}
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	reply := state.Reply{Kind: state.Array, Items: make([]state.Reply, 0, len(t.queue))}
+	for _, q := range t.queue {
+		if isAnswered(q.spec) {
+			reply.Items = append(reply.Items, c.connectionCommand(ctx, q.spec, q.args))
+			continue
+		}
+		reply.Items = append(reply.Items, replies[0])
+		replies = replies[1:]
+	}
+	return reply
+}
+
+// execOnRecords executes those of a transaction's commands that the session does. What the door does itself concerns no
+// record, so it can follow.
+func (c *conn) execOnRecords(ctx context.Context, expect []state.Expect, t *transaction) ([]state.Reply, error) {
+	var commands [][][]byte
+	for _, q := range t.queue {
+		if !isAnswered(q.spec) {
+			commands = append(commands, q.args)
+		}
+	}
+	if len(commands) == 0 && len(expect) == 0 {
+		return nil, nil
+	}
+	replies, version, err := c.session.Exec(ctx, expect, commands)
+	if err != nil {
+		return nil, err
+	}
+	c.rests = max(c.rests, version)
+	return replies, nil
+}
