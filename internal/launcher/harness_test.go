@@ -43,6 +43,7 @@ type server struct {
 	exits   []runtimewire.Exit
 	logs    logs
 	folder  string
+	env     map[string]string // of Init
 }
 
 // logs collects what all processes write.
@@ -134,6 +135,7 @@ func (s *server) read(want runtimewire.Type, into any) runtimewire.Frame {
 
 func (s *server) load(init runtimewire.Init, code []byte) runtimewire.InitDone {
 	s.t.Helper()
+	s.env = init.Env
 	if err := s.control.Write(runtimewire.TypeInit, init, code); err != nil {
 		s.t.Fatal(err)
 	}
@@ -142,10 +144,18 @@ func (s *server) load(init runtimewire.Init, code []byte) runtimewire.InitDone {
 	return done
 }
 
+// conn is a connection with a handler: a runtimewire.Conn, or Lines.
+type conn interface {
+	Run(header runtimewire.Run, input []byte) error
+	Read() (runtimewire.Frame, error)
+	SetReadDeadline(t time.Time) error
+	Close() error
+}
+
 // handler is a process that was handed out.
 type handler struct {
 	*server
-	conn    *runtimewire.Conn
+	conn    conn
 	pid     int // as the launcher says
 	hostPID int // as the kernel says
 }
@@ -166,21 +176,35 @@ func (s *server) fork() *handler {
 	}
 	var header runtimewire.Handler
 	f := s.read(runtimewire.TypeHandler, &header)
-	if f.File == nil {
+	if len(f.Files) == 0 {
 		s.t.Fatalf("no handler came: %s; logs: %s", header.Error, &s.logs)
 	}
-	conn, err := runtimewire.FileConn(f.File, limits)
-	if err != nil {
+	h := &handler{server: s, conn: s.connect(&header, f.Files), pid: header.PID}
+	s.t.Cleanup(func() { _ = h.conn.Close() })
+	if err := h.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = conn.Close() })
-	s.patience(conn.Socket())
-	h := &handler{server: s, conn: conn, pid: header.PID}
 	h.hostPID = h.ready()
 	if s.folder != "" && h.hostPID != h.pid { // not in a sandbox: one namespace
 		s.t.Fatalf("Ready came from process %d, not from %d", h.hostPID, h.pid)
 	}
 	return h
+}
+
+func (s *server) connect(h *runtimewire.Handler, files []*os.File) conn {
+	s.t.Helper()
+	c, err := runtimewire.FileConn(files[0], limits)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !h.Lines {
+		return c
+	}
+	lines, err := runtimewire.NewLines(c, files[1], files[2], s.env)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return lines
 }
 
 func (h *handler) ready() int {
@@ -194,7 +218,7 @@ func (h *handler) ready() int {
 
 func (h *handler) send(run runtimewire.Run, input string) {
 	h.t.Helper()
-	if err := h.conn.Write(runtimewire.TypeRun, run, []byte(input)); err != nil {
+	if err := h.conn.Run(run, []byte(input)); err != nil {
 		h.t.Fatal(err)
 	}
 }

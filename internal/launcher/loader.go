@@ -63,7 +63,7 @@ func (w *loader) open(l *launcher) (*process, error) {
 		return nil, err
 	}
 	defer handler.Close()
-	p, err := l.processes.start(w.command, environment(), []*os.File{null, os.Stdout, os.Stderr, handler}, nil)
+	p, err := l.processes.start(w.command, environment(), []*os.File{null, os.Stdout, os.Stderr, handler})
 	if err != nil {
 		server.Close()
 		return nil, err

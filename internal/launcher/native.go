@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -31,12 +32,15 @@ const (
 // programName is what the program is called in an archive, and in the code's folder.
 const programName = "exec"
 
+// maxAck bounds a program's acknowledgement.
+const maxAck = 64 << 10
+
 // waitForAck is the variable with which a program is told to acknowledge its start by a line {"ok":true}.
 const waitForAck = "__OW_WAIT_FOR_ACK"
 
 // lineProgram is the language of programs that speak OpenWhisk's ActionLoop: a line of JSON in on the standard input, a line
-// out on descriptor 3. They know nothing of frames: the launcher holds the handler's socket for them (adapter). Only
-// the first Ready is sent by the process itself, before it becomes the program, so that the server learns its id.
+// out on descriptor 3. They know nothing of frames: the server is given the pipes. Only the first Ready is sent by the
+// process itself, before it becomes the program, so that the server learns its id.
 type lineProgram struct{}
 
 func (lineProgram) unpack(init *runtimewire.Init, code []byte, folder string) error {
@@ -63,25 +67,32 @@ func (lineProgram) start(l *launcher) (*process, error) {
 	}
 	defer pipes.closeTheirs()
 	argv := []string{"/proc/self/exe", Command, stubCommand, filepath.Join(l.folder, programName)}
-	p, err := l.processes.start(argv, append(environment(), assignments(l.init.Env)...), pipes.theirs(), pipes.hangUp)
+	p, err := l.processes.start(argv, append(environment(), assignments(l.init.Env)...), pipes.theirs())
 	if err != nil {
 		pipes.closeOurs()
 		return nil, err
 	}
-	p.server = pipes.server
 	pipes.closeTheirs()
-	a := newAdapter(pipes, l.init.Env)
-	if err := a.begin(l.init.Env[waitForAck] != ""); err != nil {
+	defer pipes.statusRead.Close()
+	if err := pipes.begin(l.init.Env[waitForAck] != ""); err != nil {
 		l.processes.kill(p)
 		pipes.closeOurs()
 		return nil, loadError(fmt.Sprintf("Initialization has failed: %v.", err))
 	}
-	go func() {
-		a.serve()
-		l.processes.kill(p)
-		a.close()
-	}()
+	p.server, p.pipes = pipes.server, []*os.File{pipes.inWrite, pipes.outRead}
 	return p, nil
+}
+
+// begin waits until the stub has become the program, and for its acknowledgement if it gives one.
+func (p *pipes) begin(ack bool) error {
+	reason, err := io.ReadAll(p.statusRead)
+	if err != nil || len(reason) > 0 {
+		return errors.Join(err, errors.New(string(reason)))
+	}
+	if !ack {
+		return nil
+	}
+	return acknowledged(bufio.NewReader(io.LimitReader(p.outRead, maxAck)).ReadBytes('\n'))
 }
 
 func assignments(env map[string]string) []string {
@@ -92,7 +103,7 @@ func assignments(env map[string]string) []string {
 	return list
 }
 
-// pipes connect the launcher with a native process. All are blocking: the thread that waits is woken directly.
+// pipes connect the server with a native process, and the launcher until the program is there. All are blocking here.
 type pipes struct {
 	server, handler         *os.File // the two ends of the handler's socket
 	inRead, inWrite         *os.File // the program's standard input
@@ -124,16 +135,9 @@ func (p *pipes) theirs() []*os.File {
 }
 
 // closeTheirs closes what only the process uses. Closing twice does nothing, and so does closing what is not there.
-func (p *pipes) closeTheirs() { closeAll(p.inRead, p.outWrite, p.statusWrite) }
+func (p *pipes) closeTheirs() { closeAll(p.handler, p.inRead, p.outWrite, p.statusWrite) }
 
-func (p *pipes) closeOurs() { closeAll(p.server, p.handler, p.inWrite, p.outRead, p.statusRead) }
-
-// hangUp ends the adapter's wait for a Run; an answer that is on its way still goes out.
-func (p *pipes) hangUp() {
-	if raw, err := p.handler.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RD) })
-	}
-}
+func (p *pipes) closeOurs() { closeAll(p.server, p.inWrite, p.outRead, p.statusRead) }
 
 func closeAll(files ...*os.File) {
 	for _, f := range files {

@@ -17,9 +17,9 @@ import (
 type process struct {
 	pid    int
 	server *os.File           // the server's end of its socket, until it is announced
+	pipes  []*os.File         // to and from a program that speaks lines, until then
 	exited chan struct{}      // closed when it was reaped
 	status syscall.WaitStatus // valid then
-	ended  func()             // called then; nil: nothing to do
 
 	announced bool // guarded by processes.mu
 }
@@ -63,7 +63,7 @@ func newProcesses(control *runtimewire.Conn) *processes {
 }
 
 // start starts a program with files as its descriptors from 0 on.
-func (ps *processes) start(argv, env []string, files []*os.File, ended func()) (*process, error) {
+func (ps *processes) start(argv, env []string, files []*os.File) (*process, error) {
 	attr := &syscall.ProcAttr{Env: env, Sys: &syscall.SysProcAttr{Setsid: true}}
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
@@ -74,7 +74,7 @@ func (ps *processes) start(argv, env []string, files []*os.File, ended func()) (
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
 	}
-	p := &process{pid: pid, exited: make(chan struct{}), ended: ended}
+	p := &process{pid: pid, exited: make(chan struct{})}
 	ps.byPID[pid] = p
 	return p, nil
 }
@@ -93,9 +93,6 @@ func (ps *processes) reap() {
 			ps.tell(p)
 		}
 		ps.mu.Unlock()
-		if p != nil && p.ended != nil {
-			p.ended()
-		}
 		if pid <= 0 && !errors.Is(err, syscall.EINTR) {
 			return
 		}
@@ -122,7 +119,8 @@ func (ps *processes) announce(p *process) error {
 	defer ps.mu.Unlock()
 	defer p.server.Close()
 	p.announced = true
-	if err := ps.control.WriteFile(runtimewire.Handler{PID: p.pid}, p.server); err != nil {
+	defer closeAll(p.pipes...)
+	if err := ps.control.WriteFiles(runtimewire.Handler{PID: p.pid, Lines: len(p.pipes) > 0}, append([]*os.File{p.server}, p.pipes...)...); err != nil {
 		return err
 	}
 	if p.hasExited() {

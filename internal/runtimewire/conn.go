@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // maxDescriptors is how many may wait for the frames they belong to.
@@ -58,7 +59,7 @@ func (c *Conn) Socket() *net.UnixConn { return c.socket }
 // Close closes the socket; a read in progress ends.
 func (c *Conn) Close() error { return c.socket.Close() }
 
-// Read reads the next frame. A Handler frame has its descriptor, a Ready frame the process id of its sender. After an
+// Read reads the next frame. A Handler frame has its descriptors, a Ready frame the process id of its sender. After an
 // error the connection is of no more use.
 func (c *Conn) Read() (Frame, error) {
 	f, err := ReadFrame((*stream)(c), c.limits)
@@ -69,8 +70,8 @@ func (c *Conn) Read() (Frame, error) {
 	switch {
 	case f.Type == TypeReady:
 		f.PID = c.pid
-	case f.Type == TypeHandler && len(c.files) > 0:
-		f.File, c.files = c.files[0], c.files[1:]
+	case f.Type == TypeHandler:
+		f.Files, c.files = c.files, nil
 	case len(c.files) > 0 && len(c.buffer) == 0:
 		c.dropFiles()
 		return f, fmt.Errorf("%w: a descriptor came with a frame that carries none", ErrMalformed)
@@ -95,15 +96,25 @@ func (c *Conn) Write(t Type, header any, payload []byte) error {
 	return err
 }
 
-// WriteFile writes a Handler frame with a descriptor beside it, which stays the caller's. It is what a runtime does.
-func (c *Conn) WriteFile(header Handler, file *os.File) error {
+// Run writes a Run frame.
+func (c *Conn) Run(header Run, input []byte) error { return c.Write(TypeRun, header, input) }
+
+// SetReadDeadline bounds Read.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }
+
+// WriteFiles writes a Handler frame with descriptors beside it, which stay the caller's. It is what a runtime does.
+func (c *Conn) WriteFiles(header Handler, files ...*os.File) error {
 	buf, err := AppendFrame(nil, TypeHandler, header, 0)
 	if err != nil {
 		return err
 	}
 	c.write.Lock()
 	defer c.write.Unlock()
-	n, _, err := c.socket.WriteMsgUnix(buf, syscall.UnixRights(int(file.Fd())), nil)
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	n, _, err := c.socket.WriteMsgUnix(buf, syscall.UnixRights(fds...), nil)
 	if err == nil && n < len(buf) {
 		_, err = c.socket.Write(buf[n:])
 	}

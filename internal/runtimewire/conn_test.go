@@ -67,21 +67,21 @@ func TestDescriptorsAndCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pid := range 2 {
-		if err := initializer.WriteFile(Handler{PID: pid + 1}, handed); err != nil {
+		if err := initializer.WriteFiles(Handler{PID: pid + 1}, handed); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for pid := range 2 {
 		f, err := server.Read()
 		var h Handler
-		if err != nil || f.Decode(&h) != nil || h.PID != pid+1 || f.File == nil {
+		if err != nil || f.Decode(&h) != nil || h.PID != pid+1 || len(f.Files) != 1 {
 			t.Fatalf("%+v, %v", f, err)
 		}
-		defer f.File.Close()
+		defer f.Files[0].Close()
 		if pid == 1 {
 			continue
 		}
-		conn, err := FileConn(f.File, all)
+		conn, err := FileConn(f.Files[0], all)
 		if err != nil {
 			t.Fatal(err)
 		}

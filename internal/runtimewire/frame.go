@@ -65,8 +65,8 @@ type Frame struct {
 	Type    Type
 	Header  []byte // a JSON object, or empty
 	Payload []byte
-	File    *os.File // the descriptor that came with a Handler frame, owned by the reader of the frame; else nil
-	PID     int      // of the process that sent a Ready frame, in this process's namespace; else 0
+	Files   []*os.File // the descriptors that came with a Handler frame, owned by the reader of the frame; else none
+	PID     int        // of the process that sent a Ready frame, in this process's namespace; else 0
 }
 
 // Decode reads the frame's header into v; an empty header is an empty object.

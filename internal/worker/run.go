@@ -89,7 +89,7 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	t.handler.Store(b.spare)
 	err := errExited
 	if !b.spare.hasExited() {
-		err = b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
+		err = b.spare.conn.Run(header, r.Input)
 	}
 	if err == nil || t.over.Load() || t.timedOut.Load() {
 		return err
@@ -99,7 +99,7 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 		return err
 	}
 	t.handler.Store(b.spare)
-	return b.spare.conn.Write(runtimewire.TypeRun, header, r.Input)
+	return b.spare.conn.Run(header, r.Input)
 }
 
 var errExited = errors.New("the handler has exited")

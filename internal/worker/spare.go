@@ -4,15 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
+// handlerConn is a connection with a handler: frames, or lines that look like them.
+type handlerConn interface {
+	Run(header runtimewire.Run, input []byte) error
+	Read() (runtimewire.Frame, error)
+	SetReadDeadline(t time.Time) error
+	Close() error
+}
+
 // spare is a handler: made ahead, then executing its activation, or one after the other if the language is such.
 type spare struct {
-	conn    *runtimewire.Conn
+	conn    handlerConn
 	pid     int // in the sandbox's namespace
 	hostPID int // in ours; known when ready is closed
 	ready   chan struct{}
@@ -60,11 +69,11 @@ const readyLimit = time.Second
 
 // readyAgain waits until a handler that answered says Ready, and reports whether it did.
 func (s *spare) readyAgain() bool {
-	if s.conn.Socket().SetReadDeadline(time.Now().Add(readyLimit)) != nil {
+	if s.conn.SetReadDeadline(time.Now().Add(readyLimit)) != nil {
 		return false
 	}
 	f, err := s.conn.Read()
-	return err == nil && f.Type == runtimewire.TypeReady && s.conn.Socket().SetReadDeadline(time.Time{}) == nil
+	return err == nil && f.Type == runtimewire.TypeReady && s.conn.SetReadDeadline(time.Time{}) == nil
 }
 
 // listen hears the initializer until it is gone.
@@ -75,8 +84,8 @@ func (b *box) listen() {
 		if err == nil {
 			err = b.heard(&f)
 		}
-		if f.File != nil {
-			_ = f.File.Close() // of a frame that was refused
+		for _, file := range f.Files {
+			_ = file.Close() // those of a frame that was refused; the others are closed, or copied
 		}
 		if err != nil {
 			_ = b.control.Close()
@@ -121,13 +130,12 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 		return err
 	}
 	s := &spare{pid: h.PID, ready: make(chan struct{}), exited: make(chan struct{})}
-	if f.File == nil {
+	if len(f.Files) == 0 {
 		s.failed = fmt.Errorf("no handler could be forked: %s", h.Error)
 		close(s.ready)
 	} else {
 		var err error
-		s.conn, err = runtimewire.FileConn(f.File, runtimewire.Limits{Header: 64 << 10, Payload: maxResult})
-		if f.File = nil; err != nil {
+		if s.conn, err = b.connectHandler(&h, f.Files); err != nil {
 			return err
 		}
 		b.handlers[h.PID] = s
@@ -141,6 +149,21 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 		s.close()
 		return errors.New("a handler was not asked for")
 	}
+}
+
+// connectHandler makes a connection over the descriptors of a handler.
+func (b *box) connectHandler(h *runtimewire.Handler, files []*os.File) (handlerConn, error) {
+	if want := map[bool]int{false: 1, true: 3}[h.Lines]; len(files) != want {
+		return nil, fmt.Errorf("a handler came with %d descriptors, not %d", len(files), want)
+	}
+	conn, err := runtimewire.FileConn(files[0], runtimewire.Limits{Header: 64 << 10, Payload: maxResult})
+	if err != nil {
+		return nil, err
+	}
+	if !h.Lines {
+		return conn, nil
+	}
+	return runtimewire.NewLines(conn, files[1], files[2], b.pool.environment())
 }
 
 // heardExit notes how a handler ended. If it was executing and a process that it left holds its socket, killing that

@@ -1,4 +1,4 @@
-package launcher
+package runtimewire
 
 import (
 	"bytes"
@@ -6,10 +6,15 @@ import (
 	"testing"
 )
 
+// lineOf is a whole line.
+func lineOf(value []byte, loaded, run map[string]string) []byte {
+	return append(appendMembers(appendMembers(appendValue(nil, value), loaded), run), "}\n"...)
+}
+
 func TestLine(t *testing.T) {
-	got := string(appendLine(nil, []byte("{\n\"a\": 1}"),
-		map[string]string{"__OW_API_HOST": "h", "REDIS_URL": "r", "__OW_DEADLINE": "1"}, map[string]string{"__OW_DEADLINE": "2", "__OW_API_KEY": "a\nb"}))
-	if want := "{\"value\":{ \"a\": 1},\"api_host\":\"h\",\"api_key\":\"a\\nb\",\"deadline\":\"2\"}\n"; got != want {
+	got := string(lineOf([]byte("{\n\"a\": 1}"),
+		map[string]string{"__OW_API_HOST": "h", "REDIS_URL": "r", "__OW_NAMESPACE": "1"}, map[string]string{"__OW_DEADLINE": "2", "__OW_API_KEY": "a\nb"}))
+	if want := "{\"value\":{ \"a\": 1},\"api_host\":\"h\",\"namespace\":\"1\",\"api_key\":\"a\\nb\",\"deadline\":\"2\"}\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -22,7 +27,7 @@ func FuzzLine(f *testing.F) {
 		if !json.Valid(value) {
 			return
 		}
-		line := appendLine(nil, value, map[string]string{"__OW_X": variable})
+		line := lineOf(value, nil, map[string]string{"__OW_X": variable})
 		if bytes.Count(line, []byte("\n")) != 1 || line[len(line)-1] != '\n' {
 			t.Fatalf("%q is not one line", line)
 		}

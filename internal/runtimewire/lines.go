@@ -1,0 +1,231 @@
+package runtimewire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// variablePrefix begins the names of the variables that a line carries beside the value.
+const variablePrefix = "__OW_"
+
+// Lines is a connection with a handler that knows no frames: a program that reads a line of JSON from a pipe for each
+// activation, and writes its answer as a line to another, as in OpenWhisk's ActionLoop. It has a Conn's methods and makes the
+// frames itself that such a handler would send. One goroutine uses it; any may close it.
+type Lines struct {
+	conn    *Conn    // over which the first Ready comes, in the program's name
+	in, out *os.File // the program's standard input and its answers
+	answers *bufio.Reader
+	common  []byte // the members that all lines have
+	line    []byte // space
+	limit   int
+	state   linesState
+}
+
+// linesState is what the next Read brings.
+type linesState int
+
+const (
+	linesBorn     linesState = iota // the first Ready
+	linesIdle                       // nothing, before the next Run
+	linesRunning                    // the program's line
+	linesAnswered                   // a further Ready
+	linesEnded                      // the end, after an answer that was none
+)
+
+// NewLines makes a connection with the program behind the pipes in and out, which it owns, as it does conn. env is the
+// environment that the code was loaded with.
+func NewLines(conn *Conn, in, out *os.File, env map[string]string) (*Lines, error) {
+	l := &Lines{conn: conn, common: appendMembers(nil, env)}
+	var err error
+	if l.in, err = pollable(in); err == nil {
+		l.out, err = pollable(out)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close(), out.Close())
+	}
+	l.answers = bufio.NewReaderSize(l.out, 16<<10)
+	return l, nil
+}
+
+// pollable makes a pipe one that a goroutine can wait for. What is no pipe is refused.
+func pollable(f *os.File) (*os.File, error) {
+	defer f.Close()
+	var st syscall.Stat_t
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		return nil, os.NewSyscallError("dup", err)
+	}
+	syscall.CloseOnExec(fd)
+	err = syscall.Fstat(fd, &st)
+	if err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
+		err = fmt.Errorf("%w: a descriptor is no pipe", ErrMalformed)
+	}
+	if err == nil {
+		err = syscall.SetNonblock(fd, true)
+	}
+	if err != nil {
+		_ = syscall.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// SetReadDeadline bounds Read.
+func (l *Lines) SetReadDeadline(t time.Time) error { return l.out.SetReadDeadline(t) }
+
+// Close closes everything; a Read in progress ends.
+func (l *Lines) Close() error {
+	err := l.conn.Close()
+	for _, f := range []*os.File{l.in, l.out} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
+}
+
+// Run sends an activation. What the program has written since its last answer is dropped.
+func (l *Lines) Run(header Run, input []byte) error {
+	if err := l.discard(); err != nil {
+		return err
+	}
+	l.line = appendMembers(append(appendValue(l.line[:0], input), l.common...), header.Env)
+	l.line = append(l.line, "}\n"...)
+	l.limit, l.state = header.Limit, linesRunning
+	if l.limit == 0 {
+		l.limit = MaxPayload
+	}
+	_, err := l.in.Write(l.line)
+	return err
+}
+
+// discard drops what is there to read.
+func (l *Lines) discard() error {
+	_, _ = l.answers.Discard(l.answers.Buffered())
+	raw, err := l.out.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var scrap [4096]byte
+	return raw.Control(func(fd uintptr) {
+		for range maxDiscarded / len(scrap) {
+			if n, _ := syscall.Read(int(fd), scrap[:]); n <= 0 {
+				return
+			}
+		}
+	})
+}
+
+// maxDiscarded bounds what is dropped before a Run: a program may go on writing.
+const maxDiscarded = 1 << 20
+
+// Read brings the next frame: of a Result the payload is valid until the next Run.
+func (l *Lines) Read() (Frame, error) {
+	switch l.state {
+	case linesBorn:
+		f, err := l.conn.Read()
+		l.state = linesIdle
+		return f, errors.Join(err, l.conn.Close())
+	case linesRunning:
+		return l.answer()
+	case linesAnswered:
+		l.state = linesIdle
+		return Frame{Type: TypeReady}, nil
+	default:
+		return Frame{}, io.EOF
+	}
+}
+
+// succeeded is the header of a Result.
+var succeeded = []byte(`{"status":"` + StatusOK + `"}`)
+
+// answer reads the program's line and makes a Result of it. One that is no JSON object or array, or is too long, is the last.
+func (l *Lines) answer() (Frame, error) {
+	line, err := l.readLine()
+	trimmed := bytes.TrimSpace(line)
+	failure := Result{Status: StatusError}
+	switch {
+	case errors.Is(err, errTooLong):
+		failure.Error = fmt.Sprintf("The action produced a response that exceeded the allowed length: more than %d bytes.", l.limit)
+	case err != nil:
+		return Frame{}, err
+	case len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[':
+		failure.Error = "The action did not return a dictionary or array."
+	default:
+		l.state = linesAnswered
+		return Frame{Type: TypeResult, Header: succeeded, Payload: trimmed}, nil
+	}
+	l.state = linesEnded
+	header, err := json.Marshal(failure)
+	return Frame{Type: TypeResult, Header: header}, err
+}
+
+var errTooLong = errors.New("the line is too long")
+
+// readLine reads a line within the limit; what comes before the end of the stream is one too.
+func (l *Lines) readLine() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.answers.ReadSlice('\n')
+		switch {
+		case len(line)+len(part) > l.limit+1:
+			return nil, errTooLong
+		case err == nil && line == nil:
+			return part, nil
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil, errors.Is(err, io.EOF) && len(line) > 0:
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// appendValue begins a line with an activation's input, in which no line may end.
+func appendValue(dst, value []byte) []byte {
+	dst = append(dst, `{"value":`...)
+	from := len(dst)
+	dst = append(dst, value...)
+	for i, b := range dst[from:] {
+		if b == '\n' || b == '\r' {
+			dst[from+i] = ' ' // between two tokens: within a string it would be escaped
+		}
+	}
+	return dst
+}
+
+// appendMembers appends what OpenWhisk sends beside the value: the variables __OW_NAME as name, sorted.
+func appendMembers(dst []byte, env map[string]string) []byte {
+	for _, variable := range slices.Sorted(maps.Keys(env)) {
+		name, ok := strings.CutPrefix(variable, variablePrefix)
+		if !ok {
+			continue
+		}
+		dst = appendString(append(dst, ','), strings.ToLower(name))
+		dst = appendString(append(dst, ':'), env[variable])
+	}
+	return dst
+}
+
+// appendString appends a JSON string.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			text, _ := json.Marshal(s) // strings always marshal
+			return append(dst, text...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
+}
