@@ -19,6 +19,7 @@ java_runtime := bin/runtimes/java
 # The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
 system_python = $(shell command -v /usr/bin/python3 || command -v python3)
 sdk_python := $(wildcard sdk/python/openwhisk/*.py) sdk/python/openwhisk/py.typed
+sdk_node := $(wildcard sdk/node/*.js) sdk/node/index.d.ts sdk/node/package.json
 sources := go.mod go.sum $(shell find cmd internal runtimes -type f -not -name '*_test.go' -not -path '*/__pycache__/*')
 # The version is what git says of the sources; a copy without its history has none.
 buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,false)
@@ -79,11 +80,13 @@ $(packages)/.stamp: runtimes/python/requirements.txt $(sdk_python) | $(venv)/.st
 	$(system_python) -m compileall -q $(packages)
 	@touch $@
 
-$(node_packages)/.stamp: runtimes/node/packages/package.json runtimes/node/packages/package-lock.json | need-node
+$(node_packages)/.stamp: runtimes/node/packages/package.json runtimes/node/packages/package-lock.json $(sdk_node) | need-node
 	rm -rf $(node_packages)
 	mkdir -p $(node_packages)
-	cp $^ .npmrc $(node_packages)
+	cp runtimes/node/packages/package*.json .npmrc $(node_packages)
 	npm ci --prefix $(node_packages) --ignore-scripts --omit=dev --no-progress --loglevel=error
+	mkdir $(node_packages)/node_modules/forerun
+	cp $(sdk_node) $(node_packages)/node_modules/forerun/
 	@touch $@
 
 $(java_runtime)/.stamp: runtimes/java/pom.xml $(shell find runtimes/java/src -name '*.java') | need-java
@@ -149,3 +152,4 @@ check-python: $(venv)/.stamp
 .PHONY: check-javascript
 check-javascript: node_modules/.stamp
 	@echo 'eslint'; npx --no-install eslint .
+	@echo 'tsc'; npx --no-install tsc -p sdk/node

@@ -38,8 +38,13 @@ var tapLine = regexp.MustCompile(`^(not )?ok \d+ - (.*?)( # (SKIP|TODO).*)?$`)
 
 func runNode(t *testing.T, file string) {
 	s := start(t, server.Options{})
+	reportNode(t, file, "WSK_CONFIG_FILE="+s.Props(), "FORERUN="+binary)
+}
+
+// reportNode runs a file of tests, each of which becomes a test here.
+func reportNode(t *testing.T, file string, env ...string) {
 	cmd := exec.CommandContext(t.Context(), "node", "--test-reporter=tap", file)
-	cmd.Env = append(os.Environ(), "WSK_CONFIG_FILE="+s.Props(), "FORERUN="+binary)
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	var tests, failed int
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {

@@ -88,3 +88,60 @@ print(json.dumps({"result": result, "actions": sorted(a["name"] for a in client.
 		t.Errorf("the program printed %s (%v), not %s", out, err, want)
 	}
 }
+
+// TestNodeSDK runs the client's own tests.
+func TestNodeSDK(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed; make test installs it")
+	}
+	reportNode(t, "../sdk/node/tests/forerun.test.js")
+}
+
+// nodeCaller calls others with the client that Node functions have at hand.
+const nodeCaller = `
+const { ActionFailed, Client, NotFound, invoke } = require('forerun')
+
+exports.main = async ({ n }) => {
+  const failed = await invoke('fail').catch(error => error)
+  const absent = await invoke('absent').catch(error => error)
+  return {
+    ...await invoke('double', { n }),
+    kinds: [failed instanceof ActionFailed, absent instanceof NotFound],
+    failed_id: failed.activationId,
+    record: (await new Client().activations.get(failed.activationId)).response.result,
+    later: await invoke('double', { n: 4 }, { blocking: false })
+  }
+}`
+
+// TestNodeSDKInFunctions: as in Python; the token of each activation is its own, though one process serves several.
+func TestNodeSDKInFunctions(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed; make test installs it")
+	}
+	s := start(t, server.Options{})
+	c := client(t, s)
+	putPython(t, c, sdkFunctions)
+	exec := map[string]any{"kind": "nodejs:default", "code": nodeCaller}
+	if err := c.Put(t.Context(), "caller", map[string]any{"exec": exec}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		r := invoke(t, c, "caller", map[string]int{"n": n})
+		var got struct {
+			N        int
+			Kinds    []bool
+			Later    string
+			FailedID string `json:"failed_id"`
+			Record   struct{ Error string }
+		}
+		err := json.Unmarshal(r.Response.Result, &got)
+		if err != nil || got.N != 2*n || len(got.Kinds) != 2 || !got.Kinds[0] || !got.Kinds[1] || got.Later == "" || got.Record.Error != "sold out" {
+			t.Fatalf("the caller returned %s (%v), logs %q", r.Response.Result, err, r.Logs)
+		}
+		if callee := stored(t, c, got.FailedID); callee.Cause != r.ActivationID {
+			t.Errorf("the callee's record names %q as its cause; the caller was %s", callee.Cause, r.ActivationID)
+		}
+	}
+}

@@ -62,13 +62,13 @@ def send(address: Address, method: str, path: str, headers: Mapping[str, str], b
     lines = [f"{method} {path} HTTP/1.1", f"Host: {name}:{address.port}", "Connection: close"]
     lines += [f"{key}: {value}" for key, value in headers.items()]
     lines += [f"Content-Length: {len(body)}", "", ""]
-    where = f"the API at {name}:{address.port}"
+    where = f"The API at {name}:{address.port}"
     try:
         with _connect(address, timeout) as connection:
             connection.sendall("\r\n".join(lines).encode() + body)
             return _Reader(connection).response()
     except Malformed as error:
-        raise ConnectionFailed(f"The answer of {where} cannot be read: {error}. Is it OpenWhisk's API?") from None
+        raise ConnectionFailed(f"{where} gave an answer that cannot be read: {error}. Is it OpenWhisk's API?") from None
     except socket.timeout:  # TimeoutError, but for Python 3.9
         raise ConnectionFailed(
             f"{where} did not answer within {timeout:g} s: give Client(...) a longer timeout."

@@ -1,0 +1,56 @@
+'use strict'
+// Finds where the API is and who calls it.
+
+const fs = require('node:fs')
+const os = require('node:os')
+const path = require('node:path')
+
+const { SettingsError } = require('./errors.js')
+
+const NEXT = 'inside a function the platform sets it; elsewhere run `forerun login`, or give it to new Client(...)'
+
+/**
+ * Completes what is given from the environment, and that from the file that `wsk` and `forerun` keep. Called for each
+ * request: a function's key is new with each activation, and void after it.
+ * @param {{host?: string, auth?: string, namespace?: string}} given - to the client
+ * @returns {{host: string, auth: string, namespace: string}} how the API is called
+ */
+function find (given) {
+  const env = process.env
+  let host = given.host || env.FORERUN_APIHOST || env.__OW_API_HOST
+  let auth = given.auth || env.FORERUN_AUTH || env.__OW_API_KEY
+  let namespace = given.namespace || env.__OW_NAMESPACE
+  if (!host || !auth) {
+    const file = readProperties()
+    host ||= file.APIHOST
+    auth ||= file.AUTH
+    namespace ||= file.NAMESPACE
+  }
+  if (!host) throw new SettingsError(`It is not known where the API is (__OW_API_HOST): ${NEXT} as host.`)
+  if (!auth) throw new SettingsError(`There is no key for the API (__OW_API_KEY): ${NEXT} as auth.`)
+  return { host, auth, namespace: namespace || '_' }
+}
+
+/**
+ * Reads lines NAME=VALUE; a file that nobody asked for may be missing.
+ * @returns {{APIHOST?: string, AUTH?: string, NAMESPACE?: string}} the values by name
+ */
+function readProperties () {
+  const asked = process.env.WSK_CONFIG_FILE
+  const file = asked || path.join(os.homedir(), '.wskprops')
+  let text
+  try {
+    text = fs.readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw new SettingsError(`The settings ${file} cannot be read: ${error.message}.`)
+    if (asked) throw new SettingsError(`The settings ${file}, which WSK_CONFIG_FILE names, are not there.`)
+    return {}
+  }
+  const lines = text.split('\n').filter(line => line.includes('=') && !line.startsWith('#'))
+  return Object.fromEntries(lines.map(line => {
+    const [name, ...rest] = line.split('=')
+    return [name.trim().toUpperCase(), rest.join('=').trim()]
+  }))
+}
+
+module.exports = { find }
