@@ -13,7 +13,7 @@ import (
 // extension is the end of an action's name in a path: it says how the result is answered.
 type extension struct {
 	name   string
-	answer func(w http.ResponseWriter, result json.RawMessage) error
+	answer func(p *page, result json.RawMessage) error
 }
 
 func extensions() []extension {
@@ -62,25 +62,23 @@ func text(value json.RawMessage) (s string, ok bool) {
 	return s, json.Unmarshal(value, &s) == nil
 }
 
-func answerHTML(w http.ResponseWriter, result json.RawMessage) error {
+func answerHTML(p *page, result json.RawMessage) error {
 	html, ok := text(projection(result, "html"))
 	if !ok {
 		return notValid(htmlMedia)
 	}
-	write(w, http.StatusOK, "text/html; charset=UTF-8", []byte(html))
-	return nil
+	return p.send(http.StatusOK, "text/html; charset=UTF-8", []byte(html))
 }
 
-func answerSVG(w http.ResponseWriter, result json.RawMessage) error {
+func answerSVG(p *page, result json.RawMessage) error {
 	svg, ok := text(projection(result, "svg"))
 	if !ok {
 		return notValid("image/svg+xml")
 	}
-	write(w, http.StatusOK, "image/svg+xml", []byte(svg))
-	return nil
+	return p.send(http.StatusOK, "image/svg+xml", []byte(svg))
 }
 
-func answerText(w http.ResponseWriter, result json.RawMessage) error {
+func answerText(p *page, result json.RawMessage) error {
 	value := projection(result, "text")
 	if value == nil {
 		return missingProperty()
@@ -89,16 +87,14 @@ func answerText(w http.ResponseWriter, result json.RawMessage) error {
 	if s, ok := text(value); ok {
 		body = []byte(s)
 	}
-	write(w, http.StatusOK, "text/plain; charset=UTF-8", body)
-	return nil
+	return p.send(http.StatusOK, "text/plain; charset=UTF-8", body)
 }
 
-func answerJSON(w http.ResponseWriter, result json.RawMessage) error {
+func answerJSON(p *page, result json.RawMessage) error {
 	if !isObject(result) && (len(result) == 0 || result[0] != '[') {
 		return notValid(jsonMedia)
 	}
-	write(w, http.StatusOK, jsonMedia, pretty(result))
-	return nil
+	return p.send(http.StatusOK, jsonMedia, pretty(result))
 }
 
 // response is a result that says itself how it is to be answered.
@@ -108,7 +104,7 @@ type response struct {
 	Body    json.RawMessage            `json:"body"`
 }
 
-func answerHTTP(w http.ResponseWriter, result json.RawMessage) error {
+func answerHTTP(p *page, result json.RawMessage) error {
 	const media = "message/http"
 	var r response
 	if !isObject(result) || json.Unmarshal(result, &r) != nil {
@@ -120,23 +116,21 @@ func answerHTTP(w http.ResponseWriter, result json.RawMessage) error {
 		return notValid(media)
 	}
 	if r.isEmpty() {
-		addHeaders(w.Header(), headers)
+		addHeaders(p.Header(), headers)
 		if status == 0 {
 			status = http.StatusNoContent
 		}
-		w.WriteHeader(status)
+		p.WriteHeader(status)
 		return nil
 	}
 	header, body, err := r.content(contentType)
 	if err != nil {
 		return err
 	}
-	addHeaders(w.Header(), headers)
 	if status == 0 {
 		status = http.StatusOK
 	}
-	write(w, status, header, body)
-	return nil
+	return p.send(status, header, body, headers...)
 }
 
 // isEmpty reports whether the body is null, an empty string or not there.

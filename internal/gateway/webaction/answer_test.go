@@ -87,7 +87,7 @@ func TestAnswers(t *testing.T) {
 		{".json", "crash", 400, jsonMedia, "There was an error processing your request."},
 	} {
 		w.put("web", c.result)
-		r := w.ask("GET", "guest/default/web"+c.extension, "", "Accept", "application/json")
+		r := w.ask("GET", "guest/default/web"+c.extension, "")
 		if strings.HasPrefix(c.body, "Response") || strings.HasPrefix(c.body, "There") {
 			w.refused(r, c.status, c.body)
 		} else if r.status != c.status || r.body != c.body {
@@ -134,9 +134,50 @@ func FuzzAnswers(f *testing.F) {
 		}
 		for _, e := range extensions() {
 			w := httptest.NewRecorder()
-			if err := e.answer(w, json.RawMessage(strings.TrimSpace(result))); err == nil && (w.Code < 200 || w.Code > 599) {
+			if err := e.answer(&page{ResponseWriter: w}, json.RawMessage(strings.TrimSpace(result))); err == nil && (w.Code < 200 || w.Code > 599) {
 				t.Errorf("%s %s is answered %d", e.name, result, w.Code)
 			}
 		}
 	})
+}
+
+func TestNegotiation(t *testing.T) {
+	w := newWorld(t)
+	w.put("text", `{"body":"<b>"}`)
+	w.put("json", `{"body":{}}`)
+	w.put("empty", `{}`)
+	w.put("redirect", `{"statusCode":302,"body":"there"}`)
+	w.put("failure", `{"statusCode":404,"body":"nothing"}`)
+	const only = "Resource representation is only available with these types:\n"
+	for _, c := range []struct{ path, accept, media string }{
+		{"text", "application/json", "text/html; charset=UTF-8"},
+		{"text.text", "image/*, text/plain;q=0", "text/plain; charset=UTF-8"},
+		{"text.html", "text/html;q=0.0, */*", "text/html; charset=UTF-8"},
+		{"json", "text/html", "application/json"},
+		{"json.json", "text/*", "application/json"},
+		{"redirect", "application/json", "text/html; charset=UTF-8"},
+	} {
+		r := w.ask("GET", "guest/default/"+c.path, "", "Accept", c.accept)
+		if want, _ := json.Marshal(only + c.media); r.status != 406 || member(t, r.body, "error") != string(want) {
+			t.Errorf("%s for %s: %d %s", c.path, c.accept, r.status, r.body)
+		}
+	}
+	for _, c := range []struct{ path, accept string }{
+		{"text", ""},
+		{"text", "*"},
+		{"text", "*/*"},
+		{"text", "text/*;q=0.1"},
+		{"text", "application/json, text/html;level=1;q=0.5"},
+		{"text", "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"},
+		{"text", "nonsense"},
+		{"text", "text/html;q=x"},
+		{"text", "text/*;q=0, text/html"},
+		{"json", "application/json"},
+		{"empty", "application/json"},
+		{"failure", "application/json"},
+	} {
+		if r := w.ask("GET", "guest/default/"+c.path, "", "Accept", c.accept); r.status == 406 {
+			t.Errorf("%s for %s: %d %s", c.path, c.accept, r.status, r.body)
+		}
+	}
 }

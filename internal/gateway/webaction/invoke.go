@@ -46,14 +46,14 @@ func (h *Handler) invoke(w http.ResponseWriter, r *http.Request, owner registry.
 	if err := invocation.Err(); err != nil {
 		return forerun.Errorf(forerun.Internal, "activation "+string(invocation.ID()), "The records could not be written: %w", err)
 	}
-	return answer(w, invocation.Record(), as)
+	return answer(&page{w, r.Header["Accept"]}, invocation.Record(), as)
 }
 
 // answer tells what came of an activation.
-func answer(w http.ResponseWriter, record *forerun.Activation, as extension) error {
+func answer(p *page, record *forerun.Activation, as extension) error {
 	switch record.Status {
 	case forerun.Success:
-		return as.answer(w, record.Result)
+		return as.answer(p, record.Result)
 	case forerun.ApplicationError: // what the action says of its failure is the answer
 		var failure struct {
 			Error json.RawMessage `json:"error"`
@@ -61,7 +61,7 @@ func answer(w http.ResponseWriter, record *forerun.Activation, as extension) err
 		if json.Unmarshal(record.Result, &failure) != nil || failure.Error == nil {
 			return missingProperty()
 		}
-		return as.answer(w, failure.Error)
+		return as.answer(p, failure.Error)
 	}
 	return forerun.Errorf(forerun.Invalid, "", "There was an error processing your request.")
 }

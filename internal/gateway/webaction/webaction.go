@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,7 +47,10 @@ func New(c Config) *Handler { return &Handler{c} }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h.serve(w, r); err != nil {
+	err := h.serve(w, r)
+	if refused, ok := errors.AsType[*notAcceptable](err); ok {
+		gateway.Refuse(w, r, http.StatusNotAcceptable, refused.Error())
+	} else if err != nil {
 		fail(w, r, err)
 	}
 }
