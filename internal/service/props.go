@@ -97,6 +97,9 @@ func (s *server) newKey(ctx context.Context) (string, error) {
 		return "", err
 	}
 	credentials, err = s.registry.CreateTenant(ctx, firstTenant, registry.Quotas{})
+	if forerun.KindOf(err) == forerun.Exists && err != nil {
+		return "", nil // it was deleted, and what it had is not erased yet
+	}
 	return credentials.String(), err
 }
 

@@ -1,0 +1,85 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// TestEndNamespace ends what runs for one namespace, a sequence and a function that waits for another, and nothing else.
+func TestEndNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Hour)
+			return map[string]any{}, nil
+		})
+		waiting := town.function("waiting", func(run *forerun.Run, _ map[string]any) (any, error) {
+			<-town.Invoke(Request{Namespace: run.Namespace, Cause: run.Activation, Action: slow, Input: json.RawMessage(`{}`), Blocking: true}).Done()
+			return map[string]any{}, nil
+		})
+		line := town.deploy("line", forerun.Exec{Kind: "sequence", Components: []string{"/ns/slow", "/ns/slow"}})
+		landed := 0
+		begin := func(namespace string, a *forerun.Action) *Invocation {
+			return town.Invoke(Request{Namespace: namespace, Action: a, Input: json.RawMessage(`{}`), Ended: func() { landed++ }})
+		}
+		gone := []*Invocation{begin("ada", slow), begin("ada", waiting), begin("ada", line)}
+		kept := begin("bob", slow)
+		time.Sleep(time.Second)
+		town.EndNamespace(t.Context(), "ada", "The tenant was deleted.")
+		for _, i := range gone {
+			select {
+			case <-i.Done():
+				if r := i.Record(); r.Status != forerun.InternalError || string(r.Result) != `{"error":"The tenant was deleted."}` {
+					t.Errorf("%s ended with %s", r.Action, r.Result)
+				}
+			default:
+				t.Error("an invocation has not ended")
+			}
+		}
+		if landed != 3 {
+			t.Errorf("%d invocations were said to have ended, not 3", landed)
+		}
+		<-kept.Done()
+		if kept.Record().Status != forerun.Success {
+			t.Errorf("another tenant's ended with %s", kept.Record().Result)
+		}
+		time.Sleep(time.Hour) // until the functions that were killed are gone
+	})
+}
+
+func TestInvokeAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		ran := 0
+		a := town.function("a", func(*forerun.Run, map[string]any) (any, error) {
+			ran++
+			return map[string]any{}, nil
+		})
+		r := Request{Namespace: "ns", Action: a, Input: json.RawMessage(`{}`)}
+		no := errors.New("no")
+		if i, err := town.InvokeAccepted(r, func(*forerun.Activation) error { return no }); i != nil || !errors.Is(err, no) {
+			t.Errorf("what is not accepted: %v, %v", i, err)
+		}
+		var told *forerun.Activation
+		i, err := town.InvokeAccepted(r, func(accepted *forerun.Activation) error {
+			told = accepted
+			return town.Accept(t.Context(), accepted)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := i.Accept(t.Context()); err != nil || told.ID != i.ID() || told.Action != a.Name {
+			t.Errorf("accepted %+v, %v", told, err)
+		}
+		<-i.Done()
+		synctest.Wait()
+		if ran != 1 || len(town.accepted) != 0 {
+			t.Errorf("it ran %d times, and %d are still accepted", ran, len(town.accepted))
+		}
+	})
+}

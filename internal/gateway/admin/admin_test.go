@@ -1,0 +1,244 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/embedded"
+)
+
+const operator = "operator:0123456789abcdef"
+
+// world is a server's operator's API, without anything that runs functions.
+type world struct {
+	*testing.T
+	api     *API
+	door    http.Handler
+	store   *embedded.Store
+	changed []string // what was told of keys
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	store, err := embedded.Open("data", embedded.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenants, log := registry.Open(store, registry.DefaultLimits()), activation.Open(store, false)
+	w := &world{T: t, store: store}
+	w.api = New(Config{
+		Operator: operator, Registry: tenants, Activations: log, Quotas: gateway.NewQuotas(tenants),
+		Controller: controller.New(controller.Config{Actions: tenants, Records: log}),
+		EraseState: func(ctx context.Context, namespace string) error { return store.EraseSpace(ctx, "state/"+namespace) },
+		KeysChanged: func(namespace, auth string) error {
+			w.changed = append(w.changed, namespace+" "+auth)
+			return nil
+		},
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	w.door = gateway.New(gateway.Config{Admin: w.api, API: http.NotFoundHandler(), Metrics: http.NotFoundHandler(), Log: w.api.Log})
+	t.Cleanup(func() {
+		tenants.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// ask makes a request as somebody.
+func (w *world) ask(auth, method, path, body string) (int, string) {
+	w.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r := httptest.NewRequestWithContext(w.Context(), method, Prefix+path, content)
+	if user, key, ok := strings.Cut(auth, ":"); ok {
+		r.SetBasicAuth(user, key)
+	}
+	recorder := httptest.NewRecorder()
+	w.door.ServeHTTP(recorder, r)
+	return recorder.Code, recorder.Body.String()
+}
+
+// want makes a request as the operator, and returns the answer, which must have a status.
+func (w *world) want(status int, method, path, body string) (document tenantDocument) {
+	w.Helper()
+	got, answer := w.ask(operator, method, path, body)
+	if got != status {
+		w.Fatalf("%s %s is answered %d %s, not %d", method, path, got, answer, status)
+	}
+	if status == http.StatusOK && json.Unmarshal([]byte(answer), &document) != nil {
+		w.Fatalf("%s %s: %s", method, path, answer)
+	}
+	return document
+}
+
+func (w *world) opens(auth string) bool {
+	w.Helper()
+	uuid, key, _ := strings.Cut(auth, ":")
+	_, err := w.api.Registry.Authenticate(w.Context(), uuid, key)
+	return err == nil
+}
+
+func TestWhoMayOperate(t *testing.T) {
+	w := newWorld(t)
+	tenant := w.want(200, "PUT", "tenants/ada", "").Auth
+	for _, auth := range []string{"", ":", "operator:", ":0123456789abcdef", "operator:0123456789abcdeF", operator + " ", tenant} {
+		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "GET nothing"} {
+			method, path, _ := strings.Cut(request, " ")
+			if status, answer := w.ask(auth, method, path, ""); status != 401 || strings.Contains(answer, "ada") {
+				t.Errorf("%s as %q: %d %s", request, auth, status, answer)
+			}
+		}
+	}
+	w.api.Operator = "" // of a server that has none
+	if status, _ := w.ask(":", "GET", "tenants", ""); status != 401 {
+		t.Errorf("without an operator everybody is one: %d", status)
+	}
+}
+
+func TestTenants(t *testing.T) {
+	w := newWorld(t)
+	before := time.Now().UnixMilli()
+	ada := w.want(200, "PUT", "tenants/ada", `{"quotas":{"storedActions":5}}`)
+	if ada.Namespace != "ada" || !w.opens(ada.Auth) || ada.Created < before || ada.Limits.StoredActions != 5 || ada.Limits.ConcurrentInvocations != 1000 {
+		t.Errorf("%+v", ada)
+	}
+	w.want(409, "PUT", "tenants/ada", "")
+	w.want(404, "PUT", "tenants/bob?overwrite=true", "")
+	w.want(400, "PUT", "tenants/ada?overwrite=true", `{"quotas":{"storedActions":-1}}`)
+	w.want(400, "PUT", "tenants/ada?overwrite=true", `[`)
+	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedActions":"many"}}`)
+	w.want(413, "PUT", "tenants/bob", strings.Repeat(" ", maxBody+1))
+	for _, name := range []string{"_", "whisk", "whisk.system", "a%2Fb", "a%00b", strings.Repeat("x", 300)} {
+		if status, answer := w.ask(operator, "PUT", "tenants/"+name, ""); status != 400 && status != 413 {
+			t.Errorf("the name %q: %d %s", name, status, answer)
+		}
+	}
+	changed := w.want(200, "PUT", "tenants/ada?overwrite=true", `{"quotas":{"firesPerMinute":3}}`)
+	if changed.Auth != "" || changed.Limits.StoredActions != 5 || changed.Limits.FiresPerMinute != 3 {
+		t.Errorf("%+v", changed)
+	}
+	if status, list := w.ask(operator, "GET", "tenants", ""); status != 200 || strings.Count(list, "namespace") != 1 || strings.Contains(list, "auth") {
+		t.Errorf("%d %s", status, list)
+	}
+	w.want(404, "GET", "tenants/bob", "")
+	w.want(404, "GET", "things", "")
+	w.want(404, "POST", "tenants/bob/rotate", "")
+	w.want(404, "DELETE", "tenants/bob", "")
+}
+
+func TestRotate(t *testing.T) {
+	w := newWorld(t)
+	old := w.want(200, "PUT", "tenants/ada", "").Auth
+	now := w.want(200, "POST", "tenants/ada/rotate", "").Auth
+	if w.opens(old) || !w.opens(now) {
+		t.Error("the old key opens, or the new one does not")
+	}
+	if !slices.Equal(w.changed, []string{"ada " + now}) {
+		t.Errorf("what was told: %q", w.changed)
+	}
+}
+
+// fill gives a tenant something of everything.
+func (w *world) fill(namespace string) {
+	w.Helper()
+	name := forerun.Name{Namespace: namespace, Package: "p", Entity: "a"}
+	_, err := w.api.Registry.PutAction(w.Context(), name, false, func(*forerun.Action) (*forerun.Action, error) {
+		return &forerun.Action{Exec: forerun.Exec{Kind: "python:3", Code: "code"}}, nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := w.api.Activations.Put(w.Context(), &forerun.Activation{ID: forerun.NewActivationID(), Namespace: namespace, Action: name, Start: time.Now()}); err != nil {
+		w.Fatal(err)
+	}
+	set := state.Command{Space: "state/" + namespace, Args: [][]byte{[]byte("RPUSH"), []byte("list"), []byte("x")}}
+	if reply, _, err := w.store.Do(w.Context(), set); err != nil || reply.Kind == state.Error {
+		w.Fatal(err, reply)
+	}
+}
+
+// records lists what the store holds of a namespace.
+func (w *world) records(namespace string) (names []string) {
+	w.Helper()
+	for _, space := range []string{"registry", "activations"} {
+		for entry, err := range w.store.Scan(w.Context(), state.Range{Space: space}) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			if strings.Contains(entry.Name+"/", "/"+namespace+"/") || strings.Contains(string(entry.Data), `"`+namespace+`"`) {
+				names = append(names, space+" "+entry.Name)
+			}
+		}
+	}
+	records, err := w.store.Get(w.Context(), forerun.Key{Space: "state/" + namespace, Name: "list"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if records[0].Version != 0 {
+		names = append(names, "state list")
+	}
+	return names
+}
+
+func TestDeleteLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	ada, bob := w.want(200, "PUT", "tenants/ada", "").Auth, w.want(200, "PUT", "tenants/bob", "").Auth
+	w.fill("ada")
+	w.fill("bob")
+	bobs := w.records("bob")
+	w.want(200, "DELETE", "tenants/ada", "")
+	if left := w.records("ada"); len(left) > 0 {
+		t.Errorf("of ada is left %q", left)
+	}
+	if now := w.records("bob"); !slices.Equal(now, bobs) {
+		t.Errorf("bob had %q and now %q", bobs, now)
+	}
+	if w.opens(ada) || !w.opens(bob) {
+		t.Error("ada's key opens, or bob's does not")
+	}
+	if !slices.Equal(w.changed, []string{"ada "}) {
+		t.Errorf("what was told: %q", w.changed)
+	}
+	w.fill("ada") // a request that was late
+	w.want(200, "PUT", "tenants/ada", "")
+	if n, err := w.api.Registry.CountActions(t.Context(), "ada", ""); n != 0 || err != nil {
+		t.Errorf("the new ada has %d actions of the old one, %v", n, err)
+	}
+}
+
+// TestResume has a server die when it has made a tenant's keys void and erased nothing.
+func TestResume(t *testing.T) {
+	w := newWorld(t)
+	w.want(200, "PUT", "tenants/ada", "")
+	w.fill("ada")
+	if _, err := w.api.Registry.DeleteTenant(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.api.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.records("ada"); len(left) > 0 {
+		t.Errorf("of ada is left %q", left)
+	}
+	w.want(200, "PUT", "tenants/ada", "")
+}

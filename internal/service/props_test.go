@@ -1,0 +1,116 @@
+package service
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/state/embedded"
+)
+
+// started is a server as far as its first start goes, in a folder of its own.
+func started(t *testing.T) *server {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	store, err := embedded.Open("store", embedded.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{registry: registry.Open(store, registry.DefaultLimits()), listener: listener, log: slog.New(slog.DiscardHandler)}
+	t.Cleanup(func() {
+		listener.Close()
+		s.registry.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	start(t, s)
+	return s
+}
+
+func start(t *testing.T, s *server) {
+	t.Helper()
+	if err := s.firstStart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func owner(t *testing.T, s *server) string {
+	t.Helper()
+	tenant, err := s.registry.Authenticate(t.Context(), first(readAuth(propsName)), second(readAuth(propsName)))
+	if err != nil {
+		return ""
+	}
+	return tenant.Namespace
+}
+
+func first(a, _ string) string  { return a }
+func second(_, b string) string { return b }
+
+func TestFirstStart(t *testing.T) {
+	s := started(t)
+	if owner(t, s) != "guest" {
+		t.Errorf("the settings hold a key of %q", owner(t, s))
+	}
+	key := s.operator
+	if info, err := os.Stat(operatorName); err != nil || info.Mode().Perm() != 0o600 || operatorKey() != key || len(key) < 64 {
+		t.Errorf("the operator's file: %v, %v", info, err)
+	}
+	start(t, s) // again
+	if s.operator != key || owner(t, s) != "guest" {
+		t.Error("a second start changed the keys")
+	}
+	if err := os.WriteFile(operatorName, []byte("AUTH=me:guessable\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if start(t, s); s.operator == key || strings.Contains(s.operator, "guessable") {
+		t.Errorf("a key that can be guessed was not replaced: %s", s.operator)
+	}
+}
+
+// TestSettingsAreTheFirstTenants: whoever else there is, their keys do not get into the settings.
+func TestSettingsAreTheFirstTenants(t *testing.T) {
+	s := started(t)
+	if _, err := s.registry.CreateTenant(t.Context(), "ada", registry.Quotas{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.keysChanged("ada", "a:b"); err != nil || owner(t, s) != "guest" {
+		t.Errorf("after a change of another's key: %q, %v", owner(t, s), err)
+	}
+	if err := os.Remove(propsName); err != nil {
+		t.Fatal(err)
+	}
+	if start(t, s); owner(t, s) != "guest" {
+		t.Errorf("lost settings are of %q", owner(t, s))
+	}
+	if _, err := s.registry.DeleteTenant(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	if start(t, s); owner(t, s) != "" {
+		t.Errorf("without the first tenant, the settings hold a key of %q", owner(t, s))
+	}
+	if _, err := s.registry.DeleteTenant(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	if start(t, s); owner(t, s) != "" {
+		t.Errorf("while the first tenant is erased, the settings hold a key of %q", owner(t, s))
+	}
+	if err := s.registry.Erased(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	if start(t, s); owner(t, s) != "guest" {
+		t.Errorf("without any tenant, the settings hold a key of %q", owner(t, s))
+	}
+	if tenants, err := s.registry.Tenants(t.Context()); err != nil || len(tenants) != 1 {
+		t.Errorf("the tenants are %v, %v", tenants, err)
+	}
+}
