@@ -20,6 +20,8 @@ type Overlay struct {
 	base    Reader
 	cleared []span
 	writes  map[string]write
+	sorted  []string // keys of writes, in order
+	fresh   []string // the others
 }
 
 // span is a range of keys, from (inclusive) to (exclusive).
@@ -66,16 +68,20 @@ func (o *Overlay) put(key []byte, w write) {
 	if o.writes == nil {
 		o.writes = make(map[string]write)
 	}
-	o.writes[string(key)] = w
+	name := string(key)
+	if _, known := o.writes[name]; !known {
+		o.fresh = append(o.fresh, name)
+	}
+	o.writes[name] = w
 }
 
 // Clear removes all keys from one (inclusive) to another (exclusive), at a cost that does not depend on their number.
 func (o *Overlay) Clear(from, to []byte) {
-	for key := range o.writes {
-		if key >= string(from) && key < string(to) {
-			delete(o.writes, key)
-		}
+	first, end := o.bounds(from, to)
+	for _, key := range o.sorted[first:end] {
+		delete(o.writes, key)
 	}
+	o.sorted = slices.Delete(o.sorted, first, end)
 	o.cleared = append(o.cleared, span{bytes.Clone(from), bytes.Clone(to)})
 }
 
@@ -114,14 +120,33 @@ func (o *Overlay) Scan(from, to []byte, reverse bool, f func(key, value []byte) 
 
 // written lists the keys of a range that were set or deleted, in order.
 func (o *Overlay) written(from, to []byte) []string {
-	var keys []string
-	for key := range o.writes {
-		if key >= string(from) && (to == nil || key < string(to)) {
-			keys = append(keys, key)
-		}
+	first, end := o.bounds(from, to)
+	return slices.Clone(o.sorted[first:end])
+}
+
+// bounds says where the keys of a range are among the sorted ones.
+func (o *Overlay) bounds(from, to []byte) (first, end int) {
+	o.sortFresh()
+	first, _ = slices.BinarySearch(o.sorted, string(from))
+	end = len(o.sorted)
+	if to != nil {
+		end, _ = slices.BinarySearch(o.sorted, string(to))
 	}
-	slices.Sort(keys)
-	return keys
+	return first, max(first, end)
+}
+
+// sortFresh puts the fresh keys among the sorted ones. It moves each of those once, from the end on.
+func (o *Overlay) sortFresh() {
+	slices.Sort(o.fresh)
+	end := len(o.sorted)
+	o.sorted = append(o.sorted, o.fresh...)
+	for i, key := range slices.Backward(o.fresh) {
+		at, _ := slices.BinarySearch(o.sorted[:end], key)
+		copy(o.sorted[at+i+1:], o.sorted[at:end])
+		o.sorted[at+i] = key
+		end = at
+	}
+	o.fresh = o.fresh[:0]
 }
 
 // Changes is what gets the content of an overlay; a batch of the store is one.

@@ -85,13 +85,23 @@ func (z *sortedSet) scores(r scoreRange) stretch {
 		if behind {
 			ordered++ // no score is the highest of all numbers
 		}
-		key := z.t.orderKey(z.name, scoreSize)
+		key := z.t.collectionKey(orderPrefix, z.name, scoreSize)
 		for shift := 56; shift >= 0; shift -= 8 {
 			key = append(key, byte(ordered>>shift))
 		}
 		return key
 	}
 	return stretch{at(r.low, r.low.exclusive), at(r.high, !r.high.exclusive)}
+}
+
+// count is the number of members whose scores are in a range.
+func (z *sortedSet) count(r scoreRange) int64 {
+	s := z.scores(r)
+	if bytes.Compare(s.from, s.to) >= 0 {
+		return 0
+	}
+	prefix := len(z.t.collectionKey(orderPrefix, z.name, 0))
+	return z.before(s.to[prefix:]) - z.before(s.from[prefix:])
 }
 
 // lexBound is an end of a range of members.

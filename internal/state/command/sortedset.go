@@ -64,12 +64,22 @@ type sortedSet struct {
 	name []byte
 	r    record
 	n    int64 // members now
+
+	blocks []block // none: it is small
 }
 
 // sortedSet finds a sorted set, which may be empty; ok is false if the record has another type.
 func (t *txn) sortedSet(name []byte) (z *sortedSet, ok bool) {
 	r, ok := t.typed(name, state.SortedSet)
-	return &sortedSet{t: t, name: name, r: r, n: r.count()}, ok
+	z = &sortedSet{t: t, name: name, r: r, n: r.count()}
+	if ok && r.exists() {
+		_, size := binary.Uvarint(r.payload)
+		var sound bool
+		if z.blocks, sound = decodeBlocks(r.payload[max(size, 0):]); !sound {
+			t.err = damaged()
+		}
+	}
+	return z, ok
 }
 
 // replaceSorted begins a new sorted set in the place of whatever record there is.
@@ -80,7 +90,17 @@ func (t *txn) replaceSorted(name []byte) *sortedSet {
 	return &sortedSet{t: t, name: name}
 }
 
-func (z *sortedSet) settle() { z.t.settle(z.name, state.SortedSet, z.r, z.n) }
+// settle writes the head of the set; an empty one is removed.
+func (z *sortedSet) settle() {
+	if z.n == 0 {
+		z.t.remove(z.name, z.r)
+		return
+	}
+	z.balance()
+	z.r.kind = state.SortedSet
+	z.r.payload = encodeBlocks(binary.AppendUvarint(nil, uint64(z.n)), z.blocks)
+	z.t.save(z.name, z.r)
+}
 
 // score finds the score of a member.
 func (z *sortedSet) score(member []byte) (float64, bool) {
@@ -103,7 +123,7 @@ func (z *sortedSet) insert(member []byte, score float64) {
 	ordered := orderedScore(score)
 	z.t.setElement(z.name, member, ordered[:])
 	z.t.overlay.Set(z.orderKey(score, member), nil)
-	z.n++
+	z.note(score, member, 1)
 }
 
 // move changes the score of a member.
@@ -116,31 +136,28 @@ func (z *sortedSet) move(member []byte, from, to float64) {
 func (z *sortedSet) delete(member []byte, score float64) {
 	z.t.deleteElement(z.name, member)
 	z.t.overlay.Delete(z.orderKey(score, member))
-	z.n--
+	z.note(score, member, -1)
+}
+
+// note counts a member that has come or gone.
+func (z *sortedSet) note(score float64, member []byte, by int64) {
+	z.n += by
+	if len(z.blocks) > 0 {
+		ordered := orderedScore(score)
+		z.blocks[z.blockAt(slices.Concat(ordered[:], member))].count += by
+	}
 }
 
 func (z *sortedSet) orderKey(score float64, member []byte) []byte {
 	ordered := orderedScore(score)
-	return append(append(z.t.orderKey(z.name, scoreSize+len(member)), ordered[:]...), member...)
+	return append(append(z.t.collectionKey(orderPrefix, z.name, scoreSize+len(member)), ordered[:]...), member...)
 }
 
-// orderKey is what the keys of a sorted set's order begin with, with room for more.
-func (t *txn) orderKey(name []byte, more int) []byte {
-	b := spaceKey(orderPrefix, t.space, 4+len(name)+more)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(name)))
-	return append(b, name...)
-}
-
-// orderRange bounds the keys of a sorted set's order.
-func (t *txn) orderRange(name []byte) (from, to []byte) {
-	return t.orderKey(name, 0), after(t.orderKey(name, 0))
-}
-
-// removeScores removes all n members of a sorted set.
+// removeScores removes all members of a sorted set.
 func (t *txn) removeScores(name []byte, n int64) {
 	if n > maxSingly {
 		t.overlay.Clear(t.elementRange(name))
-		t.overlay.Clear(t.orderRange(name))
+		t.overlay.Clear(t.collectionRange(orderPrefix, name))
 		return
 	}
 	z := &sortedSet{t: t, name: name, n: n}
@@ -153,7 +170,7 @@ func (t *txn) removeScores(name []byte, n int64) {
 type stretch struct{ from, to []byte }
 
 func (z *sortedSet) all() stretch {
-	from, to := z.t.orderRange(z.name)
+	from, to := z.t.collectionRange(orderPrefix, z.name)
 	return stretch{from, to}
 }
 
@@ -163,7 +180,7 @@ func (z *sortedSet) walk(s stretch, reverse bool, f func(m scored) bool) {
 	if z.n == 0 || bytes.Compare(s.from, s.to) >= 0 {
 		return
 	}
-	prefix := len(z.t.orderKey(z.name, 0))
+	prefix := len(z.t.collectionKey(orderPrefix, z.name, 0))
 	z.t.walk(s.from, s.to, reverse, prefix, func(key, _ []byte) bool {
 		return f(scored{key[scoreSize:], scoreOf(key)})
 	})
@@ -172,16 +189,6 @@ func (z *sortedSet) walk(s stretch, reverse bool, f func(m scored) bool) {
 // collect copies up to limit members of a stretch.
 func (z *sortedSet) collect(s stretch, reverse bool, limit int64) []scored {
 	return z.skip(s, reverse, 0, limit)
-}
-
-// count is the number of members of a stretch.
-func (z *sortedSet) count(s stretch) int64 {
-	n := int64(0)
-	z.walk(s, false, func(scored) bool {
-		n++
-		return true
-	})
-	return n
 }
 
 // end is the first member or, in reverse, the last; ok is false if there is none.
@@ -193,17 +200,26 @@ func (z *sortedSet) end(reverse bool) (m scored, ok bool) {
 	return members[0], true
 }
 
-// ranked collects the members of ranks from..to, counted from the end if reverse. It reads from the nearer end.
+// ranked collects the members of ranks from..to, counted from the end if reverse. It reads from the beginning, from the
+// end, or from a block between.
 func (z *sortedSet) ranked(from, to int64, reverse bool) []scored {
 	from, to = rangeOf(from, to, z.n)
 	if from > to {
 		return nil
 	}
-	if from <= z.n-1-to {
-		return z.skip(z.all(), reverse, from, to-from+1)
+	limit := to - from + 1
+	if from <= mostInBlock(z.n) {
+		return z.skip(z.all(), reverse, from, limit)
 	}
-	members := z.skip(z.all(), !reverse, z.n-1-to, to-from+1)
-	slices.Reverse(members)
+	low := from // in the order of the set
+	if reverse {
+		low = z.n - 1 - to
+	}
+	s, offset := z.from(low)
+	members := z.skip(s, false, offset, limit)
+	if reverse {
+		slices.Reverse(members)
+	}
 	return members
 }
 

@@ -36,14 +36,24 @@ func (t *txn) expiryKey(name []byte, ms int64) []byte {
 
 // elementKey is where an element of a record lies; with no element it is what all its elements' keys begin with.
 func (t *txn) elementKey(name, element []byte) []byte {
-	b := spaceKey(elementPrefix, t.space, 4+len(name)+len(element))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(name)))
-	return append(append(b, name...), element...)
+	return append(t.collectionKey(elementPrefix, name, len(element)), element...)
 }
 
 // elementRange bounds the keys of all elements of a record.
 func (t *txn) elementRange(name []byte) (from, to []byte) {
-	return t.elementKey(name, nil), after(t.elementKey(name, nil))
+	return t.collectionRange(elementPrefix, name)
+}
+
+// collectionKey is what the keys of one kind that belong to a record begin with, with room for more.
+func (t *txn) collectionKey(prefix byte, name []byte, more int) []byte {
+	b := spaceKey(prefix, t.space, 4+len(name)+more)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(name)))
+	return append(b, name...)
+}
+
+// collectionRange bounds those keys.
+func (t *txn) collectionRange(prefix byte, name []byte) (from, to []byte) {
+	return t.collectionKey(prefix, name, 0), after(t.collectionKey(prefix, name, 0))
 }
 
 // after is the first key that does not begin with prefix, which is made of its bytes and holds one below 0xff.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"forerun.dev/forerun/internal/state"
@@ -193,11 +194,10 @@ func rank(t *txn, args [][]byte, reverse bool) state.Reply {
 	if !found {
 		return null()
 	}
-	s := z.all()
+	ordered := orderedScore(score)
+	n := z.before(slices.Concat(ordered[:], args[2]))
 	if reverse {
-		s.from = append(z.orderKey(score, args[2]), 0)
-	} else {
-		s.to = z.orderKey(score, args[2])
+		n = z.n - 1 - n
 	}
-	return integer(z.count(s))
+	return integer(n)
 }

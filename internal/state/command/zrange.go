@@ -180,7 +180,7 @@ func zcount(t *txn, args [][]byte) state.Reply {
 	if !typed {
 		return wrongType()
 	}
-	return integer(z.count(z.scores(r)))
+	return integer(z.count(r))
 }
 
 func zlexcount(t *txn, args [][]byte) state.Reply {
