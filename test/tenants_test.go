@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -335,6 +337,42 @@ func TestQuotas(t *testing.T) {
 		t.Errorf("the limits are %s", answer)
 	}
 	operate(t, s, "delete", "ada") // and what still runs
+}
+
+// TestVoidKeyEndsItsConnections: also those that wait for something to be sent to them.
+func TestVoidKeyEndsItsConnections(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Redis: true})
+	dial := func(auth string) net.Conn {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Redis)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		user, key, _ := strings.Cut(auth, ":")
+		if _, err := fmt.Fprintf(c, "AUTH %s %s\r\n", user, key); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 5)
+		if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "+OK\r\n" {
+			t.Fatalf("%q, %v", answer, err)
+		}
+		return c
+	}
+	ada, guest := dial(operate(t, s, "create", "ada")), dial(s.Auth)
+	operate(t, s, "delete", "ada")
+	if err := ada.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ada.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("the deleted tenant's connection reads %d bytes, %v", n, err)
+	}
+	if _, err := io.WriteString(guest, "PING\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(guest, make([]byte, 7)); err != nil {
+		t.Errorf("another tenant's connection: %v", err)
+	}
 }
 
 // TestVoidKeyAtTheRedisDoor: a connection that was made with a key does not outlive it.

@@ -27,6 +27,7 @@ type Registry struct {
 	keys      *cache[string, knownKey] // by uuid
 	tenants   *cache[string, Tenant]   // by namespace
 	accounts  sync.Map                 // of *account by namespace
+	voids     voids
 	stopWatch func()
 }
 

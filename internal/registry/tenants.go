@@ -194,6 +194,7 @@ func (r *Registry) forgetKeys(records []string) {
 	for _, record := range records {
 		if uuid, ok := uuidOfRecord(record); ok {
 			r.keys.forget(uuid)
+			r.voids.tell(uuid)
 		}
 	}
 }

@@ -72,9 +72,17 @@ func TestRotatedKeysAreVoid(t *testing.T) {
 	if !opens(t, r, first) || !opens(t, r, second) || !opens(t, r, other) {
 		t.Fatal("a key does not open")
 	}
+	var heard []string
+	for name, c := range map[string]Credentials{"first": first, "other": other} {
+		r.WhenVoid(c.UUID, func() { heard = append(heard, name) })
+	}
+	r.WhenVoid(first.UUID, func() { t.Error("who has stopped to listen is told") })()
 	rotated, err := r.RotateKeys(t.Context(), "guest")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(heard, []string{"first"}) {
+		t.Errorf("told that it is void: %q", heard)
 	}
 	if opens(t, r, first) || opens(t, r, second) {
 		t.Error("an old key still opens")

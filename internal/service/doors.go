@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
@@ -23,7 +24,11 @@ func redisDoor(store state.Store, hub *resp.Hub, tenants *registry.Registry) *re
 		if err != nil {
 			return nil, err
 		}
-		return &tenantSession{store, tenants, user, worker.StateSpace(tenant.Namespace)}, nil
+		session := &tenantSession{store, tenants, user, worker.StateSpace(tenant.Namespace)}
+		if conn, ok := ctx.Value(keyedConnKey{}).(*keyedConn); ok {
+			conn.holdTo(tenants, user)
+		}
+		return session, session.check(ctx) // it may have become void before it was held to
 	}})
 }
 
@@ -80,8 +85,10 @@ func (s *server) openRedisDoor(context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		anyone := func(ctx context.Context, _ net.Conn) (context.Context, resp.Session) { return ctx, nil }
-		if err := redisDoor(s.store, s.hub, s.registry).Serve(ctx, s.redis, anyone); err != nil {
+		anyone := func(ctx context.Context, c net.Conn) (context.Context, resp.Session) {
+			return context.WithValue(ctx, keyedConnKey{}, c), nil
+		}
+		if err := redisDoor(s.store, s.hub, s.registry).Serve(ctx, keyedListener{s.redis}, anyone); err != nil {
 			s.broken <- err
 		}
 	}()
@@ -91,4 +98,48 @@ func (s *server) openRedisDoor(context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+// keyedListener accepts connections that end when the key that they were authenticated with is void.
+type keyedListener struct{ net.Listener }
+
+func (l keyedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &keyedConn{Conn: c}, nil
+}
+
+// keyedConn is such a connection; in its context it lies under keyedConnKey.
+type keyedConn struct {
+	net.Conn
+	mu     sync.Mutex // guards the rest
+	closed bool
+	stop   func() // ends the wait for the key to be void; nil while there is no key
+}
+
+type keyedConnKey struct{}
+
+// holdTo has the connection end when a key is void, and not when the key before it is.
+func (c *keyedConn) holdTo(tenants *registry.Registry, uuid string) {
+	stop := tenants.WhenVoid(uuid, func() { _ = c.Conn.Close() })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		c.stop()
+	}
+	if c.stop = stop; c.closed {
+		stop()
+	}
+}
+
+// Close ends the connection.
+func (c *keyedConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed = true; c.stop != nil {
+		c.stop()
+	}
+	return c.Conn.Close()
 }
