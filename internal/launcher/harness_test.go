@@ -191,20 +191,18 @@ func (s *server) fork() *handler {
 	return h
 }
 
-func (s *server) connect(h *runtimewire.Handler, files []*os.File) conn {
+func (s *server) connect(h *runtimewire.Handler, files []*os.File) (c conn) {
 	s.t.Helper()
-	c, err := runtimewire.FileConn(files[0], limits)
+	var err error
+	if h.Lines {
+		c, err = runtimewire.NewLines(files[0], files[1], s.env)
+	} else {
+		c, err = runtimewire.FileConn(files[0], limits)
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if !h.Lines {
-		return c
-	}
-	lines, err := runtimewire.NewLines(c, files[1], files[2], s.env)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return lines
+	return c
 }
 
 func (h *handler) ready() int {

@@ -34,9 +34,6 @@ const MemoryVar = "FORERUN_MEMORY_MIB"
 // language, the rest is the command of its process, if it has one. It returns the exit code when the server has closed
 // the control socket.
 func Main(args []string) int {
-	if len(args) > 1 && args[0] == stubCommand {
-		return stub(args[1])
-	}
 	if err := run(args); err != nil {
 		fmt.Fprintln(os.Stderr, "forerun: the runtime's launcher:", err)
 		return 1

@@ -68,7 +68,7 @@ func (w *loader) open(l *launcher) (*process, error) {
 		server.Close()
 		return nil, err
 	}
-	p.server = server
+	p.ends = []*os.File{server}
 	return p, nil
 }
 
@@ -85,11 +85,11 @@ func (w *loader) start(l *launcher) (*process, error) {
 	switch {
 	case err != nil:
 		l.processes.kill(p)
-		p.server.Close()
+		closeAll(p.ends...)
 		return nil, loadError(fmt.Sprintf("Initialization has failed: the process %s while it loaded the code. See the logs for details.", p.howItEnded()))
 	case !done.OK:
 		l.processes.kill(p)
-		p.server.Close()
+		closeAll(p.ends...)
 		return nil, loadError(done.Error)
 	}
 	return p, nil
@@ -102,11 +102,11 @@ func initialize(p *process, init *runtimewire.Init, text []byte) (done runtimewi
 		return done, err
 	}
 	for _, b := range [][]byte{frame, text} {
-		if _, err := p.server.Write(b); err != nil {
+		if _, err := p.ends[0].Write(b); err != nil {
 			return done, err
 		}
 	}
-	f, err := runtimewire.ReadFrame(p.server, runtimewire.Limits{Header: runtimewire.MaxHeader})
+	f, err := runtimewire.ReadFrame(p.ends[0], runtimewire.Limits{Header: runtimewire.MaxHeader})
 	if err != nil {
 		return done, err
 	}

@@ -15,19 +15,9 @@ import (
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
-// Command is the name under which this program is started again as the stub of a native process; its main function
-// passes what follows the name to Main.
-const (
-	Command     = "runtime-launcher"
-	stubCommand = "exec"
-)
-
-// The descriptors of a stub besides its standard ones. The native program keeps the first.
-const (
-	stubOutput  = 3 // where the program writes its answers
-	stubHandler = 4 // the handler's socket
-	stubStatus  = 5 // where the stub says why the program could not be executed
-)
+// Command is the name under which this program is started again as the launcher; its main function passes what follows
+// the name to Main.
+const Command = "runtime-launcher"
 
 // programName is what the program is called in an archive, and in the code's folder.
 const programName = "exec"
@@ -39,8 +29,7 @@ const maxAck = 64 << 10
 const waitForAck = "__OW_WAIT_FOR_ACK"
 
 // lineProgram is the language of programs that speak OpenWhisk's ActionLoop: a line of JSON in on the standard input, a line
-// out on descriptor 3. They know nothing of frames: the server is given the pipes. Only the first Ready is sent by the
-// process itself, before it becomes the program, so that the server learns its id.
+// out on descriptor 3. They know nothing of frames: the server is given the pipes.
 type lineProgram struct{}
 
 func (lineProgram) unpack(init *runtimewire.Init, code []byte, folder string) error {
@@ -65,29 +54,27 @@ func (lineProgram) start(l *launcher) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer pipes.closeTheirs()
-	argv := []string{"/proc/self/exe", Command, stubCommand, filepath.Join(l.folder, programName)}
-	p, err := l.processes.start(argv, append(environment(), assignments(l.init.Env)...), pipes.theirs())
+	program := filepath.Join(l.folder, programName)
+	p, err := l.processes.start([]string{program}, append(environment(), assignments(l.init.Env)...), pipes.theirs())
+	closeAll(pipes.inRead, pipes.outWrite)
 	if err != nil {
-		pipes.closeOurs()
-		return nil, err
+		closeAll(pipes.inWrite, pipes.outRead)
+		return nil, loadError(fmt.Sprintf("Initialization has failed: %s.", execSentence(err)))
 	}
-	pipes.closeTheirs()
-	defer pipes.statusRead.Close()
-	if err := pipes.begin(l.init.Env[waitForAck] != ""); err != nil {
+	p.ends = []*os.File{pipes.inWrite, pipes.outRead}
+	if err := pipes.begin(p, l.init.Env[waitForAck] != ""); err != nil {
 		l.processes.kill(p)
-		pipes.closeOurs()
+		closeAll(p.ends...)
 		return nil, loadError(fmt.Sprintf("Initialization has failed: %v.", err))
 	}
-	p.server, p.pipes = pipes.server, []*os.File{pipes.inWrite, pipes.outRead}
 	return p, nil
 }
 
-// begin waits until the stub has become the program, and for its acknowledgement if it gives one.
-func (p *pipes) begin(ack bool) error {
-	reason, err := io.ReadAll(p.statusRead)
-	if err != nil || len(reason) > 0 {
-		return errors.Join(err, errors.New(string(reason)))
+// begin names the process as the owner of its input, by which the server learns its id, and waits for its acknowledgement
+// if it gives one.
+func (p *pipes) begin(of *process, ack bool) error {
+	if _, err := unix.FcntlInt(p.inWrite.Fd(), unix.F_SETOWN, of.pid); err != nil && !of.hasExited() {
+		return fmt.Errorf("naming the program's process: %w", err)
 	}
 	if !ack {
 		return nil
@@ -105,23 +92,16 @@ func assignments(env map[string]string) []string {
 
 // pipes connect the server with a native process, and the launcher until the program is there. All are blocking here.
 type pipes struct {
-	server, handler         *os.File // the two ends of the handler's socket
-	inRead, inWrite         *os.File // the program's standard input
-	outRead, outWrite       *os.File // its answers
-	statusRead, statusWrite *os.File // the stub's
+	inRead, inWrite   *os.File // the program's standard input
+	outRead, outWrite *os.File // its answers
 }
 
 func openPipes() (*pipes, error) {
 	p := new(pipes)
-	var err error
-	if p.server, p.handler, err = socketpair(); err != nil {
-		return nil, err
-	}
-	for _, pair := range [][2]**os.File{{&p.inRead, &p.inWrite}, {&p.outRead, &p.outWrite}, {&p.statusRead, &p.statusWrite}} {
+	for _, pair := range [][2]**os.File{{&p.inRead, &p.inWrite}, {&p.outRead, &p.outWrite}} {
 		var fds [2]int
 		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-			p.closeOurs()
-			p.closeTheirs()
+			closeAll(p.inRead, p.inWrite)
 			return nil, fmt.Errorf("making the pipes of a program: %w", err)
 		}
 		*pair[0], *pair[1] = os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe")
@@ -129,36 +109,13 @@ func openPipes() (*pipes, error) {
 	return p, nil
 }
 
-// theirs are the descriptors of the stub.
-func (p *pipes) theirs() []*os.File {
-	return []*os.File{p.inRead, os.Stdout, os.Stderr, p.outWrite, p.handler, p.statusWrite}
-}
-
-// closeTheirs closes what only the process uses. Closing twice does nothing, and so does closing what is not there.
-func (p *pipes) closeTheirs() { closeAll(p.handler, p.inRead, p.outWrite, p.statusWrite) }
-
-func (p *pipes) closeOurs() { closeAll(p.server, p.inWrite, p.outRead, p.statusRead) }
+// theirs are the program's descriptors.
+func (p *pipes) theirs() []*os.File { return []*os.File{p.inRead, os.Stdout, os.Stderr, p.outWrite} }
 
 func closeAll(files ...*os.File) {
 	for _, f := range files {
-		_ = f.Close()
+		_ = f.Close() // of what is not there it does nothing
 	}
-}
-
-// stub says Ready in the name of the process and becomes the program.
-func stub(program string) int {
-	for _, fd := range []int{stubHandler, stubStatus} {
-		unix.CloseOnExec(fd)
-	}
-	ready, err := runtimewire.AppendFrame(nil, runtimewire.TypeReady, nil, 0)
-	if err == nil {
-		_, err = unix.Write(stubHandler, ready)
-	}
-	if err == nil {
-		err = unix.Exec(program, []string{program}, os.Environ())
-	}
-	_, _ = unix.Write(stubStatus, []byte(execSentence(err)))
-	return 126
 }
 
 func execSentence(err error) string {

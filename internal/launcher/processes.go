@@ -16,8 +16,7 @@ import (
 // process is a language process: a handler, once it is announced.
 type process struct {
 	pid    int
-	server *os.File           // the server's end of its socket, until it is announced
-	pipes  []*os.File         // to and from a program that speaks lines, until then
+	ends   []*os.File         // the server's, until it is announced: of its socket, or of the pipes to and from a program that speaks lines
 	exited chan struct{}      // closed when it was reaped
 	status syscall.WaitStatus // valid then
 
@@ -117,10 +116,9 @@ func (ps *processes) tell(p *process) {
 func (ps *processes) announce(p *process) error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	defer p.server.Close()
+	defer closeAll(p.ends...)
 	p.announced = true
-	defer closeAll(p.pipes...)
-	if err := ps.control.WriteFiles(runtimewire.Handler{PID: p.pid, Lines: len(p.pipes) > 0}, append([]*os.File{p.server}, p.pipes...)...); err != nil {
+	if err := ps.control.WriteFiles(runtimewire.Handler{PID: p.pid, Lines: len(p.ends) > 1}, p.ends...); err != nil {
 		return err
 	}
 	if p.hasExited() {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // variablePrefix begins the names of the variables that a line carries beside the value.
@@ -22,7 +24,6 @@ const variablePrefix = "__OW_"
 // activation, and writes its answer as a line to another, as in OpenWhisk's ActionLoop. It has a Conn's methods and makes the
 // frames itself that such a handler would send. One goroutine uses it; any may close it.
 type Lines struct {
-	conn    *Conn    // over which the first Ready comes, in the program's name
 	in, out *os.File // the program's standard input and its answers
 	answers *bufio.Reader
 	common  []byte // the members that all lines have
@@ -42,16 +43,16 @@ const (
 	linesEnded                      // the end, after an answer that was none
 )
 
-// NewLines makes a connection with the program behind the pipes in and out, which it owns, as it does conn. env is the
-// environment that the code was loaded with.
-func NewLines(conn *Conn, in, out *os.File, env map[string]string) (*Lines, error) {
-	l := &Lines{conn: conn, common: appendMembers(nil, env)}
+// NewLines makes a connection with the program behind the pipes in and out, which it owns. env is the environment that the
+// code was loaded with.
+func NewLines(in, out *os.File, env map[string]string) (*Lines, error) {
+	l := &Lines{common: appendMembers(nil, env)}
 	var err error
-	if l.in, err = pollable(in); err == nil {
-		l.out, err = pollable(out)
+	if l.in, err = pollable(in); err != nil {
+		return nil, errors.Join(err, out.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, l.Close(), out.Close())
+	if l.out, err = pollable(out); err != nil {
+		return nil, errors.Join(err, l.in.Close())
 	}
 	l.answers = bufio.NewReaderSize(l.out, 16<<10)
 	return l, nil
@@ -84,15 +85,7 @@ func pollable(f *os.File) (*os.File, error) {
 func (l *Lines) SetReadDeadline(t time.Time) error { return l.out.SetReadDeadline(t) }
 
 // Close closes everything; a Read in progress ends.
-func (l *Lines) Close() error {
-	err := l.conn.Close()
-	for _, f := range []*os.File{l.in, l.out} {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}
-	return err
-}
+func (l *Lines) Close() error { return errors.Join(l.in.Close(), l.out.Close()) }
 
 // Run sends an activation. What the program has written since its last answer is dropped.
 func (l *Lines) Run(header Run, input []byte) error {
@@ -133,9 +126,7 @@ const maxDiscarded = 1 << 20
 func (l *Lines) Read() (Frame, error) {
 	switch l.state {
 	case linesBorn:
-		f, err := l.conn.Read()
-		l.state = linesIdle
-		return f, errors.Join(err, l.conn.Close())
+		return l.ready()
 	case linesRunning:
 		return l.answer()
 	case linesAnswered:
@@ -144,6 +135,20 @@ func (l *Lines) Read() (Frame, error) {
 	default:
 		return Frame{}, io.EOF
 	}
+}
+
+// ready is the first frame. The process is the owner of its input, whom the kernel names in this process's namespace.
+func (l *Lines) ready() (f Frame, err error) {
+	raw, err := l.in.SyscallConn()
+	if err != nil {
+		return f, err
+	}
+	f.Type, l.state = TypeReady, linesIdle
+	controlErr := raw.Control(func(fd uintptr) { f.PID, err = unix.FcntlInt(fd, unix.F_GETOWN, 0) })
+	if err = errors.Join(err, controlErr); err == nil && f.PID <= 0 {
+		err = io.EOF // it has ended
+	}
+	return f, err
 }
 
 // succeeded is the header of a Result.

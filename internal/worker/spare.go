@@ -153,17 +153,14 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 
 // connectHandler makes a connection over the descriptors of a handler.
 func (b *box) connectHandler(h *runtimewire.Handler, files []*os.File) (handlerConn, error) {
-	if want := map[bool]int{false: 1, true: 3}[h.Lines]; len(files) != want {
-		return nil, fmt.Errorf("a handler came with %d descriptors, not %d", len(files), want)
+	switch {
+	case h.Lines && len(files) == 2:
+		return runtimewire.NewLines(files[0], files[1], b.pool.environment())
+	case !h.Lines && len(files) == 1:
+		return runtimewire.FileConn(files[0], runtimewire.Limits{Header: 64 << 10, Payload: maxResult})
+	default:
+		return nil, fmt.Errorf("a handler came with %d descriptors", len(files))
 	}
-	conn, err := runtimewire.FileConn(files[0], runtimewire.Limits{Header: 64 << 10, Payload: maxResult})
-	if err != nil {
-		return nil, err
-	}
-	if !h.Lines {
-		return conn, nil
-	}
-	return runtimewire.NewLines(conn, files[1], files[2], b.pool.environment())
 }
 
 // heardExit notes how a handler ended. If it was executing and a process that it left holds its socket, killing that
