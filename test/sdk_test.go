@@ -12,6 +12,7 @@ import (
 // sdkFunctions call others with the client that functions have at hand.
 var sdkFunctions = map[string]string{
 	"double": "def main(args):\n    print('doubling')\n    return {'n': args['n'] * 2}\n",
+	"tell":   "import os\n\ndef main(args):\n    return {'id': os.environ['__OW_ACTIVATION_ID']}\n",
 	"fail":   "def main(args):\n    return {'error': 'sold out'}\n",
 	"caller": `
 import openwhisk
@@ -76,14 +77,15 @@ func TestPythonSDKOutside(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), python, "-B", "-c", `
 import json, openwhisk
 client = openwhisk.Client()
-result = openwhisk.invoke("double", {"n": 21}, idempotency_key="once")
+result = openwhisk.invoke("double", {"n": 21})
+ids = [openwhisk.invoke("tell", {}, idempotency_key=key)["id"] for key in ("order 1", "order 1", "order 2")]
 last = client.activations.list(name="double", limit=1)[0]["activationId"]
 print(json.dumps({"result": result, "actions": sorted(a["name"] for a in client.actions.list()),
-    "last": client.activations.result(last), "line": client.activations.logs(last)[0].split()[-1]}))
+    "last": client.activations.result(last), "ran": [ids.index(id) for id in ids], "line": client.activations.logs(last)[0].split()[-1]}))
 `)
 	cmd.Env = append(os.Environ(), "PYTHONPATH=../sdk/python", "WSK_CONFIG_FILE="+s.Props())
 	out, err := cmd.CombinedOutput()
-	const want = `{"result": {"n": 42}, "actions": ["caller", "double", "fail"], "last": {"n": 42}, "line": "doubling"}` + "\n"
+	const want = `{"result": {"n": 42}, "actions": ["caller", "double", "fail", "tell"], "last": {"n": 42}, "ran": [0, 0, 2], "line": "doubling"}` + "\n"
 	if err != nil || string(out) != want {
 		t.Errorf("the program printed %s (%v), not %s", out, err, want)
 	}
@@ -105,12 +107,14 @@ const { ActionFailed, Client, NotFound, invoke } = require('forerun')
 exports.main = async ({ n }) => {
   const failed = await invoke('fail').catch(error => error)
   const absent = await invoke('absent').catch(error => error)
+  const { id } = await invoke('tell', {}, { idempotencyKey: 'order ' + n })
   return {
     ...await invoke('double', { n }),
     kinds: [failed instanceof ActionFailed, absent instanceof NotFound],
     failed_id: failed.activationId,
     record: (await new Client().activations.get(failed.activationId)).response.result,
-    later: await invoke('double', { n: 4 }, { blocking: false })
+    later: await invoke('double', { n: 4 }, { blocking: false }),
+    repeated: (await invoke('tell', {}, { idempotencyKey: 'order ' + n })).id === id
   }
 }`
 
@@ -133,11 +137,12 @@ func TestNodeSDKInFunctions(t *testing.T) {
 			N        int
 			Kinds    []bool
 			Later    string
+			Repeated bool
 			FailedID string `json:"failed_id"`
 			Record   struct{ Error string }
 		}
 		err := json.Unmarshal(r.Response.Result, &got)
-		if err != nil || got.N != 2*n || len(got.Kinds) != 2 || !got.Kinds[0] || !got.Kinds[1] || got.Later == "" || got.Record.Error != "sold out" {
+		if err != nil || got.N != 2*n || len(got.Kinds) != 2 || !got.Kinds[0] || !got.Kinds[1] || got.Later == "" || !got.Repeated || got.Record.Error != "sold out" {
 			t.Fatalf("the caller returned %s (%v), logs %q", r.Response.Result, err, r.Logs)
 		}
 		if callee := stored(t, c, got.FailedID); callee.Cause != r.ActivationID {

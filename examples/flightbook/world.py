@@ -130,9 +130,9 @@ def requests(world: World, count: int) -> Iterator[dict[str, Any]]:
     """Make up requests: the n-th user and route are asked for 1/n as often as the first; one in thirty is odd."""
     source = random.Random(2013)  # noqa: S311 - the same requests each time
     routes = Counter({route: len(flights) for route, flights in world.flights.items()}).most_common(120)
-    by_rank = [1 / rank for rank in range(1, len(routes) + 1)]
+    by_rank = [1 / rank for rank in range(1, max(len(routes), len(USERS)) + 1)]
     for _ in range(count):
-        origin, to, day = source.choices(routes, by_rank)[0][0].split(":")
+        origin, to, day = source.choices(routes, by_rank[: len(routes)])[0][0].split(":")
         odd = source.random() < 1 / 30
         yield {
             "user": "nobody" if odd and source.random() < 0.5 else source.choices(USERS, by_rank[: len(USERS)])[0],
