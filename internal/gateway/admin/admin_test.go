@@ -127,6 +127,7 @@ func TestTenants(t *testing.T) {
 	w.want(400, "PUT", "tenants/ada?overwrite=true", `{"quotas":{"storedActions":-1}}`)
 	w.want(400, "PUT", "tenants/ada?overwrite=true", `[`)
 	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedActions":"many"}}`)
+	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedAction":1}}`)
 	w.want(413, "PUT", "tenants/bob", strings.Repeat(" ", maxBody+1))
 	for _, name := range []string{"_", "whisk", "whisk.system", "a%2Fb", "a%00b", strings.Repeat("x", 300)} {
 		if status, answer := w.ask(operator, "PUT", "tenants/"+name, ""); status != 400 && status != 413 {

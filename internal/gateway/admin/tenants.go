@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,7 +70,9 @@ func (a *API) put(w http.ResponseWriter, r *http.Request) error {
 	var content struct {
 		Quotas registry.Quotas `json:"quotas"`
 	}
-	if err := json.Unmarshal(body, &content); len(body) > 0 && err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields() // a quota that is not one would not hold
+	if err := decoder.Decode(&content); len(body) > 0 && err != nil {
 		return forerun.Errorf(forerun.Invalid, "body", "The content is no tenant: %w", err)
 	}
 	name := r.PathValue("name")
