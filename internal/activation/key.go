@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -24,7 +25,17 @@ func timeKey(a *forerun.Activation) string {
 }
 
 func nameKey(a *forerun.Activation) string {
-	return namePrefix(a.Namespace, a.Action.Package, a.Action.Entity) + stamp(a.Start) + "/" + string(a.ID)
+	return namePrefix(a.Namespace, packageOf(a), a.Action.Entity) + stamp(a.Start) + "/" + string(a.ID)
+}
+
+// packageOf is the package through which the action was named: the binding in the record's annotations, or its own.
+func packageOf(a *forerun.Activation) string {
+	var path string
+	if binding := forerun.Lookup(a.Annotations, "binding"); binding != nil && json.Unmarshal(binding, &path) == nil {
+		_, pkg, _ := strings.Cut(path, "/")
+		return pkg
+	}
+	return a.Action.Package
 }
 
 func timePrefix(namespace string) string { return "time/" + namespace + "/" }

@@ -14,9 +14,11 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Actions finds deployed actions. The action it returns is immutable.
+// Actions finds deployed actions.
 type Actions interface {
-	Action(ctx context.Context, name forerun.Name) (*forerun.Action, error)
+	// Resolve finds an action as a caller of some namespace names it, with the parameters that it inherits. It is immutable, and
+	// the same as long as nothing of it changes. The error is forerun.NotFound, or forerun.Forbidden if the caller may not run it.
+	Resolve(ctx context.Context, name forerun.Name, caller string) (*forerun.Action, error)
 }
 
 // Records keeps the records of activations. What it was given is in the log when its methods return.

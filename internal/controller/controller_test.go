@@ -49,8 +49,8 @@ func (t *town) deploy(name string, exec forerun.Exec, annotations ...forerun.Key
 	return a
 }
 
-// Action implements Actions.
-func (t *town) Action(_ context.Context, name forerun.Name) (*forerun.Action, error) {
+// Resolve implements Actions.
+func (t *town) Resolve(_ context.Context, name forerun.Name, _ string) (*forerun.Action, error) {
 	if a := t.actions[name.String()]; a != nil {
 		return a, nil
 	}

@@ -253,7 +253,7 @@ func (e *execution) resolve(s *slot, l speculate.Launch) (*forerun.Action, error
 		return nil, err
 	}
 	s.record.Action = parsed
-	action, err := e.c.Actions.Action(context.Background(), parsed)
+	action, err := e.c.Actions.Resolve(context.Background(), parsed, e.namespace)
 	if forerun.KindOf(err) == forerun.NotFound && err != nil {
 		return nil, forerun.Errorf(forerun.NotFound, "", "The action %s, which %s runs, does not exist.", parsed, s.parent.action.Name)
 	}

@@ -65,6 +65,9 @@ func (s *slot) annotations() []forerun.KeyValue {
 	if s.action == nil { // not found
 		return list
 	}
+	if s.action.Binding != "" {
+		add("binding", quoted(s.action.Binding))
+	}
 	if s.program {
 		add("topmost", json.RawMessage(strconv.FormatBool(s.parent == nil)))
 		add("kind", quoted("sequence"))

@@ -52,6 +52,7 @@ type Action struct {
 	Annotations []KeyValue
 	Limits      Limits
 	Updated     time.Time
+	Binding     string // "namespace/package" of the package binding that it was found through; empty if through none
 }
 
 // Digest identifies what an activation of the action would execute: its code, settings and

@@ -14,7 +14,8 @@ import (
 // maxTries bounds how often a change is tried again that another one came before.
 const maxTries = 10
 
-// Action returns the action with its code; it must not be changed. The error is forerun.NotFound if there is none.
+// Action returns the action with its code and its own parameters only; it must not be changed. The error is forerun.NotFound if
+// there is none, or Exists if its name is that of another entity.
 func (r *Registry) Action(ctx context.Context, name forerun.Name) (*forerun.Action, error) {
 	if a, ok := r.actions.get(name); ok {
 		return a, nil
@@ -25,33 +26,41 @@ func (r *Registry) Action(ctx context.Context, name forerun.Name) (*forerun.Acti
 		return nil, err
 	}
 	if a == nil {
-		return nil, notFound(name)
+		return nil, r.noAction(ctx, name)
 	}
 	return r.actions.put(name, a, epoch), nil
+}
+
+// noAction says that an action is not there, or what else has its name.
+func (r *Registry) noAction(ctx context.Context, name forerun.Name) error {
+	if name.Package == "" {
+		if f, err := r.find(ctx, name); err != nil || f.entity != nil {
+			return errors.Join(err, otherCollection(name))
+		}
+	}
+	return notFound(name)
 }
 
 // PutAction creates or updates an action. change makes the new one from the old, which is nil if there is none and is
 // not to be changed; it may be called more than once. Name, Updated and, if change leaves it empty, Version are set here:
 // "0.0.1", and then the last number grows. The error is change's, or forerun.Exists: the action is there and may not be
-// overwritten, or others changed it again and again meanwhile.
+// overwritten, its name is taken by another entity, or others changed it again and again meanwhile; forerun.NotFound if the
+// package is not there, or Invalid if that is a binding.
 func (r *Registry) PutAction(ctx context.Context, name forerun.Name, overwrite bool, change func(old *forerun.Action) (*forerun.Action, error)) (*forerun.Action, error) {
-	var err error
-	for range maxTries {
-		var a *forerun.Action
-		if a, err = r.tryPut(ctx, name, overwrite, change); !isConflict(err) {
-			return a, err
-		}
-	}
-	return nil, changedMeanwhile(name, err)
+	return again(name, func() (*forerun.Action, error) { return r.tryPut(ctx, name, overwrite, change) })
 }
 
 func (r *Registry) tryPut(ctx context.Context, name forerun.Name, overwrite bool, change func(old *forerun.Action) (*forerun.Action, error)) (*forerun.Action, error) {
+	home, err := r.home(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	old, version, err := r.read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if old != nil && !overwrite {
-		return nil, forerun.Errorf(forerun.Exists, "", "resource already exists")
+		return nil, alreadyExists()
 	}
 	changed, err := change(old)
 	if err != nil {
@@ -60,14 +69,14 @@ func (r *Registry) tryPut(ctx context.Context, name forerun.Name, overwrite bool
 	a := *changed
 	a.Name, a.Updated = name, time.Unix(0, time.Now().UnixNano()) // as it is stored: without the monotonic clock
 	if a.Version == "" {
-		a.Version = nextVersion(old)
+		a.Version = versionAfter(versionOf(old))
 	}
 	ops, err := putCommands(old, &a)
 	if err != nil {
 		return nil, err
 	}
 	err = r.charge(ctx, old, &a, name.Namespace, func() error {
-		_, err := r.store.Apply(ctx, state.Txn{Expect: []state.Expect{unchanged(actionRecord(name), version)}, Ops: ops})
+		_, err := r.store.Apply(ctx, state.Txn{Expect: append(home, unchanged(actionRecord(name), version)), Ops: ops})
 		return err
 	})
 	if err != nil {
@@ -77,14 +86,21 @@ func (r *Registry) tryPut(ctx context.Context, name forerun.Name, overwrite bool
 	return &a, nil
 }
 
-// nextVersion is the version of what follows old: its last number plus one.
-func nextVersion(old *forerun.Action) string {
-	if old == nil {
+func versionOf(a *forerun.Action) string {
+	if a == nil {
+		return ""
+	}
+	return a.Version
+}
+
+// versionAfter is the version of what follows one: its last number plus one; after none it is the first.
+func versionAfter(old string) string {
+	if old == "" {
 		return "0.0.1"
 	}
-	dot := strings.LastIndexByte(old.Version, '.')
-	patch, _ := strconv.Atoi(old.Version[dot+1:]) // PutAction's caller checks the versions that it sets
-	return old.Version[:dot+1] + strconv.Itoa(patch+1)
+	dot := strings.LastIndexByte(old, '.')
+	patch, _ := strconv.Atoi(old[dot+1:]) // who sets versions checks them
+	return old[:dot+1] + strconv.Itoa(patch+1)
 }
 
 // putCommands replace the records of old, if any, by those of a.
@@ -104,22 +120,23 @@ func putCommands(old, a *forerun.Action) ([]state.Command, error) {
 	for _, name := range recentRecords(a.Name, a.Updated) {
 		ops = append(ops, set(name, nil))
 	}
+	if a.Name.Package != "" {
+		ops = append(ops, set(membersRecord(a.Name), nil))
+	}
 	return ops, nil
 }
 
-// DeleteAction removes an action and returns what it was. The error is forerun.NotFound if there is none.
+// DeleteAction removes an action and returns what it was. The error is forerun.NotFound if there is none, Exists if its name is
+// that of another entity, or Invalid if its package is a binding.
 func (r *Registry) DeleteAction(ctx context.Context, name forerun.Name) (*forerun.Action, error) {
-	var err error
-	for range maxTries {
-		var a *forerun.Action
-		if a, err = r.tryDelete(ctx, name); !isConflict(err) {
-			return a, err
-		}
-	}
-	return nil, changedMeanwhile(name, err)
+	return again(name, func() (*forerun.Action, error) { return r.tryDelete(ctx, name) })
 }
 
 func (r *Registry) tryDelete(ctx context.Context, name forerun.Name) (*forerun.Action, error) {
+	home, err := r.home(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	old, version, err := r.read(ctx, name)
 	if err != nil {
 		return nil, err
@@ -129,8 +146,8 @@ func (r *Registry) tryDelete(ctx context.Context, name forerun.Name) (*forerun.A
 	}
 	err = r.charge(ctx, old, nil, name.Namespace, func() error {
 		_, err := r.store.Apply(ctx, state.Txn{
-			Expect: []state.Expect{unchanged(actionRecord(name), version)},
-			Ops:    []state.Command{del(append(recentRecords(name, old.Updated), actionRecord(name), codeRecord(name))...)},
+			Expect: append(home, unchanged(actionRecord(name), version)),
+			Ops:    []state.Command{del(recordsOf(old)...)},
 		})
 		return err
 	})
@@ -139,6 +156,11 @@ func (r *Registry) tryDelete(ctx context.Context, name forerun.Name) (*forerun.A
 	}
 	r.actions.forget(name)
 	return old, nil
+}
+
+// recordsOf are all records of an action.
+func recordsOf(a *forerun.Action) []string {
+	return append(recentRecords(a.Name, a.Updated), actionRecord(a.Name), codeRecord(a.Name))
 }
 
 // read reads an action past the cache; it is nil if there is none.

@@ -10,6 +10,7 @@ import (
 const (
 	maxActionBytes = 64 << 20
 	maxKeys        = 10_000
+	maxEntities    = 10_000
 )
 
 // cache keeps what was read from the store. A change of a record forgets its entry; what was read before a change but

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"iter"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -78,4 +80,61 @@ func (r *Registry) withoutCode(ctx context.Context, names []forerun.Name) ([]*fo
 		actions = append(actions, a)
 	}
 	return actions, nil
+}
+
+// Entities lists a namespace's entities of a collection, the latest update first: limit of them behind the first skip. With
+// published only packages that are published are listed, and no bindings.
+func (r *Registry) Entities(ctx context.Context, c Collection, namespace string, published bool, skip, limit int) ([]*Entity, error) {
+	var list []*Entity
+	for e, err := range r.latest(ctx, c, namespace, published) {
+		if err != nil {
+			return nil, err
+		}
+		if skip--; skip >= 0 {
+			continue
+		}
+		if len(list) == limit {
+			break
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// CountEntities counts the entities that Entities would list.
+func (r *Registry) CountEntities(ctx context.Context, c Collection, namespace string, published bool) (int, error) {
+	n := 0
+	for _, err := range r.latest(ctx, c, namespace, published) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// latest walks a namespace's entities, the latest update first; one that was deleted meanwhile is left out.
+func (r *Registry) latest(ctx context.Context, c Collection, namespace string, published bool) iter.Seq2[*Entity, error] {
+	prefix := string(c) + "/" + namespace + "/"
+	scope := under(prefix)
+	scope.Reverse = true
+	return func(yield func(*Entity, error) bool) {
+		for entry, err := range r.store.Scan(ctx, scope) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			_, entity, _ := strings.Cut(strings.TrimPrefix(entry.Name, prefix), "/")
+			e, err := r.Entity(ctx, c, forerun.Name{Namespace: namespace, Entity: entity})
+			switch {
+			case err != nil && forerun.KindOf(err) != forerun.Internal:
+				continue
+			case err == nil && published && (!e.Publish || e.Binding != nil):
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }

@@ -14,6 +14,9 @@ import (
 //
 //	action/NAMESPACE/PACKAGE/NAME       metadata; PACKAGE may be empty
 //	code/NAMESPACE/PACKAGE/NAME         code, if any
+//	entity/NAMESPACE/NAME               a package, trigger or rule
+//	package/NAMESPACE/TIME/NAME         empty: the namespace's packages in the order of their updates; so are trigger and rule
+//	members/NAMESPACE/PACKAGE           empty: its version changes with every action that is made in the package
 //	recent/NAMESPACE//TIME/PACKAGE/NAME empty: the namespace's actions in the order of their updates
 //	recent/NAMESPACE/PACKAGE/TIME//NAME empty: the same of one package
 //	tenant/NAMESPACE                    a tenant
@@ -21,10 +24,19 @@ import (
 //	gone/NAMESPACE                      a tenant was deleted, and what it had is not all erased yet
 //
 // entityRecords are the kinds of records that a namespace's entities have.
-func entityRecords() []string { return []string{"action", "code", "recent"} }
+func entityRecords() []string {
+	return []string{"action", "code", "recent", "entity", string(Packages), string(Triggers), string(Rules), "members"}
+}
 
 func actionRecord(n forerun.Name) string { return "action/" + path(n) }
 func codeRecord(n forerun.Name) string   { return "code/" + path(n) }
+
+func entityRecord(n forerun.Name) string { return "entity/" + n.Namespace + "/" + n.Entity }
+
+// membersRecord is that of the package that an action is in.
+func membersRecord(action forerun.Name) string {
+	return "members/" + action.Namespace + "/" + action.Package
+}
 
 func tenantRecord(namespace string) string { return "tenant/" + namespace }
 func goneRecord(namespace string) string   { return "gone/" + namespace }
@@ -41,6 +53,15 @@ func actionOfRecord(record string) (forerun.Name, bool) {
 		return forerun.Name{}, false
 	}
 	return forerun.Name{Namespace: parts[1], Package: parts[2], Entity: parts[3]}, true
+}
+
+// entityOfRecord is the inverse of entityRecord.
+func entityOfRecord(record string) (forerun.Name, bool) {
+	parts := strings.Split(record, "/")
+	if len(parts) != 3 || parts[0] != "entity" {
+		return forerun.Name{}, false
+	}
+	return forerun.Name{Namespace: parts[1], Entity: parts[2]}, true
 }
 
 // recentPrefix is what the names of the index records of a namespace, or of one of its packages, begin with.

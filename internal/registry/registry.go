@@ -1,6 +1,6 @@
 // Package registry keeps what was deployed: actions (functions, sequences and
-// compositions) and the tenants who own them, as String records in the space
-// "registry" of the store.
+// compositions), packages, triggers and rules, and the tenants who own them, as
+// String records in the space "registry" of the store.
 //
 // It promises that what a call has acknowledged is on disk, that an action it
 // hands out is never changed, and that a reader never sees the metadata of one
@@ -24,9 +24,11 @@ type Registry struct {
 	store     state.Store
 	defaults  Limits // of tenants
 	actions   *cache[forerun.Name, *forerun.Action]
-	keys      *cache[string, knownKey] // by uuid
-	tenants   *cache[string, Tenant]   // by namespace
-	accounts  sync.Map                 // of *account by namespace
+	entities  *cache[forerun.Name, *Entity]
+	merged    *cache[forerun.Name, resolution] // by the name that was asked for
+	keys      *cache[string, knownKey]         // by uuid
+	tenants   *cache[string, Tenant]           // by namespace
+	accounts  sync.Map                         // of *account by namespace
 	voids     voids
 	stopWatch func()
 }
@@ -35,9 +37,11 @@ type Registry struct {
 func Open(store state.Store, defaults Limits) *Registry {
 	r := &Registry{
 		store: store, defaults: defaults,
-		actions: newCache[forerun.Name](maxActionBytes, actionBytes),
-		keys:    newCache[string](maxKeys, one[knownKey]),
-		tenants: newCache[string](maxKeys, one[Tenant]),
+		actions:  newCache[forerun.Name](maxActionBytes, actionBytes),
+		entities: newCache[forerun.Name](maxEntities, one[*Entity]),
+		merged:   newCache[forerun.Name](maxEntities, one[resolution]),
+		keys:     newCache[string](maxKeys, one[knownKey]),
+		tenants:  newCache[string](maxKeys, one[Tenant]),
 	}
 	r.stopWatch = store.Watch(func(key forerun.Key, _ forerun.Version) {
 		if key.Space == space {
@@ -54,6 +58,8 @@ func (r *Registry) Close() { r.stopWatch() }
 func (r *Registry) forget(record string) {
 	if name, ok := actionOfRecord(record); ok {
 		r.actions.forget(name)
+	} else if name, ok := entityOfRecord(record); ok {
+		r.entities.forget(name)
 	} else if uuid, ok := uuidOfRecord(record); ok {
 		r.keys.forget(uuid)
 	} else if namespace, ok := namespaceOfTenant(record); ok {

@@ -47,11 +47,29 @@ func code(text string) func(*forerun.Action) (*forerun.Action, error) {
 
 func put(t *testing.T, r *Registry, n, text string) *forerun.Action {
 	t.Helper()
+	pack(t, r, name(n))
 	a, err := r.PutAction(t.Context(), name(n), true, code(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// pack makes the package of an action, unless it is there.
+func pack(t *testing.T, r *Registry, action forerun.Name) {
+	t.Helper()
+	if action.Package == "" {
+		return
+	}
+	_, err := r.PutEntity(t.Context(), Packages, forerun.Name{Namespace: action.Namespace, Entity: action.Package}, true, func(old *Entity) (*Entity, error) {
+		if old == nil {
+			old = new(Entity)
+		}
+		return old, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func kind(err error) string {
@@ -70,6 +88,7 @@ func TestActionComesBackAsItWasPut(t *testing.T) {
 		Annotations: []forerun.KeyValue{{Key: "z", Value: json.RawMessage(`null`)}, {Key: "a", Value: json.RawMessage(`[1]`)}},
 		Limits:      forerun.Limits{Timeout: 1, Memory: 2, Logs: 3, Concurrency: 4},
 	}
+	pack(t, r, name("pkg/hello"))
 	stored, err := r.PutAction(t.Context(), name("pkg/hello"), false, func(*forerun.Action) (*forerun.Action, error) { return want, nil })
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +137,9 @@ func TestDelete(t *testing.T) {
 	old, err := r.DeleteAction(t.Context(), name("p/a"))
 	if err != nil || old.Exec.Code != "text" {
 		t.Fatalf("%+v, %v", old, err)
+	}
+	if _, err := r.DeletePackage(t.Context(), name("p"), false); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := r.Action(t.Context(), name("p/a")); kind(err) != "404" {
 		t.Errorf("after the deletion: %v", err)

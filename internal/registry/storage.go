@@ -47,6 +47,16 @@ func (r *Registry) charge(ctx context.Context, old, a *forerun.Action, namespace
 	return nil
 }
 
+// recount has a tenant's account made up anew, after a change that was not charged to it.
+func (r *Registry) recount(namespace string) {
+	if loaded, ok := r.accounts.Load(namespace); ok {
+		acc := loaded.(*account)
+		acc.mu.Lock()
+		defer acc.mu.Unlock()
+		acc.known = false
+	}
+}
+
 // size is what an action counts for.
 func size(a *forerun.Action) (count, bytes int) {
 	if a == nil {

@@ -228,7 +228,7 @@ func (s *server) openDoors(ctx context.Context) error {
 		API: openwhisk.New(openwhisk.Config{
 			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: quotas, Keys: keys,
 			Web: webaction.New(webaction.Config{
-				Resolve: s.registry.Action, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: quotas,
+				Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: quotas,
 				MaxPayload: openwhisk.MaxPayload, MaxWait: openwhisk.MaxWait,
 			}),
 			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
@@ -248,6 +248,11 @@ func (s *server) openDoors(ctx context.Context) error {
 	}()
 	s.onClose(s.drain)
 	return nil
+}
+
+// resolveOwn finds an action of a namespace as its owner does.
+func (s *server) resolveOwn(ctx context.Context, name forerun.Name) (*forerun.Action, error) {
+	return s.registry.Resolve(ctx, name, name.Namespace)
 }
 
 // operatorAPI is what the operator makes and deletes tenants through.

@@ -12,28 +12,24 @@ func malformed(format string, args ...any) error {
 	return forerun.Errorf(forerun.Invalid, "", "The request content was malformed:\n"+format, args...)
 }
 
-// listActions answers GET .../actions, and .../actions/PACKAGE/ for one package.
+// listActions answers GET .../actions, and .../actions/PACKAGE/ for one package, which may be another's that is published.
 func (a *API) listActions(c *call) error {
-	namespace, err := c.namespace(c.vars["package"])
+	place, err := a.placeOfActions(c)
 	if err != nil {
 		return err
 	}
-	skip, limit, err := c.page("actions")
-	if err != nil {
-		return err
-	}
-	count, err := c.flag("count", false)
+	skip, limit, count, err := c.listing("actions")
 	if err != nil {
 		return err
 	}
 	if count {
-		n, err := a.Registry.CountActions(c.r.Context(), namespace, c.vars["package"])
+		n, err := a.Registry.CountActions(c.r.Context(), place.Namespace, place.Package)
 		if err == nil {
 			gateway.WriteJSON(c.w, http.StatusOK, map[string]int{"actions": max(0, n-skip)})
 		}
 		return err
 	}
-	actions, err := a.Registry.Actions(c.r.Context(), namespace, c.vars["package"], skip, limit)
+	actions, err := a.Registry.Actions(c.r.Context(), place.Namespace, place.Package, skip, limit)
 	if err != nil {
 		return err
 	}
@@ -45,9 +41,27 @@ func (a *API) listActions(c *call) error {
 	return nil
 }
 
+// placeOfActions is the namespace, and the package if any, whose actions are to be listed.
+func (a *API) placeOfActions(c *call) (forerun.Name, error) {
+	if c.vars["package"] == "" {
+		namespace, err := c.namespace("")
+		return forerun.Name{Namespace: namespace}, err
+	}
+	asked, err := c.anyName()
+	if err != nil {
+		return asked, err
+	}
+	chain, err := a.Registry.Package(c.r.Context(), forerun.Name{Namespace: asked.Namespace, Entity: asked.Package}, c.caller.Namespace)
+	if err != nil {
+		return asked, err
+	}
+	home := chain[len(chain)-1].Name
+	return forerun.Name{Namespace: home.Namespace, Package: home.Entity}, nil
+}
+
 // getAction answers GET .../actions/NAME.
 func (a *API) getAction(c *call) error {
-	name, err := c.name()
+	name, err := c.anyName()
 	if err != nil {
 		return err
 	}
@@ -55,7 +69,7 @@ func (a *API) getAction(c *call) error {
 	if err != nil {
 		return err
 	}
-	action, err := a.Registry.Action(c.r.Context(), name)
+	action, err := a.Registry.Resolve(c.r.Context(), name, c.caller.Namespace)
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, withCode))
 	}

@@ -77,17 +77,32 @@ type activationSummary struct {
 	ActivationID forerun.ActivationID `json:"activationId"`
 	Cause        forerun.ActivationID `json:"cause,omitempty"`
 	Start        int64                `json:"start"` // milliseconds since 1970
-	End          int64                `json:"end"`
-	Duration     int64                `json:"duration"` // milliseconds
-	StatusCode   forerun.Status       `json:"statusCode"`
+	*ending
+	StatusCode *forerun.Status `json:"statusCode,omitempty"`
+}
+
+// ending is what the activation of a trigger has not: it has no end.
+type ending struct {
+	End      int64 `json:"end"`      // milliseconds since 1970
+	Duration int64 `json:"duration"` // milliseconds
+}
+
+func endingOf(a *forerun.Activation) *ending {
+	if a.End.IsZero() {
+		return nil
+	}
+	return &ending{a.End.UnixMilli(), a.Duration.Milliseconds()}
 }
 
 func activationSummaryOf(a *forerun.Activation) activationSummary {
-	return activationSummary{
+	s := activationSummary{
 		Namespace: a.Namespace, Name: a.Action.Entity, Version: a.Version, Annotations: list(a.Annotations),
-		ActivationID: a.ID, Cause: a.Cause, Start: a.Start.UnixMilli(), End: a.End.UnixMilli(),
-		Duration: a.Duration.Milliseconds(), StatusCode: a.Status,
+		ActivationID: a.ID, Cause: a.Cause, Start: a.Start.UnixMilli(), ending: endingOf(a),
 	}
+	if s.ending != nil {
+		s.StatusCode = &a.Status
+	}
+	return s
 }
 
 // activationDocument is a whole record.
@@ -100,11 +115,10 @@ type activationDocument struct {
 	ActivationID forerun.ActivationID `json:"activationId"`
 	Cause        forerun.ActivationID `json:"cause,omitempty"`
 	Start        int64                `json:"start"`
-	End          int64                `json:"end"`
-	Duration     int64                `json:"duration"`
-	Response     responseDocument     `json:"response"`
-	Logs         []string             `json:"logs"`
-	Annotations  []forerun.KeyValue   `json:"annotations"`
+	*ending
+	Response    responseDocument   `json:"response"`
+	Logs        []string           `json:"logs"`
+	Annotations []forerun.KeyValue `json:"annotations"`
 }
 
 type responseDocument struct {
@@ -117,7 +131,7 @@ type responseDocument struct {
 func activationOf(a *forerun.Activation) activationDocument {
 	return activationDocument{
 		Namespace: a.Namespace, Name: a.Action.Entity, Version: a.Version, Subject: a.Subject,
-		ActivationID: a.ID, Cause: a.Cause, Start: a.Start.UnixMilli(), End: a.End.UnixMilli(), Duration: a.Duration.Milliseconds(),
+		ActivationID: a.ID, Cause: a.Cause, Start: a.Start.UnixMilli(), ending: endingOf(a),
 		Response: responseOf(a), Logs: list(a.Logs), Annotations: list(a.Annotations),
 	}
 }

@@ -32,7 +32,7 @@ func (a *API) checkExec(p *actionPut, own string) (err error) {
 	case e.Kind == "":
 		return malformed("'kind' must be a string defined in 'exec'")
 	case e.Kind == "blackbox":
-		return missing("Docker images as actions (kind blackbox)")
+		return noDocker()
 	case e.Kind == sequence:
 		return e.resolveComponents(own)
 	case e.Code == nil:
@@ -79,9 +79,6 @@ func (e *execPut) resolveComponents(own string) error {
 		if err != nil {
 			return err
 		}
-		if name.Namespace != own {
-			return forbidden(strings.TrimPrefix(name.String(), "/"))
-		}
 		(*e.Components)[i] = name.String()
 	}
 	return nil
@@ -118,7 +115,7 @@ func (a *API) checkProgram(ctx context.Context, action *forerun.Action) error {
 		}
 	case isComposition(action.Annotations):
 	case conductor != nil && string(conductor) != "false" && string(conductor) != "null":
-		return missing("Conductor actions that are not composer's")
+		return forerun.Errorf(forerun.Unsupported, "conductor", "Conductor actions that are not composer's are not part of this version of Forerun.")
 	default:
 		if _, err := a.kind(action.Exec.Kind); err != nil {
 			return err
@@ -133,11 +130,11 @@ func (a *API) checkSequence(ctx context.Context, action *forerun.Action) error {
 		return forerun.Errorf(forerun.Invalid, "components", "No component specified for the sequence.")
 	}
 	count := 0
-	return a.walkSequence(ctx, action.Name, action.Exec.Components, 0, &count)
+	return a.walkSequence(ctx, action.Name.Namespace, action.Name, action.Exec.Components, 0, &count)
 }
 
-// walkSequence counts the functions that components come down to.
-func (a *API) walkSequence(ctx context.Context, origin forerun.Name, components []string, depth int, count *int) error {
+// walkSequence counts the functions that components come down to, for a caller who must be allowed to run them.
+func (a *API) walkSequence(ctx context.Context, caller string, origin forerun.Name, components []string, depth int, count *int) error {
 	for _, c := range components {
 		name, err := forerun.ParseName(c, origin.Namespace)
 		if err != nil {
@@ -146,14 +143,16 @@ func (a *API) walkSequence(ctx context.Context, origin forerun.Name, components 
 		if name == origin || depth > maxComponents {
 			return forerun.Errorf(forerun.Invalid, c, "Sequence may not refer to itself.")
 		}
-		action, err := a.Registry.Action(ctx, name)
+		action, err := a.Registry.Resolve(ctx, name, caller)
 		switch {
 		case err != nil && forerun.KindOf(err) == forerun.NotFound:
 			return forerun.Errorf(forerun.Invalid, c, "Sequence component does not exist.")
 		case err != nil:
 			return err
+		case action.Name == origin:
+			return forerun.Errorf(forerun.Invalid, c, "Sequence may not refer to itself.")
 		case action.Exec.Kind == sequence:
-			if err := a.walkSequence(ctx, origin, action.Exec.Components, depth+1, count); err != nil {
+			if err := a.walkSequence(ctx, caller, origin, action.Exec.Components, depth+1, count); err != nil {
 				return err
 			}
 		default:

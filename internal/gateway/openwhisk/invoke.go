@@ -16,7 +16,7 @@ import (
 // invoke answers POST .../actions/NAME: it begins an invocation of the action for whoever calls (a tenant, or a function
 // that runs, to whose activation the new one is then tied), and waits for its end if asked to.
 func (a *API) invoke(c *call) error {
-	name, err := c.name()
+	name, err := c.anyName()
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *API) invoke(c *call) error {
 
 // admit finds the action and makes the request for its invocation, which counts against the caller's quotas from then on.
 func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms terms) (controller.Request, error) {
-	action, err := a.Registry.Action(c.r.Context(), name)
+	action, err := a.Registry.Resolve(c.r.Context(), name, c.caller.Namespace)
 	if err != nil {
 		return controller.Request{}, err
 	}

@@ -1,45 +1,27 @@
 package openwhisk
 
 import (
-	"net/http"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
-	"forerun.dev/forerun/internal/gateway"
 )
 
-// collections are those of OpenWhisk's that Forerun does not have yet, with what their members are called.
-func collections() map[string]string {
-	return map[string]string{"triggers": "Triggers", "rules": "Rules", "packages": "Packages", "apis": "APIs"}
+// noDocker answers who deploys a Docker image.
+func noDocker() error {
+	return forerun.Errorf(forerun.Unsupported, "exec", "Docker images as actions (kind blackbox) are not part of Forerun. Deploy the code with a kind of its language, or an executable with the kind native; GET / lists the kinds.")
 }
 
-// missing says that a part of OpenWhisk is not there.
-func missing(what string) error {
-	return forerun.Errorf(forerun.Unsupported, what, "%s are not part of this version of Forerun.", what)
+// noAPIs answers the API gateway's web actions, which `wsk api` and the npm client's routes call.
+func noAPIs() error {
+	return forerun.Errorf(forerun.Unsupported, "apis", "API routes (wsk api) are not part of Forerun. Deploy the action with --web true and call it at /api/v1/web/NAMESPACE/PACKAGE/ACTION.")
 }
 
-// listNothing answers GET .../COLLECTION: there is none of what cannot be made.
-func (a *API) listNothing(c *call) error {
-	if _, ok := collections()[c.vars["collection"]]; !ok {
-		return a.refuse(c)
+// isAPIManagement tells a path of the API gateway's actions, below /api/v1/.
+func isAPIManagement(path string) bool {
+	for _, pkg := range []string{"apimgmt", "routemgmt"} {
+		if strings.HasPrefix(path, "web/whisk.system/"+pkg+"/") || strings.HasPrefix(path, "namespaces/whisk.system/actions/"+pkg+"/") {
+			return true
+		}
 	}
-	if _, err := c.namespace(""); err != nil {
-		return err
-	}
-	gateway.WriteJSON(c.w, http.StatusOK, []any{})
-	return nil
-}
-
-// refuse answers everything else about a collection that is not there.
-func (a *API) refuse(c *call) error {
-	what, ok := collections()[c.vars["collection"]]
-	if !ok {
-		return forerun.Errorf(forerun.NotFound, c.r.URL.Path, "The requested resource could not be found.")
-	}
-	if _, err := c.name(); err != nil {
-		return err
-	}
-	if c.r.Method == http.MethodGet || c.r.Method == http.MethodDelete {
-		return forerun.Errorf(forerun.NotFound, what, "The requested resource does not exist. %s are not part of this version of Forerun.", what)
-	}
-	return missing(what)
+	return false
 }

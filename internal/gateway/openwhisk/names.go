@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/registry"
 )
 
 // namespace is the namespace of the path, which must be the caller's own; "_" stands for it. resource is what the
@@ -22,9 +23,14 @@ func (c *call) namespace(resource string) (string, error) {
 	return ns, nil
 }
 
-// name is the name of the entity that the path names.
-func (c *call) name() (forerun.Name, error) {
-	n := forerun.Name{Package: c.vars["package"], Entity: c.vars["name"]}
+// anyName is the name of the entity that the path names, in whosever namespace it is.
+func (c *call) anyName() (forerun.Name, error) {
+	n := forerun.Name{Namespace: c.vars["namespace"], Package: c.vars["package"], Entity: c.vars["name"]}
+	if n.Namespace == "_" {
+		n.Namespace = c.caller.Namespace
+	} else if err := checkSegment(n.Namespace, "Namespace", "The namespace contains illegal characters."); err != nil {
+		return n, err
+	}
 	for _, segment := range []string{n.Package, n.Entity} {
 		if segment == "" {
 			continue // the router makes sure of the entity
@@ -33,8 +39,15 @@ func (c *call) name() (forerun.Name, error) {
 			return n, err
 		}
 	}
-	var err error
-	n.Namespace, err = c.namespace(strings.TrimPrefix(n.Package+"/"+n.Entity, "/"))
+	return n, nil
+}
+
+// name is the name of the entity that the path names, which must be in the caller's own namespace.
+func (c *call) name() (forerun.Name, error) {
+	n, err := c.anyName()
+	if err == nil && n.Namespace != c.caller.Namespace {
+		err = registry.Forbidden(n)
+	}
 	return n, err
 }
 

@@ -3,8 +3,8 @@
 // Apache OpenWhisk's controller, so that wsk, the npm client and composer work
 // unchanged.
 //
-// What Forerun does not have yet (triggers, rules, packages, Docker images) is
-// answered with a sentence that says so.
+// What Forerun does not have (Docker images, API routes) is answered with a
+// sentence that says so and what to do instead.
 package openwhisk
 
 import (
@@ -100,6 +100,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	path, ok := cutPrefix(r.URL.EscapedPath())
 	if !ok {
 		return a.outside(w, r)
+	}
+	if isAPIManagement(path) {
+		allowOrigins(w.Header())
+		return noAPIs()
 	}
 	if strings.HasPrefix(path, "web/") {
 		a.Web.ServeHTTP(w, r)

@@ -59,6 +59,14 @@ func (c *call) page(collection string) (skip, limit int, err error) {
 	return skip, limit, nil
 }
 
+// listing reads what the list of a collection of entities is to hold, or whether they are only to be counted.
+func (c *call) listing(collection string) (skip, limit int, count bool, err error) {
+	if skip, limit, err = c.page(collection); err == nil {
+		count, err = c.flag("count", false)
+	}
+	return skip, limit, count, err
+}
+
 // moment reads a time in milliseconds since 1970; the zero time if it is not given.
 func (c *call) moment(name string) (time.Time, error) {
 	value := c.r.URL.Query().Get(name)

@@ -24,7 +24,7 @@ func TestWhoMayCall(t *testing.T) {
 		{"a wrong key", "_/actions", []string{"Authorization", "Basic YTpi"}, 401, "The supplied authentication is invalid"},
 		{"before anything else", "_/nothing/at/all/here", []string{"Authorization", "Basic YTpi"}, 401, "The supplied authentication is invalid"},
 		{"another's list", "other/actions", nil, 403, "The supplied authentication is not authorized to access 'other'."},
-		{"another's action", "other/actions/p/a", nil, 403, "The supplied authentication is not authorized to access 'other/p/a'."},
+		{"another's action", "other/actions/p/a", nil, 403, "The supplied authentication is not authorized to access 'other/p'."},
 		{"another's activation", "other/activations/" + strings.Repeat("0", 32), nil, 403, "The supplied authentication is not authorized to access 'other/" + strings.Repeat("0", 32) + "'."},
 		{"no namespace", "a$b/actions", nil, 400, "The namespace contains illegal characters."},
 		{"no name", "_/actions/a$b", nil, 400, "The name of the entity contains illegal characters."},
@@ -89,11 +89,12 @@ func TestInfo(t *testing.T) {
 
 func TestListActions(t *testing.T) {
 	w := newWorld(t)
+	w.pack("p", `{}`)
 	for _, name := range []string{"a", "p/b", "c"} {
 		w.deploy(name, "echo")
 	}
 	for path, want := range map[string]string{
-		"actions": "c b a", "actions/": "c b a", "actions?limit=2": "c b", "actions?skip=1&limit=0": "b a", "actions/p/": "b", "actions/none/": "",
+		"actions": "c b a", "actions/": "c b a", "actions?limit=2": "c b", "actions?skip=1&limit=0": "b a", "actions/p/": "b",
 	} {
 		r := w.request("GET", namespaces+"_/"+path, "")
 		var got []string
@@ -125,6 +126,7 @@ func TestListActions(t *testing.T) {
 
 func TestActivations(t *testing.T) {
 	w := newWorld(t)
+	w.pack("p", `{}`)
 	w.deploy("p/echo", "echo")
 	w.deploy("fail", "fail")
 	w.request("POST", actions+"fail?blocking=true", `{}`)

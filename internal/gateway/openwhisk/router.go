@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/registry"
 )
 
 // route is one line of the table: what answers a method on the paths of a pattern, whose segments in braces are
@@ -45,11 +46,22 @@ func (a *API) table() []route {
 		on("GET", "namespaces/{namespace}/limits", a.namespaceLimits),
 		on("GET", "namespaces/{namespace}/limits/{name}", a.oneLimit),
 
-		on("GET", "namespaces/{namespace}/{collection}", a.listNothing),
-		on("GET", "namespaces/{namespace}/{collection}/{name}", a.refuse),
-		on("DELETE", "namespaces/{namespace}/{collection}/{name}", a.refuse),
-		on("PUT", "namespaces/{namespace}/{collection}/{name}", a.refuse),
-		on("POST", "namespaces/{namespace}/{collection}/{name}", a.refuse),
+		on("GET", "namespaces/{namespace}/packages", a.listEntities(registry.Packages, packageSummaryOf)),
+		on("GET", "namespaces/{namespace}/packages/{name}", a.getPackage),
+		on("PUT", "namespaces/{namespace}/packages/{name}", a.putPackage),
+		on("DELETE", "namespaces/{namespace}/packages/{name}", a.deletePackage),
+
+		on("GET", "namespaces/{namespace}/triggers", a.listEntities(registry.Triggers, triggerSummaryOf)),
+		on("GET", "namespaces/{namespace}/triggers/{name}", a.getTrigger),
+		on("PUT", "namespaces/{namespace}/triggers/{name}", a.putTrigger),
+		on("DELETE", "namespaces/{namespace}/triggers/{name}", a.deleteTrigger),
+		on("POST", "namespaces/{namespace}/triggers/{name}", a.fire),
+
+		on("GET", "namespaces/{namespace}/rules", a.listEntities(registry.Rules, ruleSummaryOf)),
+		on("GET", "namespaces/{namespace}/rules/{name}", a.getRule),
+		on("PUT", "namespaces/{namespace}/rules/{name}", a.putRule),
+		on("DELETE", "namespaces/{namespace}/rules/{name}", a.deleteRule),
+		on("POST", "namespaces/{namespace}/rules/{name}", a.setRule),
 	}
 }
 

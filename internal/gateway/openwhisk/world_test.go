@@ -134,6 +134,21 @@ func (w *world) deploy(name, function string, annotations ...string) {
 	}
 }
 
+// pack puts a package.
+func (w *world) pack(name, body string) {
+	w.t.Helper()
+	w.must(w.request("PUT", namespaces+"_/packages/"+name+"?overwrite=true", body))
+}
+
+// must ends the test unless a request was answered with success.
+func (w *world) must(r reply) reply {
+	w.t.Helper()
+	if r.status >= 300 {
+		w.t.Fatalf("%d %s", r.status, r.body)
+	}
+	return r
+}
+
 const (
 	namespaces  = "/api/v1/namespaces/"
 	actions     = namespaces + "_/actions/"

@@ -103,6 +103,15 @@ func (w *world) put(name, code string, annotations ...string) {
 	if len(annotations) == 1 { // none at all
 		kvs = nil
 	}
+	if n.Package != "" {
+		pkg := forerun.Name{Namespace: n.Namespace, Entity: n.Package}
+		_, err := w.tenants.PutEntity(w.t.Context(), registry.Packages, pkg, true, func(*registry.Entity) (*registry.Entity, error) {
+			return new(registry.Entity), nil
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	_, err = w.tenants.PutAction(w.t.Context(), n, true, func(*forerun.Action) (*forerun.Action, error) {
 		return &forerun.Action{
 			Exec: forerun.Exec{Kind: "python:3", Code: code}, Limits: forerun.DefaultLimits(), Annotations: kvs,
