@@ -213,7 +213,12 @@ func TestStorageQuotas(t *testing.T) {
 	try("c", 1<<20, "429")
 	try("c", 1<<20-1, "none")
 	remove("a")
+	pack(t, r, name("p/a"))
 	try("/guest/p/a", 1, "none")
+	if _, err := r.DeletePackage(t.Context(), name("p"), true); err != nil {
+		t.Fatal(err)
+	}
+	try("a", 1, "none") // what went with its package counts no more
 	none := NoLimit
 	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &none, StoredMegabytes: &none}); err != nil {
 		t.Fatal(err)

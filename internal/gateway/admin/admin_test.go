@@ -163,8 +163,23 @@ func TestRotate(t *testing.T) {
 func (w *world) fill(namespace string) {
 	w.Helper()
 	name := forerun.Name{Namespace: namespace, Package: "p", Entity: "a"}
+	for collection, entity := range map[registry.Collection]string{registry.Packages: "p", registry.Triggers: "t"} {
+		_, err := w.api.Registry.PutEntity(w.Context(), collection, forerun.Name{Namespace: namespace, Entity: entity}, true, func(*registry.Entity) (*registry.Entity, error) {
+			return new(registry.Entity), nil
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
 	_, err := w.api.Registry.PutAction(w.Context(), name, false, func(*forerun.Action) (*forerun.Action, error) {
 		return &forerun.Action{Exec: forerun.Exec{Kind: "python:3", Code: "code"}}, nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	rule := &registry.Entity{Trigger: forerun.Name{Namespace: namespace, Entity: "t"}, Action: name}
+	_, _, err = w.api.Registry.PutRule(w.Context(), forerun.Name{Namespace: namespace, Entity: "r"}, false, func(*registry.Entity) (*registry.Entity, error) {
+		return rule, nil
 	})
 	if err != nil {
 		w.Fatal(err)
