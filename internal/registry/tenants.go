@@ -37,11 +37,17 @@ type storedKey struct {
 	SHA256    string `json:"sha256"` // of Key, in hex
 }
 
-// CreateTenant makes a tenant and its first key. The error is forerun.Exists if the namespace is taken, or what an
-// earlier tenant of that name had is not erased yet.
+// System is the namespace of what belongs to no tenant: the public packages.
+const System = "whisk.system"
+
+// CreateTenant makes a tenant and its first key. The error is forerun.Exists if the namespace is taken, or is the system's, or
+// what an earlier tenant of that name had is not erased yet.
 func (r *Registry) CreateTenant(ctx context.Context, namespace string, quotas Quotas) (Credentials, error) {
 	if err := forerun.CheckSegment(namespace); err != nil {
 		return Credentials{}, err
+	}
+	if namespace == System {
+		return Credentials{}, forerun.Errorf(forerun.Exists, namespace, "The namespace %s is already taken.", namespace)
 	}
 	if err := quotas.check(); err != nil {
 		return Credentials{}, err

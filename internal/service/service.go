@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/catalog"
 	"forerun.dev/forerun/internal/config"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/flow"
@@ -195,6 +196,9 @@ func (s *server) openStore(ctx context.Context) (err error) {
 	s.registry = registry.Open(s.store, s.config.Limits)
 	s.onClose(func() error { s.registry.Close(); return nil })
 	s.records = activation.Open(s.store, s.config.Sync)
+	if err := catalog.Install(ctx, s.registry); err != nil {
+		return err
+	}
 	n, err := s.records.Recover(ctx, controller.Interrupted)
 	if n > 0 {
 		s.log.Warn("activations that the last server did not live to end have records that say so", "activations", n)

@@ -1,0 +1,4 @@
+// Gives back what it is given.
+function main(params) {
+  return params || {}
+}
