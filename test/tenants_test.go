@@ -101,7 +101,6 @@ func TestTenantsAreApart(t *testing.T) {
 		{"GET", "_/activations/" + r.ActivationID + "/result", "", 404},
 		{"GET", "ada/activations/" + r.ActivationID, "", 403},
 		{"GET", "ada/activations", "", 403},
-		{"GET", "ada/packages", "", 403},
 		{"GET", "ada/triggers", "", 403},
 		{"GET", "ada/rules", "", 403},
 		{"GET", "ada/limits", "", 403},
@@ -425,4 +424,90 @@ func TestStorageQuota(t *testing.T) {
 	putPython(t, c, map[string]string{"one": echoes + "\n"})
 	operate(t, s, "update", "guest", "--stored-actions", "2")
 	putPython(t, c, map[string]string{"two": echoes})
+}
+
+// must sends a request that has to be answered 200.
+func must(t *testing.T, c *server.Client, method, path, body string) string {
+	t.Helper()
+	code, answer := ask(t, c, method, path, body)
+	if code != http.StatusOK {
+		t.Fatalf("%s %s: %d %s", method, path, code, answer)
+	}
+	return answer
+}
+
+const pythonEcho = `{"exec":{"kind":"python:3","code":"def main(args):\n    return args\n"}}`
+
+// TestPackagesOfOthers: they can be used if they are published, and in no other way.
+func TestPackagesOfOthers(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	ada, bob := as(t, s, operate(t, s, "create", "ada")), as(t, s, operate(t, s, "create", "bob"))
+	must(t, ada, "PUT", "_/packages/private", `{"parameters":[{"key":"secret","value":"s"}]}`)
+	must(t, ada, "PUT", "_/packages/public", `{"publish":true,"parameters":[{"key":"from","value":"ada"}]}`)
+	for _, pkg := range []string{"private", "public"} {
+		must(t, ada, "PUT", "_/actions/"+pkg+"/echo", pythonEcho)
+	}
+	const result = "?blocking=true&result=true"
+	for _, request := range []string{
+		"GET ada/packages/private", "GET ada/actions/private/echo", "POST ada/actions/private/echo" + result, "GET ada/actions",
+		"DELETE ada/packages/public", "DELETE ada/actions/public/echo", "PUT ada/packages/mine", "PUT ada/actions/public/mine",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		body := map[string]string{"POST": "{}", "PUT": pythonEcho}[method]
+		if code, answer := ask(t, bob, method, path, body); code != http.StatusForbidden || strings.Contains(answer, "secret") {
+			t.Errorf("bob's %s: %d %s", request, code, answer)
+		}
+	}
+	if list := must(t, bob, "GET", "ada/packages", ""); !strings.Contains(list, `"public"`) || strings.Contains(list, "private") {
+		t.Errorf("bob sees ada's packages as %s", list)
+	}
+	if code, answer := ask(t, bob, "PUT", "_/packages/mine", `{"binding":{"namespace":"ada","name":"private"}}`); code != http.StatusForbidden {
+		t.Errorf("bob binds ada's private package: %d %s", code, answer)
+	}
+	must(t, bob, "PUT", "_/packages/bound", `{"binding":{"namespace":"ada","name":"public"},"parameters":[{"key":"to","value":"bob"}]}`)
+	equalJSON(t, json.RawMessage(must(t, bob, "POST", "ada/actions/public/echo"+result, `{"n":1}`)), `{"from":"ada","n":1}`)
+	equalJSON(t, json.RawMessage(must(t, bob, "POST", "_/actions/bound/echo"+result, `{"n":2}`)), `{"from":"ada","to":"bob","n":2}`)
+	if list := must(t, ada, "GET", "_/activations", ""); list != "[]" {
+		t.Errorf("ada has the records of bob's activations: %s", list)
+	}
+	var records []server.Record
+	if list := must(t, bob, "GET", "_/activations", ""); json.Unmarshal([]byte(list), &records) != nil || len(records) != 2 {
+		t.Errorf("bob's records are %s", list)
+	}
+	operate(t, s, "delete", "ada")
+	for _, path := range []string{"ada/actions/public/echo", "_/actions/bound/echo"} {
+		if code, answer := ask(t, bob, "POST", path+result, "{}"); code != http.StatusForbidden && code != http.StatusNotFound {
+			t.Errorf("%s of a deleted tenant: %d %s", path, code, answer)
+		}
+	}
+}
+
+// TestDeletedTenantsRules: nothing that fired before fires again, and the names are free.
+func TestDeletedTenantsRules(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	for range 2 {
+		ada := as(t, s, operate(t, s, "create", "ada", "--fires-per-minute", "1"))
+		for _, collection := range []string{"packages", "triggers", "rules", "actions", "activations"} {
+			if list := must(t, ada, "GET", "_/"+collection, ""); list != "[]" {
+				t.Errorf("a new tenant has %s: %s", collection, list)
+			}
+		}
+		must(t, ada, "PUT", "_/packages/p", "{}")
+		must(t, ada, "PUT", "_/actions/p/echo", pythonEcho)
+		must(t, ada, "PUT", "_/triggers/t", "{}")
+		must(t, ada, "PUT", "_/rules/r", `{"trigger":"/_/t","action":"/_/p/echo"}`)
+		if code, answer := ask(t, ada, "POST", "_/triggers/t", `{"n":1}`); code != http.StatusAccepted {
+			t.Errorf("the trigger: %d %s", code, answer)
+		}
+		code, answer := ask(t, ada, "POST", "_/triggers/t", `{"n":2}`)
+		for code == http.StatusAccepted { // the minute was over in between
+			code, answer = ask(t, ada, "POST", "_/triggers/t", `{"n":2}`)
+		}
+		if code != http.StatusTooManyRequests || !strings.Contains(answer, "Too many requests in the last minute (count: 2, allowed: 1).") {
+			t.Errorf("the trigger again: %d %s", code, answer)
+		}
+		operate(t, s, "delete", "ada")
+	}
 }

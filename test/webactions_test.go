@@ -217,3 +217,42 @@ def main(args):
 		t.Errorf("%d %v", r.StatusCode, r.Header)
 	}
 }
+
+// TestWebActionsInPackages: parameters come of the package, the binding and the action, and none of them can be replaced.
+func TestWebActionsInPackages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(t, s.c, "PUT", "_/packages/demo", `{"parameters":[{"key":"a","value":"A"},{"key":"b","value":"b"}]}`)
+	must(t, s.c, "PUT", "_/packages/bound", `{"binding":{"namespace":"_","name":"demo"},"parameters":[{"key":"a","value":"a"},{"key":"c","value":"c"}]}`)
+	s.put("demo/web", "def main(args):\n    return {k: v for k, v in args.items() if not k.startswith('__')}\n", map[string]any{"d": "d"}, nil)
+	get := func(path string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.s.URL+"/api/v1/web/guest/"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, body := send(t, r)
+		return answer.StatusCode, body
+	}
+	for path, want := range map[string]string{
+		"demo/web.json?q=1":  `{"a":"A","b":"b","d":"d","q":"1"}`,
+		"bound/web.json?q=1": `{"a":"a","b":"b","c":"c","d":"d","q":"1"}`,
+	} {
+		status, body := get(path)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, status, body)
+		}
+		equalJSON(t, json.RawMessage(body), want)
+	}
+	for path, want := range map[string]int{
+		"demo/web.json?a=x": 400, "bound/web.json?c=x": 400, "bound/web.json?d=x": 400, "demo/web.json?c=x": 200,
+		"default/web.json": 404, "other/web.json": 404, "demo/other.json": 404,
+	} {
+		if status, body := get(path); status != want {
+			t.Errorf("%s: %d %s, want %d", path, status, body, want)
+		}
+	}
+	must(t, s.c, "DELETE", "_/packages/demo?force=true", "")
+	if status, body := get("bound/web.json"); status != http.StatusNotFound {
+		t.Errorf("a binding to nothing: %d %s", status, body)
+	}
+}

@@ -227,7 +227,7 @@ func TestStorageQuotas(t *testing.T) {
 	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &two}); err != nil {
 		t.Fatal(err)
 	}
-	try("e", 10, "429")
+	try("f", 10, "429")
 	try("d", 20, "none")
 }
 
