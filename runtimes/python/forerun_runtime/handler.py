@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import kernel, text, wire
+from . import kernel, preload, text, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ class Failure(Exception):
     """The activation has no result; the text is for the action's author."""
 
 
-def serve(fd: int, function: Callable[[dict[str, Any]], Any]) -> NoReturn:
-    """Say that this process is ready, execute the one activation that comes, answer and end."""
+def serve(fd: int, function: Callable[[dict[str, Any]], Any], imports: int) -> NoReturn:
+    """Say that this process is ready, execute the one activation that comes, answer and end; imports is for preload."""
+    modules = len(sys.modules)
     _touch(function)
     wire.write(fd, wire.join(wire.READY, b'{"pid":%d}' % os.getpid()))
     frame = wire.read(fd)
@@ -32,6 +33,7 @@ def serve(fd: int, function: Callable[[dict[str, Any]], Any]) -> NoReturn:
     result = _execute(function, frame)
     if os.getpid() == pid:  # else the function forked, and this is the child that came back from it
         wire.write(fd, result)
+        preload.tell(imports, modules)
     os._exit(0)
 
 

@@ -12,7 +12,7 @@ import select
 import stat
 import sys
 
-from . import handler, kernel, loader, wire
+from . import handler, kernel, loader, preload, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Initializer:
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
         self._wake: tuple[int, int] = (-1, -1)
+        self._imports = (-1, -1)  # a pipe: see preload
         self._poll = select.poll()
         self._poll.register(CONTROL, select.POLLIN)
 
@@ -50,6 +51,10 @@ class Initializer:
         self._send(wire.HELLO, {"protocol": wire.PROTOCOL, "language": "python", "version": sys.version.split()[0]})
         while True:
             for fd, _ in self._poll.poll():
+                if fd == self._imports[0]:
+                    preload.take(fd)
+                    gc.freeze()
+                    continue
                 if fd != CONTROL:
                     os.read(fd, 4096)
                     self._reap()
@@ -90,6 +95,7 @@ class Initializer:
             self._send(wire.INIT_DONE, {"ok": False, "error": text})
             return
         self._take_signals()
+        self._take_imports()
         self._sockets = self._find_sockets()
         kernel.enter_cage()
         gc.collect()
@@ -108,6 +114,13 @@ class Initializer:
         _signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
         self._poll.register(self._wake[0], select.POLLIN)
         self._reap()
+
+    def _take_imports(self) -> None:
+        """Hear what handlers import."""
+        self._imports = os.pipe()
+        for fd in self._imports:
+            os.set_blocking(fd, False)
+        self._poll.register(self._imports[0], select.POLLIN)
 
     def _fork(self, function: Callable[[dict[str, Any]], Any]) -> None:
         if _thread._count() > 0:  # threads of the code's own may open more
@@ -135,12 +148,12 @@ class Initializer:
             self._restore_signals()
             self._control.close()
             servers_end.close()
-            for fd in self._wake:
+            for fd in (*self._wake, self._imports[0]):
                 os.close(fd)
             if self._sockets:
                 _cut(self._sockets)
             _reseed()
-            handler.serve(own_end.fileno(), function)
+            handler.serve(own_end.fileno(), function, self._imports[1])
         finally:
             os._exit(70)
 

@@ -192,6 +192,43 @@ def test_handlers_see_an_ordinary_python(sandbox: Sandbox) -> None:
     }  # fmt: skip
 
 
+CODE_THAT_IMPORTS_LATE = b"""
+import sys
+def main(args):
+    found = [name for name in ("colorsys", "xml.dom.minidom", "main_of_ours") if name in sys.modules]
+    import colorsys, xml.dom.minidom
+    sys.modules["main_of_ours"] = sys
+    return {"found": found}
+"""
+
+
+def test_what_one_handler_imports_of_the_standard_library_the_next_finds(sandbox: Sandbox) -> None:
+    assert sandbox.init(CODE_THAT_IMPORTS_LATE) == {"ok": True}
+    for found in (b'{"found":[]}', b'{"found":["colorsys","xml.dom.minidom"]}'):
+        result = sandbox.fork().run()
+        assert result is not None and result.payload == found
+        assert sandbox.read().type == wire.EXIT  # the names were written before
+
+
+def test_names_that_a_handler_makes_up_are_not_imported(sandbox: Sandbox) -> None:
+    code = b"""
+import os, stat, sys
+def main(args):
+    for fd in range(4, 40):
+        try:
+            if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                os.write(fd, b"antigravity this.x pytest ../x \\xff no.such colorsys\\n" * 9)
+        except OSError:
+            pass
+    return {"found": [name for name in ("colorsys", "this", "antigravity", "pytest") if name in sys.modules]}
+"""
+    sandbox.init(code)
+    for found in (b'{"found":[]}', b'{"found":["colorsys"]}'):
+        result = sandbox.fork().run()
+        assert result is not None and result.payload == found
+        assert sandbox.read().type == wire.EXIT
+
+
 def test_a_frame_out_of_turn_ends_it(sandbox: Sandbox) -> None:
     wire.write(sandbox.control.fileno(), wire.pack(wire.FORK))
     assert wire.read(sandbox.control.fileno()) is None
