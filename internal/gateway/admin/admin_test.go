@@ -162,14 +162,6 @@ func TestRotate(t *testing.T) {
 // fill gives a tenant something of everything.
 func (w *world) fill(namespace string) {
 	w.Helper()
-	for entity, collection := range map[string]registry.Collection{"p": registry.Packages, "t": registry.Triggers} {
-		_, err := w.api.Registry.PutEntity(w.Context(), collection, forerun.Name{Namespace: namespace, Entity: entity}, false, func(*registry.Entity) (*registry.Entity, error) {
-			return &registry.Entity{}, nil
-		})
-		if err != nil {
-			w.Fatal(err)
-		}
-	}
 	name := forerun.Name{Namespace: namespace, Package: "p", Entity: "a"}
 	for collection, entity := range map[registry.Collection]string{registry.Packages: "p", registry.Triggers: "t"} {
 		_, err := w.api.Registry.PutEntity(w.Context(), collection, forerun.Name{Namespace: namespace, Entity: entity}, true, func(*registry.Entity) (*registry.Entity, error) {
