@@ -159,7 +159,7 @@ exports.main = async () => ({ callee: (await post('actions/callee?blocking=true'
 func TestPooledConnectionsChangeHands(t *testing.T) {
 	t.Parallel()
 	needNode(t)
-	c := client(t, start(t, server.Options{}))
+	c := client(t, start(t, server.Options{Args: room(2)}))
 	put(t, c, "callee", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": "function main() { return {} }"}})
 	put(t, c, "caller", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": pooledCaller}})
 	for call := range 3 {
@@ -197,7 +197,7 @@ exports.main = async () => {
 func TestNothingIsServedBetweenActivations(t *testing.T) {
 	t.Parallel()
 	needNode(t)
-	s := start(t, server.Options{Redis: true})
+	s := start(t, server.Options{Args: room(2)})
 	c := client(t, s)
 	put(t, c, "late", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": lateWriter}})
 	put(t, c, "peek", map[string]any{"exec": map[string]string{"kind": "python:3",

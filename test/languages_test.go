@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -138,10 +139,13 @@ func put(t *testing.T, c *server.Client, name string, action map[string]any) {
 	}
 }
 
-// forEachLanguage runs a test for each, with a server and a function named probe.
+// room has a server keep so many sandboxes of the default size at most: a test that looks at what one keeps gets no other.
+func room(sandboxes int) []string { return []string{"--memory", strconv.Itoa(256 * sandboxes)} }
+
+// forEachLanguage runs a test for each, with a server that has room for one sandbox and a function named probe-LANGUAGE.
 func forEachLanguage(t *testing.T, limits map[string]int, test func(t *testing.T, l *language, c *server.Client)) {
 	t.Parallel()
-	s := start(t, server.Options{})
+	s := start(t, server.Options{Args: room(1)})
 	c := client(t, s)
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {

@@ -112,7 +112,7 @@ func TestNodeInASandbox(t *testing.T) {
 		if got := h.call(`{}`); got != want {
 			t.Errorf("got %s, want %s; logs: %s", got, want, &s.logs)
 		}
-		if err := box.Reset(t.Context(), h.hostPID); err != nil {
+		if _, err := box.Reset(t.Context(), h.hostPID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestNodeInASandbox(t *testing.T) {
 	if h.hostPID == h.pid {
 		t.Error("the handler's process id is the same inside and outside")
 	}
-	if err := box.Reset(t.Context()); err != nil {
+	if _, err := box.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if e := h.end(); e.Signal != 9 {
@@ -143,11 +143,11 @@ func TestNativeInASandbox(t *testing.T) {
 		if got := h.call(`{"name":"Ada"}`); got != `{"greeting":"Hello Ada"}` {
 			t.Error(got)
 		}
-		if err := box.Reset(t.Context(), h.hostPID); err != nil {
+		if _, err := box.Reset(t.Context(), h.hostPID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := box.Reset(t.Context()); err != nil {
+	if _, err := box.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if e := h.end(); e.Signal != 9 {

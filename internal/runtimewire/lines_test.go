@@ -1,9 +1,18 @@
 package runtimewire
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // lineOf is a whole line.
@@ -40,4 +49,142 @@ func FuzzLine(f *testing.F) {
 			t.Errorf("the value %s became %s", &want, &got)
 		}
 	})
+}
+
+// program is the other end of Lines: the ends of its pipes.
+type program struct {
+	in  *bufio.Reader
+	out *os.File
+}
+
+// linesWith makes Lines with a program, whose process is this one.
+func linesWith(t testing.TB) (*Lines, *program) {
+	t.Helper()
+	theirIn, in := pipe(t)
+	out, theirOut := pipe(t)
+	if _, err := unix.FcntlInt(in.Fd(), unix.F_SETOWN, os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLines(in, out, map[string]string{"__OW_NAMESPACE": "guest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return l, &program{bufio.NewReader(theirIn), theirOut}
+}
+
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return r, w
+}
+
+// answer has the program answer the next Run with a text.
+func (p *program) answer(t testing.TB, l *Lines, limit int, text string) (Frame, error) {
+	t.Helper()
+	if err := l.Run(Run{Limit: limit, Env: map[string]string{"__OW_API_KEY": "k"}}, []byte(`{"n":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.in.ReadString('\n'); err != nil || got != `{"value":{"n":1},"namespace":"guest","api_key":"k"}`+"\n" {
+		t.Fatalf("the program was sent %q (%v)", got, err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		_, err := p.out.WriteString(text)
+		written <- err
+	}()
+	f, err := l.Read()
+	if len(text) < 1<<16 { // a pipe has room for it
+		if err := <-written; err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f, err
+}
+
+func TestLinesAreFrames(t *testing.T) {
+	l, p := linesWith(t)
+	if f, err := l.Read(); err != nil || f.Type != TypeReady || f.PID != os.Getpid() {
+		t.Errorf("the first frame is %+v (%v), not Ready of process %d", f, err, os.Getpid())
+	}
+	long := `{"x":"` + strings.Repeat("x", 1<<20) + `"}`
+	for text, want := range map[string]string{
+		"{\"a\":1}\n": `{"a":1}`, " [1] \r\n": `[1]`, "{}\n{\"stray\":1}\n": `{}`, long + "\n": long,
+	} {
+		f, err := p.answer(t, l, 2<<20, text)
+		var r Result
+		if err != nil || f.Type != TypeResult || f.Decode(&r) != nil || r.Status != StatusOK || string(f.Payload) != want {
+			t.Errorf("%.20q became %d %s %.20s (%v)", text, f.Type, f.Header, f.Payload, err)
+		}
+		if f, err := l.Read(); err != nil || f.Type != TypeReady {
+			t.Errorf("after an answer came a frame of type %d (%v), not Ready", f.Type, err)
+		}
+	}
+}
+
+func TestLinesThatAreTheLast(t *testing.T) {
+	for text, want := range map[string]string{
+		"7\n": "The action did not return a dictionary or array.", "\n": "The action did not return a dictionary or array.",
+		"{\"xxxxxxxxxxxxxxxxxxx\":1}\n":            "The action produced a response that exceeded the allowed length: more than 20 bytes.",
+		strings.Repeat("x", 1<<20):                 "The action produced a response that exceeded the allowed length: more than 20 bytes.",
+		"{" + strings.Repeat(" ", 17<<10) + "1}\n": "The action produced a response that exceeded the allowed length: more than 20 bytes.",
+	} {
+		l, p := linesWith(t)
+		f, err := p.answer(t, l, 20, text)
+		var r Result
+		if err != nil || f.Type != TypeResult || f.Decode(&r) != nil || r.Status != StatusError || r.Error != want {
+			t.Errorf("%.20q became %d %s (%v)", text, f.Type, f.Header, err)
+		}
+		if f, err := l.Read(); !errors.Is(err, io.EOF) {
+			t.Errorf("after the last answer came a frame of type %d (%v)", f.Type, err)
+		}
+	}
+}
+
+func TestLinesEndWithTheProgram(t *testing.T) {
+	l, p := linesWith(t)
+	if err := p.out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Run(Run{}, []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := l.Read(); !errors.Is(err, io.EOF) {
+		t.Errorf("a frame of type %d came (%v)", f.Type, err)
+	}
+}
+
+func TestLinesAreOfPipes(t *testing.T) {
+	for _, wrong := range []int{0, 1} {
+		file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, in := pipe(t)
+		ends := []*os.File{in, out}
+		ends[wrong] = file
+		if _, err := NewLines(ends[0], ends[1], nil); !errors.Is(err, ErrMalformed) {
+			t.Errorf("a file in the place of pipe %d: %v", wrong, err)
+		}
+	}
+}
+
+func TestLinesOfNobody(t *testing.T) {
+	_, in := pipe(t)
+	out, _ := pipe(t)
+	l, err := NewLines(in, out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if f, err := l.Read(); !errors.Is(err, io.EOF) {
+		t.Errorf("without a process comes %+v (%v)", f, err)
+	}
 }

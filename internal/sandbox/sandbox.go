@@ -58,8 +58,9 @@ type Sandbox interface {
 	Denied() <-chan string
 	// Reset ends an activation: kills every process but the initializer and the processes in keep (host ids, the
 	// spare handler), and empties the folders that handlers can write but /action. When it returns nothing of them is
-	// left, connections and unanswered datagrams to the outside included. After an error the sandbox must be closed.
-	Reset(ctx context.Context, keep ...int) error
+	// left, connections and unanswered datagrams to the outside included. killed is how many processes there were. After
+	// an error the sandbox must be closed.
+	Reset(ctx context.Context, keep ...int) (killed int, err error)
 	// Usage reads the sandbox's meters.
 	Usage() (Usage, error)
 	// Close kills the sandbox and removes every trace of it.

@@ -187,7 +187,7 @@ func (d *doors) end(handlerStays bool) {
 	d.change(t, handlerStays)
 }
 
-// cut ends all connections, if the handler they were kept for is gone.
+// cut ends the connections that were kept for a next activation.
 func (d *doors) cut() {
 	if d.tenure().between {
 		d.end(false)

@@ -277,12 +277,18 @@ func (b *box) renewSpare() error {
 	return err
 }
 
+// reset removes what is left but the initializer and the processes in keep. What the others were connected with is cut: it
+// cannot be told from what a handler that stays is connected with.
 func (b *box) reset(keep ...int) error {
 	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
-	return b.sandbox.Reset(ctx, keep...)
+	killed, err := b.sandbox.Reset(ctx, keep...)
+	if killed > 0 {
+		b.doors.cut()
+	}
+	return err
 }
 
 // kill ends a running activation: when its handler is gone, await returns. A sandbox whose handler cannot be killed
@@ -318,7 +324,8 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	if handler != nil {
 		handler.killed.Store(true)
 	}
-	return b.sandbox.Reset(ctx, keep...)
+	_, err := b.sandbox.Reset(ctx, keep...)
+	return err
 }
 
 func (s *spare) close() {

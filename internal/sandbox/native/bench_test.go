@@ -38,7 +38,7 @@ func BenchmarkReset(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		begin := time.Now()
-		if err := s.Reset(b.Context()); err != nil {
+		if _, err := s.Reset(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(begin))

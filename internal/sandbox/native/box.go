@@ -162,14 +162,15 @@ func (b *box) refused(sentence string) {
 }
 
 // Reset implements sandbox.Sandbox.
-func (b *box) Reset(ctx context.Context, keep ...int) error {
-	var err error
+func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 	if !b.glance.nothing(keep) {
-		_, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
+		var answer reply
+		answer, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
+		killed = answer.killed
 	}
 	b.names.reset()
 	b.datagrams.reset()
-	return err
+	return killed, err
 }
 
 // Usage implements sandbox.Sandbox.

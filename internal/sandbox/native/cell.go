@@ -27,24 +27,24 @@ type cell struct {
 }
 
 // reset is Sandbox.Reset.
-func (c *cell) reset(keep []int) error {
+func (c *cell) reset(keep []int) (killed int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
-		return fmt.Errorf("the sandbox %q has ended", c.id)
+		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	ctx, cancel := killContext()
 	defer cancel()
-	if err := killAllBut(ctx, c.processes, append([]int{c.process.Pid}, keep...), c.group.freeze); err != nil {
-		return fmt.Errorf("ending what the activation left: %w", err)
+	if killed, err = killAllBut(ctx, c.processes, append([]int{c.process.Pid}, keep...), c.group.freeze); err != nil {
+		return killed, fmt.Errorf("ending what the activation left: %w", err)
 	}
 	c.guard.Sweep()
 	for _, f := range c.folders {
 		if err := wipe(int(f.Fd())); err != nil {
-			return fmt.Errorf("emptying the sandbox's folders: %w", err)
+			return killed, fmt.Errorf("emptying the sandbox's folders: %w", err)
 		}
 	}
-	return nil
+	return killed, nil
 }
 
 func (c *cell) processes() ([]int, error) {

@@ -146,7 +146,7 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 			handed, err = h.start(c, r.start, files)
 		}
 	case kindReset:
-		err = h.with(r.id, func(c *cell) error { return c.reset(r.keep) })
+		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.keep); return err })
 	case kindUsage:
 		err = h.with(r.id, func(c *cell) (err error) { answer.usage, err = c.usage(); return err })
 	case kindClose:

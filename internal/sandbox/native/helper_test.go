@@ -110,7 +110,7 @@ func TestHelperKilled(t *testing.T) {
 	}
 	<-b.Done()
 	gone(t, pids) // by their parent-death signal
-	if err := b.Reset(t.Context()); err == nil {
+	if _, err := b.Reset(t.Context()); err == nil {
 		t.Error("a sandbox can be reset without a helper")
 	}
 	if err := b.Close(); err != nil {
@@ -167,7 +167,7 @@ func TestManySandboxesLeakNothing(t *testing.T) {
 	m := startHelper(t, Config{})
 	cycle := func(n int) {
 		b := startSleeper(t, m, fmt.Sprintf("s-%d", n))
-		if err := b.Reset(t.Context()); err != nil {
+		if _, err := b.Reset(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Close(); err != nil {

@@ -119,6 +119,7 @@ type report struct {
 	id       string
 	problem  string
 	usage    sandbox.Usage
+	killed   int                   // of the reply to a reset
 	enforced []sandbox.Enforcement // of the reply to configure
 }
 
@@ -131,6 +132,7 @@ func (r report) encode() []byte {
 	e.number(uint64(r.usage.MemoryBytes))
 	e.number(uint64(r.usage.CPU))
 	e.number(uint64(r.usage.OOMKills))
+	e.number(uint64(r.killed))
 	e.number(uint64(len(r.enforced)))
 	for _, f := range r.enforced {
 		e.text(f.What)
@@ -144,6 +146,7 @@ func decodeReport(b []byte) (report, error) {
 	d := decoder{b: b}
 	r := report{kind: d.small(), number: d.number(), id: d.text(), problem: d.text()}
 	r.usage = sandbox.Usage{MemoryBytes: int64(d.number()), CPU: time.Duration(d.number()), OOMKills: d.small()}
+	r.killed = d.small()
 	for range d.count() {
 		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
 	}

@@ -46,7 +46,7 @@ func openListed(list func() ([]int, error), keep []int) (opened map[int]int, non
 
 // killAllBut kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
 // is left. freeze is called before the second round: what forks faster than it is killed is stopped first.
-func killAllBut(ctx context.Context, list func() ([]int, error), keep []int, freeze func(bool)) error {
+func killAllBut(ctx context.Context, list func() ([]int, error), keep []int, freeze func(bool)) (killed int, err error) {
 	frozen := false
 	defer func() {
 		if frozen {
@@ -56,8 +56,9 @@ func killAllBut(ctx context.Context, list func() ([]int, error), keep []int, fre
 	for round := 0; ; round++ {
 		victims, none, err := openListed(list, keep)
 		if none || err != nil {
-			return err
+			return killed, err
 		}
+		killed += len(victims)
 		if round > 0 && !frozen {
 			frozen = true
 			freeze(true)
@@ -70,7 +71,7 @@ func killAllBut(ctx context.Context, list func() ([]int, error), keep []int, fre
 			err = ctx.Err()
 		}
 		if err != nil {
-			return err
+			return killed, err
 		}
 	}
 }

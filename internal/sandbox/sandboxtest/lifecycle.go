@@ -111,7 +111,7 @@ func (s *suite) testClose(t *testing.T) {
 	default:
 		t.Error("a closed sandbox is not done")
 	}
-	if err := box.Reset(t.Context()); err == nil {
+	if _, err := box.Reset(t.Context()); err == nil {
 		t.Error("a closed sandbox can be reset")
 	}
 }
@@ -136,7 +136,7 @@ func (s *suite) testConcurrent(t *testing.T) {
 			if _, err := box.Door(sandbox.DoorAPI).Accept(); err != nil {
 				t.Error(err)
 			}
-			if err := box.Reset(t.Context()); err != nil {
+			if _, err := box.Reset(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if err := box.Close(); err != nil {

@@ -35,7 +35,7 @@ except OSError as e:
 	if !strings.HasPrefix(got, "11 1") { // EAGAIN after ten and some
 		t.Errorf("forking without end: %q", got)
 	}
-	if err := a.Reset(t.Context()); err != nil {
+	if _, err := a.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a.expect("ok", "result = 'ok'")
@@ -46,7 +46,7 @@ func (s *suite) testTmpSize(t *testing.T) {
 	for _, folder := range []string{"/tmp", "/dev/shm", "/action"} {
 		a.expect("28", "try:\n    with open('"+folder+"/big', 'wb') as f:\n        for _ in range(64): f.write(b'x' << 20 if False else bytes(1 << 20))\n    result = 'written'\nexcept OSError as e:\n    result = e.errno")
 	}
-	if err := a.Reset(t.Context()); err != nil {
+	if _, err := a.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a.expect("ok", "open('/tmp/x', 'wb').write(bytes(7 << 20))\nresult = 'ok'")

@@ -326,7 +326,7 @@ if os.fork() == 0:
 time.sleep(0.05)`, s.host, silent))
 	a.expect("0", fmt.Sprintf(connectResult, s.host, port))
 	eventually(t, "the connects begin", func() bool { return connecting(s.host.String(), silent) >= before+8 })
-	if err := a.Reset(t.Context()); err != nil {
+	if _, err := a.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := connecting(s.host.String(), silent); n > before {

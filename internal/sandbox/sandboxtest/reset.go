@@ -31,7 +31,7 @@ func (s *suite) testResetProcesses(t *testing.T) {
 	if !running(spare) || !running(grandchild) || !running(deaf) {
 		t.Fatal("the processes do not run")
 	}
-	if err := a.Reset(t.Context(), spare); err != nil {
+	if _, err := a.Reset(t.Context(), spare); err != nil {
 		t.Fatal(err)
 	}
 	if running(grandchild) || running(deaf) {
@@ -40,10 +40,10 @@ func (s *suite) testResetProcesses(t *testing.T) {
 	if !running(spare) {
 		t.Error("the reset has ended the process that it should keep")
 	}
-	if err := a.Reset(t.Context(), spare, 1, os.Getpid()); err != nil { // strangers in keep mean nothing
+	if _, err := a.Reset(t.Context(), spare, 1, os.Getpid()); err != nil { // strangers in keep mean nothing
 		t.Fatal(err)
 	}
-	if err := a.Reset(t.Context()); err != nil {
+	if _, err := a.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if running(spare) {
@@ -73,16 +73,39 @@ try: os.chmod('/tmp', 0)
 except PermissionError: pass
 result = 'ok'`)
 	begin := time.Now()
-	if err := a.Reset(t.Context()); err != nil {
+	if _, err := a.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("wiped in %v", time.Since(begin))
 	a.expect("[] [] ['code'] stays", "import os\nresult = '%s %s %s %s' % (os.listdir('/tmp'), os.listdir('/dev/shm'), os.listdir('/action'), open('/action/code').read())")
 	a.expect("ok", "open('/tmp/x', 'w')\nresult = 'ok'")
-	if err := a.Reset(t.Context()); err != nil {
+	if _, err := a.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a.expect("[]", "import os\nresult = os.listdir('/tmp')")
+}
+
+// testResetLittle leaves one thing at a time, and nothing.
+func (s *suite) testResetLittle(t *testing.T) {
+	a := s.agent(t)
+	spare := a.host("")
+	for _, leave := range []string{
+		"", "open('/tmp/x', 'w')", "open('/dev/shm/.x', 'w')", "os.mkdir('/tmp/x')", "os.symlink('nowhere', '/dev/shm/x')",
+		"os.mkfifo('/tmp/x')", "", "try: os.chmod('/tmp', 0o755)\nexcept PermissionError: pass",
+	} {
+		a.expect("ok", "import os\n"+leave+"\nresult = 'ok'")
+		if _, err := a.Reset(t.Context(), spare); err != nil {
+			t.Fatal(err)
+		}
+		a.expect("[] [] 1777", "import os\nresult = '%s %s %o' % (os.listdir('/tmp'), os.listdir('/dev/shm'), os.stat('/tmp').st_mode & 0o7777)")
+	}
+	child := a.host("")
+	if _, err := a.Reset(t.Context(), spare); err != nil {
+		t.Fatal(err)
+	}
+	if running(child) || !running(spare) {
+		t.Errorf("after the reset the child runs: %v, and the spare: %v", running(child), running(spare))
+	}
 }
 
 func (s *suite) testResetForkBomb(t *testing.T) {
@@ -97,7 +120,7 @@ if os.fork() == 0:
         except OSError: pass`)
 	spare := a.host("")
 	for range 3 {
-		if err := a.Reset(t.Context(), spare); err != nil {
+		if _, err := a.Reset(t.Context(), spare); err != nil {
 			t.Fatal(err)
 		}
 	}

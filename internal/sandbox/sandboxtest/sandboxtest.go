@@ -64,6 +64,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"TmpSize", s.testTmpSize},
 		{"ResetProcesses", s.testResetProcesses},
 		{"ResetFiles", s.testResetFiles},
+		{"ResetLittle", s.testResetLittle},
 		{"ResetForkBomb", s.testResetForkBomb},
 		{"Start", s.testStart},
 		{"StartErrors", s.testStartErrors},

@@ -1,0 +1,128 @@
+package worker
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// loop is a native program: BODY sets answer for the value that came, as the n-th.
+const loop = `#!/usr/bin/python3
+import json, os, socket, sys, time
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port))
+
+def redis(line, conn):
+    conn.sendall(line.encode() + b"\r\n")
+    return conn.recv(1000).decode().strip()
+
+def api(conn):
+    conn.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    return conn.recv(1000).decode().split("\r\n\r\n")[1]
+
+LOADING
+n, out = 0, os.fdopen(3, "w")
+for line in sys.stdin:
+    value, n, answer = json.loads(line)["value"], n + 1, {}
+    BODY
+    print(json.dumps(answer), file=out, flush=True)
+`
+
+// keptAction is a native action, whose process serves several activations.
+func keptAction(loading, body string) *forerun.Action {
+	a := action("")
+	text := strings.NewReplacer("LOADING", loading, "    BODY", "    "+strings.ReplaceAll(body, "\n", "\n    ")).Replace(loop)
+	a.Exec = forerun.Exec{Kind: "native", Code: base64.StdEncoding.EncodeToString([]byte(text)), Binary: true}
+	return a
+}
+
+// expect runs an action to its end, which must be this result.
+func (g *rig) expect(a *forerun.Action, input, result string) {
+	g.t.Helper()
+	if end := g.call(a, input); string(end.Result) != result {
+		g.t.Errorf("%s; want %s; logs %q", end.Result, result, end.Logs)
+	}
+}
+
+func TestKeptHandlerServesOn(t *testing.T) {
+	g := newNativeRig(t, single)
+	a := keptAction("", "answer = {'n': n}\nif value.get('exit'): sys.exit(3)\nif value.get('hang'): time.sleep(100)")
+	for n := 1; n <= 3; n++ {
+		g.expect(a, `{}`, fmt.Sprintf(`{"n":%d}`, n))
+	}
+	g.expect(a, `{"exit":true}`, `{"error":"The action exited unexpectedly with status 3: it must return a dictionary."}`)
+	g.expect(a, `{}`, `{"n":1}`)
+	a.Limits.Timeout = 300 // another action, so another sandbox
+	b := *a
+	g.expect(&b, `{"hang":true}`, `{"error":"The action exceeded its time limits of 300 milliseconds."}`)
+	g.expect(&b, `{}`, `{"n":1}`)
+	if stats := g.Stats(); stats.ColdStarts != 2 {
+		t.Errorf("%d sandboxes were started for two actions", stats.ColdStarts)
+	}
+}
+
+func TestKeptHandlerThatIsSquashed(t *testing.T) {
+	g := newNativeRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := keptAction("", "answer = {'n': n}\nif value.get('call'): api(connect(3233))")
+	g.expect(a, `{}`, `{"n":1}`)
+	for range 3 {
+		r, h := g.begin(a, `{"call":true}`)
+		<-calls.arrived
+		g.Squash(r.Activation)
+		<-calls.cut
+		g.expect(a, `{}`, `{"n":1}`)
+		if len(h.ended) > 0 {
+			t.Errorf("a squashed activation ended: %s", (<-h.ended).Result)
+		}
+	}
+}
+
+// TestKeptConnectionsChangeHands: what a kept connection asks for is the running activation's.
+func TestKeptConnectionsChangeHands(t *testing.T) {
+	store := withStore(t)
+	g := newNativeRig(t, func(c *Config) { single(c); store(c) })
+	g.ServeAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, Caller(r.Context())) }))
+	a := keptAction("state, door = connect(6379), connect(3233)",
+		"answer = {'k': redis('INCR k', state), 'caller': api(door)}")
+	for n := 1; n <= 3; n++ {
+		r, h := g.begin(a, `{}`)
+		want := fmt.Sprintf(`{"caller":%q,"k":":%d"}`, r.Activation, n)
+		if end := g.wait(h); string(end.Result) != want {
+			t.Errorf("%s; want %s; logs %q", end.Result, want, end.Logs)
+		}
+	}
+}
+
+// TestLeftChildrenOfKeptHandlers: a child is gone with the activation that left it, and nothing that it asked for is carried
+// out later.
+func TestLeftChildrenOfKeptHandlers(t *testing.T) {
+	store := withStore(t)
+	g := newNativeRig(t, func(c *Config) { single(c); store(c) })
+	a := keptAction("", `
+if value.get('leave') and os.fork() == 0:
+    own = connect(6379)
+    while True: own.sendall(b'INCR child\r\n' * 100)
+while value.get('leave') and redis('GET child', connect(6379)) == '$-1': pass
+answer = {'n': n}`)
+	child := func() string {
+		reply, _, err := g.config.Store.Do(t.Context(), state.Command{Space: StateSpace("guest"), Args: [][]byte{[]byte("GET"), []byte("child")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(reply.Text)
+	}
+	g.expect(a, `{"leave":true}`, `{"n":1}`)
+	before := child()
+	g.expect(a, `{}`, `{"n":2}`)
+	if after := child(); before == "" || after != before {
+		t.Errorf("the child had counted to %q at its activation's end, and to %q after the next", before, after)
+	}
+}
