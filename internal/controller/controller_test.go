@@ -354,9 +354,12 @@ func TestAcceptedInvocationIsKeptUntilItsRecordIs(t *testing.T) {
 		town := newTown()
 		f := town.function("f", add("x", 1))
 		i := town.Invoke(Request{Namespace: "ns", Action: f, Input: json.RawMessage(`{}`)})
-		if err := i.Accept(t.Context()); err != nil || town.accepted[i.ID()].Action != f.Name {
-			t.Fatalf("accepted: %v, %v", town.accepted, err)
+		err := i.Accept(t.Context())
+		town.mu.Lock()
+		if err != nil || town.accepted[i.ID()].Action != f.Name {
+			t.Errorf("accepted: %v, %v", town.accepted, err)
 		}
+		town.mu.Unlock()
 		<-i.Done()
 		synctest.Wait()
 		if len(town.accepted) != 0 {

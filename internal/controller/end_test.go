@@ -3,6 +3,7 @@ package controller
 import (
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,9 +24,9 @@ func TestEndNamespace(t *testing.T) {
 			return map[string]any{}, nil
 		})
 		line := town.deploy("line", forerun.Exec{Kind: "sequence", Components: []string{"/ns/slow", "/ns/slow"}})
-		landed := 0
+		var landed atomic.Int32
 		begin := func(namespace string, a *forerun.Action) *Invocation {
-			return town.Invoke(Request{Namespace: namespace, Action: a, Input: json.RawMessage(`{}`), Ended: func() { landed++ }})
+			return town.Invoke(Request{Namespace: namespace, Action: a, Input: json.RawMessage(`{}`), Ended: func() { landed.Add(1) }})
 		}
 		gone := []*Invocation{begin("ada", slow), begin("ada", waiting), begin("ada", line)}
 		kept := begin("bob", slow)
@@ -41,8 +42,8 @@ func TestEndNamespace(t *testing.T) {
 				t.Error("an invocation has not ended")
 			}
 		}
-		if landed != 3 {
-			t.Errorf("%d invocations were said to have ended, not 3", landed)
+		if landed.Load() != 3 {
+			t.Errorf("%d invocations were said to have ended, not 3", landed.Load())
 		}
 		<-kept.Done()
 		if kept.Record().Status != forerun.Success {
