@@ -109,7 +109,7 @@ func (a *API) putRule(c *call) error {
 		if e.Trigger.Entity == "" || e.Action.Entity == "" {
 			return nil, forerun.Errorf(forerun.Invalid, name.String(), "rule requires a valid trigger and a valid action")
 		}
-		return e, a.checkActionExists(c.r.Context(), e.Action, name.Namespace)
+		return e, a.checkTies(c.r.Context(), e, name.Namespace)
 	})
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, ruleOf(rule, statusOf(isActive)))
@@ -140,12 +140,24 @@ func (a *API) checkReferences(c *call, trigger, action *forerun.Name) error {
 	return forbidden(strings.Join(refused, ", "))
 }
 
-func (a *API) checkActionExists(ctx context.Context, action forerun.Name, caller string) error {
-	_, err := a.Registry.Resolve(ctx, action, caller)
-	if err != nil && (forerun.KindOf(err) == forerun.NotFound || forerun.KindOf(err) == forerun.Exists) {
-		return forerun.Errorf(forerun.Invalid, action.String(), "action %s does not exist", action)
+// checkTies checks that what a rule ties together is there.
+func (a *API) checkTies(ctx context.Context, rule *registry.Entity, caller string) error {
+	_, err := a.Registry.Entity(ctx, registry.Triggers, rule.Trigger)
+	if isAbsent(err) {
+		return forerun.Errorf(forerun.Invalid, rule.Trigger.String(), "trigger %s does not exist", rule.Trigger)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = a.Registry.Resolve(ctx, rule.Action, caller); isAbsent(err) {
+		return forerun.Errorf(forerun.Invalid, rule.Action.String(), "action %s does not exist", rule.Action)
 	}
 	return err
+}
+
+// isAbsent tells that there is no such entity, or one of another collection.
+func isAbsent(err error) bool {
+	return err != nil && (forerun.KindOf(err) == forerun.NotFound || forerun.KindOf(err) == forerun.Exists)
 }
 
 // setRule answers POST .../rules/NAME {"status": "active" or "inactive"}.
