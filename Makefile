@@ -49,7 +49,7 @@ format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
 	@$(venv)/bin/ruff check --quiet --fix .
 
 .PHONY: bench-baseline
-bench-baseline: build $(venv)/.stamp need-redis .forerun/bench ## measure Forerun beside this machine's own echo, fdatasync and redis (CASE=NAME: one case, QUICK=1: rough)
+bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/peers/.stamp ## measure Forerun beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAME: some cases, QUICK=1: rough)
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
 .PHONY: clean
@@ -118,6 +118,16 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 
 .forerun/bench: $(shell find bench -name '*.go' -o -path bench/go.mod -o -path bench/go.sum) | need-go
 	cd bench && go build -o ../$@ .
+
+.forerun/bench-native: bench/native/main.go bench/go.mod | need-go
+	cd bench && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o ../$@ ./native
+
+# The systems that benchmarks compare with, and what they run.
+.forerun/peers/.stamp: $(wildcard bench/peers/*) | need-node
+	@mkdir -p $(@D)
+	cp $^ .npmrc $(@D)
+	npm ci --prefix $(@D) --ignore-scripts --no-progress --loglevel=error
+	@touch $@
 
 # The parts of `make check`; with -k it goes on after one that failed.
 .PHONY: check-format check-modules check-vet check-lint check-comments check-vulnerabilities

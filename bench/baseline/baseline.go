@@ -1,6 +1,7 @@
 // Package baseline measures what Forerun costs: calls, sequences, cold starts,
 // throughput, state and memory, each beside what this machine gives a plain
-// program, request by request or round by round, in one run.
+// program, and chains beside other systems, request by request or round by round,
+// in one run.
 package baseline
 
 import (
@@ -25,16 +26,15 @@ type measurement struct {
 }
 
 func measurements() []measurement {
-	return []measurement{
-		{"start", "from the start of the server to its first answer, and its memory when idle", measureStart},
-		{"call", "a warm Python call", measureCall},
-		{"sequence", "ten trivial Python functions in sequence", measureSequence},
-		{"waiting", "ten Python functions in sequence that wait 10 ms each", measureWaiting},
-		{"cold", "the first call of a new Python action", measureCold},
-		{"throughput", "32 clients that call one Python action", measureThroughput},
-		{"get", "a redis-py GET inside a function", measureGet},
-		{"set", "durable SETs from 64 connections", measureSet},
-	}
+	return slices.Concat(
+		[]measurement{{"start", "from the start of the server to its first answer, and its memory when idle", measureStart}},
+		calls((*bench).python), calls((*bench).node), calls((*bench).native),
+		[]measurement{
+			{"peers", "ten functions in sequence, beside Restate and workerd", measurePeers},
+			{"get", "a redis-py GET inside a function", measureGet},
+			{"set", "durable SETs from 64 connections", measureSet},
+		},
+	)
 }
 
 // bench is one run: the servers that the cases share, and what they have measured.
@@ -48,13 +48,24 @@ type bench struct {
 
 	echoed, synced harness.Sample // every echo and every fdatasync of this run
 	report         harness.Report
-	figures        []harness.Series
+	figures        []*figure
+}
+
+// figure is one of the figures of distributions that the cases fill.
+type figure struct {
+	name, title string
+	series      []harness.Series
+}
+
+func (f *figure) add(name string, s *harness.Sample) {
+	f.series = append(f.series, harness.Series{Name: name, Sample: s})
 }
 
 type options struct {
-	binary, packages, out string
-	only                  string
-	quick                 bool
+	binary, packages, native, peers, out string
+
+	only  string
+	quick bool
 }
 
 // Run runs `bench baseline`.
@@ -72,7 +83,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	defer b.close()
 	for _, m := range measurements() {
-		if o.only != "" && o.only != m.name {
+		if !m.named(o.only) {
 			continue
 		}
 		b.progress("%s: %s", m.name, m.about)
@@ -88,16 +99,23 @@ func parse(args []string) (options, error) {
 	f := flag.NewFlagSet("bench baseline", flag.ContinueOnError)
 	f.StringVar(&o.binary, "binary", "bin/forerun", "the server's `PATH`")
 	f.StringVar(&o.packages, "packages", "bin/runtimes/python/packages", "`FOLDER` of the Python packages that functions import")
+	f.StringVar(&o.native, "native", ".forerun/bench-native", "`PATH` of the compiled function")
+	f.StringVar(&o.peers, "peers", ".forerun/peers", "`FOLDER` of the systems to compare with")
 	f.StringVar(&o.out, "out", "bench/out", "`FOLDER` for figures")
 	f.BoolVar(&o.quick, "quick", false, "measure a tenth, for a rough look")
-	f.StringVar(&o.only, "case", "", "measure one `CASE` and write no files: "+strings.Join(names(), ", "))
+	f.StringVar(&o.only, "case", "", "measure one `CASE`, or all whose names begin or end so, and write no files: "+strings.Join(names(), ", "))
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if o.only != "" && !slices.Contains(names(), o.only) {
+	if !slices.ContainsFunc(measurements(), func(m measurement) bool { return m.named(o.only) }) {
 		return o, fmt.Errorf("there is no case %q: name one of %s", o.only, strings.Join(names(), ", "))
 	}
 	return o, nil
+}
+
+// named says whether the case is meant by a name: its own, its language's or what it measures; an empty one means all.
+func (m *measurement) named(name string) bool {
+	return name == "" || name == m.name || strings.HasPrefix(m.name, name+"-") || strings.HasSuffix(m.name, "-"+name)
 }
 
 func names() (all []string) {
@@ -141,9 +159,7 @@ func (b *bench) close() {
 		b.client.Close()
 	}
 	if b.server != nil {
-		if err := b.server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-		}
+		stop(b.server)
 	}
 	if b.echo != nil {
 		b.echo.Stop()
@@ -152,6 +168,13 @@ func (b *bench) close() {
 		b.disk.Close()
 	}
 	_ = os.RemoveAll(b.folder)
+}
+
+// stop ends a server and tells if it did not end well.
+func stop(s *server.Server) {
+	if err := s.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
 }
 
 // finish adds what was measured all along, prints the table and writes the files.
@@ -169,13 +192,17 @@ func (b *bench) finish() error {
 	if err := b.report.Write(b.out, "baseline"); err != nil {
 		return err
 	}
-	if err := harness.Distribution(b.out, "baseline-latency", "Time of a call", b.figures...); err != nil {
-		return err
+	written := []string{"baseline.json", "baseline-targets.svg"}
+	for _, f := range b.figures {
+		if err := harness.Distribution(b.out, "baseline-"+f.name, f.title, f.series...); err != nil {
+			return err
+		}
+		written = append(written, "baseline-"+f.name+".svg")
 	}
 	if err := harness.Targets(b.out, "baseline-targets", "What is used of each bound", b.report.Rows); err != nil {
 		return err
 	}
-	fmt.Printf("written: %s/baseline.json, baseline-latency.svg, baseline-targets.svg\n", b.out)
+	fmt.Printf("written to %s: %s\n", b.out, strings.Join(written, ", "))
 	return nil
 }
 
@@ -198,10 +225,26 @@ func (b *bench) row(r harness.Row) { b.report.Rows = append(b.report.Rows, r) }
 // takes beyond the baseline's.
 func (b *bench) latency(name string, subject, baseline *harness.Sample, bound string) {
 	over := subject.P50() - baseline.P50()
+	b.beside(name, subject, baseline)
+	b.row(harness.Row{Case: name, Metric: "p50 above the echo's", Unit: "ms", Value: harness.Number(over), Baseline: harness.Number(baseline.P50()), Target: harness.Text(bound)})
+}
+
+// beside adds the rows of the quantiles of two subjects that were interleaved.
+func (b *bench) beside(name string, subject, baseline *harness.Sample) {
 	b.row(harness.Row{Case: name, Metric: "p50", Unit: "ms", Value: harness.Number(subject.P50()), Baseline: harness.Number(baseline.P50()), Ratio: harness.Number(subject.P50() / baseline.P50())})
 	b.row(harness.Row{Case: name, Metric: "p99", Unit: "ms", Value: harness.Number(subject.P99()), Baseline: harness.Number(baseline.P99()), Ratio: harness.Number(subject.P99() / baseline.P99())})
-	b.row(harness.Row{Case: name, Metric: "p50 above the echo's", Unit: "ms", Value: harness.Number(over), Baseline: harness.Number(baseline.P50()), Target: harness.Text(bound)})
-	b.figures = append(b.figures, harness.Series{Name: name, Sample: subject})
+}
+
+// figure returns the figure of a name, which the first who asks for it begins.
+func (b *bench) figure(name, title string) *figure {
+	for _, f := range b.figures {
+		if f.name == name {
+			return f
+		}
+	}
+	f := &figure{name: name, title: title}
+	b.figures = append(b.figures, f)
+	return f
 }
 
 // count is how often to measure something.

@@ -177,7 +177,7 @@ func writeAll(ctx context.Context, c *redis.Client, d time.Duration, times *harn
 			var own []time.Duration
 			for i := 0; time.Since(begin) < d && ctx.Err() == nil; i++ {
 				start := time.Now()
-				if err := c.Set(ctx, "bench:"+strconv.Itoa(w)+":"+strconv.Itoa(i%1000), body, 0).Err(); err != nil {
+				if err := c.Set(ctx, "bench:"+strconv.Itoa(w)+":"+strconv.Itoa(i%1000), trivial, 0).Err(); err != nil {
 					cancel(err)
 					return
 				}

@@ -14,8 +14,24 @@ import (
 
 // colours tell series apart, also for eyes that do not tell red from green.
 func colours() []color.Color {
-	return []color.Color{color.RGBA{0x99, 0x99, 0x99, 0xff}, color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff}}
+	return []color.Color{
+		color.RGBA{0x99, 0x99, 0x99, 0xff},
+		color.RGBA{0x00, 0x72, 0xb2, 0xff},
+		color.RGBA{0xd5, 0x5e, 0x00, 0xff},
+		color.RGBA{0x00, 0x9e, 0x73, 0xff},
+		color.RGBA{0xcc, 0x79, 0xa7, 0xff},
+		color.RGBA{0xe6, 0x9f, 0x00, 0xff},
+		color.RGBA{0x56, 0xb4, 0xe9, 0xff},
+	}
 }
+
+// dashes tell series apart that have the same colour: the n-th is the n/len(colours)-th.
+func dashes() [][]vg.Length {
+	return [][]vg.Length{nil, {vg.Points(6), vg.Points(2)}, {vg.Points(1), vg.Points(2)}}
+}
+
+// legendLine is the height of a line of a legend, as a part of the axis from 0 to 1.
+const legendLine = 0.065
 
 // Series is a named sample.
 type Series struct {
@@ -30,7 +46,7 @@ func Distribution(folder, name, title string, series ...Series) error {
 	p.X.Label.Text = "milliseconds"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Y.Label.Text = "share of calls"
-	p.Y.Min, p.Y.Max = 0, 1.6 // the legend is above
+	p.Y.Min, p.Y.Max = 0, 1+legendLine*float64(len(series)+1) // the legend is above
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25}, {Value: 0.5, Label: "0.5"}, {Value: 0.75}, {Value: 1, Label: "1"}}
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Add(plotter.NewGrid())
@@ -40,10 +56,11 @@ func Distribution(folder, name, title string, series ...Series) error {
 			return err
 		}
 		line.Color, line.Width = colours()[i%len(colours())], vg.Points(1.5)
+		line.Dashes = dashes()[i/len(colours())%len(dashes())]
 		p.Add(line)
 		p.Legend.Add(s.Name, line)
 	}
-	return save(p, folder, name, 6*vg.Inch, 4*vg.Inch)
+	return save(p, folder, name, 6*vg.Inch, vg.Length(3.2+0.25*float64(len(series)))*vg.Inch)
 }
 
 func shares(s *Sample) plotter.XYs {
