@@ -200,8 +200,10 @@ func TestNothingIsServedBetweenActivations(t *testing.T) {
 	s := start(t, server.Options{Args: room(2)})
 	c := client(t, s)
 	put(t, c, "late", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": lateWriter}})
-	put(t, c, "peek", map[string]any{"exec": map[string]string{"kind": "python:3",
-		"code": "import os, redis\n\ndef main(args):\n    return {'late': redis.Redis.from_url(os.environ['REDIS_URL'], decode_responses=True).get('late')}\n"}})
+	put(t, c, "peek", map[string]any{"exec": map[string]string{
+		"kind": "python:3",
+		"code": "import os, redis\n\ndef main(args):\n    return {'late': redis.Redis.from_url(os.environ['REDIS_URL'], decode_responses=True).get('late')}\n",
+	}})
 	equalJSON(t, invoke(t, c, "late", nil).Response.Result, `{"seen":null}`)
 	equalJSON(t, invoke(t, c, "peek", nil).Response.Result, `{"late":null}`)
 	equalJSON(t, invoke(t, c, "late", nil).Response.Result, `{"seen":"written"}`)
