@@ -188,3 +188,31 @@ func TestLinesOfNobody(t *testing.T) {
 		t.Errorf("without a process comes %+v (%v)", f, err)
 	}
 }
+
+// Whatever a program writes, a line of it is its bytes up to the first line end, or refused for its length.
+func FuzzReadLine(f *testing.F) {
+	f.Add([]byte("{}\nrest"), 10)
+	f.Add(bytes.Repeat([]byte("x"), 40), 20)
+	f.Add([]byte("no end"), 6)
+	f.Fuzz(func(t *testing.T, written []byte, limit int) {
+		limit = max(0, min(limit, 1<<16))
+		l := &Lines{answers: bufio.NewReaderSize(bytes.NewReader(written), 16), limit: limit}
+		line, err := l.readLine()
+		want := written
+		if end := bytes.IndexByte(written, '\n'); end >= 0 {
+			want = written[:end+1]
+		}
+		switch {
+		case len(want) > limit+1:
+			if !errors.Is(err, errTooLong) {
+				t.Errorf("a line of %d bytes, where %d are allowed, is %d bytes, %v", len(want), limit, len(line), err)
+			}
+		case len(want) == 0:
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("of nothing came %q, %v", line, err)
+			}
+		case err != nil || !bytes.Equal(line, want):
+			t.Errorf("%q came as %q, %v", want, line, err)
+		}
+	})
+}
