@@ -17,6 +17,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -302,9 +304,8 @@ func (s *server) announce() {
 			fmt.Fprintf(s.words, "  NOT enforced: %s (%s)\n", e.What, e.Why)
 		}
 	}
-	if len(s.languages.Kinds()) == 0 {
-		fmt.Fprintln(s.words, "  No language was found: install python3 and start the server again.")
-	}
+	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
+	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))
 }
 
 // wait returns nil when the server is to stop, or what broke.

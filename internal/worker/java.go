@@ -31,20 +31,19 @@ var javaOptions = [...]string{
 	"--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED",
 }
 
-// discoverJava finds the machine's Javas, if the runtime was built. The first one runs java:default, and java:17 unless
-// there is a Java 17.
+// discoverJava finds the machine's Javas, if the runtime was built.
 func discoverJava(s Sources) map[string]*language {
 	folder := filepath.Join(s.Runtimes, javaBuilt)
-	kinds := make(map[string]*language)
 	for _, jar := range javaJars {
 		if _, err := os.Stat(filepath.Join(folder, jar)); err != nil {
-			return kinds
+			return nil
 		}
 	}
 	names := s.Java
 	if names == nil {
 		names = []string{"/usr/bin/java", "java"}
 	}
+	found := versions{name: "java", served: minJavaMajor}
 	for _, name := range names {
 		path, err := resolve(name)
 		if err != nil {
@@ -55,16 +54,9 @@ func discoverJava(s Sources) map[string]*language {
 		if err != nil || major < minJavaMajor {
 			continue
 		}
-		l := newJava(s.Program, folder, home, path)
-		served := "java:" + strconv.Itoa(minJavaMajor)
-		if kinds["java:default"] == nil {
-			kinds["java:default"], kinds[served] = l, l
-		}
-		if own := "java:" + strconv.Itoa(major); own == served || kinds[own] == nil {
-			kinds[own] = l
-		}
+		found.add(major, newJava(s.Program, folder, home, path))
 	}
-	return kinds
+	return found.kinds
 }
 
 // javaMajor reads the version of the Java whose home this is; its file "release" has a line JAVA_VERSION="17.0.15".

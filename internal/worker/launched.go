@@ -25,8 +25,28 @@ const (
 // minNodeMajor is the oldest Node that the runtime works on.
 const minNodeMajor = 18
 
-// servedNode is the version that actions ask for and that any Node serves which is new enough.
-const servedNode = "nodejs:20"
+// servedNode is the version that actions ask for, which a Node of another one serves if need be.
+const servedNode = 20
+
+// versions are what was found of a language: the first serves its default, and the version that actions ask for unless one
+// is of just that.
+type versions struct {
+	name   string // of the language, in kinds
+	served int
+	exact  bool // one of the served version was found
+	kinds  map[string]*language
+}
+
+func (v *versions) add(major int, l *language) {
+	served, own := v.name+":"+strconv.Itoa(v.served), v.name+":"+strconv.Itoa(major)
+	if v.kinds == nil {
+		v.kinds = map[string]*language{v.name + ":default": l, served: l}
+	}
+	if v.kinds[own] == nil || major == v.served && !v.exact {
+		v.kinds[own] = l
+	}
+	v.exact = v.exact || major == v.served
+}
 
 // newLaunched is a language whose processes the launcher starts.
 func newLaunched(program string, command ...string) *language {
@@ -41,14 +61,13 @@ func newLaunched(program string, command ...string) *language {
 // newNative runs programs that bring everything with them.
 func newNative(program string) *language { return newLaunched(program, "native") }
 
-// discoverNode finds the machine's Nodes. Of several, the one named first runs nodejs:default, and nodejs:20 unless
-// there is a Node 20.
+// discoverNode finds the machine's Nodes.
 func discoverNode(ctx context.Context, s Sources) map[string]*language {
 	names := s.Node
 	if names == nil {
 		names = []string{"/usr/bin/node", "/usr/local/bin/node", "node"}
 	}
-	kinds := make(map[string]*language)
+	found := versions{name: "nodejs", served: servedNode}
 	seen := make(map[string]bool)
 	for _, name := range names {
 		path, err := resolve(name)
@@ -64,14 +83,9 @@ func discoverNode(ctx context.Context, s Sources) map[string]*language {
 		if err != nil {
 			continue
 		}
-		if kinds["nodejs:default"] == nil {
-			kinds["nodejs:default"], kinds[servedNode] = l, l
-		}
-		if own := "nodejs:" + strconv.Itoa(major); own == servedNode || kinds[own] == nil {
-			kinds[own] = l
-		}
+		found.add(major, l)
 	}
-	return kinds
+	return found.kinds
 }
 
 // resolve finds the file that a program's name stands for.
