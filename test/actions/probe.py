@@ -1,14 +1,19 @@
 """A function that does what a test asks it to."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
 import time
 
+TMP = os.environ["HOME"]  # in a sandbox
+
 calls = 0
 
 
-def main(args):
+def main(args: dict) -> dict:
+    """Do what args ask for."""
     global calls
     calls += 1
     match args.get("do", "echo"):
@@ -26,9 +31,9 @@ def main(args):
             print("to stdout")
             print("to stderr", file=sys.stderr)
         case "leave":
-            found = {"files": len(os.listdir("/tmp")), "children": sleepers(), "calls": calls}
-            os.mkdir("/tmp/folder")
-            open("/tmp/folder/file", "w").close()
+            found = {"files": len(os.listdir(TMP)), "children": sleepers(), "calls": calls}
+            os.mkdir(f"{TMP}/folder")
+            open(f"{TMP}/folder/file", "w").close()
             subprocess.Popen(["/bin/sleep", "1000"])
             return found
         case "count":
@@ -43,7 +48,8 @@ def main(args):
     }
 
 
-def sleepers():
+def sleepers() -> int:
+    """Count the processes that an activation left."""
     found = 0
     for process in os.listdir("/proc"):
         try:
