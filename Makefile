@@ -49,7 +49,7 @@ format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
 	@$(venv)/bin/ruff check --quiet --fix .
 
 .PHONY: bench-baseline
-bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/peers/.stamp ## measure Forerun beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAME: some cases, QUICK=1: rough)
+bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAME: some cases, QUICK=1: rough)
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
 .PHONY: clean
@@ -121,6 +121,9 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 
 .forerun/bench-native: bench/native/main.go bench/go.mod | need-go
 	cd bench && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o ../$@ ./native
+
+.forerun/fill: tools/fill/main.go $(sources) | need-go
+	CGO_ENABLED=0 go build -o $@ ./tools/fill
 
 # The systems that benchmarks compare with, and what they run.
 .forerun/peers/.stamp: $(wildcard bench/peers/*) | need-node

@@ -30,6 +30,7 @@ func measurements() []measurement {
 		[]measurement{{"start", "from the start of the server to its first answer, and its memory when idle", measureStart}},
 		calls((*bench).python), calls((*bench).node), calls((*bench).native),
 		[]measurement{
+			{"stored", "calls of a server that has 100,000 actions and 1,000,000 activations stored", measureStored},
 			{"peers", "ten functions in sequence, beside Restate and workerd", measurePeers},
 			{"get", "a redis-py GET inside a function", measureGet},
 			{"set", "durable SETs from 64 connections", measureSet},
@@ -62,7 +63,7 @@ func (f *figure) add(name string, s *harness.Sample) {
 }
 
 type options struct {
-	binary, packages, native, peers, out string
+	binary, packages, native, peers, fill, out string
 
 	only  string
 	quick bool
@@ -101,6 +102,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.packages, "packages", "bin/runtimes/python/packages", "`FOLDER` of the Python packages that functions import")
 	f.StringVar(&o.native, "native", ".forerun/bench-native", "`PATH` of the compiled function")
 	f.StringVar(&o.peers, "peers", ".forerun/peers", "`FOLDER` of the systems to compare with")
+	f.StringVar(&o.fill, "fill", ".forerun/fill", "`PATH` of the program that fills stores")
 	f.StringVar(&o.out, "out", "bench/out", "`FOLDER` for figures")
 	f.BoolVar(&o.quick, "quick", false, "measure a tenth, for a rough look")
 	f.StringVar(&o.only, "case", "", "measure one `CASE`, or all whose names begin or end so, and write no files: "+strings.Join(names(), ", "))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/test/server"
 )
 
 // calls are the cases that each language has.
@@ -96,7 +97,7 @@ func measureCold(ctx context.Context, b *bench, l *language) error {
 		if err := l.put(ctx, b.client, name, i); err != nil {
 			return err
 		}
-		if err := b.first(ctx, name, cold, echo); err != nil {
+		if err := b.first(ctx, b.client, name, cold, echo); err != nil {
 			return err
 		}
 		if err := b.client.Delete(ctx, name); err != nil {
@@ -110,12 +111,12 @@ func measureCold(ctx context.Context, b *bench, l *language) error {
 }
 
 // first calls the echo server and then a new action, after a pause in which the machine came to rest.
-func (b *bench) first(ctx context.Context, action string, cold, echo *harness.Sample) error {
+func (b *bench) first(ctx context.Context, client *server.Client, action string, cold, echo *harness.Sample) error {
 	plain, err := url("the echo server", b.echo.URL, trivial)
 	if err != nil {
 		return err
 	}
-	s, err := b.action(b.client, action, trivial)
+	s, err := b.action(client, action, trivial)
 	if err != nil {
 		return err
 	}

@@ -50,13 +50,12 @@ func (s *Sample) Noise() (low, high float64) {
 		if len(round) == 0 {
 			continue
 		}
-		sorted := slices.Sorted(slices.Values(round))
-		median := quantile(sorted, 0.5)
-		if math.IsNaN(low) || median < low {
-			low = median
+		m := median(round)
+		if math.IsNaN(low) || m < low {
+			low = m
 		}
-		if math.IsNaN(high) || median > high {
-			high = median
+		if math.IsNaN(high) || m > high {
+			high = m
 		}
 	}
 	return low, high
@@ -69,3 +68,17 @@ func quantile(sorted []float64, q float64) float64 {
 	}
 	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
+
+// Ratios are quartiles of the quotients of the rounds' medians of two samples that were interleaved.
+func Ratios(subject, baseline *Sample) (lower, middle, upper float64) {
+	var all []float64
+	for i, round := range subject.rounds {
+		if i < len(baseline.rounds) && len(round) > 0 && len(baseline.rounds[i]) > 0 {
+			all = append(all, median(round)/median(baseline.rounds[i]))
+		}
+	}
+	slices.Sort(all)
+	return quantile(all, 0.25), quantile(all, 0.5), quantile(all, 0.75)
+}
+
+func median(round []float64) float64 { return quantile(slices.Sorted(slices.Values(round)), 0.5) }

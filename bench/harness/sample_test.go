@@ -27,3 +27,18 @@ func TestNoiseIsTheSpreadOfTheRoundsMedians(t *testing.T) {
 		t.Errorf("noise %v to %v, not 1 to 6", low, high)
 	}
 }
+
+func TestRatiosAreOfRoundsThatBothHave(t *testing.T) {
+	var subject, baseline Sample
+	for _, round := range [][2]float64{{2, 1}, {6, 2}, {4, 4}} {
+		subject.Round()
+		baseline.Round()
+		subject.AddMilliseconds(round[0])
+		baseline.AddMilliseconds(round[1])
+	}
+	subject.Round()
+	subject.AddMilliseconds(100)
+	if lower, middle, upper := Ratios(&subject, &baseline); lower != 1 || middle != 2 || upper != 3 {
+		t.Errorf("got %v, %v and %v, not 1, 2 and 3", lower, middle, upper)
+	}
+}
