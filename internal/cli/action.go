@@ -40,7 +40,7 @@ func (a *app) actionList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return listEntities(a, cmd, c, whisk.Collection(namespace, whisk.Actions, pkg), p, actionColumns())
+		return listEntities(a, cmd, c, whisk.Collection(namespace, whisk.Actions, pkg), p, actionColumns(), nil)
 	})
 	return cmd
 }

@@ -74,11 +74,16 @@ func namespaceOf(args []string) (string, error) {
 	return namespace, err
 }
 
-// listEntities shows one page of a collection.
-func listEntities[T any](a *app, cmd *cobra.Command, c *whisk.Client, path string, p *page, shown columns[T]) error {
+// listEntities shows one page of a collection. fill, if there is one, gets what a list does not tell.
+func listEntities[T any](a *app, cmd *cobra.Command, c *whisk.Client, path string, p *page, shown columns[T], fill filler[T]) error {
 	documents, err := whisk.List[T](cmd.Context(), c, path, p.query())
 	if err != nil {
 		return err
+	}
+	if fill != nil {
+		if err := fill(cmd.Context(), c, documents); err != nil {
+			return err
+		}
 	}
 	if p.byName {
 		slices.SortStableFunc(documents, func(x, y whisk.Document[T]) int {
@@ -96,8 +101,11 @@ func entityName(collection, s string) (forerun.Name, error) {
 	return plainNameOf(s)
 }
 
+// filler completes the documents of a list.
+type filler[T any] func(ctx context.Context, c *whisk.Client, documents []whisk.Document[T]) error
+
 // listing is the `list` of a collection without packages.
-func listing[T any](a *app, collection, short string, shown columns[T]) *cobra.Command {
+func listing[T any](a *app, collection, short string, shown columns[T], fill filler[T]) *cobra.Command {
 	cmd := &cobra.Command{Use: "list [/NAMESPACE]", Short: short, Args: between(0, 1)}
 	p := pageFlags(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
@@ -105,7 +113,7 @@ func listing[T any](a *app, collection, short string, shown columns[T]) *cobra.C
 		if err != nil {
 			return err
 		}
-		return listEntities(a, cmd, c, whisk.Collection(namespace, collection, ""), p, shown)
+		return listEntities(a, cmd, c, whisk.Collection(namespace, collection, ""), p, shown, fill)
 	})
 	return cmd
 }

@@ -8,7 +8,7 @@ import (
 
 func (a *app) packageCommand() *cobra.Command {
 	return group("package", "Packages of actions, and bindings to them",
-		listing(a, whisk.Packages, "List packages", packageColumns()), showing[whisk.Package](a, whisk.Packages, "Show a package"),
+		listing(a, whisk.Packages, "List packages", packageColumns(), nil), showing[whisk.Package](a, whisk.Packages, "Show a package"),
 		a.packagePut(false), a.packagePut(true), a.packageBind(), a.deletion(whisk.Packages, "package"))
 }
 

@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/forerun"
 )
 
 func (a *app) ruleCommand() *cobra.Command {
 	return group("rule", "Ties between triggers and actions",
-		listing(a, whisk.Rules, "List rules", ruleColumns()), showing[whisk.Rule](a, whisk.Rules, "Show a rule"),
+		listing(a, whisk.Rules, "List rules", ruleColumns(), ruleStatuses), showing[whisk.Rule](a, whisk.Rules, "Show a rule"),
 		a.rulePut(false), a.rulePut(true), a.ruleSwitch(true), a.ruleSwitch(false), a.ruleDelete())
 }
 
@@ -18,6 +21,22 @@ func ruleColumns() columns[whisk.Rule] {
 			"/" + x.Namespace + "/" + x.Name, first(x.Status, "-"), first(x.Trigger.Name, "-"), first(x.Action.Name, "-"),
 		}
 	}}
+}
+
+// ruleStatuses asks for the rules one by one: a list of OpenWhisk's does not tell their status.
+func ruleStatuses(ctx context.Context, c *whisk.Client, rules []whisk.Document[whisk.Rule]) error {
+	for i, rule := range rules {
+		if rule.Value.Status != "" {
+			continue
+		}
+		name := forerun.Name{Namespace: rule.Value.Namespace, Entity: rule.Value.Name}
+		whole, err := whisk.Get[whisk.Rule](ctx, c, whisk.Path(whisk.Rules, name), nil)
+		if err != nil {
+			return err
+		}
+		rules[i] = whole
+	}
+	return nil
 }
 
 // rulePut is `rule create`, or with update `rule update`.

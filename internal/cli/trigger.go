@@ -12,7 +12,7 @@ func (a *app) triggerCommand() *cobra.Command {
 		return []string{"/" + x.Namespace + "/" + x.Name, x.Version, moment(x.Updated)}
 	}}
 	return group("trigger", "Events that rules tie to actions",
-		listing(a, whisk.Triggers, "List triggers", shown), showing[whisk.Trigger](a, whisk.Triggers, "Show a trigger"),
+		listing(a, whisk.Triggers, "List triggers", shown, nil), showing[whisk.Trigger](a, whisk.Triggers, "Show a trigger"),
 		a.triggerCreate(), a.triggerUpdate(), a.triggerDelete(), a.triggerFire())
 }
 
