@@ -222,7 +222,14 @@ func TestDeleteLeavesNothing(t *testing.T) {
 	w.fill("ada")
 	w.fill("bob")
 	bobs := w.records("bob")
+	pkg := forerun.Name{Namespace: "ada", Entity: "p"}
+	if _, err := w.api.Registry.Entity(t.Context(), registry.Packages, pkg); err != nil { // it is in memory now
+		t.Fatal(err)
+	}
 	w.want(200, "DELETE", "tenants/ada", "")
+	if _, err := w.api.Registry.Entity(t.Context(), registry.Packages, pkg); forerun.KindOf(err) != forerun.NotFound {
+		t.Errorf("ada's package: %v", err)
+	}
 	if left := w.records("ada"); len(left) > 0 {
 		t.Errorf("of ada is left %q", left)
 	}
