@@ -32,6 +32,7 @@ const (
 	Unbufferable                   // it blocks, is random, reaches other connections, or touches keys that its arguments do not name
 	Connection                     // it is about the connection: the door answers it
 	Clock                          // its reply or its effect depends on the time
+	Whole                          // it may reach any record of the space, not only those that its arguments name
 )
 
 // Spec is what the table says about a command. It is immutable.
@@ -88,9 +89,15 @@ func (s *Spec) AcceptsArity(n int) bool {
 	return n == s.Arity || s.Arity < 0 && n >= -s.Arity
 }
 
-// Access says what the command does with these arguments: SET reads only with some of its options.
+// Access says what the command does with these arguments: SET reads only with some of its options, and SORT writes only
+// with some.
 func (s *Spec) Access(args [][]byte) Flags {
-	if s.Name != "set" || !s.AcceptsArity(len(args)) {
+	switch {
+	case !s.AcceptsArity(len(args)):
+		return s.Flags
+	case s.Name == "sort" || s.Name == "sort_ro":
+		return s.Flags &^ sortLacks(args[2:])
+	case s.Name != "set":
 		return s.Flags
 	}
 	flags := s.Flags

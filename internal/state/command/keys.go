@@ -25,6 +25,7 @@ func exists(t *txn, args [][]byte) state.Reply {
 
 func typeOf(t *txn, args [][]byte) state.Reply {
 	r := t.load(args[1])
-	names := [...]string{state.Absent: "none", state.String: "string", state.Hash: "hash", state.List: "list", state.Set: "set", state.SortedSet: "zset"}
-	return state.Reply{Kind: state.Simple, Text: []byte(names[r.kind])}
+	return state.Reply{Kind: state.Simple, Text: []byte(typeNames[r.kind])}
 }
+
+var typeNames = [...]string{state.Absent: "none", state.String: "string", state.Hash: "hash", state.List: "list", state.Set: "set", state.SortedSet: "zset"}

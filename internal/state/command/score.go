@@ -217,3 +217,16 @@ func finite(f float64) float64 {
 	}
 	return f
 }
+
+// FormatDouble writes a score as Redis does: up to 17 digits, without an exponent where that is not long.
+func FormatDouble(f float64) []byte {
+	switch {
+	case math.IsInf(f, 1):
+		return []byte("inf")
+	case math.IsInf(f, -1):
+		return []byte("-inf")
+	case math.IsNaN(f):
+		return []byte("nan")
+	}
+	return strconv.AppendFloat(nil, f, 'g', 17, 64)
+}

@@ -34,13 +34,21 @@ func (c *commits) newest() (last, strict forerun.Version) {
 // change is a batch in the making: a command.Changes that remembers what needs a version.
 type change struct {
 	*pebble.Batch
+	stored   reader
 	versions []int // offsets in the batch of the stored records, which begin with room for their version
 	changed  []forerun.Key
 	watched  bool // changed is wanted
 }
 
 // Clear removes a range of keys.
-func (c *change) Clear(from, to []byte) error { return c.DeleteRange(from, to, nil) }
+func (c *change) Clear(from, to []byte) error {
+	if c.watched && command.IsRecordKey(from) {
+		if err := c.stored.Scan(from, to, false, func(key, _ []byte) bool { c.note(key); return true }); err != nil {
+			return err
+		}
+	}
+	return c.DeleteRange(from, to, nil)
+}
 
 // Set writes a pair.
 func (c *change) Set(key, value []byte) error {
@@ -74,7 +82,7 @@ func (c *change) note(key []byte) {
 // commit writes an overlay under a new version while the caller holds its keys. If it is lazy, written waits until the
 // operating system has it; it must be called, without the keys.
 func (s *Store) commit(o *command.Overlay, lazy bool) (v forerun.Version, written func() error, err error) {
-	c := &change{Batch: s.db.NewBatch(), watched: s.watch.any()}
+	c := &change{Batch: s.db.NewBatch(), stored: reader{s.db}, watched: s.watch.any()}
 	if err := o.Flush(c); err != nil {
 		return 0, nil, broken(err)
 	}

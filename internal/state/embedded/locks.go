@@ -39,6 +39,14 @@ func (k *keyLocks) claim(space string, name []byte, write bool) claim {
 	return claim{uint32(h % stripes), write}
 }
 
+// claimAll adds claims on every key.
+func claimAll(claims []claim, write bool) []claim {
+	for i := range uint32(stripes) {
+		claims = append(claims, claim{i, write})
+	}
+	return claims
+}
+
 // held are stripes that a call holds, each once.
 type held struct {
 	locks  *keyLocks

@@ -14,7 +14,7 @@ import (
 )
 
 // reader is Pebble as commands read it.
-type reader struct{ db *pebble.DB }
+type reader struct{ db pebble.Reader }
 
 // Get returns a copy of a value.
 func (r reader) Get(key []byte) ([]byte, bool, error) {

@@ -19,6 +19,9 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	if spec == nil {
 		return refusal, 0, nil
 	}
+	if spec.Flags&command.Whole != 0 && spec.Access(c.Args)&(command.Whole|command.Write) == command.Whole {
+		return s.look(spec, c)
+	}
 	var room [4]claim
 	held := s.keys.lock(s.claimKeys(room[:0], spec, c))
 	defer held.unlock()
@@ -39,9 +42,23 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	return reply, v, nil
 }
 
+// look executes a command that only reads, but perhaps any record of its space, as of one moment. It keeps nobody waiting.
+func (s *Store) look(spec *command.Spec, c state.Command) (state.Reply, forerun.Version, error) {
+	snapshot := s.db.NewSnapshot()
+	last, _ := s.commits.newest() // not before the snapshot: what it shows was written up to here
+	reply, err := command.Execute(command.NewOverlay(reader{snapshot}), spec, c.Space, s.now(), c.Args)
+	if closeErr := snapshot.Close(); err == nil && closeErr != nil {
+		err = broken(closeErr)
+	}
+	return reply, last, err
+}
+
 // claimKeys adds claims on the keys of a command.
 func (s *Store) claimKeys(claims []claim, spec *command.Spec, c state.Command) []claim {
 	write := spec.Flags&command.Write != 0
+	if spec.Flags&command.Whole != 0 && spec.Access(c.Args)&command.Whole != 0 {
+		claims = claimAll(claims, write)
+	}
 	for i := range spec.KeyPositions(c.Args) {
 		claims = append(claims, s.keys.claim(c.Space, c.Args[i], write))
 	}

@@ -78,18 +78,19 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 	case c.session == nil:
 		c.answer(failure("NOAUTH Authentication required."))
 	default:
-		c.answer(c.do(ctx, args))
+		c.answer(c.do(ctx, spec, args))
 	}
 }
 
 // do passes a command to the session.
-func (c *conn) do(ctx context.Context, args [][]byte) state.Reply {
-	reply, version, err := c.session.Do(ctx, args)
+func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
+	at := cursorAt(spec)
+	reply, version, err := c.session.Do(ctx, c.withPosition(at, args))
 	if err != nil {
 		return c.failed(ctx, err)
 	}
 	c.rests = max(c.rests, version)
-	return reply
+	return c.withNumber(at, reply)
 }
 
 // failed answers that the session could not do something.

@@ -1,10 +1,10 @@
 package resp
 
 import (
-	"math"
 	"strconv"
 
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 // appendReply writes a reply in RESP2 or RESP3.
@@ -32,7 +32,7 @@ func appendReply(b []byte, r state.Reply, protocol int) []byte {
 	case state.Pairs:
 		return appendPairs(b, r.Items)
 	case state.Double:
-		return appendLine(b, ',', formatDouble(r.Float))
+		return appendLine(b, ',', command.FormatDouble(r.Float))
 	case state.Boolean:
 		if r.Int != 0 {
 			return append(b, "#t\r\n"...)
@@ -51,7 +51,7 @@ func appendNearest(b []byte, r state.Reply) []byte {
 	case state.MapReply, state.SetReply, state.Pairs:
 		return appendItems(b, '*', len(r.Items), r.Items, 2)
 	case state.Double:
-		return appendBulk(b, formatDouble(r.Float))
+		return appendBulk(b, command.FormatDouble(r.Float))
 	case state.Boolean:
 		return appendNumber(b, ':', r.Int)
 	case state.Verbatim:
@@ -97,16 +97,4 @@ func appendLine(b []byte, mark byte, text []byte) []byte {
 		b = append(b, c)
 	}
 	return append(b, "\r\n"...)
-}
-
-func formatDouble(f float64) []byte {
-	switch {
-	case math.IsInf(f, 1):
-		return []byte("inf")
-	case math.IsInf(f, -1):
-		return []byte("-inf")
-	case math.IsNaN(f):
-		return []byte("nan")
-	}
-	return strconv.AppendFloat(nil, f, 'g', 17, 64)
 }

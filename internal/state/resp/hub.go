@@ -9,10 +9,11 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// Hub joins the connections of all servers over one store: it knows who watches records.
+// Hub joins the connections of all servers over one store: it knows who watches records, and where SCANs go on.
 type Hub struct {
-	stop  func()
-	parts atomic.Int64 // entries of watched; while there is none, changes cost nothing
+	stop    func()
+	parts   atomic.Int64 // entries of watched; while there is none, changes cost nothing
+	cursors cursors
 
 	mu      sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
 	watched map[forerun.Key][]*watch

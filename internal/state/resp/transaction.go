@@ -159,7 +159,7 @@ func (c *conn) exec(ctx context.Context) state.Reply {
 			reply.Items = append(reply.Items, c.connectionCommand(ctx, q.spec, q.args))
 			continue
 		}
-		reply.Items = append(reply.Items, replies[0])
+		reply.Items = append(reply.Items, c.withNumber(cursorAt(q.spec), replies[0]))
 		replies = replies[1:]
 	}
 	return reply
@@ -171,7 +171,7 @@ func (c *conn) execOnRecords(ctx context.Context, expect []state.Expect, t *tran
 	var commands [][][]byte
 	for _, q := range t.queue {
 		if !isAnswered(q.spec) {
-			commands = append(commands, q.args)
+			commands = append(commands, c.withPosition(cursorAt(q.spec), q.args))
 		}
 	}
 	if len(commands) == 0 && len(expect) == 0 {

@@ -1,0 +1,93 @@
+package command
+
+import "bytes"
+
+// Match says whether text matches a pattern as Redis matches names: * is any bytes, ? any one, [a-c] and [^abc] one of a
+// class; a backslash takes the next for what it is. Nothing but the empty pattern matches the empty text.
+func Match(pattern, text []byte) bool {
+	if len(text) == 0 {
+		return len(pattern) == 0
+	}
+	var again, from []byte // behind the last *, and the text that is left if it takes one byte more
+	for {
+		switch {
+		case len(text) == 0:
+			return len(bytes.TrimLeft(pattern, "*")) == 0
+		case len(pattern) > 0 && pattern[0] == '*':
+			pattern = bytes.TrimLeft(pattern, "*")
+			if len(pattern) == 0 {
+				return true
+			}
+			again, from = pattern, text
+			continue
+		case len(pattern) > 0:
+			if matches, rest := matchOne(pattern, text[0]); matches {
+				pattern, text = rest, text[1:]
+				continue
+			}
+		}
+		if again == nil {
+			return false
+		}
+		from = from[1:]
+		pattern, text = again, from
+		if len(text) == 0 {
+			return false
+		}
+	}
+}
+
+// matchOne matches one byte with the beginning of a pattern, which is no star, and returns what follows that.
+func matchOne(pattern []byte, c byte) (matches bool, rest []byte) {
+	switch {
+	case pattern[0] == '?':
+		return true, pattern[1:]
+	case pattern[0] == '[':
+		return matchClass(pattern[1:], c)
+	case pattern[0] == '\\' && len(pattern) > 1:
+		pattern = pattern[1:]
+	}
+	return pattern[0] == c, pattern[1:]
+}
+
+// matchClass matches one byte with what follows a [; a class that is not closed ends with the pattern.
+func matchClass(class []byte, c byte) (matches bool, rest []byte) {
+	not := len(class) > 0 && class[0] == '^'
+	if not {
+		class = class[1:]
+	}
+	for len(class) > 0 && class[0] != ']' {
+		switch {
+		case class[0] == '\\' && len(class) > 1:
+			matches = matches || class[1] == c
+			class = class[2:]
+		case len(class) > 2 && class[1] == '-':
+			matches = matches || min(class[0], class[2]) <= c && c <= max(class[0], class[2])
+			class = class[3:]
+		default:
+			matches = matches || class[0] == c
+			class = class[1:]
+		}
+	}
+	if len(class) > 0 {
+		class = class[1:]
+	}
+	return matches != not, class
+}
+
+// literalPrefix is what every text begins with that matches a pattern.
+func literalPrefix(pattern []byte) []byte {
+	if i := bytes.IndexAny(pattern, `*?[\`); i >= 0 {
+		return pattern[:i]
+	}
+	return pattern
+}
+
+// prefixRange bounds the names that begin with a prefix; to is nil if there is no end but the space's.
+func prefixRange(prefix []byte) (from, to []byte) {
+	end := bytes.TrimRight(prefix, "\xff")
+	if len(end) == 0 {
+		return prefix, nil
+	}
+	return prefix, after(bytes.Clone(end))
+}

@@ -1,0 +1,107 @@
+package resp
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"sync"
+
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// Limits of the cursors that are kept. An older one begins anew: what it has to show is shown, some of it once more.
+const (
+	maxCursors     = 1 << 16
+	maxCursorBytes = 8 << 20
+)
+
+// cursors are the numbers that clients have for the names behind which their SCANs go on. Clients want numbers, some
+// of at most 53 bits; the store's cursors are the names.
+type cursors struct {
+	mu    sync.Mutex // guards the rest
+	first uint64     // the number of kept[0]; numbers begin at 1
+	kept  []cursor
+	size  int // bytes of the names
+}
+
+// cursor is where a SCAN goes on, in which space.
+type cursor struct{ space, position string }
+
+// keep returns the number of a position.
+func (k *cursors) keep(c cursor) uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.first == 0 {
+		k.first = 1
+	}
+	k.kept = append(k.kept, c)
+	k.size += len(c.position)
+	for len(k.kept) > maxCursors || k.size > maxCursorBytes && len(k.kept) > 1 {
+		k.size -= len(k.kept[0].position)
+		k.kept = k.kept[1:]
+		k.first++
+	}
+	return k.first + uint64(len(k.kept)) - 1
+}
+
+// position finds the position of a number; that of one that is not known is the beginning.
+func (k *cursors) position(space string, number uint64) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if number < k.first || number-k.first >= uint64(len(k.kept)) || k.kept[number-k.first].space != space {
+		return "0"
+	}
+	return k.kept[number-k.first].position
+}
+
+// cursorAt is the place of the cursor among the arguments of a command; 0 if it has none.
+func cursorAt(spec *command.Spec) int {
+	switch {
+	case spec == nil || !strings.HasSuffix(spec.Name, "scan"):
+		return 0
+	case spec.Name == "scan":
+		return 1
+	}
+	return 2
+}
+
+// withPosition puts the position in the place of the client's number. A cursor that is none stays, and is refused.
+func (c *conn) withPosition(at int, args [][]byte) [][]byte {
+	if at == 0 || at >= len(args) {
+		return args
+	}
+	position := "?"
+	if number, ok := parseCursor(args[at]); ok {
+		position = c.server.hub.cursors.position(c.session.Space(), number)
+	}
+	args = append([][]byte{}, args...)
+	args[at] = []byte(position)
+	return args
+}
+
+// parseCursor reads a number as C's strtoul does, but for blanks before it.
+func parseCursor(arg []byte) (number uint64, ok bool) {
+	text, minus := bytes.CutPrefix(arg, []byte("-"))
+	if !minus {
+		text = bytes.TrimPrefix(arg, []byte("+"))
+	}
+	if len(arg) == 0 {
+		return 0, true
+	}
+	number, err := strconv.ParseUint(string(text), 10, 64)
+	if minus {
+		number = -number
+	}
+	return number, err == nil
+}
+
+// withNumber puts a number in the place of the position in a reply.
+func (c *conn) withNumber(at int, r state.Reply) state.Reply {
+	if at == 0 || r.Kind != state.Array || len(r.Items) != 2 || string(r.Items[0].Text) == "0" {
+		return r
+	}
+	number := c.server.hub.cursors.keep(cursor{c.session.Space(), string(r.Items[0].Text)})
+	r.Items[0] = bulk(strconv.FormatUint(number, 10))
+	return r
+}
