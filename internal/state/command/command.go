@@ -72,8 +72,8 @@ func Find(args [][]byte) (*Spec, state.Reply) {
 	if spec == nil {
 		return nil, unknown(args, "")
 	}
-	if !spec.AcceptsArity(len(args)) {
-		return nil, failure("ERR wrong number of arguments for '%s' command", spec.Name)
+	if refusal := spec.Refuse(args); refusal != nil {
+		return nil, *refusal
 	}
 	if spec.run == nil {
 		return nil, unknown(args, "(Redis has this command, Forerun's embedded store does not have it yet)")

@@ -7,14 +7,9 @@ import (
 )
 
 func object(t *txn, args [][]byte) state.Reply {
-	sub := strings.ToLower(string(args[1][:min(len(args[1]), maxName)]))
-	switch {
-	case sub == "help" && len(args) == 2:
+	sub := Subcommand(args)
+	if sub == "help" {
 		return objectHelp()
-	case sub != "encoding" && sub != "refcount" && sub != "idletime" && sub != "freq":
-		return unknownSubcommand(args)
-	case len(args) != 3:
-		return failure("ERR wrong number of arguments for 'object|%s' command", sub)
 	}
 	r := t.load(args[2])
 	switch {
@@ -28,11 +23,6 @@ func object(t *txn, args [][]byte) state.Reply {
 		return integer(0) // when records are read is not kept
 	}
 	return failure("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
-}
-
-func unknownSubcommand(args [][]byte) state.Reply {
-	return state.Reply{Kind: state.Error, Text: oneLine([]byte("ERR unknown subcommand '" + string(shorten(args[1], 128)) +
-		"'. Try " + strings.ToUpper(string(args[0])) + " HELP."))}
 }
 
 func objectHelp() state.Reply {

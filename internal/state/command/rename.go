@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"math"
 
 	"forerun.dev/forerun/internal/state"
 )
@@ -60,9 +61,11 @@ func copyRecord(t *txn, args [][]byte) state.Reply {
 			replace = true
 		case is(options[0], "DB") && len(options) > 1:
 			options = options[1:]
-			if n, isInt := parseInt(options[0]); !isInt || n != int64(int32(n)) {
-				return notInteger()
-			} else if n != 0 {
+			n, refusal := parseWithin(options[0], math.MinInt32, math.MaxInt32, "")
+			switch {
+			case refusal != nil:
+				return *refusal
+			case n != 0:
 				return failure("ERR DB index is out of range")
 			}
 		default:

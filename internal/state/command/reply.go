@@ -61,18 +61,20 @@ func (t *txn) badExpiry() state.Reply {
 	return failure("ERR invalid expire time in '%s' command", t.spec.Name)
 }
 
+// maxShown is how many bytes Redis shows of a name, and of arguments.
+const maxShown = 128
+
 // unknown refuses a command as Redis does one that it does not know; a hint may follow.
 func unknown(args [][]byte, hint string) state.Reply {
-	const most = 128 // bytes that Redis shows of the name, and of the arguments
 	var shown strings.Builder
 	for _, arg := range args[1:] {
-		if shown.Len() >= most {
+		if shown.Len() >= maxShown {
 			break
 		}
-		fmt.Fprintf(&shown, "'%s' ", shorten(arg, most-shown.Len()))
+		fmt.Fprintf(&shown, "'%s' ", shorten(arg, maxShown-shown.Len()))
 	}
 	return state.Reply{Kind: state.Error, Text: oneLine(fmt.Appendf(nil,
-		"ERR unknown command '%s', with args beginning with: %s%s", shorten(args[0], most), shown.String(), hint))}
+		"ERR unknown command '%s', with args beginning with: %s%s", shorten(args[0], maxShown), shown.String(), hint))}
 }
 
 // shorten cuts at n bytes and, as C does, at a zero byte.

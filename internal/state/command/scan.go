@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"forerun.dev/forerun/internal/state"
@@ -135,26 +136,27 @@ func scanElements(t *txn, args [][]byte, kind state.Type) state.Reply {
 	if r.count() <= shownAtOnce[kind] {
 		behind, q.count = nil, math.MaxInt64
 	}
-	p := t.scanPage(args[1], kind, behind, q)
+	p := t.scanPage(args[1], r, behind, q)
 	return p.reply()
 }
 
 // scanPage collects elements of a record behind a name (nil: from the first).
-func (t *txn) scanPage(name []byte, kind state.Type, behind []byte, q scanQuery) (p page) {
+func (t *txn) scanPage(name []byte, r record, behind []byte, q scanQuery) (p page) {
 	from, to := t.elementRange(name)
 	prefix := len(from)
 	if behind != nil {
 		from = append(slices.Concat(from, behind), 0)
 	}
 	left := q.count
+	small := r.count() <= shownAtOnce[r.kind]
 	t.walk(from, to, false, prefix, func(element, value []byte) bool {
 		if q.takes(element) {
 			p.items = append(p.items, bulk(bytes.Clone(element)))
-			switch kind {
+			switch r.kind {
 			case state.Hash:
 				p.items = append(p.items, bulk(bytes.Clone(value)))
 			case state.SortedSet:
-				p.items = append(p.items, state.Reply{Kind: state.Bulk, Text: FormatDouble(scoreOf(value))})
+				p.items = append(p.items, state.Reply{Kind: state.Bulk, Text: scannedScore(scoreOf(value), small)})
 			}
 		}
 		if left--; left > 0 {
@@ -164,4 +166,12 @@ func (t *txn) scanPage(name []byte, kind state.Type, behind []byte, q scanQuery)
 		return false
 	})
 	return p
+}
+
+// scannedScore writes a score as ZSCAN shows it: in a set that is kept in one piece, Redis has whole numbers as such.
+func scannedScore(f float64, small bool) []byte {
+	if small && f == math.Trunc(f) && math.Abs(f) <= math.MaxInt64/2 {
+		return strconv.AppendInt(nil, int64(f), 10)
+	}
+	return FormatDouble(f)
 }

@@ -56,13 +56,18 @@ func parseBound(b []byte) (bound, bool) {
 	if len(b) > 0 && b[0] == '(' {
 		e.exclusive, b = true, b[1:]
 	}
-	b, _, _ = bytes.Cut(b, []byte{0}) // as C does
-	if len(b) == 0 {
-		return e, true
-	}
 	var ok bool
-	e.score, _, ok = parseDouble(bytes.TrimLeft(b, " \t\n\v\f\r"))
+	e.score, _, ok = parseLoosely(b)
 	return e, ok
+}
+
+// parseLoosely reads a double as C's strtod does up to the end of a string: blanks may come before it, and nothing is 0.
+func parseLoosely(b []byte) (f float64, fits, ok bool) {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	if len(b) == 0 {
+		return 0, true, true
+	}
+	return parseDouble(bytes.TrimLeft(b, " \t\n\v\f\r"))
 }
 
 // scoreRange is a range of scores.

@@ -111,7 +111,7 @@ func (t *txn) toSort(name []byte, r record, q sortQuery) []sorting {
 	add := func(e []byte) { elements = append(elements, sorting{element: bytes.Clone(e)}) }
 	switch r.kind {
 	case state.List:
-		t.items(name, r.bounds(), false, func(_ int64, item []byte) bool { add(item); return true })
+		t.items(name, r.bounds(), q.unsorted && q.descending, func(_ int64, item []byte) bool { add(item); return true })
 	case state.Set:
 		t.elements(name, func(member, _ []byte) { add(member) })
 	case state.SortedSet:
@@ -122,17 +122,19 @@ func (t *txn) toSort(name []byte, r record, q sortQuery) []sorting {
 }
 
 // sort puts elements in order; ok is false if one has no score.
-func (t *txn) sort(elements []sorting, q sortQuery) (ok bool) {
+func (t *txn) sort(elements []sorting, q sortQuery) bool {
 	for i := range elements {
 		e := &elements[i]
 		e.text = e.element
 		if q.by != nil {
 			e.text = t.lookUp(q.by, e.element)
 		}
-		if !q.alpha && e.text != nil && len(e.text) > 0 {
-			if e.score, ok = parseScore(e.text); !ok {
-				return false
-			}
+		if q.alpha || e.text == nil {
+			continue
+		}
+		var fits, ok bool
+		if e.score, fits, ok = parseLoosely(e.text); !ok || !fits {
+			return false
 		}
 	}
 	slices.SortStableFunc(elements, func(a, b sorting) int {

@@ -14,8 +14,8 @@ const redisVersion = "7.0.15"
 
 // connectionCommand executes a command that is about the connection.
 func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
-	if !spec.AcceptsArity(len(args)) {
-		return c.wrongArity(spec.Name)
+	if refusal := spec.Refuse(args); refusal != nil {
+		return c.refuse(spec, *refusal)
 	}
 	switch spec.Name {
 	case "hello":
@@ -60,10 +60,6 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	return refusal
 }
 
-func wrongArity(name string) state.Reply {
-	return failure("ERR wrong number of arguments for '" + name + "' command")
-}
-
 func ping(args [][]byte) state.Reply {
 	switch len(args) {
 	case 1:
@@ -71,7 +67,7 @@ func ping(args [][]byte) state.Reply {
 	case 2:
 		return bulk(string(args[1]))
 	}
-	return wrongArity("ping")
+	return failure("ERR wrong number of arguments for 'ping' command")
 }
 
 func selectDatabase(index []byte) state.Reply {
@@ -184,22 +180,9 @@ func badName() state.Reply {
 	return failure("ERR Client names cannot contain spaces, newlines or special characters.")
 }
 
-// clientArity is the number of arguments of CLIENT's subcommands that we have, with both names; -n means at least n.
-var clientArity = map[string]int{
-	"id": 2, "getname": 2, "setname": 3, "info": 2, "list": -2, "setinfo": 4, "no-evict": 3, "no-touch": 3,
-}
-
 // client executes a subcommand of CLIENT.
 func (c *conn) client(args [][]byte) state.Reply {
-	sub := strings.ToLower(string(args[1]))
-	arity, known := clientArity[sub]
-	switch {
-	case !known:
-		return failure("ERR unknown subcommand '" + cut(args[1]) + "'. Try CLIENT HELP.")
-	case arity != len(args) && (arity > 0 || len(args) < -arity):
-		return wrongArity("client|" + sub)
-	}
-	switch sub {
+	switch command.Subcommand(args) {
 	case "id":
 		return integer(c.id)
 	case "getname":
@@ -240,6 +223,3 @@ func (c *conn) setInfo(attribute, value string) state.Reply {
 	c.library[i] = value
 	return okReply()
 }
-
-// cut shortens as Redis does in errors.
-func cut(b []byte) string { return string(b[:min(len(b), 128)]) }

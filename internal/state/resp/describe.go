@@ -60,11 +60,7 @@ func available() []*command.Spec {
 
 // describe answers COMMAND and its subcommands.
 func describe(args [][]byte) state.Reply {
-	sub := "info"
-	if len(args) > 1 {
-		sub = strings.ToLower(string(args[1]))
-	}
-	switch sub {
+	switch command.Subcommand(args) {
 	case "count":
 		return integer(int64(len(available())))
 	case "docs":
@@ -75,10 +71,8 @@ func describe(args [][]byte) state.Reply {
 			reply.Items = append(reply.Items, bulk(s.Name))
 		}
 		return reply
-	case "info":
-		return describeNamed(args[min(2, len(args)):])
 	}
-	return failure("ERR unknown subcommand '" + cut(args[1]) + "'. Try COMMAND HELP.")
+	return describeNamed(args[min(2, len(args)):])
 }
 
 // describeNamed describes some commands, or all.

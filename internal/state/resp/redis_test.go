@@ -99,6 +99,8 @@ func (k *talker) reply() string {
 	}
 	line = strings.TrimSuffix(line, "\r\n")
 	switch line[0] {
+	case '-':
+		return strings.ReplaceAll(line, "|", "!") // which keeps items apart here
 	case '$', '=':
 		return line + k.text(line)
 	case '*', '~', '%':

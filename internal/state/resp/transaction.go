@@ -43,11 +43,7 @@ func (c *conn) enqueue(spec *command.Spec, args [][]byte) state.Reply {
 // admits says why a command cannot be one of a transaction.
 func admits(spec *command.Spec, args [][]byte) *state.Reply {
 	if spec != nil && isAnswered(spec) {
-		if !spec.AcceptsArity(len(args)) {
-			refusal := wrongArity(spec.Name)
-			return &refusal
-		}
-		return nil
+		return spec.Refuse(args)
 	}
 	if found, refusal := command.Find(args); found == nil {
 		return &refusal
@@ -55,16 +51,17 @@ func admits(spec *command.Spec, args [][]byte) *state.Reply {
 	return nil
 }
 
-// wrongArity refuses a command that is not queued; a transaction that lasts is spoiled, and EXEC ends it even so.
-func (c *conn) wrongArity(name string) state.Reply {
-	if c.multi != nil {
-		c.multi.spoiled = true
-		if name == "exec" {
-			c.discard()
-			return failure("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command")
-		}
+// refuse refuses a command that is not queued; a transaction that lasts is spoiled, and EXEC ends it even so.
+func (c *conn) refuse(spec *command.Spec, refusal state.Reply) state.Reply {
+	if c.multi == nil {
+		return refusal
 	}
-	return wrongArity(name)
+	c.multi.spoiled = true
+	if spec.Name == "exec" {
+		c.discard()
+		refusal.Text = append([]byte("EXECABORT Transaction discarded because of:"), bytes.TrimPrefix(refusal.Text, []byte("ERR"))...)
+	}
+	return refusal
 }
 
 func (c *conn) begin() state.Reply {
@@ -95,10 +92,14 @@ func (c *conn) watchKeys(ctx context.Context, names [][]byte) state.Reply {
 	var fresh []forerun.Key
 	for _, name := range names {
 		key := forerun.Key{Space: c.session.Space(), Name: string(name)}
-		if c.watching.has(key) || slices.Contains(fresh, key) {
-			continue
+		if !c.watching.has(key) && !slices.Contains(fresh, key) {
+			fresh = append(fresh, key)
 		}
-		fresh = append(fresh, key)
+	}
+	if err := c.sweep(ctx, fresh); err != nil {
+		return c.failed(ctx, err)
+	}
+	for _, key := range fresh {
 		c.server.hub.watch(c.watching, key) // before its version is read: nothing between the two is missed
 	}
 	expect, err := c.session.Versions(ctx, fresh)
@@ -110,6 +111,24 @@ func (c *conn) watchKeys(ctx context.Context, names [][]byte) state.Reply {
 	}
 	c.watching.expect = append(c.watching.expect, expect...)
 	return okReply()
+}
+
+// sweep removes those of some records that have expired: that they are swept later is no change to who watches them.
+func (c *conn) sweep(ctx context.Context, keys []forerun.Key) error {
+	found, err := c.session.Versions(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, e := range found {
+		if e.Version != 0 {
+			continue
+		}
+		touch := [][]byte{[]byte("GETEX"), []byte(e.Key.Name)} // which changes nothing that has not expired
+		if _, _, err := c.session.Do(ctx, touch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *watch) has(key forerun.Key) bool {

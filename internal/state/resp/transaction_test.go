@@ -67,3 +67,25 @@ func TestTransactionsAreThoseOfRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) { script(t, socket, lines) })
 	}
 }
+
+func TestKeySpaceIsThatOfRedis(t *testing.T) {
+	socket := startRedis(t)
+	for name, lines := range map[string]string{
+		"sort":            "a RPUSH l 3 1 2 10\n a SORT l\n a SORT l DESC\n a SORT l ALPHA\n a SORT l LIMIT 1 2\n a SORT l LIMIT -1 2\n a SORT l LIMIT 2 -1\n a SORT l LIMIT 9 1\n a SORT l LIMIT 0 0\n a SORT l LIMIT x 1",
+		"sort by":         "a RPUSH l a b c\n a MSET w_a 3 w_b 1 w_c 2 v_a A v_b B\n a SORT l BY w_* GET v_* GET #\n a SORT l BY w_* DESC GET w_* STORE d\n a LRANGE d 0 -1\n a SORT l BY v_* ALPHA\n a SORT l BY v_*",
+		"sort by field":   "a RPUSH l 1 2\n a HSET h1 f 5 g x\n a HSET h2 f 4\n a SORT l BY h*->f GET h*->g GET h*->\n a SORT l BY x->*->f GET *h->f",
+		"sort unsorted":   "a RPUSH l 3 1 2\n a SORT l BY nosort\n a SORT l BY nosort DESC\n a ZADD z 1 c 2 b 3 a\n a SORT z BY nosort DESC LIMIT 0 2\n a SADD s c a b\n a SORT s BY nosort DESC STORE d\n a LRANGE d 0 -1",
+		"sort numbers":    "a RPUSH l 1e2 0x10 inf -inf 5\n a SORT l\n a RPUSH l x\n a SORT l\n a SORT l STORE d\n a EXISTS d\n a SORT missing STORE l\n a EXISTS l\n a SORT missing",
+		"object":          "a SET i 12\n a SET e hello\n a SET r 123456789012345678901234567890123456789012345\n a RPUSH l 1\n a SADD s 1 2\n a SADD t a\n a HSET h f v\n a ZADD z 1 a\n a OBJECT ENCODING i\n a OBJECT ENCODING e\n a OBJECT ENCODING r\n a OBJECT ENCODING l\n a OBJECT ENCODING s\n a OBJECT ENCODING t\n a OBJECT ENCODING h\n a OBJECT ENCODING z\n a OBJECT ENCODING none\n a OBJECT FREQ e\n a OBJECT REFCOUNT e\n a OBJECT IDLETIME e\n a OBJECT NONSENSE\n a OBJECT ENCODING",
+		"rename":          "a SET a 1 PXAT 4000000000000\n a RENAME a b\n a PEXPIRETIME b\n a GET a\n a RENAME a b\n a RENAME b b\n a SET c 2\n a RENAMENX b c\n a RENAMENX b d\n a RENAME d c\n a MGET c d\n a PEXPIRETIME c",
+		"copy":            "a HSET h f v\n a COPY h i\n a HGETALL i\n a HSET i f w\n a HGETALL h\n a COPY h i\n a COPY h i REPLACE\n a HGETALL i\n a COPY h h\n a COPY h j DB 0\n a COPY h j DB 1\n a COPY h j DB x\n a COPY none j",
+		"flush":           "a MSET a 1 b 2\n a HSET h f v\n a WATCH a none\n b FLUSHDB\n a DBSIZE\n a HGETALL h\n a MULTI\n a GET a\n a EXEC\n a WATCH none\n b FLUSHALL SYNC\n a MULTI\n a DBSIZE\n a SET a 1\n a DBSIZE\n a FLUSHDB\n a DBSIZE\n a SET b 1\n a KEYS *\n a EXEC\n a RANDOMKEY",
+		"cursors":         "a SCAN x\n a SCAN 99999999999999999999\n a SCAN 0\n a SCAN 0 COUNT\n a HSCAN none x\n a HSCAN none 0 COUNT x\n a SET k v\n a HSCAN k 0\n a SCAN 0 MATCH k* TYPE string COUNT 5\n a3 SCAN 0\n a3 ZADD z 1.5 a\n a3 ZSCAN z 0",
+		"empty name":      "a SET \"\" v\n a KEYS *\n a SCAN 0 MATCH **",
+		"unknown":         "a CLIENT\n a CLIENT NONSENSE\n a MULTI\n a CLIENT NONSENSE\n a EXEC",
+		"own writes":      "a MULTI\n a RPUSH l 2 1\n a SORT l\n a KEYS *\n a HSET h f v\n a HSCAN h 0\n a DBSIZE\n a RENAME l m\n a LRANGE m 0 -1\n a EXEC",
+		"flush and again": "a SET k v PXAT 4000000000000\n a FLUSHDB\n a SET k w\n a PEXPIRETIME k\n a PEXPIREAT k 4000000000000\n a DEL k\n a GET k",
+	} {
+		t.Run(name, func(t *testing.T) { script(t, socket, lines) })
+	}
+}
