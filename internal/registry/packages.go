@@ -93,13 +93,13 @@ func (r *Registry) Resolve(ctx context.Context, name forerun.Name, caller string
 // inherit lays the parameters of packages under an action's. For the same it returns the same, so that what was made of the
 // action (a sandbox, a program) is found again.
 func (r *Registry) inherit(name forerun.Name, action *forerun.Action, chain []*Entity) *forerun.Action {
-	parameters := Inherited(chain)
-	if len(parameters) == 0 && len(chain) == 1 {
-		return action
-	}
 	known, ok := r.merged.get(name)
 	if ok && known.madeOf(action, chain) {
 		return known.merged
+	}
+	parameters := Inherited(chain)
+	if len(parameters) == 0 && len(chain) == 1 {
+		return action
 	}
 	merged := *action
 	merged.Parameters = over(action.Parameters, parameters)
@@ -111,6 +111,9 @@ func (r *Registry) inherit(name forerun.Name, action *forerun.Action, chain []*E
 	}
 	return r.merged.put(name, resolution{action, chain, &merged}, r.merged.begin()).merged
 }
+
+// bytes is about what it keeps in memory.
+func (x resolution) bytes() int { return actionBytes(x.merged) }
 
 func (x resolution) madeOf(action *forerun.Action, chain []*Entity) bool {
 	if x.action != action || len(x.chain) != len(chain) {

@@ -39,7 +39,7 @@ func Open(store state.Store, defaults Limits) *Registry {
 		store: store, defaults: defaults,
 		actions:  newCache[forerun.Name](maxActionBytes, actionBytes),
 		entities: newCache[forerun.Name](maxEntities, one[*Entity]),
-		merged:   newCache[forerun.Name](maxEntities, one[resolution]),
+		merged:   newCache[forerun.Name](maxActionBytes, resolution.bytes),
 		keys:     newCache[string](maxKeys, one[knownKey]),
 		tenants:  newCache[string](maxKeys, one[Tenant]),
 	}

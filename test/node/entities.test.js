@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 
 import openwhisk from 'openwhisk'
+import composer from 'openwhisk-composer'
+import client from 'openwhisk-composer/client.js'
 
 import { readProps } from '../../examples/wskprops.js'
 
@@ -65,6 +67,36 @@ test('sequences name packaged actions and public ones', async () => {
   await ow.actions.update({ name: 'steps/first', ...python })
   await ow.actions.update({ name: 'steps/all', sequence: ['/_/steps/first', '/whisk.system/utils/sort', '/whisk.system/utils/cat'] })
   assert.deepEqual(await run('steps/all', {}), { lines: ['a', 'b'], payload: 'a\nb' })
+})
+
+test('compositions live in packages and name packaged actions', async () => {
+  await ow.packages.update({ name: 'flow', package: { parameters: [{ key: 'x', value: 1 }] } })
+  await ow.packages.update({ name: 'flow2', package: { binding: { namespace: '_', name: 'flow' }, parameters: [{ key: 'x', value: 2 }] } })
+  await ow.actions.update({ name: 'flow/step', ...python })
+  const composition = composer.sequence('flow2/step', '/_/flow/step', composer.if('/whisk.system/utils/echo', '/whisk.system/utils/namespace'))
+  await client(props, true).compositions.deploy({ name: 'flow/all', ...composition.compile() }, true)
+  assert.deepEqual(await run('flow/all', { value: true }), { namespace: 'guest' })
+  assert.deepEqual(await run('flow2/all', {}), { x: 2 })
+})
+
+test('a function invokes packaged actions and fires triggers', async () => {
+  await ow.packages.update({ name: 'calls', package: { parameters: [{ key: 'x', value: 1 }] } })
+  await ow.actions.update({ name: 'calls/callee', ...python })
+  await ow.triggers.update({ name: 'called' })
+  await ow.rules.update({ name: 'calling', trigger: 'called', action: 'calls/callee' })
+  const action = `const openwhisk = require('openwhisk')
+async function main () {
+  const ow = openwhisk()
+  const result = await ow.actions.invoke({ name: 'calls/callee', blocking: true, result: true })
+  const { activationId } = await ow.triggers.invoke({ name: 'called', params: { y: 2 } })
+  return { result, activationId }
+}`
+  await ow.actions.update({ name: 'calls/caller', action, kind: 'nodejs:default' })
+  const { result, activationId } = await run('calls/caller', {})
+  assert.deepEqual(result, { x: 1 })
+  const [line] = (await ow.activations.get(activationId)).logs
+  const callee = await eventually(() => ow.activations.get(JSON.parse(line).activationId))
+  assert.deepEqual(callee.response.result, { x: 1, y: 2 })
 })
 
 test('the public package is everybody’s to call and nobody’s to change', async () => {

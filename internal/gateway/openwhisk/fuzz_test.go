@@ -32,6 +32,39 @@ func FuzzPut(f *testing.F) {
 	})
 }
 
+// FuzzEntities checks that every body of a package, a trigger and a rule gets an answer in the API's shape, and that what was
+// accepted can be read back, listed and deleted.
+func FuzzEntities(f *testing.F) {
+	for _, seed := range []string{
+		`{"parameters":[{"key":"a","value":1}],"annotations":[{"key":"feed","value":"/a/b"}],"publish":true,"version":"1.0.0"}`,
+		`{"binding":{"namespace":"_","name":"p"}}`, `{"binding":{}}`, `{"trigger":"/_/t","action":"guest/echo"}`,
+		`{"trigger":{"path":"_","name":"t"},"action":{"path":"_","name":"echo"},"status":"active"}`, `{"trigger":"//","action":[]}`, `[`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	w := newWorld(f)
+	w.deploy("echo", "echo")
+	w.pack("p", "")
+	w.must(w.request("PUT", namespaces+"_/triggers/t", ""))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, collection := range []string{"packages", "triggers", "rules"} {
+			path := namespaces + "_/" + collection
+			r := w.request("PUT", path+"/new", string(body), "Content-Type", "application/json")
+			if !json.Valid([]byte(r.body)) || r.status >= 500 {
+				t.Fatalf("%s %q: %d %s", collection, body, r.status, r.body)
+			}
+			if r.status != http.StatusOK {
+				continue
+			}
+			for _, got := range []reply{w.request("GET", path+"/new", ""), w.request("GET", path, ""), w.request("DELETE", path+"/new", "")} {
+				if got.status != http.StatusOK || !json.Valid([]byte(got.body)) {
+					t.Errorf("%s %q: then %d %s", collection, body, got.status, got.body)
+				}
+			}
+		}
+	})
+}
+
 // FuzzInvoke checks that a function is given exactly the JSON objects, and gets back what it returns.
 func FuzzInvoke(f *testing.F) {
 	for _, seed := range []string{`{"a":1.0,"b":[1e400,"\u0000"]}`, `{"a":{}, "a":2}`, `[]`, `"`, `{"\ud800":1}`, "{\"a\":\"\xff\"}"} {
