@@ -87,7 +87,7 @@ func (c *Connection) Call(ctx context.Context) (time.Duration, error) {
 	}
 	took := time.Since(begin)
 	if resp.StatusCode != http.StatusOK || !bytes.Contains(c.body.Bytes(), c.request.want) {
-		return took, fmt.Errorf("the answer was %d: %s", resp.StatusCode, c.body.Bytes())
+		return took, fmt.Errorf("the answer was %d: %.200s", resp.StatusCode, c.body.Bytes())
 	}
 	return took, nil
 }
