@@ -16,11 +16,23 @@ func isServers(key string) bool {
 	return key == "exec" || key == "provide-api-key" || key == "binding"
 }
 
-// sameAction reports whether a PUT would change nothing.
-func sameAction(put *whisk.ActionPut, is *whisk.Action) bool {
+// sameAction reports whether a PUT would change nothing. inherited are the parameters of the action's package.
+func sameAction(put *whisk.ActionPut, is *whisk.Action, inherited func() []forerun.KeyValue) bool {
 	return sameExec(put.Exec, &is.Exec, is.Namespace) &&
-		(put.Exec.Kind == "sequence" || sameValues(put.Parameters, is.Parameters)) &&
+		(put.Exec.Kind == "sequence" || sameParameters(put.Parameters, is.Parameters, inherited)) &&
 		sameAnnotations(put.Annotations, is.Annotations) && sameLimits(put.Limits, is.Limits)
+}
+
+// sameParameters knows that a server shows an action with the parameters that it inherits.
+func sameParameters(put, is []forerun.KeyValue, inherited func() []forerun.KeyValue) bool {
+	if sameValues(put, is) {
+		return true
+	}
+	all := inherited()
+	for _, kv := range put {
+		all = with(all, kv)
+	}
+	return sameValues(all, is)
 }
 
 func sameExec(put, is *whisk.Exec, namespace string) bool {

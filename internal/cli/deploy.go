@@ -13,6 +13,7 @@ import (
 
 	"forerun.dev/forerun/internal/cli/project"
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/forerun"
 )
 
 // atOnce bounds the requests of one deployment that are under way at the same time.
@@ -168,7 +169,7 @@ func (d *deployment) one(ctx context.Context, e *project.Entity) (string, error)
 	case *whisk.ActionPut:
 		return put(ctx, d, e, body, func(is *whisk.Action) bool {
 			body.DelAnnotations = gone(body.Annotations, is.Annotations)
-			return sameAction(body, is)
+			return sameAction(body, is, func() []forerun.KeyValue { return d.inherited(ctx, e.Name) })
 		})
 	case *whisk.PackagePut:
 		return put(ctx, d, e, body, func(is *whisk.Package) bool { return samePackage(body, is) })
@@ -178,6 +179,20 @@ func (d *deployment) one(ctx context.Context, e *project.Entity) (string, error)
 		return d.rule(ctx, e, body)
 	}
 	return "", fmt.Errorf("nothing is known about deploying a %T", e.Body)
+}
+
+// inherited are the parameters of the package that an action is in. Where they cannot be had the action is taken for another
+// than it should be, and put again.
+func (d *deployment) inherited(ctx context.Context, action forerun.Name) []forerun.KeyValue {
+	if action.Package == "" {
+		return nil
+	}
+	name := forerun.Name{Namespace: action.Namespace, Entity: action.Package}
+	pkg, err := whisk.Get[whisk.Package](ctx, d.client, whisk.Path(whisk.Packages, name), nil)
+	if err != nil {
+		return nil
+	}
+	return pkg.Value.Parameters
 }
 
 // put reads what is there and, if it is not the same, puts the body in its place.

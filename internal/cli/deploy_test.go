@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,8 +62,27 @@ func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Method == http.MethodPost:
 		_ = json.NewDecoder(r.Body).Decode(&entity)
+	case r.Method == http.MethodGet:
+		entity = p.inherit(path, entity)
 	}
 	_ = json.NewEncoder(w).Encode(entity)
+}
+
+// inherit is an action with the parameters of its package before its own.
+func (p *platform) inherit(path string, entity map[string]any) map[string]any {
+	parts := strings.Split(path, "/")
+	pkg := p.entities["packages/"+parts[1]]
+	if parts[0] != "actions" || len(parts) < 3 || pkg == nil {
+		return entity
+	}
+	entity = maps.Clone(entity)
+	own, _ := entity["parameters"].([]any)
+	all, _ := pkg["parameters"].([]any)
+	all = slices.DeleteFunc(slices.Clone(all), func(kv any) bool {
+		return slices.ContainsFunc(own, func(x any) bool { return x.(map[string]any)["key"] == kv.(map[string]any)["key"] })
+	})
+	entity["parameters"] = append(all, own...)
+	return entity
 }
 
 // merged is an entity after a PUT.
