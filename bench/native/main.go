@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -39,6 +40,13 @@ func answer(line []byte) []byte {
 	if err != nil {
 		return []byte(`{"error":"the input is not readable"}` + "\n")
 	}
-	time.Sleep(time.Duration(value.Wait) * time.Millisecond)
+	wait(time.Duration(value.Wait) * time.Millisecond)
 	return append(activation.Value, '\n')
+}
+
+// wait waits as the functions in other languages do. Go's own timers would be late: the runtime waits whole milliseconds.
+func wait(d time.Duration) {
+	for left := syscall.NsecToTimespec(d.Nanoseconds()); syscall.Nanosleep(&left, &left) != nil; {
+		continue // a signal came
+	}
 }
