@@ -1,5 +1,5 @@
-// Command forerun is the whole of Forerun in one binary: a table of commands,
-// one file each. What they do is in the packages under internal.
+// Command forerun is the whole of Forerun in one binary: the server, and the
+// client commands of internal/cli. What they do is in the packages under internal.
 package main
 
 import (
@@ -21,17 +21,13 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	for _, command := range commands() {
-		root.AddCommand(command)
+	root.AddCommand(serveCommand())
+	err := addClient(root)
+	if err == nil {
+		err = root.Execute()
 	}
-	addClient(root)
-	if err := root.Execute(); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "forerun:", cli.Explain(err))
 		os.Exit(cli.ExitCode(err))
 	}
-}
-
-// commands is the table of commands.
-func commands() []*cobra.Command {
-	return []*cobra.Command{serveCommand(), versionCommand()}
 }

@@ -57,6 +57,7 @@ func (a *app) actionGet() *cobra.Command {
 	saveAs := cmd.Flags().String("save-as", "", "write the action's code to `FILE`")
 	showURL := cmd.Flags().BoolP("url", "r", false, "show the action's URL only")
 	noCode := cmd.Flags().Bool("no-code", false, "leave the code out")
+	summary := summaryFlag(cmd.Flags())
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		name, err := nameOf(args[0])
 		if err != nil {
@@ -67,6 +68,8 @@ func (a *app) actionGet() *cobra.Command {
 		switch {
 		case err != nil:
 			return err
+		case *summary:
+			return a.outline(cmd, actionOutline(&action.Value))
 		case *save || *saveAs != "":
 			return saveCode(cmd, &action.Value, *saveAs)
 		case *showURL:
@@ -92,8 +95,8 @@ func (a *app) actionPut(update bool) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: verb + " NAME [FILE | ACTION]", Short: map[bool]string{false: "Create an action", true: "Change an action, or create it"}[update],
-		Long: `The kind of a function is guessed from its file: .py, .js, .mjs and .cjs, .jar, or a native executable; for a .zip
-give --kind. With --sequence the second argument is a list of actions with commas between, with --copy another action.`,
+		Long: `The kind of a function is guessed from its file: .py, .js, .mjs and .cjs, .jar, an executable, or a .zip or folder with one of
+__main__.py, package.json, index.js and exec. With --sequence the second argument is a list of actions with commas between, with --copy another action.`,
 		Args: between(1, 2),
 	}
 	flags := newActionFlags(cmd)

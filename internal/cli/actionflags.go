@@ -55,9 +55,7 @@ func (f *actionFlags) body(cmd *cobra.Command, c *whisk.Client, artifact string)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range given {
-		body.Parameters = with(body.Parameters, p)
-	}
+	body.Parameters = withAll(body.Parameters, given)
 	if given, err = f.annotations.all(cmd); err != nil {
 		return nil, err
 	}
@@ -65,9 +63,7 @@ func (f *actionFlags) body(cmd *cobra.Command, c *whisk.Client, artifact string)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range append(web, given...) {
-		body.Annotations = with(body.Annotations, p)
-	}
+	body.Annotations = withAll(body.Annotations, append(web, given...))
 	body.DelAnnotations = f.delAnnotations
 	f.limits(cmd, body)
 	return body, nil

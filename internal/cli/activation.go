@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -131,14 +132,22 @@ func activationPath(ctx context.Context, c *whisk.Client, last bool, args []stri
 func (a *app) activationGet() *cobra.Command {
 	cmd := &cobra.Command{Use: "get (ID | --last) [FIELD]", Short: "Show the record of an activation", Args: between(0, 2)}
 	last := lastFlag(cmd.Flags())
+	summary := cmd.Flags().BoolP("summary", "s", false, "say how it ended, and show the result only")
+	logs := cmd.Flags().BoolP("logs", "g", false, "show what it wrote only, without times and streams")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		path, err := activationPath(cmd.Context(), c, *last, args)
 		if err != nil {
 			return err
 		}
 		record, err := whisk.Get[whisk.Activation](cmd.Context(), c, path, nil)
-		if err != nil {
+		switch x := &record.Value; {
+		case err != nil:
 			return err
+		case *summary:
+			say(cmd, "/%s/%s: %s at %s", x.Namespace, x.Name, x.Response.Status, moment(max(x.Start, x.End))) // a trigger's has no end
+			return a.showResult(cmd, x.Response.Result)
+		case *logs:
+			return a.showLog(cmd, x.Logs, true)
 		}
 		name := optional(args, 1)
 		if *last {
@@ -162,18 +171,25 @@ func (a *app) activationLogs() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.output != asText {
-			return a.show(cmd, logs.Raw)
-		}
-		for _, line := range logs.Value.Logs {
-			if *strip {
-				line = stripped(line)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), line)
-		}
-		return nil
+		return a.showLog(cmd, logs.Value.Logs, *strip)
 	})
 	return cmd
+}
+
+// showLog writes the lines of a log.
+func (a *app) showLog(cmd *cobra.Command, lines []string, strip bool) error {
+	if a.output != asText {
+		return a.showLine(cmd, "", map[string][]string{"logs": append([]string{}, lines...)})
+	}
+	for _, line := range lines {
+		if strip {
+			line = stripped(line)
+		}
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func stripFlag(flags *pflag.FlagSet) *bool {
@@ -192,10 +208,15 @@ func (a *app) activationResult() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if response.Value.Result == nil {
-			return a.show(cmd, []byte("null"))
-		}
-		return a.show(cmd, response.Value.Result)
+		return a.showResult(cmd, response.Value.Result)
 	})
 	return cmd
+}
+
+// showResult writes the result of an activation, which some have none of.
+func (a *app) showResult(cmd *cobra.Command, result json.RawMessage) error {
+	if result == nil {
+		result = json.RawMessage("null")
+	}
+	return a.show(cmd, result)
 }

@@ -10,6 +10,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"slices"
 
@@ -33,7 +34,7 @@ type app struct {
 }
 
 // Setup adds the client commands to root, and prepares root to read args, the command line without the program's name.
-func Setup(root *cobra.Command, env Environment, args []string) {
+func Setup(root *cobra.Command, env Environment, args []string) error {
 	a := &app{env: env}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.apihost, "apihost", "", "`HOST` of the API: a name, name:port or URL")
@@ -49,14 +50,19 @@ func Setup(root *cobra.Command, env Environment, args []string) {
 	commands := a.commands()
 	markClients(commands)
 	root.AddCommand(commands...)
+	root.AddCommand(a.versionCommand(), completionCommand())
+	root.Version = env.Version // adds --version
+	root.SetVersionTemplate("forerun {{.Version}}\n")
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetArgs(joinPairs(args))
+	return a.completeNames(root)
 }
 
 // commands is the table of the client's commands.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.actionCommand(), a.activationCommand(), a.packageCommand(), a.triggerCommand(), a.ruleCommand(), a.namespaceCommand(),
-		a.tenantCommand(),
+		a.tenantCommand(), a.listCommand(),
 		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.devCommand(),
 	}
 }
@@ -86,6 +92,9 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if instead := absent(args[0]); instead != "" && cmd.Parent() == nil {
+		return &failure{exitUsage, fmt.Sprintf("there is no command %q: %s", args[0], instead)}
+	}
 	for distance := 1; distance <= 2; distance++ { // the nearest first
 		cmd.SuggestionsMinimumDistance = distance
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
@@ -108,10 +117,10 @@ func between(low, high int) cobra.PositionalArgs {
 	}
 }
 
-// joinPairs rewrites "-p KEY VALUE" and "-a KEY VALUE", which take two arguments as in wsk, into one argument each that
-// the type pairs reads.
+// joinPairs rewrites "-p KEY VALUE" and its like, which take two arguments as in wsk, into one argument each that the type
+// pairs reads.
 func joinPairs(args []string) []string {
-	flags := []string{"-p", "--param", "-a", "--annotation"}
+	flags := []string{"-p", "--param", "-a", "--annotation", "-F", "--feed-param", "-T", "--trigger-param"}
 	var joined []string
 	for i := 0; i < len(args); i++ {
 		switch {

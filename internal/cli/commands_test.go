@@ -51,7 +51,7 @@ func TestCommands(t *testing.T) {
 		{"action create x hello.py -o jsonl", ok, `PUT namespaces/_/actions/x?overwrite=false {"exec":{"kind":"python:3","code":"def main(a): return a\n"}}`, 0, `{"namespace":"guest","name":"x"}` + "\n", "ok: created action x"},
 		{"action create x hello.py", answer{status: 409, body: `{"error":"resource already exists","code":"t"}`}, `PUT namespaces/_/actions/x?overwrite=false {"exec":{"kind":"python:3","code":"def main(a): return a\n"}}`, 4, "", "use `update`"},
 		{"action create x hello.zip --kind nodejs:20 --main go", ok, `PUT namespaces/_/actions/x?overwrite=false {"exec":{"kind":"nodejs:20","code":"UEsDBHppcA==","main":"go","binary":true}}`, 0, "", ""},
-		{"action create x hello.zip", ok, "", 2, "", "may be of any kind"},
+		{"action create x hello.zip", ok, "", 2, "", "cannot be read"},
 		{"action create x notes.txt", ok, "", 2, "", "cannot be told"},
 		{"action create x missing.py", ok, "", 2, "", "no such file"},
 		{"action create x tool", ok, `PUT namespaces/_/actions/x?overwrite=false {"exec":{"kind":"native","code":"f0VMRnRvb2w=","binary":true}}`, 0, "", ""},

@@ -23,10 +23,12 @@ func (a *app) deployCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "deploy [FILE | FOLDER]", Short: "Deploy what a project file or a folder of functions says", Args: between(0, 1),
 		Long: `Deploy what a project file says: packages, functions, sequences, compositions, triggers and rules. Without an argument it is
-forerun.yaml in the current folder. A folder without one is taken as functions: each file or folder in it is an action.
+forerun.yaml in the current folder. A folder that is named and has none is taken as functions: each file or folder in it that
+can be one is an action.
 
 What is deployed already and is the same stays as it is; what is no longer in the project is not deleted.
 The file's form is docs/forerun.schema.json.`,
+		Example: "  forerun deploy\n  forerun deploy functions/ --dry-run",
 	}
 	dry := cmd.Flags().Bool("dry-run", false, "only say what would change")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {

@@ -74,9 +74,12 @@ func namespaceOf(args []string) (string, error) {
 	return namespace, err
 }
 
-// listEntities shows one page of a collection. fill, if there is one, gets what a list does not tell.
+// listEntities shows one page of a collection.
 func listEntities[T any](a *app, cmd *cobra.Command, c *whisk.Client, path string, p *page, shown columns[T], fill filler[T]) error {
 	documents, err := whisk.List[T](cmd.Context(), c, path, p.query())
+	if err == nil && fill != nil {
+		err = fill(cmd.Context(), c, documents)
+	}
 	if err != nil {
 		return err
 	}
@@ -101,12 +104,14 @@ func entityName(collection, s string) (forerun.Name, error) {
 	return plainNameOf(s)
 }
 
-// filler completes the documents of a list.
-type filler[T any] func(ctx context.Context, c *whisk.Client, documents []whisk.Document[T]) error
+// filler puts into listed documents what the server leaves out of lists; nil: nothing.
+type filler[T any] func(context.Context, *whisk.Client, []whisk.Document[T]) error
 
 // listing is the `list` of a collection without packages.
 func listing[T any](a *app, collection, short string, shown columns[T], fill filler[T]) *cobra.Command {
-	cmd := &cobra.Command{Use: "list [/NAMESPACE]", Short: short, Args: between(0, 1)}
+	cmd := &cobra.Command{
+		Use: "list [/NAMESPACE]", Short: short, Args: between(0, 1), Example: "  forerun " + strings.TrimSuffix(collection, "s") + " list --limit 5",
+	}
 	p := pageFlags(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		namespace, err := namespaceOf(args)
@@ -119,16 +124,22 @@ func listing[T any](a *app, collection, short string, shown columns[T], fill fil
 }
 
 // showing is the `get` of a collection.
-func showing[T any](a *app, collection, short string) *cobra.Command {
-	cmd := &cobra.Command{Use: "get NAME [FIELD]", Short: short, Args: between(1, 2)}
+func showing[T any](a *app, collection, short string, outlined func(*T) []outline) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "get NAME [FIELD]", Short: short, Args: between(1, 2), Example: "  forerun " + strings.TrimSuffix(collection, "s") + " get NAME --summary",
+	}
+	summary := summaryFlag(cmd.Flags())
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		name, err := entityName(collection, args[0])
 		if err != nil {
 			return err
 		}
 		entity, err := whisk.Get[T](cmd.Context(), c, whisk.Path(collection, name), nil)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case *summary:
+			return a.outline(cmd, outlined(&entity.Value))
 		}
 		return a.field(cmd, entity.Raw, optional(args, 1))
 	})
@@ -137,7 +148,7 @@ func showing[T any](a *app, collection, short string) *cobra.Command {
 
 // deletion is the `delete` of a collection.
 func (a *app) deletion(collection, what string) *cobra.Command {
-	cmd := &cobra.Command{Use: "delete NAME", Short: "Delete " + article(what), Args: between(1, 1)}
+	cmd := &cobra.Command{Use: "delete NAME", Short: "Delete " + article(what), Args: between(1, 1), Example: "  forerun " + what + " delete NAME"}
 	var force bool
 	if collection == whisk.Packages {
 		cmd.Flags().BoolVarP(&force, "recursive", "r", false, "with the actions in it")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,8 @@ const (
 	exitHTTP     = 4
 	exitFunction = 5
 	exitTimeout  = 6
+
+	exitInterrupted = 130
 )
 
 // failure is an error with an exit code of its own.
@@ -44,7 +47,8 @@ func wrongf(format string, args ...any) error {
 }
 
 // ExitCode is the code with which the process ends on err: 0 nothing went wrong, 1 something general, 2 the command line or
-// a file given is wrong, 3 the API cannot be reached, 4 it refused, 5 the function failed, 6 it took too long.
+// a file given is wrong, 3 the API cannot be reached, 4 it refused, 5 the function failed, 6 it took too long; 130 the person
+// interrupted, as shells have it.
 func ExitCode(err error) int {
 	if err == nil {
 		return 0
@@ -55,13 +59,14 @@ func ExitCode(err error) int {
 	if _, ok := errors.AsType[*whisk.Error](err); ok {
 		return exitHTTP
 	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case isTimeout(err):
 		return exitTimeout
-	}
-	if isNetwork(err) {
+	case isNetwork(err):
 		return exitNetwork
-	}
-	if forerun.KindOf(err) == forerun.Invalid {
+	case forerun.KindOf(err) == forerun.Invalid:
 		return exitUsage
 	}
 	return exitGeneral
@@ -72,21 +77,58 @@ func isNetwork(err error) bool {
 	return ok && !errors.Is(err, context.Canceled)
 }
 
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
+}
+
 // Explain is what the person is told about an error: its cause and what to do next.
 func Explain(err error) string {
-	switch refused, _ := errors.AsType[*whisk.Error](err); {
-	case refused != nil && strings.Contains(refused.Request, adminRoot):
-		return err.Error()
-	case refused != nil && refused.Status == http.StatusUnauthorized:
-		return err.Error() + "\nThe key is not valid here: run `forerun login`, or pass --auth UUID:KEY."
-	case refused != nil && refused.Status == http.StatusConflict && strings.HasPrefix(refused.Request, http.MethodPut):
-		return err.Error() + "\nIt is there already: use `update` to change it, or delete it first."
-	case refused != nil && refused.Status == http.StatusNotFound:
-		return err.Error() + "\nRun `forerun namespace get` to see what is there."
+	if refused, ok := errors.AsType[*whisk.Error](err); ok {
+		return withNext(err, nextAfter(refused))
+	}
+	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
+	case isTimeout(err):
+		return withNext(err, "The API did not answer in time. Is --apihost right?")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return withNext(err, "Nobody listens there: start the server with `forerun serve`, or name another with --apihost.")
 	case isNetwork(err):
-		return err.Error() + "\nThe API cannot be reached: is `forerun serve` running, and is --apihost right?"
+		return withNext(err, "The API cannot be reached: is --apihost right?")
 	}
 	return err.Error()
+}
+
+func withNext(err error, next string) string {
+	if next == "" {
+		return err.Error()
+	}
+	return err.Error() + "\n" + next
+}
+
+// nextAfter is what to do after an answer that refused; empty if its own words say it.
+func nextAfter(e *whisk.Error) string {
+	admin := strings.Contains(e.URL, adminRoot)
+	switch {
+	case admin && e.Status == http.StatusNotFound:
+		return "Run `forerun tenant list` to see those that are there."
+	case admin:
+		return ""
+	case e.Status == http.StatusUnauthorized:
+		return "The key is not valid here: run `forerun login`, or pass --auth UUID:KEY."
+	case e.Status == http.StatusForbidden:
+		return "Run `forerun namespace list` to see where the key is valid."
+	case e.Status == http.StatusConflict && strings.Contains(e.Message, "already exists"):
+		return "It is there already: use `update` to change it, or delete it first."
+	case e.Status == http.StatusConflict && e.Method == http.MethodDelete && strings.Contains(e.Path, "/"+whisk.Packages+"/"):
+		return "Delete what is in it first, or all together with --recursive."
+	}
+	switch what, name := e.Missing(); {
+	case what == "package" && e.Method == http.MethodPut:
+		return "Run `forerun package create " + name + "` first."
+	case what != "":
+		return "Run `forerun " + what + " list` to see those that are there."
+	}
+	return ""
 }

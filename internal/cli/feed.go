@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"forerun.dev/forerun/internal/cli/whisk"
@@ -21,17 +22,15 @@ func newFeed(c *whisk.Client, trigger forerun.Name, action string) (*feed, error
 	return &feed{c, trigger, name}, err
 }
 
-// create makes the trigger and tells the feed. The parameters are the feed's, not the trigger's.
-func (f *feed) create(ctx context.Context, body *whisk.TriggerPut) (whisk.Document[whisk.Trigger], error) {
-	settings := body.Parameters
-	body.Parameters = nil
+// create makes the trigger and tells the feed its settings.
+func (f *feed) create(ctx context.Context, body *whisk.TriggerPut, settings []forerun.KeyValue) (whisk.Document[whisk.Trigger], error) {
 	body.Annotations = with(body.Annotations, forerun.KeyValue{Key: "feed", Value: quoted(f.action.String())})
 	path := whisk.Path(whisk.Triggers, f.trigger)
 	trigger, err := whisk.Put[whisk.Trigger](ctx, f.client, path, body, false)
 	if err != nil {
 		return trigger, err
 	}
-	if err := f.tell(ctx, "CREATE", settings); err != nil {
+	if _, err := f.tell(ctx, "CREATE", settings); err != nil {
 		return trigger, fmt.Errorf("%w (the trigger was deleted again: %v)", err, outcomeOf(f.client.Delete(ctx, path, false)))
 	}
 	return trigger, nil
@@ -44,8 +43,8 @@ func outcomeOf(err error) string {
 	return "yes"
 }
 
-// tell invokes the feed.
-func (f *feed) tell(ctx context.Context, event string, settings []forerun.KeyValue) error {
+// tell invokes the feed, and returns its result.
+func (f *feed) tell(ctx context.Context, event string, settings []forerun.KeyValue) (json.RawMessage, error) {
 	for _, kv := range []forerun.KeyValue{
 		{Key: "lifecycleEvent", Value: quoted(event)},
 		{Key: "triggerName", Value: quoted(f.trigger.String())},
@@ -56,9 +55,15 @@ func (f *feed) tell(ctx context.Context, event string, settings []forerun.KeyVal
 	outcome, err := f.client.Invoke(ctx, whisk.Path(whisk.Actions, f.action), objectOf(settings), whisk.Terms{Blocking: true})
 	switch {
 	case err != nil:
-		return fmt.Errorf("the feed %s cannot be invoked: %w", f.action, err)
+		return nil, fmt.Errorf("the feed %s cannot be invoked: %w", f.action, err)
 	case outcome.Failed:
-		return &failure{exitFunction, fmt.Sprintf("the feed %s failed: run `forerun activation get %s`", f.action, outcome.Activation)}
+		return nil, &failure{exitFunction, fmt.Sprintf("the feed %s failed: run `forerun activation get %s`", f.action, outcome.Activation)}
+	case !outcome.Over:
+		return nil, &failure{exitTimeout, fmt.Sprintf("the feed %s still runs: run `forerun activation get %s`", f.action, outcome.Activation)}
 	}
-	return nil
+	var record whisk.Activation
+	if err := json.Unmarshal(outcome.Body, &record); err != nil {
+		return nil, fmt.Errorf("the feed's record cannot be read: %w", err)
+	}
+	return record.Response.Result, nil
 }

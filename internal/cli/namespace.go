@@ -14,7 +14,7 @@ func (a *app) namespaceCommand() *cobra.Command {
 }
 
 func (a *app) namespaceList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the namespaces of your key", Args: between(0, 0)}
+	cmd := &cobra.Command{Use: "list", Short: "List the namespaces of your key", Args: between(0, 0), Example: "  forerun namespace list"}
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
 		names, err := whisk.List[string](cmd.Context(), c, "namespaces", nil)
 		if err != nil {
@@ -25,9 +25,18 @@ func (a *app) namespaceList() *cobra.Command {
 	return cmd
 }
 
+// listCommand is wsk's short form of `namespace get`.
+func (a *app) listCommand() *cobra.Command {
+	cmd := a.namespaceGet()
+	cmd.Use, cmd.Example = "list [/NAMESPACE]", "  forerun list"
+	return cmd
+}
+
 // namespaceGet shows what is in a namespace.
 func (a *app) namespaceGet() *cobra.Command {
-	cmd := &cobra.Command{Use: "get [/NAMESPACE]", Short: "Show what is in a namespace", Args: between(0, 1)}
+	cmd := &cobra.Command{
+		Use: "get [/NAMESPACE]", Short: "Show what is in a namespace", Args: between(0, 1), Example: "  forerun namespace get -o json",
+	}
 	p := pageFlags(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		namespace, err := namespaceOf(args)

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"net/url"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"forerun.dev/forerun/internal/cli/whisk"
@@ -8,8 +11,8 @@ import (
 
 func (a *app) packageCommand() *cobra.Command {
 	return group("package", "Packages of actions, and bindings to them",
-		listing(a, whisk.Packages, "List packages", packageColumns(), nil), showing[whisk.Package](a, whisk.Packages, "Show a package"),
-		a.packagePut(false), a.packagePut(true), a.packageBind(), a.deletion(whisk.Packages, "package"))
+		listing(a, whisk.Packages, "List packages", packageColumns(), nil), showing(a, whisk.Packages, "Show a package", packageOutline),
+		a.packagePut(false), a.packagePut(true), a.packageBind(), a.packageRefresh(), a.deletion(whisk.Packages, "package"))
 }
 
 func packageColumns() columns[whisk.Package] {
@@ -68,6 +71,7 @@ func (a *app) putPackage(cmd *cobra.Command, c *whisk.Client, arg, done string, 
 func (a *app) packageBind() *cobra.Command {
 	cmd := &cobra.Command{Use: "bind PACKAGE NAME", Short: "Make a package that stands for another, with parameters of its own", Args: between(2, 2)}
 	given, notes := params(cmd.Flags()), annotations(cmd.Flags())
+	overwrite := cmd.Flags().Bool("overwrite", false, "change the binding if it is there")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		to, err := plainNameOf(args[0])
 		if err != nil {
@@ -80,7 +84,30 @@ func (a *app) packageBind() *cobra.Command {
 		if body.Annotations, err = notes.all(cmd); err != nil {
 			return err
 		}
-		return a.putPackage(cmd, c, args[1], "bound", body, false)
+		return a.putPackage(cmd, c, args[1], "bound", body, *overwrite)
+	})
+	return cmd
+}
+
+// packageRefresh is there because wsk has it. No server of OpenWhisk's API does anything for it: a binding shows its package
+// as that is.
+func (a *app) packageRefresh() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "refresh [/NAMESPACE]", Short: "Do nothing: bindings always show their packages as they are", Args: between(0, 1),
+		Example: "  forerun package refresh",
+	}
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		namespace, err := namespaceOf(args)
+		if err != nil {
+			return err
+		}
+		packages, err := whisk.List[whisk.Package](cmd.Context(), c, whisk.Collection(namespace, whisk.Packages, ""), url.Values{"limit": {"0"}})
+		if err != nil {
+			return err
+		}
+		bound := slices.DeleteFunc(packages, func(p whisk.Document[whisk.Package]) bool { return p.Value.Binding.Name == "" })
+		say(cmd, "ok: nothing to refresh: all bindings (%d) show their packages as they are", len(bound))
+		return nil
 	})
 	return cmd
 }

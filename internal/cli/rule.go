@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
@@ -11,8 +13,8 @@ import (
 
 func (a *app) ruleCommand() *cobra.Command {
 	return group("rule", "Ties between triggers and actions",
-		listing(a, whisk.Rules, "List rules", ruleColumns(), ruleStatuses), showing[whisk.Rule](a, whisk.Rules, "Show a rule"),
-		a.rulePut(false), a.rulePut(true), a.ruleSwitch(true), a.ruleSwitch(false), a.ruleDelete())
+		listing(a, whisk.Rules, "List rules", ruleColumns(), ruleStatuses), showing(a, whisk.Rules, "Show a rule", ruleOutline),
+		a.rulePut(false), a.rulePut(true), a.ruleStatus(), a.ruleSwitch(true), a.ruleSwitch(false), a.ruleDelete())
 }
 
 func ruleColumns() columns[whisk.Rule] {
@@ -23,20 +25,45 @@ func ruleColumns() columns[whisk.Rule] {
 	}}
 }
 
-// ruleStatuses asks for the rules one by one: a list of OpenWhisk's does not tell their status.
+// ruleStatuses asks for what OpenWhisk leaves out of a list of rules: whether they are active.
 func ruleStatuses(ctx context.Context, c *whisk.Client, rules []whisk.Document[whisk.Rule]) error {
-	for i, rule := range rules {
-		if rule.Value.Status != "" {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i := range rules {
+		if rules[i].Value.Status != "" {
 			continue
 		}
-		name := forerun.Name{Namespace: rule.Value.Namespace, Entity: rule.Value.Name}
-		whole, err := whisk.Get[whisk.Rule](ctx, c, whisk.Path(whisk.Rules, name), nil)
+		group.Go(func() error {
+			name := forerun.Name{Namespace: rules[i].Value.Namespace, Entity: rules[i].Value.Name}
+			whole, err := whisk.Get[whisk.Rule](ctx, c, whisk.Path(whisk.Rules, name), nil)
+			if err == nil {
+				rules[i] = whole
+			} else if whisk.IsStatus(err, http.StatusNotFound) {
+				err = nil // deleted since
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// ruleStatus is `rule status`.
+func (a *app) ruleStatus() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "status NAME", Short: "Show whether a rule is active", Args: between(1, 1), Example: "  forerun rule status on-order",
+	}
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		name, err := plainNameOf(args[0])
 		if err != nil {
 			return err
 		}
-		rules[i] = whole
-	}
-	return nil
+		rule, err := whisk.Get[whisk.Rule](cmd.Context(), c, whisk.Path(whisk.Rules, name), nil)
+		if err != nil {
+			return err
+		}
+		return a.showLine(cmd, rule.Value.Status, map[string]string{"name": rule.Value.Name, "status": rule.Value.Status})
+	})
+	return cmd
 }
 
 // rulePut is `rule create`, or with update `rule update`.

@@ -15,15 +15,16 @@ import (
 // settings are where the API is and who calls it.
 type settings struct{ host, auth string }
 
-// settings gathers them: a flag counts before the environment, and that before the file.
+// settings gathers them: a flag counts before the environment, and that before the file. In the environment our own
+// variables come first, then wsk's, then those that a function has.
 func (a *app) settings() (settings, error) {
 	file, err := a.readProperties()
 	if err != nil {
 		return settings{}, err
 	}
 	return settings{
-		host: first(a.apihost, a.env.Getenv("FORERUN_APIHOST"), a.env.Getenv("__OW_API_HOST"), file["APIHOST"]),
-		auth: first(a.auth, a.env.Getenv("FORERUN_AUTH"), a.env.Getenv("__OW_API_KEY"), file["AUTH"]),
+		host: first(a.apihost, a.env.Getenv("FORERUN_APIHOST"), a.env.Getenv("WHISK_APIHOST"), a.env.Getenv("__OW_API_HOST"), file["APIHOST"]),
+		auth: first(a.auth, a.env.Getenv("FORERUN_AUTH"), a.env.Getenv("WHISK_AUTH"), a.env.Getenv("__OW_API_KEY"), file["AUTH"]),
 	}, nil
 }
 
@@ -98,7 +99,7 @@ func (a *app) client(cmd *cobra.Command) (*whisk.Client, error) {
 		return nil, err
 	}
 	if s.host == "" {
-		return nil, wrongf("no API host: run `forerun login` or pass --apihost")
+		return nil, wrongf("no API host: run `forerun login`, pass --apihost, or let WSK_CONFIG_FILE name the file wskprops of the server's data folder")
 	}
 	if s.auth == "" {
 		return nil, wrongf("no key: run `forerun login` or pass --auth UUID:KEY")

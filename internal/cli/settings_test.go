@@ -47,7 +47,7 @@ func TestPrecedence(t *testing.T) {
 
 func TestNothingIsSet(t *testing.T) {
 	got := runIn(t, nil, t.TempDir(), "", "action", "list")
-	if got.code != 2 || !strings.Contains(got.stderr, "no API host: run `forerun login` or pass --apihost") {
+	if got.code != 2 || !strings.Contains(got.stderr, "no API host: run `forerun login`, pass --apihost") {
 		t.Errorf("%+v", got)
 	}
 	if got = runIn(t, nil, "", "", "action", "list", "--apihost", "x"); got.code != 2 || !strings.Contains(got.stderr, "no key") {

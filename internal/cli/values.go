@@ -78,14 +78,9 @@ func (k *keyValues) all(cmd *cobra.Command) ([]forerun.KeyValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range members {
-			all = with(all, m)
-		}
+		all = withAll(all, members)
 	}
-	for _, pair := range k.pairs {
-		all = with(all, pair)
-	}
-	return all, nil
+	return withAll(all, k.pairs), nil
 }
 
 // object is the same as one JSON object.
@@ -123,6 +118,14 @@ func with(kvs []forerun.KeyValue, pair forerun.KeyValue) []forerun.KeyValue {
 		}
 	}
 	return append(kvs, pair)
+}
+
+// withAll adds pairs, each as with does.
+func withAll(kvs, pairs []forerun.KeyValue) []forerun.KeyValue {
+	for _, pair := range pairs {
+		kvs = with(kvs, pair)
+	}
+	return kvs
 }
 
 // readObject reads the members of a JSON object, in their order.

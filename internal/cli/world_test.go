@@ -86,8 +86,10 @@ func runIn(t *testing.T, env map[string]string, home, stdin string, args ...stri
 	root.SetIn(strings.NewReader(stdin))
 	root.SetOut(&stdout)
 	root.SetErr(&stderr)
-	Setup(root, Environment{Getenv: func(name string) string { return env[name] }, Home: home, Version: "test"}, args)
-	err := root.ExecuteContext(t.Context())
+	err := Setup(root, Environment{Getenv: func(name string) string { return env[name] }, Home: home, Version: "test"}, args)
+	if err == nil {
+		err = root.ExecuteContext(t.Context())
+	}
 	if err != nil {
 		say(root, "%s", Explain(err))
 	}

@@ -5,14 +5,20 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"forerun.dev/forerun/internal/cli/whisk"
 )
+
+// maxManifest bounds what is read of a jar's manifest, in bytes.
+const maxManifest = 1 << 20
 
 // maxCode is OpenWhisk's limit on an action's code, in bytes.
 const maxCode = 48 << 20
@@ -44,10 +50,13 @@ func ReadCode(path, kind, main string) (*whisk.Exec, error) {
 	if len(content) > maxCode {
 		return nil, fmt.Errorf("%s is %d MiB of code; at most %d MiB are allowed", path, len(content)>>20, maxCode>>20)
 	}
-	if strings.HasPrefix(kind, "java") && main == "" {
-		return nil, fmt.Errorf("%s needs the name of its main class (main, like org.example.Hello)", path)
+	if strings.HasPrefix(kind, "java") && main == "" && mainClass(content) == "" {
+		return nil, fmt.Errorf("%s names no main class in its manifest: give it (main, like org.example.Hello)", path)
 	}
-	exec := &whisk.Exec{Kind: kind, Main: main, Binary: isBinary(content)}
+	exec := &whisk.Exec{Kind: kind, Main: main, Binary: kind == native || isBinary(content)}
+	if !exec.Binary && !utf8.Valid(content) {
+		return nil, fmt.Errorf("%s is neither UTF-8 text nor an archive or executable", path)
+	}
 	code := string(content)
 	if exec.Binary {
 		code = base64.StdEncoding.EncodeToString(content)
@@ -63,6 +72,8 @@ func isBinary(content []byte) bool {
 
 func isELF(content []byte) bool { return bytes.HasPrefix(content, []byte("\x7fELF")) }
 
+func isScript(content []byte) bool { return bytes.HasPrefix(content, []byte("#!")) }
+
 func readFile(path, kind string) (string, []byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -74,7 +85,7 @@ func readFile(path, kind string) (string, []byte, error) {
 	return kind, content, err
 }
 
-// guessKind tells the kind by the file's ending, as wsk does.
+// guessKind tells the kind by the file's ending, as wsk does, or by its first bytes.
 func guessKind(path string, content []byte) (string, error) {
 	switch ending := strings.ToLower(filepath.Ext(path)); {
 	case ending == ".py":
@@ -84,8 +95,10 @@ func guessKind(path string, content []byte) (string, error) {
 	case ending == ".jar":
 		return java, nil
 	case ending == ".zip":
-		return "", fmt.Errorf("%s may be of any kind: give it (kind, like %s)", path, python)
-	case isELF(content):
+		return guessZip(path, content)
+	case ending == ".go":
+		return "", fmt.Errorf("%s is source: build it (CGO_ENABLED=0 go build -o NAME %s) and deploy the executable", path, path)
+	case isELF(content), isScript(content):
 		return native, nil
 	}
 	return "", fmt.Errorf("the kind of %s cannot be told by its ending: give it (kind, like %s, %s, %s or %s)", path, python, nodejs, java, native)
@@ -112,11 +125,53 @@ func readFolder(folder, kind string) (string, []byte, error) {
 
 // guessFolder tells the kind of a folder by the file where the runtime begins; empty if there is none.
 func guessFolder(folder string) string {
+	return guessBeginning(func(file string) bool {
+		info, err := os.Stat(filepath.Join(folder, file))
+		return err == nil && info.Mode().IsRegular()
+	})
+}
+
+// guessZip is the same for an archive.
+func guessZip(path string, content []byte) (string, error) {
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	kind := guessBeginning(func(file string) bool {
+		return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == file })
+	})
+	if kind == "" {
+		return "", fmt.Errorf("the kind of %s cannot be told: it holds neither __main__.py, package.json, index.js nor exec; give it (kind, like %s)", path, python)
+	}
+	return kind, nil
+}
+
+func guessBeginning(has func(file string) bool) string {
 	for _, guess := range []struct{ file, kind string }{
 		{"__main__.py", python}, {"package.json", nodejs}, {"index.js", nodejs}, {"index.mjs", nodejs}, {"exec", native},
 	} {
-		if info, err := os.Stat(filepath.Join(folder, guess.file)); err == nil && info.Mode().IsRegular() {
+		if has(guess.file) {
 			return guess.kind
+		}
+	}
+	return ""
+}
+
+// mainClass is the class that a jar's manifest names; empty if there is none.
+func mainClass(jar []byte) string {
+	archive, err := zip.NewReader(bytes.NewReader(jar), int64(len(jar)))
+	if err != nil {
+		return ""
+	}
+	manifest, err := archive.Open("META-INF/MANIFEST.MF")
+	if err != nil {
+		return ""
+	}
+	defer manifest.Close()
+	text, _ := io.ReadAll(io.LimitReader(manifest, maxManifest)) // what can be read of it may do
+	for line := range strings.Lines(string(text)) {
+		if class, ok := strings.CutPrefix(line, "Main-Class:"); ok {
+			return strings.TrimSpace(class)
 		}
 	}
 	return ""

@@ -114,14 +114,18 @@ type values map[string]json.RawMessage
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Load reads the project that a path names: a project file, a folder with one, or a folder of functions. An empty path is
-// the current folder.
+// the project file of the current folder: files that happen to be there are no functions unless somebody says so.
 func Load(path string) (*Project, error) {
-	if path == "" {
-		path = "."
+	inferred := path == ""
+	if inferred {
+		path = FileName
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(path); inferred && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no %s in %s: write one, name another, or name a folder of functions, like `forerun deploy .`", FileName, filepath.Dir(path))
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -223,7 +227,7 @@ func loadFolder(folder string) (*Project, error) {
 		content.Actions[name] = found
 	}
 	if len(content.Actions) == 0 {
-		return nil, fmt.Errorf("%s holds neither a %s nor a function (.py, .js, .mjs, .cjs, an executable, or a folder with __main__.py, package.json or index.js)", folder, FileName)
+		return nil, fmt.Errorf("%s holds neither a %s nor a function (.py, .js, .mjs, .cjs, .zip, .jar, an executable, or a folder with __main__.py, package.json or index.js)", folder, FileName)
 	}
 	return &Project{Folder: folder, file: content}, nil
 }
@@ -238,23 +242,17 @@ func functionIn(folder string, entry os.DirEntry) (string, *action) {
 		return name, &action{Folder: name}
 	}
 	kind := kindOfFile(path)
-	if kind == "" || kind == java { // a jar needs its main class to be named
+	if kind == "" {
 		return "", nil
 	}
 	return strings.TrimSuffix(name, filepath.Ext(name)), &action{File: name, Kind: kind}
 }
 
-// kindOfFile guesses the kind of a file by its name and first bytes; empty if it cannot be told.
+// kindOfFile guesses the kind of a file by its name and content; empty if it cannot be told, or is no safe guess: a jar that
+// names no main class is a library, and a script seldom a function.
 func kindOfFile(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	head := make([]byte, 4)
-	n, _ := f.Read(head) // an empty file has no first bytes
-	kind, err := guessKind(path, head[:n])
-	if err != nil {
+	kind, content, err := readFile(path, "")
+	if err != nil || kind == java && mainClass(content) == "" || kind == native && isScript(content) {
 		return ""
 	}
 	return kind

@@ -113,7 +113,7 @@ func TestEntityErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"actions: {a: {file: none.py}}", "actions.a.file: the function's code cannot be read"},
 		{"actions: {a: {file: a.txt}}", "the kind of"},
-		{"actions: {a: {file: a.jar}}", "needs the name of its main class"},
+		{"actions: {a: {file: a.jar}}", "names no main class"},
 		{"actions: {a: {folder: sub}}", "the kind of the folder"},
 		{"actions: {a: {file: a.py, inputs: {k: '${NONE}'}}}", "1:39: actions.a.inputs.k: the environment variable NONE is not set"},
 		{"actions: {a: {file: a.py, inputs: {k: '${NONE'}}}", "no closing brace"},

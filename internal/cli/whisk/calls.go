@@ -63,7 +63,7 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, query url
 	}
 	if err := json.Unmarshal(answer.Body, &content); err != nil {
 		return content, &Error{
-			Status: answer.Status, Request: method + " " + c.base + c.root + path,
+			Status: answer.Status, Method: method, URL: c.base + c.root + path, Path: path,
 			Message: fmt.Sprintf("The answer is not OpenWhisk's (%v): is this the address of the API?", err),
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Client) Fire(ctx context.Context, path string, event json.RawMessage) (
 		ActivationID string `json:"activationId"`
 	}
 	if err := json.Unmarshal(answer.Body, &fired); err != nil {
-		return "", answer.refusal(http.MethodPost, path)
+		return "", c.refusal(answer, http.MethodPost, path)
 	}
 	return fired.ActivationID, nil
 }
@@ -147,5 +147,5 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 		outcome.Over, outcome.Failed = true, failed || !terms.Result && record.Response != nil && !record.Response.Success
 		return outcome, nil
 	}
-	return nil, answer.refusal(http.MethodPost, c.base+c.root+path)
+	return nil, c.refusal(answer, http.MethodPost, path)
 }

@@ -186,7 +186,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		return nil, err
 	}
 	if answer.Status >= 300 {
-		return nil, answer.refusal(method, c.base+c.root+path)
+		return nil, c.refusal(answer, method, path)
 	}
 	return answer, nil
 }

@@ -101,6 +101,8 @@ type Package struct {
 	Binding     Binding            `json:"binding"` // empty unless it is bound to another
 	Parameters  []forerun.KeyValue `json:"parameters"`
 	Annotations []forerun.KeyValue `json:"annotations"`
+	Actions     []Action           `json:"actions"` // only in a package that was asked for by itself, as Feeds
+	Feeds       []Action           `json:"feeds"`
 	Updated     int64              `json:"updated"`
 }
 
