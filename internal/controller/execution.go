@@ -41,6 +41,7 @@ type tree struct {
 	action     *forerun.Action // of the root
 	cause      forerun.ActivationID
 	calls      int // functions that wait for this one's root, one for another
+	conducted  accounting
 	invocation *Invocation
 	records    []*forerun.Activation
 }
@@ -55,6 +56,9 @@ type slot struct {
 	action   *forerun.Action
 	token    string
 	program  bool          // it was entered, and has no function
+	conducts bool          // its program is a conductor's
+	silent   bool          // it has no record
+	memory   int           // MB, the largest limit of what its program ran
 	wait     time.Duration // between queued and launched
 	initTime time.Duration
 	timedOut bool
@@ -179,8 +183,15 @@ func (e *execution) do(action speculate.Action) {
 // launch has the action of a new slot executed, or enters it if it is a program.
 func (e *execution) launch(l speculate.Launch) {
 	s := e.newSlot(l)
-	if err := e.prepare(s, l); err != nil {
-		e.events = append(e.events, speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.DeveloperError, err.Error())})
+	err := s.account(l)
+	if err == nil {
+		err = e.prepare(s, l)
+	}
+	if err != nil {
+		e.events = append(e.events, speculate.Failed{Slot: s.id, Result: s.refused(err)})
+	}
+	if s.parent != nil && !s.silent {
+		s.parent.record.Logs = append(s.parent.record.Logs, string(s.record.ID))
 	}
 }
 
@@ -189,7 +200,6 @@ func (e *execution) newSlot(l speculate.Launch) *slot {
 	if parent := e.slots[l.Parent]; parent != nil {
 		s.tree, s.parent, s.depth = parent.tree, parent, parent.depth+1
 		s.record = newRecord(e.namespace, e.subject, forerun.NewActivationID(), parent.record.ID)
-		parent.record.Logs = append(parent.record.Logs, string(s.record.ID))
 	} else {
 		s.tree = e.calls[l.Op]
 		s.record = newRecord(e.namespace, e.subject, s.tree.invocation.id, s.tree.cause)
@@ -210,12 +220,16 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	if err != nil {
 		return err
 	}
+	if s.tree.calls > maxCalls {
+		return forerun.Errorf(forerun.Invalid, "", "More than %d functions wait for each other, the last for %s; does one call itself?", maxCalls, s.action.Name)
+	}
+	if l.Self {
+		e.run(s, input, l.Speculative)
+		return nil
+	}
 	program, err := e.c.programs.of(s.action)
 	if err != nil {
 		return err
-	}
-	if s.tree.calls > maxCalls {
-		return forerun.Errorf(forerun.Invalid, "", "More than %d functions wait for each other, the last for %s; does one call itself?", maxCalls, s.action.Name)
 	}
 	if program == nil {
 		e.run(s, input, l.Speculative)
@@ -224,8 +238,7 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	if s.depth >= maxDepth {
 		return forerun.Errorf(forerun.Invalid, "", "Sequences and compositions are nested more than %d deep in %s; does one contain itself?", maxDepth, s.action.Name)
 	}
-	s.program = true
-	s.started(s.record.Timeline.Queued, 0)
+	s.enter(program)
 	e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Input: input})
 	return nil
 }
@@ -244,6 +257,9 @@ func (e *execution) resolve(s *slot, l speculate.Launch) (*forerun.Action, error
 	if s.parent == nil {
 		return s.tree.action, nil
 	}
+	if l.Self {
+		return s.parent.action, nil
+	}
 	if l.Function != nil {
 		program := s.parent.action
 		return &forerun.Action{Name: program.Name, Version: program.Version, Exec: flow.FunctionExec(l.Function), Limits: program.Limits}, nil
@@ -254,7 +270,7 @@ func (e *execution) resolve(s *slot, l speculate.Launch) (*forerun.Action, error
 	}
 	s.record.Action = parsed
 	action, err := e.c.Actions.Resolve(context.Background(), parsed, e.namespace)
-	if forerun.KindOf(err) == forerun.NotFound && err != nil {
+	if forerun.KindOf(err) == forerun.NotFound && err != nil && !s.parent.conducts {
 		return nil, forerun.Errorf(forerun.NotFound, "", "The action %s, which %s runs, does not exist.", parsed, s.parent.action.Name)
 	}
 	return action, err
@@ -277,7 +293,9 @@ func (e *execution) commit(a speculate.Commit) {
 	s := e.slots[a.Slot]
 	e.leave(s)
 	s.finish(a.Result)
-	s.tree.records = append(s.tree.records, s.record)
+	if !s.silent {
+		s.tree.records = append(s.tree.records, s.record)
+	}
 	if s.parent == nil {
 		go e.c.publish(s.tree)
 	}

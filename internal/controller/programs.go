@@ -14,11 +14,11 @@ const maxPrograms = 1000
 // programs keeps what compositions compiled to. An action is immutable, so its pointer is the key; it is not kept alive.
 type programs struct {
 	mu       sync.Mutex // guards compiled
-	compiled map[weak.Pointer[forerun.Action]]*flow.Program
+	compiled map[weak.Pointer[forerun.Action]]forerun.Program
 }
 
 // of returns the program that an action is, or nil if it is a function.
-func (p *programs) of(a *forerun.Action) (*flow.Program, error) {
+func (p *programs) of(a *forerun.Action) (forerun.Program, error) {
 	key := weak.Make(a)
 	p.mu.Lock()
 	program, ok := p.compiled[key]
@@ -33,7 +33,7 @@ func (p *programs) of(a *forerun.Action) (*flow.Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.compiled == nil || len(p.compiled) >= maxPrograms {
-		p.compiled = make(map[weak.Pointer[forerun.Action]]*flow.Program)
+		p.compiled = make(map[weak.Pointer[forerun.Action]]forerun.Program)
 	}
 	p.compiled[key] = program
 	return program, nil

@@ -48,6 +48,7 @@ func (s *slot) finish(r forerun.Result) {
 	}
 	if s.parent != nil {
 		s.parent.record.Duration += record.Duration
+		s.parent.memory = max(s.parent.memory, s.memoryLimit())
 	}
 	if record.Timeline.Squashed.IsZero() {
 		record.Timeline.Committed = now
@@ -82,9 +83,20 @@ func (s *slot) annotations() []forerun.KeyValue {
 			add("initTime", milliseconds(s.initTime))
 		}
 	}
+	if s.parent != nil {
+		add("causedBy", quoted("sequence"))
+	}
 	l := s.action.Limits
-	add("limits", json.RawMessage(fmt.Sprintf(`{"concurrency":%d,"logs":%d,"memory":%d,"timeout":%d}`, l.Concurrency, l.Logs, l.Memory, l.Timeout)))
+	add("limits", json.RawMessage(fmt.Sprintf(`{"concurrency":%d,"logs":%d,"memory":%d,"timeout":%d}`, l.Concurrency, l.Logs, s.memoryLimit(), l.Timeout)))
 	return list
+}
+
+// memoryLimit is the action's, of a program the largest of what it ran and its own, in MB.
+func (s *slot) memoryLimit() int {
+	if s.action == nil {
+		return 0
+	}
+	return max(s.action.Limits.Memory, s.memory)
 }
 
 // Interrupted ends the record of an accepted activation whose server died before its end.

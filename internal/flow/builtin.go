@@ -48,7 +48,7 @@ func (w *walk) apply(r *row) {
 			w.value = w.countDown()
 		}
 	case assignResult:
-		w.assign(in)
+		w.value = in.assigned()
 	}
 	w.check()
 }
@@ -78,11 +78,11 @@ func (w *walk) countDown() json.RawMessage {
 	return more
 }
 
-// assign lays the members of the result over those of the parameters.
-func (w *walk) assign(in members) {
+// assigned lays the members of the result over those of the parameters.
+func (in members) assigned() json.RawMessage {
 	merged := membersOf(in["params"])
 	for name, v := range membersOf(in["result"]) {
 		merged[name] = v
 	}
-	w.value = merged.object()
+	return merged.object()
 }

@@ -104,14 +104,65 @@ func what(stop forerun.Stop) string {
 }
 
 func TestOf(t *testing.T) {
-	function := &forerun.Action{Exec: forerun.Exec{Kind: "python:3"}, Annotations: []forerun.KeyValue{{Key: "conductor", Value: json.RawMessage("true")}}}
-	if p, err := Of(function); p != nil || err != nil {
-		t.Errorf("a function compiled to %v, %v", p, err)
+	conducted := func(value string) *forerun.Action {
+		return &forerun.Action{Exec: forerun.Exec{Kind: "python:3"}, Annotations: []forerun.KeyValue{{Key: "conductor", Value: json.RawMessage(value)}}}
+	}
+	for _, value := range []string{"false", "null", `""`, "0"} {
+		if p, err := Of(conducted(value)); p != nil || err != nil {
+			t.Errorf("conductor %s: %v, %v", value, p, err)
+		}
+	}
+	for _, value := range []string{"true", `"yes"`, "1"} {
+		if p, err := Of(conducted(value)); p != (Conductor{}) || err != nil {
+			t.Errorf("conductor %s: %v, %v", value, p, err)
+		}
+	}
+	if p, err := Of(conducted(`{"type":1}`)); p != nil || err == nil {
+		t.Errorf("what is no composition: %v, %v", p, err)
 	}
 	sequence := &forerun.Action{Exec: forerun.Exec{Kind: "sequence", Components: []string{"/ns/a"}}}
-	if p, err := Of(sequence); err != nil || p.Actions()[0] != "/ns/a" {
+	if p, err := Of(sequence); err != nil || p.(*Program).Actions()[0] != "/ns/a" {
 		t.Errorf("a sequence compiled to %v, %v", p, err)
 	}
+}
+
+func TestConductor(t *testing.T) {
+	for _, c := range []struct{ answer, want string }{
+		{`{"action":"next","params":{"a":1},"state":{"s":2}}`, `next({"a":1}), then self({"out":1,"s":2})`},
+		{`{"action":"/ns/pkg/next","params":5,"state":6}`, `/ns/pkg/next({"value":5}), then self({"out":1,"state":6})`},
+		{`{"action":"next","state":{"out":"mine"}}`, `next({}), then self({"out":"mine"})`},
+		{`{"action":"next"}`, `next({}), then self({"out":1})`},
+		{`{"params":{"a":1},"state":{"s":2}}`, `end {"a":1}`},
+		{`{"params":[1]}`, `end {"value":[1]}`},
+		{`{"b":1}`, `end {"b":1}`},
+		{`{"error":"no"}`, `end {"error":"no"}`},
+		{`{"action":"a//b","params":{},"state":{"s":1}}`, `self({"error":"Failed to parse action name from json value \"a//b\" during composition.","s":1})`},
+		{`{"action":7}`, `self({"error":"Failed to parse action name from json value 7 during composition."})`},
+	} {
+		p := Conductor{}
+		first := p.Start(json.RawMessage(`{"x":1}`))
+		if !first.Self || string(first.Input) != `{"x":1}` {
+			t.Fatalf("the conductor is begun with %+v", first)
+		}
+		second := p.Resume(first.Cursor, forerun.Result{Value: json.RawMessage(c.answer)})
+		got := shown(second)
+		if !second.End && !second.Self {
+			got += ", then " + shown(p.Resume(second.Cursor, forerun.Result{Value: json.RawMessage(`{"out":1}`)}))
+		}
+		if got != c.want {
+			t.Errorf("%s: %s\nwant %s", c.answer, got, c.want)
+		}
+	}
+}
+
+func shown(s forerun.Stop) string {
+	switch {
+	case s.End:
+		return fmt.Sprintf("end %s", s.Result.Value)
+	case s.Self:
+		return fmt.Sprintf("self(%s)", s.Input)
+	}
+	return fmt.Sprintf("%s(%s)", s.Action, s.Input)
 }
 
 func TestTruth(t *testing.T) {

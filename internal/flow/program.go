@@ -80,13 +80,20 @@ func Sequence(components []string) *Program {
 
 // Of compiles what action a is, or returns nil if it is no workflow but a single function. The error is
 // forerun.Invalid or forerun.Unsupported and names the place in the document.
-func Of(a *forerun.Action) (*Program, error) {
+func Of(a *forerun.Action) (forerun.Program, error) {
 	if a.Exec.Kind == "sequence" {
 		return Sequence(a.Exec.Components), nil
 	}
-	document := forerun.Lookup(a.Annotations, "conductor")
-	if !isObject(document) {
-		return nil, nil
+	conductor := forerun.Lookup(a.Annotations, "conductor")
+	switch {
+	case isObject(conductor):
+		p, err := compileComposition(conductor)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	case isTrue(conductor):
+		return Conductor{}, nil
 	}
-	return compileComposition(document)
+	return nil, nil
 }

@@ -15,7 +15,7 @@ type Program interface {
 // Cursor is a program's own, immutable note of a place in a walk, so a walk can go on from it more than once.
 type Cursor any
 
-// Stop is where a walk through a program waits, or its end. One of End, Fork, Function and Action says what is to be done.
+// Stop is where a walk through a program waits, or its end. One of End, Fork, Self, Function and Action says what is to be done.
 type Stop struct {
 	Cursor Cursor // where the walk waits
 
@@ -25,6 +25,7 @@ type Stop struct {
 	Fork []Stop // the first stops of branches that run in parallel; none is a fork only if Join is set
 	Join bool   // it is a fork: go on with Join when each branch has ended
 
+	Self     bool      // run the action that the program belongs to, as a function, on Input
 	Function *Function // run this code, which the program brings along, on Input
 	Action   string    // run this action, as the program's document names it, on Input
 	Input    json.RawMessage

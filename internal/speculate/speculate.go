@@ -100,6 +100,7 @@ type (
 		Caller      SlotID // the slot whose function called it, or None
 		Op          OpID   // that call
 		Action      string
+		Self        bool              // in place of Action: the parent's own action, as a function
 		Function    *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
 		Input       json.RawMessage
 		Speculative bool

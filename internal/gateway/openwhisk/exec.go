@@ -108,14 +108,12 @@ func isBase64(code string) bool {
 // checkProgram checks an action as a whole: that its kind can be run and, if it runs other actions, that it can be
 // compiled and its sequences end.
 func (a *API) checkProgram(ctx context.Context, action *forerun.Action) error {
-	switch conductor := forerun.Lookup(action.Annotations, "conductor"); {
+	switch {
 	case action.Exec.Kind == sequence:
 		if err := a.checkSequence(ctx, action); err != nil {
 			return err
 		}
 	case isComposition(action.Annotations):
-	case conductor != nil && string(conductor) != "false" && string(conductor) != "null":
-		return forerun.Errorf(forerun.Unsupported, "conductor", "Conductor actions that are not composer's are not part of this version of Forerun.")
 	default:
 		if _, err := a.kind(action.Exec.Kind); err != nil {
 			return err

@@ -157,7 +157,6 @@ func TestWhatIsNotThereYet(t *testing.T) {
 		says               string
 	}{
 		{"PUT", actions + "d", `{"exec":{"kind":"blackbox","image":"x"}}`, 501, "Docker images as actions (kind blackbox) are not part of Forerun. Deploy the code with a kind of its language, or an executable with the kind native; GET / lists the kinds."},
-		{"PUT", actions + "c", `{"exec":{"kind":"python:3","code":"x"},"annotations":[{"key":"conductor","value":true}]}`, 501, "Conductor actions that are not composer's are not part of this version of Forerun."},
 		{"PUT", namespaces + "_/things/t", `{}`, 404, "The requested resource could not be found."},
 		{"PUT", namespaces + "other/triggers/t", `{}`, 403, "The supplied authentication is not authorized to access 'other/t'."},
 	} {
