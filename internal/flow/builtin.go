@@ -79,9 +79,9 @@ func (w *walk) countDown() json.RawMessage {
 }
 
 // assigned lays the members of the result over those of the parameters.
-func (in members) assigned() json.RawMessage {
-	merged := membersOf(in["params"])
-	for name, v := range membersOf(in["result"]) {
+func (m members) assigned() json.RawMessage {
+	merged := membersOf(m["params"])
+	for name, v := range membersOf(m["result"]) {
 		merged[name] = v
 	}
 	return merged.object()
