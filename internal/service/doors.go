@@ -63,6 +63,9 @@ func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]sta
 
 func (s *tenantSession) Space() string { return s.space }
 
+// Ends is nil: the connection itself ends when the key is void.
+func (s *tenantSession) Ends() <-chan struct{} { return nil }
+
 // check demands that the key is still good.
 func (s *tenantSession) check(ctx context.Context) error {
 	valid, err := s.tenants.ValidKey(ctx, s.uuid)

@@ -58,6 +58,9 @@ func (s *session) Versions(_ context.Context, keys []forerun.Key) ([]state.Expec
 // Space is that of the namespace.
 func (s *session) Space() string { return s.space }
 
+// Ends is closed when the activation is over.
+func (s *session) Ends() <-chan struct{} { return s.conn.tenure.Load().ctx.Done() }
+
 // Durable waits until what a reply rests on is on disk.
 func (s *session) Durable(ctx context.Context, v forerun.Version) error {
 	return s.store.Durable(ctx, v)

@@ -32,6 +32,7 @@ const (
 	Unbufferable                   // it blocks, is random, reaches other connections, or touches keys that its arguments do not name
 	Connection                     // it is about the connection: the door answers it
 	Clock                          // its reply or its effect depends on the time
+	Blocking                       // it may wait for records to change
 	Whole                          // it may reach any record of the space, not only those that its arguments name
 )
 

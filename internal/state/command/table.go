@@ -115,11 +115,11 @@ var table = byName([]Spec{
 	{"lmove", 5, Read | Write, two, lmove},
 	{"lmpop", -4, Read | Write, counted1, lmpop},
 	{"rpoplpush", 3, Read | Write, two, rpoplpush},
-	{"blpop", -3, Read | Write | Unbufferable, butLast, nil},
-	{"brpop", -3, Read | Write | Unbufferable, butLast, nil},
-	{"blmove", 6, Read | Write | Unbufferable, two, nil},
-	{"blmpop", -5, Read | Write | Unbufferable, counted2, nil},
-	{"brpoplpush", 4, Read | Write | Unbufferable, two, nil},
+	{"blpop", -3, Read | Write | Unbufferable | Blocking, butLast, blpop},
+	{"brpop", -3, Read | Write | Unbufferable | Blocking, butLast, brpop},
+	{"blmove", 6, Read | Write | Unbufferable | Blocking, two, blmove},
+	{"blmpop", -5, Read | Write | Unbufferable | Blocking, counted2, blmpop},
+	{"brpoplpush", 4, Read | Write | Unbufferable | Blocking, two, brpoplpush},
 
 	// sets
 	{"sadd", -3, Read | Write, one, sadd},
@@ -173,9 +173,9 @@ var table = byName([]Spec{
 	{"zunion", -3, Read, counted1, zunion},
 	{"zunionstore", -4, Read | Write, oneAnd2, zunionstore},
 	{"zmpop", -4, Read | Write, counted1, zmpop},
-	{"bzpopmax", -3, Read | Write | Unbufferable, butLast, nil},
-	{"bzpopmin", -3, Read | Write | Unbufferable, butLast, nil},
-	{"bzmpop", -5, Read | Write | Unbufferable, counted2, nil},
+	{"bzpopmax", -3, Read | Write | Unbufferable | Blocking, butLast, bzpopmax},
+	{"bzpopmin", -3, Read | Write | Unbufferable | Blocking, butLast, bzpopmin},
+	{"bzmpop", -5, Read | Write | Unbufferable | Blocking, counted2, bzmpop},
 
 	// positions
 	{"geoadd", -5, Read | Write, one, nil},

@@ -75,10 +75,14 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 		c.answer(c.enqueue(spec, args))
 	case spec != nil && isAnswered(spec):
 		c.answer(c.connectionCommand(ctx, spec, args))
+	case c.session != nil && spec != nil && spec.Flags&command.Blocking != 0:
+		c.answer(c.block(ctx, spec, args))
 	case c.session == nil:
 		c.answer(failure("NOAUTH Authentication required."))
 	default:
-		c.answer(c.do(ctx, spec, args))
+		reply := c.do(ctx, spec, args)
+		c.settle(ctx, spec, args)
+		c.answer(reply)
 	}
 }
 
@@ -91,6 +95,18 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 	}
 	c.rests = max(c.rests, version)
 	return c.withNumber(at, reply)
+}
+
+// settle waits, after a command that writes, until those have looked who wait for its records.
+func (c *conn) settle(ctx context.Context, spec *command.Spec, args [][]byte) {
+	if c.server.hub.parts.Load() == 0 || spec == nil || spec.Flags&command.Write == 0 {
+		return
+	}
+	var keys []forerun.Key
+	for i := range spec.KeyPositions(args) {
+		keys = append(keys, forerun.Key{Space: c.session.Space(), Name: string(args[i])})
+	}
+	c.server.hub.settle(ctx, keys)
 }
 
 // failed answers that the session could not do something.

@@ -25,7 +25,7 @@ func (c *conn) describe() []byte {
 func (c *conn) info(args [][]byte) state.Reply {
 	sections := []struct{ name, text string }{
 		{"server", fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nos:Linux\r\nprocess_id:%d\r\n", redisVersion, os.Getpid())},
-		{"clients", fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n", c.server.conns.Load(), c.server.options.MaxConns)},
+		{"clients", fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\nblocked_clients:%d\r\n", c.server.conns.Load(), c.server.options.MaxConns, c.server.hub.blocked.Load())},
 		{"persistence", "# Persistence\r\nloading:0\r\n"},
 		{"replication", "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"},
 		{"cluster", "# Cluster\r\ncluster_enabled:0\r\n"},
@@ -105,6 +105,7 @@ func describeOne(s *command.Spec) state.Reply {
 	}
 	add("write", s.Flags&command.Write != 0)
 	add("readonly", s.Flags&(command.Write|command.Read) == command.Read)
+	add("blocking", s.Flags&command.Blocking != 0)
 	add("noscript", s.Flags&command.Connection != 0)
 	first, last, step := s.KeyRange()
 	none := state.Reply{Kind: state.Array}

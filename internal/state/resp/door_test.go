@@ -34,6 +34,8 @@ func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expe
 
 func (s session) Space() string { return s.space }
 
+func (s session) Ends() <-chan struct{} { return nil }
+
 func (s session) Durable(ctx context.Context, v forerun.Version) error {
 	return s.store.Durable(ctx, v)
 }

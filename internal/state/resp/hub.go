@@ -9,19 +9,22 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// Hub joins the connections of all servers over one store: it knows who watches records, and where SCANs go on.
+// Hub joins the connections of all servers over one store: it knows who watches records, who waits for
+// them, and where SCANs go on.
 type Hub struct {
 	stop    func()
-	parts   atomic.Int64 // entries of watched; while there is none, changes cost nothing
+	parts   atomic.Int64 // entries of watched and waiting; while there is none, changes cost nothing
+	blocked atomic.Int64 // connections that wait
 	cursors cursors
 
 	mu      sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
 	watched map[forerun.Key][]*watch
+	waiting map[forerun.Key][]*waiter // in the order in which they came
 }
 
 // NewHub makes the hub of a store.
 func NewHub(store state.Store) *Hub {
-	h := &Hub{watched: make(map[forerun.Key][]*watch)}
+	h := &Hub{watched: make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter)}
 	h.stop = store.Watch(h.changed)
 	return h
 }
@@ -41,6 +44,9 @@ func (h *Hub) changed(key forerun.Key, _ forerun.Version) {
 	defer h.mu.Unlock()
 	for _, w := range h.watched[key] {
 		w.touched.Store(true)
+	}
+	if list := h.waiting[key]; len(list) > 0 {
+		list[0].tell(key)
 	}
 }
 

@@ -192,6 +192,9 @@ func (p *parser) fill(r io.Reader) error {
 	return err
 }
 
+// unread is how many bytes have come in that no complete command was made of yet.
+func (p *parser) unread() int { return len(p.buf) - p.start }
+
 // makeRoom moves what is not consumed to the front, and grows the buffer only if it was filled.
 func (p *parser) makeRoom() {
 	unread := p.buf[p.start:]

@@ -71,12 +71,21 @@ func newTalker(t *testing.T, conn net.Conn) *talker { return &talker{t, conn, bu
 
 func (k *talker) say(args ...string) string {
 	k.t.Helper()
+	k.send(args...)
+	return k.reply()
+}
+
+// send sends a command.
+func (k *talker) send(args ...string) {
+	k.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, arg := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(arg), arg)
 	}
-	return k.raw(b.String())
+	if _, err := io.WriteString(k.conn, b.String()); err != nil {
+		k.t.Fatal(err)
+	}
 }
 
 // raw sends bytes and reads one reply; "EOF" if the connection ends.

@@ -32,11 +32,7 @@ func (c *conn) enqueue(spec *command.Spec, args [][]byte) state.Reply {
 		c.multi.spoiled = true
 		return *refusal
 	}
-	own := make([][]byte, len(args))
-	for i, arg := range args {
-		own[i] = bytes.Clone(arg)
-	}
-	c.multi.queue = append(c.multi.queue, queued{spec, own})
+	c.multi.queue = append(c.multi.queue, queued{spec, cloneArgs(args)})
 	return state.Reply{Kind: state.Simple, Text: []byte("QUEUED")}
 }
 
@@ -201,5 +197,8 @@ func (c *conn) execOnRecords(ctx context.Context, expect []state.Expect, t *tran
 		return nil, err
 	}
 	c.rests = max(c.rests, version)
+	for _, q := range t.queue {
+		c.settle(ctx, q.spec, q.args)
+	}
 	return replies, nil
 }

@@ -1,37 +1,6 @@
 package resp_test
 
-import (
-	"strings"
-	"testing"
-)
-
-// script says lines to Redis and to us, each line on the connection whose name it begins with (one that ends in 3 speaks
-// RESP3), and demands equal replies.
-func script(t *testing.T, socket, lines string) {
-	t.Helper()
-	address := open(t).address
-	redis, ours := map[string]*talker{}, map[string]*talker{}
-	for line := range strings.Lines(strings.TrimSpace(lines)) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		who, args := words[0], words[1:]
-		if redis[who] == nil {
-			if len(redis) == 0 {
-				talkTo(t, "unix", socket).say("FLUSHALL")
-			}
-			redis[who], ours[who] = talkTo(t, "unix", socket), talkTo(t, "tcp", address)
-			if strings.HasSuffix(who, "3") {
-				redis[who].say("HELLO", "3")
-				ours[who].say("HELLO", "3")
-			}
-		}
-		if want, got := redis[who].say(args...), ours[who].say(args...); want != got {
-			t.Errorf("%s\nRedis    %s\nForerun  %s", strings.TrimSpace(line), want, got)
-		}
-	}
-}
+import "testing"
 
 func TestTransactionsAreThoseOfRedis(t *testing.T) {
 	socket := startRedis(t)

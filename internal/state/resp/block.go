@@ -1,0 +1,127 @@
+package resp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// block executes a command that waits until there is something for it.
+func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
+	reply := c.do(ctx, spec, args)
+	if !isNil(reply) || c.leaving {
+		return reply
+	}
+	own := cloneArgs(args) // the parser goes on reading
+	w := &waiter{wake: make(chan struct{}, 1)}
+	for _, name := range spec.Sources(own) {
+		w.keys = append(w.keys, forerun.Key{Space: c.session.Space(), Name: string(name)})
+	}
+	c.server.hub.await(w)
+	defer c.server.hub.leave(w)
+	if reply = c.do(ctx, spec, own); !isNil(reply) || c.leaving {
+		return reply
+	}
+	if c.flush(ctx) != nil {
+		c.leaving = true
+		return reply
+	}
+	return c.wait(ctx, w, spec, own)
+}
+
+// wait tries a command each time one of its records has changed, until it has got something, or its time is over.
+func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][]byte) state.Reply {
+	nothing := state.Reply{Kind: state.NilArray}
+	var over <-chan time.Time
+	if d := spec.Timeout(args); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	gone, stop := c.overhear()
+	defer stop()
+	for {
+		select {
+		case <-w.wake:
+			if reply, done := c.retry(ctx, w, spec, args); done {
+				return reply
+			}
+		case <-over:
+			return nothing
+		case <-c.session.Ends():
+			return nothing
+		case <-gone:
+			c.leaving = true
+			return nothing
+		case <-ctx.Done():
+			c.leaving = true
+			return nothing
+		}
+	}
+}
+
+// retry tries a command on the records that have changed.
+func (c *conn) retry(ctx context.Context, w *waiter, spec *command.Spec, args [][]byte) (reply state.Reply, done bool) {
+	for {
+		key, ok := c.server.hub.next(w)
+		if !ok {
+			return reply, false
+		}
+		reply = c.do(ctx, spec, spec.Narrow(args, []byte(key.Name)))
+		switch {
+		case c.leaving:
+			return reply, true
+		case reply.Kind == state.Error && bytes.HasPrefix(reply.Text, []byte("WRONGTYPE")) && !c.isList(ctx, spec, key):
+			c.server.hub.pass(w, key) // a record of another type is nothing to it
+		case !isNil(reply):
+			return reply, true
+		}
+	}
+}
+
+// isList says whether a record is a list, for a command that waits for one. If it is, the record that it was to move
+// an item to has another type.
+func (c *conn) isList(ctx context.Context, spec *command.Spec, key forerun.Key) bool {
+	if spec.Name != "blmove" && spec.Name != "brpoplpush" {
+		return false
+	}
+	reply := c.do(ctx, command.Known([]byte("type")), [][]byte{[]byte("TYPE"), []byte(key.Name)})
+	return string(reply.Text) == "list"
+}
+
+func isNil(r state.Reply) bool { return r.Kind == state.Nil || r.Kind == state.NilArray }
+
+func cloneArgs(args [][]byte) [][]byte {
+	own := make([][]byte, len(args))
+	for i, arg := range args {
+		own[i] = bytes.Clone(arg)
+	}
+	return own
+}
+
+// overhear reads what the client sends meanwhile, so that it is noticed if the client leaves. It ends with stop.
+func (c *conn) overhear() (gone <-chan struct{}, stop func()) {
+	left, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for c.parser.unread() < restingBuffer {
+			if err := c.parser.fill(c.net); err != nil {
+				if !errors.Is(err, os.ErrDeadlineExceeded) {
+					close(left)
+				}
+				return
+			}
+		}
+	}()
+	return left, func() {
+		_ = c.net.SetReadDeadline(time.Unix(1, 0)) // a connection that has none is gone
+		<-done
+		_ = c.net.SetReadDeadline(time.Time{})
+	}
+}

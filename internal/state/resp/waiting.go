@@ -1,0 +1,131 @@
+package resp
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// waiter is a connection that waits for records to change. Those who wait for a record are told one after the other,
+// in the order in which they came: who has taken what there was has changed the record, and who cannot use it lets
+// the next one look.
+type waiter struct {
+	keys  []forerun.Key
+	wake  chan struct{} // holds one when changed is not empty
+	fresh []forerun.Key // that have changed; guarded by the hub's mu
+	tried chan struct{} // closed when it has looked at them; nil: it has; guarded by the hub's mu
+}
+
+// await begins to wait.
+func (h *Hub) await(w *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, key := range w.keys {
+		h.waiting[key] = append(h.waiting[key], w)
+	}
+	h.parts.Add(int64(len(w.keys)))
+	h.blocked.Add(1)
+}
+
+// leave ends a wait. What was left for others is the next one's.
+func (h *Hub) leave(w *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.parts.Add(-int64(len(w.keys)))
+	h.blocked.Add(-1)
+	for _, key := range w.keys {
+		i := slices.Index(h.waiting[key], w)
+		list := slices.Delete(h.waiting[key], i, i+1)
+		if len(list) == 0 {
+			delete(h.waiting, key)
+			continue
+		}
+		h.waiting[key] = list
+		list[0].tell(key)
+	}
+	w.looked()
+}
+
+// tell has a waiter look at a record. The hub's mu is held.
+func (w *waiter) tell(key forerun.Key) {
+	if slices.Contains(w.fresh, key) {
+		return
+	}
+	w.fresh = append(w.fresh, key)
+	if w.tried == nil {
+		w.tried = make(chan struct{})
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// looked says that a waiter has looked at all that it was told of. The hub's mu is held.
+func (w *waiter) looked() {
+	if w.tried != nil {
+		close(w.tried)
+		w.tried = nil
+	}
+}
+
+// next is a record that a waiter has to look at; ok is false if there is none.
+func (h *Hub) next(w *waiter) (key forerun.Key, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(w.fresh) == 0 {
+		w.looked()
+		return forerun.Key{}, false
+	}
+	key, w.fresh = w.fresh[0], w.fresh[1:]
+	return key, true
+}
+
+// pass lets the one behind a waiter look at a record that this one cannot use.
+func (h *Hub) pass(w *waiter, key forerun.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.waiting[key]
+	if i := slices.Index(list, w); i+1 < len(list) {
+		list[i+1].tell(key)
+	}
+}
+
+// patience is how long a change is not acknowledged while those who wait for it look: whoever made it then finds what
+// they left, as in Redis. One whose activation is over may take longer to learn that.
+const patience = 50 * time.Millisecond
+
+// settle waits until those have looked who waited for some records.
+func (h *Hub) settle(ctx context.Context, keys []forerun.Key) {
+	if len(keys) == 0 {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	for ctx.Err() == nil {
+		tried := h.looking(keys)
+		if tried == nil {
+			return
+		}
+		select {
+		case <-tried:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// looking is closed when one has looked who has to look at some records; nil: there is none.
+func (h *Hub) looking(keys []forerun.Key) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, key := range keys {
+		for _, w := range h.waiting[key] {
+			if w.tried != nil {
+				return w.tried
+			}
+		}
+	}
+	return nil
+}
