@@ -66,6 +66,21 @@ func parseBitSteps(args [][]byte) (steps []bitStep, refusal *state.Reply) {
 	return steps, nil
 }
 
+// onlyGets says whether no subcommand of BITFIELD writes.
+func onlyGets(args [][]byte) bool {
+	for len(args) > 0 {
+		switch {
+		case is(args[0], "GET") && len(args) > 2:
+			args = args[3:]
+		case is(args[0], "OVERFLOW") && len(args) > 1:
+			args = args[2:]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 func parseOverflow(arg []byte) (overflow, *state.Reply) {
 	for how, name := range []string{wrap: "WRAP", saturate: "SAT", fail: "FAIL"} {
 		if is(arg, name) {

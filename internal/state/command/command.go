@@ -90,17 +90,22 @@ func (s *Spec) AcceptsArity(n int) bool {
 	return n == s.Arity || s.Arity < 0 && n >= -s.Arity
 }
 
-// Access says what the command does with these arguments: SET reads only with some of its options, and SORT writes only
-// with some.
+// Access says what the command does with these arguments: SET reads, and SORT and BITFIELD write, only with some of
+// their options.
 func (s *Spec) Access(args [][]byte) Flags {
 	switch {
 	case !s.AcceptsArity(len(args)):
-		return s.Flags
+	case s.Name == "set":
+		return s.setAccess(args)
 	case s.Name == "sort" || s.Name == "sort_ro":
 		return s.Flags &^ sortLacks(args[2:])
-	case s.Name != "set":
-		return s.Flags
+	case s.Name == "bitfield" && onlyGets(args[2:]):
+		return s.Flags &^ Write
 	}
+	return s.Flags
+}
+
+func (s *Spec) setAccess(args [][]byte) Flags {
 	flags := s.Flags
 	if o, refusal := parseSetOptions(args[3:], setOptions); refusal == nil {
 		if o.nx || o.xx || o.get || o.keepTTL {

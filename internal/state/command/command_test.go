@@ -230,10 +230,12 @@ func TestAccess(t *testing.T) {
 		"SET a 1 KEEPTTL":  Write | Read,
 		"SET a 1 nonsense": Write,
 		"INCR a":           Read | Write,
-		"GET a":            Read,
-		"TTL a":            Read | Clock,
-		"SPOP a":           Read | Write | Unbufferable,
-		"HELLO 3":          Connection,
+		"BITFIELD a GET u8 0 OVERFLOW SAT GET u8 8": Read,
+		"BITFIELD a GET u8 0 SET u8 8 1":            Read | Write,
+		"GET a":                                     Read,
+		"TTL a":                                     Read | Clock,
+		"SPOP a":                                    Read | Write | Unbufferable,
+		"HELLO 3":                                   Connection,
 	} {
 		var args [][]byte
 		for _, word := range strings.Fields(line) {
