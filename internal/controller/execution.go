@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/canonical"
-	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
@@ -261,8 +260,7 @@ func (e *execution) resolve(s *slot, l speculate.Launch) (*forerun.Action, error
 		return s.parent.action, nil
 	}
 	if l.Function != nil {
-		program := s.parent.action
-		return &forerun.Action{Name: program.Name, Version: program.Version, Exec: flow.FunctionExec(l.Function), Limits: program.Limits}, nil
+		return e.c.programs.inline(s.parent.action, l.Function.Kind), nil
 	}
 	parsed, err := forerun.ParseName(l.Action, e.namespace)
 	if err != nil {

@@ -15,6 +15,29 @@ const maxPrograms = 1000
 type programs struct {
 	mu       sync.Mutex // guards compiled
 	compiled map[weak.Pointer[forerun.Action]]forerun.Program
+	inlined  map[inlineKey]*forerun.Action
+}
+
+// inlineKey names the functions of one kind that a composition brings along.
+type inlineKey struct {
+	composition weak.Pointer[forerun.Action]
+	kind        string
+}
+
+// inline returns the action that executes the functions of a composition: it goes by its name and has its limits.
+func (p *programs) inline(composition *forerun.Action, kind string) *forerun.Action {
+	key := inlineKey{weak.Make(composition), kind}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.inlined[key]; known != nil {
+		return known
+	}
+	if p.inlined == nil || len(p.inlined) >= maxPrograms {
+		p.inlined = make(map[inlineKey]*forerun.Action)
+	}
+	a := &forerun.Action{Name: composition.Name, Version: composition.Version, Exec: flow.FunctionExec(kind), Limits: composition.Limits}
+	p.inlined[key] = a
+	return a
 }
 
 // of returns the program that an action is, or nil if it is a function.

@@ -3,13 +3,12 @@ package flow
 import (
 	_ "embed"
 	"encoding/json"
-	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// A function of the document is given {"params": VALUE, "variables": {...}}, and gives back the same: its result (or,
-// where it returned nothing, the params) and what the variables are then. functionReturn is the latter.
+// A function of the document is given {"code": TEXT, "params": VALUE, "variables": {...}}, and gives back the last two:
+// its result (or, where it returned nothing, the params) and what the variables are then. functionReturn is that.
 type functionReturn struct {
 	Params    json.RawMessage `json:"params"` // absent: it evaluated to a function
 	Variables members         `json:"variables"`
@@ -18,15 +17,14 @@ type functionReturn struct {
 //go:embed function.js
 var functionWrapper string
 
-// FunctionExec is the action that executes a function of a composition on what a walk's Stop gives it.
-func FunctionExec(f *forerun.Function) forerun.Exec {
-	source, _ := json.Marshal(f.Code) // strings always marshal
-	return forerun.Exec{Kind: f.Kind, Code: strings.Replace(functionWrapper, "${SOURCE}", "${"+string(source)+"}", 1)}
-}
+// FunctionExec is the action that executes functions of compositions on what a walk's Stop gives them. It is the same
+// for all of a kind, so that those of one composition share sandboxes, as they share composer's conductor.
+func FunctionExec(kind string) forerun.Exec { return forerun.Exec{Kind: kind, Code: functionWrapper} }
 
-// functionInput is what the function is given here.
-func (w *walk) functionInput() json.RawMessage {
-	return members{"params": w.value, "variables": w.stack.variables().object()}.object()
+// functionInput is what the function of row r is given here.
+func (w *walk) functionInput(r *row) json.RawMessage {
+	code, _ := json.Marshal(r.code.Code) // strings always marshal
+	return members{"code": code, "params": w.value, "variables": w.stack.variables().object()}.object()
 }
 
 // returned takes over what the function of row r gave back.

@@ -77,7 +77,7 @@ func (w *walk) step() (stop forerun.Stop, ok bool) {
 	case opDynamic:
 		return w.dynamic(r, at)
 	case opFunction:
-		return forerun.Stop{Cursor: cursor{at, w.stack}, Function: r.code, Input: w.functionInput()}, true
+		return forerun.Stop{Cursor: cursor{at, w.stack}, Function: r.code, Input: w.functionInput(r)}, true
 	case opParallel, opMap:
 		return w.fork(r, at), true
 	case opStop:
