@@ -77,9 +77,18 @@ func Find(args [][]byte) (*Spec, state.Reply) {
 		return nil, *refusal
 	}
 	if spec.run == nil {
-		return nil, unknown(args, "(Redis has this command, Forerun's embedded store does not have it yet)")
+		return nil, unknown(args, spec.lack())
 	}
 	return spec, state.Reply{}
+}
+
+// lack says why Redis has the command and Forerun has not.
+func (s *Spec) lack() string {
+	switch s.Name {
+	case "eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "script":
+		return "(Forerun's embedded store runs no scripts: use MULTI with WATCH)"
+	}
+	return "(Redis has this command, Forerun's embedded store does not have it yet)"
 }
 
 // Implemented says whether Execute can execute the command.

@@ -10,6 +10,8 @@ import (
 var subcommands = map[string]map[string]int{
 	"object":  {"encoding": 3, "freq": 3, "help": 2, "idletime": 3, "refcount": 3},
 	"client":  {"id": 2, "getname": 2, "setname": 3, "info": 2, "list": -2, "setinfo": 4, "no-evict": 3, "no-touch": 3},
+	"config":  {"get": -3},
+	"pubsub":  {"channels": -2, "numpat": 2, "numsub": -2},
 	"command": {"count": 2, "docs": -2, "info": -2, "list": -2},
 }
 
@@ -39,5 +41,8 @@ func Subcommand(args [][]byte) string {
 	if len(args) < 2 {
 		return ""
 	}
-	return strings.ToLower(string(args[1][:min(len(args[1]), maxName)]))
+	return Lower(args[1])
 }
+
+// Lower is a name in lower case, for a text that need not be one and is cut when it is too long for one.
+func Lower(name []byte) string { return strings.ToLower(string(name[:min(len(name), maxName)])) }

@@ -28,8 +28,9 @@ type conn struct {
 	user     string
 	name     string // CLIENT SETNAME
 	library  [2]string
-	multi    *transaction // since MULTI; nil: outside
-	watching *watch       // since WATCH; nil: nothing
+	multi    *transaction  // since MULTI; nil: outside
+	watching *watch        // since WATCH; nil: nothing
+	sub      *subscription // since SUBSCRIBE; nil: it never was
 
 	parser  parser
 	out     []byte          // replies not sent
@@ -40,7 +41,7 @@ type conn struct {
 
 // serve executes what comes in until the connection ends.
 func (c *conn) serve(ctx context.Context) {
-	defer c.unwatch()
+	defer c.end()
 	for {
 		c.parser.stranger = c.session == nil
 		args, complete, err := c.parser.next()
@@ -64,6 +65,15 @@ func (c *conn) serve(ctx context.Context) {
 	}
 }
 
+// end takes the connection out of the hub.
+func (c *conn) end() {
+	c.unwatch()
+	if c.sub != nil {
+		_ = c.net.Close() // so that nobody goes on writing; it is closed in any case
+		c.forsake()
+	}
+}
+
 // execute runs one command and keeps the reply.
 func (c *conn) execute(ctx context.Context, args [][]byte) {
 	if len(args) == 0 {
@@ -71,8 +81,12 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 	}
 	spec := command.Known(args[0])
 	switch {
+	case !c.isForListeners(spec):
+		c.answer(refuseListener(spec))
 	case c.multi != nil && (spec == nil || !slices.Contains(atOnce, spec.Name)):
 		c.answer(c.enqueue(spec, args))
+	case c.session != nil && spec != nil && isSubscription(spec):
+		c.subscriptionCommand(spec, args)
 	case spec != nil && isAnswered(spec):
 		c.answer(c.connectionCommand(ctx, spec, args))
 	case c.session != nil && spec != nil && spec.Flags&command.Blocking != 0:
@@ -133,6 +147,10 @@ func (c *conn) flush(ctx context.Context) error {
 			c.refuseAll(err)
 		}
 	}
+	if c.sub != nil {
+		c.sub.hold()
+		defer c.sub.release()
+	}
 	_, err := c.net.Write(c.out)
 	c.out, c.pending, c.rests = c.out[:0], 0, 0
 	if cap(c.out) > restingBuffer {
@@ -171,6 +189,10 @@ func (c *conn) authenticate(ctx context.Context, user, password string) (refusal
 	if err == nil {
 		if c.flush(ctx) != nil { // what it rests on is the old session's to wait for
 			c.leaving = true
+		}
+		if c.session != nil && c.session.Space() != session.Space() {
+			c.unwatch()
+			c.forsake()
 		}
 		c.session, c.user = session, user
 		return nil

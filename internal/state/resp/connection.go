@@ -33,7 +33,7 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	}
 	switch spec.Name {
 	case "ping":
-		return ping(args)
+		return c.ping(args)
 	case "echo":
 		return bulk(string(args[1]))
 	case "select":
@@ -44,6 +44,16 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 		return describe(args)
 	case "info":
 		return c.info(args)
+	case "config":
+		return c.server.configGet(args[2:])
+	case "time":
+		return now()
+	case "wait":
+		return waitForReplicas(args)
+	case "publish":
+		return c.publish(ctx, args)
+	case "pubsub":
+		return c.pubsub(args)
 	case "multi":
 		return c.begin()
 	case "exec":
@@ -60,7 +70,10 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	return refusal
 }
 
-func ping(args [][]byte) state.Reply {
+func (c *conn) ping(args [][]byte) state.Reply {
+	if c.protocol == 2 && c.listens() && len(args) < 3 { // where it comes among messages, which are lists
+		return state.Reply{Kind: state.Array, Items: []state.Reply{bulk("pong"), bulk(string(bytes.Join(args[1:], nil)))}}
+	}
 	switch len(args) {
 	case 1:
 		return state.Reply{Kind: state.Simple, Text: []byte("PONG")}
@@ -89,6 +102,7 @@ func (c *conn) reset(ctx context.Context) state.Reply {
 		c.leaving = true
 	}
 	c.unwatch()
+	c.forsake()
 	c.session, c.protocol, c.user, c.name, c.multi = c.first, 2, "", "", nil
 	return state.Reply{Kind: state.Simple, Text: []byte("RESET")}
 }
@@ -129,6 +143,9 @@ func (c *conn) hello(ctx context.Context, args [][]byte) state.Reply {
 	}
 	if name != nil {
 		c.name = *name
+	}
+	if c.sub != nil {
+		c.sub.hold() // until the reply is sent
 	}
 	c.protocol = protocol
 	return state.Reply{Kind: state.MapReply, Items: []state.Reply{

@@ -104,7 +104,8 @@ func TestIntroductions(t *testing.T) {
 		{"COMMAND DOCS", "*0"},
 		{"COMMAND INFO get nonsense", `*2|*10|$3 "get"|:2|*1|+readonly|:1|:1|:1|*0|*0|*0|*0|*-1`},
 		{"COMMAND", `$7 "hincrby"`},
-		{"SUBSCRIBE a", "Forerun's embedded store does not have it yet"},
+		{"XLEN s", "Forerun's embedded store does not have it yet"},
+		{"EVAL x 0", "runs no scripts: use MULTI with WATCH"},
 	} {
 		if got := k.say(strings.Fields(c.command)...); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.command, got, c.want)

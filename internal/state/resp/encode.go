@@ -25,6 +25,8 @@ func appendReply(b []byte, r state.Reply, protocol int) []byte {
 		return appendNearest(b, r)
 	}
 	switch r.Kind {
+	case state.Push:
+		return appendItems(b, '>', len(r.Items), r.Items, protocol)
 	case state.MapReply:
 		return appendItems(b, '%', len(r.Items)/2, r.Items, protocol)
 	case state.SetReply:
@@ -48,7 +50,7 @@ func appendReply(b []byte, r state.Reply, protocol int) []byte {
 // appendNearest writes in RESP2 a reply of a type that only RESP3 has.
 func appendNearest(b []byte, r state.Reply) []byte {
 	switch r.Kind {
-	case state.MapReply, state.SetReply, state.Pairs:
+	case state.MapReply, state.SetReply, state.Pairs, state.Push:
 		return appendItems(b, '*', len(r.Items), r.Items, 2)
 	case state.Double:
 		return appendBulk(b, command.FormatDouble(r.Float))

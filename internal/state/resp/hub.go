@@ -10,12 +10,14 @@ import (
 )
 
 // Hub joins the connections of all servers over one store: it knows who watches records, who waits for
-// them, and where SCANs go on.
+// them, who listens to channels, and where SCANs go on.
 type Hub struct {
 	stop    func()
 	parts   atomic.Int64 // entries of watched and waiting; while there is none, changes cost nothing
 	blocked atomic.Int64 // connections that wait
 	cursors cursors
+
+	channels channels
 
 	mu      sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
 	watched map[forerun.Key][]*watch
@@ -25,6 +27,7 @@ type Hub struct {
 // NewHub makes the hub of a store.
 func NewHub(store state.Store) *Hub {
 	h := &Hub{watched: make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter)}
+	h.channels.named, h.channels.patterns = make(map[channel][]*subscriber), make(map[channel][]*subscriber)
 	h.stop = store.Watch(h.changed)
 	return h
 }

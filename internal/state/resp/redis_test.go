@@ -112,7 +112,7 @@ func (k *talker) reply() string {
 		return strings.ReplaceAll(line, "|", "!") // which keeps items apart here
 	case '$', '=':
 		return line + k.text(line)
-	case '*', '~', '%':
+	case '*', '~', '%', '>':
 		return k.items(line)
 	}
 	return line

@@ -28,7 +28,12 @@ var atOnce = []string{"multi", "exec", "discard", "watch", "quit", "reset"}
 
 // enqueue keeps a command for EXEC, or refuses it as the command itself would be.
 func (c *conn) enqueue(spec *command.Spec, args [][]byte) state.Reply {
-	if refusal := admits(spec, args); refusal != nil {
+	refusal := admits(spec, args)
+	if refusal == nil && isSubscription(spec) {
+		not := failure("ERR Command not allowed inside a transaction")
+		refusal = &not
+	}
+	if refusal != nil {
 		c.multi.spoiled = true
 		return *refusal
 	}

@@ -1,0 +1,211 @@
+package resp
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// subscription is what a connection listens to. Messages come while it does other things, so a goroutine of their own
+// sends them; it and the connection's take turns at writing.
+type subscription struct {
+	*subscriber
+	names, patterns []channel // in the order in which they were asked for
+	end             chan struct{}
+	sending         sync.WaitGroup // the goroutine that sends messages
+	writing         sync.Mutex     // held by who writes to the connection, and guards its protocol
+	held            bool           // by the connection's goroutine, until it has flushed
+}
+
+// list is what the connection listens to by name, or by pattern.
+func (s *subscription) list(patterns bool) *[]channel {
+	if patterns {
+		return &s.patterns
+	}
+	return &s.names
+}
+
+func (s *subscription) count() int64 { return int64(len(s.names) + len(s.patterns)) }
+
+// hold keeps messages back until the connection has flushed: the first message of a channel comes behind the reply to
+// SUBSCRIBE, and none behind that to UNSUBSCRIBE.
+func (s *subscription) hold() {
+	if !s.held {
+		s.writing.Lock()
+		s.held = true
+	}
+}
+
+func (s *subscription) release() {
+	if s.held {
+		s.held = false
+		s.writing.Unlock()
+	}
+}
+
+// listens says whether the connection listens to anything.
+func (c *conn) listens() bool { return c.sub != nil && c.sub.count() > 0 }
+
+// subscribe begins to listen to channels, or to patterns of their names.
+func (c *conn) subscribe(word string, names [][]byte, patterns bool) {
+	if c.sub == nil {
+		c.sub = &subscription{end: make(chan struct{})}
+		c.sub.subscriber = &subscriber{wake: make(chan struct{}, 1), cut: sync.OnceFunc(func() { go c.net.Close() })}
+		c.sub.sending.Go(c.sendMessages)
+	}
+	c.sub.hold()
+	list := c.sub.list(patterns)
+	for _, name := range names {
+		ch := channel{c.session.Space(), string(name)}
+		if !slices.Contains(*list, ch) {
+			*list = append(*list, ch)
+			c.server.hub.channels.add(c.sub.subscriber, ch, patterns)
+		}
+		c.answer(push(bulk(word), bulk(ch.name), integer(c.sub.count())))
+	}
+}
+
+// unsubscribe ends that; without names, of all.
+func (c *conn) unsubscribe(word string, names [][]byte, patterns bool) {
+	if c.sub == nil {
+		c.sub = &subscription{} // that was never begun
+		defer func() { c.sub = nil }()
+	}
+	list := c.sub.list(patterns)
+	if len(names) == 0 {
+		for _, ch := range *list {
+			names = append(names, []byte(ch.name))
+		}
+	}
+	if len(names) == 0 {
+		c.answer(push(bulk(word), state.Reply{Kind: state.Nil}, integer(c.sub.count())))
+		return
+	}
+	for _, name := range names {
+		ch := channel{c.session.Space(), string(name)}
+		if i := slices.Index(*list, ch); i >= 0 {
+			*list = slices.Delete(*list, i, i+1)
+			c.sub.hold()
+			c.server.hub.channels.remove(c.sub.subscriber, ch, patterns)
+			c.takeMessages()
+		}
+		c.answer(push(bulk(word), bulk(ch.name), integer(c.sub.count())))
+	}
+}
+
+func push(items ...state.Reply) state.Reply { return state.Reply{Kind: state.Push, Items: items} }
+
+// takeMessages puts the messages that have come among the replies. The connection's goroutine holds the writing.
+func (c *conn) takeMessages() {
+	for _, message := range c.sub.take() {
+		c.answer(message)
+	}
+}
+
+// sendMessages sends messages as they come, until the end.
+func (c *conn) sendMessages() {
+	s := c.sub
+	for {
+		select {
+		case <-s.wake:
+		case <-s.end:
+			return
+		}
+		s.writing.Lock()
+		var out []byte
+		for _, message := range s.take() {
+			out = appendReply(out, message, c.protocol)
+		}
+		_, err := c.net.Write(out)
+		s.writing.Unlock()
+		if err != nil {
+			return // the connection ends
+		}
+	}
+}
+
+// forsake ends all that the connection listens to, and what sends messages.
+func (c *conn) forsake() {
+	if c.sub == nil {
+		return
+	}
+	for _, patterns := range []bool{false, true} {
+		for _, ch := range *c.sub.list(patterns) {
+			c.server.hub.channels.remove(c.sub.subscriber, ch, patterns)
+		}
+	}
+	c.sub.release()
+	close(c.sub.end)
+	c.sub.sending.Wait()
+	c.sub = nil
+}
+
+// allowedListening are the commands that a RESP2 client can use while it listens.
+var allowedListening = []string{"subscribe", "psubscribe", "unsubscribe", "punsubscribe", "ping", "quit", "reset"}
+
+// isForListeners says whether a command can be used while the client listens: in RESP2 nobody could tell the reply to
+// another from a message.
+func (c *conn) isForListeners(spec *command.Spec) bool {
+	return c.protocol == 3 || !c.listens() || spec == nil || slices.Contains(allowedListening, spec.Name)
+}
+
+func refuseListener(spec *command.Spec) state.Reply {
+	return failure("ERR Can't execute '" + spec.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+}
+
+// isSubscription says whether a command begins or ends listening.
+func isSubscription(spec *command.Spec) bool {
+	return strings.HasSuffix(spec.Name, "subscribe") && isAnswered(spec)
+}
+
+// subscriptionCommand executes such a command, which has a reply for each channel.
+func (c *conn) subscriptionCommand(spec *command.Spec, args [][]byte) {
+	if refusal := spec.Refuse(args); refusal != nil {
+		c.answer(*refusal)
+		return
+	}
+	patterns := strings.HasPrefix(spec.Name, "p")
+	if strings.HasSuffix(spec.Name, "unsubscribe") {
+		c.unsubscribe(spec.Name, args[1:], patterns)
+	} else {
+		c.subscribe(spec.Name, args[1:], patterns)
+	}
+}
+
+// publish sends a message to all who listen to a channel. What was written before is on disk before they hear of it.
+func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
+	if c.rests > 0 {
+		if err := c.session.Durable(ctx, c.rests); err != nil {
+			return c.failed(ctx, err)
+		}
+	}
+	return integer(c.server.hub.channels.publish(channel{c.session.Space(), string(args[1])}, string(args[2])))
+}
+
+// pubsub tells who listens.
+func (c *conn) pubsub(args [][]byte) state.Reply {
+	reply := state.Reply{Kind: state.Array}
+	channels, space := &c.server.hub.channels, c.session.Space()
+	switch command.Subcommand(args) {
+	case "channels":
+		var pattern []byte
+		if len(args) > 2 {
+			pattern = args[2]
+		}
+		for _, name := range channels.names(space, pattern) {
+			reply.Items = append(reply.Items, bulk(name))
+		}
+		return reply
+	case "numpat":
+		return integer(channels.patternCount(space))
+	}
+	reply.Kind = state.MapReply
+	for _, name := range args[2:] {
+		reply.Items = append(reply.Items, bulk(string(name)), integer(channels.listeners(channel{space, string(name)})))
+	}
+	return reply
+}
