@@ -1,66 +1,50 @@
 package controller
 
 import (
-	"fmt"
-
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// maxComponents is how many actions the conductors of one invocation may run, together: OpenWhisk's action sequence
-// limit. They themselves may be asked twice as often, and once more.
-const maxComponents = 50
-
-// accounting counts what conductors run, over all that are nested in one invocation.
+// accounting counts what a conductor runs, and those among its components with it. They may run forerun.MaxComponents
+// actions; they themselves may be asked twice as often, and once more.
 type accounting struct{ components, conductors int }
 
-// errTooLong has OpenWhisk's words.
-var errTooLong = forerun.Errorf(forerun.Invalid, "", "Too many actions in the composition.")
+// refusal is the error of a step of a composition that does not become an activation, in OpenWhisk's words: the
+// composition goes on with it as the step's result.
+type refusal string
 
-// account counts a slot of a conductor's program. The error says that there are too many.
-func (s *slot) account(l speculate.Launch) error {
-	if s.parent == nil || !s.parent.conducts {
+func (r refusal) Error() string { return string(r) }
+
+const errTooLong refusal = "Too many actions in the composition."
+
+// conducted tells whether the slot is a step of a conductor.
+func (s *slot) conducted() bool { return s.parent != nil && s.parent.accounting != nil }
+
+// mayStep refuses a step of a conductor that would be one too many.
+func (s *slot) mayStep(l speculate.Launch) error {
+	if !s.conducted() {
 		return nil
 	}
-	count := &s.tree.conducted
-	if l.Self {
-		if count.conductors > 2*maxComponents {
-			return errTooLong
-		}
-		count.conductors++
-		return nil
-	}
-	if count.components >= maxComponents {
+	count := s.parent.accounting
+	if l.Self && count.conductors > 2*forerun.MaxComponents || !l.Self && count.components >= forerun.MaxComponents {
 		return errTooLong
 	}
-	count.components++
 	return nil
 }
 
-// enter makes a program what the slot executes.
-func (s *slot) enter(program forerun.Program) {
-	s.program = true
-	if _, s.conducts = program.(flow.Conductor); s.conducts && s.parent != nil && s.parent.conducts {
-		s.tree.conducted.components-- // its own components count
+// account counts a step of a conductor. One that is a conductor itself has its own steps counted instead.
+func (s *slot) account(program forerun.Program, l speculate.Launch) {
+	_, conductor := program.(flow.Conductor)
+	switch {
+	case conductor && s.conducted():
+		s.accounting = s.parent.accounting
+	case conductor:
+		s.accounting = new(accounting)
+	case !s.conducted():
+	case l.Self:
+		s.parent.accounting.conductors++
+	case program == nil || s.action.Exec.Kind == "sequence":
+		s.parent.accounting.components++
 	}
-	s.started(s.record.Timeline.Queued, 0)
-}
-
-// refused is the result of a slot that could not be launched. A conductor is asked again with what was wrong with its
-// component, and there is no record of that.
-func (s *slot) refused(err error) forerun.Result {
-	if s.parent == nil || !s.parent.conducts {
-		return forerun.Failure(forerun.DeveloperError, err.Error())
-	}
-	s.silent = true
-	name := s.record.Action.Path() + "/" + s.record.Action.Entity
-	message := err.Error()
-	switch forerun.KindOf(err) {
-	case forerun.NotFound:
-		message = fmt.Sprintf("Failed to resolve action with name '%s' during composition.", name)
-	case forerun.Forbidden:
-		message = fmt.Sprintf("Failed entitlement check for action with name '%s' during composition.", name)
-	}
-	return forerun.Failure(forerun.ApplicationError, message)
 }

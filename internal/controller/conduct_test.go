@@ -76,7 +76,7 @@ func TestConductorHearsWhatIsWrong(t *testing.T) {
 		for component, want := range map[string]string{
 			"refuse":  `{"heard":"no"} [c refuse c]`,
 			"missing": `{"heard":"Failed to resolve action with name 'ns/missing' during composition."} [c c]`,
-			"a b/c/d": `{"heard":"Failed to parse action name from json value \"a b/c/d\" during composition."} [c c]`,
+			"a/b/c/d": `{"heard":"Failed to parse action name from json value \"a/b/c/d\" during composition."} [c c]`,
 		} {
 			c := town.conductor("c", func(input map[string]any) map[string]any {
 				if problem := input["error"]; problem != nil {
@@ -109,10 +109,10 @@ func TestConductorsEnd(t *testing.T) {
 			conductor func(map[string]any) map[string]any
 			most      int // records
 		}{
-			"one that goes on":   {again("a"), 2 + 2*maxComponents + 1},
-			"one in itself":      {again("c"), 2 + 2*(2*maxComponents+1)},
-			"one that is deaf":   {deaf, 1 + maxComponents + 2*maxComponents + 1},
-			"one that is inside": {again("inside"), 3 + 4*maxComponents},
+			"one that goes on":   {again("a"), 2 + 2*forerun.MaxComponents + 1},
+			"one in itself":      {again("c"), 2 + 2*(2*forerun.MaxComponents+1)},
+			"one that is deaf":   {deaf, 1 + forerun.MaxComponents + 2*forerun.MaxComponents + 1},
+			"one that is inside": {again("inside"), 3 + 4*forerun.MaxComponents},
 		} {
 			town.written = nil
 			town.conductor("inside", deaf)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -40,27 +41,26 @@ type tree struct {
 	action     *forerun.Action // of the root
 	cause      forerun.ActivationID
 	calls      int // functions that wait for this one's root, one for another
-	conducted  accounting
 	invocation *Invocation
 	records    []*forerun.Activation
 }
 
 // slot is what the controller knows of a slot of the machine.
 type slot struct {
-	id       speculate.SlotID
-	tree     *tree
-	parent   *slot // whose program it is part of, or nil
-	depth    int   // programs around it
-	record   *forerun.Activation
-	action   *forerun.Action
-	token    string
-	program  bool          // it was entered, and has no function
-	conducts bool          // its program is a conductor's
-	silent   bool          // it has no record
-	memory   int           // MB, the largest limit of what its program ran
-	wait     time.Duration // between queued and launched
-	initTime time.Duration
-	timedOut bool
+	id         speculate.SlotID
+	tree       *tree
+	parent     *slot // whose program it is part of, or nil
+	depth      int   // programs around it
+	record     *forerun.Activation
+	action     *forerun.Action
+	token      string
+	program    bool          // it was entered, and has no function
+	silent     bool          // it has no record
+	accounting *accounting   // if its program is a conductor's
+	memory     int           // MB, the largest limit of what its program ran
+	wait       time.Duration // between queued and launched
+	initTime   time.Duration
+	timedOut   bool
 }
 
 // begin starts the invocation of a client.
@@ -182,12 +182,12 @@ func (e *execution) do(action speculate.Action) {
 // launch has the action of a new slot executed, or enters it if it is a program.
 func (e *execution) launch(l speculate.Launch) {
 	s := e.newSlot(l)
-	err := s.account(l)
-	if err == nil {
-		err = e.prepare(s, l)
-	}
-	if err != nil {
-		e.events = append(e.events, speculate.Failed{Slot: s.id, Result: s.refused(err)})
+	if err := e.prepare(s, l); err != nil {
+		status := forerun.DeveloperError
+		if _, s.silent = errors.AsType[refusal](err); s.silent {
+			status = forerun.ApplicationError
+		}
+		e.events = append(e.events, speculate.Failed{Slot: s.id, Result: forerun.Failure(status, err.Error())})
 	}
 	if s.parent != nil && !s.silent {
 		s.parent.record.Logs = append(s.parent.record.Logs, string(s.record.ID))
@@ -210,11 +210,10 @@ func (e *execution) newSlot(l speculate.Launch) *slot {
 
 // prepare finds the slot's action, merges its input and hands it to the worker, or to the machine if it is a program.
 func (e *execution) prepare(s *slot, l speculate.Launch) error {
-	var err error
-	if s.action, err = e.resolve(s, l); err != nil {
+	program, err := e.resolve(s, l)
+	if err != nil {
 		return err
 	}
-	s.record.Action, s.record.Version = s.action.Name, s.action.Version
 	input, err := canonical.Merge(s.parameters(), l.Input)
 	if err != nil {
 		return err
@@ -222,56 +221,17 @@ func (e *execution) prepare(s *slot, l speculate.Launch) error {
 	if s.tree.calls > maxCalls {
 		return forerun.Errorf(forerun.Invalid, "", "More than %d functions wait for each other, the last for %s; does one call itself?", maxCalls, s.action.Name)
 	}
-	if l.Self {
-		e.run(s, input, l.Speculative)
-		return nil
-	}
-	program, err := e.c.programs.of(s.action)
-	if err != nil {
-		return err
-	}
 	if program == nil {
 		e.run(s, input, l.Speculative)
 		return nil
 	}
-	if s.depth >= maxDepth {
+	if s.depth >= maxDepth && !s.conducted() { // else what it may run bounds its depth, too
 		return forerun.Errorf(forerun.Invalid, "", "Sequences and compositions are nested more than %d deep in %s; does one contain itself?", maxDepth, s.action.Name)
 	}
-	s.enter(program)
+	s.program = true
+	s.started(s.record.Timeline.Queued, 0)
 	e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Input: input})
 	return nil
-}
-
-// parameters are what is laid under the input. A sequence's own only list its components (OpenWhisk's `_actions`).
-func (s *slot) parameters() []forerun.KeyValue {
-	if s.action.Exec.Kind == "sequence" {
-		return nil
-	}
-	return s.action.Parameters
-}
-
-// resolve finds the action of a slot: the one that was asked for; within a program, the one that is deployed now, or
-// code of the program's own, which goes by its name and has its limits.
-func (e *execution) resolve(s *slot, l speculate.Launch) (*forerun.Action, error) {
-	if s.parent == nil {
-		return s.tree.action, nil
-	}
-	if l.Self {
-		return s.parent.action, nil
-	}
-	if l.Function != nil {
-		return e.c.programs.inline(s.parent.action, l.Function.Kind), nil
-	}
-	parsed, err := forerun.ParseName(l.Action, e.namespace)
-	if err != nil {
-		return nil, err
-	}
-	s.record.Action = parsed
-	action, err := e.c.Actions.Resolve(context.Background(), parsed, e.namespace)
-	if forerun.KindOf(err) == forerun.NotFound && err != nil && !s.parent.conducts {
-		return nil, forerun.Errorf(forerun.NotFound, "", "The action %s, which %s runs, does not exist.", parsed, s.parent.action.Name)
-	}
-	return action, err
 }
 
 // run asks the worker to execute the slot's function.

@@ -69,6 +69,7 @@ func (s *slot) annotations() []forerun.KeyValue {
 	if s.action.Binding != "" {
 		add("binding", quoted(s.action.Binding))
 	}
+	add("waitTime", milliseconds(s.wait))
 	if s.program {
 		add("topmost", json.RawMessage(strconv.FormatBool(s.parent == nil)))
 		add("kind", quoted("sequence"))
@@ -78,7 +79,6 @@ func (s *slot) annotations() []forerun.KeyValue {
 	} else {
 		add("kind", quoted(s.action.Exec.Kind))
 		add("timeout", json.RawMessage(strconv.FormatBool(s.timedOut)))
-		add("waitTime", milliseconds(s.wait))
 		if s.initTime > 0 {
 			add("initTime", milliseconds(s.initTime))
 		}

@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -25,8 +26,11 @@ func (Conductor) Start(input json.RawMessage) forerun.Stop { return ask(input, n
 // Resume goes on with what the conductor answered, or asks it with what a component gave.
 func (Conductor) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
 	c := at.(conducting)
+	if !isObject(r.Value) { // an array; OpenWhisk fails at it, too
+		return forerun.Stop{End: true, Result: forerun.Failure(forerun.InternalError, "Activation failure during composition.")}
+	}
 	if c.component {
-		return ask(boxed(r.Value, "value"), c.state)
+		return ask(r.Value, c.state)
 	}
 	answer := membersOf(r.Value)
 	params, state, next := boxed(answer["params"], "value"), boxed(answer["state"], "state"), answer["action"]
@@ -65,10 +69,20 @@ func boxed(v json.RawMessage, name string) json.RawMessage {
 	return object(name, v)
 }
 
-// componentName reads the name of an action; ok is false if it can be none.
+// componentName reads the name of an action as OpenWhisk does: it may lack its namespace, or the slash before it if it
+// has a package, and empty segments are left out. ok is false if it can be none.
 func componentName(v json.RawMessage) (name string, ok bool) {
 	if json.Unmarshal(v, &name) != nil {
 		return "", false
+	}
+	segments := strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
+	absolute := strings.HasPrefix(name, "/")
+	if absolute && len(segments) == 1 {
+		return "", false
+	}
+	name = strings.Join(segments, "/")
+	if absolute || len(segments) == 3 {
+		name = "/" + name
 	}
 	_, err := forerun.ParseName(name, "_")
 	return name, err == nil

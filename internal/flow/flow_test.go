@@ -112,7 +112,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("conductor %s: %v, %v", value, p, err)
 		}
 	}
-	for _, value := range []string{"true", `"yes"`, "1"} {
+	for _, value := range []string{"true", `"yes"`, "1", "[]", "{}", `{"note":"mine"}`, `{"type":"my.own"}`} {
 		if p, err := Of(conducted(value)); p != (Conductor{}) || err != nil {
 			t.Errorf("conductor %s: %v, %v", value, p, err)
 		}
@@ -136,7 +136,11 @@ func TestConductor(t *testing.T) {
 		{`{"params":[1]}`, `end {"value":[1]}`},
 		{`{"b":1}`, `end {"b":1}`},
 		{`{"error":"no"}`, `end {"error":"no"}`},
-		{`{"action":"a//b","params":{},"state":{"s":1}}`, `self({"error":"Failed to parse action name from json value \"a//b\" during composition.","s":1})`},
+		{`{"action":"a/b/c/d","params":{},"state":{"s":1}}`, `self({"error":"Failed to parse action name from json value \"a/b/c/d\" during composition.","s":1})`},
+		{`{"action":"/a"}`, `self({"error":"Failed to parse action name from json value \"/a\" during composition."})`},
+		{`{"action":"a//b"}`, `a/b({}), then self({"out":1})`},
+		{`{"action":"ns/a/b"}`, `/ns/a/b({}), then self({"out":1})`},
+		{`[1]`, `end {"error":"Activation failure during composition."}`},
 		{`{"action":7}`, `self({"error":"Failed to parse action name from json value 7 during composition."})`},
 	} {
 		p := Conductor{}

@@ -79,21 +79,24 @@ func Sequence(components []string) *Program {
 }
 
 // Of compiles what action a is, or returns nil if it is no workflow but a single function. The error is
-// forerun.Invalid or forerun.Unsupported and names the place in the document.
+// forerun.Invalid and names the place in the document.
 func Of(a *forerun.Action) (forerun.Program, error) {
 	if a.Exec.Kind == "sequence" {
 		return Sequence(a.Exec.Components), nil
 	}
 	conductor := forerun.Lookup(a.Annotations, "conductor")
 	switch {
-	case isObject(conductor):
-		p, err := compileComposition(conductor)
-		if err != nil {
-			return nil, err
-		}
-		return p, nil
-	case isTrue(conductor):
+	case !isTrue(conductor):
+		return nil, nil
+	case memberOf(conductor, "type") == nil:
 		return Conductor{}, nil
 	}
-	return nil, nil
+	p, err := compileComposition(conductor)
+	switch {
+	case err == nil:
+		return p, nil
+	case forerun.KindOf(err) == forerun.Unsupported:
+		return Conductor{}, nil // combinators of the user's own: the code that composer generated knows what they mean
+	}
+	return nil, err
 }

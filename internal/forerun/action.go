@@ -39,6 +39,9 @@ type Limits struct {
 	Concurrency int `json:"concurrency"` // activations that share one process; always 1
 }
 
+// MaxComponents bounds the actions of a sequence, and those that one invocation of a conductor action runs (OpenWhisk's default).
+const MaxComponents = 50
+
 // DefaultLimits are those of an action that names none (OpenWhisk's defaults).
 func DefaultLimits() Limits { return Limits{Timeout: 60000, Memory: 256, Logs: 10, Concurrency: 1} }
 

@@ -2,6 +2,7 @@ package openwhisk
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -10,9 +11,6 @@ import (
 
 // sequence is the kind of an action that runs others, one after the other.
 const sequence = "sequence"
-
-// maxComponents bounds the functions that a sequence runs, those of sequences in it counted in.
-const maxComponents = 50
 
 // execPut is what an action is to execute, in a body.
 type execPut struct {
@@ -38,7 +36,10 @@ func (a *API) checkExec(p *actionPut, own string) (err error) {
 	case e.Code == nil:
 		return malformed("'code' must be a string or attachment object defined in 'exec' for '%s' actions", e.Kind)
 	case p.Annotations != nil && isComposition(*p.Annotations):
-		return nil // its code is never run: the document in the annotation is
+		if kind, err := a.kind(e.Kind); err == nil {
+			e.Kind = kind
+		}
+		return nil // its code is hardly ever run: the document in the annotation is
 	}
 	e.Kind, err = a.kind(e.Kind)
 	return err
@@ -65,8 +66,8 @@ func (a *API) kinds() []string {
 
 // isComposition tells what composer deploys: the composition's document is in the annotation "conductor".
 func isComposition(annotations []forerun.KeyValue) bool {
-	document := forerun.Lookup(annotations, "conductor")
-	return len(document) > 0 && document[0] == '{'
+	var document struct{ Type json.RawMessage }
+	return json.Unmarshal(forerun.Lookup(annotations, "conductor"), &document) == nil && document.Type != nil
 }
 
 // resolveComponents makes the components' names absolute.
@@ -138,7 +139,7 @@ func (a *API) walkSequence(ctx context.Context, caller string, origin forerun.Na
 		if err != nil {
 			return err
 		}
-		if name == origin || depth > maxComponents {
+		if name == origin || depth > forerun.MaxComponents {
 			return forerun.Errorf(forerun.Invalid, c, "Sequence may not refer to itself.")
 		}
 		action, err := a.Registry.Resolve(ctx, name, caller)
@@ -156,7 +157,7 @@ func (a *API) walkSequence(ctx context.Context, caller string, origin forerun.Na
 		default:
 			*count++
 		}
-		if *count > maxComponents {
+		if *count > forerun.MaxComponents {
 			return forerun.Errorf(forerun.Invalid, c, "Too many actions in the sequence.")
 		}
 	}

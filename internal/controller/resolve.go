@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// resolve finds the action of a slot, and the program that it is; nil if it is a function.
+func (e *execution) resolve(s *slot, l speculate.Launch) (program forerun.Program, err error) {
+	if err := s.mayStep(l); err != nil {
+		return nil, err
+	}
+	if s.action, err = e.action(s, l); err != nil {
+		return nil, err
+	}
+	s.record.Action, s.record.Version = s.action.Name, s.action.Version
+	if !l.Self {
+		if program, err = e.c.programs.of(s.action); err != nil {
+			return nil, err
+		}
+	}
+	s.account(program, l)
+	return program, nil
+}
+
+// action finds the action of a slot: the one that was asked for; within a program, the one that is deployed now, or
+// code of the program's own, which goes by its name and has its limits.
+func (e *execution) action(s *slot, l speculate.Launch) (*forerun.Action, error) {
+	switch {
+	case s.parent == nil:
+		return s.tree.action, nil
+	case l.Self:
+		return s.parent.action, nil
+	case l.Function != nil:
+		return e.c.programs.inline(s.parent.action, l.Function.Kind), nil
+	}
+	composition := s.parent.action.Exec.Kind != "sequence"
+	name, err := forerun.ParseName(l.Action, e.namespace)
+	switch {
+	case err != nil && composition:
+		return nil, refusal("Failed to parse action name from json value " + string(quoted(l.Action)) + " during composition.")
+	case err != nil:
+		return nil, err
+	}
+	s.record.Action = name
+	action, err := e.c.Actions.Resolve(context.Background(), name, e.namespace)
+	switch kind := forerun.KindOf(err); {
+	case err == nil:
+		return action, nil
+	case composition && kind == forerun.NotFound:
+		return nil, refusal("Failed to resolve action with name '" + name.String()[1:] + "' during composition.")
+	case composition && kind == forerun.Forbidden:
+		return nil, refusal("Failed entitlement check for action with name '" + name.String()[1:] + "' during composition.")
+	case kind == forerun.NotFound:
+		return nil, forerun.Errorf(forerun.NotFound, "", "The action %s, which %s runs, does not exist.", name, s.parent.action.Name)
+	}
+	return nil, err
+}
+
+// parameters are what is laid under the input. A sequence's own only list its components (OpenWhisk's `_actions`).
+func (s *slot) parameters() []forerun.KeyValue {
+	if s.action.Exec.Kind == "sequence" {
+		return nil
+	}
+	return s.action.Parameters
+}
