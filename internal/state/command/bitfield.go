@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"math"
 
 	"forerun.dev/forerun/internal/state"
@@ -131,7 +132,7 @@ func bitfield(t *txn, args [][]byte) state.Reply {
 	for _, step := range steps {
 		items = append(items, step.run(data))
 	}
-	if last >= 0 {
+	if !bytes.Equal(data, r.payload) {
 		t.setString(args[1], r, data, r.expires)
 	}
 	return array(items)

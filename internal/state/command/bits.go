@@ -70,9 +70,10 @@ func setbit(t *txn, args [][]byte) state.Reply {
 		return wrongType()
 	}
 	old := bitAt(r.payload, at)
-	data := grown(r.payload, at)
-	setBitAt(data, at, byte(bit))
-	t.setString(args[1], r, data, r.expires)
+	if data := grown(r.payload, at); len(data) > len(r.payload) || byte(bit) != old {
+		setBitAt(data, at, byte(bit))
+		t.setString(args[1], r, data, r.expires)
+	}
 	return integer(int64(old))
 }
 

@@ -73,15 +73,14 @@ func ltrim(t *txn, args [][]byte) state.Reply {
 	}
 	b := r.bounds()
 	from, to = rangeOf(from, to, b.len())
-	switch {
-	case from > to:
+	if from > to {
 		t.remove(args[1], r)
-	case to-from+1 < b.len():
-		kept := bounds{b.first + uint64(from), b.first + uint64(to) + 1}
-		t.dropItems(args[1], bounds{b.first, kept.first})
-		t.dropItems(args[1], bounds{kept.end, b.end})
-		t.settleList(args[1], r, kept)
+		return ok()
 	}
+	kept := bounds{b.first + uint64(from), b.first + uint64(to) + 1}
+	t.dropItems(args[1], bounds{b.first, kept.first})
+	t.dropItems(args[1], bounds{kept.end, b.end})
+	t.settleList(args[1], r, kept) // all of it too: to those who watch, Redis has changed it
 	return ok()
 }
 
