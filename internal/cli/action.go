@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"context"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -113,7 +116,26 @@ __main__.py, package.json, index.js and exec. With --sequence the second argumen
 			return usagef(cmd, "there is no code: name the function's file, or use --sequence or --copy")
 		}
 		action, err := whisk.Put[whisk.Action](cmd.Context(), c, whisk.Path(whisk.Actions, name), body, update)
+		if whisk.IsStatus(err, http.StatusBadRequest) && body.Exec != nil {
+			err = cmp.Or(missingComponent(cmd.Context(), c, body.Exec.Components), err)
+		}
 		return a.did(cmd, err, done, "action", args[0], action.Raw)
 	})
 	return cmd
+}
+
+// missingComponent is the error of the first component of a sequence that is not there, which OpenWhisk does not name; nil
+// if all are.
+func missingComponent(ctx context.Context, c *whisk.Client, components []string) error {
+	for _, component := range components {
+		name, err := nameOf(component)
+		if err != nil {
+			return nil // something else is wrong
+		}
+		_, err = whisk.Get[whisk.Action](ctx, c, whisk.Path(whisk.Actions, name), url.Values{"code": {"false"}})
+		if whisk.IsStatus(err, http.StatusNotFound) {
+			return err
+		}
+	}
+	return nil
 }
