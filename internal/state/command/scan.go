@@ -22,7 +22,6 @@ var shownAtOnce = map[state.Type]int64{state.Hash: 512, state.Set: 512, state.So
 
 // scanQuery is what SCAN and its like ask for.
 type scanQuery struct {
-	cursor  []byte
 	pattern []byte // nil: all
 	count   int64  // how many are looked at
 	kind    []byte // TYPE of SCAN; nil: any
