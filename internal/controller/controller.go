@@ -37,6 +37,8 @@ type Config struct {
 	Actions Actions
 	Records Records
 	Observe func(*forerun.Activation) // called with each record once it is written; may be nil
+	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
+	Admit func(ctx context.Context, namespace string) (ended func(), err error)
 }
 
 // Controller drives the invocations of one server. Its methods may be called concurrently.
@@ -72,9 +74,7 @@ func (c *Controller) Close(ctx context.Context) {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		for e := range c.executions() {
-			e.cancel("The server was shut down before the activation ended.")
-		}
+		c.giveUp(func(*execution) bool { return true }, "The server was shut down before the activation ended.")
 		<-ended
 	}
 }
@@ -82,12 +82,7 @@ func (c *Controller) Close(ctx context.Context) {
 // EndNamespace gives up all that runs for a namespace, each with a record that says why, and returns when those records
 // are written or ctx is done.
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
-	var ends []<-chan struct{}
-	for e := range c.executions() {
-		if e.namespace == namespace {
-			ends = append(ends, e.give(reason)...)
-		}
-	}
+	ends := c.giveUp(func(e *execution) bool { return e.namespace == namespace }, reason)
 	for _, end := range ends {
 		select {
 		case <-end:
@@ -97,13 +92,29 @@ func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string)
 	}
 }
 
-// executions lists those that run a function now.
-func (c *Controller) executions() map[*execution]bool {
+// giveUp gives up the executions that which holds for, and those that they began before they heard of it. It returns
+// what is closed when their records are written.
+func (c *Controller) giveUp(which func(*execution) bool, reason string) (ends []<-chan struct{}) {
+	for {
+		found := c.executions(which)
+		if len(found) == 0 {
+			return ends
+		}
+		for e := range found {
+			ends = append(ends, e.give(reason)...)
+		}
+	}
+}
+
+// executions lists those that run a function now, or begin another execution, and that which holds for.
+func (c *Controller) executions(which func(*execution) bool) map[*execution]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	set := make(map[*execution]bool)
 	for _, e := range c.running {
-		set[e] = true
+		if which(e) {
+			set[e] = true
+		}
 	}
 	return set
 }

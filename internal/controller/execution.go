@@ -40,7 +40,8 @@ type execution struct {
 type tree struct {
 	action     *forerun.Action // of the root
 	cause      forerun.ActivationID
-	calls      int // functions that wait for this one's root, one for another
+	calls      int             // functions that wait for this one's root, one for another
+	part       forerun.Program // what the root executes, if not all of its action
 	invocation *Invocation
 	records    []*forerun.Activation
 }
@@ -56,6 +57,7 @@ type slot struct {
 	token      string
 	program    bool          // it was entered, and has no function
 	silent     bool          // it has no record
+	detaching  bool          // it begins another execution
 	accounting *accounting   // if its program is a conductor's
 	memory     int           // MB, the largest limit of what its program ran
 	wait       time.Duration // between queued and launched
@@ -97,14 +99,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 
 func (e *execution) newTree(r Request, i *Invocation) *tree {
 	e.c.busy.Add(1)
-	return &tree{action: r.Action, cause: r.Cause, invocation: i}
-}
-
-// cancel gives the execution up.
-func (e *execution) cancel(reason string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.step(speculate.Cancelled{Reason: reason})
+	return &tree{action: r.Action, cause: r.Cause, part: r.part, invocation: i}
 }
 
 // give gives the execution up, and returns what is closed when the records of its invocations are written.
@@ -182,6 +177,10 @@ func (e *execution) do(action speculate.Action) {
 // launch has the action of a new slot executed, or enters it if it is a program.
 func (e *execution) launch(l speculate.Launch) {
 	s := e.newSlot(l)
+	if l.Detach != nil {
+		e.detach(s, l)
+		return
+	}
 	if err := e.prepare(s, l); err != nil {
 		status := forerun.DeveloperError
 		if _, s.silent = errors.AsType[refusal](err); s.silent {
@@ -250,10 +249,11 @@ func (e *execution) run(s *slot, input json.RawMessage, speculative bool) {
 func (e *execution) commit(a speculate.Commit) {
 	s := e.slots[a.Slot]
 	e.leave(s)
-	s.finish(a.Result)
-	if !s.silent {
-		s.tree.records = append(s.tree.records, s.record)
+	if s.silent {
+		return
 	}
+	s.finish(a.Result)
+	s.tree.records = append(s.tree.records, s.record)
 	if s.parent == nil {
 		go e.c.publish(s.tree)
 	}
@@ -272,6 +272,9 @@ func (e *execution) squash(a speculate.Squash) {
 // leave forgets a slot that is over; its token is void from now on.
 func (e *execution) leave(s *slot) {
 	delete(e.slots, s.id)
+	if s.detaching {
+		e.c.clearRunning(s.record.ID)
+	}
 	if e.active[s.record.ID] != nil {
 		delete(e.active, s.record.ID)
 		e.c.tokens.revoke(s.token)

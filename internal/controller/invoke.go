@@ -18,6 +18,8 @@ type Request struct {
 	Blocking    bool                 // the asker waits for the answer
 	Transaction string               // X-Request-ID
 	Ended       func()               // called once it is over; may be nil
+
+	part forerun.Program // what of the action's program is to run, if not all of it
 }
 
 // Invocation is an invocation under way, as its client sees it.

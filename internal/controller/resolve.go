@@ -16,7 +16,11 @@ func (e *execution) resolve(s *slot, l speculate.Launch) (program forerun.Progra
 		return nil, err
 	}
 	s.record.Action, s.record.Version = s.action.Name, s.action.Version
-	if !l.Self {
+	switch {
+	case l.Self:
+	case s.parent == nil && s.tree.part != nil:
+		program = s.tree.part
+	default:
 		if program, err = e.c.programs.of(s.action); err != nil {
 			return nil, err
 		}

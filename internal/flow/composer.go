@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -72,7 +73,9 @@ func (c *compiler) compile(n *node) error {
 	case "parallel", "par":
 		return c.parallel(n)
 	case "map":
-		return c.mapEach(n)
+		return c.branch(n, opMap)
+	case "async":
+		return c.branch(n, opAsync)
 	case "literal", "value":
 		return c.literal(n)
 	case "sequence", "seq", "empty":
@@ -168,13 +171,16 @@ func (c *compiler) function(n *node) error {
 	if n.Function == nil || n.Function.Exec.Code == "" {
 		return refuse(n, "A function combinator needs code.")
 	}
+	if !strings.HasPrefix(n.Function.Exec.Kind, "nodejs") { // whatever it says: composer evaluates it as JavaScript
+		n.Function.Exec.Kind = "nodejs:default"
+	}
 	c.emit(row{op: opFunction, code: &n.Function.Exec, path: n.path})
 	return nil
 }
 
 // parallel makes a row with the branches behind it, each ended by a stop.
 func (c *compiler) parallel(n *node) error {
-	fork := c.emit(row{op: opParallel})
+	fork := c.emit(row{op: opParallel, path: n.path})
 	for i, component := range n.Components {
 		c.program.rows[fork].forks = append(c.program.rows[fork].forks, c.here())
 		if err := c.seq(c.child(n, component, fmt.Sprintf("[%d]", i)), c.row(row{op: opStop}))(); err != nil {
@@ -185,9 +191,9 @@ func (c *compiler) parallel(n *node) error {
 	return nil
 }
 
-// mapEach makes a row with the one branch behind it.
-func (c *compiler) mapEach(n *node) error {
-	fork := c.emit(row{op: opMap})
+// branch makes a row with the one branch behind it.
+func (c *compiler) branch(n *node, o op) error {
+	fork := c.emit(row{op: o, path: n.path})
 	err := c.seq(c.components(n), c.row(row{op: opStop}))()
 	c.program.rows[fork].to = c.here()
 	return err

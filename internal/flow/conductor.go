@@ -42,7 +42,7 @@ func (Conductor) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
 	}
 	name, ok := componentName(next)
 	if !ok {
-		return ask(refusal(fmt.Sprintf("Failed to parse action name from json value %s during composition.", next)), state)
+		return ask(refusal(unparsable(next)), state)
 	}
 	if params == nil {
 		params = json.RawMessage("{}")
@@ -59,6 +59,11 @@ func ask(input, state json.RawMessage) forerun.Stop {
 		input = members{"params": input, "result": state}.assigned()
 	}
 	return forerun.Stop{Cursor: conducting{state: state}, Self: true, Input: input}
+}
+
+// unparsable is OpenWhisk's message for what can be no action's name.
+func unparsable(name json.RawMessage) string {
+	return fmt.Sprintf("Failed to parse action name from json value %s during composition.", name)
 }
 
 // boxed is v, in an object under a name if it is none; nil stays nil.

@@ -77,6 +77,11 @@ func (w *walker) walk(stop forerun.Stop) forerun.Result {
 			fmt.Fprintf(&w.shown, "join\n")
 			next = func() forerun.Stop { return w.program.Join(stop.Cursor, branches) }
 		} else {
+			if stop.Detach != nil {
+				fmt.Fprintf(&w.shown, "apart\n")
+				apart := w.walk(stop.Detach.Start(stop.Input))
+				fmt.Fprintf(&w.shown, "gave %s: %s\n", apart.Status, apart.Value)
+			}
 			fmt.Fprintf(&w.shown, "%s(%s) = %s\n", what(stop), stop.Input, w.answer(stop).Value)
 		}
 		first, second := next(), next() // a cursor is immutable: going on twice is the same
@@ -97,8 +102,11 @@ func (w *walker) answer(stop forerun.Stop) forerun.Result {
 }
 
 func what(stop forerun.Stop) string {
-	if stop.Function != nil {
+	switch {
+	case stop.Function != nil:
 		return stop.Function.Code
+	case stop.Detach != nil:
+		return "async"
 	}
 	return stop.Action
 }

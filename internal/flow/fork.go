@@ -7,28 +7,57 @@ import (
 )
 
 // fork stops where branches begin. Each sees the variables around, on frames of its own: what it sets is seen by itself.
-func (w *walk) fork(r *row, at int) forerun.Stop {
-	stop := forerun.Stop{Cursor: cursor{at, w.stack}, Join: true}
-	marked := &frame{kind: opStop, below: w.stack} // an error ends the branch, not what is around it
+func (w *walk) fork(r *row, at int) (stop forerun.Stop, ok bool) {
+	stop = forerun.Stop{Cursor: cursor{at, w.stack}, Join: true}
+	stack := marked(w.stack)
 	begin := func(row int, value json.RawMessage) {
-		branch := walk{program: w.program, at: row, value: value, stack: marked}
-		stop.Fork = append(stop.Fork, branch.run())
+		stop.Fork = append(stop.Fork, branch{w.program, row, stack}.Start(w.program.underlaid(value)))
 	}
 	if r.op == opParallel {
 		for _, row := range r.forks {
 			begin(row, w.value)
 		}
-		return stop
+		return stop, true
 	}
-	var elements []json.RawMessage
-	_ = json.Unmarshal(memberOf(w.value, "value"), &elements) // composer takes what is no array for an empty one
+	elements, ok := elementsOf(memberOf(w.value, "value"))
+	if !ok {
+		w.at = r.to
+		w.fail("Parallel combinator failed to invoke a composition at AST node root" + r.path + " (see log for details)")
+		return forerun.Stop{}, false
+	}
 	for _, element := range elements {
-		if !isObject(element) {
-			element = object("value", element)
-		}
-		begin(at+1, element)
+		begin(at+1, boxed(element, "value"))
 	}
-	return stop
+	return stop, true
+}
+
+// elementsOf is what JavaScript makes of the value of a map: none of what is not true or says that its length is 0. ok is
+// false if it is no array.
+func elementsOf(v json.RawMessage) (elements []json.RawMessage, ok bool) {
+	if !isTrue(v) {
+		return nil, true
+	}
+	if length := memberOf(v, "length"); string(length) == "0" { // canonical: no other zero
+		return nil, true
+	}
+	err := json.Unmarshal(v, &elements)
+	return elements, err == nil
+}
+
+// marked are frames for a branch: an error ends it, not what is around it.
+func marked(stack *frame) *frame { return &frame{kind: opStop, below: stack} }
+
+// branch is a part of a program, from a row to its opStop.
+type branch struct {
+	*Program
+	at    int
+	stack *frame
+}
+
+// Start walks the branch to its first stop; Resume and Join are the program's.
+func (b branch) Start(input json.RawMessage) forerun.Stop {
+	w := walk{program: b.Program, at: b.at, value: input, stack: b.stack}
+	return w.run()
 }
 
 // Join makes the branches' values the elements of one: {"value": [...]}. An error of a branch is the value of that branch.
@@ -44,4 +73,15 @@ func (p *Program) Join(at forerun.Cursor, branches []forerun.Result) forerun.Sto
 		w.fail("The branches' values are not JSON: " + err.Error())
 	}
 	return w.run()
+}
+
+// detached makes what an async combinator gives: the ids of the activation that it began and of its own, as composer does.
+func (w *walk) detached(r *row, result forerun.Result) {
+	if result.Status != forerun.Success {
+		w.value = refusal("Async combinator failed to invoke composition at AST node root" + r.path + " (see log for details)")
+		return
+	}
+	ids := membersOf(result.Value)
+	ids["method"] = json.RawMessage(`"async"`)
+	w.value = ids.object()
 }

@@ -88,3 +88,11 @@ func (f *frame) replace(let *frame, name string, value json.RawMessage) *frame {
 	changed.vars = &vars{values}
 	return &changed
 }
+
+// outside are the frames around the branch, at whose end an error is not caught; nil outside of all branches.
+func (f *frame) outside() *frame {
+	for f != nil && f.kind != opStop {
+		f = f.below
+	}
+	return f
+}

@@ -10,7 +10,9 @@ import (
 // A function of the document is given {"code": TEXT, "params": VALUE, "variables": {...}}, and gives back the last two:
 // its result (or, where it returned nothing, the params) and what the variables are then. functionReturn is that.
 type functionReturn struct {
-	Params    json.RawMessage `json:"params"` // absent: it evaluated to a function
+	Params    json.RawMessage `json:"params"`
+	Outcome   string          `json:"outcome"` // "threw"; "function": it evaluated to one; "broke": its result has no JSON, as the message says
+	Message   string          `json:"message"`
 	Variables members         `json:"variables"`
 }
 
@@ -23,27 +25,28 @@ func FunctionExec(kind string) forerun.Exec { return forerun.Exec{Kind: kind, Co
 
 // functionInput is what the function of row r is given here.
 func (w *walk) functionInput(r *row) json.RawMessage {
-	code, _ := json.Marshal(r.code.Code) // strings always marshal
-	return members{"code": code, "params": w.value, "variables": w.stack.variables().object()}.object()
+	return members{"code": quoted(r.code.Code), "params": w.value, "variables": w.stack.variables().object()}.object()
 }
 
 // returned takes over what the function of row r gave back.
 func (w *walk) returned(r *row, result forerun.Result) {
-	var back functionReturn
-	ok := result.Status == forerun.Success && json.Unmarshal(result.Value, &back) == nil
-	for name := range w.stack.variables() {
-		ok = ok && back.Variables[name] != nil // composer fails at a variable that became undefined
-	}
-	switch {
-	case !ok:
-		w.value = refusal("Function combinator threw an exception at AST node root" + r.path + " (see log for details)")
-	case back.Params == nil:
-		w.value = refusal("Function combinator evaluated to a function type at AST node root" + r.path)
-	default:
-		w.value = back.Params
+	back := functionReturn{Outcome: "threw"} // if its process did not live to tell
+	if result.Status == forerun.Success {
+		back.Outcome = ""
+		_ = json.Unmarshal(result.Value, &back) // the wrapper writes nothing else
 	}
 	for name, v := range back.Variables {
 		w.stack = w.stack.set(name, v)
+	}
+	switch back.Outcome {
+	case "threw":
+		w.value = refusal("Function combinator threw an exception at AST node root" + r.path + " (see log for details)")
+	case "function":
+		w.value = refusal("Function combinator evaluated to a function type at AST node root" + r.path)
+	case "broke": // for composer that is a defect of its own, which nothing catches
+		w.value, w.stack = refusal("Internal error: "+back.Message), w.stack.outside()
+	default:
+		w.value = back.Params
 	}
 }
 

@@ -20,19 +20,22 @@ type Program struct {
 	// asIs hands an action's result on as it is, a failed one's or an array too, as OpenWhisk's sequences do;
 	// composer keeps an error alone, and wraps what is no object.
 	asIs bool
+	// parameters are laid under what actions give and branches begin with: in OpenWhisk all of that comes to composer's
+	// conductor as an input.
+	parameters []forerun.KeyValue
 }
 
 // row is one line of the sequence table. Control falls through to the next row unless the row says otherwise.
 type row struct {
 	op      op
 	code    *forerun.Function // of opFunction
-	forks   []int             // of opParallel: where its branches begin
+	forks   []int             // of opParallel: where its branches begin; those of opMap and opAsync do behind it
 	action  string            // of opAction: a name as the document has it
 	to      int               // of opJump; of opBranch, where the condition is false; of opTry, where an error is caught; of a fork, behind it
 	vars    *vars             // of opLet: its variables
 	value   json.RawMessage   // of opLiteral
 	builtin builtin           // of opBuiltin
-	path    string            // of opDynamic and opFunction: the place in the document
+	path    string            // the place in the document, which errors name
 }
 
 type op byte
@@ -43,6 +46,7 @@ const (
 	opFunction           // run code of the document on the value and the visible variables
 	opParallel           // run several branches on the value; theirs become the elements of a new value
 	opMap                // run one branch on each element of the value's member "value"
+	opAsync              // begin one branch as an invocation of its own
 	opStop               // end a branch
 	opBranch             // go on if the value's member "value" is true in JavaScript's sense, else jump
 	opJump               // go to another row
@@ -94,6 +98,7 @@ func Of(a *forerun.Action) (forerun.Program, error) {
 	p, err := compileComposition(conductor)
 	switch {
 	case err == nil:
+		p.parameters = a.Parameters
 		return p, nil
 	case forerun.KindOf(err) == forerun.Unsupported:
 		return Conductor{}, nil // combinators of the user's own: the code that composer generated knows what they mean

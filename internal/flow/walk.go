@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/json"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -36,13 +37,33 @@ func (p *Program) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
 	}
 	c := at.(cursor)
 	w := walk{program: p, at: c.at + 1, value: r.Value, stack: c.stack}
-	if row := &p.rows[c.at]; row.op == opFunction {
+	switch row := &p.rows[c.at]; row.op {
+	case opFunction:
 		w.returned(row, r)
+	case opAsync:
+		w.at = row.to
+		w.detached(row, r)
+	default:
+		w.value = p.underlaid(w.value)
 	}
 	if !p.asIs {
 		w.check()
 	}
 	return w.run()
+}
+
+// underlaid is a value with the program's parameters under it.
+func (p *Program) underlaid(value json.RawMessage) json.RawMessage {
+	if len(p.parameters) == 0 || !isObject(value) {
+		return value
+	}
+	all := membersOf(value)
+	for _, parameter := range p.parameters {
+		if all[parameter.Key] == nil {
+			all[parameter.Key] = parameter.Value
+		}
+	}
+	return all.object()
 }
 
 func (w *walk) run() forerun.Stop {
@@ -58,10 +79,11 @@ func (w *walk) run() forerun.Stop {
 		"The composition went on without an action for too long; does a loop in it never end?")}
 }
 
-// end is the program's result: an error that nothing caught, or the value.
+// end is the program's result: an error that nothing caught, or the value. Of what is not true in JavaScript's sense, composer
+// sees no error here.
 func (w *walk) end() forerun.Stop {
 	status := forerun.Success
-	if memberOf(w.value, "error") != nil {
+	if isTrue(memberOf(w.value, "error")) {
 		status = forerun.ApplicationError
 	}
 	return forerun.Stop{End: true, Result: forerun.Result{Status: status, Value: w.value}}
@@ -79,7 +101,9 @@ func (w *walk) step() (stop forerun.Stop, ok bool) {
 	case opFunction:
 		return forerun.Stop{Cursor: cursor{at, w.stack}, Function: r.code, Input: w.functionInput(r)}, true
 	case opParallel, opMap:
-		return w.fork(r, at), true
+		return w.fork(r, at)
+	case opAsync:
+		return forerun.Stop{Cursor: cursor{at, w.stack}, Detach: branch{w.program, at + 1, marked(w.stack)}, Input: w.value}, true
 	case opStop:
 		return w.end(), true
 	case opBranch:
@@ -107,15 +131,21 @@ func (w *walk) step() (stop forerun.Stop, ok bool) {
 func (w *walk) dynamic(r *row, at int) (forerun.Stop, bool) {
 	var call struct {
 		Type   string          `json:"type"`
-		Name   string          `json:"name"`
+		Name   *string         `json:"name"`
 		Params json.RawMessage `json:"params"`
 	}
 	err := json.Unmarshal(w.value, &call)
-	if err != nil || call.Type != "action" || call.Name == "" || !isObject(call.Params) {
+	if err != nil || call.Type != "action" || call.Name == nil || len(call.Params) == 0 || !strings.Contains("{[n", string(call.Params[:1])) {
 		w.fail("Incorrect use of the dynamic combinator at AST node root" + r.path)
 		return forerun.Stop{}, false
 	}
-	return forerun.Stop{Cursor: cursor{at, w.stack}, Action: call.Name, Input: call.Params}, true
+	given := quoted(*call.Name)
+	name, ok := componentName(given)
+	if !ok {
+		w.fail(unparsable(given))
+		return forerun.Stop{}, false
+	}
+	return forerun.Stop{Cursor: cursor{at, w.stack}, Action: name, Input: boxed(call.Params, "value")}, true
 }
 
 // fail makes an error the value and acts on it.

@@ -15,7 +15,8 @@ type Program interface {
 // Cursor is a program's own, immutable note of a place in a walk, so a walk can go on from it more than once.
 type Cursor any
 
-// Stop is where a walk through a program waits, or its end. One of End, Fork, Self, Function and Action says what is to be done.
+// Stop is where a walk through a program waits, or its end. One of End, Fork, Self, Function, Detach and Action says
+// what is to be done.
 type Stop struct {
 	Cursor Cursor // where the walk waits
 
@@ -27,6 +28,7 @@ type Stop struct {
 
 	Self     bool      // run the action that the program belongs to, as a function, on Input
 	Function *Function // run this code, which the program brings along, on Input
+	Detach   Program   // begin this as an invocation of its own, of the same action, on Input; go on with {activationId, sessionId}: that one's, and this one's
 	Action   string    // run this action, as the program's document names it, on Input
 	Input    json.RawMessage
 }

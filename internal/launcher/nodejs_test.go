@@ -296,19 +296,28 @@ func TestNodeFunctionOfAComposition(t *testing.T) {
 		t.Fatal(err)
 	}
 	for code, want := range map[string]string{
-		`p => { n++; return {file: require('path').join('a', p.b)} }`: `{"params":{"file":"a/c"},"variables":{"n":2}}`,
-		`p => { n = p.b }`: `{"params":{"b":"c"},"variables":{"n":"c"}}`,
-		`async p => ({n})`: `{"params":{"n":1},"variables":{"n":1}}`,
-		`p => Promise.resolve({n, "q": "\"` + "`" + `"})`: `{"params":{"n":1,"q":"\"` + "`" + `"},"variables":{"n":1}}`,
-		`() => () => 1`: `{"variables":{"n":1}}`,
+		`p => { n++; return {file: require('path').join('a', p.b)} }`: `{"params":{"file":"a/c"},"variables":{"n":2,"params":0}}`,
+		`p => { n = p.b }`:                                `{"params":{"b":"c"},"variables":{"n":"c","params":0}}`,
+		`p => { p.b = 1; params = p; p.b = 2 }`:           `{"params":{"b":2},"variables":{"n":1,"params":{"b":2}}}`,
+		`async p => ({n})`:                                `{"params":{"n":1},"variables":{"n":1,"params":0}}`,
+		`async p => { await 1; n = 2; return {n} }`:       `{"params":{"n":2},"variables":{"n":1,"params":0}}`,
+		`function (p) { return p.b }`:                     `{"params":"c","variables":{"n":1,"params":0}}`,
+		`function named (p) { return null }`:              `{"params":null,"variables":{"n":1,"params":0}}`,
+		`p => Promise.resolve({n, "q": "\"` + "`" + `"})`: `{"params":{"n":1,"q":"\"` + "`" + `"},"variables":{"n":1,"params":0}}`,
+		`() => () => 1`:                                   `{"outcome":"function","variables":{"n":1,"params":0}}`,
+		`() => { n = 5; throw new Error('no') }`:          `{"outcome":"threw","variables":{"n":5,"params":0}}`,
+		`() => { n = undefined }`:                         `{"outcome":"threw","variables":{}}`,
+		`() => Promise.reject(new Error('no'))`:           `{"outcome":"threw","variables":{"n":1,"params":0}}`,
+		`no javascript`:                                   `{"outcome":"threw","variables":{"n":1,"params":0}}`,
+		`() => 1n`:                                        `{"outcome":"broke","message":"Do not know how to serialize a BigInt","variables":{"n":1,"params":0}}`,
 	} {
 		t.Run(code, func(t *testing.T) {
 			literal, err := json.Marshal(code)
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := nodeHandler(t, strings.Replace(string(wrapper), "${SOURCE}", "${"+string(literal)+"}", 1))
-			if got := h.call(`{"params":{"b":"c"},"variables":{"n":1}}`); got != want {
+			h := nodeHandler(t, string(wrapper))
+			if got := h.call(`{"code":` + string(literal) + `,"params":{"b":"c"},"variables":{"n":1,"params":0}}`); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})

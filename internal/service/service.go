@@ -76,6 +76,7 @@ type server struct {
 	registry   *registry.Registry
 	records    *activation.Log
 	worker     *worker.Worker
+	quotas     *gateway.Quotas
 	controller *controller.Controller
 	metrics    *telemetry.Metrics
 	operator   string // the operator's key
@@ -217,24 +218,26 @@ func (s *server) startWorker(context.Context) error {
 		MemoryMiB: s.config.MemoryMiB, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
-	s.controller = controller.New(controller.Config{Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe})
+	s.quotas = gateway.NewQuotas(s.registry)
+	s.controller = controller.New(controller.Config{
+		Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe, Admit: s.admit,
+	})
 	measure(s.metrics, s.worker)
 	return nil
 }
 
 // openDoors lets requests in: those of clients, and those of functions.
 func (s *server) openDoors(ctx context.Context) error {
-	quotas := gateway.NewQuotas(s.registry)
-	operator := s.operatorAPI(quotas)
+	operator := s.operatorAPI()
 	if err := operator.Resume(ctx); err != nil {
 		return err
 	}
 	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller}
 	c := gateway.Config{
 		API: openwhisk.New(openwhisk.Config{
-			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: quotas, Keys: keys,
+			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas, Keys: keys,
 			Web: webaction.New(webaction.Config{
-				Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: quotas,
+				Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
 				MaxPayload: openwhisk.MaxPayload, MaxWait: openwhisk.MaxWait,
 			}),
 			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
@@ -262,11 +265,17 @@ func (s *server) resolveOwn(ctx context.Context, name forerun.Name) (*forerun.Ac
 }
 
 // operatorAPI is what the operator makes and deletes tenants through.
-func (s *server) operatorAPI(quotas *gateway.Quotas) *admin.API {
+func (s *server) operatorAPI() *admin.API {
 	return admin.New(admin.Config{
-		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: quotas,
+		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas,
 		EraseState: s.eraseState, KeysChanged: s.keysChanged, Log: s.log,
 	})
+}
+
+// admit counts an invocation against the quotas of its namespace until ended is called.
+func (s *server) admit(ctx context.Context, namespace string) (ended func(), err error) {
+	flight, err := s.quotas.Invocation(ctx, namespace)
+	return flight.Land, err
 }
 
 // eraseState removes the state of a namespace's functions.

@@ -102,6 +102,7 @@ type (
 		Action      string
 		Self        bool              // in place of Action: the parent's own action, as a function
 		Function    *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
+		Detach      forerun.Program   // if not nil: begin this as an invocation of its own, and tell its id as the slot's output
 		Input       json.RawMessage
 		Speculative bool
 	}

@@ -96,7 +96,9 @@ func (m *Machine) proceed(t *thread, stop forerun.Stop) {
 	case stop.Join:
 		m.split(t, stop.Fork)
 	default:
-		m.launch(&slot{parent: t.slot, caller: None, thread: t}, Launch{Action: stop.Action, Self: stop.Self, Function: stop.Function, Input: stop.Input})
+		m.launch(&slot{parent: t.slot, caller: None, thread: t}, Launch{
+			Action: stop.Action, Self: stop.Self, Function: stop.Function, Detach: stop.Detach, Input: stop.Input,
+		})
 	}
 }
 
