@@ -33,12 +33,34 @@ func TestNodeClients(t *testing.T) {
 	}
 }
 
+// redisURL is where Redis clients find the server, with the key.
+func redisURL(s *server.Server) string { return "redis://" + s.Auth + "@" + s.Redis }
+
+// TestRedisPy runs the scenarios of redis-py, the one that functions have at hand.
+func TestRedisPy(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed; make test installs it")
+	}
+	const packages = "../bin/runtimes/python/packages"
+	if _, err := os.Stat(packages + "/redis"); err != nil {
+		t.Skip("redis-py is not installed; make build installs it")
+	}
+	s := start(t, server.Options{Redis: true})
+	cmd := exec.CommandContext(t.Context(), python, "-B", "python/test_redis.py")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "REDIS_URL="+redisURL(s))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("redis-py: %v\n%s", err, out)
+	}
+}
+
 // tapLine is how node reports a test: "ok 1 - name".
 var tapLine = regexp.MustCompile(`^(not )?ok \d+ - (.*?)( # (SKIP|TODO).*)?$`)
 
 func runNode(t *testing.T, file string) {
-	s := start(t, server.Options{})
-	reportNode(t, file, "WSK_CONFIG_FILE="+s.Props(), "FORERUN="+binary)
+	s := start(t, server.Options{Redis: true})
+	reportNode(t, file, "WSK_CONFIG_FILE="+s.Props(), "FORERUN="+binary, "REDIS_URL="+redisURL(s))
 }
 
 // reportNode runs a file of tests, each of which becomes a test here.

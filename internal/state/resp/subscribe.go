@@ -203,7 +203,6 @@ func (c *conn) pubsub(args [][]byte) state.Reply {
 	case "numpat":
 		return integer(channels.patternCount(space))
 	}
-	reply.Kind = state.MapReply
 	for _, name := range args[2:] {
 		reply.Items = append(reply.Items, bulk(string(name)), integer(channels.listeners(channel{space, string(name)})))
 	}
