@@ -91,7 +91,10 @@ test('three variants, one application', async t => {
   for (const variant of variants) {
     await t.test(`${variant} books and declines`, async () => {
       const runs = await book(props, variant, [...refused, ...requests])
-      const results = runs.map(run => ({ ...run.result, store: undefined })).map(result => JSON.parse(JSON.stringify(result))) // a composition's own parameters come back
+      const results = runs.map(({ result }) => {
+        delete result.store // a composition's own parameters come back
+        return result
+      })
       const params = { store: `flightbook-${variant}`, keys: keysOf(results) }
       seen[variant] = { results, state: await ow.actions.invoke({ name: 'dump', params, blocking: true, result: true }) }
       const [first, second, poor, third, full, late, ...none] = seen[variant].results.slice(refused.length)
