@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from . import kernel, preload, text, wire
+from . import hints, kernel, text, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Callable, NoReturn
 
 _OK = b'{"status":"ok"}'
@@ -19,11 +20,17 @@ class Failure(Exception):
     """The activation has no result; the text is for the action's author."""
 
 
-def serve(fd: int, function: Callable[[dict[str, Any]], Any], imports: int) -> NoReturn:
-    """Say that this process is ready, execute the one activation that comes, answer and end; imports is for preload."""
+def serve(
+    fd: int, function: Callable[[dict[str, Any]], Any], told: int, pages: Sequence[tuple[int, int]] | None
+) -> NoReturn:
+    """Say that this process is ready, execute the one activation that comes, answer and end.
+
+    What others may learn of it is written to told; pages are what was learned, None if they are to be.
+    """
     modules = len(sys.modules)
     _touch(function)
     wire.write(fd, wire.join(wire.READY, b'{"pid":%d}' % os.getpid()))
+    hints.rehearse(fd, pages or ())
     frame = wire.read(fd)
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
@@ -33,7 +40,7 @@ def serve(fd: int, function: Callable[[dict[str, Any]], Any], imports: int) -> N
     result = _execute(function, frame)
     if os.getpid() == pid:  # else the function forked, and this is the child that came back from it
         wire.write(fd, result)
-        preload.tell(imports, modules)
+        hints.tell(told, modules, pages is None)
     os._exit(0)
 
 

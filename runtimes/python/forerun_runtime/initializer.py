@@ -12,13 +12,17 @@ import select
 import stat
 import sys
 
-from . import handler, kernel, loader, preload, wire
+from . import handler, hints, kernel, loader, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, NoReturn
 
 CONTROL = 3
+_LEARN_FIRST, _LEARN_EVERY = (
+    3,
+    100,
+)  # handlers: which tells the pages that it wrote to, and after how many the next does
 _SOL_SOCKET, _SO_PASSCRED = 1, 16
 
 
@@ -41,7 +45,9 @@ class Initializer:
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
         self._wake: tuple[int, int] = (-1, -1)
-        self._imports = (-1, -1)  # a pipe: see preload
+        self._hints = (-1, -1)  # a pipe: see hints
+        self._pages: list[tuple[int, int]] | None = None  # that handlers write to, when one has told them
+        self._forks = 0
         self._poll = select.poll()
         self._poll.register(CONTROL, select.POLLIN)
 
@@ -51,9 +57,8 @@ class Initializer:
         self._send(wire.HELLO, {"protocol": wire.PROTOCOL, "language": "python", "version": sys.version.split()[0]})
         while True:
             for fd, _ in self._poll.poll():
-                if fd == self._imports[0]:
-                    preload.take(fd)
-                    gc.freeze()
+                if fd == self._hints[0]:
+                    self._take_hints()
                     continue
                 if fd != CONTROL:
                     os.read(fd, 4096)
@@ -95,7 +100,7 @@ class Initializer:
             self._send(wire.INIT_DONE, {"ok": False, "error": text})
             return
         self._take_signals()
-        self._take_imports()
+        self._hear_hints()
         self._sockets = self._find_sockets()
         kernel.enter_cage()
         gc.collect()
@@ -115,12 +120,17 @@ class Initializer:
         self._poll.register(self._wake[0], select.POLLIN)
         self._reap()
 
-    def _take_imports(self) -> None:
-        """Hear what handlers import."""
-        self._imports = os.pipe()
-        for fd in self._imports:
+    def _hear_hints(self) -> None:
+        self._hints = os.pipe()
+        for fd in self._hints:
             os.set_blocking(fd, False)
-        self._poll.register(self._imports[0], select.POLLIN)
+        self._poll.register(self._hints[0], select.POLLIN)
+
+    def _take_hints(self) -> None:
+        pages = hints.take(self._hints[0])
+        if pages is not None:
+            self._pages = pages
+        gc.freeze()
 
     def _fork(self, function: Callable[[dict[str, Any]], Any]) -> None:
         if _thread._count() > 0:  # threads of the code's own may open more
@@ -128,6 +138,7 @@ class Initializer:
         servers_end, own_end = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         # The server learns the handler's process id in its own namespace from the credentials of what it sends.
         servers_end.setsockopt(_SOL_SOCKET, _SO_PASSCRED, 1)
+        self._forks += 1
         try:
             pid = os.fork()
         except OSError as error:
@@ -148,14 +159,20 @@ class Initializer:
             self._restore_signals()
             self._control.close()
             servers_end.close()
-            for fd in (*self._wake, self._imports[0]):
+            for fd in (*self._wake, self._hints[0]):
                 os.close(fd)
             if self._sockets:
                 _cut(self._sockets)
             _reseed()
-            handler.serve(own_end.fileno(), function, self._imports[1])
+            handler.serve(own_end.fileno(), function, self._hints[1], self._learned())
         finally:
             os._exit(70)
+
+    def _learned(self) -> list[tuple[int, int]] | None:
+        """Return the pages that handlers write to, or None if this one is to tell them."""
+        if self._forks < _LEARN_FIRST:
+            return []
+        return None if self._forks % _LEARN_EVERY == 0 else self._pages
 
     def _restore_signals(self) -> None:
         _signal.set_wakeup_fd(-1)

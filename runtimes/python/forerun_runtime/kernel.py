@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Callable
 
 _PR_SET_DUMPABLE = 4
+_POPULATE_WRITE = 23  # MADV_*, from Linux 5.14 on; others refuse it
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # landlock_*, the same on every architecture
 _CREATE_RULESET_VERSION = 1
 _RULE_PATH_BENEATH = 1
@@ -37,8 +38,30 @@ def _function(name: str) -> Callable[..., int]:
 _prctl, _syscall = _function("prctl"), _function("syscall")
 
 
+def _wide(function: Callable[..., int]) -> Callable[[int, int, int], int] | None:
+    """Let a function take an address and a length: plain numbers are passed as int, of 32 bits."""
+    try:
+        from _ctypes import _SimpleCData
+    except ImportError:
+        return None
+
+    class Word(_SimpleCData):  # type: ignore[misc, type-arg]
+        _type_ = "L"
+
+    return lambda address, length, number: function(Word(address), Word(length), number)
+
+
+_madvise = _wide(_function("madvise"))
+
+
 def _int(value: int, size: int) -> bytes:
     return value.to_bytes(size, sys.byteorder)
+
+
+def populate(first: int, count: int) -> None:
+    """Take the faults of writing to pages, where there are such pages."""
+    if _madvise is not None:
+        _madvise(first << 12, count << 12, _POPULATE_WRITE)
 
 
 def set_dumpable(value: int) -> None:

@@ -210,19 +210,22 @@ def test_what_one_handler_imports_of_the_standard_library_the_next_finds(sandbox
         assert sandbox.read().type == wire.EXIT  # the names were written before
 
 
-def test_names_that_a_handler_makes_up_are_not_imported(sandbox: Sandbox) -> None:
-    code = b"""
+CODE_THAT_MAKES_UP_HINTS = b"""
 import os, stat, sys
+HINTS = b"pages 5+x 3\\npages 1+9 -4+7\\n\\nother\\nimports antigravity this.x pytest ../x \\xff no.such colorsys\\n"
 def main(args):
     for fd in range(4, 40):
         try:
             if stat.S_ISFIFO(os.fstat(fd).st_mode):
-                os.write(fd, b"antigravity this.x pytest ../x \\xff no.such colorsys\\n" * 9)
+                os.write(fd, HINTS * 9)
         except OSError:
             pass
     return {"found": [name for name in ("colorsys", "this", "antigravity", "pytest") if name in sys.modules]}
 """
-    sandbox.init(code)
+
+
+def test_hints_that_a_handler_makes_up_do_nothing(sandbox: Sandbox) -> None:
+    sandbox.init(CODE_THAT_MAKES_UP_HINTS)
     for found in (b'{"found":[]}', b'{"found":["colorsys"]}'):
         result = sandbox.fork().run()
         assert result is not None and result.payload == found
