@@ -44,7 +44,7 @@ type Config struct {
 // Controller drives the invocations of one server. Its methods may be called concurrently.
 type Controller struct {
 	Config
-	tokens   tokens
+	tokens   *tokens
 	programs programs
 	busy     sync.WaitGroup // executions that have slots or records to write
 
@@ -54,13 +54,24 @@ type Controller struct {
 
 // New returns a controller.
 func New(c Config) *Controller {
-	return &Controller{Config: c, running: make(map[forerun.ActivationID]*execution)}
+	return &Controller{Config: c, tokens: newTokens(), running: make(map[forerun.ActivationID]*execution)}
 }
 
 // Caller finds who holds the token of a running activation; cause is that activation.
 func (c *Controller) Caller(token string) (namespace, subject string, cause forerun.ActivationID, ok bool) {
 	h, ok := c.tokens.find(token)
 	return h.namespace, h.subject, h.activation, ok
+}
+
+// Successor finds who a void token speaks for in a request that comes out of a sandbox while an activation runs there: that
+// activation, if the token was an earlier one's of the same namespace. A process that serves several activations, one after
+// the other, may have made its client for the first of them, since in OpenWhisk all have one key.
+func (c *Controller) Successor(token string, running forerun.ActivationID) (namespace, subject string, ok bool) {
+	e := c.executionOf(running)
+	if e == nil || !c.tokens.issued(token, e.namespace) {
+		return "", "", false
+	}
+	return e.namespace, e.subject, true
 }
 
 // Close waits until the invocations under way have ended; when ctx is done first it gives them up, each with a record

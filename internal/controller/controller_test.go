@@ -258,6 +258,9 @@ func TestCallIsTiedToItsCaller(t *testing.T) {
 			if _, _, _, ok := town.Caller(run.Token + "x"); ok {
 				t.Error("a wrong token passed")
 			}
+			if _, _, ok := town.Successor(run.Token+"x", run.Activation); ok {
+				t.Error("a wrong token passed for an earlier one")
+			}
 			stale = run.Token
 			callee = town.Invoke(Request{Namespace: namespace, Subject: subject, Action: twice, Input: json.RawMessage(`{"n":5}`), Cause: cause, Blocking: true})
 			<-callee.Done()

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"strings"
@@ -10,10 +12,19 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// tokens are the API keys of running activations, in the form of OpenWhisk's: "uuid:secret".
+// tokens are the API keys of running activations, in the form of OpenWhisk's: "uuid:secret". The secret is a MAC of the uuid
+// and the namespace, so that a void token is known for what it was.
 type tokens struct {
+	key     [32]byte
 	mu      sync.Mutex        // guards holders
 	holders map[string]holder // by uuid
+}
+
+// newTokens returns tokens that nobody holds yet.
+func newTokens() *tokens {
+	t := &tokens{holders: make(map[string]holder)}
+	_, _ = rand.Read(t.key[:]) // never fails
+	return t
 }
 
 // holder is who a token speaks for.
@@ -25,17 +36,26 @@ type holder struct {
 
 // issue makes a token for an activation.
 func (t *tokens) issue(h holder) string {
-	var random [48]byte
+	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
-	uuid := hex.EncodeToString(random[:16])
-	h.secret = hex.EncodeToString(random[16:])
+	uuid := hex.EncodeToString(random[:])
+	h.secret = t.secret(uuid, h.namespace)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.holders == nil {
-		t.holders = make(map[string]holder)
-	}
 	t.holders[uuid] = h
 	return uuid + ":" + h.secret
+}
+
+func (t *tokens) secret(uuid, namespace string) string {
+	mac := hmac.New(sha256.New, t.key[:])
+	_, _ = mac.Write([]byte(uuid + ":" + namespace)) // a hash takes every write
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// issued tells whether a token, void or not, is one that was issued to an activation of the namespace.
+func (t *tokens) issued(token, namespace string) bool {
+	uuid, secret, _ := strings.Cut(token, ":")
+	return subtle.ConstantTimeCompare([]byte(t.secret(uuid, namespace)), []byte(secret)) == 1
 }
 
 // revoke makes a token void.

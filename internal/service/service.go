@@ -232,7 +232,7 @@ func (s *server) openDoors(ctx context.Context) error {
 	if err := operator.Resume(ctx); err != nil {
 		return err
 	}
-	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller}
+	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller, Running: worker.Caller}
 	c := gateway.Config{
 		API: openwhisk.New(openwhisk.Config{
 			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas, Keys: keys,
