@@ -19,7 +19,7 @@ const answers = {
   flip: (n, p) => ({ ...p, value: n % 3 !== 0 }),
   fail: (n, p) => n % 2 === 0 ? { error: 'failed ' + n % 100, detail: p } : n % 5 === 1 ? { error: n % 10 - 1 } : p,
   prepare: (n, p) => n % 4 === 3 ? p : { type: 'action', name: ['/_/put', 'put', '/_/missing', 'a/b/c/d', '', '/_/put'][n % 6], params: [p, p, p, null, [p]][n % 5] },
-  begin: (n, { error, ...p }) => p,
+  begin: (n, p) => Object.fromEntries(Object.entries(p).filter(([key]) => key !== 'error')),
   done: (n, p) => p
 }
 
