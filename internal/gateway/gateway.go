@@ -23,7 +23,7 @@ type Config struct {
 	API     http.Handler // everything but what is below
 	Admin   http.Handler // /admin/: the operator's; nil: nobody's
 	Metrics http.Handler // GET /metrics
-	Ready   func() error // GET /healthz: nil while the server can take invocations
+	Gate    *Gate        // lets in all but GET /healthz, which tells whether it is open, and /metrics
 	Log     *slog.Logger
 }
 
@@ -32,12 +32,16 @@ func New(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		if err := c.Ready(); err != nil {
+		if err := c.Gate.Open(); err != nil {
 			Fail(w, r, err)
 			return
 		}
 		WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
+	c.API = c.Gate.Guard(c.API)
+	if c.Admin != nil {
+		c.Admin = c.Gate.Guard(c.Admin)
+	}
 	return &door{Config: c, own: mux}
 }
 

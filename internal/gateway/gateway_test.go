@@ -15,10 +15,13 @@ import (
 )
 
 // newDoor makes a front door before an API.
-func newDoor(t *testing.T, log io.Writer, api http.HandlerFunc, ready error) http.Handler {
+func newDoor(t *testing.T, log io.Writer, api http.HandlerFunc, gate *Gate) http.Handler {
 	t.Helper()
+	if gate == nil {
+		gate = NewGate()
+	}
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })
-	return New(Config{API: api, Metrics: metrics, Ready: func() error { return ready }, Log: slog.New(slog.NewTextHandler(log, nil))})
+	return New(Config{API: api, Metrics: metrics, Gate: gate, Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
 func get(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
@@ -32,10 +35,13 @@ func TestHealth(t *testing.T) {
 	if w := get(newDoor(t, t.Output(), nil, nil), request); w.Code != 200 || w.Body.String() != `{"status":"ok"}` {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	draining := forerun.Errorf(forerun.Unavailable, "", "The server is shutting down.")
-	w := get(newDoor(t, t.Output(), nil, draining), request)
-	if w.Code != 503 || !strings.Contains(w.Body.String(), `{"error":"The server is shutting down.","code":"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
+	shut := NewGate()
+	shut.Shut(t.Context())
+	for _, path := range []string{"/healthz", "/api/v1"} {
+		w := get(newDoor(t, t.Output(), nil, shut), httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != 503 || !strings.Contains(w.Body.String(), `{"error":"The server is shutting down. Try again when it has been started again.","code":"`) {
+			t.Errorf("%s while it shuts down: %d %s", path, w.Code, w.Body)
+		}
 	}
 	if w := get(newDoor(t, t.Output(), nil, nil), httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Body.String() != "metrics" {
 		t.Errorf("%d %s", w.Code, w.Body)

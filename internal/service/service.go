@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"forerun.dev/forerun/internal/activation"
@@ -48,7 +47,7 @@ const drainTime = 30 * time.Second
 func Run(ctx context.Context, c *config.Config, version string, words io.Writer) error {
 	s := &server{
 		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(),
-		broken: make(chan error, 2),
+		gate: gateway.NewGate(), broken: make(chan error, 2),
 	}
 	err := s.start(ctx)
 	if err == nil {
@@ -82,9 +81,9 @@ type server struct {
 	operator   string // the operator's key
 	http       *http.Server
 
-	broken   chan error  // what ended a door; has room for all of them
-	stopping atomic.Bool // it takes no new work
-	closers  []func() error
+	gate    *gateway.Gate // shut when it is told to stop
+	broken  chan error    // what ended a door; has room for all of them
+	closers []func() error
 }
 
 // onClose registers the end of a part that was made.
@@ -242,10 +241,10 @@ func (s *server) openDoors(ctx context.Context) error {
 			}),
 			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
 		}),
-		Metrics: http.NotFoundHandler(), Ready: s.ready, Log: s.log,
+		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
-	s.worker.ServeAPI(gateway.New(c)) // a function learns nothing of other tenants
-	c.Metrics, c.Admin = s.metrics.Handler(), operator
+	s.worker.ServeAPI(gateway.New(c)) // a function learns nothing of other tenants, and goes on when clients are shut out
+	c.Metrics, c.Admin, c.Gate = s.metrics.Handler(), operator, s.gate
 	s.http = &http.Server{
 		Handler: gateway.New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -289,13 +288,6 @@ func checkFlow(a *forerun.Action) error {
 	return err
 }
 
-func (s *server) ready() error {
-	if s.stopping.Load() {
-		return forerun.Errorf(forerun.Unavailable, "", "The server is shutting down.")
-	}
-	return nil
-}
-
 // announce tells how to use the server, and what it protects against.
 func (s *server) announce() {
 	props := filepath.Join(s.config.Data, propsName)
@@ -332,12 +324,11 @@ func (s *server) wait(ctx context.Context) error {
 
 // drain lets no request in any more and waits for the invocations under way, but not for ever.
 func (s *server) drain() error {
-	s.stopping.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience())
 	defer cancel()
-	_ = s.http.Shutdown(ctx) // what goes on when ctx is done is given up here:
-	s.controller.Close(ctx)  // it has a record now, and who waits for it an answer,
-	return s.lastAnswers()   // which is still to be sent
+	s.gate.Shut(ctx)        // what goes on when ctx is done is given up here:
+	s.controller.Close(ctx) // it has a record now, and who waits for it an answer,
+	return s.lastAnswers()  // which is still to be sent
 }
 
 // patience is how long invocations may go on: without sandboxes none can end.

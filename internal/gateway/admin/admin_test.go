@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 		},
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	w.door = gateway.New(gateway.Config{Admin: w.api, API: http.NotFoundHandler(), Metrics: http.NotFoundHandler(), Log: w.api.Log})
+	w.door = gateway.New(gateway.Config{Admin: w.api, API: http.NotFoundHandler(), Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: w.api.Log})
 	t.Cleanup(func() {
 		tenants.Close()
 		if err := store.Close(); err != nil {

@@ -47,7 +47,7 @@ func newWorld(t testing.TB) *world {
 		CheckFlow: func(a *forerun.Action) error { _, err := flow.Of(a); return err },
 	})
 	w.door = gateway.New(gateway.Config{
-		API: w.api, Metrics: http.NotFoundHandler(), Ready: func() error { return nil },
+		API: w.api, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(),
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if w.auth, err = tenants.CreateTenant(t.Context(), "guest", registry.Quotas{}); err != nil {

@@ -45,7 +45,7 @@ func newWorld(t testing.TB) *world {
 		Resolve: w.tenants.Action, Tenants: w.tenants, Controller: c, Keys: &gateway.Keys{Tenants: w.tenants, Activations: c},
 		Quotas: gateway.NewQuotas(w.tenants), MaxPayload: 1000, MaxWait: time.Minute,
 	})
-	w.door = gateway.New(gateway.Config{API: h, Metrics: http.NotFoundHandler(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	w.door = gateway.New(gateway.Config{API: h, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	for _, name := range []string{"guest", "other"} {
 		if w.auth, err = w.tenants.CreateTenant(t.Context(), name, registry.Quotas{}); err != nil {
 			t.Fatal(err)

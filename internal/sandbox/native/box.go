@@ -29,9 +29,11 @@ type box struct {
 	denied         chan string
 	glance         *glance
 
-	done     chan struct{}
-	endOnce  sync.Once
-	freeOnce sync.Once
+	done      chan struct{}
+	endOnce   sync.Once
+	freeOnce  sync.Once
+	closeOnce sync.Once
+	closeErr  error // of Close
 }
 
 var validID = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
@@ -179,8 +181,13 @@ func (b *box) Usage() (sandbox.Usage, error) {
 	return answer.usage, err
 }
 
-// Close implements sandbox.Sandbox.
+// Close implements sandbox.Sandbox. Who calls it while another does waits for the same end.
 func (b *box) Close() error {
+	b.closeOnce.Do(func() { b.closeErr = b.remove() })
+	return b.closeErr
+}
+
+func (b *box) remove() error {
 	m := b.maker
 	m.mu.Lock()
 	mine := m.boxes[b.id] == b

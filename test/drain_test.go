@@ -1,0 +1,97 @@
+package test
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// waiting tells over its door to the state that it runs, and waits there until it is told to go on.
+const waiting = `
+import socket
+
+def main(args):
+    s = socket.create_connection(('127.0.0.1', 6379))
+    s.sendall(b'RPUSH began 1\r\nBLPOP go 0\r\n')
+    seen = b''
+    while b'go' not in seen:
+        seen += s.recv(100)
+    return {'went': 'on'}
+`
+
+// outside is a client of the state of a server's first tenant.
+func outside(t *testing.T, s *server.Server) *redis.Client {
+	t.Helper()
+	user, key, _ := strings.Cut(s.Auth, ":")
+	c := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, ReadTimeout: time.Minute})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestDraining: a server that was told to end answers what it had begun, and others that they shall come back.
+func TestDraining(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Redis: true})
+	c, state := client(t, s), outside(t, s)
+	putPython(t, c, map[string]string{"waiting": waiting})
+	var began struct{ ActivationID string }
+	ended := make(chan error, 1)
+	var result map[string]string
+	go func() { ended <- c.Result(t.Context(), "waiting", nil, &result) }()
+	if err := state.BLPop(t.Context(), 0, "began").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if status, body, err := c.Do(t.Context(), http.MethodPost, "actions/waiting", nil); status != http.StatusAccepted {
+		t.Fatalf("%d %s %v", status, body, err)
+	} else {
+		decode(t, body, &began)
+	}
+	if err := state.BLPop(t.Context(), 0, "began").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(s.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	mustShutOut(t, c)
+	if err := state.RPush(t.Context(), "go", 1, 2).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || result["went"] != "on" {
+		t.Errorf("what was under way ended with %v, %v", result, err)
+	}
+	<-s.Exited()
+	if log := s.Log(); strings.Contains(log, "level=WARN") || strings.Contains(log, "level=ERROR") {
+		t.Errorf("it said %s", log)
+	}
+	again := start(t, server.Options{Data: s.Options.Data})
+	equalJSON(t, stored(t, client(t, again), began.ActivationID).Response.Result, `{"went":"on"}`)
+}
+
+// mustShutOut asks until it is refused, and looks at how.
+func mustShutOut(t *testing.T, c *server.Client) {
+	t.Helper()
+	for {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/api/v1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.HTTP.Do(r)
+		if err != nil {
+			t.Fatalf("while it ends the server answers %v", err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode == http.StatusOK {
+			continue // the signal has not come yet
+		}
+		if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+			t.Errorf("while it ends the server answers %d %v", answer.StatusCode, answer.Header)
+		}
+		return
+	}
+}
