@@ -21,7 +21,7 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serveCommand())
+	root.AddCommand(serveCommand(), restoreCommand())
 	err := addClient(root)
 	if err == nil {
 		err = root.Execute()

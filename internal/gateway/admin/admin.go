@@ -1,5 +1,5 @@
 // Package admin is the operator's API below /admin/v1/: it makes tenants, sets
-// their quotas, rotates their keys and deletes them.
+// their quotas, rotates their keys and deletes them, and it gives out backups.
 //
 // It is no part of OpenWhisk's API. It promises that no tenant's key and no
 // function's token opens it, only the operator's own, and that a tenant who was
@@ -11,12 +11,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"iter"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 
 	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/backup"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
@@ -33,8 +35,10 @@ type Config struct {
 	Activations *activation.Log
 	Controller  *controller.Controller
 	Quotas      *gateway.Quotas
-	EraseState  func(ctx context.Context, namespace string) error // removes the state of a namespace's functions
-	KeysChanged func(namespace, auth string) error                // a tenant's keys are void; auth is the new one, or empty
+	EraseState  func(ctx context.Context, namespace string) error       // removes the state of a namespace's functions
+	KeysChanged func(namespace, auth string) error                      // a tenant's keys are void; auth is the new one, or empty
+	Pairs       func(ctx context.Context) iter.Seq2[backup.Pair, error] // all that the store holds, for a backup
+	Version     string                                                  // of Forerun
 	Log         *slog.Logger
 }
 
@@ -54,6 +58,7 @@ func New(c Config) *API {
 		"PUT " + Prefix + "tenants/{name}":         a.put,
 		"DELETE " + Prefix + "tenants/{name}":      a.delete,
 		"POST " + Prefix + "tenants/{name}/rotate": a.rotate,
+		"GET " + Prefix + "backup":                 a.backup,
 	} {
 		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := handle(w, r); err != nil {
@@ -71,7 +76,7 @@ func New(c Config) *API {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !a.isOperator(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="Forerun operator",charset=UTF-8`)
-		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "Tenants are the operator's: use the key in the file operator of the server's data folder."))
+		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "This is the operator's: use the key in the file operator of the server's data folder."))
 		return
 	}
 	a.mux.ServeHTTP(w, r)

@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 			w.changed = append(w.changed, namespace+" "+auth)
 			return nil
 		},
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Pairs: store.Pairs, Version: "v1", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	w.door = gateway.New(gateway.Config{Admin: w.api, API: http.NotFoundHandler(), Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: w.api.Log})
 	t.Cleanup(func() {
@@ -102,7 +102,7 @@ func TestWhoMayOperate(t *testing.T) {
 	w := newWorld(t)
 	tenant := w.want(200, "PUT", "tenants/ada", "").Auth
 	for _, auth := range []string{"", ":", "operator:", ":0123456789abcdef", "operator:0123456789abcdeF", operator + " ", tenant} {
-		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "GET nothing"} {
+		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "GET backup", "GET nothing"} {
 			method, path, _ := strings.Cut(request, " ")
 			if status, answer := w.ask(auth, method, path, ""); status != 401 || strings.Contains(answer, "ada") {
 				t.Errorf("%s as %q: %d %s", request, auth, status, answer)

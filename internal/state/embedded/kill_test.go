@@ -103,6 +103,21 @@ func TestDataFormats(t *testing.T) {
 	}
 }
 
+// TestNewerFilesAreRefused: Pebble itself would read these.
+func TestNewerFilesAreRefused(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, "store", Options{FS: fs})
+	if err := s.db.RatchetFormatMajorVersion(pebbleFormat + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open("store", Options{FS: fs}); err == nil || forerun.KindOf(err) != forerun.Unsupported {
+		t.Errorf("files of a newer format: %v", err)
+	}
+}
+
 func TestDataOfOthers(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, "store", Options{FS: fs})

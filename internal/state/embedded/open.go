@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,7 +25,7 @@ var (
 const dataFormat = 1
 
 // Open opens the store in a folder, which it makes if it is not there. The error is forerun.Unavailable (another process
-// has it open), Unsupported (it was written by a newer Forerun) or Internal.
+// has it open), Unsupported (it was written by a newer Forerun), Invalid (it is not Forerun's) or Internal.
 func Open(dir string, opts Options) (*Store, error) {
 	opts = withDefaults(opts)
 	wal := newWALFS(opts.FS)
@@ -79,23 +80,50 @@ func lockFolder(dir string, fs vfs.FS) (*pebble.Lock, error) {
 }
 
 func openPebble(dir string, fs vfs.FS, lock *pebble.Lock, opts Options) (*pebble.DB, error) {
+	if err := checkPebbleFormat(dir, fs); err != nil {
+		return nil, err
+	}
 	cache := pebble.NewCache(opts.CacheSize)
 	defer cache.Unref() // the database holds its own reference
+	o := pebbleOptions(fs, lock, opts)
+	o.Cache = cache
+	db, err := pebble.Open(dir, o)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Internal, dir, "The store cannot be opened, because its files are damaged: %w. Restore them from a backup (forerun restore).", err)
+	}
+	return db, nil
+}
+
+// pebbleFormat is the format of Pebble's files. Not a newer one: from FormatWALSyncChunks on, chunks of the log say how
+// much of it was synced before them, and Pebble would believe that of syncs that walFS has put off.
+const pebbleFormat = pebble.FormatColumnarBlocks
+
+// checkPebbleFormat refuses files that Pebble would read otherwise than this code expects, or not at all.
+func checkPebbleFormat(dir string, fs vfs.FS) error {
+	found, err := pebble.Peek(dir, fs)
+	if err != nil && strings.Contains(err.Error(), "format major version") {
+		return newer(dir, err.Error())
+	}
+	if err == nil && found.Exists && found.FormatMajorVersion > pebbleFormat {
+		return newer(dir, fmt.Sprintf("its files have the format %d, this one reads up to %d", found.FormatMajorVersion, pebbleFormat))
+	}
+	return nil // whatever else is wrong with them, opening them says it better
+}
+
+func newer(subject, how string) error {
+	return forerun.Errorf(forerun.Unsupported, subject, "The data were written by a newer Forerun: %s. Start that version, or choose another folder with --data.", how)
+}
+
+func pebbleOptions(fs vfs.FS, lock *pebble.Lock, opts Options) *pebble.Options {
 	o := &pebble.Options{
-		FS: fs, Lock: lock, Cache: cache, Logger: logger{opts.Fatal},
+		FS: fs, Lock: lock, Logger: logger{opts.Fatal},
 		MemTableSize: 8 << 20, MaxOpenFiles: 256,
-		// Not a newer one: from FormatWALSyncChunks on, chunks of the log say how much of it was synced before them, and
-		// Pebble would believe that of syncs that walFS has put off.
-		FormatMajorVersion: pebble.FormatColumnarBlocks,
+		FormatMajorVersion: pebbleFormat,
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	db, err := pebble.Open(dir, o)
-	if err != nil {
-		return nil, forerun.Errorf(forerun.Internal, dir, "The store cannot be opened; its files are damaged or from another version: %w", err)
-	}
-	return db, nil
+	return o
 }
 
 // logger keeps Pebble quiet but for what matters.
@@ -118,7 +146,7 @@ func (s *Store) recover() error {
 		return err
 	}
 	if format > dataFormat {
-		return forerun.Errorf(forerun.Unsupported, "state", "The data were written by a newer Forerun (data format %d, this one reads up to %d). Start that version, or choose another folder with --data.", format, dataFormat)
+		return newer("state", fmt.Sprintf("their format is %d, this one reads up to %d", format, dataFormat))
 	}
 	if format == 0 {
 		if err := s.begin(); err != nil {

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/backup"
+)
+
+// TestBackupCommand leaves no file that is not a whole backup, and replaces none.
+func TestBackupCommand(t *testing.T) {
+	var b bytes.Buffer
+	err := backup.Write(&b, backup.Header{}, func(yield func(backup.Pair, error) bool) { yield(backup.Pair{Key: []byte("a")}, nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := b.String()
+	for name, c := range map[string]struct {
+		answer answer
+		holds  bool // the file is there
+		code   int
+		stderr string // a part
+	}{
+		"whole":        {answer{status: 200, body: whole}, false, 0, "1 records, 1 bytes"},
+		"cut":          {answer{status: 200, body: whole[:len(whole)-9]}, false, 1, "ends too early"},
+		"not ours":     {answer{status: 200, body: "<html>"}, false, 1, "no backup of Forerun"},
+		"refused":      {answer{status: 401, body: `{"error":"This is the operator's.","code":"t"}`}, false, 4, "This is the operator's."},
+		"over another": {answer{status: 200, body: whole}, true, 2, "there already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, key := operatorWorld(t, map[string]answer{"GET backup": c.answer})
+			folder := t.TempDir()
+			file := filepath.Join(folder, "b")
+			if c.holds {
+				if err := os.WriteFile(file, []byte("older"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := runIn(t, map[string]string{"FORERUN_OPERATOR": key}, "", "", "backup", file)
+			if got.code != c.code || !strings.Contains(got.stderr, c.stderr) {
+				t.Errorf("%+v", got)
+			}
+			want := map[bool]string{true: whole}[c.code == 0]
+			if c.holds {
+				want = "older"
+			}
+			if text, _ := os.ReadFile(file); string(text) != want {
+				t.Errorf("the file holds %q", text)
+			}
+			if left, _ := os.ReadDir(folder); len(left) > 1 || len(left) == 1 && left[0].Name() != "b" {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/backup"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// TestCopyIsOfOneMoment copies a store while two records are always written together.
+func TestCopyIsOfOneMoment(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	for n := range 2*copyStep + 1 {
+		do(t, s, fmt.Sprintf("SET k%d %d", n, n))
+	}
+	do(t, s, "HSET h f v")
+	both := []state.Command{{Space: "s", Args: [][]byte{[]byte("INCR"), []byte("a")}}, {Space: "s", Args: [][]byte{[]byte("INCR"), []byte("z")}}}
+	write := func() forerun.Version {
+		_, v, err := s.Exec(context.Background(), nil, both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	last := write()
+	fs := vfs.NewMem()
+	l, err := Load("copy", Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, err := range s.Pairs(t.Context()) {
+		write()
+		if err = errors.Join(err, l.Add(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := mustOpen(t, "copy", Options{FS: fs})
+	defer closed(t, c)
+	a, z, k := get(t, c, "a"), get(t, c, "z"), get(t, c, fmt.Sprint("k", 2*copyStep))
+	if string(a.Data) != "1" || string(z.Data) != "1" || a.Version != last || string(k.Data) != fmt.Sprint(2*copyStep) {
+		t.Errorf("%+v, %+v, %+v; the last version was %d", a, z, k, last)
+	}
+	if v := do(t, c, "HSET h g w"); v <= last {
+		t.Errorf("version %d comes after %d", v, last)
+	}
+}
+
+func TestPairsEnd(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	do(t, s, "SET a 1")
+	for _, err := range s.Pairs(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed(t, s) // nobody holds it
+	for _, c := range []context.Context{ctx, t.Context()} {
+		for _, err := range s.Pairs(c) {
+			if err == nil {
+				t.Error("a closed store has something")
+			}
+		}
+	}
+}
+
+func TestLoadReplacesNothing(t *testing.T) {
+	fs := vfs.NewMem()
+	closed(t, mustOpen(t, "store", Options{FS: fs}))
+	if _, err := Load("store", Options{FS: fs}); err == nil {
+		t.Error("a store was loaded over another")
+	}
+	closed(t, mustOpen(t, "store", Options{FS: fs}))
+}
+
+// TestLoadOfOtherThings finds no store in pairs that are not one's.
+func TestLoadOfOtherThings(t *testing.T) {
+	fs := vfs.NewMem()
+	l, err := Load("store", Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Add(backup.Pair{Key: []byte("x")}), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open("store", Options{FS: fs}); forerun.KindOf(err) != forerun.Invalid || err == nil {
+		t.Error(err)
+	}
+}
