@@ -25,7 +25,7 @@ var form = []jsontext.Options{
 }
 
 // Object returns the canonical form of a JSON object. data is not changed. The error is forerun.Invalid and says where
-// data is no JSON, or that it is JSON but no object.
+// data is no JSON, that it is JSON but no object, or which of the Bounds it is over.
 func Object(data []byte) (json.RawMessage, error) {
 	v, err := value(data)
 	if err == nil && v[0] != '{' {
@@ -44,6 +44,13 @@ func ObjectOrArray(data []byte) (json.RawMessage, error) {
 }
 
 func value(data []byte) (json.RawMessage, error) {
+	if err := Bounds(data, 0); err != nil {
+		return nil, err
+	}
+	return format(data)
+}
+
+func format(data []byte) (json.RawMessage, error) {
 	v := jsontext.Value(bytes.Clone(data))
 	if err := v.Format(form...); err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content is not valid JSON: %w", err)
@@ -52,7 +59,7 @@ func value(data []byte) (json.RawMessage, error) {
 }
 
 // Merge lays the members of object over the defaults and returns the canonical result. object must be canonical; if it
-// is an array, which one function can pass to the next, it takes no defaults.
+// is an array, which one function can pass to the next, it takes no defaults. Both were within their Bounds when they came in.
 func Merge(defaults []forerun.KeyValue, object json.RawMessage) (json.RawMessage, error) {
 	if len(defaults) == 0 || object[0] == '[' {
 		return object, nil
@@ -68,5 +75,5 @@ func Merge(defaults []forerun.KeyValue, object json.RawMessage) (json.RawMessage
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, "parameters", "The parameters cannot be merged: %w", err)
 	}
-	return Object(data)
+	return format(data)
 }

@@ -1,6 +1,7 @@
 package canonical
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -54,4 +55,54 @@ func TestMerge(t *testing.T) {
 	if got, err := Merge(defaults, []byte(`["x"]`)); err != nil || string(got) != `["x"]` {
 		t.Errorf("Merge with an array = %s, %v", got, err)
 	}
+}
+
+// nested is an object with arrays in it, so many levels in all.
+func nested(levels int) string {
+	return `{"a":` + strings.Repeat("[", levels-1) + `"]]\\[[\""` + strings.Repeat("]", levels-1) + `}`
+}
+
+func TestBounds(t *testing.T) {
+	digits := strings.Repeat("7", maxDigits)
+	for _, in := range []string{
+		nested(MaxDepth), `{"a":` + digits + `}`, `{"a":-1.7e308,"b":1e-999,"c":` + digits[:400] + `}`, `{"a":"1e999"}`, `{"1e999":"\\"}`,
+		`{"a":[` + strings.Repeat("[],", 2*MaxDepth) + `[]]}`,
+	} {
+		if got, err := Object([]byte(in)); err != nil || string(got) != in {
+			t.Errorf("Object(%.60s) = %.60s, %v", in, got, err)
+		}
+	}
+	for in, want := range map[string]string{
+		nested(MaxDepth + 1): "more than 512 deep", nested(1 << 20): "more than 512 deep",
+		strings.Repeat(`{"a":`, 1<<20): "more than 512 deep", `{"a":` + digits + `7}`: "has 4301 digits",
+		`{"a":1e400}`: "The number 1e400 is beyond", `{"a":[-1` + digits[:400] + `.5]}`: "is beyond the range",
+	} {
+		if _, err := Object([]byte(in)); forerun.KindOf(err) != forerun.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("Object(%.60s): %v; want %s", in, err, want)
+		}
+	}
+	if err := Bounds([]byte(nested(MaxDepth)), 1); err == nil {
+		t.Error("a level around it is not counted")
+	}
+}
+
+func FuzzObject(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,-2.5e-3,"\u00e9\\"],"b":{"c":null}}`, `{"a":1e400}`, `{"a":"\`, `[[[`, `{"a":"\\\""}`, nested(3), `{"":01}`, "\xff"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := Object(data)
+		if err != nil {
+			if forerun.KindOf(err) != forerun.Invalid || len(err.Error()) > 1000+6*len(data) {
+				t.Errorf("%q: %.1000v", data, err)
+			}
+			return
+		}
+		if !json.Valid(data) {
+			t.Errorf("%q is no JSON", data)
+		}
+		if again, err := Object(got); err != nil || string(again) != string(got) {
+			t.Errorf("%q became %q, and that %q (%v)", data, got, again, err)
+		}
+	})
 }

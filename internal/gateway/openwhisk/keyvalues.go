@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -24,6 +25,9 @@ func (kvs *keyValues) UnmarshalJSON(data []byte) error {
 	for _, item := range items {
 		if item.Key == nil || strings.TrimSpace(*item.Key) == "" || item.Value == nil {
 			return malformed("parameters malformed!")
+		}
+		if err := canonical.Bounds(item.Value, 1); err != nil { // an object will be around it
+			return malformed("%w", err)
 		}
 		*kvs = kvs.with(strings.TrimSpace(*item.Key), item.Value)
 	}
