@@ -14,12 +14,16 @@ import (
 // Quotas hold tenants to their limits. Its methods may be called concurrently.
 type Quotas struct {
 	tenants *registry.Registry
+	room    func() error
 	now     func() time.Time
 	meters  sync.Map // of *meter by namespace
 }
 
-// NewQuotas returns meters for the tenants of a registry that all stand at zero.
-func NewQuotas(tenants *registry.Registry) *Quotas { return &Quotas{tenants: tenants, now: time.Now} }
+// NewQuotas returns meters for the tenants of a registry that all stand at zero. room, if it is not nil, is asked before anything
+// begins: its error says that there is no room for a record.
+func NewQuotas(tenants *registry.Registry, room func() error) *Quotas {
+	return &Quotas{tenants: tenants, room: room, now: time.Now}
+}
 
 // meter counts what one tenant does.
 type meter struct {
@@ -51,7 +55,7 @@ type Flight struct{ meter *meter }
 func (f Flight) Land() { f.meter.flying.Add(-1) }
 
 // Invocation admits an invocation of a tenant, which is counted until its Flight lands. The error is forerun.TooMany, in
-// OpenWhisk's words, or Unauthorized if the tenant was deleted meanwhile.
+// OpenWhisk's words, Unauthorized if the tenant was deleted meanwhile, or that of room.
 func (q *Quotas) Invocation(ctx context.Context, namespace string) (Flight, error) {
 	limits, m, err := q.find(ctx, namespace)
 	if err != nil {
@@ -80,6 +84,11 @@ func (q *Quotas) Fire(ctx context.Context, namespace string) error {
 func (q *Quotas) Forget(namespace string) { q.meters.Delete(namespace) }
 
 func (q *Quotas) find(ctx context.Context, namespace string) (registry.Limits, *meter, error) {
+	if q.room != nil {
+		if err := q.room(); err != nil {
+			return registry.Limits{}, nil, err
+		}
+	}
 	tenant, err := q.tenants.Tenant(ctx, namespace)
 	if err != nil {
 		if forerun.KindOf(err) == forerun.NotFound {

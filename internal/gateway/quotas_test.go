@@ -33,7 +33,7 @@ func newQuotas(t testing.TB, q registry.Quotas) *Quotas {
 			t.Fatal(err)
 		}
 	}
-	return NewQuotas(tenants)
+	return NewQuotas(tenants, nil)
 }
 
 func refused(t *testing.T, err error, message, after string) {

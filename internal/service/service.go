@@ -217,7 +217,7 @@ func (s *server) startWorker(context.Context) error {
 		MemoryMiB: s.config.MemoryMiB, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
-	s.quotas = gateway.NewQuotas(s.registry)
+	s.quotas = gateway.NewQuotas(s.registry, s.store.Room)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe, Admit: s.admit,
 	})

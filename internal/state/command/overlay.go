@@ -38,6 +38,16 @@ func NewOverlay(base Reader) *Overlay { return &Overlay{base: base} }
 // Empty says whether nothing has been written.
 func (o *Overlay) Empty() bool { return len(o.writes) == 0 && len(o.cleared) == 0 }
 
+// Grows says whether anything was written that is not a removal.
+func (o *Overlay) Grows() bool {
+	for _, w := range o.writes {
+		if !w.deleted {
+			return true
+		}
+	}
+	return false
+}
+
 // Get reads through the overlay.
 func (o *Overlay) Get(key []byte) ([]byte, bool, error) {
 	if w, ok := o.writes[string(key)]; ok {

@@ -80,8 +80,11 @@ func (c *change) note(key []byte) {
 }
 
 // commit writes an overlay under a new version while the caller holds its keys. If it is lazy, written waits until the
-// operating system has it; it must be called, without the keys.
-func (s *Store) commit(o *command.Overlay, lazy bool) (v forerun.Version, written func() error, err error) {
+// operating system has it; it must be called, without the keys. If it is lazy or owed, the last room on the disk is for it.
+func (s *Store) commit(o *command.Overlay, lazy, owed bool) (v forerun.Version, written func() error, err error) {
+	if err := s.room.admit(o, owed || lazy); err != nil {
+		return 0, nil, err
+	}
 	c := &change{Batch: s.db.NewBatch(), stored: reader{s.db}, watched: s.watch.any()}
 	if err := o.Flush(c); err != nil {
 		return 0, nil, broken(err)

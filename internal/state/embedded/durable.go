@@ -66,6 +66,10 @@ func (d *syncer) wait(ctx context.Context, v forerun.Version) error {
 			d.mu.Unlock()
 			return nil
 		}
+		if err := d.store.room.stuckError(); err != nil {
+			d.mu.Unlock()
+			return err
+		}
 		mine, done := !d.busy, d.done
 		d.busy = true
 		d.mu.Unlock()
@@ -75,6 +79,7 @@ func (d *syncer) wait(ctx context.Context, v forerun.Version) error {
 		}
 		select {
 		case <-done:
+		case <-d.store.room.isStuck():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -150,7 +155,10 @@ func (d *syncer) lazyRound() {
 func (d *syncer) close() error {
 	d.timer.Stop()
 	last, _ := d.store.commits.newest()
-	return d.wait(context.Background(), last)
+	if d.synced.Load() < uint64(last) && d.failure() == nil {
+		d.round()
+	}
+	return d.failure()
 }
 
 // Durable waits until every write up to v is on disk.

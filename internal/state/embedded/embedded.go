@@ -12,7 +12,8 @@
 // everything up to a version durable (durable.go). So a Lazy transaction never
 // waits behind another's fdatasync.
 //
-// When the disk fails, the store refuses everything from then on: what is on
+// When the disk is full, it takes nothing new, shows what it has, and goes on
+// when there is room (room.go). When the disk fails, the store refuses everything from then on: what is on
 // disk is not known any more. If Pebble itself cannot go on, Options.Fatal ends
 // the process.
 package embedded
@@ -42,15 +43,16 @@ type Store struct {
 	db    *pebble.DB
 	lock  *pebble.Lock
 	wal   *walFS
+	room  *room
 	now   func() time.Time
 	gate  gate
 	keys  *keyLocks
 	watch watchers
 
-	commits  commits
-	disk     syncer
-	stop     chan struct{}  // closed by Close: the sweep ends
-	sweeping sync.WaitGroup // the goroutine that sweeps
+	commits commits
+	disk    syncer
+	stop    chan struct{}  // closed by Close: the sweep ends
+	behind  sync.WaitGroup // the goroutines that sweep and that watch the disk
 }
 
 var _ state.Store = (*Store)(nil)
@@ -97,11 +99,12 @@ func (g *gate) shut() bool {
 
 // Close waits for the calls at work, puts everything on disk and releases the folder. Do not call it from within a Scan.
 func (s *Store) Close() error {
+	s.room.close() // so that those calls end which wait for room on the disk
 	if !s.gate.shut() {
 		return nil
 	}
 	close(s.stop)
-	s.sweeping.Wait()
+	s.behind.Wait()
 	err := s.disk.close()
 	if closeErr := s.db.Close(); err == nil && closeErr != nil {
 		err = forerun.Errorf(forerun.Internal, "state", "The store could not be closed: %w", closeErr)

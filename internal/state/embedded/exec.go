@@ -42,7 +42,7 @@ func (s *Store) Exec(ctx context.Context, expect []state.Expect, ops []state.Com
 		last, _ := held.rests()
 		return replies, last, nil
 	}
-	v, _, err := s.commit(overlay, false)
+	v, _, err := s.commit(overlay, false, false)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -25,27 +25,31 @@ var (
 const dataFormat = 1
 
 // Open opens the store in a folder, which it makes if it is not there. The error is forerun.Unavailable (another process
-// has it open), Unsupported (it was written by a newer Forerun), Invalid (it is not Forerun's) or Internal.
+// has it open), Full (the disk is), Unsupported (it was written by a newer Forerun), Invalid (it is not Forerun's) or Internal.
 func Open(dir string, opts Options) (*Store, error) {
 	opts = withDefaults(opts)
-	wal := newWALFS(opts.FS)
+	room := newRoom(opts.FS, dir)
+	wal := newWALFS(&roomFS{opts.FS, room})
 	lock, err := lockFolder(dir, wal)
 	if err != nil {
 		return nil, err
+	}
+	if err := room.begin(); err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	db, err := openPebble(dir, wal, lock, opts)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	s := &Store{db: db, lock: lock, wal: wal, now: opts.Now, keys: newKeyLocks(), stop: make(chan struct{})}
+	s := &Store{db: db, lock: lock, wal: wal, room: room, now: opts.Now, keys: newKeyLocks(), stop: make(chan struct{})}
 	s.gate.idle = make(chan struct{})
 	s.watch.init()
 	s.disk.init(s)
 	if err := s.recover(); err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
-	s.sweeping.Add(1)
-	go s.sweepLoop()
+	s.behind.Go(s.sweepLoop)
+	s.behind.Go(room.watch)
 	return s, nil
 }
 

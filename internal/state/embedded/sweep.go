@@ -14,7 +14,6 @@ const (
 
 // sweepLoop reclaims expired records, which nobody sees any more, until Close.
 func (s *Store) sweepLoop() {
-	defer s.sweeping.Done()
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
@@ -65,6 +64,6 @@ func (s *Store) reclaim(entry []byte, now time.Time) error {
 	if err := command.Reclaim(overlay, k, entry, now); err != nil {
 		return err
 	}
-	_, _, err := s.commit(overlay, false)
+	_, _, err := s.commit(overlay, false, false)
 	return err
 }

@@ -34,7 +34,7 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 		last, _ := held.rests()
 		return reply, last, nil
 	}
-	v, _, err := s.commit(overlay, false)
+	v, _, err := s.commit(overlay, false, false)
 	if err != nil {
 		return state.Reply{}, 0, err
 	}
@@ -125,7 +125,7 @@ func (s *Store) applyLocked(claims []claim, t state.Txn, specs []*command.Spec) 
 		last, _ := held.rests()
 		return last, func() error { return nil }, nil
 	}
-	v, written, err := s.commit(overlay, t.Lazy)
+	v, written, err := s.commit(overlay, t.Lazy, t.Fresh)
 	if err == nil {
 		held.wrote(v, t.Lazy)
 	}

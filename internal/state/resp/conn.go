@@ -129,6 +129,14 @@ func (c *conn) failed(ctx context.Context, err error) state.Reply {
 	if refusal, ok := errors.AsType[Refusal](err); ok {
 		return failure(string(refusal))
 	}
+	return broken(err)
+}
+
+// broken answers with an error of the store.
+func broken(err error) state.Reply {
+	if forerun.KindOf(err) == forerun.Full {
+		return failure("MISCONF " + err.Error()) // as Redis, whose clients know it
+	}
 	return failure("ERR " + err.Error())
 }
 
@@ -163,7 +171,7 @@ func (c *conn) flush(ctx context.Context) error {
 func (c *conn) refuseAll(err error) {
 	c.out = c.out[:0]
 	for range c.pending {
-		c.out = appendReply(c.out, failure("ERR "+err.Error()), c.protocol)
+		c.out = appendReply(c.out, broken(err), c.protocol)
 	}
 	c.leaving = true
 }

@@ -1,0 +1,100 @@
+package test
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// TestDiskFull has something else fill the disk of a server, to the last byte, and free it again.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("a disk to fill is mounted, which takes root")
+	}
+	needPackages(t)
+	disk := smallDisk(t)
+	s := start(t, server.Options{Data: filepath.Join(disk, "data"), Redis: true})
+	c, r := client(t, s), redisClient(s)
+	defer r.Close()
+	putPython(t, c, map[string]string{"echo": "def main(args):\n    return args\n", "spare": "def main(args):\n    return {}\n"})
+	before := invoke(t, c, "echo", map[string]string{"a": "b"})
+	if err := r.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	filler := fill(t, disk)
+
+	eventually(t, func() bool {
+		err := r.Set(t.Context(), "k", strings.Repeat("x", 64<<10), 0).Err()
+		return err != nil && strings.HasPrefix(err.Error(), "MISCONF") && strings.Contains(err.Error(), "disk is full")
+	})
+	for request, body := range map[string]any{
+		"PUT actions/new":                 map[string]any{"exec": map[string]string{"kind": "python:3", "code": "def main(args):\n    return {}\n"}},
+		"POST actions/echo?blocking=true": map[string]string{},
+		"POST actions/echo":               map[string]string{},
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		status, answer, err := c.Do(t.Context(), method, path, body)
+		if err != nil || status != http.StatusInsufficientStorage || !strings.Contains(string(answer), "disk is full") {
+			t.Errorf("%s is answered %d %s, %v", request, status, answer, err)
+		}
+	}
+	if err := r.Get(t.Context(), "k").Err(); err != nil {
+		t.Errorf("a read: %v", err)
+	}
+	equalJSON(t, stored(t, c, before.ActivationID).Response.Result, `{"a":"b"}`)
+	if err := c.Get(t.Context(), "actions/echo", new(any)); err != nil {
+		t.Error(err)
+	}
+
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return r.Set(t.Context(), "k", "w", 0).Err() == nil })
+	equalJSON(t, invoke(t, c, "echo", map[string]string{"c": "d"}).Response.Result, `{"c":"d"}`)
+	if err := c.Delete(t.Context(), "spare"); err != nil {
+		t.Error(err)
+	}
+}
+
+// smallDisk mounts a disk of 96 MB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=96m,mode=755"); err != nil {
+		t.Skip("a disk to fill cannot be mounted here:", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return disk
+}
+
+// fill takes all room of a disk with one file.
+func fill(t *testing.T, disk string) (file string) {
+	t.Helper()
+	file = filepath.Join(disk, "filler")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, size := range []int{1 << 20, 4 << 10} {
+		for err == nil {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		err = nil
+	}
+	return file
+}
