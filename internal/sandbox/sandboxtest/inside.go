@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"forerun.dev/forerun/internal/sandbox"
 )
 
 func (s *suite) testIdentity(t *testing.T) {
@@ -118,20 +116,14 @@ var systemCalls = map[string]struct {
 }
 
 func (s *suite) testSystemCalls(t *testing.T) {
-	a := s.agent(t, func(spec *sandbox.Spec) {
-		spec.Argv = slices.DeleteFunc(spec.Argv, func(s string) bool { return s == "-S" })
-	})
-	const prepare = "import ctypes, json\nlibc = ctypes.CDLL(None, use_errno=True)\ndef call(*n):\n    return ctypes.get_errno() if libc.syscall(*n) == -1 else 0\n"
-	if got := a.do(prepare + "result = 'ok'"); got != "ok" {
-		t.Skipf("this python has no ctypes: %s", got)
-	}
+	a := s.withLibc(t)
 	numbers := map[string]int{}
 	for name, c := range systemCalls {
 		numbers[name] = c.number
 	}
 	list, _ := json.Marshal(numbers) // always possible
 	var got map[string]int
-	answer := a.do(prepare + "result = json.dumps({name: call(n, 0, 0, 0, 0, 0, 0) for name, n in json.loads('" + string(list) + "').items()})")
+	answer := a.do(libc + "import json\nresult = json.dumps({name: call(n, 0, 0, 0, 0, 0, 0) for name, n in json.loads('" + string(list) + "').items()})")
 	if err := json.Unmarshal([]byte(answer), &got); err != nil {
 		t.Fatalf("%v in %q", err, answer)
 	}
@@ -141,10 +133,10 @@ func (s *suite) testSystemCalls(t *testing.T) {
 		}
 	}
 	for flag, name := range map[int]string{unix.CLONE_NEWUSER: "user", unix.CLONE_NEWNET: "net", unix.CLONE_NEWNS: "mount"} {
-		a.expect("1", prepare+fmt.Sprintf("result = call(%d, %d, 0, 0, 0, 0) # a %s namespace", unix.SYS_CLONE, flag|int(unix.SIGCHLD), name))
+		a.expect("1", libc+fmt.Sprintf("result = call(%d, %d, 0, 0, 0, 0) # a %s namespace", unix.SYS_CLONE, flag|int(unix.SIGCHLD), name))
 	}
-	a.expect("1", prepare+fmt.Sprintf("result = call(%d, 1, 0, 0, 0, 0) # the parent-death signal", unix.SYS_PRCTL))
+	a.expect("1", libc+fmt.Sprintf("result = call(%d, 1, 0, 0, 0, 0) # the parent-death signal", unix.SYS_PRCTL))
 	if x32 := 0x40000000; unix.SYS_GETPID == 39 {
-		a.expect("killed by signal 31", prepare+fmt.Sprintf("result = call(%d)", x32|unix.SYS_GETPID))
+		a.expect("killed by signal 31", libc+fmt.Sprintf("result = call(%d)", x32|unix.SYS_GETPID))
 	}
 }

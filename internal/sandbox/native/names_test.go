@@ -1,0 +1,95 @@
+package native
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// TestRebinding: a name whose owner lets it lead first here, then there, leads nowhere that its address would not.
+func TestRebinding(t *testing.T) {
+	const server = "127.0.0.78"
+	names, err := net.ListenPacket("udp", server+":53")
+	if err != nil {
+		t.Skipf("this user cannot be a nameserver: %v", err)
+	}
+	defer names.Close()
+	var turn atomic.Int64
+	places := []string{"10.55.0.1", "169.254.169.254", "10.0.0.1", "127.0.0.1"}
+	go answerNames(names, func() netip.Addr { return netip.MustParseAddr(places[int(turn.Load())]) })
+	conf := filepath.Join(t.TempDir(), "resolv.conf")
+	if err := os.WriteFile(conf, []byte("nameserver "+server+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	forbidden, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forbidden.Close()
+	_, port, _ := net.SplitHostPort(forbidden.Addr().String()) // its own form
+	m := startHelper(t, Config{ResolvConf: conf})
+	for i, place := range places {
+		turn.Store(int64(i))
+		spec := sleeper("rebinding")
+		spec.Argv = []string{"/usr/bin/bash", "-c", "exec 5<>/dev/tcp/rebinding.test/" + port + " && echo connected"}
+		s, err := m.Start(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-s.Done():
+		case <-time.After(10 * time.Second):
+		}
+		_, stderr := s.Output()
+		b := make([]byte, 1000)
+		n, _ := stderr.Read(b)
+		want := "Permission denied"
+		if place == "127.0.0.1" {
+			want = "Connection refused" // by the sandbox's own loopback
+		}
+		if !strings.Contains(string(b[:n]), want) {
+			t.Errorf("a name that leads to %s: %q", place, b[:n])
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if l, ok := forbidden.(*net.TCPListener); ok {
+		_ = l.SetDeadline(time.Now().Add(50 * time.Millisecond)) // what has connected is in its queue
+	}
+	if c, err := forbidden.Accept(); err == nil {
+		c.Close()
+		t.Error("a sandbox has reached the host")
+	}
+}
+
+// answerNames is a nameserver: every name has the one IPv4 address, at this moment.
+func answerNames(c net.PacketConn, address func() netip.Addr) {
+	b := make([]byte, 4096)
+	for {
+		n, from, err := c.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(b[:n]) != nil || len(m.Questions) == 0 {
+			continue
+		}
+		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+		if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
+			m.Answers = []dnsmessage.Resource{{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: address().As4()},
+			}}
+		}
+		if answer, err := m.Pack(); err == nil {
+			_, _ = c.WriteTo(answer, from)
+		}
+	}
+}
