@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -116,26 +115,26 @@ __main__.py, package.json, index.js and exec. With --sequence the second argumen
 			return usagef(cmd, "there is no code: name the function's file, or use --sequence or --copy")
 		}
 		action, err := whisk.Put[whisk.Action](cmd.Context(), c, whisk.Path(whisk.Actions, name), body, update)
-		if whisk.IsStatus(err, http.StatusBadRequest) && body.Exec != nil {
-			err = cmp.Or(missingComponent(cmd.Context(), c, body.Exec.Components), err)
-		}
-		return a.did(cmd, err, done, "action", args[0], action.Raw)
+		return a.did(cmd, orMissing(cmd.Context(), c, body.Exec, err), done, "action", args[0], action.Raw)
 	})
 	return cmd
 }
 
-// missingComponent is the error of the first component of a sequence that is not there, which OpenWhisk does not name; nil
-// if all are.
-func missingComponent(ctx context.Context, c *whisk.Client, components []string) error {
-	for _, component := range components {
-		name, err := nameOf(component)
-		if err != nil {
-			return nil // something else is wrong
-		}
-		_, err = whisk.Get[whisk.Action](ctx, c, whisk.Path(whisk.Actions, name), url.Values{"code": {"false"}})
-		if whisk.IsStatus(err, http.StatusNotFound) {
+// orMissing turns the error of a PUT of a sequence into that of the first component that is not there, which OpenWhisk does
+// not name; other errors stay.
+func orMissing(ctx context.Context, c *whisk.Client, exec *whisk.Exec, err error) error {
+	if exec == nil || !whisk.IsStatus(err, http.StatusBadRequest) {
+		return err
+	}
+	for _, component := range exec.Components {
+		name, wrong := nameOf(component)
+		if wrong != nil {
 			return err
 		}
+		_, missing := whisk.Get[whisk.Action](ctx, c, whisk.Path(whisk.Actions, name), url.Values{"code": {"false"}})
+		if whisk.IsStatus(missing, http.StatusNotFound) {
+			return missing
+		}
 	}
-	return nil
+	return err
 }

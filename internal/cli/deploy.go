@@ -169,10 +169,11 @@ func digestOf(e *project.Entity) (digest, error) {
 func (d *deployment) one(ctx context.Context, e *project.Entity) (string, error) {
 	switch body := e.Body.(type) {
 	case *whisk.ActionPut:
-		return put(ctx, d, e, body, func(is *whisk.Action) bool {
+		outcome, err := put(ctx, d, e, body, func(is *whisk.Action) bool {
 			body.DelAnnotations = gone(body.Annotations, is.Annotations)
 			return sameAction(body, is, func() []forerun.KeyValue { return d.inherited(ctx, e.Name) })
 		})
+		return outcome, orMissing(ctx, d.client, body.Exec, err)
 	case *whisk.PackagePut:
 		return put(ctx, d, e, body, func(is *whisk.Package) bool { return samePackage(body, is) })
 	case *whisk.TriggerPut:
