@@ -63,8 +63,8 @@ func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]sta
 
 func (s *tenantSession) Space() string { return s.space }
 
-// Ends is nil: the connection itself ends when the key is void.
-func (s *tenantSession) Ends() <-chan struct{} { return nil }
+// Waits does not end: the connection itself ends when the key is void.
+func (s *tenantSession) Waits() context.Context { return context.Background() }
 
 // check demands that the key is still good.
 func (s *tenantSession) check(ctx context.Context) error {

@@ -59,7 +59,7 @@ func (s *apiServer) guard(handler http.Handler) http.Handler {
 		s.serving.Add(1)
 		defer s.serving.Done()
 		c := r.Context().Value(connKey{}).(*doorConn)
-		t, refused := c.enter()
+		t, refused := c.enter(c.ctx)
 		if refused != "" {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)

@@ -314,9 +314,9 @@ func established(fd uintptr) bool {
 }
 
 // enter begins an operation: it returns the tenure that this belongs to, whose working is read-held. If there is none,
-// refusal says why. Between two activations of a handler that stays it waits.
-func (c *doorConn) enter() (t *tenure, refusal string) {
-	for {
+// refusal says why. Between two activations of a handler that stays it waits, until ctx ends.
+func (c *doorConn) enter(ctx context.Context) (t *tenure, refusal string) {
+	for ctx.Err() == nil {
 		t = c.tenure.Load()
 		t.working.RLock()
 		over := t.over.Load()
@@ -330,11 +330,13 @@ func (c *doorConn) enter() (t *tenure, refusal string) {
 		select {
 		case <-t.settled:
 		case <-c.ctx.Done():
+		case <-ctx.Done():
 		}
 		if c.ctx.Err() != nil || c.tenure.Load() == t {
-			return nil, "the activation that made this connection is over"
+			break
 		}
 	}
+	return nil, "the activation that made this connection is over"
 }
 
 // Close closes the connection, once, and takes it off its tenure's list.

@@ -26,8 +26,8 @@ func (w *Worker) serveState(c *doorConn) {
 }
 
 // Do executes one command. Outside an activation it is answered with an error, or waits for the next one of its handler.
-func (s *session) Do(_ context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
-	t, refused := s.conn.enter()
+func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
+	t, refused := s.conn.enter(ctx)
 	if refused != "" {
 		return state.Reply{}, 0, resp.Refusal("ERR " + refused)
 	}
@@ -36,8 +36,8 @@ func (s *session) Do(_ context.Context, args [][]byte) (state.Reply, forerun.Ver
 }
 
 // Exec executes commands as one step. Outside an activation it is refused, or waits, as Do.
-func (s *session) Exec(_ context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
-	t, refused := s.conn.enter()
+func (s *session) Exec(ctx context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
+	t, refused := s.conn.enter(ctx)
 	if refused != "" {
 		return nil, 0, resp.Refusal("ERR " + refused)
 	}
@@ -46,8 +46,8 @@ func (s *session) Exec(_ context.Context, expect []state.Expect, commands [][][]
 }
 
 // Versions reads what versions records have. Outside an activation it is refused, or waits, as Do.
-func (s *session) Versions(_ context.Context, keys []forerun.Key) ([]state.Expect, error) {
-	t, refused := s.conn.enter()
+func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error) {
+	t, refused := s.conn.enter(ctx)
 	if refused != "" {
 		return nil, resp.Refusal("ERR " + refused)
 	}
@@ -58,8 +58,8 @@ func (s *session) Versions(_ context.Context, keys []forerun.Key) ([]state.Expec
 // Space is that of the namespace.
 func (s *session) Space() string { return s.space }
 
-// Ends is closed when the activation is over.
-func (s *session) Ends() <-chan struct{} { return s.conn.tenure.Load().ctx.Done() }
+// Waits ends when the activation is over.
+func (s *session) Waits() context.Context { return s.conn.tenure.Load().ctx }
 
 // Durable waits until what a reply rests on is on disk.
 func (s *session) Durable(ctx context.Context, v forerun.Version) error {

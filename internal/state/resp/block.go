@@ -44,39 +44,43 @@ func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][
 		defer timer.Stop()
 		over = timer.C
 	}
+	waiting, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(c.session.Waits(), end)()
 	gone, stop := c.overhear()
 	defer stop()
 	for {
 		select {
 		case <-w.wake:
-			if reply, done := c.retry(ctx, w, spec, args); done {
+			if reply, done := c.retry(waiting, w, spec, args); done {
 				return reply
 			}
 		case <-over:
 			return nothing
-		case <-c.session.Ends():
-			return nothing
 		case <-gone:
 			c.leaving = true
 			return nothing
-		case <-ctx.Done():
-			c.leaving = true
+		case <-waiting.Done():
+			c.leaving = ctx.Err() != nil
 			return nothing
 		}
 	}
 }
 
-// retry tries a command on the records that have changed.
+// retry tries a command on the records that have changed, while ctx lasts.
 func (c *conn) retry(ctx context.Context, w *waiter, spec *command.Spec, args [][]byte) (reply state.Reply, done bool) {
 	for {
 		key, ok := c.server.hub.next(w)
 		if !ok {
-			return reply, false
+			return state.Reply{}, false
 		}
-		reply = c.do(ctx, spec, spec.Narrow(args, []byte(key.Name)))
+		reply, version, err := c.session.Do(ctx, spec.Narrow(args, []byte(key.Name)))
+		c.rests = max(c.rests, version)
 		switch {
-		case c.leaving:
-			return reply, true
+		case err != nil && ctx.Err() != nil:
+			return state.Reply{}, false
+		case err != nil:
+			return c.failed(ctx, err), true
 		case reply.Kind == state.Error && bytes.HasPrefix(reply.Text, []byte("WRONGTYPE")) && !c.isList(ctx, spec, key):
 			c.server.hub.pass(w, key) // a record of another type is nothing to it
 		case !isNil(reply):
@@ -91,8 +95,8 @@ func (c *conn) isList(ctx context.Context, spec *command.Spec, key forerun.Key) 
 	if spec.Name != "blmove" && spec.Name != "brpoplpush" {
 		return false
 	}
-	reply := c.do(ctx, command.Known([]byte("type")), [][]byte{[]byte("TYPE"), []byte(key.Name)})
-	return string(reply.Text) == "list"
+	reply, _, err := c.session.Do(ctx, [][]byte{[]byte("TYPE"), []byte(key.Name)})
+	return err == nil && string(reply.Text) == "list"
 }
 
 func isNil(r state.Reply) bool { return r.Kind == state.Nil || r.Kind == state.NilArray }

@@ -34,7 +34,7 @@ func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expe
 
 func (s session) Space() string { return s.space }
 
-func (s session) Ends() <-chan struct{} { return nil }
+func (s session) Waits() context.Context { return context.Background() }
 
 func (s session) Durable(ctx context.Context, v forerun.Version) error {
 	return s.store.Durable(ctx, v)

@@ -35,8 +35,8 @@ type Session interface {
 	Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error)
 	// Space is the key space that the commands work in.
 	Space() string
-	// Ends is closed when a command of now must not wait for records any longer; nil: it may.
-	Ends() <-chan struct{}
+	// Waits ends when a command of now must not wait for records any longer; what it asks for then is not executed.
+	Waits() context.Context
 	// Durable waits until every write up to v is on disk.
 	Durable(ctx context.Context, v forerun.Version) error
 }

@@ -133,6 +133,8 @@ var keyspace = []string{
 	"SORT u BY nosort DESC", "SORT l BY nosort GET #", "SORT l ALPHA STORE k", "SORT c ALPHA STORE k", "SORT u BY nosort STORE k", "SORT k", "SORT_RO l ALPHA", "SORT_RO l STORE k",
 	"OBJECT |REFCOUNT|IDLETIME|x missing", "OBJECT ENCODING", "RPUSH l i i i", "SADD c i i i", "ZADD u z i z i", "SET string1 i", "SET string2 i", "HSET hash1 f i", "HSET hash2 f v g i",
 	"SCAN |y|x|-|1.5|0x1", "SCAN 0 COUNT |0|x|-1", "SCAN 0 TYPE", "HSCAN k |x|0 MATCH", "SSCAN missing 0 COUNT x", "ZSCAN u 0 NONSENSE x", "HSCAN hash0 0 NOVALUES",
+	"BLPOP l 0.001", "BRPOP l u 0.001", "BLMOVE l l |LEFT|RIGHT |left|right 0.001", "BRPOPLPUSH l l 0.001", "BLMPOP 0.001 n l |LEFT|RIGHT [COUNT:i]", "BZPOPMIN u 0.001",
+	"BZMPOP 0.001 n u u |MIN|MAX", "BLPOP l |x|-1|",
 	"SET k v PXAT 1", "PEXPIRE k |0|-1", "EXPIREAT k 1", "GETEX k |EX|PX 0", "SET k v EX -1",
 }
 
