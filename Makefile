@@ -39,6 +39,10 @@ build: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(if $(shell comma
 test: build $(java_runtime)/.stamp $(venv)/.stamp node_modules/.stamp need-redis need-tools ## run all tests; needs no service, leaves nothing behind
 	@$(python) tools/test.py
 
+.PHONY: soak
+soak: build need-redis ## attack the store with random clients and crashes, for a time (SOAK=5m) in memory and again with the real binary
+	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -timeout=0 -run 'Histor' ./internal/state/resp ./test
+
 .PHONY: check
 check: check-format check-modules check-vet check-lint check-comments check-vulnerabilities check-python check-javascript ## check format, style, import rules, module files, known vulnerabilities
 

@@ -8,10 +8,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"forerun.dev/forerun/test/history"
 	"forerun.dev/forerun/test/server"
 )
 
@@ -59,15 +58,7 @@ func (a *acknowledged) add(b *acknowledged) {
 // TestCrash kills the server at random moments under load, and looks for everything that it acknowledged. FORERUN_SEED repeats a run's moments.
 func TestCrash(t *testing.T) {
 	needPackages(t)
-	seed := time.Now().UnixNano()
-	if text := os.Getenv("FORERUN_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseInt(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("FORERUN_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	random := rand.New(rand.NewPCG(history.Seed(t), 0))
 	before := links(t)
 	data := filepath.Join(t.TempDir(), "data")
 	a, recent := newAcknowledged(), newAcknowledged()

@@ -21,6 +21,9 @@ func FuzzCommands(f *testing.F) {
 		"SADD s a b c\nSADD t b\nSINTERSTORE u s t\nSMOVE s t a\nZUNIONSTORE z 2 s t WEIGHTS 2 3 AGGREGATE MAX\nZINTER 2 z u WITHSCORES",
 		"RPUSH l a b a c\nLINSERT l AFTER b x\nLREM l -1 a\nLPOS l x RANK -1\nLTRIM l 1 -2\nLMOVE l m LEFT RIGHT\nLMPOP 2 l m LEFT COUNT 2",
 		"SETBIT b 9 1\nBITFIELD b OVERFLOW SAT INCRBY u4 #1 20 GET i8 0\nBITPOS b 1\nBITOP NOT c b\nBITCOUNT c 0 -1 BIT\nLCS b c IDX WITHMATCHLEN",
+		"RPUSH l 3 1 2\nSORT l BY w_* GET # GET h*->f LIMIT 0 2 STORE m\nRENAME m n\nCOPY n o REPLACE\nOBJECT ENCODING o\nBLMOVE n o LEFT RIGHT 1.5\nSORT_RO o DESC ALPHA",
+		"SET a 1 PX 5\nSADD s a b c\nSCAN 0 MATCH [^s]* COUNT 1\nSSCAN s >a COUNT 1\nKEYS *\\a\nDBSIZE\nFLUSHDB\nDBSIZE\nSET a 1 PX 5\nHSCAN h 0",
+		"ZADD z 1 a\nBZPOPMIN y z 0\nBZMPOP 1 2 y z MIN COUNT 3\nBLPOP a b nan\nBLMPOP 0 1 l LEFT\nZSCAN z 0 MATCH * COUNT 2",
 		"PFADD p a b c\nPFCOUNT p q\nPFMERGE q p\nSETRANGE r 0 HYLL\nPFCOUNT r",
 	} {
 		f.Add([]byte(seed))
@@ -73,7 +76,7 @@ func growing(args [][]byte) bool {
 
 // random says whether a command answers at random.
 func random(name []byte) bool {
-	return slices.Contains([]string{"SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER"}, strings.ToUpper(string(name)))
+	return slices.Contains([]string{"SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "RANDOMKEY"}, strings.ToUpper(string(name)))
 }
 
 // FuzzHyperLogLog reads what may claim to be a HyperLogLog, and counts and merges it.

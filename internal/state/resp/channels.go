@@ -10,56 +10,68 @@ import (
 
 // channels are who listens to what, in the spaces of a store.
 type channels struct {
-	mu       sync.RWMutex // guards the rest; a subscriber's mu is taken under it
-	named    map[channel][]*subscriber
-	patterns map[channel][]*subscriber
+	mu     sync.RWMutex // guards the rest; a subscriber's mu is taken under it
+	spaces map[string]*listeners
 }
 
-// channel is the name of a channel, or a pattern of names.
-type channel struct{ space, name string }
+// listeners are those of one space, by the names of channels and by patterns of names.
+type listeners struct{ named, patterns map[string][]*subscriber }
 
-// of are those who listen to names, or to patterns.
-func (c *channels) of(patterns bool) map[channel][]*subscriber {
+func (l *listeners) of(patterns bool) map[string][]*subscriber {
 	if patterns {
-		return c.patterns
+		return l.patterns
 	}
-	return c.named
+	return l.named
 }
 
-func (c *channels) add(s *subscriber, ch channel, pattern bool) {
+func (c *channels) add(s *subscriber, space, name string, pattern bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	listeners := c.of(pattern)
-	listeners[ch] = append(listeners[ch], s)
+	l := c.spaces[space]
+	if l == nil {
+		l = &listeners{make(map[string][]*subscriber), make(map[string][]*subscriber)}
+		c.spaces[space] = l
+	}
+	l.of(pattern)[name] = append(l.of(pattern)[name], s)
 }
 
-func (c *channels) remove(s *subscriber, ch channel, pattern bool) {
+func (c *channels) remove(s *subscriber, space, name string, pattern bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	listeners := c.of(pattern)
-	rest := slices.DeleteFunc(slices.Clone(listeners[ch]), func(other *subscriber) bool { return other == s })
-	if len(rest) == 0 {
-		delete(listeners, ch)
-	} else {
-		listeners[ch] = rest
+	l := c.spaces[space]
+	rest := slices.DeleteFunc(slices.Clone(l.of(pattern)[name]), func(other *subscriber) bool { return other == s })
+	if l.of(pattern)[name] = rest; len(rest) == 0 {
+		delete(l.of(pattern), name)
 	}
+	if len(l.named)+len(l.patterns) == 0 {
+		delete(c.spaces, space)
+	}
+}
+
+// in finds who listens in a space. mu is held.
+func (c *channels) in(space string) listeners {
+	if l := c.spaces[space]; l != nil {
+		return *l
+	}
+	return listeners{}
 }
 
 // publish hands a message to all who listen to a channel, and returns how many times.
-func (c *channels) publish(ch channel, text string) int64 {
+func (c *channels) publish(space, name, text string) int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	l := c.in(space)
 	n := int64(0)
-	for _, s := range c.named[ch] {
-		s.hand("message", ch.name, text)
+	for _, s := range l.named[name] {
+		s.hand("message", name, text)
 		n++
 	}
-	for pattern, listeners := range c.patterns {
-		if pattern.space != ch.space || !command.Match([]byte(pattern.name), []byte(ch.name)) {
+	for pattern, subscribers := range l.patterns {
+		if !command.Match([]byte(pattern), []byte(name)) {
 			continue
 		}
-		for _, s := range listeners {
-			s.hand("pmessage", pattern.name, ch.name, text)
+		for _, s := range subscribers {
+			s.hand("pmessage", pattern, name, text)
 			n++
 		}
 	}
@@ -71,32 +83,27 @@ func (c *channels) names(space string, pattern []byte) []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var names []string
-	for ch := range c.named {
-		if ch.space == space && (pattern == nil || command.Match(pattern, []byte(ch.name))) {
-			names = append(names, ch.name)
+	for name := range c.in(space).named {
+		if pattern == nil || command.Match(pattern, []byte(name)) {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-// listeners is how many listen to a channel by its name.
-func (c *channels) listeners(ch channel) int64 {
+// count is how many listen to a channel by its name.
+func (c *channels) count(space, name string) int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return int64(len(c.named[ch]))
+	return int64(len(c.in(space).named[name]))
 }
 
-// patternCount is how many patterns of a space somebody listens to.
-func (c *channels) patternCount(space string) (n int64) {
+// patterns is how many patterns of a space somebody listens to.
+func (c *channels) patterns(space string) int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for pattern := range c.patterns {
-		if pattern.space == space {
-			n++
-		}
-	}
-	return n
+	return int64(len(c.in(space).patterns))
 }
 
 // maxUnread is how many bytes of messages wait for a subscriber; one that is slower is cut, as by Redis.

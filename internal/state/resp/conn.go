@@ -113,7 +113,7 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 
 // settle waits, after a command that writes, until those have looked who wait for its records.
 func (c *conn) settle(ctx context.Context, spec *command.Spec, args [][]byte) {
-	if c.server.hub.parts.Load() == 0 || spec == nil || spec.Flags&command.Write == 0 {
+	if c.server.hub.blocked.Load() == 0 || spec == nil || spec.Flags&command.Write == 0 {
 		return
 	}
 	var keys []forerun.Key

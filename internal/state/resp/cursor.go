@@ -10,49 +10,54 @@ import (
 	"forerun.dev/forerun/internal/state/command"
 )
 
-// Limits of the cursors that are kept. An older one begins anew: what it has to show is shown, some of it once more.
+// Limits of the cursors that are kept of a space. An older one begins anew: what it has to show is shown, some of it once more.
 const (
-	maxCursors     = 1 << 16
-	maxCursorBytes = 8 << 20
+	maxCursors     = 1 << 12
+	maxCursorBytes = 1 << 20
 )
 
 // cursors are the numbers that clients have for the names behind which their SCANs go on. Clients want numbers, some
 // of at most 53 bits; the store's cursors are the names.
 type cursors struct {
-	mu    sync.Mutex // guards the rest
-	first uint64     // the number of kept[0]; numbers begin at 1
-	kept  []cursor
+	mu     sync.Mutex // guards the rest
+	spaces map[string]*positions
+}
+
+// positions are the names of one space.
+type positions struct {
+	first uint64 // the number of kept[0]; numbers begin at 1
+	kept  []string
 	size  int // bytes of the names
 }
 
-// cursor is where a SCAN goes on, in which space.
-type cursor struct{ space, position string }
-
 // keep returns the number of a position.
-func (k *cursors) keep(c cursor) uint64 {
+func (k *cursors) keep(space, position string) uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.first == 0 {
-		k.first = 1
+	p := k.spaces[space]
+	if p == nil {
+		p = &positions{first: 1}
+		k.spaces[space] = p
 	}
-	k.kept = append(k.kept, c)
-	k.size += len(c.position)
-	for len(k.kept) > maxCursors || k.size > maxCursorBytes && len(k.kept) > 1 {
-		k.size -= len(k.kept[0].position)
-		k.kept = k.kept[1:]
-		k.first++
+	p.kept = append(p.kept, position)
+	p.size += len(position)
+	for len(p.kept) > maxCursors || p.size > maxCursorBytes && len(p.kept) > 1 {
+		p.size -= len(p.kept[0])
+		p.kept = p.kept[1:]
+		p.first++
 	}
-	return k.first + uint64(len(k.kept)) - 1
+	return p.first + uint64(len(p.kept)) - 1
 }
 
 // position finds the position of a number; that of one that is not known is the beginning.
 func (k *cursors) position(space string, number uint64) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if number < k.first || number-k.first >= uint64(len(k.kept)) || k.kept[number-k.first].space != space {
+	p := k.spaces[space]
+	if p == nil || number < p.first || number-p.first >= uint64(len(p.kept)) {
 		return "0"
 	}
-	return k.kept[number-k.first].position
+	return p.kept[number-p.first]
 }
 
 // cursorAt is the place of the cursor among the arguments of a command; 0 if it has none.
@@ -101,7 +106,7 @@ func (c *conn) withNumber(at int, r state.Reply) state.Reply {
 	if at == 0 || r.Kind != state.Array || len(r.Items) != 2 || string(r.Items[0].Text) == "0" {
 		return r
 	}
-	number := c.server.hub.cursors.keep(cursor{c.session.Space(), string(r.Items[0].Text)})
+	number := c.server.hub.cursors.keep(c.session.Space(), string(r.Items[0].Text))
 	r.Items[0] = bulk(strconv.FormatUint(number, 10))
 	return r
 }

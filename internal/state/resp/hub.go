@@ -27,7 +27,8 @@ type Hub struct {
 // NewHub makes the hub of a store.
 func NewHub(store state.Store) *Hub {
 	h := &Hub{watched: make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter)}
-	h.channels.named, h.channels.patterns = make(map[channel][]*subscriber), make(map[channel][]*subscriber)
+	h.cursors.spaces = make(map[string]*positions)
+	h.channels.spaces = make(map[string]*listeners)
 	h.stop = store.Watch(h.changed)
 	return h
 }
@@ -55,6 +56,7 @@ func (h *Hub) changed(key forerun.Key, _ forerun.Version) {
 
 // watch is what a connection watches until its next EXEC. Versions alone would not tell of a record that came and went.
 type watch struct {
+	keys    map[forerun.Key]bool
 	expect  []state.Expect
 	touched atomic.Bool // a record has changed since
 }

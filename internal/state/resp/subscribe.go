@@ -2,6 +2,7 @@ package resp
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,8 @@ import (
 // sends them; it and the connection's take turns at writing.
 type subscription struct {
 	*subscriber
-	names, patterns []channel // in the order in which they were asked for
+	space           string
+	names, patterns map[string]bool
 	end             chan struct{}
 	sending         sync.WaitGroup // the goroutine that sends messages
 	writing         sync.Mutex     // held by who writes to the connection, and guards its protocol
@@ -22,14 +24,20 @@ type subscription struct {
 }
 
 // list is what the connection listens to by name, or by pattern.
-func (s *subscription) list(patterns bool) *[]channel {
+func (s *subscription) list(patterns bool) map[string]bool {
 	if patterns {
-		return &s.patterns
+		return s.patterns
 	}
-	return &s.names
+	return s.names
 }
 
-func (s *subscription) count() int64 { return int64(len(s.names) + len(s.patterns)) }
+// count is to how much it listens; 0 if it never began.
+func (s *subscription) count() int64 {
+	if s == nil {
+		return 0
+	}
+	return int64(len(s.names) + len(s.patterns))
+}
 
 // hold keeps messages back until the connection has flushed: the first message of a channel comes behind the reply to
 // SUBSCRIBE, and none behind that to UNSUBSCRIBE.
@@ -48,37 +56,42 @@ func (s *subscription) release() {
 }
 
 // listens says whether the connection listens to anything.
-func (c *conn) listens() bool { return c.sub != nil && c.sub.count() > 0 }
+func (c *conn) listens() bool { return c.sub.count() > 0 }
 
 // subscribe begins to listen to channels, or to patterns of their names.
 func (c *conn) subscribe(word string, names [][]byte, patterns bool) {
 	if c.sub == nil {
-		c.sub = &subscription{end: make(chan struct{})}
+		c.sub = &subscription{space: c.session.Space(), names: make(map[string]bool), patterns: make(map[string]bool), end: make(chan struct{})}
 		c.sub.subscriber = &subscriber{wake: make(chan struct{}, 1), cut: sync.OnceFunc(func() { go c.net.Close() })}
 		c.sub.sending.Go(c.sendMessages)
 	}
 	c.sub.hold()
 	list := c.sub.list(patterns)
 	for _, name := range names {
-		ch := channel{c.session.Space(), string(name)}
-		if !slices.Contains(*list, ch) {
-			*list = append(*list, ch)
-			c.server.hub.channels.add(c.sub.subscriber, ch, patterns)
+		if !list[string(name)] && c.sub.count() >= maxSubscriptions {
+			c.answer(failure("ERR The connection listens to too many channels. Unsubscribe from some, or use a pattern."))
+			return
 		}
-		c.answer(push(bulk(word), bulk(ch.name), integer(c.sub.count())))
+		if !list[string(name)] {
+			list[string(name)] = true
+			c.server.hub.channels.add(c.sub.subscriber, c.sub.space, string(name), patterns)
+		}
+		c.answer(push(bulk(word), bulk(string(name)), integer(c.sub.count())))
 	}
 }
 
+// maxSubscriptions is how many channels and patterns a connection can listen to.
+const maxSubscriptions = 1 << 16
+
 // unsubscribe ends that; without names, of all.
 func (c *conn) unsubscribe(word string, names [][]byte, patterns bool) {
-	if c.sub == nil {
-		c.sub = &subscription{} // that was never begun
-		defer func() { c.sub = nil }()
+	var list map[string]bool
+	if c.sub != nil {
+		list = c.sub.list(patterns)
 	}
-	list := c.sub.list(patterns)
 	if len(names) == 0 {
-		for _, ch := range *list {
-			names = append(names, []byte(ch.name))
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			names = append(names, []byte(name))
 		}
 	}
 	if len(names) == 0 {
@@ -86,14 +99,13 @@ func (c *conn) unsubscribe(word string, names [][]byte, patterns bool) {
 		return
 	}
 	for _, name := range names {
-		ch := channel{c.session.Space(), string(name)}
-		if i := slices.Index(*list, ch); i >= 0 {
-			*list = slices.Delete(*list, i, i+1)
+		if list[string(name)] {
+			delete(list, string(name))
 			c.sub.hold()
-			c.server.hub.channels.remove(c.sub.subscriber, ch, patterns)
+			c.server.hub.channels.remove(c.sub.subscriber, c.sub.space, string(name), patterns)
 			c.takeMessages()
 		}
-		c.answer(push(bulk(word), bulk(ch.name), integer(c.sub.count())))
+		c.answer(push(bulk(word), bulk(string(name)), integer(c.sub.count())))
 	}
 }
 
@@ -134,8 +146,8 @@ func (c *conn) forsake() {
 		return
 	}
 	for _, patterns := range []bool{false, true} {
-		for _, ch := range *c.sub.list(patterns) {
-			c.server.hub.channels.remove(c.sub.subscriber, ch, patterns)
+		for name := range c.sub.list(patterns) {
+			c.server.hub.channels.remove(c.sub.subscriber, c.sub.space, name, patterns)
 		}
 	}
 	c.sub.release()
@@ -183,7 +195,7 @@ func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
 			return c.failed(ctx, err)
 		}
 	}
-	return integer(c.server.hub.channels.publish(channel{c.session.Space(), string(args[1])}, string(args[2])))
+	return integer(c.server.hub.channels.publish(c.session.Space(), string(args[1]), string(args[2])))
 }
 
 // pubsub tells who listens.
@@ -201,10 +213,10 @@ func (c *conn) pubsub(args [][]byte) state.Reply {
 		}
 		return reply
 	case "numpat":
-		return integer(channels.patternCount(space))
+		return integer(channels.patterns(space))
 	}
 	for _, name := range args[2:] {
-		reply.Items = append(reply.Items, bulk(string(name)), integer(channels.listeners(channel{space, string(name)})))
+		reply.Items = append(reply.Items, bulk(string(name)), integer(channels.count(space, string(name))))
 	}
 	return reply
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -14,6 +13,7 @@ import (
 // transaction is what a client has queued since MULTI.
 type transaction struct {
 	queue   []queued
+	size    int  // bytes of the queue
 	spoiled bool // a command was refused: EXEC will execute none
 }
 
@@ -33,6 +33,11 @@ func (c *conn) enqueue(spec *command.Spec, args [][]byte) state.Reply {
 		not := failure("ERR Command not allowed inside a transaction")
 		refusal = &not
 	}
+	if c.multi.size += commandSize(args); c.multi.size > c.server.maxTransaction() {
+		full := failure("ERR The transaction is too large. Send it in several parts.")
+		refusal = &full
+		c.multi.queue = nil
+	}
 	if refusal != nil {
 		c.multi.spoiled = true
 		return *refusal
@@ -40,6 +45,21 @@ func (c *conn) enqueue(spec *command.Spec, args [][]byte) state.Reply {
 	c.multi.queue = append(c.multi.queue, queued{spec, cloneArgs(args)})
 	return state.Reply{Kind: state.Simple, Text: []byte("QUEUED")}
 }
+
+// commandSize is about what a queued command takes.
+func commandSize(args [][]byte) int {
+	size := 64
+	for _, arg := range args {
+		size += len(arg) + 24
+	}
+	return size
+}
+
+// maxTransaction is how many bytes a transaction may take: as much as the largest command.
+func (s *Server) maxTransaction() int { return 2*s.options.MaxBulk + 1<<20 }
+
+// maxWatched is how many records a connection can watch at a time.
+const maxWatched = 1 << 16
 
 // admits says why a command cannot be one of a transaction.
 func admits(spec *command.Spec, args [][]byte) *state.Reply {
@@ -88,26 +108,21 @@ func (c *conn) watchKeys(ctx context.Context, names [][]byte) state.Reply {
 		return failure("ERR WATCH inside MULTI is not allowed")
 	}
 	if c.watching == nil {
-		c.watching = &watch{}
+		c.watching = &watch{keys: make(map[forerun.Key]bool)}
 	}
-	var fresh []forerun.Key
-	for _, name := range names {
-		key := forerun.Key{Space: c.session.Space(), Name: string(name)}
-		if !c.watching.has(key) && !slices.Contains(fresh, key) {
-			fresh = append(fresh, key)
-		}
+	if len(c.watching.keys)+len(names) > maxWatched {
+		return failure("ERR Too many keys are watched. Watch fewer, or UNWATCH.")
 	}
+	fresh := c.watching.fresh(c.session.Space(), names)
 	if err := c.sweep(ctx, fresh); err != nil {
 		return c.failed(ctx, err)
 	}
 	for _, key := range fresh {
+		c.watching.keys[key] = true
 		c.server.hub.watch(c.watching, key) // before its version is read: nothing between the two is missed
 	}
 	expect, err := c.session.Versions(ctx, fresh)
 	if err != nil {
-		for _, key := range fresh {
-			c.server.hub.unwatch(c.watching, key)
-		}
 		return c.failed(ctx, err)
 	}
 	c.watching.expect = append(c.watching.expect, expect...)
@@ -132,8 +147,18 @@ func (c *conn) sweep(ctx context.Context, keys []forerun.Key) error {
 	return nil
 }
 
-func (w *watch) has(key forerun.Key) bool {
-	return slices.ContainsFunc(w.expect, func(e state.Expect) bool { return e.Key == key })
+// fresh lists those of some records that are not watched yet, each once.
+func (w *watch) fresh(space string, names [][]byte) []forerun.Key {
+	seen := make(map[forerun.Key]bool, len(names))
+	var keys []forerun.Key
+	for _, name := range names {
+		key := forerun.Key{Space: space, Name: string(name)}
+		if !w.keys[key] && !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // unwatch forgets what was watched.
@@ -141,8 +166,8 @@ func (c *conn) unwatch() {
 	if c.watching == nil {
 		return
 	}
-	for _, e := range c.watching.expect {
-		c.server.hub.unwatch(c.watching, e.Key)
+	for key := range c.watching.keys {
+		c.server.hub.unwatch(c.watching, key)
 	}
 	c.watching = nil
 }
