@@ -121,7 +121,6 @@ func (e *execution) Started(id forerun.ActivationID, at time.Time, initTime time
 	defer e.mu.Unlock()
 	if s := e.active[id]; s != nil {
 		s.started(at, initTime)
-		e.step(speculate.Started{Slot: s.id})
 	}
 }
 

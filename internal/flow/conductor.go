@@ -47,7 +47,7 @@ func (Conductor) Resume(at forerun.Cursor, r forerun.Result) forerun.Stop {
 	if params == nil {
 		params = json.RawMessage("{}")
 	}
-	return forerun.Stop{Cursor: conducting{component: true, state: state}, Action: name, Input: params}
+	return forerun.Stop{Cursor: conducting{component: true, state: state}, Place: 1, Action: name, Input: params}
 }
 
 // Join is never called: a conductor has no branches.

@@ -71,7 +71,9 @@ func (w *walk) run() forerun.Stop {
 		if w.at >= len(w.program.rows) {
 			return w.end()
 		}
+		at := w.at
 		if stop, ok := w.step(); ok {
+			stop.Place, stop.Branch = at, w.program.decides(at)
 			return stop
 		}
 	}
@@ -174,4 +176,22 @@ func (w *walk) check() {
 		}
 	}
 	w.at = len(w.program.rows)
+}
+
+// decides tells whether a row's result is looked at by a branch alone: behind it, either way, the value is the saved one.
+func (p *Program) decides(at int) bool {
+	if op := p.rows[at].op; op != opAction && op != opFunction && op != opDynamic {
+		return false
+	}
+	for at++; at < len(p.rows) && p.rows[at].op == opExit; {
+		at++
+	}
+	return at < len(p.rows) && p.rows[at].op == opBranch && p.restores(at+1) && p.restores(p.rows[at].to)
+}
+
+func (p *Program) restores(at int) bool {
+	if at < len(p.rows) && p.rows[at].op == opTry {
+		at++
+	}
+	return at < len(p.rows) && p.rows[at].op == opBuiltin && p.rows[at].builtin == loadParams
 }

@@ -19,6 +19,7 @@ type Cursor any
 // what is to be done.
 type Stop struct {
 	Cursor Cursor // where the walk waits
+	Place  int    // which step of the program that is: the same each time that a walk waits there
 
 	End    bool // the program, or the branch, is over with Result
 	Result Result
@@ -31,6 +32,10 @@ type Stop struct {
 	Detach   Program   // begin this as an invocation of its own, of the same action, on Input; go on with {activationId, sessionId}: that one's, and this one's
 	Action   string    // run this action, as the program's document names it, on Input
 	Input    json.RawMessage
+
+	// Branch tells that the walk behind this stop depends on whether the result's member "value" is true, and on nothing else of a
+	// result that is no error.
+	Branch bool
 }
 
 // Function is code that is part of a program.

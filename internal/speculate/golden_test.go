@@ -1,8 +1,9 @@
 package speculate
 
 import (
+	"crypto/sha256"
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,44 +14,252 @@ import (
 
 // TestGolden replays the traces of testdata: each file is one story, each command an event, its output the actions
 // that the machine answered with. Run with -rewrite to write them anew, and review the difference.
+//
+// Before `invoke`, `row` and `outcome` say what the memo table and the predictor know. Records are strings; the commands are
+// get, set, incr, mget and del.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		var m *Machine
+		s := newStory()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd == "invoke" {
-				var first []Action
-				m, first = New(word(t, d, "action"), json.RawMessage(word(t, d, "input")))
-				return show(first)
+			switch d.Cmd {
+			case "story":
+				s = newStory()
+				return ""
+			case "row":
+				s.rows[rowKey(digest(word(t, d, "code")), word(t, d, "input"))] = readRow(t, d)
+				return ""
+			case "outcome":
+				for range number(t, d, "times") {
+					s.predictor.Learn(Outcome{
+						Branch: Branch{digest(word(t, d, "program")), number(t, d, "place")}, Next: number(t, d, "next"),
+						Value: json.RawMessage(word(t, d, "value")),
+					})
+				}
+				return ""
+			case "blame":
+				for range number(t, d, "times") {
+					s.predictor.Blame(Blame{Producer: digest(word(t, d, "producer")), Consumer: digest(word(t, d, "consumer")), Key: key(word(t, d, "key"))})
+				}
+				return ""
+			case "invoke":
+				return show(s.invoke(t, d))
 			}
-			return show(m.Step(readEvent(t, d)))
+			return show(s.machine.Step(readEvent(t, d)))
 		})
 	})
 }
 
+// story is a machine with its tables.
+type story struct {
+	machine   *Machine
+	rows      map[string]*forerun.Row
+	predictor *Predictor
+}
+
+func newStory() *story {
+	return &story{rows: make(map[string]*forerun.Row), predictor: NewPredictor()}
+}
+
+func (s *story) invoke(t *testing.T, d *datadriven.TestData) []Action {
+	var options []Option
+	if d.HasArg("mode") {
+		mode, ok := ParseMode(word(t, d, "mode"))
+		if !ok {
+			d.Fatalf(t, "no mode")
+		}
+		options = append(options, Speculate(mode, s, s.predictor, strs{}))
+	}
+	if d.HasArg("depth") {
+		options = append(options, Depth(number(t, d, "depth")))
+	}
+	var first []Action
+	s.machine, first = New(word(t, d, "action"), json.RawMessage(word(t, d, "input")), options...)
+	return first
+}
+
+func rowKey(code forerun.Digest, input string) string { return string(code[:]) + input }
+
+// Find implements Memo.
+func (s *story) Find(code forerun.Digest, input json.RawMessage) *forerun.Row {
+	return s.rows[rowKey(code, string(input))]
+}
+
+func digest(name string) (d forerun.Digest) {
+	if name == "" {
+		return d
+	}
+	return sha256.Sum256([]byte(name))
+}
+
+func key(name string) forerun.Key { return forerun.Key{Name: name} }
+
+// str is a record of these tests; nothing is "-".
+type str string
+
+func (s str) Absent() bool { return s == "-" }
+func (s str) Size() int    { return len(s) }
+
+// strs executes commands on them.
+type strs struct{}
+
+func (strs) Execute(command any, reads []Image) (reply any, writes []Image) {
+	words := command.([]string)
+	switch words[0] {
+	case "set":
+		return "OK", []Image{str(words[2])}
+	case "incr":
+		n := 0
+		if !reads[0].Absent() {
+			var err error
+			if n, err = strconv.Atoi(string(reads[0].(str))); err != nil {
+				return "not a number", nil
+			}
+		}
+		n++
+		return n, []Image{str(strconv.Itoa(n))}
+	case "del":
+		return !reads[0].Absent(), []Image{str("-")}
+	}
+	var values []string
+	for _, r := range reads {
+		values = append(values, string(r.(str)))
+	}
+	return strings.Join(values, " "), nil
+}
+
+func readRow(t *testing.T, d *datadriven.TestData) *forerun.Row {
+	r := &forerun.Row{Output: json.RawMessage(word(t, d, "output")), Exact: d.HasArg("exact"), Effects: d.HasArg("effects")}
+	for _, read := range list(d, "reads") {
+		r.Reads = append(r.Reads, seen(t, read))
+	}
+	for _, callee := range list(d, "callees") {
+		action, input, _ := strings.Cut(callee, ":")
+		r.Callees = append(r.Callees, forerun.Callee{Action: action, Input: json.RawMessage(input), Code: digest(action)})
+	}
+	return r
+}
+
+// seen reads record@version.
+func seen(t *testing.T, s string) forerun.Seen {
+	name, version, _ := strings.Cut(s, "@")
+	v, err := strconv.Atoi(version)
+	if err != nil {
+		t.Fatalf("%q is no record@version", s)
+	}
+	return forerun.Seen{Key: key(name), Version: forerun.Version(v)}
+}
+
+func list(d *datadriven.TestData, name string) []string {
+	for _, a := range d.CmdArgs {
+		if a.Key == name {
+			return a.Vals
+		}
+	}
+	return nil
+}
+
 func readEvent(t *testing.T, d *datadriven.TestData) Event {
 	slot := SlotID(number(t, d, "slot"))
+	op := OpID(number(t, d, "op"))
 	switch d.Cmd {
-	case "started":
-		return Started{Slot: slot}
+	case "resolved":
+		e := Resolved{Slot: slot, Code: digest(word(t, d, "code")), Input: json.RawMessage(word(t, d, "input"))}
+		e.Pure, e.Cached, e.Alone = d.HasArg("pure"), d.HasArg("cached"), d.HasArg("alone")
+		return e
 	case "entered":
-		return Entered{Slot: slot, Program: readProgram(d.Input), Input: json.RawMessage(word(t, d, "input"))}
+		e := Entered{Slot: slot, Program: readProgram(d.Input), Input: json.RawMessage(word(t, d, "input"))}
+		if d.HasArg("code") {
+			e.Code = digest(word(t, d, "code"))
+		}
+		return e
 	case "output":
-		return Output{Slot: slot, Result: forerun.Result{Value: json.RawMessage(word(t, d, "value"))}}
+		return Output{Slot: slot, Result: forerun.Result{Value: json.RawMessage(word(t, d, "value"))}, Outside: d.HasArg("outside")}
 	case "error":
 		return Output{Slot: slot, Result: forerun.Failure(forerun.ApplicationError, word(t, d, "message"))}
 	case "failed":
 		return Failed{Slot: slot, Result: forerun.Failure(forerun.DeveloperError, word(t, d, "message"))}
-	case "read":
-		return Read{Slot: slot, Op: OpID(number(t, d, "op"))}
-	case "write":
-		return Write{Slot: slot, Op: OpID(number(t, d, "op"))}
+	case "hold":
+		return Hold{Slot: slot, Op: op}
 	case "call":
-		return Call{Slot: slot, Op: OpID(number(t, d, "op")), Action: word(t, d, "action"), Input: json.RawMessage(word(t, d, "input"))}
+		e := Call{Slot: slot, Op: op, Action: word(t, d, "action"), Input: json.RawMessage(word(t, d, "input"))}
+		e.Code = digest(e.Action)
+		return e
 	case "cancelled":
 		return Cancelled{Reason: word(t, d, "reason")}
+	case "load":
+		return LoadChanged{Depth: number(t, d, "depth")}
 	}
-	t.Fatalf("%s: unknown event %q", d.Pos, d.Cmd)
+	return readStateEvent(t, d, slot, op)
+}
+
+func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) Event {
+	switch d.Cmd {
+	case "do":
+		return readCommand(t, d, slot, op)
+	case "fetched":
+		e := Fetched{Slot: slot, Op: op}
+		for _, r := range list(d, "records") {
+			name, value, _ := strings.Cut(r, ":")
+			s := seen(t, name)
+			e.Records = append(e.Records, Record{Key: s.Key, Image: str(value), Version: s.Version})
+		}
+		return e
+	case "done":
+		e := Done{Slot: slot, Op: op, Exact: !d.HasArg("inexact")}
+		for _, r := range list(d, "reads") {
+			e.Reads = append(e.Reads, seen(t, r))
+		}
+		for _, w := range list(d, "wrote") {
+			e.Wrote = append(e.Wrote, key(w))
+		}
+		return e
+	case "checked":
+		e := Checked{Slot: slot, Current: !d.HasArg("updated")}
+		for _, v := range list(d, "versions") {
+			e.Versions = append(e.Versions, seen(t, "@"+v).Version)
+		}
+		return e
+	case "promoted":
+		return Promoted{Slots: slots(t, d), Version: forerun.Version(number(t, d, "version"))}
+	case "conflict":
+		e := Conflict{Slots: slots(t, d)}
+		for _, k := range list(d, "keys") {
+			e.Keys = append(e.Keys, key(k))
+		}
+		return e
+	}
+	d.Fatalf(t, "unknown event %q", d.Cmd)
 	return nil
+}
+
+// readCommand reads the command that is the input: a Read, or a Write with what it depends on.
+func readCommand(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) Event {
+	words := strings.Fields(d.Input)
+	var keys []forerun.Key
+	switch words[0] {
+	case "get", "mget":
+		for _, name := range words[1:] {
+			keys = append(keys, key(name))
+		}
+		return Read{Slot: slot, Op: op, Keys: keys, Command: words}
+	case "set":
+		return Write{Slot: slot, Op: op, Keys: []forerun.Key{key(words[1])}, Command: words}
+	case "incr", "del":
+		return Write{Slot: slot, Op: op, Keys: []forerun.Key{key(words[1])}, Reads: []forerun.Key{key(words[1])}, Command: words}
+	}
+	d.Fatalf(t, "unknown command %q", d.Input)
+	return nil
+}
+
+func slots(t *testing.T, d *datadriven.TestData) (ids []SlotID) {
+	for _, s := range list(d, "slots") {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			d.Fatalf(t, "%q is no slot", s)
+		}
+		ids = append(ids, SlotID(n))
+	}
+	return ids
 }
 
 func word(t *testing.T, d *datadriven.TestData, key string) string {
@@ -64,114 +273,4 @@ func number(t *testing.T, d *datadriven.TestData, key string) (n int) {
 		d.ScanArgs(t, key, &n)
 	}
 	return n
-}
-
-func show(actions []Action) string {
-	if len(actions) == 0 {
-		return "nothing\n"
-	}
-	var b strings.Builder
-	for _, a := range actions {
-		b.WriteString(describe(a) + "\n")
-	}
-	return b.String()
-}
-
-func describe(a Action) string {
-	switch a := a.(type) {
-	case Launch:
-		how := fmt.Sprintf("launch %d: %s(%s)", a.Slot, a.Action, a.Input)
-		if a.Parent != None {
-			how += fmt.Sprintf(" in the program of %d", a.Parent)
-		}
-		if a.Caller != None {
-			how += fmt.Sprintf(" called by %d as its operation %d", a.Caller, a.Op)
-		}
-		return how
-	case Commit:
-		return fmt.Sprintf("commit %d: %s %s", a.Slot, a.Result.Status, a.Result.Value)
-	case Learn:
-		return fmt.Sprintf("learn from %d", a.Slot)
-	case Reply:
-		if a.Direct {
-			return fmt.Sprintf("reply to %d, operation %d: from the store", a.Slot, a.Op)
-		}
-		return fmt.Sprintf("reply to %d, operation %d: %s %s", a.Slot, a.Op, a.Result.Status, a.Result.Value)
-	case Squash:
-		return fmt.Sprintf("squash %d: %s", a.Slot, a.Cause)
-	case Finish:
-		return fmt.Sprintf("finish: %s %s", a.Result.Status, a.Result.Value)
-	}
-	return fmt.Sprintf("%T %+v", a, a)
-}
-
-// program is a small workflow for tests: lines one after the other, the branches of a line side by side. An error ends it.
-type program [][][]string
-
-// readProgram reads lines of branches, separated by "|"; a branch is a list of actions. "fork" alone is a fork without branches.
-func readProgram(text string) program {
-	var p program
-	for _, line := range strings.Split(text, "\n") {
-		var branches [][]string
-		if line != "fork" && line != "" {
-			for _, branch := range strings.Split(line, "|") {
-				branches = append(branches, strings.Fields(branch))
-			}
-		}
-		if line != "" {
-			p = append(p, branches)
-		}
-	}
-	return p
-}
-
-// place is a line, a branch of it and an action in that.
-type place struct{ line, branch, action int }
-
-func (p program) Start(input json.RawMessage) forerun.Stop {
-	return p.begin(0, forerun.Result{Value: input})
-}
-
-// begin goes on at the beginning of a line.
-func (p program) begin(line int, r forerun.Result) forerun.Stop {
-	if line == len(p) {
-		return forerun.Stop{End: true, Result: r}
-	}
-	if len(p[line]) == 1 {
-		return p.stop(place{line: line}, r)
-	}
-	stop := forerun.Stop{Cursor: place{line: line}, Join: true}
-	for i := range p[line] {
-		stop.Fork = append(stop.Fork, p.stop(place{line: line, branch: i}, r))
-	}
-	return stop
-}
-
-func (p program) stop(at place, r forerun.Result) forerun.Stop {
-	branch := p[at.line][at.branch]
-	switch {
-	case at.action < len(branch):
-		return forerun.Stop{Cursor: at, Action: branch[at.action], Input: r.Value}
-	case len(p[at.line]) == 1:
-		return p.begin(at.line+1, r)
-	}
-	return forerun.Stop{End: true, Result: r}
-}
-
-func (p program) Resume(cursor forerun.Cursor, r forerun.Result) forerun.Stop {
-	if r.Status != forerun.Success {
-		return forerun.Stop{End: true, Result: r}
-	}
-	at := cursor.(place)
-	at.action++
-	return p.stop(at, r)
-}
-
-func (p program) Join(cursor forerun.Cursor, branches []forerun.Result) forerun.Stop {
-	values := make([]string, len(branches))
-	for i, b := range branches {
-		values[i] = string(b.Value)
-	}
-	value := fmt.Sprintf(`{"value":[%s]}`, strings.Join(values, ","))
-	return p.begin(cursor.(place).line+1, forerun.Result{Value: json.RawMessage(value)})
 }

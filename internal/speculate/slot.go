@@ -1,69 +1,179 @@
 package speculate
 
-import "forerun.dev/forerun/internal/forerun"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
 
-// slot is one execution of an action in the pipeline.
-type slot struct {
-	id      SlotID
-	parent  SlotID // the slot whose program it is part of, or None
-	caller  SlotID // the slot whose function called it, or None
-	op      OpID   // that call
-	state   slotState
-	thread  *thread         // of its parent's program, if it has a parent
-	program forerun.Program // if it executes one
-	calls   int             // callees that it waits for
-}
-
-// thread is one line of control through the program of a slot: its own, or a branch of a fork.
-type thread struct {
-	slot    SlotID
-	cursor  forerun.Cursor // where it waits
-	fork    *thread        // that it is a branch of, or nil
-	branch  int            // which
-	waiting int            // branches that have not ended
-	results []forerun.Result
-}
-
-// abandoned stands for the caller of a slot whose caller ended without waiting for it.
-const abandoned SlotID = -2
-
-type slotState int
-
-const (
-	launched slotState = iota
-	running
+	"forerun.dev/forerun/internal/forerun"
 )
 
+// slot is a node of the pipeline: an execution of an action, or a fork, which joins its branches.
+type slot struct {
+	id   SlotID // None: it is a fork
+	kind kind
+	stop forerun.Stop // what it executes
+	path uint64       // which places the walk came by
+
+	// Where it is: a step of a thread; or called by a function; or the root, or left behind by its caller.
+	thread   *thread
+	caller   *slot
+	op       OpID // the call
+	attached bool // the call was made; else it is expected
+	orphan   bool // its caller ended without waiting for it
+
+	state     state
+	head      bool   // every slot before it is committed, and it was validated
+	promoting bool   // its promotion is under way: its operations wait for the outcome (rule R10)
+	solo      bool   // it is promoted alone, since a group was refused
+	patient   bool   // it is not launched before it is the head
+	ahead     bool   // it counts as speculative,
+	launched  bool   // and occupies a handler
+	dead      bool   // it was squashed or is over
+	why       string // it is speculative
+
+	code   forerun.Digest
+	input  json.RawMessage // as delivered
+	traits traits
+	row    *forerun.Row // what the memo table has of it, or nil
+	guess  *guess       // what it is expected to give, or nil
+
+	result  forerun.Result  // once it has finished
+	failure *forerun.Result // that came while its promotion was under way
+	skipped bool
+	walked  bool         // its thread went on behind it,
+	next    forerun.Stop // to here
+
+	branches []*thread // of a fork; of a program the one
+
+	column   column
+	requests []*request       // not answered yet
+	callees  []*slot          // that have not returned: those that were called, then those that are expected
+	merged   []*slot          // callees that returned to a speculative caller
+	script   []forerun.Callee // callees that are expected
+	conduct
+}
+
+// conduct is what an execution did, for its row.
+type conduct struct {
+	calls   []forerun.Callee
+	below   []forerun.Callee
+	reads   map[forerun.Key]forerun.Version
+	effects bool
+	inexact bool // its output may depend on what has no version, or on the failure of what it called (rule R8)
+}
+
+type traits struct{ pure, cached, alone bool }
+
+// guess is an expected result, and why.
+type guess struct {
+	result forerun.Result
+	why    string
+}
+
+type kind byte
+
+const (
+	function kind = iota // or what is not entered yet
+	program
+	fork
+)
+
+type state byte
+
+const (
+	resolving state = iota
+	checking        // whether a row stands for it
+	waiting         // to be launched
+	running
+	finished
+)
+
+func (s state) String() string {
+	return [...]string{"resolving", "checking", "waiting", "running", "finished"}[s]
+}
+
 // at returns a slot that is not over, or nil.
-func (m *Machine) at(id SlotID) *slot {
-	if id < 0 || int(id) >= len(m.slots) {
-		return nil
+func (m *Machine) at(id SlotID) *slot { return m.slots[id] }
+
+func (s *slot) parent() SlotID {
+	if s.thread == nil {
+		return None
 	}
-	return m.slots[id]
+	return s.thread.program.id
 }
 
-// abandonCallees lets go of callees whose caller ended without waiting for them (a thread of it had called, a time
-// limit had passed). They have begun and go on to their end, as they would if any other client had gone away.
-func (m *Machine) abandonCallees(s *slot) {
-	if s.calls == 0 {
-		return
+func (s *slot) callerID() SlotID {
+	if s.caller == nil {
+		return None
 	}
-	for _, callee := range m.slots {
-		if callee != nil && callee.caller == s.id {
-			callee.caller = abandoned
-		}
+	return s.caller.id
+}
+
+// runAhead counts a slot as speculative until lead or forget.
+func (m *Machine) runAhead(s *slot) {
+	s.ahead = true
+	m.ahead++
+}
+
+func (m *Machine) uncount(s *slot) {
+	if s.ahead {
+		s.ahead = false
+		m.ahead--
+	}
+	if s.launched {
+		s.launched = false
+		m.launched--
 	}
 }
 
-// cancel squashes whatever runs and ends the invocation.
-func (m *Machine) cancel(reason string) {
-	for id := len(m.slots) - 1; id >= 0; id-- { // callees and components before those that wait for them
-		if m.slots[id] != nil {
-			m.slots[id] = nil
-			m.do(Squash{Slot: SlotID(id), Cause: reason})
-		}
+// lead makes a slot the head of its line.
+func (m *Machine) lead(s *slot) {
+	if !s.head {
+		s.head, m.changed = true, true
+		m.uncount(s)
 	}
-	if !m.finished {
-		m.finish(forerun.Failure(forerun.InternalError, reason))
+}
+
+// forget takes a slot off the books.
+func (m *Machine) forget(s *slot) {
+	s.dead, m.changed = true, true
+	m.uncount(s)
+	if s.id != None {
+		delete(m.slots, s.id)
 	}
+}
+
+// waits returns the callee that a slot waits for, or nil. A speculative slot waits for one at a time.
+func (s *slot) waits() *slot {
+	if len(s.callees) > 0 && s.callees[0].attached {
+		return s.callees[0]
+	}
+	return nil
+}
+
+// expected returns the callee that a slot is expected to call next and that runs already, or nil.
+func (s *slot) expected() *slot {
+	if i := s.called(); i < len(s.callees) {
+		return s.callees[i]
+	}
+	return nil
+}
+
+// called is how many of the callees were called.
+func (s *slot) called() int {
+	if i := slices.IndexFunc(s.callees, func(c *slot) bool { return !c.attached }); i >= 0 {
+		return i
+	}
+	return len(s.callees)
+}
+
+func (s *slot) String() string {
+	switch {
+	case s.kind == fork:
+		return "a fork"
+	case s.stop.Action == "":
+		return fmt.Sprintf("%d", s.id)
+	}
+	return fmt.Sprintf("%d (%s)", s.id, s.stop.Action)
 }

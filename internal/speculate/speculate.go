@@ -9,10 +9,23 @@
 // become slots below it. A function that calls another gets its answer from a
 // slot of its own, tied to the caller.
 //
+// With speculation off the machine launches one slot at a time along each
+// thread of control (a program, or a branch of a fork in it): every slot is a
+// head. With it on, slots behind the heads are launched before it is known
+// whether and on what they will run, because the memo table or the branch
+// predictor says so. What they write is kept in a column each, what they read
+// comes from the columns before theirs or from the store. When a slot's turn
+// comes, its reads are checked and its writes applied in one transaction: it is
+// promoted. What turns out to be wrong is squashed, with all that follows it.
+//
 // What the machine promises is the contract of speculation, C1 to C5, in
-// ARCHITECTURE.md. Today it launches one slot at a time along each thread of
-// control (a program, or a branch of a fork in it), so every slot is a head and
-// is launched non-speculatively.
+// ARCHITECTURE.md. The rules R1 to R12 that comments name are those of the
+// model check that the design went through; testdata/rules shows each.
+//
+// The way in is step.go. A thread and its walk is in thread.go, what is decided
+// of a new slot in begin.go, the order of slots in order.go, the data buffer in
+// buffer.go and column.go, calls in call.go, the promotion in promote.go, the
+// squash in squash.go, what is learnt in learn.go and predictor.go.
 package speculate
 
 import (
@@ -30,135 +43,69 @@ const None SlotID = -1
 // OpID numbers the requests that one slot makes of the platform (reads, writes, calls), so that replies find them.
 type OpID int
 
-// Event is something that happened.
-type Event interface{ event() }
+// Mode says how far ahead an invocation may run.
+type Mode byte
 
-// The events.
-type (
-	// Started: a handler runs the slot's function.
-	Started struct{ Slot SlotID }
-	// Entered: the slot's action is a program; it replaces the function as what the slot executes.
-	Entered struct {
-		Slot    SlotID
-		Program forerun.Program
-		Input   json.RawMessage // what was delivered: the launched input with the action's parameters
-	}
-	// Output: the slot's function returned. Result.Status is Success or ApplicationError.
-	Output struct {
-		Slot   SlotID
-		Result forerun.Result
-	}
-	// Failed: the slot could not be executed, or crashed, or took too long.
-	Failed struct {
-		Slot   SlotID
-		Result forerun.Result
-	}
-	// Read: the slot wants to read records.
-	Read struct {
-		Slot SlotID
-		Op   OpID
-		Keys []forerun.Key
-	}
-	// Write: the slot wants to write records.
-	Write struct {
-		Slot SlotID
-		Op   OpID
-		Keys []forerun.Key
-	}
-	// Call: the slot's function invoked an action and waits for its answer.
-	Call struct {
-		Slot   SlotID
-		Op     OpID
-		Action string
-		Input  json.RawMessage
-	}
-	// Promoted: the transaction of a Promote was applied, and its writes have this version.
-	Promoted struct {
-		Slots   []SlotID
-		Version forerun.Version
-	}
-	// Conflict: the transaction of a Promote was refused, because these records had changed.
-	Conflict struct {
-		Slot SlotID
-		Keys []forerun.Key
-	}
-	// LoadChanged: so many slots may be speculative at once from now on (C5).
-	LoadChanged struct{ Depth int }
-	// Cancelled: the invocation is given up.
-	Cancelled struct{ Reason string }
+// The modes of speculation.
+const (
+	Off      Mode = iota // one slot at a time
+	Branches             // ahead of branches whose outcome is predicted
+	All                  // also ahead of outputs that the memo table predicts
 )
 
-// Action is something that the controller is to do.
-type Action interface{ action() }
+// ParseMode reads a mode as annotations and headers spell it: off, branches or all.
+func ParseMode(s string) (Mode, bool) {
+	switch s {
+	case "off":
+		return Off, true
+	case "branches":
+		return Branches, true
+	case "all":
+		return All, true
+	}
+	return Off, false
+}
 
-// The actions.
-type (
-	// Launch: execute an action in a new slot.
-	Launch struct {
-		Slot        SlotID
-		Parent      SlotID // the slot whose program it is part of, or None
-		Caller      SlotID // the slot whose function called it, or None
-		Op          OpID   // that call
-		Action      string
-		Self        bool              // in place of Action: the parent's own action, as a function
-		Function    *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
-		Detach      forerun.Program   // if not nil: begin this as an invocation of its own, and tell its id as the slot's output
-		Input       json.RawMessage
-		Speculative bool
-	}
-	// Skip: take this output for the slot without executing it.
-	Skip struct {
-		Slot   SlotID
-		Result forerun.Result
-	}
-	// Reply: answer a slot's Read or Write (Direct: ask the store itself) or Call (with Result).
-	Reply struct {
-		Slot   SlotID
-		Op     OpID
-		Direct bool
-		Result forerun.Result
-	}
-	// Stall: leave a slot's Read unanswered until a Reply.
-	Stall struct {
-		Slot SlotID
-		Op   OpID
-	}
-	// Promote: validate what the slots read and apply what they wrote, in one transaction; tell Promoted or Conflict.
-	Promote struct{ Slots []SlotID }
-	// Commit: the slot is final: its record may be shown.
-	Commit struct {
-		Slot   SlotID
-		Result forerun.Result
-	}
-	// Squash: kill the slot and forget it.
-	Squash struct {
-		Slot  SlotID
-		Cause string
-	}
-	// Learn: the predictor and the memo table may learn from the committed slot.
-	Learn struct{ Slot SlotID }
-	// Finish: the invocation is over.
-	Finish struct{ Result forerun.Result }
+func (m Mode) String() string { return [...]string{"off", "branches", "all"}[m] }
+
+// The defaults of options. The band is the paper's; the depth is the most columns that its applications needed.
+const (
+	DefaultDepth = 12
+	DefaultBand  = 0.1
 )
 
-func (Started) event()     {}
-func (Entered) event()     {}
-func (Output) event()      {}
-func (Failed) event()      {}
-func (Read) event()        {}
-func (Write) event()       {}
-func (Call) event()        {}
-func (Promoted) event()    {}
-func (Conflict) event()    {}
-func (LoadChanged) event() {}
-func (Cancelled) event()   {}
+// Memo is the memo table of a tenant. It may be asked by many machines at once.
+type Memo interface {
+	// Find returns what is known of an execution of code on an input, or nil.
+	Find(code forerun.Digest, input json.RawMessage) *forerun.Row
+}
 
-func (Launch) action()  {}
-func (Skip) action()    {}
-func (Reply) action()   {}
-func (Stall) action()   {}
-func (Promote) action() {}
-func (Commit) action()  {}
-func (Squash) action()  {}
-func (Learn) action()   {}
-func (Finish) action()  {}
+// Image is what a record holds at one moment, whatever its type, or that there is none. It is immutable.
+type Image interface {
+	// Absent tells whether there is no such record.
+	Absent() bool
+	// Size is about how many bytes it takes.
+	Size() int
+}
+
+// Records executes commands on images of records, outside of the store. It is pure.
+type Records interface {
+	// Execute runs a command on the records that it reads, in the order of its Reads (rule R1: they are what the column says).
+	// It returns the reply, and in the order of its Keys what it made of the records that it writes: nil where it left one alone.
+	// Without writes, not even an empty list, it was refused and is not to be executed when the slot is promoted.
+	Execute(command any, reads []Image) (reply any, writes []Image)
+}
+
+// Option sets how a machine speculates.
+type Option func(*Machine)
+
+// Speculate sets the mode, and the tables that predict. memo may be nil unless the mode is All.
+func Speculate(mode Mode, memo Memo, predictor *Predictor, records Records) Option {
+	return func(m *Machine) { m.mode, m.memo, m.predictor, m.records = mode, memo, predictor, records }
+}
+
+// Depth sets how many slots may be ahead of the heads at once; DefaultDepth if not set. LoadChanged changes it.
+func Depth(n int) Option { return func(m *Machine) { m.depth = n } }
+
+// Band sets how close to one half the share of a branch's likeliest outcome may be for it to be left alone; DefaultBand if not set.
+func Band(width float64) Option { return func(m *Machine) { m.likely = 0.5 + width } }

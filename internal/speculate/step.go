@@ -2,49 +2,100 @@ package speculate
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
 // Machine decides for one invocation. It is not safe for concurrent use.
 type Machine struct {
-	slots    []*slot  // by SlotID; nil once a slot is over
-	depth    int      // how many slots may be speculative at once
-	finished bool     // the client has its answer; abandoned callees may still run
+	mode      Mode
+	memo      Memo
+	predictor *Predictor
+	records   Records
+	depth     int     // how many slots may be launched ahead of the heads at once
+	likely    float64 // the share from which on an outcome is expected
+
+	slots    map[SlotID]*slot // that are not over
+	nextID   SlotID
+	root     *slot    // nil once it is over
+	orphans  []*slot  // callees whose callers ended without waiting for them
+	ahead    int      // slots that are no heads,
+	launched int      // and occupy handlers
+	stamp    uint64   // of the last write in a column
+	empty    int      // forks that joined in this step without anything having run
+	over     bool     // the client has its answer; orphans may still run
+	changed  bool     // since the last look for what can be done
 	actions  []Action // of the step under way
 }
 
-// New begins an invocation of an action and returns the machine with what to do first.
-func New(action string, input json.RawMessage) (*Machine, []Action) {
-	m := &Machine{}
-	m.launch(&slot{parent: None, caller: None}, Launch{Action: action, Input: input})
+// New begins an invocation of an action and returns the machine with what to do first. Without options it does not speculate.
+func New(action string, input json.RawMessage, options ...Option) (*Machine, []Action) {
+	m := &Machine{depth: DefaultDepth, likely: 0.5 + DefaultBand, slots: make(map[SlotID]*slot)}
+	for _, set := range options {
+		set(m)
+	}
+	m.root = &slot{stop: forerun.Stop{Action: action, Input: input}, path: firstPath}
+	m.execute(m.root)
+	m.lead(m.root)
 	return m, m.take()
 }
 
 // Step tells the machine an event and returns what to do, in order. An event of a slot that is over changes nothing:
 // what comes late from a squashed slot is refused.
 func (m *Machine) Step(e Event) []Action {
+	m.hear(e)
+	m.empty = 0
+	for {
+		m.changed = false
+		m.advance()
+		if m.mode == Off {
+			break
+		}
+		m.tend(m.root)
+		for _, s := range m.orphans {
+			m.tend(s)
+		}
+		if !m.changed {
+			break
+		}
+	}
+	return m.take()
+}
+
+func (m *Machine) hear(e Event) {
 	switch e := e.(type) {
-	case Started:
-		m.started(e.Slot)
+	case Resolved:
+		m.resolved(e)
 	case Entered:
 		m.enter(e)
 	case Output:
-		m.complete(e.Slot, e.Result)
+		m.output(e)
 	case Failed:
-		m.complete(e.Slot, e.Result) // rule R12: an error is committed like any other end
+		m.failed(e)
 	case Read:
-		m.direct(e.Slot, e.Op)
+		m.request(e.Slot, &request{op: e.Op, reads: e.Keys, command: e.Command, inexact: e.Inexact})
 	case Write:
-		m.direct(e.Slot, e.Op)
+		m.request(e.Slot, &request{op: e.Op, writes: e.Keys, reads: e.Reads, command: e.Command, inexact: e.Inexact})
+	case Hold:
+		m.request(e.Slot, &request{op: e.Op, hold: true})
+	case Fetched:
+		m.fetched(e)
+	case Done:
+		m.done(e)
 	case Call:
-		m.call(e)
+		m.request(e.Slot, &request{op: e.Op, call: &e})
+	case Checked:
+		m.checked(e)
+	case Promoted:
+		m.promoted(e)
+	case Conflict:
+		m.conflict(e)
 	case LoadChanged:
 		m.depth = e.Depth
 	case Cancelled:
 		m.cancel(e.Reason)
 	}
-	return m.take()
 }
 
 func (m *Machine) do(a Action) { m.actions = append(m.actions, a) }
@@ -56,115 +107,53 @@ func (m *Machine) take() []Action {
 	return actions
 }
 
-func (m *Machine) started(id SlotID) {
-	if s := m.at(id); s != nil {
-		s.state = running
+// output ends a slot whose function returned. A speculative one with an error is kept like any other (rule R12).
+func (m *Machine) output(e Output) {
+	if s := m.at(e.Slot); s != nil && s.state == running {
+		s.effects = s.effects || e.Outside
+		m.end(s, e.Result)
 	}
 }
 
-// direct lets a head reach the store itself, exactly as without speculation.
-func (m *Machine) direct(id SlotID, op OpID) {
-	if s := m.at(id); s != nil {
-		m.do(Reply{Slot: id, Op: op, Direct: true})
-	}
-}
-
-// call launches the callee of a slot that waits for its answer.
-func (m *Machine) call(e Call) {
-	if s := m.at(e.Slot); s != nil {
-		s.calls++
-		m.launch(&slot{parent: None, caller: e.Slot, op: e.Op}, Launch{Action: e.Action, Input: e.Input})
-	}
-}
-
-// enter makes a slot execute a program in place of a function.
-func (m *Machine) enter(e Entered) {
-	if s := m.at(e.Slot); s != nil {
-		s.state, s.program = running, e.Program
-		m.proceed(&thread{slot: s.id}, e.Program.Start(e.Input))
-	}
-}
-
-// proceed goes on with a thread from a stop.
-func (m *Machine) proceed(t *thread, stop forerun.Stop) {
-	t.cursor = stop.Cursor
+// failed ends a head that failed: it is committed like any other end (rule R12). A speculative slot has not failed before it
+// does so as the head.
+func (m *Machine) failed(e Failed) {
+	s := m.at(e.Slot)
 	switch {
-	case stop.End && t.fork == nil:
-		m.complete(t.slot, stop.Result)
-	case stop.End:
-		m.join(t.fork, t.branch, stop.Result)
-	case stop.Join:
-		m.split(t, stop.Fork)
-	default:
-		m.launch(&slot{parent: t.slot, caller: None, thread: t}, Launch{
-			Action: stop.Action, Self: stop.Self, Function: stop.Function, Detach: stop.Detach, Input: stop.Input,
-		})
+	case s == nil || s.state == finished:
+	case s.head:
+		s.inexact = true
+		m.end(s, e.Result)
+	case s.promoting:
+		s.failure = &e.Result // if it was promoted, it failed as a head (rule R10)
+	case s.launched:
+		m.rewind(s, "it failed while it was speculative: it runs again as the head", true)
+	default: // it cannot be executed, which counts when it is the head
+		s.failure, s.state = &e.Result, waiting
+		s.patient = true
 	}
 }
 
-// split lets the branches of a fork run side by side: each has a head of its own.
-func (m *Machine) split(t *thread, branches []forerun.Stop) {
-	t.waiting, t.results = len(branches), make([]forerun.Result, len(branches))
-	if len(branches) == 0 {
-		m.resume(t, func(p forerun.Program) forerun.Stop { return p.Join(t.cursor, nil) })
-	}
-	for i, stop := range branches {
-		m.proceed(&thread{slot: t.slot, fork: t, branch: i}, stop)
-	}
-}
-
-// join notes the end of a branch; the last one lets the fork go on.
-func (m *Machine) join(t *thread, branch int, r forerun.Result) {
-	t.results[branch] = r
-	if t.waiting--; t.waiting == 0 {
-		m.resume(t, func(p forerun.Program) forerun.Stop { return p.Join(t.cursor, t.results) })
-	}
-}
-
-// resume walks on with a thread, unless its slot is over.
-func (m *Machine) resume(t *thread, walk func(forerun.Program) forerun.Stop) {
-	if s := m.at(t.slot); s != nil {
-		m.proceed(t, walk(s.program))
-	}
-}
-
-// launch gives a slot its number and has its action executed.
-func (m *Machine) launch(s *slot, l Launch) {
-	s.id = SlotID(len(m.slots))
-	m.slots = append(m.slots, s)
-	l.Slot, l.Parent, l.Caller, l.Op = s.id, s.parent, s.caller, s.op
-	m.do(l)
-}
-
-// complete commits a slot that has ended and goes on with what waited for it.
-func (m *Machine) complete(id SlotID, r forerun.Result) {
-	s := m.at(id)
-	if s == nil {
+// end notes the result of a slot and drops what no longer holds because of it.
+func (m *Machine) end(s *slot, r forerun.Result) {
+	m.changed = true
+	if !s.head && !s.promoting && s.wantsCallee() {
+		m.rewind(s, "it ended without waiting for what it called: it runs again as the head", true)
 		return
 	}
-	m.abandonCallees(s)
-	m.slots[id] = nil
-	m.do(Commit{Slot: id, Result: r})
-	if r.Status == forerun.Success {
-		m.do(Learn{Slot: id}) // errors are never kept
+	s.state, s.result, s.requests, s.script = finished, r, nil, nil
+	if s.expected() != nil {
+		m.disown(s, fmt.Sprintf("%v ended without calling it", s))
 	}
-	switch {
-	case s.parent != None:
-		m.resume(s.thread, func(p forerun.Program) forerun.Stop { return p.Resume(s.thread.cursor, r) })
-	case s.caller >= 0:
-		m.reply(s, r)
-	case s.caller == None:
-		m.finish(r)
-	}
+	m.revise(s)
 }
 
-// reply answers the function that called slot s.
-func (m *Machine) reply(s *slot, r forerun.Result) {
-	m.at(s.caller).calls--
-	m.do(Reply{Slot: s.caller, Op: s.op, Result: r})
-}
-
-func (m *Machine) finish(r forerun.Result) {
-	m.finished = true
-	m.do(Finish{Result: r})
+// wantsCallee tells whether a speculative slot waits for a callee's answer.
+func (s *slot) wantsCallee() bool {
+	for _, r := range s.requests {
+		if r.call != nil {
+			return true
+		}
+	}
+	return s.waits() != nil
 }

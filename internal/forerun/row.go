@@ -1,0 +1,34 @@
+package forerun
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+)
+
+// Digest identifies what an execution of an action runs: Action.Digest.
+type Digest [sha256.Size]byte
+
+// Row is a row of the memo table: what a committed execution of an action on an input did. It is immutable.
+type Row struct {
+	Output  json.RawMessage // of a success: errors are not kept
+	Callees []Callee        // what it called and waited for, in order
+	// Exact says that Output depends on nothing but the input, Reads and Below, so that an execution may be skipped while those are
+	// what they were (rule R8). Else the row only predicts.
+	Exact   bool
+	Effects bool     // it, or what it called, wrote a record or reached the outside: it may not be skipped
+	Reads   []Seen   // the records that it, or what it called, read, each once
+	Below   []Callee // what its callees called, and so on
+}
+
+// Callee is an action that an execution called and waited for.
+type Callee struct {
+	Action string
+	Input  json.RawMessage // as it was called, without the action's own parameters
+	Code   Digest
+}
+
+// Seen is a record as it was read.
+type Seen struct {
+	Key     Key
+	Version Version
+}

@@ -1,0 +1,124 @@
+package speculate
+
+import (
+	"encoding/json"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Action is something that the controller is to do.
+type Action interface{ action() }
+
+// The actions. Why is for people.
+type (
+	// Resolve: find the action of a new slot; tell Resolved, Entered or Failed. With speculation off, Launch is that, too.
+	Resolve struct {
+		Slot     SlotID
+		Parent   SlotID // the slot whose program it is part of, or None
+		Caller   SlotID // the slot whose function called it or is expected to, or None
+		Op       OpID   // that call; 0 if it is not made yet: Attach tells
+		Action   string
+		Self     bool              // in place of Action: the parent's own action, as a function
+		Function *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
+		Input    json.RawMessage
+	}
+	// Launch: execute an action in a slot: in a new one with speculation off, else in one that was Resolved.
+	Launch struct {
+		Slot        SlotID
+		Parent      SlotID // the slot whose program it is part of, or None
+		Caller      SlotID // the slot whose function called it, or None
+		Op          OpID   // that call
+		Action      string
+		Self        bool              // in place of Action: the parent's own action, as a function
+		Function    *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
+		Detach      forerun.Program   // if not nil: begin this as an invocation of its own, and tell its id as the slot's output
+		Input       json.RawMessage
+		Speculative bool // hold its effects until it is promoted
+		Why         string
+	}
+	// Check: what versions have these records now, and are these actions what they were? Tell Checked.
+	Check struct {
+		Slot  SlotID
+		Keys  []forerun.Key
+		Below []forerun.Callee
+	}
+	// Skip: take this output for the slot without executing it.
+	Skip struct {
+		Slot   SlotID
+		Result forerun.Result
+		Why    string
+	}
+	// Attach: a call has been made for which a slot runs already.
+	Attach struct {
+		Slot   SlotID
+		Caller SlotID
+		Op     OpID
+	}
+	// Fetch: read records from the store for an operation of a slot; tell Fetched.
+	Fetch struct {
+		Slot SlotID
+		Op   OpID
+		Keys []forerun.Key
+	}
+	// Reply: answer a slot's Read, Write or Hold (Direct: do it, in the store itself, and tell Done; else with Data, which
+	// Records.Execute gave) or Call (with Result).
+	Reply struct {
+		Slot   SlotID
+		Op     OpID
+		Direct bool
+		Data   any
+		Result forerun.Result
+	}
+	// Stall: leave an operation of a slot unanswered until a Reply.
+	Stall struct {
+		Slot SlotID
+		Op   OpID
+		Why  string
+	}
+	// Promote: validate what the slots read and apply what they wrote, in one transaction; let them go on as heads and tell
+	// Promoted, or tell Conflict. Without Expect and Commands nothing is asked of the store, the slots go on, and nothing is told.
+	Promote struct {
+		Slots    []SlotID
+		Expect   []forerun.Seen
+		Commands []any // of Write events, to be executed in this order
+	}
+	// Commit: the slot is final: its record may be shown.
+	Commit struct {
+		Slot   SlotID
+		Result forerun.Result
+	}
+	// Squash: kill the slot and forget it.
+	Squash struct {
+		Slot  SlotID
+		Cause string
+	}
+	// Learn: the predictor and the memo table may learn from the committed slot.
+	Learn struct {
+		Slot   SlotID
+		Lesson *Lesson // nil with speculation off
+	}
+	// Blame: the predictor may learn that a consumer read a record too early: a producer, if there is one in the invocation,
+	// wrote it later; else others did.
+	Blame struct {
+		Producer, Consumer forerun.Digest
+		Key                forerun.Key
+		Others             bool
+	}
+	// Finish: the invocation is over.
+	Finish struct{ Result forerun.Result }
+)
+
+func (Resolve) action() {}
+func (Launch) action()  {}
+func (Check) action()   {}
+func (Skip) action()    {}
+func (Attach) action()  {}
+func (Fetch) action()   {}
+func (Reply) action()   {}
+func (Stall) action()   {}
+func (Promote) action() {}
+func (Commit) action()  {}
+func (Squash) action()  {}
+func (Learn) action()   {}
+func (Blame) action()   {}
+func (Finish) action()  {}

@@ -1,0 +1,188 @@
+package speculate
+
+import "forerun.dev/forerun/internal/forerun"
+
+// execute gives a slot its number and has its action found, or, with speculation off, executed.
+func (m *Machine) execute(s *slot) {
+	s.id = m.nextID
+	m.nextID++
+	m.slots[s.id] = s
+	m.changed = true
+	switch {
+	case m.mode == Off:
+		s.head = true
+		m.launch(s)
+	case s.stop.Detach != nil: // what it begins cannot be taken back
+		s.state, s.patient = waiting, true
+		m.runAhead(s)
+	default:
+		m.runAhead(s)
+		m.do(Resolve{
+			Slot: s.id, Parent: s.parent(), Caller: s.callerID(), Op: s.op,
+			Action: s.stop.Action, Self: s.stop.Self, Function: s.stop.Function, Input: s.stop.Input,
+		})
+	}
+}
+
+// resolved decides what is done with a slot whose action is a function.
+func (m *Machine) resolved(e Resolved) {
+	s := m.at(e.Slot)
+	if s == nil || s.state != resolving || s.kind != function {
+		return
+	}
+	s.state, s.code, s.input = waiting, e.Code, e.Input
+	s.traits = traits{e.Pure, e.Cached, e.Alone}
+	s.patient = s.patient || e.Alone
+	if m.mode == All && m.memo != nil {
+		s.row = m.memo.Find(s.code, s.input)
+	}
+	m.expect(s)
+	m.shortcut(s)
+}
+
+// enter makes a slot execute a program in place of a function.
+func (m *Machine) enter(e Entered) {
+	s := m.at(e.Slot)
+	if s == nil || s.kind != function || s.state != resolving && m.mode != Off {
+		return
+	}
+	s.state, s.kind, s.code = running, program, e.Code
+	t := &thread{owner: s, program: s, table: e.Program}
+	s.branches = []*thread{t}
+	t.goOn(e.Program.Start(e.Input), s.path)
+	m.expect(s)
+	m.changed = true
+}
+
+// expect guesses what a slot will give: what it gave before on the same input, or what its branch mostly does.
+func (m *Machine) expect(s *slot) {
+	switch {
+	case s.row != nil:
+		s.guess = &guess{forerun.Result{Value: s.row.Output}, "gave this on the same input before"}
+	case s.stop.Branch && s.thread != nil && m.predictor != nil:
+		if value, ok := m.predictor.Predict(s.branch(), s.path, m.likely); ok {
+			s.guess = &guess{forerun.Result{Value: value}, "mostly goes this way"}
+		}
+	}
+}
+
+// shortcut lets a row of the memo table stand for an execution, where the action allows that.
+func (m *Machine) shortcut(s *slot) {
+	switch {
+	case s.row == nil:
+	case s.traits.pure:
+		m.skip(s, "a pure function, and its output on this input is known")
+	case s.traits.cached && s.row.Exact && !s.row.Effects && m.isUntouched(s):
+		s.state = checking
+		c := Check{Slot: s.id, Below: s.row.Below}
+		for _, read := range s.row.Reads {
+			c.Keys = append(c.Keys, read.Key)
+		}
+		m.do(c)
+	}
+}
+
+// isUntouched tells whether no column before a slot, its callers' neither, wrote a record of its row (rule R7).
+func (m *Machine) isUntouched(s *slot) bool {
+	for _, read := range s.row.Reads {
+		if m.find(s, read.Key).where != inStore {
+			return false
+		}
+	}
+	return true
+}
+
+// checked skips a slot if its row is current. What the row read, the slot has read (rule R3).
+func (m *Machine) checked(e Checked) {
+	s := m.at(e.Slot)
+	if s == nil || s.state != checking {
+		return
+	}
+	s.state = waiting
+	if !e.Current || len(e.Versions) != len(s.row.Reads) || !s.head && !m.isUntouched(s) {
+		return
+	}
+	for i, read := range s.row.Reads {
+		if e.Versions[i] != read.Version {
+			return
+		}
+	}
+	for _, read := range s.row.Reads {
+		s.column.add(&entry{key: read.Key, read: true, version: read.Version})
+	}
+	if s.head {
+		s.note(s.row.Reads)
+	}
+	m.skip(s, "what it read when it ran on this input is as it was")
+}
+
+func (m *Machine) skip(s *slot, why string) {
+	s.skipped = true
+	m.do(Skip{Slot: s.id, Result: s.guess.result, Why: why})
+	m.end(s, s.guess.result)
+}
+
+// launch has a slot's action executed.
+func (m *Machine) launch(s *slot) {
+	s.state = running
+	l := Launch{
+		Slot: s.id, Parent: s.parent(), Caller: s.callerID(), Op: s.op,
+		Action: s.stop.Action, Self: s.stop.Self, Function: s.stop.Function, Detach: s.stop.Detach, Input: s.stop.Input,
+	}
+	if !s.head {
+		l.Speculative, l.Why = true, s.why
+		s.launched = true
+		m.launched++
+	}
+	if s.row != nil {
+		s.script = s.row.Callees
+	}
+	m.do(l)
+}
+
+// maxAhead bounds the slots that were made ahead and are not launched yet: programs that hold nothing but programs.
+const maxAhead = 64
+
+// hasRoom tells whether one more slot may be ahead (C5).
+func (m *Machine) hasRoom() bool { return m.launched < m.depth && m.ahead < m.depth+maxAhead }
+
+// tend does what can be done ahead for a slot and what is in it.
+func (m *Machine) tend(s *slot) {
+	switch {
+	case s == nil || s.dead:
+	case s.kind == function:
+		m.tendFunction(s)
+	default:
+		for _, t := range s.branches {
+			m.tendThread(t)
+		}
+	}
+}
+
+func (m *Machine) tendFunction(s *slot) {
+	if s.state == waiting && !s.patient && m.hasRoom() {
+		m.launch(s)
+	}
+	m.answerAll(s)
+	for i := 0; i < len(s.callees) && !s.dead; i++ {
+		m.tend(s.callees[i])
+	}
+	m.takeBack(s)
+	m.foresee(s)
+}
+
+// tendThread tends the steps of a thread and goes on behind the last one while it is known where to.
+func (m *Machine) tendThread(t *thread) {
+	for i := 0; i < len(t.steps); i++ {
+		m.tend(t.steps[i])
+		if i != len(t.steps)-1 {
+			continue
+		}
+		if s := t.steps[i]; !s.walked && t.pending == nil {
+			m.walk(s)
+		}
+		if t.pending != nil && m.hasRoom() {
+			m.materialize(t)
+		}
+	}
+}

@@ -1,0 +1,379 @@
+package speculate
+
+import (
+	"fmt"
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// request is an operation of a slot that is not answered yet.
+type request struct {
+	op      OpID
+	reads   []forerun.Key
+	writes  []forerun.Key
+	command any
+	inexact bool
+	hold    bool
+	call    *Call
+
+	fetching bool
+	records  map[forerun.Key]Record // that were fetched
+	stale    bool                   // what is fetched was written meanwhile
+	stalled  bool                   // Stall was said
+	direct   bool                   // it is done in the store itself now
+}
+
+// request hears of an operation.
+func (m *Machine) request(id SlotID, r *request) {
+	s := m.at(id)
+	switch {
+	case s == nil || s.state != running || s.kind != function:
+	case m.mode == Off && r.call == nil:
+		m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
+	default:
+		s.requests = append(s.requests, r)
+		m.answerAll(s)
+	}
+}
+
+// answerAll answers what can be answered now, in the order of asking.
+func (m *Machine) answerAll(s *slot) {
+	for i := 0; i < len(s.requests) && !s.dead; {
+		r := s.requests[i]
+		if m.answer(s, r) {
+			s.requests = slices.DeleteFunc(s.requests, func(o *request) bool { return o == r })
+			m.changed = true
+		} else {
+			i++
+		}
+	}
+}
+
+func (m *Machine) answer(s *slot, r *request) (done bool) {
+	switch {
+	case r.direct || s.promoting:
+		return false
+	case r.call != nil:
+		return m.callOut(s, r)
+	case s.head:
+		m.direct(s, r)
+		return false // until Done
+	case r.hold:
+		m.stall(s, r, "it cannot be undone: it waits until the slot is the head")
+	case s.column.size > maxColumn:
+		m.stall(s, r, "the slot's column is full: it waits until the slot is the head")
+	default:
+		return m.buffer(s, r)
+	}
+	return false
+}
+
+func (m *Machine) stall(s *slot, r *request, why string) {
+	if !r.stalled {
+		r.stalled = true
+		m.do(Stall{Slot: s.id, Op: r.op, Why: why})
+	}
+}
+
+// direct lets a head reach the store itself, exactly as without speculation. Whoever has read early what it writes now is
+// squashed before.
+func (m *Machine) direct(s *slot, r *request) {
+	r.direct = true
+	for _, key := range r.writes {
+		m.scan(s, key)
+	}
+	m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
+}
+
+// done notes what a head did in the store.
+func (m *Machine) done(e Done) {
+	s := m.at(e.Slot)
+	if s == nil {
+		return
+	}
+	s.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.direct })
+	for _, key := range e.Wrote { // rule R3; where no keys were named before, only now it is known which
+		m.scan(s, key)
+	}
+	s.note(e.Reads)
+	s.effects = s.effects || len(e.Wrote) > 0 || e.Outside
+	s.inexact = s.inexact || !e.Exact
+	m.changed = true
+}
+
+// buffer executes a command of a speculative slot in its column.
+func (m *Machine) buffer(s *slot, r *request) (done bool) {
+	if r.stale && !r.fetching {
+		r.records, r.stale = nil, false
+	}
+	entries, missing, unsure := m.gather(s, r)
+	switch {
+	case unsure != nil:
+		if unsure.listed != nil && !r.stalled {
+			m.predictor.spend(*unsure.listed)
+		}
+		m.stall(s, r, unsure.why)
+		return false
+	case len(missing) > 0:
+		if !r.fetching {
+			r.fetching = true
+			m.do(Fetch{Slot: s.id, Op: r.op, Keys: missing})
+		}
+		return false
+	}
+	images := make([]Image, len(entries))
+	for i, e := range entries {
+		if s.column.at(e.key) == nil {
+			s.column.add(e)
+		}
+		images[i] = s.column.at(e.key).image()
+	}
+	m.write(s, r, images)
+	return true
+}
+
+// gather finds what a command reads: entries of the slot's own column, or new ones for it. missing must be fetched.
+func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forerun.Key, unsure *found) {
+	for _, key := range r.reads {
+		if e := s.column.at(key); e != nil {
+			entries = append(entries, e)
+			continue
+		}
+		found := m.find(s, key)
+		switch found.where {
+		case unknown:
+			return nil, nil, &found
+		case inColumn:
+			e := *found.entry
+			entries = append(entries, &e)
+		case inStore:
+			record, ok := r.records[key]
+			if !ok {
+				missing = append(missing, key)
+				continue
+			}
+			entries = append(entries, &entry{key: key, read: true, seen: record.Image, version: record.Version})
+		}
+	}
+	return entries, missing, nil
+}
+
+// fetched takes what the store has for an operation.
+func (m *Machine) fetched(e Fetched) {
+	s := m.at(e.Slot)
+	if s == nil {
+		return
+	}
+	for _, r := range s.requests {
+		if r.op == e.Op && r.fetching {
+			r.fetching = false
+			if r.records == nil {
+				r.records = make(map[forerun.Key]Record)
+			}
+			for _, record := range e.Records {
+				r.records[record.Key] = record
+			}
+		}
+	}
+	m.changed = true
+}
+
+// write executes a command on images and installs what it made, squashes whom that comes too late for, and answers, as
+// one step (rule R3).
+func (m *Machine) write(s *slot, r *request, images []Image) {
+	reply, writes := m.records.Execute(r.command, images)
+	s.inexact = s.inexact || r.inexact
+	if writes != nil && len(r.writes) > 0 {
+		s.column.commands = append(s.column.commands, r.command)
+		s.effects = true
+	}
+	for i, image := range writes {
+		if image != nil {
+			m.stamp++
+			s.column.write(r.writes[i], image, m.stamp)
+		}
+	}
+	for i, image := range writes {
+		if image != nil {
+			m.scan(s, r.writes[i])
+		}
+	}
+	m.do(Reply{Slot: s.id, Op: r.op, Data: reply})
+}
+
+// where a value is to be read.
+type where byte
+
+const (
+	inStore  where = iota
+	inColumn       // of a slot before
+	unknown        // that cannot be told yet
+)
+
+// found is a value that is visible to a slot: an entry to be, with what was read and from where; or why that is unknown.
+type found struct {
+	where  where
+	entry  *entry
+	why    string
+	listed *blame // that made it unknown
+}
+
+// find looks for a record in what is before a slot, the newest first.
+func (m *Machine) find(s *slot, key forerun.Key) found {
+	if b := (blame{consumer: s.code, key: key, others: true}); m.predictor != nil && m.predictor.isListed(b) {
+		return found{where: unknown, listed: &b, why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
+	}
+	for x := s; ; {
+		list, at := x.beside()
+		if f, ok := m.findIn(s, list[:max(at, 0)], key); ok {
+			return f
+		}
+		if x = x.around(); x == nil {
+			return found{}
+		}
+		if x.kind == function { // the caller, as far as it has come
+			if f, ok := m.findAt(s, x, key); ok {
+				return f
+			}
+			if e := x.column.at(key); e != nil && e.read && !x.head { // the caller's read is fixed for what will be a part of it
+				return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version}}
+			}
+		}
+	}
+}
+
+func (m *Machine) findIn(s *slot, list []*slot, key forerun.Key) (found, bool) {
+	for _, x := range slices.Backward(list) {
+		switch x.kind {
+		case function:
+			if f, ok := m.findIn(s, x.callees, key); ok {
+				return f, true
+			}
+			if f, ok := m.findAt(s, x, key); ok {
+				return f, true
+			}
+		case program:
+			if f, ok := m.findIn(s, x.branches[0].steps, key); ok {
+				return f, true
+			}
+		case fork:
+			if f, ok := m.findBranches(s, x, key); ok {
+				return f, true
+			}
+		}
+	}
+	return found{}, false
+}
+
+// findBranches looks in the branches of a fork that is before a slot. Which of two writes is the later one the store decides.
+func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
+	for _, t := range x.branches {
+		g, has := m.findIn(s, t.steps, key)
+		switch {
+		case has && ok:
+			return found{where: unknown, why: fmt.Sprintf("two branches wrote %q: it waits until they are committed", key.Name)}, true
+		case has:
+			f, ok = g, true
+		}
+	}
+	return f, ok
+}
+
+// findAt looks at one function before a slot, or around it.
+func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
+	for _, r := range x.requests {
+		if r.direct && slices.Contains(r.writes, key) {
+			return found{where: unknown, why: fmt.Sprintf("%v writes %q just now", x, key.Name)}, true
+		}
+	}
+	if e := x.column.at(key); e != nil && e.wrote && !x.head {
+		return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.value, from: e, stamp: e.made}}, true
+	}
+	if m.predictor == nil || x.state == finished || x.waitsFor(s) {
+		return found{}, false
+	}
+	b := blame{producer: x.code, consumer: s.code, key: key}
+	return found{where: unknown, listed: &b, why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, m.predictor.isListed(b)
+}
+
+// waitsFor tells whether s waits for a slot, or for what called that (rule R9).
+func (s *slot) waitsFor(x *slot) bool {
+	for ; x != nil; x = x.around() {
+		if x.caller == s {
+			return x.attached
+		}
+	}
+	return false
+}
+
+// scan squashes those that read a record before slot s wrote it, each with all that follows it (out-of-order RAW). On each
+// line it ends at the first slot that wrote the record itself; another line and what is behind the join are looked at all the
+// same (rule R2).
+func (m *Machine) scan(s *slot, key forerun.Key) {
+	c := scanner{m: m, writer: s, key: key}
+	over := c.list(s.callees)
+	for x := s; ; {
+		if over {
+			if x = x.innermostFork(); x == nil {
+				return
+			}
+		}
+		list, at := x.beside()
+		if over = len(list) > 0 && c.list(list[at+1:]); over {
+			continue
+		}
+		if x = x.around(); x == nil {
+			return
+		}
+	}
+}
+
+type scanner struct {
+	m      *Machine
+	writer *slot
+	key    forerun.Key
+	passed []*entry // writes behind the writer's
+}
+
+// list looks at slots in their order, and reports whether the line is over: somebody wrote the record, or was squashed.
+func (c *scanner) list(slots []*slot) (over bool) {
+	for _, x := range slices.Clone(slots) {
+		switch {
+		case x.dead:
+			return true
+		case x.kind == function:
+			over = c.function(x)
+		case x.kind == program:
+			over = c.list(x.branches[0].steps)
+		default:
+			for _, t := range x.branches {
+				c.list(t.steps)
+			}
+			over = x.dead
+		}
+		if over {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *scanner) function(x *slot) (over bool) {
+	for _, r := range x.requests {
+		if (r.fetching || r.records != nil) && slices.Contains(r.reads, c.key) {
+			r.stale = true
+		}
+	}
+	e := x.column.at(c.key)
+	if e != nil && e.read && !x.head && !x.promoting && !slices.Contains(c.passed, e.origin()) {
+		c.m.do(Blame{Producer: c.writer.code, Consumer: x.code, Key: c.key})
+		c.m.rewind(x, fmt.Sprintf("%v wrote %q after it had read it", c.writer, c.key.Name), false)
+		return true
+	}
+	if e != nil && e.wrote && !x.head {
+		c.passed = append(c.passed, e)
+		return true
+	}
+	return c.list(x.callees)
+}

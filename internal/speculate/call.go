@@ -1,0 +1,126 @@
+package speculate
+
+import (
+	"bytes"
+	"fmt"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// foresee launches what a function is expected to call, in order, ahead of the calls.
+func (m *Machine) foresee(s *slot) {
+	for len(s.script) > 0 && s.state == running && !s.dead && m.hasRoom() {
+		next := s.script[0]
+		s.script = s.script[1:]
+		c := m.newCallee(s, next.Action, next.Input)
+		c.why = fmt.Sprintf("%v called it on the same input before", s)
+		m.execute(c)
+	}
+}
+
+func (m *Machine) newCallee(s *slot, action string, input []byte) *slot {
+	c := &slot{caller: s, stop: forerun.Stop{Action: action, Input: input}, path: mixPath(s.path, len(s.calls)+len(s.callees))}
+	s.callees = append(s.callees, c)
+	return c
+}
+
+// callOut begins a call: the callee that was expected is attached, or else there is a new one. A speculative function
+// that calls while it waits for another callee waits until it is the head.
+func (m *Machine) callOut(s *slot, r *request) (done bool) {
+	if !s.head && s.waits() != nil {
+		m.stall(s, r, "the slot waits for another call: it waits until the slot is the head")
+		return false
+	}
+	if c := s.expected(); c != nil {
+		if c.isFor(r.call) {
+			c.attached, c.op = true, r.op
+			m.do(Attach{Slot: c.id, Caller: s.id, Op: r.op})
+			return true
+		}
+		m.disown(s, fmt.Sprintf("%v called something else first", s))
+	}
+	if len(s.script) > 0 && s.script[0].Action == r.call.Action && bytes.Equal(s.script[0].Input, r.call.Input) {
+		s.script = s.script[1:]
+	} else {
+		s.script = nil
+	}
+	c := m.newCallee(s, r.call.Action, r.call.Input)
+	c.attached, c.op = true, r.op
+	c.why = fmt.Sprintf("%v called it", s)
+	m.execute(c)
+	return true
+}
+
+// isFor tells whether an expected callee is what a call asks for (rule R6). What is not resolved yet will be the newest.
+func (s *slot) isFor(call *Call) bool {
+	return s.stop.Action == call.Action && bytes.Equal(s.stop.Input, call.Input) && (s.state == resolving || s.code == call.Code)
+}
+
+// takeBack returns the finished callees of a speculative function to it: their columns become a part of its own. Callees of a
+// head are heads, and promoted and committed like any other; and so are the steps of a program, once the caller is the head.
+func (m *Machine) takeBack(s *slot) {
+	for !s.head && !s.promoting && !s.dead {
+		c := s.waits()
+		if c == nil || c.kind != function || c.state != finished || !m.merge(s, c) {
+			return
+		}
+		s.callees = without(s.callees, c)
+		s.merged = append(append(s.merged, c.merged...), c)
+		c.merged = nil
+		s.heardOf(c)
+		m.changed = true
+		m.do(Reply{Slot: s.id, Op: c.op, Result: c.result})
+	}
+}
+
+// merge lays the column of a callee over that of its speculative caller. A record that both read must be one version
+// (rule R5); else the callee runs again.
+func (m *Machine) merge(s, c *slot) (ok bool) {
+	for _, e := range c.column.order {
+		mine := s.column.at(e.key)
+		if e.read && mine != nil && e.origin() != mine && !(mine.read && mine.isSource(e)) {
+			m.rewind(c, fmt.Sprintf("it read another version of %q than its caller", e.key.Name), false)
+			return false
+		}
+	}
+	for _, e := range c.column.order {
+		mine := s.column.at(e.key)
+		if e.read && mine == nil {
+			s.column.add(&entry{key: e.key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version})
+		}
+		if e.wrote {
+			s.column.write(e.key, e.value, e.made)
+			e.into = s.column.at(e.key)
+		}
+	}
+	s.column.commands = append(s.column.commands, c.column.commands...)
+	return true
+}
+
+// returned gives a committed callee's result to its caller, a head.
+func (m *Machine) returned(c *slot) {
+	s := c.caller
+	s.callees = without(s.callees, c)
+	s.heardOf(c)
+	s.absorb(c)
+	m.do(Reply{Slot: s.id, Op: c.op, Result: c.result})
+}
+
+// heardOf notes what a function called, and what that did, for the function's row.
+func (s *slot) heardOf(c *slot) {
+	call := forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code}
+	s.calls = append(s.calls, call)
+	s.below = append(append(s.below, call), c.below...)
+	s.effects = s.effects || c.effects
+	s.inexact = s.inexact || c.inexact
+}
+
+// abandonCallees lets go of callees whose caller ended without waiting for them (a thread of it had called, a time
+// limit had passed). They have begun and go on to their end, as they would if any other client had gone away.
+func (m *Machine) abandonCallees(s *slot) {
+	for _, c := range s.callees {
+		c.orphan = true
+		m.orphans = append(m.orphans, c)
+	}
+	s.callees = nil
+}

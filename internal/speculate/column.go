@@ -1,0 +1,92 @@
+package speculate
+
+import "forerun.dev/forerun/internal/forerun"
+
+// column is a slot's part of the data buffer: what it read, and what it wrote and nobody outside may see yet.
+type column struct {
+	entries  map[forerun.Key]*entry
+	order    []*entry // as they came
+	commands []any    // that wrote, in order: they are executed again when the slot is promoted (rule R11)
+	size     int      // bytes of the images
+}
+
+// maxColumn is how many bytes of images one column may hold. A slot that wants more waits until it is the head.
+const maxColumn = 64 << 20
+
+// entry is a record in a column.
+type entry struct {
+	key forerun.Key
+
+	read    bool            // R: the slot depends on what the record was before it
+	seen    Image           // what that was: it is fixed by the first read (rule R1)
+	from    *entry          // whose value that was; nil: the store's
+	stamp   uint64          // of that value
+	version forerun.Version // of the store's
+
+	wrote   bool            // W
+	value   Image           // what the slot made of it
+	made    uint64          // stamp of value: each write has its own
+	flushed forerun.Version // of value in the store, once the slot is promoted; 0: not yet
+	into    *entry          // of the caller's column that it was merged into
+}
+
+func (c *column) at(key forerun.Key) *entry { return c.entries[key] }
+
+func (c *column) add(e *entry) *entry {
+	if c.entries == nil {
+		c.entries = make(map[forerun.Key]*entry)
+	}
+	c.entries[e.key] = e
+	c.order = append(c.order, e)
+	if e.seen != nil {
+		c.size += e.seen.Size()
+	}
+	return e
+}
+
+// write notes what a command made of a record.
+func (c *column) write(key forerun.Key, value Image, stamp uint64) {
+	e := c.at(key)
+	if e == nil {
+		e = c.add(&entry{key: key})
+	}
+	if e.wrote {
+		c.size -= e.value.Size()
+	}
+	e.wrote, e.value, e.made = true, value, stamp
+	c.size += value.Size()
+}
+
+// image is what the slot takes the record for.
+func (e *entry) image() Image {
+	if e.wrote {
+		return e.value
+	}
+	return e.seen
+}
+
+// origin is the entry that a forwarded value is in now, behind merges.
+func (e *entry) origin() *entry {
+	o := e.from
+	for o != nil && o.into != nil {
+		o = o.into
+	}
+	return o
+}
+
+// isSource tells whether two reads took the same value from the same place.
+func (e *entry) isSource(o *entry) bool {
+	if e.from == nil && o.from == nil {
+		return e.version == o.version
+	}
+	return e.origin() == o.origin() && e.stamp == o.stamp
+}
+
+// seenVersion is the version of what was read, if that was in the store as it was read (rule R8); else exact is false.
+func (e *entry) seenVersion() (v forerun.Version, exact bool) {
+	o := e.origin()
+	if o == nil {
+		return e.version, true
+	}
+	return o.flushed, o.made == e.stamp && o.flushed != 0
+}

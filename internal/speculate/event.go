@@ -1,0 +1,131 @@
+package speculate
+
+import (
+	"encoding/json"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Event is something that happened.
+type Event interface{ event() }
+
+// The events.
+type (
+	// Resolved: the action of a Resolve is a function.
+	Resolved struct {
+		Slot   SlotID
+		Code   forerun.Digest  // of the action
+		Input  json.RawMessage // what is delivered: the slot's input with the action's parameters
+		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
+		Cached bool            // annotation state_cache: an exact row does, if what it read is current
+		Alone  bool            // annotation non-speculative: it waits until it is the head
+	}
+	// Entered: the slot's action is a program; it replaces the function as what the slot executes.
+	Entered struct {
+		Slot    SlotID
+		Program forerun.Program
+		Code    forerun.Digest  // of the action
+		Input   json.RawMessage // what was delivered: the launched input with the action's parameters
+	}
+	// Output: the slot's function returned. Result.Status is Success or ApplicationError.
+	Output struct {
+		Slot    SlotID
+		Result  forerun.Result
+		Outside bool // it reached the outside, or sent something to it
+	}
+	// Failed: the slot could not be resolved or executed, or crashed, or took too long.
+	Failed struct {
+		Slot   SlotID
+		Result forerun.Result
+	}
+	// Read: the slot wants to read records.
+	Read struct {
+		Slot    SlotID
+		Op      OpID
+		Keys    []forerun.Key
+		Command any  // for Records.Execute
+		Inexact bool // its reply depends on more than the records' versions (the time)
+	}
+	// Write: the slot wants to write records.
+	Write struct {
+		Slot    SlotID
+		Op      OpID
+		Keys    []forerun.Key // that it writes
+		Reads   []forerun.Key // that its reply, or what it writes, depends on
+		Command any           // for Records.Execute
+		Inexact bool          // its reply, or what it writes, depends on more than the versions of Reads
+	}
+	// Hold: the slot wants something that cannot be undone nor buffered: a command that reaches other records, or blocks, or
+	// something of the platform. It waits until the slot is the head.
+	Hold struct {
+		Slot SlotID
+		Op   OpID
+	}
+	// Fetched: the records of a Fetch, in the order of its Keys, all of one moment.
+	Fetched struct {
+		Slot    SlotID
+		Op      OpID
+		Records []Record
+	}
+	// Done: what a Reply let the slot do in the store itself is done.
+	Done struct {
+		Slot    SlotID
+		Op      OpID
+		Reads   []forerun.Seen // what it read, as it was
+		Exact   bool           // its reply depended on nothing else
+		Wrote   []forerun.Key
+		Outside bool // it reached more than records
+	}
+	// Call: the slot's function invoked an action and waits for its answer.
+	Call struct {
+		Slot   SlotID
+		Op     OpID
+		Action string
+		Input  json.RawMessage
+		Code   forerun.Digest // of the action
+	}
+	// Checked: the versions of the records of a Check, in the order of its Keys, all of one moment.
+	Checked struct {
+		Slot     SlotID
+		Versions []forerun.Version
+		Current  bool // the actions of Below are what they were
+	}
+	// Promoted: the transaction of a Promote was applied, and its writes have this version. If it is not known whether it was,
+	// the invocation is Cancelled (rule R10).
+	Promoted struct {
+		Slots   []SlotID
+		Version forerun.Version
+	}
+	// Conflict: the transaction of a Promote was refused, because these records had changed.
+	Conflict struct {
+		Slots []SlotID
+		Keys  []forerun.Key
+	}
+	// LoadChanged: so many slots may be ahead of the heads at once from now on (C5).
+	LoadChanged struct{ Depth int }
+	// Cancelled: the invocation is given up.
+	Cancelled struct{ Reason string }
+)
+
+// Record is a record as the store has it.
+type Record struct {
+	Key     forerun.Key
+	Image   Image
+	Version forerun.Version
+}
+
+func (Resolved) event()    {}
+func (Entered) event()     {}
+func (Output) event()      {}
+func (Failed) event()      {}
+func (Read) event()        {}
+func (Write) event()       {}
+func (Hold) event()        {}
+func (Fetched) event()     {}
+func (Done) event()        {}
+func (Call) event()        {}
+func (Checked) event()     {}
+func (Promoted) event()    {}
+func (Conflict) event()    {}
+func (LoadChanged) event() {}
+func (Cancelled) event()   {}

@@ -1,0 +1,132 @@
+package speculate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Lesson is what can be learnt from a committed slot (C3).
+type Lesson struct {
+	Code    forerun.Digest
+	Input   json.RawMessage // as delivered
+	Row     *forerun.Row    // for the memo table, or nil
+	Outcome *Outcome        // for the predictor, or nil
+}
+
+// Branch is a step of a program behind which the walk depends on whether its result is true, and on nothing else.
+type Branch struct {
+	Program forerun.Digest
+	Place   int
+}
+
+// Outcome is which way a branch went.
+type Outcome struct {
+	Branch Branch
+	Path   uint64          // that led to the branch
+	Next   int             // the place where the walk went on; -1: it ended
+	Value  json.RawMessage // a result that leads there
+}
+
+// maxReads is how many records an execution may have read to be skipped by its row later.
+const maxReads = 1000
+
+func (s *slot) branch() Branch { return Branch{s.thread.program.code, s.stop.Place} }
+
+// learn hands on what a committed slot teaches. Errors are never kept.
+func (m *Machine) learn(s *slot) {
+	if s.result.Status != forerun.Success {
+		return
+	}
+	l := Learn{Slot: s.id}
+	if m.mode != Off {
+		l.Lesson = &Lesson{Code: s.code, Input: s.input, Row: s.newRow(), Outcome: s.outcomeOf()}
+	}
+	m.do(l)
+}
+
+func (s *slot) newRow() *forerun.Row {
+	if s.kind != function || s.skipped || s.stop.Detach != nil {
+		return nil
+	}
+	r := &forerun.Row{
+		Output: s.result.Value, Callees: s.calls, Below: s.below, Effects: s.effects,
+		Exact: !s.inexact && len(s.reads) <= maxReads,
+	}
+	if r.Exact {
+		for key, version := range s.reads {
+			r.Reads = append(r.Reads, forerun.Seen{Key: key, Version: version})
+		}
+		slices.SortFunc(r.Reads, func(a, b forerun.Seen) int {
+			return cmp.Or(cmp.Compare(a.Key.Space, b.Key.Space), cmp.Compare(a.Key.Name, b.Key.Name))
+		})
+	}
+	return r
+}
+
+func (s *slot) outcomeOf() *Outcome {
+	if !s.stop.Branch || s.thread == nil || !s.walked {
+		return nil
+	}
+	o := &Outcome{Branch: s.branch(), Path: s.path, Next: s.next.Place, Value: bare(s.result.Value)}
+	if s.next.End {
+		o.Next = -1
+	}
+	return o
+}
+
+// bare is a result without all that a branch does not look at.
+func bare(value json.RawMessage) json.RawMessage {
+	var v struct {
+		Value json.RawMessage `json:"value"`
+	}
+	if json.Unmarshal(value, &v) != nil || v.Value == nil || bytes.Equal(v.Value, []byte("null")) {
+		return json.RawMessage(`{}`)
+	}
+	return json.RawMessage(`{"value":` + string(v.Value) + `}`)
+}
+
+// remember notes what the column of a promoted slot had read, for its row.
+func (s *slot) remember() {
+	for _, e := range s.column.order {
+		if !e.read {
+			continue
+		}
+		v, exact := e.seenVersion()
+		if !exact { // it was overwritten before anybody saw it (rule R8)
+			s.inexact = true
+			continue
+		}
+		s.note([]forerun.Seen{{Key: e.key, Version: v}})
+	}
+}
+
+// note notes what was read at which versions. Two versions of one record make a row that only predicts (rules R5, R8).
+func (c *conduct) note(reads []forerun.Seen) {
+	for _, seen := range reads {
+		if c.reads == nil {
+			c.reads = make(map[forerun.Key]forerun.Version)
+		}
+		if known, ok := c.reads[seen.Key]; ok && known != seen.Version {
+			c.inexact = true
+		}
+		if len(c.reads) <= maxReads {
+			c.reads[seen.Key] = seen.Version
+		}
+	}
+}
+
+// absorb takes over what was done inside of a slot.
+func (s *slot) absorb(c *slot) {
+	for key, version := range c.reads {
+		s.note([]forerun.Seen{{Key: key, Version: version}})
+	}
+	if c.thread != nil {
+		s.below = append(append(s.below, forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code}), c.below...)
+	}
+	s.effects = s.effects || c.effects
+	s.inexact = s.inexact || c.inexact
+}

@@ -1,0 +1,192 @@
+package speculate
+
+import (
+	"encoding/json"
+	"sync"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Predictor is what a tenant's committed slots taught: which way branches go (SpecFaaS, section V.C), and which reads come
+// too early (V.D). Its methods may be called by many machines at once. It is bounded; what is forgotten is learnt again.
+type Predictor struct {
+	mu       sync.Mutex // guards what follows
+	branches map[Branch]*branchTable
+	blamed   map[blame]*blameCount
+	hot      int // of blamed, are listed
+}
+
+// The bounds of a predictor.
+const (
+	maxBranches = 4096
+	maxPaths    = 64 // of one branch
+	maxWays     = 16 // of one path
+	maxBlames   = 4096
+)
+
+// branchTable counts the outcomes of one branch: by the path that led to it, and of all paths.
+type branchTable struct {
+	all   ways
+	paths map[uint64]*ways
+}
+
+// ways are the outcomes of a branch on a path, with their counts.
+type ways []way
+
+type way struct {
+	next  int
+	count int
+	value json.RawMessage
+}
+
+// NewPredictor returns one that knows nothing.
+func NewPredictor() *Predictor {
+	return &Predictor{branches: make(map[Branch]*branchTable), blamed: make(map[blame]*blameCount)}
+}
+
+// fewOnPath is from how many outcomes on a path on these are looked at, and not those of all paths.
+const fewOnPath = 3
+
+// Predict returns a result that leads the way that a branch mostly goes on a path, if that has at least the share likely.
+func (p *Predictor) Predict(b Branch, path uint64, likely float64) (value json.RawMessage, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.branches[b]
+	if t == nil {
+		return nil, false
+	}
+	if w := t.paths[path]; w != nil && w.total() >= fewOnPath {
+		return w.likeliest(likely)
+	}
+	return t.all.likeliest(likely)
+}
+
+func (w ways) total() (n int) {
+	for i := range w {
+		n += w[i].count
+	}
+	return n
+}
+
+func (w ways) likeliest(likely float64) (value json.RawMessage, ok bool) {
+	var best *way
+	for i := range w {
+		if best == nil || w[i].count > best.count {
+			best = &w[i]
+		}
+	}
+	if best == nil || float64(best.count) <= likely*float64(w.total()) {
+		return nil, false
+	}
+	return best.value, true
+}
+
+// Learn counts the outcome of a committed slot.
+func (p *Predictor) Learn(o Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.branches[o.Branch]
+	if t == nil {
+		makeRoom(p.branches, maxBranches)
+		t = &branchTable{paths: make(map[uint64]*ways)}
+		p.branches[o.Branch] = t
+	}
+	w := t.paths[o.Path]
+	if w == nil {
+		makeRoom(t.paths, maxPaths)
+		w = new(ways)
+		t.paths[o.Path] = w
+	}
+	w.count(o)
+	t.all.count(o)
+}
+
+// maxCount is when counts are halved, so that a branch that has changed its ways is believed.
+const maxCount = 256
+
+func (w *ways) count(o Outcome) {
+	for i := range *w {
+		if (*w)[i].next == o.Next {
+			(*w)[i].value = o.Value
+			if (*w)[i].count++; (*w)[i].count >= maxCount {
+				for j := range *w {
+					(*w)[j].count /= 2
+				}
+			}
+			return
+		}
+	}
+	if len(*w) < maxWays {
+		*w = append(*w, way{next: o.Next, count: 1, value: o.Value})
+	}
+}
+
+// makeRoom drops something from a full table.
+func makeRoom[K comparable, V any](table map[K]V, limit int) {
+	for key := range table {
+		if len(table) < limit {
+			return
+		}
+		delete(table, key)
+	}
+}
+
+// blame is who came too early for what: a consumer read a record before a producer of its invocation, or somebody else,
+// wrote it.
+type blame struct {
+	producer, consumer forerun.Digest
+	key                forerun.Key
+	others             bool
+}
+
+type blameCount struct {
+	squashes int // since it was listed last
+	stalls   int // that are left, if it is listed
+}
+
+// A read is stalled after so many squashes, for so many times; then it is tried again.
+const (
+	squashesToStall = 3
+	stallsToRetry   = 100
+)
+
+// Blame counts a squash that a read which came too early has caused.
+func (p *Predictor) Blame(b Blame) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := blame{b.Producer, b.Consumer, b.Key, b.Others}
+	c := p.blamed[key]
+	if c == nil {
+		if len(p.blamed) >= maxBlames {
+			p.blamed, p.hot = make(map[blame]*blameCount), 0
+		}
+		c = new(blameCount)
+		p.blamed[key] = c
+	}
+	if c.squashes++; c.squashes >= squashesToStall && c.stalls == 0 {
+		c.stalls = stallsToRetry
+		p.hot++
+	}
+}
+
+// isListed tells whether a read is to be stalled.
+func (p *Predictor) isListed(b blame) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hot == 0 {
+		return false
+	}
+	c := p.blamed[b]
+	return c != nil && c.stalls > 0
+}
+
+// spend counts a read that was stalled.
+func (p *Predictor) spend(b blame) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.blamed[b]; c != nil && c.stalls > 0 {
+		if c.stalls--; c.stalls == 0 {
+			c.squashes, p.hot = 0, p.hot-1
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package speculate
+
+import (
+	"fmt"
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// maxGroup bounds the slots of one promotion.
+const maxGroup = 64
+
+// promote makes a slot the head whose turn it is: what it read is checked and what it wrote is applied, in one
+// transaction, with that of the finished slots that follow it.
+func (m *Machine) promote(s *slot) {
+	if s.state != running && s.state != finished {
+		m.lead(s)
+		m.failAsHead(s)
+		return
+	}
+	p := &promotion{m: m, writers: make(map[forerun.Key]*entry), expected: make(map[forerun.Key]forerun.Version)}
+	if problem := p.add(s); problem != "" {
+		m.rewind(s, problem, false)
+		return
+	}
+	for n := s; n.state == finished && !s.solo && len(p.slots) < maxGroup; {
+		n = n.nextInLine()
+		if n == nil || n.state != finished || n.promoting || p.add(n) != "" {
+			break
+		}
+	}
+	m.apply(p)
+}
+
+// promotion is a transaction in the making.
+type promotion struct {
+	m        *Machine
+	slots    []*slot
+	writers  map[forerun.Key]*entry // who wrote a record last, in the order of the group
+	expected map[forerun.Key]forerun.Version
+	expect   []forerun.Seen
+	commands []any
+}
+
+// add takes one more slot into the group if its reads can still be valid, or says why they cannot (rule R4).
+func (p *promotion) add(s *slot) (problem string) {
+	var expect []forerun.Seen
+	for _, e := range s.column.order {
+		if !e.read {
+			continue
+		}
+		if w := p.writers[e.key]; w != nil {
+			if e.origin() != w || e.stamp != w.made {
+				return fmt.Sprintf("it read %q as it was before another slot wrote it", e.key.Name)
+			}
+			continue
+		}
+		v, exact := e.seenVersion()
+		if !exact {
+			return fmt.Sprintf("what it read of %q never was in the store", e.key.Name)
+		}
+		if known, ok := p.expected[e.key]; ok && known != v {
+			return fmt.Sprintf("it read another version of %q than a slot before it", e.key.Name)
+		}
+		expect = append(expect, forerun.Seen{Key: e.key, Version: v})
+	}
+	for _, seen := range expect {
+		if _, ok := p.expected[seen.Key]; !ok {
+			p.expected[seen.Key] = seen.Version
+			p.expect = append(p.expect, seen)
+		}
+	}
+	for _, e := range s.column.order {
+		if e.wrote {
+			p.writers[e.key] = e
+		}
+	}
+	p.commands = append(p.commands, s.column.commands...)
+	p.slots = append(p.slots, s)
+	return ""
+}
+
+// apply has the transaction applied, or does without if there is nothing in it.
+func (m *Machine) apply(p *promotion) {
+	launched := Promote{Expect: p.expect, Commands: p.commands}
+	for _, s := range p.slots {
+		launched.Slots = append(launched.Slots, s.id)
+	}
+	if len(p.expect) > 0 || len(p.commands) > 0 {
+		for _, s := range p.slots {
+			s.promoting = true
+		}
+		m.do(launched)
+		return
+	}
+	if p.slots[0].state == running { // else nobody waits for it
+		m.do(launched)
+	}
+	for _, s := range p.slots {
+		m.promotedAt(s, 0, nil)
+	}
+}
+
+// promoted lets slots go on as heads.
+func (m *Machine) promoted(e Promoted) {
+	last := make(map[forerun.Key]*entry)
+	for _, id := range e.Slots {
+		if s := m.at(id); s != nil {
+			for _, en := range s.column.order {
+				if en.wrote {
+					last[en.key] = en
+				}
+			}
+		}
+	}
+	for _, id := range e.Slots {
+		if s := m.at(id); s != nil && s.promoting {
+			m.promotedAt(s, e.Version, last)
+		}
+	}
+}
+
+// promotedAt makes a slot the head, whose writes have a version now; those that a later one of the group overwrote never were
+// in the store. What returned to it is committed with it.
+func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*entry) {
+	s.promoting, s.solo = false, false
+	for _, e := range s.column.order {
+		if e.wrote && last[e.key] == e {
+			e.flushed = v
+		}
+	}
+	m.lead(s)
+	s.remember()
+	for _, c := range s.merged {
+		c.head = true
+		c.remember()
+		m.forget(c)
+		m.do(Commit{Slot: c.id, Result: c.result})
+		m.learn(c)
+		s.inexact = s.inexact || c.inexact
+	}
+	s.merged = nil
+	m.failAsHead(s)
+}
+
+// failAsHead ends a slot that failed when it was not known yet whether that counts.
+func (m *Machine) failAsHead(s *slot) {
+	if s.failure != nil && s.state != finished {
+		s.inexact = true
+		m.end(s, *s.failure)
+	}
+}
+
+// conflict runs a slot again whose reads are no longer current. A group is promoted one by one.
+func (m *Machine) conflict(e Conflict) {
+	slots := make([]*slot, 0, len(e.Slots))
+	for _, id := range e.Slots {
+		if s := m.at(id); s != nil && s.promoting {
+			s.promoting, s.solo, m.changed = false, len(e.Slots) > 1, true
+			slots = append(slots, s)
+		}
+	}
+	if len(slots) != 1 || len(e.Slots) != 1 {
+		return
+	}
+	s := slots[0]
+	for _, key := range e.Keys {
+		m.do(Blame{Consumer: s.code, Key: key, Others: true})
+	}
+	m.rewind(s, "what it read was written by others: "+names(e.Keys), false)
+}
+
+func names(keys []forerun.Key) string {
+	list := make([]string, len(keys))
+	for i, key := range keys {
+		list[i] = key.Name
+	}
+	slices.Sort(list)
+	if len(list) > 3 {
+		return fmt.Sprintf("%q and %d more", list[:3], len(list)-3)
+	}
+	return fmt.Sprintf("%q", list)
+}

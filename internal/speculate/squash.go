@@ -1,0 +1,100 @@
+package speculate
+
+import (
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// rewind squashes a slot that is no head, with all that follows it, and has it executed again (rule R5); a patient one only
+// when it is the head.
+func (m *Machine) rewind(s *slot, cause string, patient bool) {
+	m.dropAfter(s, cause)
+	m.kill(s, cause)
+	patient = patient || s.patient
+	again := &slot{stop: s.stop, path: s.path, caller: s.caller, op: s.op, attached: s.attached, orphan: s.orphan, patient: patient, why: s.why}
+	switch {
+	case s.orphan:
+		m.orphans[slices.Index(m.orphans, s)] = again
+		m.execute(again)
+	case s.caller != nil:
+		s.caller.callees[slices.Index(s.caller.callees, s)] = again
+		m.execute(again)
+	default:
+		s.thread.steps = without(s.thread.steps, s)
+		s.thread.pending = &pending{stop: s.stop, path: s.path, patient: patient, why: s.why}
+	}
+}
+
+// dropAfter squashes all that follows a slot in program order, but for heads: those are callees that the same head waits for.
+func (m *Machine) dropAfter(s *slot, cause string) {
+	m.changed = true
+	for x := s; x != nil && !x.orphan; x = x.around() {
+		list, at := x.beside()
+		for i := len(list) - 1; i > at; i-- {
+			if after := list[i]; x.caller == nil || !after.attached {
+				m.kill(after, cause)
+				list = slices.Delete(list, i, i+1)
+				m.expectAgain(x.caller, after)
+			}
+		}
+		switch {
+		case x.caller != nil:
+			x.caller.callees = list
+		case x.thread != nil:
+			x.thread.steps, x.thread.pending, x.thread.end, x.walked = list, nil, nil, false
+		}
+	}
+}
+
+// expectAgain puts a squashed callee back on the list of those that are expected.
+func (m *Machine) expectAgain(caller, c *slot) {
+	if caller != nil {
+		caller.script = append([]forerun.Callee{{Action: c.stop.Action, Input: c.stop.Input, Code: c.code}}, caller.script...)
+	}
+}
+
+// disown squashes what a function was expected to call and did not, and all that follows the function (rule R6).
+func (m *Machine) disown(s *slot, cause string) {
+	s.script = nil
+	called := s.called()
+	for i := len(s.callees) - 1; i >= called; i-- {
+		m.kill(s.callees[i], cause)
+	}
+	s.callees = s.callees[:called]
+	m.dropAfter(s, cause)
+}
+
+// kill squashes a slot and what is in it: callees and components before those that wait for them.
+func (m *Machine) kill(s *slot, cause string) {
+	for _, t := range slices.Backward(s.branches) {
+		for _, x := range slices.Backward(t.steps) {
+			m.kill(x, cause)
+		}
+	}
+	for _, x := range slices.Backward(s.callees) {
+		m.kill(x, cause)
+	}
+	for _, x := range slices.Backward(s.merged) {
+		m.kill(x, cause)
+	}
+	m.forget(s)
+	if s.id != None {
+		m.do(Squash{Slot: s.id, Cause: cause})
+	}
+}
+
+// cancel squashes whatever runs and ends the invocation.
+func (m *Machine) cancel(reason string) {
+	for _, s := range slices.Backward(m.orphans) {
+		m.kill(s, reason)
+	}
+	m.orphans = nil
+	if m.root != nil {
+		m.kill(m.root, reason)
+		m.root = nil
+	}
+	if !m.over {
+		m.finish(forerun.Failure(forerun.InternalError, reason))
+	}
+}

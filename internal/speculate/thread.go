@@ -1,0 +1,169 @@
+package speculate
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// thread is one line of control through the program of a slot: its own, or a branch of a fork. A step whose result is
+// not known yet can have others behind it, if it is expected.
+type thread struct {
+	owner   *slot           // the program, or the fork
+	program *slot           // the program, around the fork if there is one
+	table   forerun.Program // of the program
+	steps   []*slot         // that are not committed, in program order
+	pending *pending        // the step to come behind them, if it is known
+	end     *forerun.Result // how the thread ends behind them, if that is known
+}
+
+// pending is a step that has no slot yet.
+type pending struct {
+	stop    forerun.Stop
+	path    uint64
+	patient bool
+	why     string // it is ahead
+}
+
+// goOn makes a stop the step to come, or the end.
+func (t *thread) goOn(stop forerun.Stop, path uint64) {
+	if stop.End {
+		t.end = &stop.Result
+		return
+	}
+	t.pending = &pending{stop: stop, path: path}
+}
+
+// isOver tells whether all steps are committed and none is to come.
+func (t *thread) isOver() bool { return len(t.steps) == 0 && t.pending == nil && t.end != nil }
+
+// firstPath is the path of an invocation's root: the hash that mixPath begins with (FNV-1a).
+const firstPath = 14695981039346656037
+
+// mixPath is the path behind a place: which places a walk came by.
+func mixPath(path uint64, place int) uint64 { return (path ^ uint64(place)) * 1099511628211 }
+
+// materialize gives the step to come a slot.
+func (m *Machine) materialize(t *thread) {
+	p := t.pending
+	t.pending = nil
+	s := &slot{id: None, stop: p.stop, thread: t, path: p.path, patient: p.patient, why: p.why}
+	t.steps = append(t.steps, s)
+	m.changed = true
+	if !p.stop.Join {
+		m.execute(s)
+		return
+	}
+	s.kind, s.state = fork, running
+	m.runAhead(s)
+	for _, stop := range p.stop.Fork {
+		branch := &thread{owner: s, program: t.program, table: t.table}
+		branch.goOn(stop, mixPath(s.path, s.stop.Place))
+		s.branches = append(s.branches, branch)
+	}
+}
+
+// outcome is a step's result, or what is expected to be; ok is false if neither is known.
+func (s *slot) outcome() (r forerun.Result, ok bool) {
+	switch {
+	case s.kind == program:
+		if end := s.branches[0].end; end != nil {
+			return *end, true
+		}
+		if s.guess != nil {
+			return s.guess.result, true
+		}
+	case s.state == finished:
+		return s.result, true
+	case s.guess != nil:
+		return s.guess.result, true
+	}
+	return forerun.Result{}, false
+}
+
+// after walks on behind a step; ok is false if its outcome is not known.
+func (s *slot) after() (stop forerun.Stop, ok bool) {
+	if s.kind != fork {
+		r, ok := s.outcome()
+		if !ok {
+			return stop, false
+		}
+		return s.thread.table.Resume(s.stop.Cursor, r), true
+	}
+	results := make([]forerun.Result, len(s.branches))
+	for i, branch := range s.branches {
+		if branch.end == nil {
+			return stop, false
+		}
+		results[i] = *branch.end
+	}
+	return s.thread.table.Join(s.stop.Cursor, results), true
+}
+
+// walk lets a thread go on behind its last step, if that step's outcome is known.
+func (m *Machine) walk(s *slot) {
+	stop, ok := s.after()
+	if ok {
+		s.walked, s.next, m.changed = true, stop, true
+		s.thread.goOn(stop, mixPath(s.path, s.stop.Place))
+		if s.thread.pending != nil {
+			s.thread.pending.why = s.prospect()
+		}
+		if stop.End {
+			m.revise(s.thread.owner)
+		}
+	}
+}
+
+// prospect says why what follows a step is launched ahead of it.
+func (s *slot) prospect() string {
+	switch {
+	case s.kind == function && s.state != finished && s.guess != nil:
+		return fmt.Sprintf("%v %s", s, s.guess.why)
+	case s.kind == program && s.branches[0].end == nil && s.guess != nil:
+		return fmt.Sprintf("%v %s", s, s.guess.why)
+	case s.why != "":
+		return s.why
+	}
+	return fmt.Sprintf("%v has finished, and is not committed", s)
+}
+
+// revise compares what was walked behind a step with where its outcome leads now. If that is elsewhere, what follows is squashed.
+func (m *Machine) revise(s *slot) {
+	if s.thread == nil || !s.walked {
+		return
+	}
+	stop, ok := s.after()
+	switch {
+	case ok && same(stop, s.next):
+	case ok && stop.End && s.next.End:
+		s.next = stop
+		s.thread.end = &stop.Result
+		m.revise(s.thread.owner)
+	default:
+		m.dropAfter(s, s.String()+" did not give what was expected")
+	}
+}
+
+// same tells whether two stops are one place, with the same to do there and the same around it.
+func same(a, b forerun.Stop) bool {
+	if a.End || b.End {
+		return a.End && b.End && sameResult(a.Result, b.Result)
+	}
+	if a.Place != b.Place || a.Join != b.Join || a.Self != b.Self || a.Function != b.Function || a.Action != b.Action ||
+		len(a.Fork) != len(b.Fork) || (a.Detach == nil) != (b.Detach == nil) || !bytes.Equal(a.Input, b.Input) {
+		return false
+	}
+	for i := range a.Fork {
+		if !same(a.Fork[i], b.Fork[i]) {
+			return false
+		}
+	}
+	return reflect.DeepEqual(a.Cursor, b.Cursor) && reflect.DeepEqual(a.Detach, b.Detach)
+}
+
+func sameResult(a, b forerun.Result) bool {
+	return a.Status == b.Status && bytes.Equal(a.Value, b.Value)
+}
