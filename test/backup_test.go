@@ -32,6 +32,11 @@ func TestBackup(t *testing.T) {
 	s := start(t, server.Options{Redis: true})
 	putPython(t, client(t, s), map[string]string{"echo": "def main(args):\n    return args\n"})
 	before := invoke(t, client(t, s), "echo", map[string]string{"a": "b"})
+	r := redisClient(s)
+	defer r.Close()
+	if err := r.MSet(t.Context(), "a", 1, "z", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var writers sync.WaitGroup

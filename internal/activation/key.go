@@ -55,8 +55,11 @@ func stamp(t time.Time) string {
 	return fmt.Sprintf("%016x", t.UnixNano())
 }
 
+// tailLength is that of TIME/ID.
+const tailLength = 16 + 1 + 32
+
 // tail returns what follows a prefix in both indexes: TIME/ID.
 func tail(name, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, prefix)
-	return rest, ok && len(rest) == 16+1+32
+	return rest, ok && len(rest) == tailLength
 }

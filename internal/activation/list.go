@@ -92,7 +92,7 @@ func (q Query) prefix(namespace string) string {
 }
 
 func (q Query) scope(prefix string) state.Range {
-	r := state.Range{Space: space, From: prefix, To: prefix[:len(prefix)-1] + "0", Reverse: true} // '0' follows '/'
+	r := state.Range{Space: space, From: prefix, To: after(prefix), Reverse: true}
 	if !q.Since.IsZero() {
 		r.From = prefix + stamp(q.Since.Truncate(time.Millisecond))
 	}

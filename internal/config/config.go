@@ -13,21 +13,24 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 )
 
 // Config are the settings of `forerun serve`.
 type Config struct {
-	Listen      string          // host:port of the REST API, always on the loopback
-	Data        string          // folder of all that the server keeps, absolute
-	RedisListen string          // host:port of the RESP door for programs outside functions; empty: closed
-	EgressAllow []netip.Prefix  // private networks that functions may connect to
-	MemoryMiB   int             // what all sandboxes together may use; 0: half of the machine's memory
-	User        int             // uid that the server runs as when started by root
-	Sync        bool            // activation records are on disk before an invocation is answered
-	Limits      registry.Limits // of tenants who have none of their own
+	Listen      string               // host:port of the REST API, always on the loopback
+	Data        string               // folder of all that the server keeps, absolute
+	RedisListen string               // host:port of the RESP door for programs outside functions; empty: closed
+	EgressAllow []netip.Prefix       // private networks that functions may connect to
+	MemoryMiB   int                  // what all sandboxes together may use; 0: half of the machine's memory
+	User        int                  // uid that the server runs as when started by root
+	Sync        bool                 // activation records are on disk before an invocation is answered
+	Keep        activation.Retention // of activation records
+	Limits      registry.Limits      // of tenants who have none of their own
 }
 
 // DefaultUser is the uid that a server started by root runs as: one that no distribution hands out by itself.
@@ -50,6 +53,8 @@ func Settings(root bool, home string) []Setting {
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
 		{"user", "FORERUN_USER", strconv.Itoa(DefaultUser), "`UID` that the server runs as when started by root", setUser},
 		{"sync", "FORERUN_SYNC", "false", "write activation records to disk before an invocation is answered (else within 10 ms)", setSync},
+		{"keep-activations", "FORERUN_KEEP_ACTIVATIONS", "168h", "`TIME` that activation records are kept, like 168h, or forever", setKeepAge},
+		{"keep-megabytes", "FORERUN_KEEP_MEGABYTES", "1024", "`MIB` on disk from which a tenant's oldest activation records are removed, or none", setKeepBytes},
 		limit("invocations-per-minute", "none", "`NUMBER` of invocations a tenant may begin in a minute, or none", func(l *registry.Limits) *int { return &l.InvocationsPerMinute }),
 		limit("concurrent-invocations", "1000", "`NUMBER` of a tenant's invocations that may run at once, or none", func(l *registry.Limits) *int { return &l.ConcurrentInvocations }),
 		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
@@ -207,6 +212,30 @@ func setSync(c *Config, value string) (err error) {
 	if c.Sync, err = strconv.ParseBool(value); err != nil {
 		return forerun.Errorf(forerun.Invalid, "", "%q is neither true nor false.", value)
 	}
+	return nil
+}
+
+func setKeepAge(c *Config, value string) (err error) {
+	c.Keep.Age = 0
+	if value == "forever" {
+		return nil
+	}
+	if c.Keep.Age, err = time.ParseDuration(value); err != nil || c.Keep.Age < time.Minute {
+		return forerun.Errorf(forerun.Invalid, "", "%q is no time to keep records: write one like 168h or 90m, at least 1m, or forever.", value)
+	}
+	return nil
+}
+
+func setKeepBytes(c *Config, value string) error {
+	c.Keep.Bytes = 0
+	if value == "none" {
+		return nil
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 1 {
+		return forerun.Errorf(forerun.Invalid, "", "%q is no amount of records: write a number of MiB, like 1024, or none.", value)
+	}
+	c.Keep.Bytes = n << 20
 	return nil
 }
 

@@ -50,13 +50,15 @@ func TestPrecedence(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for setting, values := range map[string][]string{
-		"listen":       {"", "3233", ":3233", "0.0.0.0:3233", "[::]:3233", "10.0.0.1:3233", "example.org:3233", "127.0.0.1:http", "127.0.0.1:70000", "[::ffff:10.0.0.1]:3233"},
-		"redis-listen": {"0.0.0.0:6379", "6379"},
-		"data":         {""},
-		"egress-allow": {"10.0.0.1", "10.0.0.0/33", "all"},
-		"memory":       {"", "-1", "4G"},
-		"user":         {"0", "-1", "www-data"},
-		"sync":         {"", "perhaps"},
+		"listen":           {"", "3233", ":3233", "0.0.0.0:3233", "[::]:3233", "10.0.0.1:3233", "example.org:3233", "127.0.0.1:http", "127.0.0.1:70000", "[::ffff:10.0.0.1]:3233"},
+		"redis-listen":     {"0.0.0.0:6379", "6379"},
+		"data":             {""},
+		"egress-allow":     {"10.0.0.1", "10.0.0.0/33", "all"},
+		"memory":           {"", "-1", "4G"},
+		"keep-activations": {"", "7d", "-1h", "0", "1s"},
+		"keep-megabytes":   {"", "0", "-1", "1G"},
+		"user":             {"0", "-1", "www-data"},
+		"sync":             {"", "perhaps"},
 
 		"invocations-per-minute": {"", "-1", "many", "2147483648"},
 	} {

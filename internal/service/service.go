@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"forerun.dev/forerun/internal/activation"
@@ -202,10 +203,24 @@ func (s *server) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	n, err := s.records.Recover(ctx, controller.Interrupted)
+	s.keepRecords()
 	if n > 0 {
 		s.log.Warn("activations that the last server did not live to end have records that say so", "activations", n)
 	}
 	return err
+}
+
+// keepRecords removes old activation records until the server is closed.
+func (s *server) keepRecords() {
+	ctx, stop := context.WithCancel(context.Background())
+	keeper := activation.NewKeeper(s.store, s.config.Keep, time.Now, s.log)
+	var running sync.WaitGroup
+	running.Go(func() { keeper.Run(ctx) })
+	s.onClose(func() error {
+		stop()
+		running.Wait()
+		return nil
+	})
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
