@@ -16,19 +16,22 @@ const countDown = composer.function('() => c-- > 0')
 const pick = list => list[random(list.length)]
 const some = (make, most) => Array.from({ length: random(most + 1) }, make)
 
-// Functions written in line. Those of scoped use the variables x and y, which a let around declares, most of the time. They read one
-// before they set it, and so fail where it is not declared, in place of making it a variable of the process.
+// Functions written in line: some that go on, some that fail, and some that use the variables x and y, which a let around declares, most of
+// the time. Those read one before they set it, and so fail where it is not declared, in place of making it a variable of the process.
 const plain = [
-  'p => { p.seen = true }', 'p => p.value', '() => null', 'p => [p]', '() => true', '() => 0', '() => ""', 'p => ({ error: p.n })',
-  '() => ({ error: null })', '() => ({ error: "said" })', '() => { throw new Error("thrown") }', '() => () => 1', 'async () => { throw "later" }',
-  '({ n }) => ({ n: (n || 0) + 1, value: n < 3 })', 'p => ({ keys: Object.keys(p).sort(), date: new Date(5), not: NaN, none: undefined })',
-  'function (p) { return p }', 'function named ({ value }) { return value && value.n }', '() => require("path").join("a", "..", "b")',
-  'no javascript at all', 'p => ({ value: [p, 1, "two", { three: 3 }] })', '() => ({ type: "action", name: "/_/put", params: { d: 1 } })'
+  'p => { p.seen = true }', 'p => p.value', '() => null', 'p => [p]', '() => true', '() => 0', '() => ""', '({ n }) => ({ n: (n || 0) + 1, value: n < 3 })',
+  'p => ({ keys: Object.keys(p).sort(), date: new Date(5), not: NaN, none: undefined })', 'function (p) { return p }',
+  'function named ({ value }) { return value && value.n }', '() => require("path").join("a", "..", "b")', 'p => ({ value: [p, 1, "two", { three: 3 }] })',
+  '() => ({ type: "action", name: "/_/put", params: { d: 1 } })', 'p => Object.assign(p, { value: !p.value })', 'p => { delete p.n; delete p.value }'
+]
+const failing = [
+  'p => ({ error: p.n })', '() => ({ error: null })', '() => ({ error: "said" })', '() => { throw new Error("thrown") }', '() => () => 1',
+  'async () => { throw "later" }', 'no javascript at all'
 ]
 const scoped = [
   'p => { x++ }', '() => ({ value: x })', 'p => Object.assign(p, { x })', 'function (p) { y; y = p; return x }', 'function named () { return y }',
   'p => { x; x = { from: p }; throw new Error("thrown") }', 'async p => { const r = { x }; x = 7; await null; x = 8; return r }',
-  '() => { x; x = undefined }', 'p => { y; y = x; x = p.n; return { x, y } }'
+  '() => { x; x = undefined }', 'p => { y; y = x; x = p.n; return { x, y } }', 'p => { x += 1; y = [x, y] }'
 ]
 // These end a composition whatever is around them, which leaves composer's forks waiting for ever.
 const fatal = ['() => 10n', '() => Symbol("s")', 'p => { p.p = p }']
@@ -73,26 +76,26 @@ function compose (depth, c) {
 }
 
 function leaf (c) {
-  const from = random(20)
-  if (from < 8) return composer.action(pick(['/_/put', '/_/put', '/_/test', '/_/fail', '/_/flip']))
-  if (from === 8) return composer.seq('/_/prepare', composer.dynamic())
-  if (from === 9) return pick([composer.dynamic(), composer.action('/_/missing'), composer.empty(), composer.action('/_/line')])
-  if (from < 13) return composer[pick(['literal', 'value'])](pick(values))
-  if (from === 13 && !c.fork) return composer.function(pick(fatal))
-  return composer.function(pick(random(6) < (c.x ? 4 : 1) ? scoped : plain))
+  const from = random(30)
+  if (from < 17) return composer.action(pick(['/_/put', '/_/put', '/_/put', '/_/test', '/_/flip', '/_/fail', '/_/line']))
+  if (from === 17) return composer.seq('/_/prepare', composer.dynamic())
+  if (from === 18) return pick([composer.dynamic(), composer.action('/_/missing'), composer.empty(), composer.function(pick(c.fork ? failing : fatal))])
+  if (from < 22) return composer[pick(['literal', 'value'])](pick(values))
+  if (from === 22) return composer.function(pick(failing))
+  return composer.function(pick(c.x && random(3) > 0 ? scoped : plain))
 }
 
 const cases = []
 let driver
 for (let left = Number(process.argv[2]); left > 0; left--) {
   const ordered = random(10) < 6
-  const composition = compose(1 + random(4), { ordered, forks: 1 + random(6) / 5 | 0, fork: false, x: false })
+  const composition = compose(2 + random(4), { ordered, forks: 1 + random(6) / 5 | 0, fork: false, x: false })
   const compiled = composer.sequence(composition).compile()
   if (!driver) {
     const { action } = conductor.generate({ name: 'composition', ...compiled })
     driver = action.exec.code.slice(action.exec.code.indexOf('// do not edit'))
   }
-  const input = pick([{}, { n: 1 }, { value: true, s: 'é<\u2028' }, { error: 'in' }, { value: [3, { n: 4 }, [5]] }, { $x: { deep: [null, 1.5, 1e21] } }])
+  const input = pick([{}, { n: 1 }, { value: true, s: 'é<\u2028' }, { value: 0 }, { n: -1.5, value: 'yes' }, { error: 'in' }, { value: [3, { n: 4 }, [5]] }, { $x: { deep: [null, 1.5, 1e21] } }])
   cases.push({ ast: compiled.ast, composition: compiled.composition, input, ordered })
 }
 process.stdout.write(JSON.stringify({ driver, cases }))
