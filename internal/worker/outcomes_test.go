@@ -121,7 +121,7 @@ var loads = []struct{ name, code, result, log string }{
 	{"main is no function", "main = 3\n", "'main' is a int, not a function", ""},
 	{"exit", "import os; print('leaving'); os._exit(0)\n", "the process exited while it loaded the code", "stdout: leaving"},
 	{"sys.exit", "import sys; sys.exit(1)\n", "Initialization has failed: SystemExit: 1.", ""},
-	{"forever", "print('x')\nwhile True: pass\n", "The action exceeded its time limits of 300 milliseconds during initialization.", "stdout: x"},
+	{"forever", "print('x')\nwhile True: pass\n", "The action exceeded its time limits of 2000 milliseconds during initialization.", "stdout: x"},
 	{"control closed", "import os; os.close(3)\ndef main(args): return {}\n", "the process exited while it loaded the code", ""},
 	{"control misused", "import os; os.write(3, b'\\xff' * 64)\ndef main(args): return {}\n", "the process exited while it loaded the code", ""},
 }
@@ -132,7 +132,7 @@ func TestCodeThatCannotBeLoaded(t *testing.T) {
 			t.Parallel()
 			g := newRig(t, nil)
 			a := action(l.code)
-			a.Limits.Timeout = 300
+			a.Limits.Timeout = 2000
 			end := g.call(a, `{}`)
 			if end.Status != forerun.DeveloperError || !strings.Contains(string(end.Result), l.result) {
 				t.Errorf("%v %s; want %s", end.Status, end.Result, l.result)
