@@ -60,6 +60,30 @@ type Expect struct {
 // ConflictError says which expectations of a Txn failed. Its Kind is forerun.Exists.
 type ConflictError struct{ Keys []forerun.Key }
 
+// Image is what a record holds at one moment, whatever its type, or that there is none. It is immutable. Package command
+// makes images and executes commands on them.
+type Image interface {
+	// Absent tells whether there is no such record.
+	Absent() bool
+	// Size is about how many bytes it takes.
+	Size() int
+}
+
+// Fetched is a record as Fetch shows it. One that has expired is absent, and its version is 0.
+type Fetched struct {
+	Image   Image
+	Version forerun.Version
+}
+
+// Observed is what Observe tells.
+type Observed struct {
+	Replies []Reply
+	Version forerun.Version // the replies rest on writes up to this
+	Reads   []Expect        // the records that the replies or the writes depended on, each once, as they were before
+	Wrote   []forerun.Key   // what was changed, each once
+	Exact   bool            // nothing else mattered: not the time, not chance, no record beside Reads
+}
+
 // Entry is one String record found by Scan.
 type Entry struct {
 	Name    string
@@ -93,6 +117,11 @@ type Store interface {
 	// changes nothing, and the others are executed all the same. If an expectation has failed, none is: *ConflictError.
 	// The replies rest on writes up to the returned version.
 	Exec(ctx context.Context, expect []Expect, ops []Command) ([]Reply, forerun.Version, error)
+	// Observe is Exec that also tells what was read and what was written. It costs more, the more was written.
+	Observe(ctx context.Context, expect []Expect, ops []Command) (Observed, error)
+	// Fetch takes images of records, all of one moment. They may not be on disk yet: a transaction that expects their
+	// versions, and is durable, has put them there. The error is forerun.TooLarge if together they are too large for copies.
+	Fetch(ctx context.Context, keys ...forerun.Key) ([]Fetched, error)
 	// Durable waits until every write up to v is on disk.
 	Durable(ctx context.Context, v forerun.Version) error
 	// Watch calls f after each change of a record with the version of the change, a deletion's or an expiry's too, until

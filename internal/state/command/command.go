@@ -34,6 +34,7 @@ const (
 	Clock                          // its reply or its effect depends on the time
 	Blocking                       // it may wait for records to change
 	Whole                          // it may reach any record of the space, not only those that its arguments name
+	Stores                         // its first key gets the result, whatever it was, and it reads the others
 )
 
 // Spec is what the table says about a command. It is immutable.
@@ -99,8 +100,8 @@ func (s *Spec) AcceptsArity(n int) bool {
 	return n == s.Arity || s.Arity < 0 && n >= -s.Arity
 }
 
-// Access says what the command does with these arguments: SET reads, and SORT and BITFIELD write, only with some of
-// their options.
+// Access says what the command does with these arguments: SET reads, SORT and BITFIELD write, and SORT cannot be buffered,
+// only with some of their options.
 func (s *Spec) Access(args [][]byte) Flags {
 	switch {
 	case !s.AcceptsArity(len(args)):

@@ -190,3 +190,15 @@ func Reclaim(o *Overlay, k forerun.Key, entry []byte, now time.Time) error {
 	o.Delete(entry)
 	return t.err
 }
+
+// splitCollectionKey takes apart what follows the space in the key of an element or of an order.
+func splitCollectionKey(b []byte) (name, rest []byte) {
+	if len(b) < 4 {
+		return nil, nil
+	}
+	n := binary.BigEndian.Uint32(b)
+	if b = b[4:]; uint64(n) > uint64(len(b)) {
+		return nil, nil
+	}
+	return b[:n:n], b[n:]
+}

@@ -23,11 +23,11 @@ type sortQuery struct {
 // sortLacks says which flags of SORT do not hold with some options. A word of a pattern may look like an option: then
 // more hold than need to.
 func sortLacks(options [][]byte) Flags {
-	lacks := Whole | Write
+	lacks := Whole | Unbufferable | Write
 	for _, option := range options {
 		switch {
 		case is(option, "BY"), is(option, "GET"):
-			lacks &^= Whole
+			lacks &^= Whole | Unbufferable
 		case is(option, "STORE"):
 			lacks &^= Write
 		}

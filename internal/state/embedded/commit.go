@@ -34,18 +34,14 @@ func (c *commits) newest() (last, strict forerun.Version) {
 // change is a batch in the making: a command.Changes that remembers what needs a version.
 type change struct {
 	*pebble.Batch
-	stored   reader
 	versions []int // offsets in the batch of the stored records, which begin with room for their version
-	changed  []forerun.Key
-	watched  bool // changed is wanted
+	changed  *changed
 }
 
 // Clear removes a range of keys.
 func (c *change) Clear(from, to []byte) error {
-	if c.watched && command.IsRecordKey(from) {
-		if err := c.stored.Scan(from, to, false, func(key, _ []byte) bool { c.note(key); return true }); err != nil {
-			return err
-		}
+	if err := c.changed.Clear(from, to); err != nil {
+		return err
 	}
 	return c.DeleteRange(from, to, nil)
 }
@@ -57,25 +53,50 @@ func (c *change) Set(key, value []byte) error {
 	}
 	if command.IsRecordKey(key) {
 		c.versions = append(c.versions, len(c.Repr())-len(value))
-		c.note(key)
 	}
-	return nil
+	return c.changed.Set(key, value)
 }
 
 // Delete removes a key.
 func (c *change) Delete(key []byte) error {
-	if command.IsRecordKey(key) {
-		c.note(key)
+	if err := c.changed.Delete(key); err != nil {
+		return err
 	}
 	return c.Batch.Delete(key, nil)
 }
 
-func (c *change) note(key []byte) {
-	if !c.watched {
+// changed is a command.Changes that only notes which records change; nil notes nothing.
+type changed struct {
+	stored reader
+	keys   []forerun.Key
+}
+
+// Clear notes the records in a range of keys.
+func (c *changed) Clear(from, to []byte) error {
+	if c == nil || !command.IsRecordKey(from) {
+		return nil
+	}
+	return c.stored.Scan(from, to, false, func(key, _ []byte) bool { c.note(key); return true })
+}
+
+// Set notes a record.
+func (c *changed) Set(key, _ []byte) error {
+	c.note(key)
+	return nil
+}
+
+// Delete notes a record.
+func (c *changed) Delete(key []byte) error {
+	c.note(key)
+	return nil
+}
+
+func (c *changed) note(key []byte) {
+	if c == nil || !command.IsRecordKey(key) {
 		return
 	}
 	if k, ok := command.ParseRecordKey(key); ok {
-		c.changed = append(c.changed, k)
+		c.keys = append(c.keys, k)
 	}
 }
 
@@ -85,14 +106,19 @@ func (s *Store) commit(o *command.Overlay, lazy, owed bool) (v forerun.Version, 
 	if err := s.room.admit(o, owed || lazy); err != nil {
 		return 0, nil, err
 	}
-	c := &change{Batch: s.db.NewBatch(), stored: reader{s.db}, watched: s.watch.any()}
+	c := &change{Batch: s.db.NewBatch()}
+	if s.watch.any() {
+		c.changed = &changed{stored: reader{s.db}}
+	}
 	if err := o.Flush(c); err != nil {
 		return 0, nil, broken(err)
 	}
 	if v, err = s.enterLog(c, lazy); err != nil {
 		return 0, nil, err
 	}
-	s.watch.tell(c.changed, v)
+	if c.changed != nil {
+		s.watch.tell(c.changed.keys, v)
+	}
 	written = func() error { return nil }
 	if lazy {
 		written = func() error { return s.disk.written(c.Batch) }

@@ -10,6 +10,11 @@ import (
 
 // Exec executes commands as one step. The error is *state.ConflictError, or that of the store.
 func (s *Store) Exec(ctx context.Context, expect []state.Expect, ops []state.Command) ([]state.Reply, forerun.Version, error) {
+	return s.exec(ctx, expect, ops, nil)
+}
+
+// exec is Exec with an observer, or none.
+func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Command, o *observer) ([]state.Reply, forerun.Version, error) {
 	if err := s.begins(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -29,6 +34,9 @@ func (s *Store) Exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	if err := check(overlay, expect, now); err != nil {
 		return nil, 0, err
 	}
+	if err := o.beforehand(overlay, specs, ops, now); err != nil {
+		return nil, 0, err
+	}
 	for i, op := range ops {
 		if specs[i] == nil {
 			continue
@@ -41,6 +49,9 @@ func (s *Store) Exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	if overlay.Empty() {
 		last, _ := held.rests()
 		return replies, last, nil
+	}
+	if err := o.afterwards(overlay); err != nil {
+		return nil, 0, err
 	}
 	v, _, err := s.commit(overlay, false, false)
 	if err != nil {

@@ -106,16 +106,27 @@ func (s *Store) readLocked(claims []claim, keys []forerun.Key) ([]state.Record, 
 	now := s.now()
 	records := make([]state.Record, len(keys))
 	for i, k := range keys {
-		stored, found, err := reader{s.db}.Get(command.RecordKey(k))
-		if err == nil && found {
-			records[i], err = command.Decode(stored, now)
-		}
-		if err != nil {
+		var err error
+		if records[i], err = find(reader{s.db}, k, now); err != nil {
 			return nil, 0, err
 		}
 	}
 	_, strict := held.rests()
 	return records, strict, nil
+}
+
+// Fetch takes images of records. It keeps nobody waiting.
+func (s *Store) Fetch(ctx context.Context, keys ...forerun.Key) ([]state.Fetched, error) {
+	if err := s.begins(ctx); err != nil {
+		return nil, err
+	}
+	defer s.gate.leave()
+	snapshot := s.db.NewSnapshot()
+	fetched, err := command.TakeImages(reader{snapshot}, s.now(), keys)
+	if closeErr := snapshot.Close(); err == nil && closeErr != nil {
+		err = broken(closeErr)
+	}
+	return fetched, err
 }
 
 // Scan walks String records. It holds the moment's files on disk until it ends.

@@ -19,7 +19,7 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	if spec == nil {
 		return refusal, 0, nil
 	}
-	if spec.Flags&command.Whole != 0 && spec.Access(c.Args)&(command.Whole|command.Write) == command.Whole {
+	if looks(spec, c) {
 		return s.look(spec, c)
 	}
 	var room [4]claim
@@ -40,6 +40,11 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	}
 	held.wrote(v, false)
 	return reply, v, nil
+}
+
+// looks says whether a command only reads, but perhaps any record of its space.
+func looks(spec *command.Spec, c state.Command) bool {
+	return spec.Flags&command.Whole != 0 && spec.Access(c.Args)&(command.Whole|command.Write) == command.Whole
 }
 
 // look executes a command that only reads, but perhaps any record of its space, as of one moment. It keeps nobody waiting.
@@ -144,11 +149,7 @@ func (s *Store) seenBy(t state.Txn) command.Reader {
 func check(r command.Reader, expect []state.Expect, now time.Time) error {
 	var changed []forerun.Key
 	for _, e := range expect {
-		var current state.Record
-		stored, found, err := r.Get(command.RecordKey(e.Key))
-		if err == nil && found {
-			current, err = command.Decode(stored, now)
-		}
+		current, err := find(r, e.Key, now)
 		if err != nil {
 			return err
 		}
@@ -160,4 +161,13 @@ func check(r command.Reader, expect []state.Expect, now time.Time) error {
 		return &state.ConflictError{Keys: changed}
 	}
 	return nil
+}
+
+// find finds a record as it is at a time.
+func find(r command.Reader, key forerun.Key, now time.Time) (state.Record, error) {
+	stored, found, err := r.Get(command.RecordKey(key))
+	if err != nil || !found {
+		return state.Record{}, err
+	}
+	return command.Decode(stored, now)
 }

@@ -4,6 +4,7 @@
 package statetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -41,6 +42,10 @@ func Run(t *testing.T, open Open) {
 		"apply":              testApply,
 		"conflict":           testConflict,
 		"exec":               testExec,
+		"fetch":              testFetch,
+		"fetch one moment":   testFetchOneMoment,
+		"fetch too large":    testFetchTooLarge,
+		"observe":            testObserve,
 		"exec is one step":   testExecIsOneStep,
 		"whole space":        testWholeSpace,
 		"whole, one moment":  testWholeSpaceIsOneMoment,
@@ -86,11 +91,7 @@ func (w *world) advance(d time.Duration) {
 
 // command makes a command of words.
 func command(in, line string) state.Command {
-	c := state.Command{Space: in}
-	for _, word := range strings.Fields(line) {
-		c.Args = append(c.Args, []byte(word))
-	}
-	return c
+	return state.Command{Space: in, Args: bytes.Fields([]byte(line))}
 }
 
 // do executes a line and demands that the command succeeds.

@@ -1,0 +1,253 @@
+package command
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// Step is what one request does, as one: a command, the commands of a transaction, or a look at versions. It is immutable
+// and says of itself which records it needs, so that it can be executed on images of those.
+type Step struct {
+	space  string
+	at     time.Time
+	expect []state.Expect
+	look   bool
+	ops    []operation
+
+	reads, writes keySet
+	settled       []bool // of each of writes: it gets its value whatever it was, unless the command is refused
+	holds         bool
+	inexact       bool
+}
+
+// operation is a command of a step.
+type operation struct {
+	spec    *Spec // nil: it is refused
+	refusal state.Reply
+	args    [][]byte
+	writes  []int // which of the step's writes are its own
+}
+
+// NewStep makes a step of a command that is executed at a time. It copies args.
+func NewStep(space string, at time.Time, args [][]byte) *Step {
+	return newStep(space, at, nil, [][][]byte{args})
+}
+
+// NewTransaction makes a step of commands that are executed, at a time, if the expectations hold. It copies them.
+func NewTransaction(space string, at time.Time, expect []state.Expect, commands [][][]byte) *Step {
+	return newStep(space, at, slices.Clone(expect), commands)
+}
+
+// NewLook makes a step that only tells the versions of records, which are in one space.
+func NewLook(keys []forerun.Key) *Step {
+	s := &Step{look: true}
+	for _, k := range keys {
+		s.space = k.Space
+		s.expect = append(s.expect, state.Expect{Key: k})
+		s.reads.add(k)
+	}
+	return s
+}
+
+func newStep(space string, at time.Time, expect []state.Expect, commands [][][]byte) *Step {
+	s := &Step{space: space, at: at, expect: expect, ops: make([]operation, len(commands))}
+	for _, e := range expect {
+		s.reads.add(e.Key)
+	}
+	for i, args := range commands {
+		op := &s.ops[i]
+		op.args = copyArgs(args)
+		if op.spec, op.refusal = Find(op.args); op.spec != nil {
+			s.classify(op)
+		}
+	}
+	return s
+}
+
+func copyArgs(args [][]byte) [][]byte {
+	own := make([][]byte, len(args))
+	for i, arg := range args {
+		own[i] = append([]byte{}, arg...)
+	}
+	return own
+}
+
+// classify adds what a command needs and does.
+func (s *Step) classify(op *operation) {
+	s.holds = s.holds || op.spec.needs(op.args)&Unbufferable != 0
+	s.inexact = s.inexact || !op.spec.IsExact(op.args)
+	for i, role := range op.spec.Roles(op.args) {
+		key := forerun.Key{Space: s.space, Name: string(op.args[i])}
+		if role&Read != 0 {
+			s.reads.add(key)
+		}
+		if role&Write != 0 {
+			at := s.writes.add(key)
+			if at == len(s.settled) {
+				s.settled = append(s.settled, true)
+			}
+			s.settled[at] = s.settled[at] && role&Read == 0
+			op.writes = append(op.writes, at)
+		}
+	}
+}
+
+// keySet is a list of keys that has each once.
+type keySet struct {
+	list []forerun.Key
+	at   map[forerun.Key]int // where each is, once there are many
+}
+
+// keysInLine is how many keys are looked through one by one.
+const keysInLine = 16
+
+// add adds a key, and says where it is.
+func (s *keySet) add(key forerun.Key) int {
+	if s.at != nil {
+		if at, known := s.at[key]; known {
+			return at
+		}
+		s.at[key] = len(s.list)
+	} else if at := slices.Index(s.list, key); at >= 0 {
+		return at
+	}
+	s.list = append(s.list, key)
+	if s.at == nil && len(s.list) == keysInLine {
+		s.at = make(map[forerun.Key]int)
+		for at, k := range s.list {
+			s.at[k] = at
+		}
+	}
+	return len(s.list) - 1
+}
+
+// Reads are the records whose value before the step its replies or its writes depend on.
+func (s *Step) Reads() []forerun.Key { return s.reads.list }
+
+// Writes are the records that the step may change.
+func (s *Step) Writes() []forerun.Key { return s.writes.list }
+
+// Holds says whether the step cannot be executed on images, nor be taken back: it must wait until it may reach the store.
+func (s *Step) Holds() bool { return s.holds }
+
+// Inexact says whether replies or writes depend on more than what Reads were: on the time, on chance, on other records.
+func (s *Step) Inexact() bool { return s.inexact }
+
+// Expect are the versions that the step demands.
+func (s *Step) Expect() []state.Expect {
+	if s.look {
+		return nil
+	}
+	return s.expect
+}
+
+// Commands are the commands of the step, for the store.
+func (s *Step) Commands() []state.Command {
+	commands := make([]state.Command, len(s.ops))
+	for i, op := range s.ops {
+		commands[i] = state.Command{Space: s.space, Args: op.args}
+	}
+	return commands
+}
+
+// Outcome is what a step answers.
+type Outcome struct {
+	Replies []state.Reply  // one for each command
+	Seen    []state.Expect // what a look saw
+	Err     error          // *state.ConflictError: an expectation does not hold, and nothing was done
+}
+
+// Executor executes steps on images. Its zero value is ready, and may be used concurrently.
+type Executor struct {
+	made atomic.Uint64 // images that commands made; each has a version of its own, so that a transaction notices
+}
+
+// ownVersions are above all versions of a store.
+const ownVersions = 1 << 63
+
+// Execute executes a step that does not hold, on images of its Reads. It returns, in the order of its Writes, images of
+// what it made of them: nil of what it left alone, and no list at all if every command was refused, or the expectations
+// do not hold. What Execute does is what the store does when it executes the same commands on the same records at the
+// same time, but for one thing: a record of which there is an image has not expired (rule R1).
+func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image) {
+	base := newImageReader(s.space, len(reads))
+	now := s.at
+	for i, k := range s.reads.list {
+		image := reads[i].(*Image) // there are no others
+		base.images[k.Name] = image
+		if end := image.expires(); end != 0 && end < now.UnixMilli() {
+			now = time.UnixMilli(end)
+		}
+	}
+	if s.look {
+		return Outcome{Seen: s.seen(base)}, nil
+	}
+	if changed := s.unexpected(base); changed != nil {
+		return Outcome{Err: &state.ConflictError{Keys: changed}}, nil
+	}
+	o := Outcome{Replies: make([]state.Reply, len(s.ops))}
+	overlay := NewOverlay(base)
+	wrote := make([]bool, len(s.writes.list)) // by a command that succeeded
+	refused := true
+	for i, op := range s.ops {
+		o.Replies[i] = op.refusal
+		if op.spec == nil {
+			continue
+		}
+		var err error
+		if o.Replies[i], err = Execute(overlay, op.spec, s.space, now, op.args); err != nil {
+			return Outcome{Err: err}, nil
+		}
+		if o.Replies[i].Kind == state.Error {
+			continue
+		}
+		refused = false
+		for _, at := range op.writes {
+			wrote[at] = true
+		}
+	}
+	if refused {
+		return o, nil
+	}
+	return o, e.redraft(s, base, overlay, wrote, now)
+}
+
+// seen tells the versions of images.
+func (s *Step) seen(images *imageReader) []state.Expect {
+	seen := slices.Clone(s.expect)
+	for i, e := range seen {
+		seen[i].Version = images.images[e.Key.Name].version
+	}
+	return seen
+}
+
+// unexpected are the records that have other versions than expected.
+func (s *Step) unexpected(images *imageReader) (changed []forerun.Key) {
+	for _, e := range s.expect {
+		if images.images[e.Key.Name].version != e.Version {
+			changed = append(changed, e.Key)
+		}
+	}
+	return changed
+}
+
+// redraft makes images of what is in an overlay.
+func (e *Executor) redraft(s *Step, base *imageReader, overlay *Overlay, wrote []bool, now time.Time) []state.Image {
+	d := &redraft{from: base, made: make(map[string]*draft, len(s.writes.list))}
+	_ = overlay.Flush(d) // a redraft takes everything
+	images := make([]state.Image, len(s.writes.list))
+	for i, k := range s.writes.list {
+		m := d.made[k.Name]
+		if m == nil && wrote[i] && s.settled[i] {
+			m = &draft{} // it is gone now, whatever it was
+		}
+		if m != nil {
+			images[i] = m.image(now.UnixMilli(), forerun.Version(ownVersions|e.made.Add(1)))
+		}
+	}
+	return images
+}

@@ -1,0 +1,300 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// classes says of commands what they do: to each key, whether its value matters (r) and whether it is written (w), and then
+// whether the command is held, and whether it is inexact. A class is followed by its commands.
+const classes = `
+a:r
+GET a
+STRLEN a
+GETRANGE a 0 1
+SUBSTR a 0 1
+GETEX a
+EXISTS a
+TOUCH a
+TYPE a
+EXPIRETIME a
+PEXPIRETIME a
+SORT a ALPHA
+SORT_RO a
+BITCOUNT a
+BITFIELD a GET u8 0
+BITFIELD_RO a GET u8 0
+BITPOS a 1
+GETBIT a 1
+PFCOUNT a
+HGET a f
+HMGET a f g
+HGETALL a
+HKEYS a
+HVALS a
+HLEN a
+HEXISTS a f
+HSTRLEN a f
+LLEN a
+LRANGE a 0 1
+LINDEX a 0
+LPOS a x
+SMEMBERS a
+SISMEMBER a x
+SMISMEMBER a x y
+SCARD a
+ZCARD a
+ZCOUNT a 0 1
+ZLEXCOUNT a - +
+ZMSCORE a x
+ZRANGE a 0 1
+ZRANGEBYLEX a - +
+ZRANGEBYSCORE a 0 1
+ZRANK a x
+ZREVRANGE a 0 1
+ZREVRANGEBYLEX a + -
+ZREVRANGEBYSCORE a 1 0
+ZREVRANK a x
+ZSCORE a x
+a:r b:r
+MGET a b a
+EXISTS a b
+LCS a b
+SDIFF a b
+SINTER a b
+SINTERCARD 2 a b
+SUNION a b
+ZDIFF 2 a b
+ZINTER 2 a b
+ZINTERCARD 2 a b
+ZUNION 2 a b
+a:w
+SET a 1
+SET a 1 PXAT 5
+a:w inexact
+SET a 1 EX 5
+SETEX a 5 1
+PSETEX a 5 1
+a:w b:w
+MSET a 1 b 2
+a:rw
+SET a 1 NX
+SET a 1 GET
+SET a 1 KEEPTTL
+SETNX a 1
+GETSET a 1
+GETDEL a
+APPEND a 1
+SETRANGE a 0 x
+INCR a
+DECR a
+INCRBY a 1
+DECRBY a 1
+INCRBYFLOAT a 1
+DEL a
+UNLINK a
+EXPIREAT a 5
+PEXPIREAT a 5
+PERSIST a
+BITFIELD a SET u8 0 1
+SETBIT a 0 1
+PFADD a x
+HSET a f 1
+HMSET a f 1
+HSETNX a f 1
+HDEL a f
+HINCRBY a f 1
+HINCRBYFLOAT a f 1
+LPUSH a x
+RPUSH a x
+LPUSHX a x
+RPUSHX a x
+LPOP a
+RPOP a
+LINSERT a BEFORE x y
+LSET a 0 x
+LREM a 0 x
+LTRIM a 0 1
+LMOVE a a LEFT RIGHT
+SADD a x
+SREM a x
+ZADD a 1 x
+ZINCRBY a 1 x
+ZPOPMAX a
+ZPOPMIN a
+ZREM a x
+ZREMRANGEBYLEX a - +
+ZREMRANGEBYRANK a 0 1
+ZREMRANGEBYSCORE a 0 1
+RENAME a a
+SUNIONSTORE a a
+a:rw inexact
+EXPIRE a 5
+PEXPIRE a 5
+GETEX a EX 5
+SET a 1 NX PX 5
+a:r inexact
+TTL a
+PTTL a
+a:rw b:rw
+DEL a b
+MSETNX a 1 b 2
+RENAMENX a b
+LMOVE a b LEFT RIGHT
+LMPOP 2 a b LEFT
+RPOPLPUSH a b
+SMOVE a b x
+ZMPOP 2 a b MIN
+a:rw b:w
+RENAME a b
+a:r b:rw
+COPY a b
+COPY a b REPLACE
+SORT a STORE b
+a:rw b:r
+PFMERGE a b
+SINTERSTORE a a b
+a:w b:r c:r
+BITOP AND a b c
+SDIFFSTORE a b c
+SINTERSTORE a b c
+SUNIONSTORE a b c
+ZDIFFSTORE a 2 b c
+ZINTERSTORE a 2 b c
+ZUNIONSTORE a 2 b c
+a:w b:r
+ZRANGESTORE a b 0 1
+a:r hold inexact
+OBJECT ENCODING a
+SORT a BY w_*
+SORT a GET #
+SORT_RO a BY w_*
+HRANDFIELD a
+HSCAN a 0
+SRANDMEMBER a
+SSCAN a 0
+ZRANDMEMBER a
+ZSCAN a 0
+a:rw hold inexact
+SPOP a
+BLPOP a 0
+BRPOP a 0
+BLMPOP 0 1 a LEFT
+BZPOPMIN a 0
+BZPOPMAX a 0
+BZMPOP 0 1 a MIN
+a:r b:rw hold inexact
+SORT a BY w_* STORE b
+a:rw b:rw hold inexact
+BLMOVE a b LEFT RIGHT 0
+BRPOPLPUSH a b 0
+hold inexact
+KEYS *
+SCAN 0
+RANDOMKEY
+DBSIZE
+FLUSHDB
+FLUSHALL
+
+GET
+NONSENSE a
+EVAL x 0
+`
+
+// class says what a step does.
+func (s *Step) class() string {
+	roles := map[string]string{}
+	for _, k := range s.Reads() {
+		roles[k.Name] += "r"
+	}
+	for _, k := range s.Writes() {
+		roles[k.Name] += "w"
+	}
+	var parts []string
+	for name, role := range roles {
+		parts = append(parts, name+":"+role)
+	}
+	slices.Sort(parts)
+	if s.Holds() {
+		parts = append(parts, "hold")
+	}
+	if s.Inexact() {
+		parts = append(parts, "inexact")
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestEveryCommandHasAClass(t *testing.T) {
+	named := map[string]bool{}
+	class := ""
+	for line := range strings.Lines(strings.TrimPrefix(classes, "\n")) {
+		line = strings.TrimSuffix(line, "\n")
+		if line != strings.ToUpper(line) && line[0] != strings.ToUpper(line)[0] || line == "" {
+			class = line
+			continue
+		}
+		args := bytes.Fields([]byte(line))
+		named[strings.ToLower(string(args[0]))] = true
+		if got := NewStep("space", time.UnixMilli(1000), args).class(); got != class {
+			t.Errorf("%s: %s, want %s", line, got, class)
+		}
+	}
+	for _, s := range All() {
+		if s.Implemented() && !named[s.Name] {
+			t.Errorf("%s has no class", s.Name)
+		}
+	}
+}
+
+func TestTransactionHasTheClassesOfItsCommands(t *testing.T) {
+	var commands [][][]byte
+	for _, line := range []string{"SET a 1", "GET b", "TTL c", "INCR b", "NONSENSE"} {
+		commands = append(commands, bytes.Fields([]byte(line)))
+	}
+	s := NewTransaction("space", time.UnixMilli(1000), []state.Expect{{Key: forerun.Key{Space: "space", Name: "d"}}}, commands)
+	if got := s.class(); got != "a:w b:rw c:r d:r inexact" {
+		t.Error(got)
+	}
+}
+
+func TestStepsOfManyKeysNameEachOnce(t *testing.T) {
+	args := [][]byte{[]byte("MGET")}
+	for i := range 300 {
+		args = append(args, fmt.Append(nil, i%100))
+	}
+	s := NewStep("space", time.UnixMilli(1000), args)
+	if len(s.Reads()) != 100 || s.Reads()[99].Name != "99" {
+		t.Errorf("%d keys", len(s.Reads()))
+	}
+}
+
+// TestStepOwnsItsArguments changes the arguments behind a step's back, as the buffer of a connection does.
+func TestStepOwnsItsArguments(t *testing.T) {
+	args := bytes.Fields([]byte("SET a value"))
+	s := NewStep("space", time.UnixMilli(1000), args)
+	for _, arg := range args {
+		copy(arg, "xxxxx")
+	}
+	o, writes := new(Executor).Execute(s, nil)
+	read := NewStep("space", time.UnixMilli(1000), bytes.Fields([]byte("GET a")))
+	got, _ := new(Executor).Execute(read, writes)
+	if o.Err != nil || string(got.Replies[0].Text) != "value" {
+		t.Errorf("%v, %s", o.Err, show(got.Replies[0]))
+	}
+}
+
+func TestRefusedStepsWriteNothing(t *testing.T) {
+	for line, writes := range map[string]bool{"SET a 1 EX 0": false, "NONSENSE": false, "GET a": true, "SET a 1": true} {
+		_, images := new(Executor).Execute(NewStep("space", time.UnixMilli(1000), bytes.Fields([]byte(line))), []state.Image{&Image{}})
+		if (images != nil) != writes {
+			t.Errorf("%s: %v", line, images)
+		}
+	}
+}
