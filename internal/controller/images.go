@@ -1,0 +1,31 @@
+package controller
+
+import (
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// executor lets the machine execute commands, which are *command.Step, on images. The replies are command.Outcome.
+type executor struct{ command.Executor }
+
+var _ speculate.Records = (*executor)(nil)
+
+// Execute executes a step that does not hold.
+func (e *executor) Execute(step any, reads []speculate.Image) (reply any, writes []speculate.Image) {
+	images := make([]state.Image, len(reads))
+	for i, image := range reads {
+		images[i] = image
+	}
+	outcome, made := e.Executor.Execute(step.(*command.Step), images)
+	if made == nil {
+		return outcome, nil
+	}
+	writes = make([]speculate.Image, len(made))
+	for i, image := range made {
+		if image != nil {
+			writes[i] = image
+		}
+	}
+	return outcome, writes
+}
