@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"forerun.dev/forerun/test/server"
@@ -70,6 +71,9 @@ func start(t *testing.T, o server.Options) *server.Server {
 			if err := s.Stop(); err != nil {
 				t.Error(err)
 			}
+		}
+		if strings.Contains(s.Log(), "could not be removed") {
+			t.Error("the server has not removed a sandbox")
 		}
 		if t.Failed() {
 			t.Logf("the server said:\n%s", s.Log())
