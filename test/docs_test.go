@@ -3,6 +3,8 @@ package test
 import (
 	"flag"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,4 +54,43 @@ func wrap(words []string, width int) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// TestDocumentedPromises: the tests that docs/security.md names for its promises are there.
+func TestDocumentedPromises(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, named := "", 0
+	for _, word := range regexp.MustCompile("`[a-z/]+`|(?:suite/|Test|Fuzz)[A-Za-z]+").FindAllString(string(text), -1) {
+		if strings.HasPrefix(word, "`") {
+			folder = strings.Trim(word, "`")
+			continue
+		}
+		place, what := folder, "func "+word+"("
+		if part, ok := strings.CutPrefix(word, "suite/"); ok {
+			place, what = "internal/sandbox/sandboxtest", `{"`+part+`", `
+		}
+		if named++; !contains(t, "../"+place, what) {
+			t.Errorf("%s is named, but is not in %s", word, place)
+		}
+	}
+	if named < 60 {
+		t.Errorf("only %d tests are named", named)
+	}
+}
+
+// contains reports whether a Go file of a folder contains a text.
+func contains(t *testing.T, folder, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		source, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(source), text)
+	})
 }

@@ -56,8 +56,8 @@ func TestFunctionOfAnotherTenant(t *testing.T) {
 		{"GET", "/api/v1/namespaces/_/activations/" + secret},
 		{"GET", "/api/v1/namespaces/_/activations/" + secret + "/logs"},
 		{"GET", "/metrics"},
-		{"GET", "/admin/tenants"},
-		{"PUT", "/admin/tenants/eve"},
+		{"GET", "/admin/v1/tenants"},
+		{"PUT", "/admin/v1/tenants/eve"},
 	}
 	adasUser, _, _ := strings.Cut(ada.Auth, ":")
 	his.read(t, bob, map[string]any{"api": tries, "commands": []string{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -509,5 +510,33 @@ func TestDeletedTenantsRules(t *testing.T) {
 			t.Errorf("the trigger again: %d %s", code, answer)
 		}
 		operate(t, s, "delete", "ada")
+	}
+}
+
+// TestDataFolderHoldsNoKeys looks for a tenant's key in the files of a server: it is printed when it is made, and stored nowhere.
+func TestDataFolderHoldsNoKeys(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	auth := operate(t, s, "create", "ada")
+	putPython(t, as(t, s, auth), map[string]string{"marked-name": echoes})
+	_, secret, _ := strings.Cut(auth, ":")
+	info, err := os.Stat(s.Options.Data)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the data folder is %v (%v)", info.Mode(), err)
+	}
+	marks := 0
+	err = filepath.WalkDir(s.Options.Data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the key is in %s", path)
+		}
+		marks += strings.Count(string(text), "marked-name")
+		return err
+	})
+	if err != nil || marks == 0 {
+		t.Errorf("what the tenant has stored is found %d times (%v)", marks, err)
 	}
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if code, ok := runInNetwork(); ok {
 		os.Exit(code)
 	}
-	if os.Getenv(inNetwork) != "" {
+	if os.Getenv(inNetwork) == closed {
 		if err := openTestNetwork(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

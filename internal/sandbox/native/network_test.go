@@ -11,6 +11,12 @@ import (
 // inNetwork marks a run that has a network namespace of its own.
 const inNetwork = "FORERUN_TEST_NETWORK"
 
+// What it is set to: whether the loopback has its addresses yet.
+const (
+	closed = "closed"
+	opened = "open"
+)
+
 // runInNetwork runs the tests again in a network namespace of their own, whose loopback has addresses that count as outside:
 // what sandboxes connect to in a test is never this machine's or another's real address. Only root can; ok is false
 // for others, and the tests that need such addresses are then skipped.
@@ -19,7 +25,7 @@ func runInNetwork() (code int, ok bool) {
 		return 0, false
 	}
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Env = append(os.Environ(), inNetwork+"=1")
+	cmd.Env = append(os.Environ(), inNetwork+"="+closed)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	err := cmd.Run()
@@ -44,5 +50,5 @@ func openTestNetwork() error {
 			return fmt.Errorf("ip %q: %w: %s", arguments, err, out)
 		}
 	}
-	return nil
+	return os.Setenv(inNetwork, opened) // for the processes that fuzz
 }
