@@ -40,8 +40,8 @@ test: build $(java_runtime)/.stamp $(venv)/.stamp node_modules/.stamp need-redis
 	@$(python) tools/test.py
 
 .PHONY: soak
-soak: build need-redis ## attack the store with random clients and crashes, for a time (SOAK=5m) in memory and again with the real binary
-	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -timeout=0 -run 'Histor' ./internal/state/resp ./test
+soak: build need-redis ## attack the server with random clients, kills and failures of the power, each test for a time (SOAK=5m)
+	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -timeout=0 -run 'Histor|PowerLoss|TestCrash|DeathsInside' ./internal/state/resp ./internal/service ./test
 
 .PHONY: check
 check: check-format check-modules check-vet check-lint check-comments check-vulnerabilities check-python check-javascript ## check format, style, import rules, module files, known vulnerabilities

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	kills    = 20
+	kills    = 20 // of a run that FORERUN_SOAK does not prolong
 	kvWriter = `
 import os, redis
 state = redis.Redis.from_url(os.environ["REDIS_URL"])
@@ -39,6 +39,7 @@ type acknowledged struct {
 	actions     map[string]string // their code
 	keys        []string          // each holds its own name
 	activations map[string]string // results, by activation
+	begun       []string          // activations whose ids were told
 	increments  int64             // of the key "counter"
 	attempts    int64             // to increment it
 }
@@ -51,22 +52,28 @@ func (a *acknowledged) add(b *acknowledged) {
 	maps.Copy(a.actions, b.actions)
 	maps.Copy(a.activations, b.activations)
 	a.keys = append(a.keys, b.keys...)
+	a.begun = append(a.begun, b.begun...)
 	a.increments += b.increments
 	a.attempts += b.attempts
 }
 
-// TestCrash kills the server at random moments under load, and looks for everything that it acknowledged. FORERUN_SEED repeats a run's moments.
+// TestCrash kills the server at random moments under load, and looks for everything that it acknowledged. FORERUN_SEED repeats a run's
+// moments, FORERUN_SOAK prolongs it.
 func TestCrash(t *testing.T) {
 	needPackages(t)
-	random := rand.New(rand.NewPCG(history.Seed(t), 0))
+	random, goOn := rand.New(rand.NewPCG(history.Seed(t), 0)), history.Soak(t)
 	before := links(t)
 	data := filepath.Join(t.TempDir(), "data")
 	a, recent := newAcknowledged(), newAcknowledged()
 	var slowest time.Duration
-	for round := range kills {
+	round := 0
+	for ; round < kills || goOn(); round++ {
 		s := start(t, server.Options{Data: data, Redis: true})
 		if round == 0 {
-			putPython(t, client(t, s), map[string]string{"write": kvWriter, "echo": "def main(args):\n    return args\n"})
+			putPython(t, client(t, s), map[string]string{
+				"write": kvWriter, "echo": "def main(args):\n    return args\n",
+				"slow": "import time\n\ndef main(args):\n    time.sleep(0.3)\n    return args\n",
+			})
 		}
 		recent.mustBeThere(t, s) // everything is looked for after the last kill
 		a.counterMustBeThere(t, s)
@@ -77,12 +84,13 @@ func TestCrash(t *testing.T) {
 	s := start(t, server.Options{Data: data, Redis: true})
 	a.mustBeThere(t, s)
 	a.counterMustBeThere(t, s)
+	interrupted := a.mustHaveEnded(t, s)
 	if after := links(t); !slices.Equal(before, after) {
 		t.Errorf("the network links were %v and are %v", before, after)
 	}
-	t.Logf("%d kills; acknowledged and found: %d actions, %d keys, %d increments of %d tried, %d activations; the old server was gone %v after its kill at most",
-		kills, len(a.actions), len(a.keys), a.increments, a.attempts, len(a.activations), slowest.Round(time.Millisecond))
-	if len(a.actions) == 0 || len(a.keys) == 0 || a.increments == 0 || len(a.activations) == 0 {
+	t.Logf("%d kills; acknowledged and found: %d actions, %d keys, %d increments of %d tried, %d activations, %d begun ones (%d interrupted); the old server was gone %v after its kill at most",
+		round, len(a.actions), len(a.keys), a.increments, a.attempts, len(a.activations), len(a.begun), interrupted, slowest.Round(time.Millisecond))
+	if len(a.actions) == 0 || len(a.keys) == 0 || a.increments == 0 || len(a.activations) == 0 || interrupted == 0 || interrupted == len(a.begun) {
 		t.Error("the load did not do everything that it should")
 	}
 }
@@ -96,7 +104,7 @@ func killUnderLoad(t *testing.T, s *server.Server, a *acknowledged, round int, d
 	defer l.client.Close()
 	defer l.redis.Close()
 	var workers sync.WaitGroup
-	for worker, step := range []func(context.Context, string) error{l.putAction, l.writeKey, l.writeKey, l.setKey, l.setKey, l.increment, l.invoke, l.invoke} {
+	for worker, step := range []func(context.Context, string) error{l.putAction, l.writeKey, l.writeKey, l.setKey, l.setKey, l.increment, l.invoke, l.invoke, l.begin} {
 		workers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				if err := step(ctx, fmt.Sprintf("r%d-w%d-n%d", round, worker, n)); err != nil {
@@ -206,6 +214,46 @@ func (l *load) invoke(ctx context.Context, id string) error {
 	defer l.mu.Unlock()
 	l.activations[r.ActivationID] = string(r.Response.Result)
 	return nil
+}
+
+// begin begins an invocation that may be in flight at a kill.
+func (l *load) begin(ctx context.Context, id string) error {
+	status, answer, err := l.client.Do(ctx, http.MethodPost, "actions/slow", map[string]string{"id": id})
+	var told struct{ ActivationID string }
+	if err == nil && status == http.StatusAccepted {
+		err = json.Unmarshal(answer, &told)
+	} else if err == nil {
+		err = fmt.Errorf("%d %s", status, answer)
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.begun = append(l.begun, told.ActivationID)
+	l.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond): // few at a time
+	}
+	return nil
+}
+
+// mustHaveEnded asks a server for the records of what was begun, and returns how many say that a server did not live to end it.
+func (a *acknowledged) mustHaveEnded(t *testing.T, s *server.Server) (interrupted int) {
+	t.Helper()
+	c := client(t, s)
+	for _, id := range a.begun {
+		r, err := c.Activation(t.Context(), id)
+		switch {
+		case err != nil:
+			t.Errorf("activation %s was begun: %v", id, err)
+		case strings.Contains(string(r.Response.Result), "stopped before the activation ended"):
+			interrupted++
+		case !r.Response.Success:
+			t.Errorf("activation %s ended with %s", id, r.Response.Result)
+		}
+	}
+	return interrupted
 }
 
 // mustBeThere asks a server for everything that one before it acknowledged.

@@ -378,6 +378,35 @@ func TestAcceptedInvocationIsKeptUntilItsRecordIs(t *testing.T) {
 	})
 }
 
+// TestLongInvocationIsKept although nobody was told its id.
+func TestLongInvocationIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		i := town.Invoke(Request{Namespace: "ns", Blocking: true, Input: json.RawMessage(`{}`), Action: town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(2 * noted)
+			return map[string]any{}, nil
+		})})
+		kept := func() bool {
+			synctest.Wait()
+			town.mu.Lock()
+			defer town.mu.Unlock()
+			return town.accepted[i.ID()] != nil
+		}
+		time.Sleep(noted - time.Millisecond)
+		if kept() {
+			t.Error("a short one is kept")
+		}
+		time.Sleep(2 * time.Millisecond)
+		if !kept() {
+			t.Error("a long one is not")
+		}
+		<-i.Done()
+		if kept() {
+			t.Error("it is kept beside its record")
+		}
+	})
+}
+
 func TestRecordsThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newTown()

@@ -285,6 +285,9 @@ func (e *execution) leave(s *slot) {
 func (c *Controller) publish(t *tree) {
 	defer c.busy.Done()
 	i := t.invocation
+	if i.note != nil {
+		i.note.Stop()
+	}
 	i.record = t.records[len(t.records)-1]
 	i.err = c.Records.Put(context.Background(), t.records...)
 	if i.err == nil && c.Observe != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync/atomic"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -28,6 +29,7 @@ type Invocation struct {
 	records  Records
 	accepted *forerun.Activation // what Accept keeps of it
 	kept     atomic.Bool
+	note     *time.Timer // calls Accept; nil if that was done before it began
 	ended    func()
 	done     chan struct{}
 	record   *forerun.Activation
@@ -98,7 +100,13 @@ func (c *Controller) newInvocation(r Request) *Invocation {
 	return i
 }
 
+// noted is how long an invocation may go on before it is accepted even if nobody was told its id.
+const noted = time.Second
+
 func (c *Controller) start(r Request, i *Invocation) {
+	if !i.kept.Load() {
+		i.note = time.AfterFunc(noted, func() { _ = i.Accept(context.Background()) }) // if it fails, so does the record at the end
+	}
 	if r.Cause != "" && r.Blocking {
 		if e := c.executionOf(r.Cause); e != nil && e.call(r, i) {
 			return
