@@ -1,7 +1,6 @@
 package forerun
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"time"
 )
@@ -56,17 +55,4 @@ type Action struct {
 	Limits      Limits
 	Updated     time.Time
 	Binding     string // "namespace/package" of the package binding that it was found through; empty if through none
-}
-
-// Digest identifies what an activation of the action would execute: its code, settings and
-// bound parameters. It is the part of a memo key that an update changes, and names a sandbox's content.
-func (a *Action) Digest() [sha256.Size]byte {
-	h := sha256.New()
-	_ = json.NewEncoder(h).Encode(struct {
-		Name       Name
-		Exec       Exec
-		Parameters []KeyValue
-		Limits     Limits
-	}{a.Name, a.Exec, a.Parameters, a.Limits}) // a hash takes every write
-	return [sha256.Size]byte(h.Sum(nil))
 }

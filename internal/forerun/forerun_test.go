@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -86,10 +87,27 @@ func TestDigestTellsWhatWouldRunApart(t *testing.T) {
 		"name":       func(a *Action) { a.Name.Entity = "b" },
 		"limits":     func(a *Action) { a.Limits.Memory++ },
 		"parameters": func(a *Action) { a.Parameters = []KeyValue{{Key: "k", Value: []byte("1")}} },
+		"conductor":  func(a *Action) { a.Annotations = []KeyValue{{Key: "conductor", Value: []byte("true")}} },
+		"read-hosts": func(a *Action) { a.Annotations = []KeyValue{{Key: "read-hosts", Value: []byte(`["h"]`)}} },
 	} {
 		changed := base
 		if change(&changed); changed.Digest() == base.Digest() {
 			t.Errorf("another %s has the same digest", what)
 		}
+	}
+}
+
+func TestDigestsAreThoseOfTheActions(t *testing.T) {
+	var known Digests
+	for n := range maxDigests + 10 {
+		a := &Action{Name: Name{"ns", "", strconv.Itoa(n % 3)}}
+		for range 2 {
+			if known.Of(a) != a.Digest() {
+				t.Fatal("another digest")
+			}
+		}
+	}
+	if len(known.known) > maxDigests {
+		t.Errorf("%d are remembered", len(known.known))
 	}
 }

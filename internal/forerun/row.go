@@ -1,12 +1,6 @@
 package forerun
 
-import (
-	"crypto/sha256"
-	"encoding/json"
-)
-
-// Digest identifies what an execution of an action runs: Action.Digest.
-type Digest [sha256.Size]byte
+import "encoding/json"
 
 // Row is a row of the memo table: what a committed execution of an action on an input did. It is immutable.
 type Row struct {

@@ -1,11 +1,9 @@
 package worker
 
 import (
-	"crypto/sha256"
 	"runtime"
 	"slices"
 	"time"
-	"weak"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -20,7 +18,7 @@ const (
 
 // poolKey says what a sandbox holds: the code and settings of an action, for one invoking tenant.
 type poolKey struct {
-	digest    [sha256.Size]byte
+	digest    forerun.Digest
 	namespace string
 }
 
@@ -60,7 +58,7 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 	if w.closing {
 		return false
 	}
-	key := poolKey{w.digests.of(r.Action), r.Namespace}
+	key := poolKey{w.digests.Of(r.Action), r.Namespace}
 	p := w.pools[key]
 	if p == nil {
 		p = &pool{key: key, action: r.Action, language: l}
@@ -335,25 +333,4 @@ func (w *Worker) tick() {
 			w.tickLater()
 		}
 	}
-}
-
-// digests remembers the digests of actions, each of which takes a hash over its code. It does not keep actions alive.
-type digests struct {
-	known map[weak.Pointer[forerun.Action]][sha256.Size]byte
-}
-
-// maxDigests bounds what is remembered.
-const maxDigests = 4096
-
-func (d *digests) of(a *forerun.Action) [sha256.Size]byte {
-	key := weak.Make(a)
-	if digest, ok := d.known[key]; ok {
-		return digest
-	}
-	if d.known == nil || len(d.known) >= maxDigests {
-		d.known = make(map[weak.Pointer[forerun.Action]][sha256.Size]byte)
-	}
-	digest := a.Digest()
-	d.known[key] = digest
-	return digest
 }

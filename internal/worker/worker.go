@@ -54,6 +54,7 @@ type Worker struct {
 	api    *apiServer
 	load   *load
 
+	digests forerun.Digests
 	stop    context.CancelFunc // ends every sandbox
 	stopped context.Context
 	alive   sync.WaitGroup // goroutines of boxes and of failures to tell
@@ -62,7 +63,6 @@ type Worker struct {
 	closing  bool
 	runs     map[forerun.ActivationID]*run
 	pools    map[poolKey]*pool
-	digests  digests
 	idle     []*box  // least recently used first
 	hungry   []*pool // with a queue, without a sandbox and without room for one; oldest first
 	boxes    int     // of all pools, starting ones included

@@ -1,0 +1,62 @@
+package forerun
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+	"weak"
+)
+
+// Digest identifies what an execution of an action runs: Action.Digest.
+type Digest [sha256.Size]byte
+
+// Annotations that change what an execution is or may reach.
+var effectiveAnnotations = []string{"conductor", "provide-api-key", "read-hosts"}
+
+// Digest identifies what an activation of the action would execute: its code, settings, bound parameters, and the
+// annotations that matter to it. It is the part of a memo key that an update changes, and names a sandbox's content. It
+// takes a hash over the code: Digests remembers it.
+func (a *Action) Digest() Digest {
+	annotations := make([]json.RawMessage, len(effectiveAnnotations))
+	for i, key := range effectiveAnnotations {
+		annotations[i] = Lookup(a.Annotations, key)
+	}
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode(struct {
+		Name        Name
+		Exec        Exec
+		Parameters  []KeyValue
+		Limits      Limits
+		Annotations []json.RawMessage
+	}{a.Name, a.Exec, a.Parameters, a.Limits, annotations}) // a hash takes every write
+	return Digest(h.Sum(nil))
+}
+
+// Digests remembers the digests of actions. It does not keep actions alive. Its zero value is ready, and may be used
+// concurrently.
+type Digests struct {
+	mu    sync.RWMutex // guards known
+	known map[weak.Pointer[Action]]Digest
+}
+
+// maxDigests bounds what is remembered.
+const maxDigests = 4096
+
+// Of is the digest of an action that does not change any more.
+func (d *Digests) Of(a *Action) Digest {
+	key := weak.Make(a)
+	d.mu.RLock()
+	digest, ok := d.known[key]
+	d.mu.RUnlock()
+	if ok {
+		return digest
+	}
+	digest = a.Digest()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil || len(d.known) >= maxDigests {
+		d.known = make(map[weak.Pointer[Action]]Digest)
+	}
+	d.known[key] = digest
+	return digest
+}
