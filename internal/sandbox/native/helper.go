@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -227,69 +225,6 @@ func (h *helper) closeAll() {
 	ended.Wait()
 	h.work.Wait()
 	h.cgroups.close()
-}
-
-// openBindRoots opens the folders below which specifications may bind, as they are now; one that is missing has
-// nothing to bind.
-func openBindRoots(paths []string) (map[string]*os.File, error) {
-	roots := map[string]*os.File{}
-	for _, path := range paths {
-		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err == unix.ENOENT {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("opening %s, which sandboxes shall see: %w", path, err)
-		}
-		roots[path] = os.NewFile(uintptr(fd), path)
-	}
-	return roots, nil
-}
-
-// openBind opens a folder or file of the host that a specification names, if it lies below one of the roots: not by
-// its name alone, but also where links on the way lead.
-func (h *helper) openBind(host string) (*os.File, error) {
-	for root, f := range h.roots {
-		below, err := filepath.Rel(root, filepath.Clean(host))
-		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
-			continue
-		}
-		var fd int
-		if below == "." {
-			fd, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-		} else {
-			fd, err = unix.Openat2(int(f.Fd()), below, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH})
-		}
-		if err != nil {
-			return nil, fmt.Errorf("opening %s to show it in a sandbox: %w", host, err)
-		}
-		return os.NewFile(uintptr(fd), host), nil
-	}
-	return nil, fmt.Errorf("%s may not be shown in a sandbox: it is below none of the folders that the server named at its start", host)
-}
-
-// openBinds clones the trees of binds where only this process can reach them.
-func (h *helper) openBinds(binds []sandbox.Bind) (trees []*os.File, err error) {
-	for _, b := range binds {
-		host, err := h.openBind(b.Host)
-		if err != nil {
-			closeAll(trees)
-			return nil, err
-		}
-		var fd int
-		if h.root {
-			fd, err = unix.OpenTree(int(host.Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
-		}
-		host.Close()
-		if err != nil {
-			closeAll(trees)
-			return nil, fmt.Errorf("showing %s in a sandbox: %w", b.Host, err)
-		}
-		if h.root {
-			trees = append(trees, os.NewFile(uintptr(fd), b.Host))
-		}
-	}
-	return trees, nil
 }
 
 // killContext bounds a kill by killDeadline.

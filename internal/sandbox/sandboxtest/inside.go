@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 func (s *suite) testIdentity(t *testing.T) {
@@ -61,6 +64,36 @@ func (s *suite) testFiles(t *testing.T) {
 	for _, path := range []string{hidden.Name(), "/etc/shadow", "/etc/hostname.host", "/root/.bashrc", "/home", "/sys", "/var/lib", "/run", "/boot", "/dev/sda", "/dev/tty", "/dev/kmsg", "/proc/1/root/../home"} {
 		a.expect("False", fmt.Sprintf("import os\nresult = os.path.exists(%q)", path))
 	}
+}
+
+// fill makes a folder with a file that says something.
+func fill(t *testing.T, folder, says string) {
+	t.Helper()
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "says"), []byte(says), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testReplaced has a folder of the host removed and made anew, as a build does.
+func (s *suite) testReplaced(t *testing.T) {
+	show := func(spec *sandbox.Spec) {
+		spec.Binds = append(spec.Binds, sandbox.Bind{Host: s.replaced, Inside: "/opt/shown"})
+	}
+	s.agent(t, show).expect("before", "result = open('/opt/shown/says').read()")
+	if err := os.RemoveAll(s.replaced); err != nil {
+		t.Fatal(err)
+	}
+	spec := s.spec("")
+	show(&spec)
+	if box, err := s.maker.Start(t.Context(), spec); err == nil {
+		box.Close()
+		t.Error("a sandbox starts without a folder that it shall see")
+	}
+	fill(t, s.replaced, "after")
+	s.agent(t, show).expect("after", "result = open('/opt/shown/says').read()")
 }
 
 func (s *suite) testUnwritable(t *testing.T) {

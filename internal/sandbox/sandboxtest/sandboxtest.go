@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,9 @@ type Options struct {
 // Run runs the suite. newMaker's makers are closed by their tests.
 func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 	s := &suite{python: findPython(t), host: outwardAddress(netip.Addr.Is4), host6: outwardAddress(netip.Addr.Is6)}
-	options := Options{BindRoots: s.python.roots()}
+	s.replaced = filepath.Join(t.TempDir(), "replaced")
+	fill(t, s.replaced, "before")
+	options := Options{BindRoots: append(s.python.roots(), s.replaced)}
 	for _, a := range []netip.Addr{s.host, s.host6} {
 		if a.IsValid() {
 			options.Egress = append(options.Egress, netip.PrefixFrom(a, a.BitLen()))
@@ -45,6 +48,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 	}{
 		{"Identity", s.testIdentity},
 		{"Files", s.testFiles},
+		{"Replaced", s.testReplaced},
 		{"Unwritable", s.testUnwritable},
 		{"Processes", s.testProcesses},
 		{"SystemCalls", s.testSystemCalls},
@@ -80,12 +84,13 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 }
 
 type suite struct {
-	python python
-	maker  sandbox.Maker // allows connections to host
-	closed sandbox.Maker // allows none that is not public
-	host   netip.Addr    // an IPv4 address of this machine that is not a loopback; invalid if it has none
-	host6  netip.Addr    // the same in IPv6
-	count  int
+	python   python
+	maker    sandbox.Maker // allows connections to host
+	closed   sandbox.Maker // allows none that is not public
+	replaced string        // a folder that maker's sandboxes may see
+	host     netip.Addr    // an IPv4 address of this machine that is not a loopback; invalid if it has none
+	host6    netip.Addr    // the same in IPv6
+	count    int
 }
 
 // enforced skips the test if the maker says that it does not have this protection here.
