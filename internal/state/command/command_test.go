@@ -111,10 +111,10 @@ func show(r state.Reply) string {
 	return brackets[:1] + strings.Join(items, " ") + brackets[1:]
 }
 
-// TestReplies runs the scripts in testdata. "run" executes commands, one a line, with words as Go or plain strings; "at"
+// TestReplies runs the scripts in testdata/replies. "run" executes commands, one a line, with words as Go or plain strings; "at"
 // sets the clock to a number of milliseconds; "keys" shows what is stored.
 func TestReplies(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/replies", func(t *testing.T, path string) {
 		m := &machine{memory: memory{}, now: time.UnixMilli(0)}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {

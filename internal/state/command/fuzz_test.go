@@ -2,16 +2,19 @@ package command
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
 
-// FuzzCommands executes lines of words, twice: alone, and in an overlay as a transaction does. No command may panic,
-// and both ways must answer the same and leave the same behind.
+// FuzzCommands executes lines of words three times: alone, in an overlay as a transaction does, and on images. No command
+// may panic, and all ways must answer the same and leave the same behind.
 func FuzzCommands(f *testing.F) {
 	for _, seed := range []string{
 		"SET a 1 EX 10\nINCR a\nGETEX a PERSIST\nTTL a", "HSET h f 1 g 2\nHINCRBY h f 3\nHDEL h f g\nTYPE h", "MSETNX a 1 b 2\nMGET a b c",
@@ -34,6 +37,7 @@ func FuzzCommands(f *testing.F) {
 		}
 		alone := &machine{memory: memory{}, now: time.UnixMilli(1000)}
 		whole := NewOverlay(memory{})
+		ahead := column{}
 		for line := range bytes.Lines(script) {
 			args := bytes.Fields(line)
 			if len(args) == 0 || growing(args) || random(args[0]) {
@@ -55,6 +59,11 @@ func FuzzCommands(f *testing.F) {
 			if err != nil || show(same) != show(reply) {
 				t.Fatalf("%q: alone %s, in a transaction %s, %v", args, show(reply), show(same), err)
 			}
+			if onImages, held := ahead.execute(t, NewStep("space", alone.now, args)); !held && show(onImages) != show(reply) {
+				t.Fatalf("%q: alone %s, on images %s", args, show(reply), show(onImages))
+			} else if held && spec.Access(args)&Write != 0 {
+				ahead = nil
+			}
 			if reply.Kind == state.Error && len(reply.Text) == 0 {
 				t.Fatalf("%q: an error without words", args)
 			}
@@ -64,7 +73,49 @@ func FuzzCommands(f *testing.F) {
 			t.Fatal(err)
 		}
 		sameContent(t, left, alone.memory)
+		ahead.compare(t, alone.memory)
 	})
+}
+
+// column is images of the records that an execution has written; nil: it is not known any more what they are.
+type column map[string]state.Image
+
+// execute executes a step on images, unless it holds.
+func (c column) execute(t *testing.T, s *Step) (reply state.Reply, held bool) {
+	if c == nil || s.Holds() {
+		return reply, true
+	}
+	reads := make([]state.Image, len(s.Reads()))
+	for i, k := range s.Reads() {
+		if reads[i] = c[k.Name]; reads[i] == nil {
+			reads[i] = &Image{}
+		}
+	}
+	o, writes := new(Executor).Execute(s, reads)
+	if o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	for i, image := range writes {
+		if image != nil {
+			c[s.Writes()[i].Name] = image
+		}
+	}
+	return o.Replies[0], false
+}
+
+// compare demands that the images are what is stored.
+func (c column) compare(t *testing.T, stored memory) {
+	for name, image := range c {
+		key := forerun.Key{Space: "space", Name: name}
+		taken, err := takeImage(stored, time.UnixMilli(1000), key, math.MaxInt, math.MaxInt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := image.(*Image), fmt.Sprint(taken.stored, taken.elements.n, taken.elements.size, taken.order.n, taken.order.size)
+		if show := fmt.Sprint(got.stored, got.elements.n, got.elements.size, got.order.n, got.order.size); show != want {
+			t.Errorf("the image of %q is %s, what is stored is %s", name, show, want)
+		}
+	}
 }
 
 // growing says whether a few bytes may make long strings.

@@ -18,7 +18,7 @@ type Step struct {
 	look   bool
 	ops    []operation
 
-	reads, writes keySet
+	reads, writes KeySet
 	settled       []bool // of each of writes: it gets its value whatever it was, unless the command is refused
 	holds         bool
 	inexact       bool
@@ -48,7 +48,7 @@ func NewLook(keys []forerun.Key) *Step {
 	for _, k := range keys {
 		s.space = k.Space
 		s.expect = append(s.expect, state.Expect{Key: k})
-		s.reads.add(k)
+		s.reads.Add(k)
 	}
 	return s
 }
@@ -56,7 +56,7 @@ func NewLook(keys []forerun.Key) *Step {
 func newStep(space string, at time.Time, expect []state.Expect, commands [][][]byte) *Step {
 	s := &Step{space: space, at: at, expect: expect, ops: make([]operation, len(commands))}
 	for _, e := range expect {
-		s.reads.add(e.Key)
+		s.reads.Add(e.Key)
 	}
 	for i, args := range commands {
 		op := &s.ops[i]
@@ -83,10 +83,10 @@ func (s *Step) classify(op *operation) {
 	for i, role := range op.spec.Roles(op.args) {
 		key := forerun.Key{Space: s.space, Name: string(op.args[i])}
 		if role&Read != 0 {
-			s.reads.add(key)
+			s.reads.Add(key)
 		}
 		if role&Write != 0 {
-			at := s.writes.add(key)
+			at := s.writes.Add(key)
 			if at == len(s.settled) {
 				s.settled = append(s.settled, true)
 			}
@@ -96,40 +96,11 @@ func (s *Step) classify(op *operation) {
 	}
 }
 
-// keySet is a list of keys that has each once.
-type keySet struct {
-	list []forerun.Key
-	at   map[forerun.Key]int // where each is, once there are many
-}
-
-// keysInLine is how many keys are looked through one by one.
-const keysInLine = 16
-
-// add adds a key, and says where it is.
-func (s *keySet) add(key forerun.Key) int {
-	if s.at != nil {
-		if at, known := s.at[key]; known {
-			return at
-		}
-		s.at[key] = len(s.list)
-	} else if at := slices.Index(s.list, key); at >= 0 {
-		return at
-	}
-	s.list = append(s.list, key)
-	if s.at == nil && len(s.list) == keysInLine {
-		s.at = make(map[forerun.Key]int)
-		for at, k := range s.list {
-			s.at[k] = at
-		}
-	}
-	return len(s.list) - 1
-}
-
 // Reads are the records whose value before the step its replies or its writes depend on.
-func (s *Step) Reads() []forerun.Key { return s.reads.list }
+func (s *Step) Reads() []forerun.Key { return s.reads.List }
 
 // Writes are the records that the step may change.
-func (s *Step) Writes() []forerun.Key { return s.writes.list }
+func (s *Step) Writes() []forerun.Key { return s.writes.List }
 
 // Holds says whether the step cannot be executed on images, nor be taken back: it must wait until it may reach the store.
 func (s *Step) Holds() bool { return s.holds }
@@ -176,7 +147,7 @@ const ownVersions = 1 << 63
 func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image) {
 	base := newImageReader(s.space, len(reads))
 	now := s.at
-	for i, k := range s.reads.list {
+	for i, k := range s.reads.List {
 		image := reads[i].(*Image) // there are no others
 		base.images[k.Name] = image
 		if end := image.expires(); end != 0 && end < now.UnixMilli() {
@@ -191,7 +162,7 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 	}
 	o := Outcome{Replies: make([]state.Reply, len(s.ops))}
 	overlay := NewOverlay(base)
-	wrote := make([]bool, len(s.writes.list)) // by a command that succeeded
+	wrote := make([]bool, len(s.writes.List)) // by a command that succeeded
 	refused := true
 	for i, op := range s.ops {
 		o.Replies[i] = op.refusal
@@ -237,10 +208,10 @@ func (s *Step) unexpected(images *imageReader) (changed []forerun.Key) {
 
 // redraft makes images of what is in an overlay.
 func (e *Executor) redraft(s *Step, base *imageReader, overlay *Overlay, wrote []bool, now time.Time) []state.Image {
-	d := &redraft{from: base, made: make(map[string]*draft, len(s.writes.list))}
+	d := &redraft{from: base, made: make(map[string]*draft, len(s.writes.List))}
 	_ = overlay.Flush(d) // a redraft takes everything
-	images := make([]state.Image, len(s.writes.list))
-	for i, k := range s.writes.list {
+	images := make([]state.Image, len(s.writes.List))
+	for i, k := range s.writes.List {
 		m := d.made[k.Name]
 		if m == nil && wrote[i] && s.settled[i] {
 			m = &draft{} // it is gone now, whatever it was

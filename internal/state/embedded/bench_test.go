@@ -3,11 +3,14 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 // BenchmarkLazyApply is one activation record of 1 kB in the log.
@@ -82,5 +85,38 @@ func BenchmarkLeaderboard(b *testing.B) {
 				do(c.line())
 			}
 		})
+	}
+}
+
+// BenchmarkWays executes commands at once, observed, and on images that were fetched.
+func BenchmarkWays(b *testing.B) {
+	s := mustOpen(b, b.TempDir(), Options{})
+	defer s.Close()
+	ctx := context.Background()
+	for _, line := range []string{"SET a 1", "GET a", "INCR a"} {
+		op := state.Command{Space: "space", Args: bytes.Fields([]byte(line))}
+		for name, way := range map[string]func() error{
+			"do":      func() error { _, _, err := s.Do(ctx, op); return err },
+			"observe": func() error { _, err := s.Observe(ctx, nil, []state.Command{op}); return err },
+			"images": func() error {
+				step := command.NewStep("space", time.UnixMilli(1000), op.Args)
+				fetched, err := s.Fetch(ctx, step.Reads()...)
+				images := make([]state.Image, len(fetched))
+				for i, f := range fetched {
+					images[i] = f.Image
+				}
+				o, _ := new(command.Executor).Execute(step, images)
+				return errors.Join(err, o.Err)
+			},
+		} {
+			b.Run(line+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := way(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 // observer notes what a step reads and writes. nil notes nothing.
 type observer struct {
 	reads   []state.Expect
-	known   map[forerun.Key]bool // those of reads
-	may     map[forerun.Key]bool // be written
-	whole   bool                 // any record may
+	known   command.KeySet // those of reads
+	may     command.KeySet // be written
+	whole   bool           // any record may
 	inexact bool
 	changed changed
 }
@@ -30,7 +30,7 @@ func (s *Store) Observe(ctx context.Context, expect []state.Expect, ops []state.
 			return state.Observed{Replies: []state.Reply{reply}, Version: v}, err
 		}
 	}
-	o := &observer{known: make(map[forerun.Key]bool), may: make(map[forerun.Key]bool), changed: changed{stored: reader{s.db}}}
+	o := &observer{changed: changed{stored: reader{s.db}}}
 	for _, e := range expect {
 		o.read(e)
 	}
@@ -43,7 +43,7 @@ func (s *Store) Observe(ctx context.Context, expect []state.Expect, ops []state.
 
 // wrote is what has changed, but for records that had expired and were only cleared away.
 func (o *observer) wrote() []forerun.Key {
-	keys := slices.DeleteFunc(o.changed.keys, func(k forerun.Key) bool { return !o.whole && !o.may[k] })
+	keys := slices.DeleteFunc(o.changed.keys, func(k forerun.Key) bool { return !o.whole && !o.may.Has(k) })
 	slices.SortFunc(keys, func(a, b forerun.Key) int {
 		return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Name, b.Name))
 	})
@@ -63,8 +63,10 @@ func (o *observer) beforehand(r command.Reader, specs []*command.Spec, ops []sta
 		o.whole = o.whole || specs[i].Access(op.Args)&command.Whole != 0
 		for at, role := range specs[i].Roles(op.Args) {
 			key := forerun.Key{Space: op.Space, Name: string(op.Args[at])}
-			o.may[key] = o.may[key] || role&command.Write != 0
-			if role&command.Read == 0 || o.known[key] {
+			if role&command.Write != 0 {
+				o.may.Add(key)
+			}
+			if role&command.Read == 0 || o.known.Has(key) {
 				continue
 			}
 			current, err := find(r, key, now)
@@ -86,8 +88,7 @@ func (o *observer) afterwards(overlay *command.Overlay) error {
 }
 
 func (o *observer) read(e state.Expect) {
-	if !o.known[e.Key] {
-		o.known[e.Key] = true
+	if at := o.known.Add(e.Key); at == len(o.reads) {
 		o.reads = append(o.reads, e)
 	}
 }

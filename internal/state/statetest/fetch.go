@@ -67,6 +67,10 @@ func testFetch(w *world) {
 	if got := w.onImages("HLEN h", fetched[1].Image); got.Int != 2 {
 		w.Errorf("%d fields are left in the image", got.Int)
 	}
+	_, v := w.do("SET e soon PX 10")
+	w.advance(time.Second)
+	_, _, err := w.exec([]state.Expect{expect("s", w.get("s").Version), expect("e", v)}, "SET other x")
+	w.conflict(err, "e") // what has expired is another version
 	if f := w.fetch(); len(f) != 0 {
 		w.Errorf("%d images of nothing", len(f))
 	}
