@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"forerun.dev/forerun/internal/cli/whisk"
 )
 
@@ -276,5 +278,46 @@ func TestDev(t *testing.T) {
 	}
 	if code := p.entities["actions/a"]["exec"].(map[string]any)["code"]; code != "3" {
 		t.Errorf("deployed code %q", code)
+	}
+}
+
+// dev's own output may go to a file beside the functions: it says the same once.
+func TestDevWithoutChanges(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, map[string]string{"a.py": "1"})
+	p, _ := newPlatform(t)
+	server := httptest.NewServer(p)
+	defer server.Close()
+	client, err := whisk.New(whisk.Options{Host: server.URL, Auth: testKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{env: Environment{Getenv: func(string) string { return "" }}, output: asText}
+	cmd := a.devCommand()
+	var stderr buffer
+	cmd.SetErr(&stderr)
+	d := &development{app: a, cmd: cmd, path: folder, params: new(keyValues), deployment: &deployment{client: client, done: make(map[string]digest)}}
+	if d.watcher, err = fsnotify.NewWatcher(); err != nil {
+		t.Fatal(err)
+	}
+	defer d.watcher.Close()
+	for _, files := range []map[string]string{
+		{"a.py": "1"},
+		{"out.txt": "ok"},
+		{"forerun.yaml": "actions: 1"},
+		{"out.txt": "wrong"},
+		{"forerun.yaml": "actions: {a: {file: a.py}}"},
+		{"out.txt": "ok again"},
+		{"a.py": "2"},
+	} {
+		write(t, folder, files)
+		d.deploy(t.Context())
+	}
+	var said []string
+	for line := range strings.Lines(stderr.String()) {
+		said = append(said, strings.Fields(line)[0])
+	}
+	if len(said) != 6 || said[0] != "created" || said[1] != "ok:" || !strings.Contains(said[2], "forerun.yaml") || said[3] != "ok:" || said[4] != "updated" || said[5] != "ok:" {
+		t.Errorf("it said:\n%s", stderr.String())
 	}
 }

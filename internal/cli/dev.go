@@ -41,6 +41,8 @@ type development struct {
 	invoke     string
 	params     *keyValues
 	deployment *deployment
+	deployed   bool   // once, or tried
+	wrong      string // with the last deployment
 	watcher    *fsnotify.Watcher
 }
 
@@ -72,20 +74,29 @@ func (d *development) run(ctx context.Context) (err error) {
 	return errors.Join(<-ended, err)
 }
 
-// deploy deploys what changed and says so. What goes wrong is told, and the next change is waited for.
+// deploy deploys what changed and says so. What goes wrong is told, once, and the next change is waited for. A save that
+// changes nothing is passed over: the file may be one that this command's own output goes to.
 func (d *development) deploy(ctx context.Context) {
 	begun := time.Now()
 	changes, err := d.changes(ctx)
+	changed := false
 	for _, c := range changes {
 		if c.Change != "unchanged" {
 			say(d.cmd, "%s", c)
+			changed = true
 		}
 	}
-	switch {
-	case ctx.Err() != nil:
+	var wrong string
+	if err != nil {
+		wrong = Explain(err)
+	}
+	again := d.deployed && !changed && wrong == d.wrong
+	if ctx.Err() != nil || again {
 		return
-	case err != nil:
-		say(d.cmd, "%s", Explain(err))
+	}
+	d.deployed, d.wrong = true, wrong
+	if err != nil {
+		say(d.cmd, "%s", wrong)
 		return
 	}
 	say(d.cmd, "ok: %s, in %d ms", summary(changes, false), time.Since(begun).Milliseconds())
