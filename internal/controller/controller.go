@@ -11,6 +11,7 @@ import (
 	"context"
 	"sync"
 
+	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -39,6 +40,7 @@ type Config struct {
 	Observe func(*forerun.Activation) // called with each record once it is written; may be nil
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
 	Admit func(ctx context.Context, namespace string) (ended func(), err error)
+	Clock *clock.Clock // of records; nil: the machine's
 }
 
 // Controller drives the invocations of one server. Its methods may be called concurrently.
@@ -54,6 +56,9 @@ type Controller struct {
 
 // New returns a controller.
 func New(c Config) *Controller {
+	if c.Clock == nil {
+		c.Clock = clock.New(nil)
+	}
 	return &Controller{Config: c, tokens: newTokens(), running: make(map[forerun.ActivationID]*execution)}
 }
 

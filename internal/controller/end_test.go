@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -81,6 +82,30 @@ func TestInvokeAccepted(t *testing.T) {
 		synctest.Wait()
 		if ran != 1 || len(town.accepted) != 0 {
 			t.Errorf("it ran %d times, and %d are still accepted", ran, len(town.accepted))
+		}
+	})
+}
+
+// TestClockIsSet: records and their ids stay in order when somebody sets the machine's clock, and their durations are true.
+func TestClockIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town, off := newTown(), time.Duration(0)
+		town.Clock = clock.New(func() time.Time { return time.Now().Add(off) })
+		f := town.function("f", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Second)
+			return map[string]any{}, nil
+		})
+		var last *forerun.Activation
+		for _, jump := range []time.Duration{0, -time.Hour, 365 * 24 * time.Hour, -2 * 365 * 24 * time.Hour} {
+			off += jump
+			r := town.invoke(f, `{}`)
+			if took := r.End.Sub(r.Start); r.Duration != took || took.Round(10*time.Millisecond) != time.Second {
+				t.Errorf("after %v one took %v, from beginning to end %v", jump, r.Duration, took)
+			}
+			if last != nil && (r.ID <= last.ID || r.Start.Before(last.End.Add(-time.Second/4)) || r.Start.Sub(last.Start) > 2*time.Second) {
+				t.Errorf("after %v %s of %v follows %s of %v", jump, r.ID, r.Start, last.ID, last.Start)
+			}
+			last = r
 		}
 	})
 }

@@ -196,7 +196,7 @@ func (e *execution) newSlot(l speculate.Launch) *slot {
 	s := &slot{id: l.Slot}
 	if parent := e.slots[l.Parent]; parent != nil {
 		s.tree, s.parent, s.depth = parent.tree, parent, parent.depth+1
-		s.record = newRecord(e.namespace, e.subject, forerun.NewActivationID(), parent.record.ID)
+		s.record = newRecord(e.namespace, e.subject, forerun.NewActivationID(e.c.Clock.Now()), parent.record.ID)
 	} else {
 		s.tree = e.calls[l.Op]
 		s.record = newRecord(e.namespace, e.subject, s.tree.invocation.id, s.tree.cause)
@@ -289,6 +289,9 @@ func (c *Controller) publish(t *tree) {
 		i.note.Stop()
 	}
 	i.record = t.records[len(t.records)-1]
+	for _, record := range t.records {
+		c.date(record)
+	}
 	i.err = c.Records.Put(context.Background(), t.records...)
 	if i.err == nil && c.Observe != nil {
 		for _, record := range t.records {

@@ -94,9 +94,11 @@ func (c *Controller) InvokeAccepted(r Request, accept func(*forerun.Activation) 
 }
 
 func (c *Controller) newInvocation(r Request) *Invocation {
-	i := &Invocation{id: forerun.NewActivationID(), records: c.Records, ended: r.Ended, done: make(chan struct{})}
+	now := c.Clock.Now()
+	i := &Invocation{id: forerun.NewActivationID(now), records: c.Records, ended: r.Ended, done: make(chan struct{})}
 	i.accepted = newRecord(r.Namespace, r.Subject, i.id, r.Cause)
-	i.accepted.Action, i.accepted.Version, i.accepted.Start = r.Action.Name, r.Action.Version, i.accepted.Timeline.Queued
+	i.accepted.Action, i.accepted.Version = r.Action.Name, r.Action.Version
+	i.accepted.Start, i.accepted.Timeline.Queued = now, now
 	return i
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseName(t *testing.T) {
@@ -41,11 +42,11 @@ func TestParseName(t *testing.T) {
 }
 
 func TestActivationIDs(t *testing.T) {
-	id := NewActivationID()
+	id := NewActivationID(time.Now())
 	if parsed, err := ParseActivationID(string(id)); err != nil || parsed != id {
 		t.Errorf("ParseActivationID(%s) = %s, %v", id, parsed, err)
 	}
-	if id == NewActivationID() {
+	if id == NewActivationID(time.Now()) {
 		t.Error("two ids are the same")
 	}
 	for _, s := range []string{"", "abc", strings.Repeat("g", 32), strings.Repeat("A", 32), strings.Repeat("0", 33)} {

@@ -10,11 +10,11 @@ import (
 // ActivationID names one activation: 32 lower-case hex digits, as OpenWhisk's.
 type ActivationID string
 
-// NewActivationID returns a fresh id: 48 bits of the time in milliseconds and 80 random ones, as in a UUID of version 7.
+// NewActivationID returns a fresh id: 48 bits of a time in milliseconds and 80 random ones, as in a UUID of version 7.
 // Records that are written one after the other so lie beside each other, which spares the store half of its sorting.
-func NewActivationID() ActivationID {
+func NewActivationID(at time.Time) ActivationID {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], uint64(time.Now().UnixMilli())<<16)
+	binary.BigEndian.PutUint64(b[:], uint64(at.UnixMilli())<<16)
 	_, _ = rand.Read(b[6:]) // crypto/rand.Read never fails (Go 1.24)
 	return ActivationID(hex.EncodeToString(b[:]))
 }

@@ -202,7 +202,7 @@ func (m *machine) putAction(name string) error {
 func nameOf(name string) forerun.Name { return forerun.Name{Namespace: "guest", Entity: name} }
 
 func (m *machine) putRecord(sync bool, line string) error {
-	a := &forerun.Activation{ID: forerun.NewActivationID(), Namespace: "guest", Action: nameOf("a"), Start: time.Now(), Logs: []string{line}}
+	a := &forerun.Activation{ID: forerun.NewActivationID(time.Now()), Namespace: "guest", Action: nameOf("a"), Start: time.Now(), Logs: []string{line}}
 	if err := activation.Open(m.store, sync).Put(context.Background(), a); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (m *machine) putRecord(sync bool, line string) error {
 }
 
 func (m *machine) acceptOnce(name string) error {
-	a := &forerun.Activation{ID: forerun.NewActivationID(), Namespace: "guest", Action: nameOf("a"), Start: time.Now()}
+	a := &forerun.Activation{ID: forerun.NewActivationID(time.Now()), Namespace: "guest", Action: nameOf("a"), Start: time.Now()}
 	id, err := activation.Open(m.store, false).AcceptOnce(context.Background(), a, once(name))
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/catalog"
+	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/config"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/flow"
@@ -47,7 +48,7 @@ const drainTime = 30 * time.Second
 // does. The error says why it could not start, or what broke.
 func Run(ctx context.Context, c *config.Config, version string, words io.Writer) error {
 	s := &server{
-		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(),
+		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(), clock: clock.New(nil),
 		gate: gateway.NewGate(), broken: make(chan error, 2),
 	}
 	err := s.start(ctx)
@@ -65,6 +66,7 @@ type server struct {
 	words   io.Writer
 	log     *slog.Logger
 	begun   time.Time
+	clock   *clock.Clock
 
 	folder     *folder
 	listener   net.Listener
@@ -190,11 +192,11 @@ func (s *server) giveUpPrivileges(context.Context) error {
 const storeName = "store"
 
 func (s *server) openStore(ctx context.Context) (err error) {
-	if s.store, err = embedded.Open(storeName, embedded.Options{}); err != nil {
+	if s.store, err = embedded.Open(storeName, embedded.Options{Now: s.clock.Now}); err != nil {
 		return err
 	}
 	s.onClose(s.store.Close)
-	s.hub = resp.NewHub(s.store)
+	s.hub = resp.NewHub(s.store, s.clock.Now)
 	s.onClose(s.hub.Close)
 	s.registry = registry.Open(s.store, s.config.Limits)
 	s.onClose(func() error { s.registry.Close(); return nil })
@@ -213,7 +215,7 @@ func (s *server) openStore(ctx context.Context) (err error) {
 // keepRecords removes old activation records until the server is closed.
 func (s *server) keepRecords() {
 	ctx, stop := context.WithCancel(context.Background())
-	keeper := activation.NewKeeper(s.store, s.config.Keep, time.Now, s.log)
+	keeper := activation.NewKeeper(s.store, s.config.Keep, s.clock.Now, s.log)
 	var running sync.WaitGroup
 	running.Go(func() { keeper.Run(ctx) })
 	s.onClose(func() error {
@@ -234,7 +236,7 @@ func (s *server) startWorker(context.Context) error {
 	s.onClose(s.worker.Close)
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room)
 	s.controller = controller.New(controller.Config{
-		Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe, Admit: s.admit,
+		Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
 	})
 	measure(s.metrics, s.worker)
 	return nil

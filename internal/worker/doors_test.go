@@ -25,7 +25,7 @@ func withStore(t *testing.T) func(*Config) {
 			t.Error(err)
 		}
 	})
-	return func(c *Config) { c.MaxSandboxes, c.Store, c.Hub = 1, store, resp.NewHub(store) }
+	return func(c *Config) { c.MaxSandboxes, c.Store, c.Hub = 1, store, resp.NewHub(store, nil) }
 }
 
 // client is Python that speaks through the doors.

@@ -232,7 +232,7 @@ func TestAnotherCodeOrTenantGetsAnotherSandbox(t *testing.T) {
 		t.Errorf("%s", end.Result)
 	}
 	h := newHeard()
-	g.Run(&forerun.Run{Activation: forerun.NewActivationID(), Action: a, Input: []byte(`{}`), Namespace: "other", Events: h})
+	g.Run(&forerun.Run{Activation: forerun.NewActivationID(time.Now()), Action: a, Input: []byte(`{}`), Namespace: "other", Events: h})
 	g.wait(h)
 	if n := len(g.maker.started()); n != 3 {
 		t.Errorf("%d sandboxes; want 3", n)

@@ -80,7 +80,7 @@ func action(source string) *forerun.Action {
 func (g *rig) begin(a *forerun.Action, input string) (*forerun.Run, *heard) {
 	h := newHeard()
 	r := &forerun.Run{
-		Activation: forerun.NewActivationID(), Action: a, Input: json.RawMessage(input), Namespace: "guest",
+		Activation: forerun.NewActivationID(time.Now()), Action: a, Input: json.RawMessage(input), Namespace: "guest",
 		Token: "uuid:secret", Transaction: "tid", Events: h,
 	}
 	g.Run(r)

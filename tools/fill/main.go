@@ -110,7 +110,7 @@ func (f *filling) record(i int) *forerun.Activation {
 	end := start.Add(time.Millisecond)
 	name := f.name(i % f.actions)
 	return &forerun.Activation{
-		ID: forerun.NewActivationID(), Namespace: f.namespace, Action: name, Version: "0.0.1", Subject: f.namespace,
+		ID: forerun.NewActivationID(start), Namespace: f.namespace, Action: name, Version: "0.0.1", Subject: f.namespace,
 		Start: start, End: end, Duration: end.Sub(start), Status: forerun.Success,
 		Result: json.RawMessage(fmt.Sprintf(`{"x":%d}`, i)),
 		Logs:   []string{start.UTC().Format("2006-01-02T15:04:05.000000000Z") + " stdout: a line that the function wrote"},

@@ -184,7 +184,7 @@ func (w *world) fill(namespace string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := w.api.Activations.Put(w.Context(), &forerun.Activation{ID: forerun.NewActivationID(), Namespace: namespace, Action: name, Start: time.Now()}); err != nil {
+	if err := w.api.Activations.Put(w.Context(), &forerun.Activation{ID: forerun.NewActivationID(time.Now()), Namespace: namespace, Action: name, Start: time.Now()}); err != nil {
 		w.Fatal(err)
 	}
 	set := state.Command{Space: "state/" + namespace, Args: [][]byte{[]byte("RPUSH"), []byte("list"), []byte("x")}}

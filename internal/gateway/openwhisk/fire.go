@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/controller"
@@ -44,9 +43,10 @@ func (a *API) fire(c *call) error {
 	if err != nil {
 		return err
 	}
+	now := a.Controller.Clock.Now()
 	record := &forerun.Activation{
-		ID: forerun.NewActivationID(), Namespace: c.caller.Namespace, Subject: c.caller.Subject, Action: name,
-		Version: trigger.Version, Start: time.Now(), Result: event,
+		ID: forerun.NewActivationID(now), Namespace: c.caller.Namespace, Subject: c.caller.Subject, Action: name,
+		Version: trigger.Version, Start: now, Result: event,
 	}
 	for _, rule := range slices.SortedFunc(maps.Keys(trigger.Rules), byName) {
 		line := a.activate(c, rule, trigger.Rules[rule], input)

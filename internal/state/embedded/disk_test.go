@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
@@ -212,5 +213,29 @@ func TestReadersDoNotWaitForOthersSyncs(t *testing.T) {
 	}
 	if err := s.Close(); !errors.Is(err, errDisk) {
 		t.Errorf("Close: %v", err)
+	}
+}
+
+// TestClockIsSet: what is to expire does, in about its time, when somebody sets the machine's clock.
+func TestClockIsSet(t *testing.T) {
+	for _, jump := range []time.Duration{-time.Hour, time.Hour} {
+		t.Run(jump.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				off := time.Duration(0)
+				c := clock.New(func() time.Time { return time.Now().Add(off) })
+				s := mustOpen(t, "store", Options{FS: vfs.NewMem(), Now: c.Now})
+				defer closed(t, s)
+				do(t, s, "SET a 1 PX 10000")
+				off = jump
+				time.Sleep(8 * time.Second)
+				if get(t, s, "a").Version == 0 {
+					t.Error("it has expired too early")
+				}
+				time.Sleep(4 * time.Second)
+				if get(t, s, "a").Version != 0 {
+					t.Error("it has not expired")
+				}
+			})
+		})
 	}
 }

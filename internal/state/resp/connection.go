@@ -47,7 +47,7 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	case "config":
 		return c.server.configGet(args[2:])
 	case "time":
-		return now()
+		return now(c.server.hub.now())
 	case "wait":
 		return waitForReplicas(args)
 	case "publish":

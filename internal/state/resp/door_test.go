@@ -64,7 +64,7 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := resp.NewHub(store)
+	hub := resp.NewHub(store, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
 	go func() {

@@ -51,7 +51,7 @@ func (d *crashing) begin() error {
 	}
 	l := &life{store: store}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.hub = resp.NewHub(store)
+	l.hub = resp.NewHub(store, nil)
 	l.server = resp.NewServer(l.hub, resp.Options{})
 	d.now = l
 	return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -12,6 +13,7 @@ import (
 // Hub joins the connections of all servers over one store: it knows who watches records, who waits for
 // them, who listens to channels, and where SCANs go on.
 type Hub struct {
+	now     func() time.Time // what TIME tells
 	stop    func()
 	parts   atomic.Int64 // entries of watched and waiting; while there is none, changes cost nothing
 	blocked atomic.Int64 // connections that wait
@@ -24,9 +26,12 @@ type Hub struct {
 	waiting map[forerun.Key][]*waiter // in the order in which they came
 }
 
-// NewHub makes the hub of a store.
-func NewHub(store state.Store) *Hub {
-	h := &Hub{watched: make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter)}
+// NewHub makes the hub of a store, to which now is the time; nil: time.Now.
+func NewHub(store state.Store, now func() time.Time) *Hub {
+	if now == nil {
+		now = time.Now
+	}
+	h := &Hub{now: now, watched: make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter)}
 	h.cursors.spaces = make(map[string]*positions)
 	h.channels.spaces = make(map[string]*listeners)
 	h.stop = store.Watch(h.changed)

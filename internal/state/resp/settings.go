@@ -41,8 +41,7 @@ func (s *Server) configGet(patterns [][]byte) state.Reply {
 }
 
 // now is the seconds since 1970, and the microseconds of this one.
-func now() state.Reply {
-	t := time.Now()
+func now(t time.Time) state.Reply {
 	return state.Reply{Kind: state.Array, Items: []state.Reply{
 		bulk(strconv.FormatInt(t.Unix(), 10)), bulk(strconv.Itoa(t.Nanosecond() / 1000)),
 	}}
