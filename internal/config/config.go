@@ -27,6 +27,9 @@ type Config struct {
 	RedisListen string               // host:port of the RESP door for programs outside functions; empty: closed
 	EgressAllow []netip.Prefix       // private networks that functions may connect to
 	MemoryMiB   int                  // what all sandboxes together may use; 0: half of the machine's memory
+	KeepAlive   time.Duration        // how long a sandbox stays without work
+	Prewarm     int                  // sandboxes without code that are held ready for each language in use
+	QueueTime   time.Duration        // how long an activation may wait for a sandbox
 	User        int                  // uid that the server runs as when started by root
 	Sync        bool                 // activation records are on disk before an invocation is answered
 	Keep        activation.Retention // of activation records
@@ -51,6 +54,9 @@ func Settings(root bool, home string) []Setting {
 		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "loopback `ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
 		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR, comma-separated) that functions may reach besides the public internet", setEgressAllow},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
+		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
+		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
+		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
 		{"user", "FORERUN_USER", strconv.Itoa(DefaultUser), "`UID` that the server runs as when started by root", setUser},
 		{"sync", "FORERUN_SYNC", "false", "write activation records to disk before an invocation is answered (else within 10 ms)", setSync},
 		{"keep-activations", "FORERUN_KEEP_ACTIVATIONS", "168h", "`TIME` that activation records are kept, like 168h, or forever", setKeepAge},
@@ -197,6 +203,34 @@ func setEgressAllow(c *Config, value string) error {
 func setMemory(c *Config, value string) (err error) {
 	if c.MemoryMiB, err = strconv.Atoi(value); err != nil || c.MemoryMiB < 0 || c.MemoryMiB > 1<<30 {
 		return forerun.Errorf(forerun.Invalid, "", "%q is no amount of memory: write a number of MiB, like 4096.", value)
+	}
+	return nil
+}
+
+func setKeepAlive(c *Config, value string) (err error) {
+	c.KeepAlive, err = parseTime(value)
+	return err
+}
+
+func setQueueTime(c *Config, value string) (err error) {
+	c.QueueTime, err = parseTime(value)
+	return err
+}
+
+func parseTime(value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < time.Millisecond || d > 1000*time.Hour {
+		return 0, forerun.Errorf(forerun.Invalid, "", "%q is no time: write a number with its unit, like 500ms, 90s or 1h, at most 1000h.", value)
+	}
+	return d, nil
+}
+
+// maxPrewarm bounds the sandboxes that are made before anybody asks for them.
+const maxPrewarm = 64
+
+func setPrewarm(c *Config, value string) (err error) {
+	if c.Prewarm, err = strconv.Atoi(value); err != nil || c.Prewarm < 0 || c.Prewarm > maxPrewarm {
+		return forerun.Errorf(forerun.Invalid, "", "%q is no number of sandboxes to hold ready: write one from 0 to %d.", value, maxPrewarm)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type Spec struct {
 	Files     []File   // small files put into the root, read-only, before the start
 	Binds     []Bind   // besides the base system: the language's own folders
 	MemoryMiB int      // limit of all processes together
+	CPUWeight int      // share of the processors while all sandboxes want them, 1 to 10000; 0: DefaultCPUWeight
 	Processes int      // limit of processes and threads
 	TmpMiB    int      // size of /tmp, and of /dev/shm
 	CodeMiB   int      // size of /action, the one folder the initializer may write its code to
@@ -61,6 +62,9 @@ type Sandbox interface {
 	// left, connections and unanswered datagrams to the outside included. killed is how many processes there were. After
 	// an error the sandbox must be closed.
 	Reset(ctx context.Context, keep ...int) (killed int, err error)
+	// Limit changes limits that the sandbox was made with, at once. It does nothing where the maker enforces none. A memory limit
+	// below what the sandbox uses has its processes killed.
+	Limit(ctx context.Context, l Limits) error
 	// Usage reads the sandbox's meters.
 	Usage() (Usage, error)
 	// Close kills the sandbox and removes every trace of it.
@@ -68,6 +72,15 @@ type Sandbox interface {
 	// Done is closed when the initializer has ended, for whatever reason.
 	Done() <-chan struct{}
 }
+
+// Limits are those that a running sandbox can be given; what is 0 stays as it is.
+type Limits struct {
+	MemoryMiB int // of all processes together
+	CPUWeight int // share of the processors while all sandboxes want them, 1 to 10000
+}
+
+// DefaultCPUWeight is the share of a sandbox of which nothing else is said.
+const DefaultCPUWeight = 100
 
 // Usage is what a sandbox has used.
 type Usage struct {

@@ -12,7 +12,9 @@ import (
 func measure(m *telemetry.Metrics, w *worker.Worker) {
 	m.Gauge("forerun_store_bytes", "Size of the store's files.", func() float64 { return float64(size(os.DirFS(storeName))) })
 	m.Counter("forerun_cold_starts_total", "Sandboxes that were started.", func() float64 { return float64(w.Stats().ColdStarts) })
-	m.Counter("forerun_evictions_total", "Idle sandboxes that were closed to make room.", func() float64 { return float64(w.Stats().Evicted) })
+	m.Counter("forerun_prewarmed_starts_total", "Sandboxes that were started ahead of their code.", func() float64 { return float64(w.Stats().Prewarmed) })
+	m.Counter("forerun_expired_total", "Activations that waited too long for a sandbox.", func() float64 { return float64(w.Stats().Expired) })
+	m.Counter("forerun_evictions_total", "Sandboxes that were closed to make room.", func() float64 { return float64(w.Stats().Evicted) })
 	for _, gauge := range []struct {
 		name, help string
 		read       func(worker.Stats) int
@@ -20,7 +22,8 @@ func measure(m *telemetry.Metrics, w *worker.Worker) {
 		{"forerun_sandboxes_starting", "Sandboxes that load their code.", func(s worker.Stats) int { return s.Starting }},
 		{"forerun_sandboxes_idle", "Sandboxes that wait for work.", func(s worker.Stats) int { return s.Idle }},
 		{"forerun_sandboxes_busy", "Sandboxes that execute an activation.", func(s worker.Stats) int { return s.Busy }},
-		{"forerun_sandboxes_memory_bytes", "Sum of the memory limits of all sandboxes.", func(s worker.Stats) int { return s.MemoryMiB << 20 }},
+		{"forerun_sandboxes_memory_bytes", "Memory that sandboxes occupy: the limits of those that work, what the others use.", func(s worker.Stats) int { return s.MemoryMiB << 20 }},
+		{"forerun_sandboxes_blank", "Sandboxes that wait for code.", func(s worker.Stats) int { return s.Blank }},
 		{"forerun_queued_activations", "Activations that wait for a sandbox.", func(s worker.Stats) int { return s.Queued }},
 	} {
 		m.Gauge(gauge.name, gauge.help, func() float64 { return float64(gauge.read(w.Stats())) })

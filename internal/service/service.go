@@ -231,7 +231,7 @@ func (s *server) startWorker(context.Context) error {
 	s.metrics = telemetry.New()
 	s.worker = worker.New(worker.Config{
 		Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
-		MemoryMiB: s.config.MemoryMiB, Log: s.log,
+		MemoryMiB: s.config.MemoryMiB, KeepAlive: s.config.KeepAlive, QueueTimeout: s.config.QueueTime, Prewarm: s.config.Prewarm, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room)

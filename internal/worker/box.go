@@ -30,6 +30,7 @@ type boxState int
 
 const (
 	boxStarting boxState = iota
+	boxBlank             // waits for code
 	boxIdle              // waits for a run, with a spare handler
 	boxBusy              // executes one, or is being cleaned after it
 	boxGone              // off the books
@@ -38,9 +39,10 @@ const (
 // box is one sandbox in the pool, from its start to its end. Its goroutine, live, goes through its life in order and
 // owns the fields that name no other guard.
 type box struct {
-	w    *Worker
-	pool *pool
-	id   string
+	w        *Worker
+	language *language
+	id       string
+	owner    atomic.Pointer[pool] // nil until it has code; set before it gets that, with Worker.mu held
 
 	sandbox  sandbox.Sandbox
 	control  *runtimewire.Conn
@@ -49,7 +51,9 @@ type box struct {
 	spare    *spare // that the next activation gets
 	initTime time.Duration
 	oomSeen  int64
+	cost     time.Duration // of its start, its code's loading included
 
+	adopted  chan struct{} // closed by the pool that gives a box without code some
 	assigned chan *run     // from the pool to live, when the box is idle
 	leave    chan struct{} // closed by the pool: an idle box makes room
 	hello    chan runtimewire.Hello
@@ -64,22 +68,35 @@ type box struct {
 	handlers map[int]*spare        // by process id inside; of listen alone
 
 	// Guarded by Worker.mu:
-	state boxState
-	since time.Time // when it became what it is
+	state    boxState
+	since    time.Time // when it became what it is
+	charged  int64     // bytes of the worker's memory that it occupies
+	measured int64     // bytes that it used when it was measured last; 0: never
+	clock    float64   // Worker.clock when it became idle
+	weight   int       // its share of the processors
 }
 
-func newBox(w *Worker, p *pool, number int) *box {
+// newBox makes a box for a language. Worker.mu is held.
+func (w *Worker) newBox(l *language) *box {
+	w.boxes++
+	w.lastBox++
 	return &box{
-		w: w, pool: p, id: "s" + strconv.Itoa(number), since: time.Now(),
-		assigned: make(chan *run, 1), leave: make(chan struct{}),
+		w: w, language: l, id: "s" + strconv.Itoa(w.lastBox), since: time.Now(), weight: sandbox.DefaultCPUWeight,
+		adopted: make(chan struct{}), assigned: make(chan *run, 1), leave: make(chan struct{}),
 		hello: make(chan runtimewire.Hello, 1), initDone: make(chan runtimewire.InitDone, 1),
 		spares: make(chan *spare, maxForks), dead: make(chan struct{}), handlers: make(map[int]*spare),
 	}
 }
 
+// pool is what the box belongs to; nil as long as it has no code.
+func (b *box) pool() *pool { return b.owner.Load() }
+
 // take gives the box a run. Worker.mu is held.
 func (b *box) take(r *run) {
+	p := b.pool()
+	p.runs++
 	b.state, b.since = boxBusy, time.Now()
+	b.w.charge(b, p.memory())
 	r.box, r.tenure = b, newTenure(r.Activation)
 }
 
@@ -92,6 +109,9 @@ func (b *box) live() {
 			break
 		}
 		ok = b.execute(r) && b.clean()
+		if ok && b.measured == 0 {
+			b.measure()
+		}
 	}
 	loadFailed := failure.Status != forerun.Success
 	logs := b.initLogs(loadFailed)
@@ -107,17 +127,25 @@ func (b *box) wait() *run {
 	if !idle {
 		return r
 	}
-	keep := time.NewTimer(b.w.config.KeepAlive)
-	defer keep.Stop()
-	select {
-	case r := <-b.assigned:
-		return r
-	case <-b.leave:
-	case <-keep.C:
-	case <-b.dead:
-	case <-b.w.stopped.Done():
+	keepUntil := time.Now().Add(b.w.config.KeepAlive)
+	timer := time.NewTimer(min(settleAfter, b.w.config.KeepAlive))
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-b.assigned:
+			return r
+		case <-timer.C:
+			if left := time.Until(keepUntil); left > 0 {
+				b.measure()
+				timer.Reset(left)
+				continue
+			}
+		case <-b.leave:
+		case <-b.dead:
+		case <-b.w.stopped.Done():
+		}
+		return b.w.retire(b)
 	}
-	return b.w.retire(b)
 }
 
 // retire takes a box that waited off the books. If it was given a run meanwhile it returns that.
@@ -132,17 +160,21 @@ func (w *Worker) retire(b *box) *run {
 	return nil
 }
 
-// open starts the sandbox and loads the code. When that fails it returns the result of the runs that wait for it.
+// open starts the sandbox, unless it was started before, and loads the code. When that fails it returns the result of the
+// runs that wait for it.
 func (b *box) open() (failure forerun.Result, ok bool) {
 	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
 	defer cancel()
+	began := time.Now()
 	code, failure, ok := b.code()
 	if !ok {
 		return failure, false
 	}
 	var err error
-	if b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec()); err == nil {
-		err = b.connect(ctx)
+	if b.sandbox != nil {
+		err = b.fit(ctx)
+	} else {
+		err = b.start(ctx, b.pool().action.Limits.Memory, b.startWeight())
 	}
 	if err != nil {
 		return b.startFailure(err), false
@@ -153,20 +185,29 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	if err := b.nextSpare(); err != nil {
 		return b.startFailure(err), false
 	}
+	b.cost += time.Since(began)
 	return forerun.Result{}, true
+}
+
+// start makes the sandbox. Its language's runtime has said Hello when it returns.
+func (b *box) start(ctx context.Context, memoryMiB, weight int) (err error) {
+	if b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec(memoryMiB, weight)); err != nil {
+		return err
+	}
+	return b.connect(ctx)
 }
 
 func (b *box) startFailure(err error) forerun.Result {
 	if b.w.stopped.Err() != nil {
 		return forerun.Failure(forerun.InternalError, shutDown)
 	}
-	b.w.config.Log.Error("a sandbox could not be started", "action", b.pool.action.Name.String(), "error", err)
+	b.w.config.Log.Error("a sandbox could not be started", "action", b.pool().action.Name.String(), "error", err)
 	return forerun.Failure(forerun.InternalError, "A sandbox for the action could not be started; the server's log says why.")
 }
 
 // code is what the runtime is to load.
 func (b *box) code() (code []byte, failure forerun.Result, ok bool) {
-	exec := &b.pool.action.Exec
+	exec := &b.pool().action.Exec
 	if !exec.Binary {
 		return []byte(exec.Code), failure, true
 	}
@@ -182,7 +223,7 @@ func (b *box) connect(ctx context.Context) (err error) {
 	b.control = runtimewire.NewConn(b.sandbox.Control(), runtimewire.Limits{Header: 64 << 10})
 	b.living.Go(b.listen)
 	stdout, stderr := b.sandbox.Output()
-	if b.output, err = newOutput(stdout, stderr, b.logLimit()); err != nil {
+	if b.output, err = newOutput(stdout, stderr, startLogs); err != nil {
 		return err
 	}
 	b.living.Go(func() { b.output.read(0) })
@@ -206,11 +247,12 @@ func (b *box) connect(ctx context.Context) (err error) {
 
 // load has the runtime load the code.
 func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
-	a := b.pool.action
+	a := b.pool().action
+	b.output.restart(b.logLimit())
 	start, limit := time.Now(), time.Duration(a.Limits.Timeout)*time.Millisecond
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool.environment()}
+	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment()}
 	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
 		return b.loadCrash(), false
 	}
@@ -258,19 +300,22 @@ func (p *pool) environment() map[string]string {
 	return env
 }
 
-func (b *box) spec() sandbox.Spec {
-	a, l := b.pool.action, b.pool.language
+// startLogs is how many bytes of what a runtime writes before it has code are kept, to say why it ended.
+const startLogs = 64 << 10
+
+func (b *box) spec(memoryMiB, weight int) sandbox.Spec {
+	l, c := b.language, &b.w.config
 	env := l.processEnv
 	if l.reuse {
-		env = append(slices.Clone(env), launcher.MemoryVar+"="+strconv.Itoa(a.Limits.Memory))
+		env = append(slices.Clone(env), launcher.MemoryVar+"="+strconv.Itoa(memoryMiB))
 	}
 	return sandbox.Spec{
 		ID: b.id, Argv: l.argv, Env: env, Files: l.files, Binds: l.binds,
-		MemoryMiB: a.Limits.Memory, Processes: 256, TmpMiB: a.Limits.Memory, CodeMiB: a.Limits.Memory,
+		MemoryMiB: memoryMiB, CPUWeight: weight, Processes: c.Processes, TmpMiB: c.TmpMiB, CodeMiB: c.CodeMiB,
 	}
 }
 
-func (b *box) logLimit() int { return b.pool.action.Limits.Logs << 20 }
+func (b *box) logLimit() int { return b.pool().action.Limits.Logs << 20 }
 
 // initLogs returns what was written while the code was loaded, if anybody wants it.
 func (b *box) initLogs(wanted bool) []string {

@@ -145,7 +145,7 @@ func (d *doors) accept(l *listener) {
 			}
 		default:
 			c := newDoorConn(fd, d.b)
-			if reuse := d.b.pool.language.reuse; !d.serve(l, c, t) && (!reuse || !d.serve(l, c, d.tenure())) { // which may just have changed
+			if reuse := d.b.language.reuse; !d.serve(l, c, t) && (!reuse || !d.serve(l, c, d.tenure())) { // which may just have changed
 				_ = c.Close()
 			}
 		}
@@ -178,7 +178,7 @@ func (d *doors) tenure() *tenure {
 }
 
 // begin makes the doors a run's.
-func (d *doors) begin(t *tenure) { d.change(t, d.b.pool.language.reuse) }
+func (d *doors) begin(t *tenure) { d.change(t, d.b.language.reuse) }
 
 // end makes them nobody's. The connections of a handler that stays wait for its next activation.
 func (d *doors) end(handlerStays bool) {
@@ -283,7 +283,7 @@ func newDoorConn(fd int, b *box) *doorConn {
 		_ = conn.Close()
 		return nil
 	}
-	c := &doorConn{Conn: conn, raw: raw, namespace: b.pool.key.namespace}
+	c := &doorConn{Conn: conn, raw: raw, namespace: b.pool().key.namespace}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }

@@ -23,6 +23,8 @@ import (
 type processes struct {
 	t *testing.T
 
+	memory atomic.Int64 // bytes that each sandbox is said to use; 0: not known
+
 	mu    sync.Mutex // guards the rest
 	boxes []*process
 	fail  error // what Start answers
@@ -38,6 +40,7 @@ func (m *processes) Start(_ context.Context, s sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
+	p.memory = &m.memory
 	m.boxes = append(m.boxes, p)
 	return p, nil
 }
@@ -61,6 +64,8 @@ type process struct {
 	denied         chan string
 	done           chan struct{}
 	oomKills       atomic.Int64
+	memory         *atomic.Int64 // bytes that it is said to use
+	limits         atomic.Pointer[sandbox.Limits]
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
@@ -131,8 +136,13 @@ func (p *process) Output() (stdout, stderr *os.File) { return p.stdout, p.stderr
 func (p *process) Door(name string) net.Listener     { return p.doors[name] }
 func (p *process) Denied() <-chan string             { return p.denied }
 func (p *process) Done() <-chan struct{}             { return p.done }
+func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
+	p.limits.Store(&l)
+	return nil
+}
+
 func (p *process) Usage() (sandbox.Usage, error) {
-	return sandbox.Usage{OOMKills: int(p.oomKills.Load())}, nil
+	return sandbox.Usage{OOMKills: int(p.oomKills.Load()), MemoryBytes: p.memory.Load()}, nil
 }
 
 func (p *process) Reset(_ context.Context, keep ...int) (killed int, err error) {

@@ -126,6 +126,14 @@ func (o *output) begin(limit int) {
 	}
 }
 
+// restart begins the log of the code's loading anew, with the action's limit.
+func (o *output) restart(limit int) {
+	o.discard()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.log = newLogbook(limit)
+}
+
 // say adds a text to the log that did not come through a pipe.
 func (o *output) say(stream, text string) {
 	if stream != streamNames[0] {

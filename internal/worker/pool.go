@@ -25,31 +25,43 @@ type poolKey struct {
 // pool is the sandboxes of one poolKey and the runs that wait for them. Guarded by Worker.mu.
 type pool struct {
 	key      poolKey
+	tenant   *tenant
 	action   *forerun.Action
 	language *language
 	queue    []*run // oldest first
 	boxes    []*box
 	starting int
+	hungry   bool // on Worker.hungry
 	growth   growth
+	runs     int           // given to its sandboxes since it has any
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
 }
 
-// withdraw takes a run that waits out of its queue.
-func (w *Worker) withdraw(r *run) {
-	p := r.pool
-	p.queue = slices.DeleteFunc(p.queue, func(q *run) bool { return q == r })
-	if len(p.queue) == 0 {
-		w.hungry = slices.DeleteFunc(w.hungry, func(h *pool) bool { return h == p })
-		w.prune(p)
+// poolOf finds the pool for a run, or makes one.
+func (w *Worker) poolOf(r *forerun.Run, l *language) *pool {
+	key := poolKey{w.digests.Of(r.Action), r.Namespace}
+	p := w.pools[key]
+	if p == nil {
+		p = &pool{key: key, tenant: w.tenantOf(r.Namespace), action: r.Action, language: l}
+		p.tenant.pools++
+		w.pools[key] = p
 	}
+	return p
 }
 
 // prune forgets a pool of which nothing is left.
 func (w *Worker) prune(p *pool) {
-	if len(p.boxes) == 0 && len(p.queue) == 0 && w.pools[p.key] == p {
-		delete(w.pools, p.key)
+	if len(p.boxes) > 0 || len(p.queue) > 0 || w.pools[p.key] != p {
+		return
+	}
+	delete(w.pools, p.key)
+	if p.tenant.pools--; p.tenant.pools == 0 {
+		delete(w.tenants, p.key.namespace)
 	}
 }
+
+// memory is what an activation may use, in bytes.
+func (p *pool) memory() int64 { return int64(p.action.Limits.Memory) << 20 }
 
 // enqueue gives a run to an idle sandbox, or lets it wait. It reports false when the worker is closing.
 func (w *Worker) enqueue(r *run, l *language) bool {
@@ -58,25 +70,75 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 	if w.closing {
 		return false
 	}
-	key := poolKey{w.digests.Of(r.Action), r.Namespace}
-	p := w.pools[key]
-	if p == nil {
-		p = &pool{key: key, action: r.Action, language: l}
-		w.pools[key] = p
-	}
+	p := w.poolOf(r.Run, l)
 	r.pool = p
 	w.runs[r.Activation] = r
 	w.counters.Runs++
-	if b := p.idleBox(); b != nil {
-		w.unidle(b)
-		b.take(r)
-		b.assigned <- r
+	if len(p.queue) == 0 && w.give(p, r) {
+		if len(w.tenants) > 1 && w.busy() > runtime.GOMAXPROCS(0) {
+			w.tickLater()
+		}
 		return true
 	}
-	p.queue = append(p.queue, r)
+	w.push(p, r)
 	w.consider(p)
 	w.tickLater()
 	return true
+}
+
+// give hands a run to an idle sandbox of its pool, if there is one and the machine has the memory that the run may use.
+func (w *Worker) give(p *pool, r *run) bool {
+	b := p.idleBox()
+	if b == nil || !w.makeRoom(need{tenant: p.tenant, bytes: p.memory() - b.charged, keep: b, first: true}) {
+		return false
+	}
+	w.unidle(b)
+	b.take(r)
+	b.assigned <- r
+	return true
+}
+
+// push puts a run at the end of its pool's queue.
+func (w *Worker) push(p *pool, r *run) {
+	w.queued(p.tenant)
+	p.queue = append(p.queue, r)
+}
+
+// pop takes the oldest run from a queue that has one.
+func (w *Worker) pop(p *pool) *run {
+	r := p.queue[0]
+	p.queue = p.queue[1:]
+	p.tenant.queued--
+	if len(p.queue) == 0 {
+		w.feed(p)
+	}
+	return r
+}
+
+// putBack makes a run the oldest of its queue again.
+func (w *Worker) putBack(r *run) {
+	w.queued(r.pool.tenant)
+	r.pool.queue = slices.Insert(r.pool.queue, 0, r)
+}
+
+// withdraw takes a run that waits out of its queue.
+func (w *Worker) withdraw(r *run) {
+	p := r.pool
+	p.queue = slices.DeleteFunc(p.queue, func(q *run) bool { return q == r })
+	p.tenant.queued--
+	if len(p.queue) == 0 {
+		w.feed(p)
+		w.prune(p)
+	}
+}
+
+// empty takes all runs out of a queue.
+func (w *Worker) empty(p *pool) []*run {
+	runs := p.queue
+	p.tenant.queued -= len(runs)
+	p.queue = nil
+	w.feed(p)
+	return runs
 }
 
 // idleBox is the idle sandbox that was used last: its memory is the warmest, and the others can grow old.
@@ -90,30 +152,37 @@ func (p *pool) idleBox() *box {
 	return best
 }
 
-// consider starts sandboxes for a queue as long as it wants one and there is room.
+// working reports whether a sandbox of the pool will come to its queue by itself.
+func (p *pool) working() bool {
+	return slices.ContainsFunc(p.boxes, func(b *box) bool { return b.state != boxIdle })
+}
+
+// consider serves a queue, or has it served when its turn comes, and starts sandboxes for it as long as it wants more.
 func (w *Worker) consider(p *pool) {
-	for {
-		now := time.Now()
-		if !w.mayStart(now) || !p.wants(now, w.load.saturated(now, w.busy())) {
+	for len(p.queue) > 0 && !w.closing {
+		if !p.working() || p.idleBox() != nil {
+			w.starve(p)
+			w.feedHungry()
 			return
 		}
-		idleFor := time.Duration(0)
-		if len(p.boxes) > 0 {
-			idleFor = idleEnough
+		now := time.Now()
+		if !p.wants(now, w.load.saturated(now, w.busy())) {
+			return
 		}
-		if !w.makeRoom(p.action.Limits.Memory, idleFor) {
-			if len(p.boxes) == 0 && !slices.Contains(w.hungry, p) {
-				w.hungry = append(w.hungry, p)
+		if len(w.hungry) > 0 || !w.mayStart(now) {
+			return // those that have none come first
+		}
+		if !w.startFor(p) {
+			if !w.overShare(p.tenant, p.memory()) {
+				w.starve(p)
 			}
 			return
 		}
-		w.hungry = slices.DeleteFunc(w.hungry, func(h *pool) bool { return h == p })
-		w.startBox(p)
 	}
 }
 
 // busy is the number of sandboxes that do something.
-func (w *Worker) busy() int { return w.boxes - len(w.idle) }
+func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
 // wants reports whether one more sandbox is worth its start.
 func (p *pool) wants(now time.Time, saturated bool) bool {
@@ -141,29 +210,6 @@ func (p *pool) serviceTime(now time.Time) time.Duration {
 	return max(p.service, shortest, 0)
 }
 
-// idleEnough is how long a sandbox must have been idle to make room for one more of an action that has some: else two
-// busy actions would take each other's in turns.
-const idleEnough = time.Second
-
-// makeRoom closes idle sandboxes, the least recently used first, until one of memory MiB fits. Only those are closed
-// that have been idle for some time.
-func (w *Worker) makeRoom(memory int, idleFor time.Duration) bool {
-	fits := func() bool {
-		return w.boxes < w.config.MaxSandboxes && w.memory+memory <= w.config.MemoryMiB
-	}
-	for !fits() {
-		if len(w.idle) == 0 || time.Since(w.idle[0].since) < idleFor {
-			return false
-		}
-		b := w.idle[0]
-		w.unidle(b)
-		w.forget(b)
-		w.counters.Evicted++
-		close(b.leave)
-	}
-	return true
-}
-
 // startingFor is how long a start counts as one that needs a processor: code that takes longer to load mostly waits.
 const startingFor = 500 * time.Millisecond
 
@@ -187,28 +233,48 @@ func (w *Worker) mayStart(now time.Time) bool {
 // maxStarting is how many starts may need a processor at a time.
 func maxStarting() int { return max(2, runtime.GOMAXPROCS(0)) }
 
+// startFor gets a pool one more sandbox, if there is room: one that has no code yet, or a new one.
+func (w *Worker) startFor(p *pool) bool {
+	blank := w.blankFor(p)
+	n := need{tenant: p.tenant, bytes: p.memory(), boxes: 1, keep: blank, first: len(p.boxes) == 0}
+	if blank != nil {
+		n.bytes, n.boxes = n.bytes-blank.charged, 0
+	}
+	if !w.makeRoom(n) {
+		return false
+	}
+	w.counters.ColdStarts++
+	w.shelf(p.language).used = time.Now()
+	if blank != nil {
+		w.counters.Prewarmed++
+		w.unshelve(blank)
+		p.adopt(blank)
+		close(blank.adopted)
+		return true
+	}
+	b := w.newBox(p.language)
+	p.adopt(b)
+	w.alive.Go(b.live)
+	return true
+}
+
+// adopt makes a box one of the pool's, which loads its code.
+func (p *pool) adopt(b *box) {
+	w := b.w
+	w.charge(b, 0)
+	b.owner.Store(p)
+	w.charge(b, p.memory())
+	b.state, b.since, b.measured = boxStarting, time.Now(), 0
+	p.boxes = append(p.boxes, b)
+	p.growth.grew(b.since)
+	p.starting++
+	w.starting++
+}
+
 // startOver takes note that a box is no longer starting; others may have waited for that.
 func (w *Worker) startOver(p *pool) {
 	p.starting--
 	w.starting--
-	for _, q := range w.pools {
-		if !w.closing && len(q.queue) > 0 && len(q.boxes) == 0 {
-			w.consider(q)
-		}
-	}
-}
-
-func (w *Worker) startBox(p *pool) {
-	w.lastBox++
-	b := newBox(w, p, w.lastBox)
-	p.boxes = append(p.boxes, b)
-	p.growth.grew(time.Now())
-	p.starting++
-	w.starting++
-	w.boxes++
-	w.memory += p.action.Limits.Memory
-	w.counters.ColdStarts++
-	w.alive.Go(b.live)
 }
 
 // unidle takes a box off the list of idle ones.
@@ -221,69 +287,79 @@ func (w *Worker) forget(b *box) {
 	if b.state == boxGone {
 		return
 	}
-	p := b.pool
-	wasStarting := b.state == boxStarting
+	was := b.state
 	b.state = boxGone
-	p.boxes = slices.DeleteFunc(p.boxes, func(o *box) bool { return o == b })
 	w.boxes--
-	w.memory -= p.action.Limits.Memory
-	w.prune(p)
-	if wasStarting {
+	w.charge(b, 0)
+	p := b.pool()
+	if p == nil {
+		w.unshelve(b)
+		return
+	}
+	p.boxes = slices.DeleteFunc(p.boxes, func(o *box) bool { return o == b })
+	if len(p.boxes) == 0 {
+		p.runs = 0
+	}
+	if was == boxStarting {
 		w.startOver(p)
 	}
+	w.prune(p)
 }
 
 // next marks a box as free and returns what it is to run. It returns nil with idle true when there is nothing yet, and
-// with idle false when the box is to close: for a queue that waits longer and has no sandbox, or for good.
+// with idle false when the box is to close, because others need its room or for good.
 func (w *Worker) next(b *box) (r *run, idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, now := b.pool, time.Now()
-	switch b.state {
-	case boxStarting:
-		b.state = boxIdle
+	if b.state == boxGone {
+		return nil, false
+	}
+	p, now := b.pool(), time.Now()
+	started := b.state == boxStarting
+	switch {
+	case started:
 		w.startOver(p)
-	case boxBusy:
+	case b.state == boxBusy:
 		p.learn(now.Sub(b.since))
 	}
-	b.state, b.since = boxIdle, now
-	switch {
-	case w.closing:
-	case len(w.hungry) > 0 && (len(p.queue) == 0 || w.hungry[0].queue[0].queued.Before(p.queue[0].queued)):
-		if len(p.queue) == 0 {
-			w.idle = append(w.idle, b) // it makes room if need be
-			w.feedHungry()
-			return nil, b.state == boxIdle
-		}
-	case len(p.queue) > 0:
-		r = p.queue[0]
-		p.queue = p.queue[1:]
-		b.take(r)
-		return r, false
-	default:
-		w.idle = append(w.idle, b)
-		return nil, true
+	if w.closing {
+		w.forget(b)
+		return nil, false
 	}
-	w.forget(b)
-	w.feedHungry()
-	return nil, false
+	if len(p.queue) > 0 && !w.yields(p) {
+		r = w.pop(p)
+		b.take(r)
+	} else {
+		w.rest(b, now)
+	}
+	if started || len(w.hungry) > 0 {
+		w.feedHungry()
+		w.refill()
+	}
+	return r, r == nil && b.state != boxGone
+}
+
+// rest makes a box idle.
+func (w *Worker) rest(b *box, now time.Time) {
+	b.state, b.since, b.clock = boxIdle, now, w.clock
+	w.idle = append(w.idle, b)
+	if b.measured > 0 {
+		w.charge(b, b.measured)
+	}
+	if p := b.pool(); len(p.queue) > 0 && !p.working() {
+		w.starve(p)
+	}
 }
 
 // learn takes a service time into the moving average.
 func (p *pool) learn(d time.Duration) {
 	p.growth.ended++
+	p.tenant.served += d
 	if p.service == 0 {
 		p.service = d
 		return
 	}
 	p.service += time.Duration(serviceWeight * float64(d-p.service))
-}
-
-// feedHungry starts sandboxes for pools that have none, the oldest first, as far as there is room.
-func (w *Worker) feedHungry() {
-	for _, p := range slices.Clone(w.hungry) {
-		w.consider(p)
-	}
 }
 
 // gone takes a box that ended off the books. Its queue gets another box, or, when the code could not be loaded and no
@@ -292,17 +368,19 @@ func (w *Worker) gone(b *box, loadFailed bool) (failed []*run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unidle(b)
-	p := b.pool
-	others := slices.ContainsFunc(p.boxes, func(o *box) bool { return o != b && o.state != boxStarting })
-	if loadFailed && !others {
-		failed, p.queue = p.queue, nil
-		w.hungry = slices.DeleteFunc(w.hungry, func(h *pool) bool { return h == p })
+	p := b.pool()
+	if p != nil && loadFailed && !slices.ContainsFunc(p.boxes, func(o *box) bool { return o != b && o.state != boxStarting }) {
+		failed = w.empty(p)
 	}
 	w.forget(b)
-	if !w.closing {
-		w.consider(p)
-		w.feedHungry()
+	if w.closing {
+		return failed
 	}
+	if p != nil {
+		w.consider(p)
+	}
+	w.feedHungry()
+	w.refill()
 	return failed
 }
 
@@ -320,17 +398,24 @@ func (w *Worker) tickLater() {
 }
 
 func (w *Worker) tick() {
-	w.load.sample(time.Now())
+	now := time.Now()
+	w.load.sample(now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ticking = false
 	if w.closing {
 		return
 	}
+	w.expire(now)
+	w.feedHungry()
 	for _, p := range w.pools {
 		if len(p.queue) > 0 {
 			w.consider(p)
 			w.tickLater()
 		}
+	}
+	w.refill()
+	if w.weigh() {
+		w.tickLater()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
@@ -65,6 +66,11 @@ func timeoutFailure(milliseconds int) forerun.Result {
 func memoryFailure(limit, all int) forerun.Result {
 	return forerun.Failure(forerun.DeveloperError, fmt.Sprintf(
 		"The action's memory limit of %d MiB is over the %d MiB that all sandboxes of this server may use together: lower the limit, or raise the server's.", limit, all))
+}
+
+func waitFailure(limit time.Duration) forerun.Result {
+	return forerun.Failure(forerun.InternalError, fmt.Sprintf(
+		"The activation waited %v for a sandbox, as long as one may wait on this server, and was given up: it has more to do than it can. Try again later.", limit))
 }
 
 // exitFailure says how a handler ended that sent no result.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -53,7 +52,7 @@ func (b *box) execute(r *run) bool {
 	}
 	limit.Stop()
 	fork.Stop()
-	b.spare.stays = b.pool.language.reuse && o.arrived && !t.timedOut.Load()
+	b.spare.stays = b.language.reuse && o.arrived && !t.timedOut.Load()
 	logs := b.ended(t, b.spare.stays)
 	r.end(b.w, b.judge(r, b.spare, o), logs)
 	b.prepare()
@@ -62,7 +61,7 @@ func (b *box) execute(r *run) bool {
 
 // prepare asks for the next handler before it is needed, where that is a fork.
 func (b *box) prepare() {
-	if !b.pool.language.reuse {
+	if !b.language.reuse {
 		b.fork()
 	}
 }
@@ -79,7 +78,7 @@ func (b *box) giveBack(r *run, t *tenure) bool {
 	}
 	r.returned++
 	r.box, r.tenure = nil, nil
-	r.pool.queue = slices.Insert(r.pool.queue, 0, r)
+	b.w.putBack(r)
 	close(t.done)
 	return true
 }

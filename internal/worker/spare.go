@@ -155,7 +155,7 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 func (b *box) connectHandler(h *runtimewire.Handler, files []*os.File) (handlerConn, error) {
 	switch {
 	case h.Lines && len(files) == 2:
-		return runtimewire.NewLines(files[0], files[1], b.pool.environment())
+		return runtimewire.NewLines(files[0], files[1], b.pool().environment())
 	case !h.Lines && len(files) == 1:
 		return runtimewire.FileConn(files[0], runtimewire.Limits{Header: 64 << 10, Payload: maxResult})
 	default:
@@ -254,7 +254,7 @@ func (b *box) clean() bool {
 	}
 	if err != nil {
 		if b.w.stopped.Err() == nil {
-			b.w.config.Log.Warn("a sandbox is given up", "action", b.pool.action.Name.String(), "error", err)
+			b.w.config.Log.Warn("a sandbox is given up", "action", b.pool().action.Name.String(), "error", err)
 		}
 		return false
 	}
@@ -297,7 +297,7 @@ func (b *box) kill(t *tenure) {
 	ctx, cancel := context.WithTimeout(b.w.stopped, exitGrace)
 	defer cancel()
 	if err := b.killAll(ctx, t); err != nil {
-		b.w.config.Log.Warn("a handler could not be killed: its sandbox is closed", "action", b.pool.action.Name.String(), "error", err)
+		b.w.config.Log.Warn("a handler could not be killed: its sandbox is closed", "action", b.pool().action.Name.String(), "error", err)
 		_ = b.sandbox.Close()
 	}
 	select {

@@ -6,7 +6,9 @@ import "forerun.dev/forerun/internal/forerun"
 type counters struct {
 	Runs       int64    // activations asked for
 	ColdStarts int64    // sandboxes started
-	Evicted    int64    // idle sandboxes closed to make room
+	Prewarmed  int64    // of them, those that took one that was there without code
+	Evicted    int64    // sandboxes closed to make room
+	Expired    int64    // activations that waited too long
 	Squashed   int64    // activations squashed
 	Ended      [4]int64 // activations that ended, by forerun.Status
 }
@@ -17,8 +19,9 @@ func (c *counters) ended(s forerun.Status) { c.Ended[s]++ }
 type Stats struct {
 	counters
 	Starting, Idle, Busy int // sandboxes
+	Blank                int // sandboxes without code
 	Queued               int // activations that wait for one
-	MemoryMiB            int // the sum of the sandboxes' memory limits
+	MemoryMiB            int // of the sandboxes: the limits of those that work, and what the others use
 	MemoryLimitMiB       int // what that may be
 }
 
@@ -26,7 +29,7 @@ type Stats struct {
 func (w *Worker) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := Stats{counters: w.counters, MemoryMiB: w.memory, MemoryLimitMiB: w.config.MemoryMiB}
+	s := Stats{counters: w.counters, Blank: w.blanks(), MemoryMiB: int(w.charged >> 20), MemoryLimitMiB: w.config.MemoryMiB}
 	for _, p := range w.pools {
 		s.Queued += len(p.queue)
 		for _, b := range p.boxes {
@@ -37,7 +40,7 @@ func (w *Worker) Stats() Stats {
 				s.Idle++
 			case boxBusy:
 				s.Busy++
-			case boxGone: // not in a pool
+			case boxBlank, boxGone: // not in a pool
 			}
 		}
 	}

@@ -13,6 +13,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -32,15 +33,22 @@ type Config struct {
 	Store        state.Store   // of the state that functions see through their doors
 	Hub          *resp.Hub     // of that store
 	MaxSandboxes int           // at most this many at a time; 0: as memory allows
-	MemoryMiB    int           // what the memory limits of all sandboxes may sum up to; 0: half of the machine's memory
+	MemoryMiB    int           // what all sandboxes may use: those that work their limits, the others what was measured; 0: half of the machine's memory
 	KeepAlive    time.Duration // how long a sandbox stays without work; 0: 10 minutes
+	QueueTimeout time.Duration // how long an activation may wait for a sandbox; 0: 10 minutes
+	Prewarm      int           // sandboxes without code to hold ready for each language in use
+	Processes    int           // that a sandbox may have; 0: 256
+	TmpMiB       int           // size of a sandbox's /tmp, within its memory; 0: 512
+	CodeMiB      int           // what an action's archive may extract to; 0: 512
 	Log          *slog.Logger
 }
 
 // Defaults of a Config.
 const (
-	defaultKeepAlive = 10 * time.Minute
-	shutdownTime     = 5 * time.Second
+	defaultKeepAlive    = 10 * time.Minute
+	defaultQueueTimeout = 10 * time.Minute
+	defaultProcesses    = 256
+	defaultFolderMiB    = 512
 )
 
 // Worker implements forerun.Worker over the sandboxes of this machine.
@@ -53,6 +61,7 @@ type Worker struct {
 	resp   *resp.Server
 	api    *apiServer
 	load   *load
+	limit  int64 // bytes of memory for all boxes
 
 	digests forerun.Digests
 	stop    context.CancelFunc // ends every sandbox
@@ -63,11 +72,16 @@ type Worker struct {
 	closing  bool
 	runs     map[forerun.ActivationID]*run
 	pools    map[poolKey]*pool
-	idle     []*box  // least recently used first
-	hungry   []*pool // with a queue, without a sandbox and without room for one; oldest first
-	boxes    int     // of all pools, starting ones included
-	starting int
-	memory   int // MiB, the limits of all boxes
+	tenants  map[string]*tenant // that have pools
+	shelves  map[*language]*shelf
+	idle     []*box
+	hungry   []*pool // with a queue that no sandbox will come to by itself, or which waits for its share of them
+	boxes    int     // of all pools and shelves, starting ones included
+	starting int     // of pools
+	charged  int64   // bytes of memory that all boxes occupy
+	clock    float64 // of Greedy-Dual (see box.priority)
+	epoch    int     // of tenants' service
+	pinched  time.Time
 	lastBox  int
 	ticking  bool // a tick is due
 	counters counters
@@ -77,26 +91,35 @@ var _ forerun.Worker = (*Worker)(nil)
 
 // New makes a worker. Close ends it.
 func New(c Config) *Worker {
-	if c.KeepAlive == 0 {
-		c.KeepAlive = defaultKeepAlive
+	c = c.complete()
+	ctx, stop := context.WithCancel(context.Background())
+	return &Worker{
+		config: c, resp: resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument}), api: newAPIServer(), load: newLoad(readProcStat),
+		limit: int64(c.MemoryMiB) << 20, stopped: ctx, stop: stop,
+		runs:    make(map[forerun.ActivationID]*run),
+		pools:   make(map[poolKey]*pool),
+		tenants: make(map[string]*tenant),
+		shelves: make(map[*language]*shelf),
 	}
+}
+
+// smallestMiB is what the smallest idle sandbox uses.
+const smallestMiB = 8
+
+// complete fills in the defaults.
+func (c Config) complete() Config {
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = machineMemoryMiB() / 2
 	}
 	if c.MaxSandboxes == 0 {
 		c.MaxSandboxes = max(1, c.MemoryMiB/smallestMiB)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	return &Worker{
-		config: c, resp: resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument}), api: newAPIServer(), load: newLoad(readProcStat),
-		stopped: ctx, stop: stop,
-		runs:  make(map[forerun.ActivationID]*run),
-		pools: make(map[poolKey]*pool),
-	}
+	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
+	c.QueueTimeout = cmp.Or(c.QueueTimeout, defaultQueueTimeout)
+	c.Processes = cmp.Or(c.Processes, defaultProcesses)
+	c.TmpMiB, c.CodeMiB = cmp.Or(c.TmpMiB, defaultFolderMiB), cmp.Or(c.CodeMiB, defaultFolderMiB)
+	return c
 }
-
-// smallestMiB is the smallest memory limit that an action can have.
-const smallestMiB = 128
 
 func machineMemoryMiB() int {
 	var info syscall.Sysinfo_t
@@ -168,10 +191,8 @@ func (w *Worker) Close() error {
 	w.closing = true
 	var waiting []*run
 	for _, p := range w.pools {
-		waiting = append(waiting, p.queue...)
-		p.queue = nil
+		waiting = append(waiting, w.empty(p)...)
 	}
-	w.hungry = nil
 	w.mu.Unlock()
 	for _, r := range waiting {
 		r.end(w, forerun.Failure(forerun.InternalError, shutDown), nil)

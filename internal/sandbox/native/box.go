@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -40,9 +41,9 @@ var validID = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
 // Start implements sandbox.Maker.
 func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
-	if !validID.MatchString(s.ID) || s.MemoryMiB <= 0 || s.Processes <= 0 || s.TmpMiB < 0 || s.CodeMiB < 0 {
-		return nil, forerun.Errorf(forerun.Invalid, "sandbox "+s.ID, "The specification has a bad id or a limit that is not positive: %d MiB of memory, %d processes, %d MiB for /tmp, %d for /action.",
-			s.MemoryMiB, s.Processes, s.TmpMiB, s.CodeMiB)
+	if !validID.MatchString(s.ID) || s.MemoryMiB <= 0 || !validWeight(s.CPUWeight) || s.Processes <= 0 || s.TmpMiB < 0 || s.CodeMiB < 0 {
+		return nil, forerun.Errorf(forerun.Invalid, "sandbox "+s.ID, "The specification has a bad id or a limit that cannot be: %d MiB of memory, a CPU weight of %d, %d processes, %d MiB for /tmp, %d for /action.",
+			s.MemoryMiB, s.CPUWeight, s.Processes, s.TmpMiB, s.CodeMiB)
 	}
 	b := &box{maker: m, id: s.ID, denied: make(chan string, deniedRoom), done: make(chan struct{})}
 	passed, err := b.open(s)
@@ -59,7 +60,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	}
 	m.boxes[s.ID] = b // before the start: its end may be told before the reply is read
 	m.mu.Unlock()
-	r := request{kind: kindStart, id: s.ID, start: startRequest{s.MemoryMiB, s.Processes, s.TmpMiB, s.CodeMiB, s.Binds}}
+	r := request{kind: kindStart, id: s.ID, start: startRequest{s.MemoryMiB, cmp.Or(s.CPUWeight, sandbox.DefaultCPUWeight), s.Processes, s.TmpMiB, s.CodeMiB, s.Binds}}
 	answer, err := m.ask(ctx, r, passed...)
 	closeAll(passed)
 	if err == nil {
@@ -71,6 +72,9 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	}
 	return b, nil
 }
+
+// validWeight reports whether every kernel takes a weight; 0 leaves it.
+func validWeight(w int) bool { return w >= 0 && w <= 10_000 }
 
 // open makes the server's ends of control and output, and returns the sandbox's in the order of startFDs.
 func (b *box) open(s sandbox.Spec) (passed []*os.File, err error) {
@@ -173,6 +177,15 @@ func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 	b.names.reset()
 	b.datagrams.reset()
 	return killed, err
+}
+
+// Limit implements sandbox.Sandbox.
+func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
+	if l.MemoryMiB < 0 || !validWeight(l.CPUWeight) {
+		return forerun.Errorf(forerun.Invalid, "sandbox "+b.id, "A limit is out of its range: %d MiB of memory, a CPU weight of %d.", l.MemoryMiB, l.CPUWeight)
+	}
+	_, err := b.maker.ask(ctx, request{kind: kindLimit, id: b.id, limits: l})
+	return err
 }
 
 // Usage implements sandbox.Sandbox.

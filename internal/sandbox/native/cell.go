@@ -54,6 +54,16 @@ func (c *cell) processes() ([]int, error) {
 	return inhabitants(c.process.Pid)
 }
 
+// limit is Sandbox.Limit.
+func (c *cell) limit(l sandbox.Limits) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.group == nil {
+		return fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	return c.group.limit(l)
+}
+
 func (c *cell) usage() (sandbox.Usage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

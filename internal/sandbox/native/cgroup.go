@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,9 +27,6 @@ type cgroups struct {
 
 // controllers in the order in which folders are made.
 var controllers = []string{"memory", "pids", "cpu"}
-
-// cpuWeight is every sandbox's share when all want the CPU, on the scale of v2 (100 is usual there, 1024 on v1).
-const cpuWeight = 100
 
 // instancePrefix is what the names of all instances of one data folder begin with.
 func instancePrefix(dataDir string) string {
@@ -155,6 +153,7 @@ func mapValues(m map[string]string) []string {
 type group struct {
 	folders map[string]string // by controller; the one of the v2 hierarchy is ""
 	v2      map[string]bool
+	memory  int        // MiB, the limit
 	tasks   []*os.File // to be joined by the first stage itself (v1)
 	dir     *os.File   // the v2 folder, to be born in; nil if there is none
 	procs   *os.File   // its list of processes
@@ -162,7 +161,7 @@ type group struct {
 
 // create makes the sandbox's cgroups with their limits.
 func (c *cgroups) create(id string, r startRequest) (*group, error) {
-	g := &group{folders: map[string]string{}, v2: c.v2}
+	g := &group{folders: map[string]string{}, v2: c.v2, memory: r.memoryMiB}
 	if err := c.fill(g, id, r); err != nil {
 		return nil, errors.Join(err, g.remove())
 	}
@@ -202,15 +201,54 @@ type limit struct {
 }
 
 func v1Limits(controller string, r startRequest) []limit {
-	bytes := strconv.Itoa(r.memoryMiB << 20)
 	switch controller {
 	case "memory":
-		return []limit{{file: "memory.limit_in_bytes", value: bytes}, {"memory.memsw.limit_in_bytes", bytes, true}, {"memory.swappiness", "0", true}}
+		return append(v1Memory(r.memoryMiB, false), limit{"memory.swappiness", "0", true})
 	case "pids":
 		return []limit{{file: "pids.max", value: strconv.Itoa(r.processes)}}
 	default:
-		return []limit{{file: "cpu.shares", value: strconv.Itoa(cpuWeight * 1024 / 100)}}
+		return v1Weight(r.cpuWeight)
 	}
+}
+
+// v1Memory sets the limit of memory and that of memory and swap, which is never the lower one: to grow it goes first.
+func v1Memory(mib int, grows bool) []limit {
+	bytes := strconv.Itoa(mib << 20)
+	limits := []limit{{file: "memory.limit_in_bytes", value: bytes}, {"memory.memsw.limit_in_bytes", bytes, true}}
+	if grows {
+		slices.Reverse(limits)
+	}
+	return limits
+}
+
+// v1Weight is a weight on v1's scale, where 1024 is usual.
+func v1Weight(weight int) []limit {
+	return []limit{{file: "cpu.shares", value: strconv.Itoa(max(2, weight*1024/100))}}
+}
+
+// limit changes limits of a group that was made.
+func (g *group) limit(l sandbox.Limits) error {
+	if l.MemoryMiB > 0 && l.MemoryMiB != g.memory {
+		if err := g.write("memory", v1Memory(l.MemoryMiB, l.MemoryMiB > g.memory), v2Memory(l.MemoryMiB)); err != nil {
+			return err
+		}
+		g.memory = l.MemoryMiB
+	}
+	if l.CPUWeight > 0 {
+		return g.write("cpu", v1Weight(l.CPUWeight), v2Weight(l.CPUWeight))
+	}
+	return nil
+}
+
+// write writes the limits of one controller where it is, if it is anywhere.
+func (g *group) write(controller string, v1, v2 []limit) error {
+	if folder, ok := g.folders[controller]; ok {
+		return writeLimits(folder, v1)
+	}
+	if g.v2[controller] {
+		return writeLimits(g.folders[""], v2)
+	}
+	return nil
 }
 
 func writeLimits(folder string, limits []limit) error {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 func TestReadMountLine(t *testing.T) {
@@ -45,10 +47,18 @@ func TestUnifiedLimits(t *testing.T) {
 	folder := filepath.Join(root, "forerun", "i-1", "box")
 	g := &group{folders: map[string]string{}, v2: c.v2}
 	// The kernel would have made the list of processes.
-	if err := c.fillUnified(g, "box", startRequest{memoryMiB: 64, processes: 9}); !os.IsNotExist(err) {
+	if err := c.fillUnified(g, "box", startRequest{memoryMiB: 64, cpuWeight: 100, processes: 9}); !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{"memory.max": "67108864", "memory.swap.max": "0", "pids.max": "9", "cpu.weight": "100"} {
+		if b, err := os.ReadFile(filepath.Join(folder, file)); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v; want %s", file, b, err, want)
+		}
+	}
+	if err := g.limit(sandbox.Limits{MemoryMiB: 128, CPUWeight: 25}); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"memory.max": "134217728", "cpu.weight": "25"} {
 		if b, err := os.ReadFile(filepath.Join(folder, file)); err != nil || string(b) != want {
 			t.Errorf("%s: %q, %v; want %s", file, b, err, want)
 		}
@@ -60,6 +70,13 @@ func TestUnifiedLimits(t *testing.T) {
 	}
 	if u, err := g.usage(); err != nil || u.MemoryBytes != 4096 || u.OOMKills != 2 || u.CPU.Microseconds() != 1500 {
 		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+func TestMemoryGrowsAndShrinksInOrder(t *testing.T) {
+	grow, shrink := v1Memory(128, true), v1Memory(64, false)
+	if grow[0].file != "memory.memsw.limit_in_bytes" || shrink[0].file != "memory.limit_in_bytes" {
+		t.Errorf("to grow: %v; to shrink: %v", grow, shrink)
 	}
 }
 

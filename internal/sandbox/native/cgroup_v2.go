@@ -146,12 +146,20 @@ func (c *cgroups) fillUnified(g *group, id string, r startRequest) (err error) {
 func v2Limits(controller string, r startRequest) []limit {
 	switch controller {
 	case "memory":
-		return []limit{{file: "memory.max", value: strconv.Itoa(r.memoryMiB << 20)}, {"memory.swap.max", "0", true}}
+		return append(v2Memory(r.memoryMiB), limit{"memory.swap.max", "0", true})
 	case "pids":
 		return []limit{{file: "pids.max", value: strconv.Itoa(r.processes)}}
 	default:
-		return []limit{{file: "cpu.weight", value: strconv.Itoa(cpuWeight)}}
+		return v2Weight(r.cpuWeight)
 	}
+}
+
+func v2Memory(mib int) []limit {
+	return []limit{{file: "memory.max", value: strconv.Itoa(mib << 20)}}
+}
+
+func v2Weight(weight int) []limit {
+	return []limit{{file: "cpu.weight", value: strconv.Itoa(weight)}}
 }
 
 // readPIDsOf reads a list that stays open: of a v2 folder each reading from the start is a fresh one.

@@ -11,9 +11,10 @@ import (
 
 var (
 	someStart = request{kind: kindStart, number: 7, id: "a-1", start: startRequest{
-		memoryMiB: 256, processes: 64, tmpMiB: 32, codeMiB: 48, binds: []sandbox.Bind{{Host: "/opt/x", Inside: "/opt/y"}},
+		memoryMiB: 256, cpuWeight: 25, processes: 64, tmpMiB: 32, codeMiB: 48, binds: []sandbox.Bind{{Host: "/opt/x", Inside: "/opt/y"}},
 	}}
 	someReset  = request{kind: kindReset, number: 1 << 40, id: "a-1", keep: []int{12, 4194304}}
+	someLimit  = request{kind: kindLimit, number: 2, id: "a-1", limits: sandbox.Limits{MemoryMiB: 512, CPUWeight: 25}}
 	someReport = report{
 		kind: kindReply, number: 9, id: "b", problem: "why", usage: sandbox.Usage{MemoryBytes: 1 << 33, CPU: time.Minute, OOMKills: 2},
 		enforced: []sandbox.Enforcement{{What: "memory limit", Why: "no controller"}, {What: "x", On: true}},
@@ -43,6 +44,7 @@ func again[T any](t *testing.T, v T, b []byte, decode func([]byte) (T, error)) {
 func TestFrames(t *testing.T) {
 	again(t, someStart, someStart.encode(), decodeRequest)
 	again(t, someReset, someReset.encode(), decodeRequest)
+	again(t, someLimit, someLimit.encode(), decodeRequest)
 	again(t, someReport, someReport.encode(), decodeReport)
 	again(t, someSettings, someSettings.encode(), decodeSettings)
 	again(t, somePlan, somePlan.encode(), decodePlan)
@@ -51,7 +53,7 @@ func TestFrames(t *testing.T) {
 
 // FuzzFrames feeds every reader of frames: none may crash or take more memory than the frame is long.
 func FuzzFrames(f *testing.F) {
-	for _, b := range [][]byte{someStart.encode(), someReset.encode(), someReport.encode(), someSettings.encode(), somePlan.encode(), someProgram.encode(), {255, 255, 255, 255, 255, 255, 255, 255, 255, 1}} {
+	for _, b := range [][]byte{someStart.encode(), someReset.encode(), someLimit.encode(), someReport.encode(), someSettings.encode(), somePlan.encode(), someProgram.encode(), {255, 255, 255, 255, 255, 255, 255, 255, 255, 1}} {
 		f.Add(b)
 	}
 	f.Fuzz(func(_ *testing.T, b []byte) {

@@ -147,6 +147,8 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.keep); return err })
 	case kindUsage:
 		err = h.with(r.id, func(c *cell) (err error) { answer.usage, err = c.usage(); return err })
+	case kindLimit:
+		err = h.with(r.id, func(c *cell) error { return c.limit(r.limits) })
 	case kindClose:
 		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
 	default:

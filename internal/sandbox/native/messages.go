@@ -13,6 +13,7 @@ const (
 	kindStart                // server -> helper, with the descriptors startFDs
 	kindReset
 	kindUsage
+	kindLimit
 	kindClose
 	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, and those of cell.sights
 	kindExited // helper -> server, by itself
@@ -52,13 +53,14 @@ type request struct {
 	number uint64 // repeated in the reply
 	id     string // the sandbox
 	start  startRequest
-	keep   []int // of a reset
+	keep   []int          // of a reset
+	limits sandbox.Limits // of a limit
 }
 
 // startRequest is what the helper itself must know of a Spec; the rest only the first stage reads.
 type startRequest struct {
-	memoryMiB, processes, tmpMiB, codeMiB int
-	binds                                 []sandbox.Bind
+	memoryMiB, cpuWeight, processes, tmpMiB, codeMiB int
+	binds                                            []sandbox.Bind
 }
 
 func (r request) encode() []byte {
@@ -68,7 +70,7 @@ func (r request) encode() []byte {
 	e.text(r.id)
 	switch r.kind {
 	case kindStart:
-		for _, v := range []int{r.start.memoryMiB, r.start.processes, r.start.tmpMiB, r.start.codeMiB} {
+		for _, v := range []int{r.start.memoryMiB, r.start.cpuWeight, r.start.processes, r.start.tmpMiB, r.start.codeMiB} {
 			e.number(uint64(v))
 		}
 		encodeBinds(&e, r.start.binds)
@@ -77,6 +79,9 @@ func (r request) encode() []byte {
 		for _, pid := range r.keep {
 			e.number(uint64(pid))
 		}
+	case kindLimit:
+		e.number(uint64(r.limits.MemoryMiB))
+		e.number(uint64(r.limits.CPUWeight))
 	}
 	return e.b
 }
@@ -86,12 +91,14 @@ func decodeRequest(b []byte) (request, error) {
 	r := request{kind: d.small(), number: d.number(), id: d.text()}
 	switch r.kind {
 	case kindStart:
-		r.start = startRequest{memoryMiB: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
+		r.start = startRequest{memoryMiB: d.small(), cpuWeight: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
 		r.start.binds = decodeBinds(&d)
 	case kindReset:
 		for range d.count() {
 			r.keep = append(r.keep, d.small())
 		}
+	case kindLimit:
+		r.limits = sandbox.Limits{MemoryMiB: d.small(), CPUWeight: d.small()}
 	}
 	return r, d.end()
 }

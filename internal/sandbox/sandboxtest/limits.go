@@ -21,6 +21,33 @@ func (s *suite) testMemoryLimit(t *testing.T) {
 	}
 }
 
+// testChangedLimits gives a sandbox more memory than it was made with, and less again.
+func (s *suite) testChangedLimits(t *testing.T) {
+	s.enforced(t, "memory limit")
+	a := s.agent(t, func(spec *sandbox.Spec) { spec.MemoryMiB = 64 })
+	limit := func(mib int) {
+		t.Helper()
+		if err := a.Limit(t.Context(), sandbox.Limits{MemoryMiB: mib, CPUWeight: 25}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(256)
+	a.expect("ok", "b = bytearray(128 << 20)\nresult = 'ok'")
+	limit(64)
+	a.expect("killed by signal 9", "b = bytearray(128 << 20)\nresult = 'allocated'")
+	for _, wrong := range []sandbox.Limits{{MemoryMiB: -1}, {CPUWeight: 10_001}} {
+		if err := a.Limit(t.Context(), wrong); err == nil {
+			t.Errorf("%+v is accepted", wrong)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Limit(t.Context(), sandbox.Limits{MemoryMiB: 64}); err == nil {
+		t.Error("a sandbox that was closed has its limit changed")
+	}
+}
+
 func (s *suite) testProcessLimit(t *testing.T) {
 	a := s.agent(t, func(spec *sandbox.Spec) { spec.Processes = 20 })
 	got := a.do(`

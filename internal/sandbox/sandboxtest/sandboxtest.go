@@ -68,6 +68,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"EgressDenied", s.testEgressDenied},
 		{"EgressWaiting", s.testEgressWaiting},
 		{"MemoryLimit", s.testMemoryLimit},
+		{"ChangedLimits", s.testChangedLimits},
 		{"ProcessLimit", s.testProcessLimit},
 		{"TmpSize", s.testTmpSize},
 		{"ResetProcesses", s.testResetProcesses},

@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// Sandboxes without code: their language's runtime was started and said Hello, and nothing else has happened in them. The
+// next action of the language that has no sandbox takes one and loads its code into it. They are made while nothing else
+// starts, for languages that are in use, and are the first to go when room is short.
+
+// blankMemory is the memory limit in MiB that they are started with: that of actions which name none. A language whose
+// processes are told their limit at the start serves such actions only.
+var blankMemory = forerun.DefaultLimits().Memory
+
+// blankWeight is their share of the processors until they get their code: those that somebody waits for come first.
+const blankWeight = sandbox.DefaultCPUWeight / 10
+
+// shelf is the sandboxes without code of one language. Guarded by Worker.mu.
+type shelf struct {
+	boxes    []*box // that wait for code
+	starting int
+	used     time.Time // when a sandbox of the language was needed last
+}
+
+func (w *Worker) shelf(l *language) *shelf {
+	s := w.shelves[l]
+	if s == nil {
+		s = new(shelf)
+		w.shelves[l] = s
+	}
+	return s
+}
+
+// blanks is how many sandboxes have no code, those that start included.
+func (w *Worker) blanks() (n int) {
+	for _, s := range w.shelves {
+		n += len(s.boxes) + s.starting
+	}
+	return n
+}
+
+// blankFor finds a sandbox without code that fits a pool.
+func (w *Worker) blankFor(p *pool) *box {
+	s := w.shelves[p.language]
+	if s == nil || len(s.boxes) == 0 || p.language.reuse && p.action.Limits.Memory != blankMemory {
+		return nil
+	}
+	return s.boxes[0]
+}
+
+// pinchedFor is how long no sandbox without code is made after one had to make room.
+const pinchedFor = 10 * time.Second
+
+// refill makes one more sandbox without code, if one is missing and nothing else is to do.
+func (w *Worker) refill() {
+	if w.closing || w.starting > 0 || len(w.hungry) > 0 || time.Since(w.pinched) < pinchedFor {
+		return
+	}
+	for l, s := range w.shelves {
+		if s.starting > 0 {
+			return
+		}
+		if len(s.boxes) < w.blanksOf(l) && w.inUse(l, s) {
+			w.startBlank(l, s)
+			return
+		}
+	}
+}
+
+// blanksOf is how many a language is to have: where a process serves many activations one is enough, and it is larger.
+func (w *Worker) blanksOf(l *language) int {
+	if l.reuse {
+		return min(1, w.config.Prewarm)
+	}
+	return w.config.Prewarm
+}
+
+// inUse reports whether a language has sandboxes, or had to start one not long ago.
+func (w *Worker) inUse(l *language, s *shelf) bool {
+	if time.Since(s.used) < w.config.KeepAlive {
+		return true
+	}
+	for _, p := range w.pools {
+		if p.language == l {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Worker) startBlank(l *language, s *shelf) {
+	bytes := int64(blankMemory) << 20
+	if w.boxes >= w.config.MaxSandboxes || w.charged+bytes > w.limit {
+		return
+	}
+	b := w.newBox(l)
+	w.charge(b, bytes)
+	s.starting++
+	w.alive.Go(b.liveBlank)
+}
+
+// shelve puts a box whose runtime has said Hello on its shelf.
+func (w *Worker) shelve(b *box) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.shelf(b.language)
+	s.starting--
+	b.state, b.since = boxBlank, time.Now()
+	if b.measured > 0 {
+		w.charge(b, b.measured)
+	}
+	s.boxes = append(s.boxes, b)
+	w.feedHungry()
+	w.refill()
+}
+
+// unshelve takes a box off its shelf, or off the number of those that start.
+func (w *Worker) unshelve(b *box) {
+	s := w.shelf(b.language)
+	if i := slices.Index(s.boxes, b); i >= 0 {
+		s.boxes = slices.Delete(s.boxes, i, i+1)
+	} else {
+		s.starting--
+	}
+}
+
+// liveBlank is the life of a box that begins without code.
+func (b *box) liveBlank() {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
+	err := b.start(ctx, blankMemory, blankWeight)
+	cancel()
+	if err != nil {
+		b.w.failedBlank(b, err)
+		b.close()
+		return
+	}
+	b.cost = time.Since(began)
+	b.measure()
+	b.w.shelve(b)
+	if b.awaitCode() {
+		b.live()
+		return
+	}
+	b.close()
+}
+
+// failedBlank takes a box off the books whose runtime did not start; the next one is tried after a while.
+func (w *Worker) failedBlank(b *box, err error) {
+	if w.stopped.Err() == nil {
+		w.config.Log.Error("a sandbox for later could not be started", "error", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pinched = time.Now()
+	w.forget(b)
+	w.feedHungry()
+}
+
+// awaitCode waits until a pool adopts the box, and reports whether one did.
+func (b *box) awaitCode() bool {
+	keep := time.NewTimer(b.w.config.KeepAlive)
+	defer keep.Stop()
+	for {
+		select {
+		case <-b.adopted:
+			return true
+		case <-b.leave:
+			return false
+		case <-keep.C:
+			if b.w.wantsBlank(b) {
+				keep.Reset(b.w.config.KeepAlive)
+				continue
+			}
+		case <-b.dead:
+		case <-b.w.stopped.Done():
+		}
+		return b.w.retireBlank(b)
+	}
+}
+
+// wantsBlank reports whether a box without code is to stay.
+func (w *Worker) wantsBlank(b *box) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.inUse(b.language, w.shelf(b.language))
+}
+
+// retireBlank takes a box without code off the books. If it was adopted meanwhile it reports true.
+func (w *Worker) retireBlank(b *box) (adopted bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if b.pool() != nil {
+		return true
+	}
+	w.forget(b)
+	return false
+}
+
+// fit gives a sandbox that was started for any action the limits of the one that has adopted it.
+func (b *box) fit(ctx context.Context) error {
+	return b.sandbox.Limit(ctx, sandbox.Limits{MemoryMiB: b.pool().action.Limits.Memory, CPUWeight: b.startWeight()})
+}

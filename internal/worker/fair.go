@@ -1,0 +1,236 @@
+package worker
+
+import (
+	"context"
+	"math/bits"
+	"runtime"
+	"slices"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// tenant is what the worker knows of one namespace that has a pool. Guarded by Worker.mu.
+//
+// While somebody has to wait, sandboxes go to the tenant that was served least since the waiting began: one that floods
+// waits for itself.
+type tenant struct {
+	name    string
+	pools   int
+	queued  int           // runs that wait
+	held    int64         // bytes that its boxes are charged
+	served  time.Duration // that its activations occupied sandboxes, in this epoch
+	epoch   int           // of served
+	weight  int           // CPU weight of each of its boxes
+	working int           // of its boxes, as weigh has counted
+}
+
+func (w *Worker) tenantOf(namespace string) *tenant {
+	t := w.tenants[namespace]
+	if t == nil {
+		t = &tenant{name: namespace, weight: sandbox.DefaultCPUWeight}
+		w.tenants[namespace] = t
+	}
+	return t
+}
+
+// queued counts one more run of a tenant that waits. Who begins to wait is not owed for the time when it did not, and an
+// epoch ends when nobody waits.
+func (w *Worker) queued(t *tenant) {
+	if t.queued++; t.queued > 1 {
+		return
+	}
+	least, waiting := time.Duration(0), false
+	for _, o := range w.tenants {
+		if o != t && o.queued > 0 && (!waiting || o.served < least) {
+			least, waiting = o.served, true
+		}
+	}
+	if !waiting {
+		w.epoch++
+	}
+	if t.epoch != w.epoch {
+		t.epoch, t.served = w.epoch, 0
+	}
+	t.served = max(t.served, least)
+}
+
+// overShare reports whether a tenant that got bytes more would hold more than its part of the room.
+func (w *Worker) overShare(t *tenant, bytes int64) bool {
+	return t.held+bytes > w.limit/int64(max(1, len(w.tenants)))
+}
+
+// starve puts a pool among those that wait for a sandbox.
+func (w *Worker) starve(p *pool) {
+	if !p.hungry {
+		p.hungry = true
+		w.hungry = append(w.hungry, p)
+	}
+}
+
+// feed takes a pool off the list of those that wait for a sandbox.
+func (w *Worker) feed(p *pool) {
+	if p.hungry {
+		p.hungry = false
+		w.hungry = slices.DeleteFunc(w.hungry, func(h *pool) bool { return h == p })
+	}
+}
+
+// feedHungry serves those that wait for a sandbox, in turn, until one has to wait on.
+func (w *Worker) feedHungry() {
+	for !w.closing {
+		p := w.hungriest()
+		if p == nil || !w.serve(p) {
+			return
+		}
+	}
+}
+
+// hungriest is the pool whose turn it is: of the tenant that was served least, the one that waits longest. While nothing may
+// start, those are left out that have no sandbox.
+func (w *Worker) hungriest() (first *pool) {
+	if len(w.hungry) == 0 {
+		return nil
+	}
+	mayStart := w.mayStart(time.Now())
+	for _, p := range w.hungry {
+		if (first == nil || p.before(first)) && (mayStart || p.idleBox() != nil) {
+			first = p
+		}
+	}
+	return first
+}
+
+func (p *pool) before(o *pool) bool {
+	if p.tenant != o.tenant && p.tenant.served != o.tenant.served {
+		return p.tenant.served < o.tenant.served
+	}
+	return p.queue[0].queued.Before(o.queue[0].queued)
+}
+
+// serve gives a hungry pool an idle sandbox of its own, or starts one. It reports false if that has to wait.
+func (w *Worker) serve(p *pool) bool {
+	now := time.Now()
+	switch {
+	case p.idleBox() != nil:
+		if !w.give(p, p.queue[0]) {
+			return false
+		}
+		w.pop(p)
+	case p.working() && !p.wants(now, w.load.saturated(now, w.busy())): // any more
+	case !w.startFor(p):
+		return false
+	}
+	if p.idleBox() == nil {
+		w.feed(p)
+	}
+	return true
+}
+
+// yields reports whether a free sandbox of a pool with a queue is rather to make room for another pool: of the same tenant for
+// one without a sandbox whose run is older, of another tenant if that was served less.
+func (w *Worker) yields(p *pool) bool {
+	h := w.hungriest()
+	if h == nil || h == p || !h.before(p) {
+		return false
+	}
+	return w.blocked(h) && (h.tenant != p.tenant || !h.working())
+}
+
+// blocked reports whether a hungry pool waits for room, and not just for a start.
+func (w *Worker) blocked(h *pool) bool {
+	need, boxes := h.memory(), 1
+	if b := h.idleBox(); b != nil {
+		need, boxes = need-b.charged, 0
+	}
+	return w.boxes+boxes > w.config.MaxSandboxes || w.charged+need > w.limit
+}
+
+// expire ends the runs that have waited too long.
+func (w *Worker) expire(now time.Time) {
+	for _, p := range w.pools {
+		late := false
+		for len(p.queue) > 0 && now.Sub(p.queue[0].queued) > w.config.QueueTimeout {
+			r := w.pop(p)
+			delete(w.runs, r.Activation)
+			w.counters.Expired++
+			w.counters.ended(forerun.InternalError)
+			w.alive.Go(func() { r.tellEnded(waitFailure(w.config.QueueTimeout), nil, false) })
+			late = true
+		}
+		if late {
+			w.prune(p)
+		}
+	}
+}
+
+// Queued is how many of a namespace's activations wait for a sandbox.
+func (w *Worker) Queued(namespace string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.tenants[namespace]; t != nil {
+		return t.queued
+	}
+	return 0
+}
+
+// weigh shares the processors out: while the activations of several tenants want them, the sandboxes of each get what one
+// has, together. It reports whether there is a need to look again.
+func (w *Worker) weigh() bool {
+	if len(w.tenants) < 2 {
+		return false
+	}
+	busy := w.share()
+	for _, p := range w.pools {
+		weight := p.tenant.weight
+		for _, b := range p.boxes {
+			if b.state != boxStarting && b.weight != weight {
+				b.weight = weight
+				w.alive.Go(func() { b.setWeight(weight) })
+			}
+		}
+	}
+	return busy > runtime.GOMAXPROCS(0)
+}
+
+// share finds what each tenant's boxes are to weigh, and returns how many boxes do something.
+func (w *Worker) share() (busy int) {
+	for _, t := range w.tenants {
+		t.working = 0
+	}
+	for _, p := range w.pools {
+		for _, b := range p.boxes {
+			if b.state != boxIdle {
+				p.tenant.working++
+				busy++
+			}
+		}
+	}
+	for _, t := range w.tenants {
+		t.weight = weightOf(t.working)
+	}
+	return busy
+}
+
+// weightOf is the weight of each of so many boxes that share one weight; it changes with every doubling only.
+func weightOf(boxes int) int {
+	if boxes < 2 {
+		return sandbox.DefaultCPUWeight
+	}
+	return max(1, sandbox.DefaultCPUWeight>>bits.Len(uint(boxes-1)))
+}
+
+// startWeight is what a box of its tenant weighs now.
+func (b *box) startWeight() int {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	b.weight = b.pool().tenant.weight
+	return b.weight
+}
+
+func (b *box) setWeight(weight int) {
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	_ = b.sandbox.Limit(ctx, sandbox.Limits{CPUWeight: weight}) // fails if it has ended
+}

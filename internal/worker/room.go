@@ -1,0 +1,133 @@
+package worker
+
+import "time"
+
+// boxOverhead is what a sandbox costs besides what its processes use: the server's ends, the kernel's namespaces and mounts.
+const boxOverhead = 1 << 20
+
+// need is room that somebody wants for a sandbox or an activation.
+type need struct {
+	tenant *tenant
+	bytes  int64
+	boxes  int
+	keep   *box // not to be closed for it
+	first  bool // it has no sandbox that works, so it takes from everybody
+}
+
+// charge books what a box occupies: the memory limit while it may use it, what it was measured to use while it is idle.
+func (w *Worker) charge(b *box, bytes int64) {
+	change := bytes - b.charged
+	b.charged = bytes
+	w.charged += change
+	if p := b.pool(); p != nil {
+		p.tenant.held += change
+	}
+}
+
+// makeRoom closes sandboxes that do nothing until there is room, if that can be.
+func (w *Worker) makeRoom(n need) bool {
+	for w.boxes+n.boxes > w.config.MaxSandboxes || w.charged+n.bytes > w.limit {
+		if n.bytes <= 0 && n.boxes <= 0 {
+			return true
+		}
+		b := w.victim(n)
+		if b == nil {
+			return false
+		}
+		w.evict(b)
+	}
+	return true
+}
+
+// evict closes a box that waits.
+func (w *Worker) evict(b *box) {
+	if b.pool() != nil {
+		w.unidle(b)
+		w.clock = b.priority()
+	} else {
+		w.pinched = time.Now()
+	}
+	w.forget(b)
+	w.counters.Evicted++
+	close(b.leave)
+}
+
+// idleEnough is how long a sandbox must have been idle to make room for one more of an action that has some: else two
+// busy actions would take each other's in turns.
+const idleEnough = time.Second
+
+// victim finds the sandbox that is missed least: one that has no code yet, or of the idle ones the one of the lowest
+// priority. A tenant that holds more than its share takes its own, and others' only for an action that has none.
+func (w *Worker) victim(n need) *box {
+	for _, s := range w.shelves {
+		for _, b := range s.boxes {
+			if b != n.keep {
+				return b
+			}
+		}
+	}
+	over := w.overShare(n.tenant, n.bytes)
+	var own, others *box
+	for _, b := range w.idle {
+		best := &others
+		if t := b.pool().tenant; t == n.tenant {
+			best = &own
+		}
+		if b != n.keep && (*best == nil || b.before(*best)) && w.gives(b, n, over) {
+			*best = b
+		}
+	}
+	switch {
+	case own == nil || !over && others != nil && others.before(own):
+		return others
+	default:
+		return own
+	}
+}
+
+// gives reports whether a box may be closed for a need.
+func (w *Worker) gives(b *box, n need, over bool) bool {
+	owner := b.pool().tenant
+	switch {
+	case n.first:
+		return true
+	case owner != n.tenant && over:
+		return false
+	case owner != n.tenant && w.overShare(owner, 0):
+		return true
+	}
+	return time.Since(b.since) >= idleEnough
+}
+
+// before reports whether b is to be closed rather than o.
+func (b *box) before(o *box) bool {
+	x, y := b.priority(), o.priority()
+	return x < y || x == y && b.since.Before(o.since)
+}
+
+// priority says how much an idle box is worth its memory: Greedy-Dual-Size-Frequency, as FaasCache has it (Fuerst and Sharma,
+// ASPLOS 2021): clock + frequency x cost of a start / size. The clock is the priority of the last box that was closed, as of when
+// this one was used last, so that what nobody uses grows old. What the action is used counts for each of its sandboxes in part.
+func (b *box) priority() float64 {
+	p := b.pool()
+	frequency := float64(p.runs) / float64(len(p.boxes))
+	return b.clock + frequency*b.cost.Seconds()*(1<<20)/float64(max(b.charged, 1))
+}
+
+// settleAfter is how long a sandbox is idle before it is measured again.
+const settleAfter = 100 * time.Millisecond
+
+// measure reads what the box uses, which is what it is charged while it is idle. Where nothing is measured, the limit stands.
+func (b *box) measure() {
+	usage, err := b.sandbox.Usage()
+	if err != nil || usage.MemoryBytes <= 0 {
+		return
+	}
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	b.measured = usage.MemoryBytes + boxOverhead
+	if b.state == boxIdle {
+		b.w.charge(b, b.measured)
+		b.w.feedHungry()
+	}
+}

@@ -1,0 +1,180 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// shop is a worker with boxes that were never started, to see which of them it would close.
+type shop struct {
+	*Worker
+	t *testing.T
+}
+
+func newShop(t *testing.T, memoryMiB int) *shop { return &shop{New(Config{MemoryMiB: memoryMiB}), t} }
+
+// idleBoxes gives an action of a tenant boxes that became idle so long ago.
+func (s *shop) idleBoxes(namespace, name string, n int, mib int64, since time.Duration) *pool {
+	a := action(name)
+	p := s.poolOf(&forerun.Run{Action: a, Namespace: namespace}, &language{})
+	for range n {
+		b := s.newBox(p.language)
+		p.adopt(b)
+		s.startOver(p)
+		b.measured, b.cost = mib<<20, time.Second
+		s.rest(b, time.Now().Add(-since))
+		p.boxes[len(p.boxes)-1] = b
+	}
+	return p
+}
+
+// closes says whose box makes room for one more of a pool.
+func (s *shop) closes(p *pool, first bool) *pool {
+	if b := s.victim(need{tenant: p.tenant, bytes: p.memory(), boxes: 1, first: first}); b != nil {
+		return b.pool()
+	}
+	return nil
+}
+
+func TestGreedyDual(t *testing.T) {
+	s := newShop(t, 100_000)
+	often := s.idleBoxes("guest", "often", 1, 10, time.Hour)
+	seldom := s.idleBoxes("guest", "seldom", 1, 10, time.Minute)
+	large := s.idleBoxes("guest", "large", 1, 100, time.Second)
+	dear := s.idleBoxes("guest", "dear", 1, 100, 2*time.Second)
+	often.runs, seldom.runs, large.runs, dear.runs = 100, 2, 10, 10
+	dear.boxes[0].cost = time.Minute
+	asks := &pool{tenant: s.tenantOf("guest"), action: action("asks")}
+	for _, want := range []*pool{large, seldom, often, dear} { // 0.1, 0.2, 10 and 6 a MiB: what was used last goes first
+		if want == often {
+			want = dear
+		} else if want == dear {
+			want = often
+		}
+		got := s.closes(asks, true)
+		if got != want {
+			t.Fatalf("the sandbox of %q goes; want that of %q", got.action.Exec.Code, want.action.Exec.Code)
+		}
+		s.evict(got.boxes[0])
+	}
+	if s.clock != 10 || s.charged != 0 || s.boxes != 0 || len(s.pools) != 0 {
+		t.Errorf("clock %v, %d bytes of %d boxes, %d pools", s.clock, s.charged, s.boxes, len(s.pools))
+	}
+}
+
+func TestWhatNobodyUsesGrowsOld(t *testing.T) {
+	s := newShop(t, 100_000)
+	old := s.idleBoxes("guest", "once used much", 1, 10, time.Hour)
+	old.runs = 100 // 10
+	asks := &pool{tenant: s.tenantOf("guest"), action: action("asks")}
+	for n := 1; ; n++ {
+		p := s.idleBoxes("guest", "new", 1, 10, time.Minute)
+		p.runs = 20 // 2 above the clock
+		if p = s.closes(asks, true); p == old {
+			break
+		}
+		s.evict(p.boxes[0])
+		if n > 10 {
+			t.Fatal("it stays for ever")
+		}
+	}
+}
+
+func TestManySandboxesOfAnActionAreWorthLessEach(t *testing.T) {
+	s := newShop(t, 100_000)
+	many := s.idleBoxes("guest", "many", 10, 10, time.Minute)
+	one := s.idleBoxes("guest", "one", 1, 10, time.Hour)
+	many.runs, one.runs = 50, 10
+	if got := s.closes(&pool{tenant: s.tenantOf("guest"), action: action("asks")}, true); got != many {
+		t.Error("an action's only sandbox goes before the tenth of another")
+	}
+}
+
+func TestRoomIsSharedByTenants(t *testing.T) {
+	s := newShop(t, 1000)
+	flood := s.idleBoxes("flood", "a", 6, 100, 2*time.Second)
+	other := s.idleBoxes("other", "a", 1, 100, time.Hour)
+	flood.runs = 1000
+	if got := s.closes(flood, false); got != flood {
+		t.Error("who holds more than its share takes another's sandbox to grow")
+	}
+	if got := s.closes(other, false); got != other {
+		t.Error("the sandbox that is worth least stays")
+	}
+	other.boxes[0].since = time.Now()
+	if got := s.closes(other, false); got != flood {
+		t.Error("who holds less than its share cannot grow")
+	}
+	for _, b := range flood.boxes {
+		b.since = time.Now()
+	}
+	if got := s.closes(flood, false); got != nil {
+		t.Error("two busy actions take each other's sandboxes")
+	}
+	if got := s.closes(&pool{tenant: flood.tenant, action: action("new")}, true); got != flood {
+		t.Error("a new action of who holds much takes another's sandbox")
+	}
+}
+
+func TestIdleSandboxesAreChargedWhatTheyUse(t *testing.T) {
+	g := newRig(t, func(c *Config) { c.MemoryMiB = 700 }) // two that work, three that were not measured
+	g.maker.memory.Store(10 << 20)
+	var actions []*forerun.Action
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		actions = append(actions, numbered(name))
+		g.call(actions[len(actions)-1], `{}`)
+		g.awaitStats("it was measured", func(s Stats) bool { return s.Idle == len(actions) && s.MemoryMiB == 11*len(actions) })
+	}
+	calls := newCalls()
+	g.ServeAPI(calls)
+	var all []*heard
+	for _, name := range []string{"x", "y", "z"} {
+		_, h := g.begin(caller(name), `{"path":"/"}`)
+		all = append(all, h)
+	}
+	<-calls.arrived
+	<-calls.arrived
+	if s := g.Stats(); s.Busy != 2 || s.Starting != 0 || s.Queued != 1 || s.MemoryMiB > 700 || s.MemoryMiB < 512 {
+		t.Errorf("with two at work: %+v", s)
+	}
+	calls.answer <- "ok"
+	<-calls.arrived
+	calls.answer <- "ok"
+	calls.answer <- "ok"
+	for _, h := range all {
+		if end := g.wait(h); end.Status != forerun.Success {
+			t.Errorf("%s", end.Result)
+		}
+	}
+	if s := g.Stats(); s.ColdStarts != 9 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestWarmSandboxWaitsForMemory(t *testing.T) {
+	g := newRig(t, func(c *Config) { c.MemoryMiB = 300 })
+	g.maker.memory.Store(10 << 20)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	g.call(caller("a"), `{}`)
+	g.awaitStats("it was measured", func(s Stats) bool { return s.Idle == 1 && s.MemoryMiB == 11 })
+	_, b := g.begin(caller("b"), `{"path":"/b"}`)
+	<-calls.arrived
+	_, a := g.begin(caller("a"), `{"path":"/a"}`) // its sandbox is there, its memory is not
+	if s := g.Stats(); s.Busy != 1 || s.Idle != 1 || s.Queued != 1 {
+		t.Errorf("%+v", s)
+	}
+	calls.answer <- "ok"
+	<-calls.arrived
+	calls.answer <- "ok"
+	for _, h := range []*heard{a, b} {
+		if end := g.wait(h); end.Status != forerun.Success {
+			t.Errorf("%s", end.Result)
+		}
+	}
+	if s := g.Stats(); s.ColdStarts != 2 || s.Evicted != 0 {
+		t.Errorf("%+v", s)
+	}
+}
