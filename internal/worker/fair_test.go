@@ -13,7 +13,7 @@ import (
 // beginFor asks for a run of a tenant's.
 func (g *rig) beginFor(namespace string, a *forerun.Action, input string) *heard {
 	h := newHeard()
-	g.Run(&forerun.Run{Activation: forerun.NewActivationID(), Action: a, Input: []byte(input), Namespace: namespace, Events: h})
+	g.Run(&forerun.Run{Activation: forerun.NewActivationID(time.Now()), Action: a, Input: []byte(input), Namespace: namespace, Events: h})
 	return h
 }
 
