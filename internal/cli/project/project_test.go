@@ -206,6 +206,40 @@ func TestComposition(t *testing.T) {
 	}
 }
 
+// The project of docs/cli.md can be deployed.
+func TestDocumentedProject(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "loads it -->\n\n")
+	example, _, ok := strings.Cut(rest, "\n\n")
+	if !ok {
+		t.Fatal("the example is not where it was")
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		FileName: strings.ReplaceAll("\n"+example, "\n    ", "\n"), "hello.py": "x", "report/index.js": "x", "page.js": "x", "price.py": "x",
+		"order.json": `{"type":"value","value":1}`,
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entities, err := p.Entities(func(string) string { return "Hello" })
+	if err != nil || len(entities) != 9 {
+		t.Errorf("%d entities, %v", len(entities), err)
+	}
+}
+
 // What the schema says and what the validator knows is the same.
 func TestSchemaKeywords(t *testing.T) {
 	var document any
