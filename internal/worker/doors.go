@@ -56,6 +56,16 @@ func (t *tenure) keep(c *doorConn) bool {
 	return true
 }
 
+// maxDoorConns is how many connections the doors of one sandbox hold: descriptors of the server are for all.
+const maxDoorConns = 512
+
+// isFull reports whether the tenure has all the connections that it may have.
+func (t *tenure) isFull() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.conns) >= maxDoorConns
+}
+
 func (t *tenure) drop(c *doorConn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,22 +101,35 @@ type doors struct {
 
 // listener is one door. Its own descriptor of the listening socket lets accepting and looking whose turn it is be one step.
 type listener struct {
-	file  *os.File
-	raw   syscall.RawConn
-	serve func(*doorConn)
+	file *os.File
+	raw  syscall.RawConn
+	door
 }
+
+// door is what is behind a listener.
+type door struct {
+	serve func(*doorConn)
+	full  string // what a connection is told that is one too many
+}
+
+// What clients of each door understand.
+const (
+	stateIsFull = "-ERR max number of clients reached\r\n"
+	apiIsFull   = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
+		`{"error":"This function has too many connections open: close those that it does not need."}`
+)
 
 // openDoors begins to accept on the box's doors, for nobody yet.
 func openDoors(b *box) (*doors, error) {
 	d := &doors{b: b, current: newTenure("")}
-	serve := map[string]func(*doorConn){sandbox.DoorState: b.w.serveState, sandbox.DoorAPI: b.w.api.take}
-	for name, serve := range serve {
+	behind := map[string]door{sandbox.DoorState: {b.w.serveState, stateIsFull}, sandbox.DoorAPI: {b.w.api.take, apiIsFull}}
+	for name, door := range behind {
 		l, err := listen(b.sandbox.Door(name))
 		if err != nil {
 			d.close()
 			return nil, fmt.Errorf("the %s door cannot be opened: %w", name, err)
 		}
-		l.serve = serve
+		l.door = door
 		d.listeners = append(d.listeners, l)
 		b.living.Go(func() { d.accept(l) })
 	}
@@ -143,6 +166,9 @@ func (d *doors) accept(l *listener) {
 			case <-d.b.dead:
 				return
 			}
+		case t.isFull():
+			_, _ = syscall.Write(fd, []byte(l.full)) // it is closed in any case
+			_ = syscall.Close(fd)
 		default:
 			c := newDoorConn(fd, d.b)
 			if reuse := d.b.language.reuse; !d.serve(l, c, t) && (!reuse || !d.serve(l, c, d.tenure())) { // which may just have changed

@@ -162,3 +162,23 @@ func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.cut <- r.URL.Path
 	}
 }
+
+// TestTooManyConnections: one function's connections are bounded, so that others' have descriptors left.
+func TestTooManyConnections(t *testing.T) {
+	g := newRig(t, withStore(t))
+	g.ServeAPI(http.NotFoundHandler())
+	a := action(client + fmt.Sprintf(`
+def main(args):
+    kept = [connect("STATE") for _ in range(%d)]
+    served = [redis("PING", kept[0]), redis("PING", kept[-1])]
+    refused = [connect(door).recv(34).decode() for door in ("STATE", "API")]
+    return {"served": served, "refused": refused}
+`, maxDoorConns))
+	for range 2 { // the second finds none of the first's
+		end := g.call(a, `{}`)
+		const want = `{"refused":["-ERR max number of clients reached","HTTP/1.1 503 Service Unavailable\r\n"],"served":["+PONG","+PONG"]}`
+		if string(end.Result) != want {
+			t.Errorf("%s %q; want %s", end.Result, end.Logs, want)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"sync"
 	"syscall"
 	"time"
@@ -94,7 +95,8 @@ func New(c Config) *Worker {
 	c = c.complete()
 	ctx, stop := context.WithCancel(context.Background())
 	return &Worker{
-		config: c, resp: resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument}), api: newAPIServer(), load: newLoad(readProcStat),
+		config: c, api: newAPIServer(), load: newLoad(readProcStat),
+		resp:  resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument, MaxConns: math.MaxInt}), // each sandbox's doors bound them
 		limit: int64(c.MemoryMiB) << 20, stopped: ctx, stop: stop,
 		runs:    make(map[forerun.ActivationID]*run),
 		pools:   make(map[poolKey]*pool),

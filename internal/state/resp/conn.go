@@ -3,6 +3,7 @@ package resp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"time"
@@ -36,6 +37,7 @@ type conn struct {
 	out     []byte          // replies not sent
 	pending int             // how many
 	rests   forerun.Version // on which they rest
+	held    share           // of the room for what is large
 	leaving bool            // close when they are sent
 }
 
@@ -56,17 +58,44 @@ func (c *conn) serve(ctx context.Context) {
 				continue
 			}
 		}
-		if c.flush(ctx) != nil || c.leaving {
+		if !c.takeRoom() || c.flush(ctx) != nil || c.leaving {
 			return
 		}
-		if !complete && c.parser.fill(c.net) != nil {
+		if !complete && (!c.takeRoom() || c.parser.fill(c.net) != nil) { // what was sent takes no room any more
 			return
 		}
 	}
 }
 
-// end takes the connection out of the hub.
+// takeRoom sees to it that there is room for what the connection holds now, and for what it is going to read. If there is not,
+// the client is told, as far as it listens, and the connection must end.
+func (c *conn) takeRoom() bool {
+	bytes := 0
+	for _, size := range []int{c.parser.size(), cap(c.out), c.multi.bytes()} {
+		if size > restingBuffer {
+			bytes += size
+		}
+	}
+	if bytes == 0 && c.held.bytes == 0 {
+		return true
+	}
+	space := ""
+	if c.session != nil {
+		space = c.session.Space()
+	}
+	if c.held.change(space, bytes) {
+		return true
+	}
+	c.out = nil
+	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second)) // it is closed in any case
+	_, _ = fmt.Fprintf(c.net, "-ERR The connections of this namespace hold more than %d MiB of unfinished commands, transactions and unread replies. "+
+		"Use fewer at a time.\r\n", c.held.room.most>>20)
+	return false
+}
+
+// end takes the connection out of the hub, and gives back its room.
 func (c *conn) end() {
+	c.held.change(c.held.space, 0)
 	c.unwatch()
 	if c.sub != nil {
 		_ = c.net.Close() // so that nobody goes on writing; it is closed in any case

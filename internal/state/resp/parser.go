@@ -195,18 +195,23 @@ func (p *parser) fill(r io.Reader) error {
 // unread is how many bytes have come in that no complete command was made of yet.
 func (p *parser) unread() int { return len(p.buf) - p.start }
 
+// size is how large the buffer will be when fill reads into it.
+func (p *parser) size() int {
+	unread, size := p.unread(), cap(p.buf)
+	switch {
+	case size == 0 || size > restingBuffer && unread == 0:
+		return firstBuffer
+	case unread == size:
+		return p.grown()
+	case p.full && size < restingBuffer:
+		return 2 * size
+	}
+	return size
+}
+
 // makeRoom moves what is not consumed to the front, and grows the buffer only if it was filled.
 func (p *parser) makeRoom() {
-	unread := p.buf[p.start:]
-	size := cap(p.buf)
-	switch {
-	case size == 0 || size > restingBuffer && len(unread) == 0:
-		size = firstBuffer
-	case len(unread) == cap(p.buf):
-		size = p.grown()
-	case p.full && size < restingBuffer:
-		size *= 2
-	}
+	unread, size := p.buf[p.start:], p.size()
 	if size != cap(p.buf) {
 		p.buf = append(make([]byte, 0, size), unread...)
 	} else {

@@ -8,8 +8,9 @@
 // door waits once, then it answers.
 //
 // It promises that whatever bytes come in, no more memory is taken than a small
-// multiple of what really came in and of the replies to it, and that errors have
-// Redis's words. A connection is one goroutine.
+// multiple of what really came in and of the replies to it, and for one space no
+// more than Options.MaxHeld, and that errors have Redis's words. A connection is
+// one goroutine.
 package resp
 
 import (
@@ -53,12 +54,14 @@ type Options struct {
 	Authenticate func(ctx context.Context, user, password string) (Session, error)
 	MaxBulk      int // longest argument in bytes; 0: 512 MB as Redis
 	MaxConns     int // connections at a time; 0: 10,000 as Redis
+	MaxHeld      int // bytes of unfinished commands, transactions and unread replies of one space; 0: four times what one command can have
 }
 
 // Server serves connections.
 type Server struct {
 	hub     *Hub
 	options Options
+	room    *room
 	conns   atomic.Int64
 	nextID  atomic.Int64
 }
@@ -71,7 +74,10 @@ func NewServer(h *Hub, o Options) *Server {
 	if o.MaxConns == 0 {
 		o.MaxConns = 10_000
 	}
-	return &Server{hub: h, options: o}
+	if o.MaxHeld == 0 {
+		o.MaxHeld = 8 * o.MaxBulk
+	}
+	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld)}
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it
@@ -131,7 +137,7 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn, session Session) {
 	c := &conn{
 		server: s, net: nc, id: s.nextID.Add(1), since: time.Now(),
 		first: session, session: session, protocol: 2,
-		parser: parser{maxBulk: s.options.MaxBulk},
+		parser: parser{maxBulk: s.options.MaxBulk}, held: share{room: s.room},
 	}
 	c.serve(ctx)
 }

@@ -23,6 +23,14 @@ type queued struct {
 	args [][]byte // its own
 }
 
+// bytes is what the queue takes; a transaction that has not begun takes nothing.
+func (t *transaction) bytes() int {
+	if t == nil {
+		return 0
+	}
+	return t.size
+}
+
 // atOnce are the commands that are executed within a transaction, not queued.
 var atOnce = []string{"multi", "exec", "discard", "watch", "quit", "reset"}
 

@@ -1,0 +1,46 @@
+package resp
+
+import "sync"
+
+// room is what the connections of one space may hold together, beside the small buffers that each has: commands that have
+// not come in whole, transactions, and replies that the client has not read. Otherwise a few hundred connections of one
+// tenant, each with a command that it does not end, would fill the server's memory.
+type room struct {
+	most int // bytes for one space
+
+	mu    sync.Mutex // guards taken
+	taken map[string]int
+}
+
+func newRoom(most int) *room { return &room{most: most, taken: make(map[string]int)} }
+
+// share is what one connection holds of the room.
+type share struct {
+	room  *room
+	space string
+	bytes int
+}
+
+// change makes the share so large, and reports false, and leaves it as it is, if there is no room for more of the space's.
+func (s *share) change(space string, bytes int) bool {
+	if bytes == s.bytes && space == s.space {
+		return true
+	}
+	r := s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	others := r.taken[space]
+	if space == s.space {
+		others -= s.bytes
+	}
+	if bytes > s.bytes && others+bytes > r.most {
+		return false
+	}
+	if r.taken[s.space] -= s.bytes; r.taken[s.space] == 0 {
+		delete(r.taken, s.space)
+	}
+	if s.space, s.bytes = space, bytes; bytes > 0 {
+		r.taken[space] += bytes
+	}
+	return true
+}
