@@ -26,7 +26,7 @@ import (
 // lazily is within what time a record is on disk without --sync.
 const lazily = 10 * time.Millisecond
 
-// TestPowerLoss has the power of a machine fail at random moments under load: what was written and not synced is lost, or some
+// TestPowerLoss has the power of a machine fail under load, at random moments and at random steps of its file system: what was written and not synced is lost, or some
 // of it, as chance will have it. What was promised must be there. FORERUN_SEED repeats a run, FORERUN_SOAK prolongs it.
 func TestPowerLoss(t *testing.T) {
 	seed, goOn := history.Seed(t), history.Soak(t)
@@ -41,13 +41,19 @@ func TestPowerLoss(t *testing.T) {
 func livesOf(t *testing.T, random *rand.Rand) {
 	fs := vfs.NewCrashableMem()
 	said := promises{values: make(map[string]string), records: make(map[forerun.ActivationID]time.Time), requests: make(map[string]forerun.ActivationID)}
-	for life := range 6 {
-		m := boot(t, fs)
+	for life := range 8 {
+		m := &machine{T: t, disk: fs, said: said, random: random, quiet: life%2 == 1, chance: rand.New(rand.NewPCG(random.Uint64(), 0))}
+		if life%4 > 1 {
+			m.fs.left.Store(random.Int64N(500))
+		}
+		m.boot()
 		m.mustHold(&said)
-		m.said, m.quiet = said, life%2 == 1
-		fs, said = m.live(random)
+		m.learn(said)
+		m.live()
+		fs, said = m.left, m.saidThen
 	}
-	m := boot(t, fs)
+	m := &machine{T: t, disk: fs}
+	m.boot()
 	m.mustHold(&said)
 	m.shutDown()
 	t.Logf("promised and found: %d values, %d actions, %d records, %d requests; the counters are %d", len(said.values), len(said.actions), len(said.records), len(said.requests), said.counted)
@@ -62,29 +68,36 @@ type promises struct {
 	counted  int64                              // what two counters stand at, at least
 	attempts int64                              // at most
 	newest   forerun.Version
-	failed   time.Time // when the power did
 }
 
 // machine is one life of a store, between two failures of the power.
 type machine struct {
 	*testing.T
-	fs       *vfs.MemFS
+	disk     *vfs.MemFS
+	fs       pointedFS // over the disk
 	store    *embedded.Store
 	registry *registry.Registry
-	quiet    bool // it writes nothing that is synced at once, and with it all else
+	random   *rand.Rand
+	chance   *rand.Rand // of fail, which anyone may call
+	quiet    bool       // it writes nothing that is synced at once, and with it all else
 
 	mu   sync.Mutex // guards the rest
 	said promises
 	n    int // of writes
+
+	once     sync.Once
+	left     *vfs.MemFS // what is on the disk when the power has failed
+	saidThen promises   // and what was said before
 }
 
-func boot(t *testing.T, fs *vfs.MemFS) *machine {
-	t.Helper()
-	store, err := embedded.Open("store", embedded.Options{FS: fs})
+func (m *machine) boot() {
+	m.Helper()
+	m.fs.FS, m.fs.at = m.disk, m.fail
+	store, err := embedded.Open("store", embedded.Options{FS: &m.fs})
 	if err != nil {
-		t.Fatalf("after a failure of the power: %v", err)
+		m.Fatalf("after a failure of the power: %v", err)
 	}
-	return &machine{T: t, fs: fs, store: store, registry: registry.Open(store, registry.DefaultLimits())}
+	m.store, m.registry = store, registry.Open(store, registry.DefaultLimits())
 }
 
 func (m *machine) shutDown() {
@@ -94,12 +107,36 @@ func (m *machine) shutDown() {
 	}
 }
 
-// live works until the power fails, and returns what is on the disk then, and what was promised before.
-func (m *machine) live(random *rand.Rand) (*vfs.MemFS, promises) {
+// fail is the moment when the power fails: what is said or written later is for nothing.
+func (m *machine) fail() {
+	m.once.Do(func() {
+		m.mu.Lock()
+		said := m.said
+		said.values, said.records, said.requests = maps.Clone(said.values), maps.Clone(said.records), maps.Clone(said.requests)
+		m.mu.Unlock()
+		now := time.Now()
+		maps.DeleteFunc(said.records, func(_ forerun.ActivationID, at time.Time) bool { return at.After(now) })
+		left := m.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: m.chance.IntN(4) * 33, RNG: m.chance})
+		m.mu.Lock()
+		said.attempts = m.said.attempts // what was tried meanwhile may be there
+		m.left, m.saidThen = left, said
+		m.mu.Unlock()
+	})
+}
+
+// learn takes over what was found.
+func (m *machine) learn(said promises) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.said = said
+}
+
+// live works until the power fails.
+func (m *machine) live() {
 	ctx, cancel := context.WithCancel(m.Context())
 	var writers sync.WaitGroup
 	for range 6 {
-		own := rand.New(rand.NewPCG(random.Uint64(), 0))
+		own := rand.New(rand.NewPCG(m.random.Uint64(), 0))
 		writers.Go(func() {
 			for ctx.Err() == nil {
 				time.Sleep(time.Duration(own.Int64N(int64(2 * time.Millisecond))))
@@ -110,20 +147,11 @@ func (m *machine) live(random *rand.Rand) (*vfs.MemFS, promises) {
 			}
 		})
 	}
-	time.Sleep(time.Duration(random.Int64N(int64(50 * time.Millisecond))))
-	m.mu.Lock()
-	said := m.said // what is promised later need not be there
-	said.values, said.records, said.requests = maps.Clone(said.values), maps.Clone(said.records), maps.Clone(said.requests)
-	said.failed = time.Now()
-	m.mu.Unlock()
-	disk := m.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: random.IntN(4) * 33, RNG: random})
-	m.mu.Lock()
-	said.attempts = m.said.attempts // what was tried meanwhile may be there
-	m.mu.Unlock()
+	time.Sleep(time.Duration(m.random.Int64N(int64(50 * time.Millisecond))))
+	m.fail()
 	cancel()
 	writers.Wait()
 	m.shutDown()
-	return disk, said
 }
 
 // write does one of the things that a server does, and notes what it may promise then.
@@ -231,7 +259,7 @@ func once(key string) *activation.Once {
 	return &activation.Once{Namespace: "guest", Action: nameOf("a"), Key: key}
 }
 
-// mustHold looks for what was promised. What may be there or not is not looked for any more.
+// mustHold looks for what was promised, and notes what the counters stand at.
 func (m *machine) mustHold(said *promises) {
 	m.Helper()
 	ctx, log := m.Context(), activation.Open(m.store, false)
@@ -251,10 +279,8 @@ func (m *machine) mustHold(said *promises) {
 		}
 	}
 	for id, at := range said.records {
-		if _, err := log.Get(ctx, "guest", id); err != nil && !at.After(said.failed) {
-			m.Errorf("the record %s, on disk since %v before: %v", id, said.failed.Sub(at), err)
-		} else if err != nil {
-			delete(said.records, id)
+		if _, err := log.Get(ctx, "guest", id); err != nil {
+			m.Errorf("the record %s, on disk since %v: %v", id, at, err)
 		}
 	}
 	m.mustCount(said)

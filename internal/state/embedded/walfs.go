@@ -24,10 +24,27 @@ func newWALFS(fs vfs.FS) *walFS { return &walFS{FS: fs, open: make(map[*walFile]
 // Unwrap is for Pebble, which looks for the file system below.
 func (fs *walFS) Unwrap() vfs.FS { return fs.FS }
 
-// Create makes a file.
+// manifestMarker begins the name of the file whose name says which manifest counts.
+const manifestMarker = "marker.manifest."
+
+// Create makes a file. Before it makes the one that names a manifest, the manifest's own name is put on disk: Pebble syncs both at
+// once, and a disk may keep either.
 func (fs *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(fs.PathBase(name), manifestMarker) {
+		if err := fs.syncFolder(fs.PathDir(name)); err != nil {
+			return nil, err
+		}
+	}
 	f, err := fs.FS.Create(name, category)
 	return fs.wrap(name, f, err)
+}
+
+func (fs *walFS) syncFolder(path string) error {
+	folder, err := fs.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // ReuseForWrite renames a file and opens it.
