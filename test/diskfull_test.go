@@ -53,6 +53,9 @@ func TestDiskFull(t *testing.T) {
 		t.Error(err)
 	}
 
+	if full := gauge(t, s, "forerun_store_full"); full != "1" {
+		t.Errorf("the metric says %s", full)
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -71,6 +73,23 @@ func TestDamageIsFound(t *testing.T) {
 	}
 	if _, _, err := read(append(bytes.Clone(whole), 'x')); err == nil {
 		t.Error("something follows")
+	}
+}
+
+// TestNewerForm is refused, with the version that wrote it.
+func TestNewerForm(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString(Magic)
+	z, err := zstd.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(z, `{"format":%d,"version":"v99"}`+"\n", format+1)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := read(b.Bytes()); forerun.KindOf(err) != forerun.Unsupported || !strings.Contains(err.Error(), "v99") {
+		t.Error(err)
 	}
 }
 

@@ -4,13 +4,20 @@ import (
 	"io/fs"
 	"os"
 
+	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/telemetry"
 	"forerun.dev/forerun/internal/worker"
 )
 
-// measure shows the state of the worker and the size of the store in the metrics.
-func measure(m *telemetry.Metrics, w *worker.Worker) {
+// measure shows the state of the worker and of the store in the metrics.
+func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 	m.Gauge("forerun_store_bytes", "Size of the store's files.", func() float64 { return float64(size(os.DirFS(storeName))) })
+	m.Gauge("forerun_store_full", "1 while nothing new is stored because the disk is full.", func() float64 {
+		if store.Room() != nil {
+			return 1
+		}
+		return 0
+	})
 	m.Counter("forerun_cold_starts_total", "Sandboxes that were started.", func() float64 { return float64(w.Stats().ColdStarts) })
 	m.Counter("forerun_prewarmed_starts_total", "Sandboxes that were started ahead of their code.", func() float64 { return float64(w.Stats().Prewarmed) })
 	m.Counter("forerun_expired_total", "Activations that waited too long for a sandbox.", func() float64 { return float64(w.Stats().Expired) })

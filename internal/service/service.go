@@ -238,7 +238,7 @@ func (s *server) startWorker(context.Context) error {
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
 	})
-	measure(s.metrics, s.worker)
+	measure(s.metrics, s.worker, s.store)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (c *call) finish(invocation *controller.Invocation, terms terms) error {
 		return nil
 	}
 	if err := invocation.Err(); err != nil {
-		return forerun.Errorf(forerun.Internal, "activation "+string(invocation.ID()), "The records could not be written: %w", err)
+		return forerun.Errorf(forerun.KindOf(err), "activation "+string(invocation.ID()), "The records could not be written: %w", err)
 	}
 	answer(c.w, invocation.Record(), terms.result)
 	return nil

@@ -44,7 +44,7 @@ func (h *Handler) invoke(w http.ResponseWriter, r *http.Request, owner registry.
 		return nil
 	}
 	if err := invocation.Err(); err != nil {
-		return forerun.Errorf(forerun.Internal, "activation "+string(invocation.ID()), "The records could not be written: %w", err)
+		return forerun.Errorf(forerun.KindOf(err), "activation "+string(invocation.ID()), "The records could not be written: %w", err)
 	}
 	return answer(&page{w, r.Header["Accept"]}, invocation.Record(), as)
 }
