@@ -31,6 +31,9 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	switch {
 	case err == nil:
 		return body, nil
+	case isThrottled(err):
+		drain(w, r)
+		return nil, err
 	case isTooLarge(err):
 		return nil, tooLarge(limit+1, limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -62,6 +65,11 @@ func read(body io.Reader, length int64) ([]byte, error) {
 
 func isTooLarge(err error) bool {
 	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
+}
+
+func isThrottled(err error) bool {
+	_, ok := errors.AsType[*throttled](err)
 	return ok
 }
 

@@ -29,6 +29,7 @@ func NewQuotas(tenants *registry.Registry, room func() error) *Quotas {
 type meter struct {
 	invocations, fires window
 	flying             atomic.Int64 // invocations that have not ended
+	bodies             atomic.Int64 // bytes of large bodies whose requests have not been answered
 }
 
 // window counts within a minute of the clock, as OpenWhisk does: the minute in the upper half, the count in the lower.
@@ -96,11 +97,15 @@ func (q *Quotas) find(ctx context.Context, namespace string) (registry.Limits, *
 		}
 		return registry.Limits{}, nil, err
 	}
+	return tenant.Limits, q.meter(namespace), nil
+}
+
+func (q *Quotas) meter(namespace string) *meter {
 	m, ok := q.meters.Load(namespace)
 	if !ok {
 		m, _ = q.meters.LoadOrStore(namespace, new(meter))
 	}
-	return tenant.Limits, m.(*meter), nil
+	return m.(*meter)
 }
 
 // charge counts one more in the minute that is.

@@ -66,6 +66,7 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	caller gateway.Caller
+	quotas *gateway.Quotas
 	vars   map[string]string // the variable segments of the path
 }
 
@@ -125,7 +126,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return handle(&call{w: w, r: r, caller: caller, vars: vars})
+	return handle(&call{w: w, r: r, caller: caller, quotas: a.Quotas, vars: vars})
 }
 
 // allowOrigins lets pages of other origins call the API, as OpenWhisk does: every call carries its own key.

@@ -166,7 +166,7 @@ func (a *API) setRule(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := gateway.Body(c.w, c.r, MaxPayload)
+	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, MaxPayload)
 	if err != nil {
 		return err
 	}

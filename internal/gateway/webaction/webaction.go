@@ -128,7 +128,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := gateway.Body(w, r, h.MaxPayload)
+	body, err := h.Quotas.Body(w, r, owner.Namespace, h.MaxPayload)
 	if err != nil {
 		return err
 	}
