@@ -89,15 +89,16 @@ func TestInvokeAccepted(t *testing.T) {
 // TestClockIsSet: records and their ids stay in order when somebody sets the machine's clock, and their durations are true.
 func TestClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town, off := newTown(), time.Duration(0)
-		town.Clock = clock.New(func() time.Time { return time.Now().Add(off) })
+		var off atomic.Int64
+		town := newTown()
+		town.Clock = clock.New(func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
 		f := town.function("f", func(*forerun.Run, map[string]any) (any, error) {
 			time.Sleep(time.Second)
 			return map[string]any{}, nil
 		})
 		var last *forerun.Activation
 		for _, jump := range []time.Duration{0, -time.Hour, 365 * 24 * time.Hour, -2 * 365 * 24 * time.Hour} {
-			off += jump
+			off.Add(int64(jump))
 			r := town.invoke(f, `{}`)
 			if took := r.End.Sub(r.Start); r.Duration != took || took.Round(10*time.Millisecond) != time.Second {
 				t.Errorf("after %v one took %v, from beginning to end %v", jump, r.Duration, took)

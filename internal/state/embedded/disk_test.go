@@ -221,12 +221,12 @@ func TestClockIsSet(t *testing.T) {
 	for _, jump := range []time.Duration{-time.Hour, time.Hour} {
 		t.Run(jump.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				off := time.Duration(0)
-				c := clock.New(func() time.Time { return time.Now().Add(off) })
+				var off atomic.Int64
+				c := clock.New(func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
 				s := mustOpen(t, "store", Options{FS: vfs.NewMem(), Now: c.Now})
 				defer closed(t, s)
 				do(t, s, "SET a 1 PX 10000")
-				off = jump
+				off.Store(int64(jump))
 				time.Sleep(8 * time.Second)
 				if get(t, s, "a").Version == 0 {
 					t.Error("it has expired too early")
