@@ -98,10 +98,12 @@ func guessKind(path string, content []byte) (string, error) {
 		return guessZip(path, content)
 	case ending == ".go":
 		return "", fmt.Errorf("%s is source: build it (CGO_ENABLED=0 go build -o NAME %s) and deploy the executable", path, path)
+	case ending == ".json":
+		return "", fmt.Errorf("%s is no function; its kind cannot be told. If it is what composer's `compose` writes, name it below compositions: of a %s and run `forerun deploy`", path, FileName)
 	case isELF(content), isScript(content):
 		return native, nil
 	}
-	return "", fmt.Errorf("the kind of %s cannot be told by its ending: give it (kind, like %s, %s, %s or %s)", path, python, nodejs, java, native)
+	return "", fmt.Errorf("the kind of %s cannot be told by its ending: give it with --kind, or kind: in a project file (%s, %s, %s or %s)", path, python, nodejs, java, native)
 }
 
 // readFolder zips a folder. The archive depends on the files' names, contents and executable bits alone, so that the same
