@@ -18,6 +18,7 @@ import (
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 // Config are the settings of `forerun serve`.
@@ -30,6 +31,7 @@ type Config struct {
 	KeepAlive   time.Duration        // how long a sandbox stays without work
 	Prewarm     int                  // sandboxes without code that are held ready for each language in use
 	QueueTime   time.Duration        // how long an activation may wait for a sandbox
+	Speculate   speculate.Mode       // the most that invocations may run ahead
 	User        int                  // uid that the server runs as when started by root
 	Sync        bool                 // activation records are on disk before an invocation is answered
 	Keep        activation.Retention // of activation records
@@ -57,6 +59,7 @@ func Settings(root bool, home string) []Setting {
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
+		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations may run ahead: off, branches or all (actions and requests may ask for less)", setSpeculate},
 		{"user", "FORERUN_USER", strconv.Itoa(DefaultUser), "`UID` that the server runs as when started by root", setUser},
 		{"sync", "FORERUN_SYNC", "false", "write activation records to disk before an invocation is answered (else within 10 ms)", setSync},
 		{"keep-activations", "FORERUN_KEEP_ACTIVATIONS", "168h", "`TIME` that activation records are kept, like 168h, or forever", setKeepAge},
@@ -232,6 +235,15 @@ func setPrewarm(c *Config, value string) (err error) {
 	if c.Prewarm, err = strconv.Atoi(value); err != nil || c.Prewarm < 0 || c.Prewarm > maxPrewarm {
 		return forerun.Errorf(forerun.Invalid, "", "%q is no number of sandboxes to hold ready: write one from 0 to %d.", value, maxPrewarm)
 	}
+	return nil
+}
+
+func setSpeculate(c *Config, value string) error {
+	mode, ok := speculate.ParseMode(value)
+	if !ok {
+		return forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all.", value)
+	}
+	c.Speculate = mode
 	return nil
 }
 

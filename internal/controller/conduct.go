@@ -3,7 +3,6 @@ package controller
 import (
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
-	"forerun.dev/forerun/internal/speculate"
 )
 
 // accounting counts what a conductor runs, and those among its components with it. They may run forerun.MaxComponents
@@ -22,19 +21,19 @@ const errTooLong refusal = "Too many actions in the composition."
 func (s *slot) conducted() bool { return s.parent != nil && s.parent.accounting != nil }
 
 // mayStep refuses a step of a conductor that would be one too many.
-func (s *slot) mayStep(l speculate.Launch) error {
+func (s *slot) mayStep(at placement) error {
 	if !s.conducted() {
 		return nil
 	}
 	count := s.parent.accounting
-	if l.Self && count.conductors > 2*forerun.MaxComponents || !l.Self && count.components >= forerun.MaxComponents {
+	if at.Self && count.conductors > 2*forerun.MaxComponents || !at.Self && count.components >= forerun.MaxComponents {
 		return errTooLong
 	}
 	return nil
 }
 
 // account counts a step of a conductor. One that is a conductor itself has its own steps counted instead.
-func (s *slot) account(program forerun.Program, l speculate.Launch) {
+func (s *slot) account(program forerun.Program, at placement) {
 	_, conductor := program.(flow.Conductor)
 	switch {
 	case conductor && s.conducted():
@@ -42,9 +41,11 @@ func (s *slot) account(program forerun.Program, l speculate.Launch) {
 	case conductor:
 		s.accounting = new(accounting)
 	case !s.conducted():
-	case l.Self:
-		s.parent.accounting.conductors++
+	case at.Self:
+		s.counted = &s.parent.accounting.conductors
+		*s.counted++
 	case program == nil || s.action.Exec.Kind == "sequence":
-		s.parent.accounting.components++
+		s.counted = &s.parent.accounting.components
+		*s.counted++
 	}
 }

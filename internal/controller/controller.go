@@ -13,6 +13,7 @@ import (
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // Actions finds deployed actions.
@@ -37,7 +38,11 @@ type Config struct {
 	Worker  forerun.Worker
 	Actions Actions
 	Records Records
-	Observe func(*forerun.Activation) // called with each record once it is written; may be nil
+	State   state.Store // of functions; may be nil without Speculation
+	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
+	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode is the most that anybody gets.
+	Speculation Speculation
+	Observe     func(*forerun.Activation) // called with each record once it is written; may be nil
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
 	Admit func(ctx context.Context, namespace string) (ended func(), err error)
 	Clock *clock.Clock // of records; nil: the machine's
@@ -48,6 +53,9 @@ type Controller struct {
 	Config
 	tokens   *tokens
 	programs programs
+	digests  forerun.Digests
+	tables   *allTables
+	executor executor
 	busy     sync.WaitGroup // executions that have slots or records to write
 
 	mu      sync.Mutex                          // guards running; taken after an execution's own lock
@@ -59,7 +67,11 @@ func New(c Config) *Controller {
 	if c.Clock == nil {
 		c.Clock = clock.New(nil)
 	}
-	return &Controller{Config: c, tokens: newTokens(), running: make(map[forerun.ActivationID]*execution)}
+	controller := &Controller{Config: c, tokens: newTokens(), tables: newTables(), running: make(map[forerun.ActivationID]*execution)}
+	if c.Bridge != nil {
+		c.Bridge.c = controller
+	}
+	return controller
 }
 
 // Caller finds who holds the token of a running activation; cause is that activation.
@@ -95,9 +107,10 @@ func (c *Controller) Close(ctx context.Context) {
 	}
 }
 
-// EndNamespace gives up all that runs for a namespace, each with a record that says why, and returns when those records
+// EndNamespace forgets what a namespace taught and gives up all that runs for it, each with a record that says why, and returns when those records
 // are written or ctx is done.
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
+	defer c.tables.forget(namespace)
 	ends := c.giveUp(func(e *execution) bool { return e.namespace == namespace }, reason)
 	for _, end := range ends {
 		select {

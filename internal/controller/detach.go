@@ -33,7 +33,7 @@ func (e *execution) detach(s *slot, l speculate.Launch) {
 			e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, err.Error())})
 		default:
 			e.c.begin(r, i)
-			ids := map[string]forerun.ActivationID{"activationId": i.id, "sessionId": program.record.ID}
+			ids := map[string]forerun.ActivationID{"activationId": i.ID(), "sessionId": program.record.ID}
 			value, _ := json.Marshal(ids) // strings always marshal
 			e.step(speculate.Output{Slot: s.id, Result: forerun.Result{Value: value}})
 		}

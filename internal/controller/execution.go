@@ -26,13 +26,18 @@ type execution struct {
 	subject     string
 	transaction string
 
-	mu      sync.Mutex // guards the rest
-	machine *speculate.Machine
-	slots   map[speculate.SlotID]*slot
-	active  map[forerun.ActivationID]*slot // the slots whose functions run
-	calls   map[speculate.OpID]*tree       // that are not launched yet
-	lastOp  speculate.OpID
-	events  []speculate.Event // that arose while actions were carried out
+	speculation Speculation
+	tables      *tables // of the namespace; nil with speculation off
+
+	mu         sync.Mutex // guards the rest
+	machine    *speculate.Machine
+	slots      map[speculate.SlotID]*slot
+	active     map[forerun.ActivationID]*slot // the slots whose functions run, or ran ahead and are not committed
+	calls      map[speculate.OpID]*tree       // that are not over; 0: the client's
+	operations map[speculate.OpID]*operation  // of functions, that are not answered
+	lastOp     speculate.OpID
+	events     []speculate.Event // that arose while actions were carried out
+	tally      Tally
 }
 
 // tree is a root slot with the slots of its programs: what one client or one calling function waits for. Its records
@@ -40,8 +45,11 @@ type execution struct {
 type tree struct {
 	action     *forerun.Action // of the root
 	cause      forerun.ActivationID
+	caller     *slot           // whose function waits for it, or nil
+	op         speculate.OpID  // that call
 	calls      int             // functions that wait for this one's root, one for another
 	part       forerun.Program // what the root executes, if not all of its action
+	begun      bool            // its root was, under the id that the invocation had first
 	invocation *Invocation
 	records    []*forerun.Activation
 }
@@ -59,25 +67,30 @@ type slot struct {
 	silent     bool          // it has no record
 	detaching  bool          // it begins another execution
 	accounting *accounting   // if its program is a conductor's
+	counted    *int          // where an accounting counts it
 	memory     int           // MB, the largest limit of what its program ran
 	wait       time.Duration // between queued and launched
 	initTime   time.Duration
 	timedOut   bool
+	ahead      bool            // it is no head, or not known to be one
+	input      json.RawMessage // as delivered; of one that is resolved and not launched
+	now        time.Time       // for the commands in its column
 }
 
 // begin starts the invocation of a client.
 func (c *Controller) begin(r Request, i *Invocation) {
 	e := &execution{
 		c: c, namespace: r.Namespace, subject: r.Subject, transaction: r.Transaction,
-		slots:  make(map[speculate.SlotID]*slot),
-		active: make(map[forerun.ActivationID]*slot),
-		calls:  make(map[speculate.OpID]*tree),
+		slots:      make(map[speculate.SlotID]*slot),
+		active:     make(map[forerun.ActivationID]*slot),
+		calls:      make(map[speculate.OpID]*tree),
+		operations: make(map[speculate.OpID]*operation),
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls[0] = e.newTree(r, i)
 	var first []speculate.Action
-	e.machine, first = speculate.New(r.Action.Name.String(), r.Input)
+	e.machine, first = speculate.New(r.Action.Name.String(), r.Input, e.lookAhead(r)...)
 	e.carryOut(first)
 }
 
@@ -89,11 +102,14 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	if caller == nil {
 		return false
 	}
+	e.noteCaller(caller)
 	e.lastOp++
 	t := e.newTree(r, i)
-	t.calls = caller.tree.calls + 1
-	e.calls[e.lastOp] = t
-	e.step(speculate.Call{Slot: caller.id, Op: e.lastOp, Action: r.Action.Name.String(), Input: r.Input})
+	t.caller, t.op, t.calls = caller, e.lastOp, caller.tree.calls+1
+	e.calls[t.op] = t
+	e.step(speculate.Call{
+		Slot: caller.id, Op: t.op, Action: r.Action.Name.String(), Input: r.Input, Code: e.c.digests.Of(r.Action),
+	})
 	return true
 }
 
@@ -135,7 +151,7 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	s.ended(end)
 	result := forerun.Result{Status: end.Status, Value: end.Result}
 	if end.Status == forerun.Success || end.Status == forerun.ApplicationError {
-		e.step(speculate.Output{Slot: s.id, Result: result})
+		e.step(speculate.Output{Slot: s.id, Result: result, Outside: true}) // the worker does not tell whether it did
 	} else {
 		e.step(speculate.Failed{Slot: s.id, Result: result})
 	}
@@ -162,110 +178,153 @@ func (e *execution) carryOut(actions []speculate.Action) {
 
 func (e *execution) do(action speculate.Action) {
 	switch a := action.(type) {
+	case speculate.Resolve:
+		e.find(a)
 	case speculate.Launch:
 		e.launch(a)
+	case speculate.Check:
+		e.check(a)
+	case speculate.Skip:
+		e.skip(a)
+	case speculate.Attach:
+		e.attach(a)
+	case speculate.Fetch:
+		e.fetch(a)
+	case speculate.Reply:
+		e.reply(a)
+	case speculate.Promote:
+		e.promote(a)
 	case speculate.Commit:
 		e.commit(a)
 	case speculate.Squash:
 		e.squash(a)
+	case speculate.Learn:
+		e.learn(a)
+	case speculate.Blame:
+		e.tables.predictor.Blame(a)
 	}
-	// Learn, Reply and Finish need nothing here: no table learns yet, and who waits for a result waits for the
-	// records of its tree, which commit writes.
+	// Stall needs nothing here: who stalls waits for a Reply. Nor does Finish: who waits for a result waits for the records of
+	// its tree, which commit writes.
 }
 
-// launch has the action of a new slot executed, or enters it if it is a program.
+// launch has the action of a slot executed. A new one is found first, and entered if it is a program.
 func (e *execution) launch(l speculate.Launch) {
-	s := e.newSlot(l)
-	if l.Detach != nil {
-		e.detach(s, l)
-		return
+	s := e.slots[l.Slot]
+	switch {
+	case s != nil:
+		e.lead(s, !l.Speculative)
+		e.run(s, s.input, l)
+	case l.Detach != nil:
+		e.detach(e.newSlot(l.Slot, l.Parent, l.Caller, l.Op), l)
+	default:
+		s = e.newSlot(l.Slot, l.Parent, l.Caller, l.Op)
+		e.prepare(s, place(l), func(input json.RawMessage) { e.run(s, input, l) })
 	}
-	if err := e.prepare(s, l); err != nil {
+}
+
+func (e *execution) newSlot(id, parent, caller speculate.SlotID, op speculate.OpID) *slot {
+	s := &slot{id: id, ahead: e.speculation.Mode != speculate.Off}
+	switch p := e.slots[parent]; {
+	case p != nil:
+		s.tree, s.parent, s.depth = p.tree, p, p.depth+1
+		s.record = newRecord(e.namespace, e.subject, e.c.newID(), p.record.ID)
+	case caller != speculate.None && op == 0: // the call is to come
+		s.tree = e.expectTree(e.slots[caller])
+		s.record = newRecord(e.namespace, e.subject, e.c.newID(), s.tree.cause)
+	default:
+		s.tree = e.calls[op]
+		s.record = newRecord(e.namespace, e.subject, e.newID(s.tree), s.tree.cause)
+	}
+	s.record.Timeline.Speculative = s.ahead
+	e.slots[s.id] = s
+	return s
+}
+
+// prepare finds a slot's action and merges its input: begin goes on with a function, the machine with a program.
+func (e *execution) prepare(s *slot, at placement, begin func(input json.RawMessage)) {
+	program, input, err := e.resolved(s, at)
+	switch {
+	case err != nil:
 		status := forerun.DeveloperError
 		if _, s.silent = errors.AsType[refusal](err); s.silent {
 			status = forerun.ApplicationError
 		}
 		e.events = append(e.events, speculate.Failed{Slot: s.id, Result: forerun.Failure(status, err.Error())})
-	}
-	if s.parent != nil && !s.silent {
-		s.parent.record.Logs = append(s.parent.record.Logs, string(s.record.ID))
+	case program != nil:
+		s.program = true
+		s.started(s.record.Timeline.Queued, 0)
+		e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Code: e.c.digests.Of(s.action), Input: input})
+	default:
+		begin(input)
 	}
 }
 
-func (e *execution) newSlot(l speculate.Launch) *slot {
-	s := &slot{id: l.Slot}
-	if parent := e.slots[l.Parent]; parent != nil {
-		s.tree, s.parent, s.depth = parent.tree, parent, parent.depth+1
-		s.record = newRecord(e.namespace, e.subject, forerun.NewActivationID(e.c.Clock.Now()), parent.record.ID)
-	} else {
-		s.tree = e.calls[l.Op]
-		s.record = newRecord(e.namespace, e.subject, s.tree.invocation.id, s.tree.cause)
-		delete(e.calls, l.Op)
-	}
-	e.slots[s.id] = s
-	return s
-}
-
-// prepare finds the slot's action, merges its input and hands it to the worker, or to the machine if it is a program.
-func (e *execution) prepare(s *slot, l speculate.Launch) error {
-	program, err := e.resolve(s, l)
+func (e *execution) resolved(s *slot, at placement) (forerun.Program, json.RawMessage, error) {
+	program, err := e.resolve(s, at)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	input, err := canonical.Merge(s.parameters(), l.Input)
-	if err != nil {
-		return err
+	input, err := canonical.Merge(s.parameters(), at.Input)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case s.tree.calls > maxCalls:
+		err = forerun.Errorf(forerun.Invalid, "", "More than %d functions wait for each other, the last for %s; does one call itself?", maxCalls, s.action.Name)
+	case program != nil && s.depth >= maxDepth && !s.conducted(): // else what it may run bounds its depth, too
+		err = forerun.Errorf(forerun.Invalid, "", "Sequences and compositions are nested more than %d deep in %s; does one contain itself?", maxDepth, s.action.Name)
 	}
-	if s.tree.calls > maxCalls {
-		return forerun.Errorf(forerun.Invalid, "", "More than %d functions wait for each other, the last for %s; does one call itself?", maxCalls, s.action.Name)
-	}
-	if program == nil {
-		e.run(s, input, l.Speculative)
-		return nil
-	}
-	if s.depth >= maxDepth && !s.conducted() { // else what it may run bounds its depth, too
-		return forerun.Errorf(forerun.Invalid, "", "Sequences and compositions are nested more than %d deep in %s; does one contain itself?", maxDepth, s.action.Name)
-	}
-	s.program = true
-	s.started(s.record.Timeline.Queued, 0)
-	e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Input: input})
-	return nil
+	return program, input, err
 }
 
 // run asks the worker to execute the slot's function.
-func (e *execution) run(s *slot, input json.RawMessage, speculative bool) {
+func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	id := s.record.ID
 	s.token = e.c.tokens.issue(holder{namespace: e.namespace, subject: e.subject, activation: id})
 	e.active[id] = s
 	e.c.setRunning(id, e)
+	if l.Speculative {
+		e.tally.Early++
+		s.record.Timeline.Cause = l.Why
+	}
 	e.c.Worker.Run(&forerun.Run{
-		Activation: id, Action: s.action, Input: input, Namespace: e.namespace,
-		Token: s.token, Transaction: e.transaction, Speculative: speculative, Events: e,
+		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: s.token, Transaction: e.transaction,
+		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, Events: e,
 	})
 }
 
 // commit makes a slot final. The end of a tree's root ends the tree.
 func (e *execution) commit(a speculate.Commit) {
 	s := e.slots[a.Slot]
+	e.letGo(s)
 	e.leave(s)
 	if s.silent {
 		return
 	}
+	if s.parent != nil {
+		s.parent.record.Logs = append(s.parent.record.Logs, string(s.record.ID))
+	}
 	s.finish(a.Result)
 	s.tree.records = append(s.tree.records, s.record)
 	if s.parent == nil {
-		go e.c.publish(s.tree)
+		e.end(s.tree)
 	}
 }
 
-// squash kills a slot. An invocation is squashed only when it is given up: its record says so.
+// squash kills a slot. A head is squashed only when the invocation is given up: its record says so. Of others nothing is left.
 func (e *execution) squash(a speculate.Squash) {
 	s := e.slots[a.Slot]
 	if e.active[s.record.ID] != nil {
 		e.c.Worker.Squash(s.record.ID)
 	}
-	s.record.Timeline.Squashed, s.record.Timeline.Cause = time.Now(), a.Cause
-	e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})
+	e.refuse(s)
+	if s.ahead {
+		e.wasted(s, a.Cause)
+		e.leave(s)
+	} else {
+		s.record.Timeline.Squashed, s.record.Timeline.Cause = time.Now(), a.Cause
+		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})
+	}
+	e.abandon(s)
 }
 
 // leave forgets a slot that is over; its token is void from now on.
@@ -281,26 +340,26 @@ func (e *execution) leave(s *slot) {
 	}
 }
 
+// end ends a tree whose root is committed.
+func (e *execution) end(t *tree) {
+	delete(e.calls, t.op)
+	if t.caller == nil {
+		t.invocation.tally = e.tally
+	}
+	go e.c.publish(t)
+}
+
 // publish writes the records of a tree that is over, then lets who waits for it go on.
 func (c *Controller) publish(t *tree) {
 	defer c.busy.Done()
-	i := t.invocation
-	if i.note != nil {
-		i.note.Stop()
-	}
-	i.record = t.records[len(t.records)-1]
 	for _, record := range t.records {
 		c.date(record)
 	}
-	i.err = c.Records.Put(context.Background(), t.records...)
-	if i.err == nil && c.Observe != nil {
+	err := c.Records.Put(context.Background(), t.records...)
+	if err == nil && c.Observe != nil {
 		for _, record := range t.records {
 			c.Observe(record)
 		}
 	}
-	if i.ended != nil {
-		i.ended()
-	}
-	close(i.done)
-	i.forget()
+	t.invocation.end(t.records[len(t.records)-1], err)
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ type Request struct {
 	Cause       forerun.ActivationID // the activation whose function asks, if one does
 	Blocking    bool                 // the asker waits for the answer
 	Transaction string               // X-Request-ID
+	Speculation *Speculation         // how far it may run ahead; nil: as its action says
 	Ended       func()               // called once it is over; may be nil
 
 	part forerun.Program // what of the action's program is to run, if not all of it
@@ -25,19 +27,24 @@ type Request struct {
 
 // Invocation is an invocation under way, as its client sees it.
 type Invocation struct {
-	id       forerun.ActivationID
+	id       atomic.Pointer[forerun.ActivationID]
 	records  Records
 	accepted *forerun.Activation // what Accept keeps of it
-	kept     atomic.Bool
+	kept     atomic.Pointer[forerun.Activation]
 	note     *time.Timer // calls Accept; nil if that was done before it began
 	ended    func()
+	answered sync.Once
 	done     chan struct{}
 	record   *forerun.Activation
 	err      error
+	tally    Tally
 }
 
-// ID is the activation id that the client is told.
-func (i *Invocation) ID() forerun.ActivationID { return i.id }
+// ID is the activation id that the client is told. While what waits for it runs ahead it is not final before Done.
+func (i *Invocation) ID() forerun.ActivationID { return *i.id.Load() }
+
+// Tally is how far the invocation ran ahead; to be read after Done.
+func (i *Invocation) Tally() Tally { return i.tally }
 
 // Done is closed when the invocation is over and its records are in the log.
 func (i *Invocation) Done() <-chan struct{} { return i.done }
@@ -51,13 +58,15 @@ func (i *Invocation) Err() error { return i.err }
 // Accept makes sure that the invocation ends with a record even if the server does not live to see it. A client may be
 // told the id before the end when it has returned.
 func (i *Invocation) Accept(ctx context.Context) error {
-	if i.kept.Load() {
+	if i.kept.Load() != nil {
 		return nil
 	}
-	if err := i.records.Accept(ctx, i.accepted); err != nil {
+	accepted := *i.accepted
+	accepted.ID = i.ID()
+	if err := i.records.Accept(ctx, &accepted); err != nil {
 		return err
 	}
-	i.kept.Store(true)
+	i.kept.Store(&accepted)
 	select {
 	case <-i.done: // who ended it may not have seen that something was kept
 		i.forget()
@@ -66,10 +75,30 @@ func (i *Invocation) Accept(ctx context.Context) error {
 	return nil
 }
 
+// answer lets who waits for the invocation go on.
+func (i *Invocation) answer(record *forerun.Activation, err error) {
+	i.answered.Do(func() {
+		i.record, i.err = record, err
+		close(i.done)
+	})
+}
+
+// end is answer for an invocation that is over.
+func (i *Invocation) end(record *forerun.Activation, err error) {
+	if i.note != nil {
+		i.note.Stop()
+	}
+	if i.ended != nil {
+		i.ended()
+	}
+	i.answer(record, err)
+	i.forget()
+}
+
 // forget drops what Accept kept, when the invocation is over. Left behind, it is dropped by the next server.
 func (i *Invocation) forget() {
-	if i.kept.Load() {
-		_ = i.records.Forget(context.Background(), i.accepted)
+	if kept := i.kept.Load(); kept != nil {
+		_ = i.records.Forget(context.Background(), kept)
 	}
 }
 
@@ -88,15 +117,19 @@ func (c *Controller) InvokeAccepted(r Request, accept func(*forerun.Activation) 
 	if err := accept(i.accepted); err != nil {
 		return nil, err
 	}
-	i.kept.Store(true)
+	i.kept.Store(i.accepted)
 	c.start(r, i)
 	return i, nil
 }
 
+func (c *Controller) newID() forerun.ActivationID { return forerun.NewActivationID(c.Clock.Now()) }
+
 func (c *Controller) newInvocation(r Request) *Invocation {
 	now := c.Clock.Now()
-	i := &Invocation{id: forerun.NewActivationID(now), records: c.Records, ended: r.Ended, done: make(chan struct{})}
-	i.accepted = newRecord(r.Namespace, r.Subject, i.id, r.Cause)
+	i := &Invocation{records: c.Records, ended: r.Ended, done: make(chan struct{})}
+	id := forerun.NewActivationID(now)
+	i.id.Store(&id)
+	i.accepted = newRecord(r.Namespace, r.Subject, id, r.Cause)
 	i.accepted.Action, i.accepted.Version = r.Action.Name, r.Action.Version
 	i.accepted.Start, i.accepted.Timeline.Queued = now, now
 	return i
@@ -106,7 +139,7 @@ func (c *Controller) newInvocation(r Request) *Invocation {
 const noted = time.Second
 
 func (c *Controller) start(r Request, i *Invocation) {
-	if !i.kept.Load() {
+	if i.kept.Load() == nil {
 		i.note = time.AfterFunc(noted, func() { _ = i.Accept(context.Background()) }) // if it fails, so does the record at the end
 	}
 	if r.Cause != "" && r.Blocking {

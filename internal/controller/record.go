@@ -17,10 +17,13 @@ func newRecord(namespace, subject string, id, cause forerun.ActivationID) *forer
 	}
 }
 
-// started notes that a handler began, or that a program was entered. Every slot is a head, so it is promoted from the start.
+// started notes that a handler began, or that a program was entered.
 func (s *slot) started(at time.Time, initTime time.Duration) {
 	line := &s.record.Timeline
-	line.Launched, line.Promoted = at, at
+	line.Launched = at
+	if !s.ahead {
+		line.Promoted = at
+	}
 	s.record.Start = at.Add(-initTime) // OpenWhisk counts the initialisation to the activation
 	s.initTime = initTime
 	s.wait = s.record.Start.Sub(line.Queued)

@@ -2,22 +2,33 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
 
+// placement is what a slot executes, and where: of a Resolve or a Launch.
+type placement struct {
+	Action   string
+	Self     bool
+	Function *forerun.Function
+	Input    json.RawMessage
+}
+
+func place(l speculate.Launch) placement { return placement{l.Action, l.Self, l.Function, l.Input} }
+
 // resolve finds the action of a slot, and the program that it is; nil if it is a function.
-func (e *execution) resolve(s *slot, l speculate.Launch) (program forerun.Program, err error) {
-	if err := s.mayStep(l); err != nil {
+func (e *execution) resolve(s *slot, at placement) (program forerun.Program, err error) {
+	if err := s.mayStep(at); err != nil {
 		return nil, err
 	}
-	if s.action, err = e.action(s, l); err != nil {
+	if s.action, err = e.action(s, at); err != nil {
 		return nil, err
 	}
 	s.record.Action, s.record.Version = s.action.Name, s.action.Version
 	switch {
-	case l.Self:
+	case at.Self:
 	case s.parent == nil && s.tree.part != nil:
 		program = s.tree.part
 	default:
@@ -25,26 +36,26 @@ func (e *execution) resolve(s *slot, l speculate.Launch) (program forerun.Progra
 			return nil, err
 		}
 	}
-	s.account(program, l)
+	s.account(program, at)
 	return program, nil
 }
 
 // action finds the action of a slot: the one that was asked for; within a program, the one that is deployed now, or
 // code of the program's own, which goes by its name and has its limits.
-func (e *execution) action(s *slot, l speculate.Launch) (*forerun.Action, error) {
+func (e *execution) action(s *slot, at placement) (*forerun.Action, error) {
 	switch {
 	case s.parent == nil:
 		return s.tree.action, nil
-	case l.Self:
+	case at.Self:
 		return s.parent.action, nil
-	case l.Function != nil:
-		return e.c.programs.inline(s.parent.action, l.Function.Kind), nil
+	case at.Function != nil:
+		return e.c.programs.inline(s.parent.action, at.Function.Kind), nil
 	}
 	composition := s.parent.action.Exec.Kind != "sequence"
-	name, err := forerun.ParseName(l.Action, e.namespace)
+	name, err := forerun.ParseName(at.Action, e.namespace)
 	switch {
 	case err != nil && composition:
-		return nil, refusal("Failed to parse action name from json value " + string(quoted(l.Action)) + " during composition.")
+		return nil, refusal("Failed to parse action name from json value " + string(quoted(at.Action)) + " during composition.")
 	case err != nil:
 		return nil, err
 	}

@@ -50,6 +50,12 @@ type Timeline struct {
 	Cause       string // why it was squashed, or how it was predicted
 }
 
+// SquashedSlot is what is left of a slot that ran ahead and was wrong: no input, output or logs (C4).
+type SquashedSlot struct {
+	Action   Name
+	Timeline Timeline
+}
+
 // Result is how an execution ended: its status and the canonical JSON object that it produced, {"error": ...} unless Success.
 type Result struct {
 	Status Status

@@ -14,6 +14,7 @@ type Run struct {
 	Token       string          // API key of this activation alone, void when it ends ("uuid:secret")
 	Transaction string          // X-Request-ID of the invocation
 	Speculative bool            // hold its effects until Promote
+	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store
 	Events      WorkerEvents    // where what happens is told
 }
 

@@ -65,6 +65,9 @@ type Sandbox interface {
 	// Limit changes limits that the sandbox was made with, at once. It does nothing where the maker enforces none. A memory limit
 	// below what the sandbox uses has its processes killed.
 	Limit(ctx context.Context, l Limits) error
+	// Hold has all that processes inside send to the outside wait from now on, or lets it go. After a Reset what waited is gone, and
+	// Hold(false) lets nothing of it out.
+	Hold(ctx context.Context, held bool) error
 	// Usage reads the sandbox's meters.
 	Usage() (Usage, error)
 	// Close kills the sandbox and removes every trace of it.

@@ -229,14 +229,16 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 func (s *server) startWorker(context.Context) error {
 	s.metrics = telemetry.New()
+	bridge := new(controller.Bridge)
 	s.worker = worker.New(worker.Config{
-		Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
+		Bridge: bridge, Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
 		MemoryMiB: s.config.MemoryMiB, KeepAlive: s.config.KeepAlive, QueueTimeout: s.config.QueueTime, Prewarm: s.config.Prewarm, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room)
 	s.controller = controller.New(controller.Config{
-		Worker: s.worker, Actions: s.registry, Records: s.records, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
+		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Bridge: bridge,
+		Speculation: controller.Speculation{Mode: s.config.Speculate}, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
 	})
 	measure(s.metrics, s.worker, s.store)
 	return nil
@@ -260,7 +262,7 @@ func (s *server) openDoors(ctx context.Context) error {
 		}),
 		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
-	s.worker.ServeAPI(gateway.New(c)) // a function learns nothing of other tenants, and goes on when clients are shut out
+	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Caller, s.controller)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	c.Metrics, c.Admin, c.Gate = s.metrics.Handler(), operator, s.gate
 	s.http = &http.Server{
 		Handler: gateway.New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,

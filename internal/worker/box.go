@@ -61,6 +61,7 @@ type box struct {
 	spares   chan *spare           // from listen to live
 	forking  atomic.Bool           // a spare was asked for that live has not taken yet
 	upcoming atomic.Pointer[spare] // the newest
+	held     bool                  // what its processes send to the outside waits
 	oomKills atomic.Int64          // as far as was read
 	dead     chan struct{}         // closed by listen: the initializer is gone
 	living   sync.WaitGroup        // its goroutines but live
@@ -98,6 +99,9 @@ func (b *box) take(r *run) {
 	b.state, b.since = boxBusy, time.Now()
 	b.w.charge(b, p.memory())
 	r.box, r.tenure = b, newTenure(r.Activation)
+	if r.Bridged {
+		r.tenure.bridge = b.w.config.Bridge
+	}
 }
 
 // live is the box's life.

@@ -17,6 +17,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/state"
 )
 
 // tenure is a time in which the doors of a sandbox are one activation's, or nobody's: while its code is loaded, and
@@ -28,6 +29,8 @@ type tenure struct {
 	over       atomic.Bool          // no operation may begin any more
 	timedOut   atomic.Bool          // the action's time limit ended it
 	handler    atomic.Pointer[spare]
+	bridge     state.Bridge  // that executes its commands on state; nil: the store does
+	squashed   chan struct{} // closed when it was
 	done       chan struct{} // closed when the activation is over
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -40,7 +43,10 @@ type tenure struct {
 }
 
 func newTenure(id forerun.ActivationID) *tenure {
-	t := &tenure{activation: id, done: make(chan struct{}), settled: make(chan struct{}), conns: make(map[*doorConn]struct{})}
+	t := &tenure{
+		activation: id, done: make(chan struct{}), settled: make(chan struct{}), squashed: make(chan struct{}),
+		conns: make(map[*doorConn]struct{}),
+	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }

@@ -140,6 +140,7 @@ func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 	p.limits.Store(&l)
 	return nil
 }
+func (p *process) Hold(context.Context, bool) error { return nil }
 
 func (p *process) Usage() (sandbox.Usage, error) {
 	return sandbox.Usage{OOMKills: int(p.oomKills.Load()), MemoryBytes: p.memory.Load()}, nil

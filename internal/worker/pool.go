@@ -101,7 +101,7 @@ func (w *Worker) give(p *pool, r *run) bool {
 // push puts a run at the end of its pool's queue.
 func (w *Worker) push(p *pool, r *run) {
 	w.queued(p.tenant)
-	p.queue = append(p.queue, r)
+	p.line(r)
 }
 
 // pop takes the oldest run from a queue that has one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -25,6 +26,9 @@ type run struct {
 	queued time.Time
 	tenure *tenure // what its door connections belong to; set when it gets a sandbox
 
+	promoted chan struct{} // closed when a speculative one is promoted
+	promote  sync.Once
+
 	// Guarded by Worker.mu:
 	pool     *pool
 	box      *box // that executes it; nil while it waits
@@ -36,11 +40,17 @@ type run struct {
 // end is told. What it left behind is removed afterwards, by box.clean. It reports false if the sandbox is of no more use.
 func (b *box) execute(r *run) bool {
 	t := r.tenure
+	if err := b.hold(r); err != nil {
+		r.end(b.w, b.startFailure(err), nil)
+		close(t.done)
+		return errors.Is(err, errSquashed)
+	}
 	b.began(t)
 	timeout := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
 	start := time.Now()
 	limit := time.AfterFunc(timeout, func() { b.timeOut(t) })
 	defer limit.Stop()
+	defer b.letGo(r, limit)()
 	o := outcome{err: b.send(r, t, b.runHeader(r, start.Add(timeout)))}
 	if o.err != nil && b.giveBack(r, t) {
 		return false

@@ -32,7 +32,11 @@ func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.V
 		return state.Reply{}, 0, resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
-	return s.store.Do(t.ctx, state.Command{Space: s.space, Args: args})
+	c := state.Command{Space: s.space, Args: args}
+	if t.bridge != nil {
+		return t.bridge.Do(t.ctx, t.activation, c)
+	}
+	return s.store.Do(t.ctx, c)
 }
 
 // Exec executes commands as one step. Outside an activation it is refused, or waits, as Do.
@@ -42,6 +46,9 @@ func (s *session) Exec(ctx context.Context, expect []state.Expect, commands [][]
 		return nil, 0, resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
+	if t.bridge != nil {
+		return t.bridge.Exec(t.ctx, t.activation, s.space, expect, commands)
+	}
 	return state.ExecIn(t.ctx, s.store, s.space, expect, commands)
 }
 
@@ -52,6 +59,9 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 		return nil, resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
+	if t.bridge != nil {
+		return t.bridge.Versions(t.ctx, t.activation, keys)
+	}
 	return state.Versions(t.ctx, s.store, keys)
 }
 

@@ -33,6 +33,7 @@ type Config struct {
 	Languages    *Languages
 	Store        state.Store   // of the state that functions see through their doors
 	Hub          *resp.Hub     // of that store
+	Bridge       state.Bridge  // executes the commands of bridged activations; may be nil if there are none
 	MaxSandboxes int           // at most this many at a time; 0: as memory allows
 	MemoryMiB    int           // what all sandboxes may use: those that work their limits, the others what was measured; 0: half of the machine's memory
 	KeepAlive    time.Duration // how long a sandbox stays without work; 0: 10 minutes
@@ -133,7 +134,7 @@ func machineMemoryMiB() int {
 
 // Run implements forerun.Worker.
 func (w *Worker) Run(request *forerun.Run) {
-	r := &run{Run: request, queued: time.Now()}
+	r := &run{Run: request, queued: time.Now(), promoted: make(chan struct{})}
 	language, err := w.config.Languages.language(request.Action.Exec.Kind)
 	if err != nil {
 		w.fail(r, forerun.Failure(forerun.DeveloperError, err.Error()))
@@ -148,9 +149,17 @@ func (w *Worker) Run(request *forerun.Run) {
 	}
 }
 
-// Promote implements forerun.Worker. Nothing holds the effects of a speculative activation yet, so there is nothing to
-// let go; it is promoted as it stands.
-func (w *Worker) Promote(forerun.ActivationID) {}
+// Promote implements forerun.Worker. What the activation sent to the outside goes out from then on.
+func (w *Worker) Promote(id forerun.ActivationID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.runs[id]; r != nil && r.Speculative {
+		r.promote.Do(func() { close(r.promoted) })
+		if r.box == nil {
+			w.hasten(r)
+		}
+	}
+}
 
 // Squash implements forerun.Worker. The handler is killed and its doors are shut in the background; no operation that
 // it begins at its state door after Squash returned is executed.
@@ -171,6 +180,7 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 	w.mu.Unlock()
 	if b != nil {
 		r.tenure.over.Store(true)
+		close(r.tenure.squashed)
 		w.spawn(func() { b.kill(r.tenure) })
 	}
 }

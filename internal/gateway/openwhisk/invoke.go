@@ -67,6 +67,12 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	if err := checkFinal(action, input); err != nil {
 		return controller.Request{}, err
 	}
+	var speculation *controller.Speculation
+	if text := c.r.Header.Get("X-Forerun-Speculate"); text != "" {
+		if speculation, err = controller.ParseSpeculation(text); err != nil {
+			return controller.Request{}, err
+		}
+	}
 	flight, err := a.Quotas.Invocation(c.r.Context(), c.caller.Namespace)
 	if err != nil {
 		return controller.Request{}, err
@@ -74,13 +80,12 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
 		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
-		Ended: flight.Land,
+		Speculation: speculation, Ended: flight.Land,
 	}, nil
 }
 
 // finish answers a request for an invocation on its terms.
 func (c *call) finish(invocation *controller.Invocation, terms terms) error {
-	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 	if !terms.blocking || !c.over(invocation, terms.wait) {
 		if c.r.Context().Err() != nil {
 			return nil // the client has gone: nobody is left to answer
@@ -88,8 +93,13 @@ func (c *call) finish(invocation *controller.Invocation, terms terms) error {
 		if err := invocation.Accept(c.r.Context()); err != nil {
 			return err
 		}
+		c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 		c.accepted(invocation.ID())
 		return nil
+	}
+	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
+	if tally := invocation.Tally(); tally.Early > 0 || tally.Skipped > 0 {
+		c.w.Header().Set("X-Forerun-Speculation", tally.String())
 	}
 	if err := invocation.Err(); err != nil {
 		return forerun.Errorf(forerun.KindOf(err), "activation "+string(invocation.ID()), "The records could not be written: %w", err)

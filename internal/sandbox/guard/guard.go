@@ -22,8 +22,9 @@
 // For the same reason no UDP socket of the host's network is ever put into a
 // sandbox; datagrams to the outside are relayed (package native).
 //
-// The package decides nothing about speculation yet; [Supervisor.decide] is
-// the one place where a held call is answered.
+// While an activation is speculative, connections to the outside wait at a
+// gate ([Supervisor.Hold]) until it is promoted. [Supervisor.decide] is the one
+// place where a held call is answered.
 package guard
 
 import "net/netip"

@@ -16,6 +16,7 @@ type Supervisor struct {
 	refused  func(sentence string)
 	outside  sync.WaitGroup // connections being opened
 	waiting  waiters
+	gate     gate
 }
 
 // NewSupervisor takes over the descriptor listener; careful is what the filter was installed with. refused is called,
@@ -94,7 +95,11 @@ func (s *Supervisor) answer(n notification) {
 		s.refused(sentence)
 		s.listener.finish(n.id, unix.EACCES)
 	case open:
-		s.outside.Go(func() { s.open(n, to.IP, raw) })
+		s.outside.Go(func() {
+			if s.pass(n.id) {
+				s.open(n, to.IP, raw)
+			}
+		})
 	}
 }
 

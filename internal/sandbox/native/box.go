@@ -188,6 +188,14 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 	return err
 }
 
+// Hold implements sandbox.Sandbox.
+func (b *box) Hold(ctx context.Context, held bool) error {
+	b.names.hold(held)
+	b.datagrams.hold(held)
+	_, err := b.maker.ask(ctx, request{kind: kindHold, id: b.id, held: held})
+	return err
+}
+
 // Usage implements sandbox.Sandbox.
 func (b *box) Usage() (sandbox.Usage, error) {
 	answer, err := b.maker.ask(context.Background(), request{kind: kindUsage, id: b.id})

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +32,12 @@ type datagramRelay struct {
 
 	mu    sync.Mutex     // guards what follows
 	flows map[flow]*peer // nil stands for a refused one, so that the policy is asked once
+	held  bool           // datagrams wait
+	queue []datagram     // those that do
 }
+
+// heldAtMost is how many datagrams wait; more get lost.
+const heldAtMost = 256
 
 // flow is a socket of the sandbox and whom it talks to.
 type flow struct{ inside, outside netip.AddrPort }
@@ -65,17 +71,64 @@ func (r *datagramRelay) serve() {
 		if !ok {
 			continue
 		}
-		if p := r.find(flow{d.from, d.to}); p != nil {
-			_ = p.conn.SetReadDeadline(time.Now().Add(flowIdle))
-			_, _ = p.conn.Write(d.payload) // a datagram may get lost
-		}
+		r.forward(d)
 	}
+}
+
+// forward sends a datagram on, or keeps it.
+func (r *datagramRelay) forward(d datagram) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held {
+		if len(r.queue) < heldAtMost {
+			d.payload = slices.Clone(d.payload)
+			r.queue = append(r.queue, d)
+		}
+		return
+	}
+	r.send(d)
+}
+
+func (r *datagramRelay) send(d datagram) {
+	if p := r.find(flow{d.from, d.to}); p != nil {
+		_ = p.conn.SetReadDeadline(time.Now().Add(flowIdle))
+		_, _ = p.conn.Write(d.payload) // a datagram may get lost
+	}
+}
+
+// hold has datagrams wait, or sends those on that did.
+func (r *datagramRelay) hold(held bool) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = held
+	if !held {
+		for _, d := range r.queue {
+			r.send(d)
+		}
+		r.queue = nil
+	}
+}
+
+// drop forgets the datagrams that wait, those that have not been read yet included. Their senders are gone.
+func (r *datagramRelay) drop() {
+	r.queue = nil
+	raw, err := r.packets.SyscallConn()
+	if err != nil {
+		return // it is closed
+	}
+	var rest [1]byte
+	_ = raw.Control(func(fd uintptr) {
+		for err := error(nil); err == nil; {
+			_, _, err = unix.Recvfrom(int(fd), rest[:], unix.MSG_DONTWAIT|unix.MSG_TRUNC)
+		}
+	})
 }
 
 // find returns the socket for a flow, made if the policy allows it.
 func (r *datagramRelay) find(f flow) *peer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if p, ok := r.flows[f]; ok {
 		return p
 	}
@@ -131,6 +184,9 @@ func (r *datagramRelay) reset() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.held {
+		r.drop()
+	}
 	for f, p := range r.flows {
 		delete(r.flows, f)
 		if p != nil {

@@ -149,6 +149,8 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 		err = h.with(r.id, func(c *cell) (err error) { answer.usage, err = c.usage(); return err })
 	case kindLimit:
 		err = h.with(r.id, func(c *cell) error { return c.limit(r.limits) })
+	case kindHold:
+		err = h.with(r.id, func(c *cell) error { c.guard.Hold(r.held); return nil })
 	case kindClose:
 		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
 	default:

@@ -15,6 +15,7 @@ const (
 	kindUsage
 	kindLimit
 	kindClose
+	kindHold
 	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, and those of cell.sights
 	kindExited // helper -> server, by itself
 	kindDenied
@@ -54,6 +55,7 @@ type request struct {
 	id     string // the sandbox
 	start  startRequest
 	keep   []int          // of a reset
+	held   bool           // of a hold
 	limits sandbox.Limits // of a limit
 }
 
@@ -82,6 +84,8 @@ func (r request) encode() []byte {
 	case kindLimit:
 		e.number(uint64(r.limits.MemoryMiB))
 		e.number(uint64(r.limits.CPUWeight))
+	case kindHold:
+		e.flag(r.held)
 	}
 	return e.b
 }
@@ -99,6 +103,8 @@ func decodeRequest(b []byte) (request, error) {
 		}
 	case kindLimit:
 		r.limits = sandbox.Limits{MemoryMiB: d.small(), CPUWeight: d.small()}
+	case kindHold:
+		r.held = d.flag()
 	}
 	return r, d.end()
 }

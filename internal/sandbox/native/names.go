@@ -50,6 +50,7 @@ type nameRelay struct {
 	udp     net.PacketConn
 	tcp     net.Listener
 	slots   chan struct{} // one for each query that is being served
+	gate    gate
 	calls   *activity
 }
 
@@ -95,9 +96,18 @@ func (r *nameRelay) call(serve func(context.Context)) bool {
 	}
 	r.calls.run(func(ctx context.Context) {
 		defer func() { <-r.slots }()
-		serve(ctx)
+		if r.gate.pass(ctx) {
+			serve(ctx)
+		}
 	})
 	return true
+}
+
+// hold has queries wait, or lets them go.
+func (r *nameRelay) hold(held bool) {
+	if r != nil {
+		r.gate.hold(held)
+	}
 }
 
 // ask asks one nameserver after the other; nil if none answered.

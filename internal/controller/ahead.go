@@ -1,0 +1,228 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// What the machine asks for when it runs ahead. Whatever asks the store is done outside of the execution's lock.
+
+// find finds the action of a new slot.
+func (e *execution) find(r speculate.Resolve) {
+	s := e.newSlot(r.Slot, r.Parent, r.Caller, r.Op)
+	e.prepare(s, placement{r.Action, r.Self, r.Function, r.Input}, func(input json.RawMessage) {
+		s.input = input
+		has := func(annotation string) bool {
+			return string(forerun.Lookup(s.action.Annotations, annotation)) == "true"
+		}
+		e.events = append(e.events, speculate.Resolved{
+			Slot: s.id, Code: e.c.digests.Of(s.action), Input: input,
+			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"), Alone: has("non-speculative"),
+		})
+	})
+}
+
+// expectTree makes the tree of a callee that is not called yet.
+func (e *execution) expectTree(caller *slot) *tree {
+	return &tree{cause: caller.record.ID, caller: caller, calls: caller.tree.calls + 1}
+}
+
+// newID is the id of the activation that the tree's root is to be. Each execution of a root has one of its own.
+func (e *execution) newID(t *tree) forerun.ActivationID {
+	if !t.begun {
+		t.begun = true
+		return t.invocation.ID()
+	}
+	id := e.c.newID()
+	t.invocation.id.Store(&id)
+	return id
+}
+
+// attach makes a slot that runs already the root of what was called.
+func (e *execution) attach(a speculate.Attach) {
+	s, t := e.slots[a.Slot], e.calls[a.Op]
+	t.begun = true
+	t.invocation.id.Store(&s.record.ID)
+	s.tree.op, s.tree.invocation, s.tree.begun = t.op, t.invocation, true
+	e.calls[t.op] = s.tree
+}
+
+// skip notes the output of a slot that is not executed.
+func (e *execution) skip(a speculate.Skip) {
+	s := e.slots[a.Slot]
+	now := time.Now()
+	s.started(now, 0)
+	s.record.End, s.record.Timeline.Finished, s.record.Timeline.Cause = now, now, a.Why
+	e.tally.Skipped++
+}
+
+// later does something outside of the lock, and then with it what that returns.
+func (e *execution) later(outside func() (inside func())) {
+	e.c.busy.Add(1)
+	go func() {
+		defer e.c.busy.Done()
+		inside := outside()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		inside()
+	}()
+}
+
+// check looks whether records and actions are what they were.
+func (e *execution) check(a speculate.Check) {
+	e.later(func() func() {
+		event := speculate.Checked{Slot: a.Slot, Current: e.areCurrent(a.Below)}
+		records, err := e.c.State.Fetch(context.Background(), a.Keys...)
+		event.Current = event.Current && err == nil
+		for _, r := range records {
+			event.Versions = append(event.Versions, r.Version)
+		}
+		return func() { e.step(event) }
+	})
+}
+
+func (e *execution) areCurrent(callees []forerun.Callee) bool {
+	for _, callee := range callees {
+		name, err := forerun.ParseName(callee.Action, e.namespace)
+		if err != nil {
+			return false
+		}
+		action, err := e.c.Actions.Resolve(context.Background(), name, e.namespace)
+		if err != nil || e.c.digests.Of(action) != callee.Code {
+			return false
+		}
+	}
+	return true
+}
+
+// fetch reads records for an operation. If they cannot be read the operation waits until its slot is the head, which reads them
+// itself.
+func (e *execution) fetch(a speculate.Fetch) {
+	e.later(func() func() {
+		event := speculate.Fetched{Slot: a.Slot, Op: a.Op}
+		records, err := e.c.State.Fetch(context.Background(), a.Keys...)
+		for i, r := range records {
+			event.Records = append(event.Records, speculate.Record{Key: a.Keys[i], Image: r.Image, Version: r.Version})
+		}
+		return func() {
+			if err == nil {
+				e.step(event)
+			}
+		}
+	})
+}
+
+// promote validates and applies what slots did, and lets them go on as heads. If it is not known whether that was done, the
+// invocation is given up (rule R10).
+func (e *execution) promote(a speculate.Promote) {
+	if len(a.Expect) == 0 && len(a.Commands) == 0 {
+		e.promoted(a.Slots)
+		return
+	}
+	expect := make([]state.Expect, len(a.Expect))
+	for i, seen := range a.Expect {
+		expect[i] = state.Expect{Key: seen.Key, Version: seen.Version}
+	}
+	var ops []state.Command
+	for _, step := range a.Commands {
+		ops = append(ops, step.(*command.Step).Commands()...)
+	}
+	e.later(func() func() {
+		_, version, err := e.c.State.Exec(context.Background(), expect, ops)
+		if err == nil {
+			err = e.c.State.Durable(context.Background(), version)
+		}
+		return func() {
+			conflict, isConflict := errors.AsType[*state.ConflictError](err)
+			switch {
+			case err == nil:
+				e.promoted(a.Slots)
+				e.step(speculate.Promoted{Slots: a.Slots, Version: version})
+			case isConflict:
+				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
+			default:
+				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: " + err.Error()})
+			}
+		}
+	})
+}
+
+func (e *execution) promoted(slots []speculate.SlotID) {
+	for _, id := range slots {
+		if s := e.slots[id]; s != nil {
+			e.letGo(s)
+		}
+	}
+}
+
+// letGo makes a slot a head that ran ahead: what its function may not do ahead it may do now.
+func (e *execution) letGo(s *slot) {
+	if !s.ahead {
+		return
+	}
+	e.lead(s, true)
+	if e.active[s.record.ID] != nil {
+		e.tally.Used++
+		e.c.Worker.Promote(s.record.ID)
+	}
+}
+
+// lead notes that a slot is a head, and so is what it is a part of.
+func (e *execution) lead(s *slot, head bool) {
+	for ; head && s != nil && s.ahead; s = s.parent {
+		s.ahead, s.record.Timeline.Promoted = false, time.Now()
+	}
+}
+
+// wasted notes a slot of which nothing is left.
+func (e *execution) wasted(s *slot, cause string) {
+	if s.counted != nil {
+		*s.counted--
+	}
+	if e.active[s.record.ID] == nil {
+		return
+	}
+	e.tally.Squashed++
+	s.record.Timeline.Squashed, s.record.Timeline.Cause = time.Now(), cause
+	e.tally.Slots = append(e.tally.Slots, forerun.SquashedSlot{Action: s.record.Action, Timeline: s.record.Timeline})
+}
+
+// abandon ends the calls of a slot that is over and nobody waits for any more.
+func (e *execution) abandon(s *slot) {
+	for op, t := range e.calls {
+		if t.caller == s {
+			delete(e.calls, op)
+			t.invocation.end(t.invocation.accepted, forerun.Errorf(forerun.Unavailable, "", "The function that called has ended."))
+			e.c.busy.Done()
+		}
+	}
+}
+
+// answerCall gives a speculative caller what its callee gave, when the records are not written yet.
+func (e *execution) answerCall(a speculate.Reply) {
+	t := e.calls[a.Op]
+	if t == nil {
+		return // it is committed
+	}
+	for _, s := range e.slots {
+		if s.tree == t && s.parent == nil {
+			t.invocation.answer(s.provisional(a.Result), nil)
+		}
+	}
+}
+
+// provisional is what the record of a slot will be.
+func (s *slot) provisional(r forerun.Result) *forerun.Activation {
+	record := *s.record
+	c := *s
+	c.record, c.parent = &record, nil
+	c.finish(r)
+	return &record
+}

@@ -1,0 +1,174 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// operation is what a function asks of the platform and waits for: a step on its state, or leave for something that cannot be
+// taken back.
+type operation struct {
+	id    speculate.OpID
+	slot  speculate.SlotID
+	step  *command.Step // nil: leave
+	ready chan answer   // has room for the one answer
+}
+
+// answer is how an operation ends: with an outcome; or direct, the slot being a head, which does it itself.
+type answer struct {
+	direct  bool
+	outcome command.Outcome
+	refused bool
+}
+
+// Bridge implements state.Bridge: it is made before the worker, and used when the controller is there.
+type Bridge struct{ c *Controller }
+
+// Do implements state.Bridge.
+func (b *Bridge) Do(ctx context.Context, id forerun.ActivationID, o state.Command) (state.Reply, forerun.Version, error) {
+	outcome, version, err := b.c.operate(ctx, id, func(at time.Time) *command.Step { return command.NewStep(o.Space, at, o.Args) })
+	if err != nil || len(outcome.Replies) == 0 {
+		return state.Reply{}, version, err
+	}
+	return outcome.Replies[0], version, nil
+}
+
+// Exec implements state.Bridge.
+func (b *Bridge) Exec(ctx context.Context, id forerun.ActivationID, space string, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
+	outcome, version, err := b.c.operate(ctx, id, func(at time.Time) *command.Step { return command.NewTransaction(space, at, expect, commands) })
+	return outcome.Replies, version, err
+}
+
+// Versions implements state.Bridge.
+func (b *Bridge) Versions(ctx context.Context, id forerun.ActivationID, keys []forerun.Key) ([]state.Expect, error) {
+	outcome, _, err := b.c.operate(ctx, id, func(time.Time) *command.Step { return command.NewLook(keys) })
+	return outcome.Seen, err
+}
+
+// Hold returns when an activation may do what cannot be taken back: it is a head. If it was squashed, that is the error.
+func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID) error {
+	e := c.executionOf(id)
+	if e == nil {
+		return errOver()
+	}
+	op, a, err := e.ask(ctx, id, nil)
+	if err == nil && a.direct {
+		e.tell(speculate.Done{Slot: op.slot, Op: op.id, Outside: true})
+	}
+	return err
+}
+
+func errOver() error {
+	return forerun.Errorf(forerun.Forbidden, "", "The activation that asked is over.")
+}
+
+func (c *Controller) operate(ctx context.Context, id forerun.ActivationID, newStep func(time.Time) *command.Step) (command.Outcome, forerun.Version, error) {
+	e := c.executionOf(id)
+	if e == nil {
+		return command.Outcome{}, 0, errOver()
+	}
+	o, a, err := e.ask(ctx, id, newStep)
+	switch {
+	case err != nil:
+		return command.Outcome{}, 0, err
+	case a.direct:
+		return e.direct(ctx, o)
+	}
+	return a.outcome, 0, a.outcome.Err
+}
+
+// ask tells the machine of an operation and waits for its answer.
+func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep func(time.Time) *command.Step) (*operation, answer, error) {
+	e.mu.Lock()
+	s := e.active[id]
+	if s == nil {
+		e.mu.Unlock()
+		return nil, answer{}, errOver()
+	}
+	if e.speculation.Mode == speculate.Off {
+		e.mu.Unlock()
+		return nil, answer{}, nil // every slot is a head, and nobody follows what it does
+	}
+	if s.now.IsZero() {
+		s.now = time.Now()
+	}
+	e.lastOp++
+	o := &operation{id: e.lastOp, slot: s.id, ready: make(chan answer, 1)}
+	if newStep != nil {
+		o.step = newStep(s.now)
+	}
+	e.operations[o.id] = o
+	e.step(o.event())
+	e.mu.Unlock()
+	select {
+	case a := <-o.ready:
+		if a.refused {
+			return nil, answer{}, errOver()
+		}
+		return o, a, nil
+	case <-ctx.Done():
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.operations, o.id)
+		return nil, answer{}, ctx.Err()
+	}
+}
+
+// event is what the machine hears of an operation.
+func (o *operation) event() speculate.Event {
+	switch {
+	case o.step == nil || o.step.Holds():
+		return speculate.Hold{Slot: o.slot, Op: o.id}
+	case len(o.step.Writes()) > 0:
+		return speculate.Write{Slot: o.slot, Op: o.id, Keys: o.step.Writes(), Reads: o.step.Reads(), Command: o.step, Inexact: o.step.Inexact()}
+	}
+	return speculate.Read{Slot: o.slot, Op: o.id, Keys: o.step.Reads(), Command: o.step, Inexact: o.step.Inexact()}
+}
+
+// reply answers an operation, or a call.
+func (e *execution) reply(a speculate.Reply) {
+	o := e.operations[a.Op]
+	switch {
+	case o != nil:
+		delete(e.operations, a.Op)
+		outcome, _ := a.Data.(command.Outcome)
+		o.ready <- answer{direct: a.Direct, outcome: outcome}
+	case a.Direct: // who asked has gone
+		e.events = append(e.events, speculate.Done{Slot: a.Slot, Op: a.Op, Exact: true})
+	default:
+		e.answerCall(a)
+	}
+}
+
+// refuse ends the operations of a slot that is squashed.
+func (e *execution) refuse(s *slot) {
+	for id, o := range e.operations {
+		if o.slot == s.id {
+			delete(e.operations, id)
+			o.ready <- answer{refused: true}
+		}
+	}
+}
+
+// direct does in the store itself what a head asks for.
+func (e *execution) direct(ctx context.Context, o *operation) (command.Outcome, forerun.Version, error) {
+	done := speculate.Done{Slot: o.slot, Op: o.id}
+	observed, err := e.c.State.Observe(ctx, o.step.Expect(), o.step.Commands())
+	for _, read := range observed.Reads {
+		done.Reads = append(done.Reads, forerun.Seen{Key: read.Key, Version: read.Version})
+	}
+	done.Wrote, done.Exact = observed.Wrote, err == nil && observed.Exact
+	e.tell(done)
+	return command.Outcome{Replies: observed.Replies, Seen: observed.Reads}, observed.Version, err
+}
+
+func (e *execution) tell(event speculate.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.step(event)
+}

@@ -1,0 +1,188 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"forerun.dev/forerun/internal/flow"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/memo"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// Speculation is how far an invocation may run ahead.
+type Speculation struct {
+	Mode  speculate.Mode
+	Depth int     // slots ahead of the heads; 0: speculate.DefaultDepth
+	Band  float64 // around one half, in which a branch is not predicted; 0: speculate.DefaultBand
+}
+
+// Tally is how far an invocation ran ahead.
+type Tally struct {
+	Early    int // slots that were launched ahead of their turn
+	Used     int // and were right
+	Squashed int // and were not
+	Skipped  int // slots that were not launched, since their output was known
+	Slots    []forerun.SquashedSlot
+}
+
+// ParseSpeculation reads how far a request may run ahead: a mode, and perhaps "depth=N" and "band=B" behind it, with semicolons
+// between.
+func ParseSpeculation(text string) (*Speculation, error) {
+	word, settings, _ := strings.Cut(text, ";")
+	mode, ok := speculate.ParseMode(strings.TrimSpace(word))
+	s := &Speculation{Mode: mode}
+	for setting := range strings.SplitSeq(settings, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
+		var err error
+		switch name {
+		case "":
+		case "depth":
+			s.Depth, err = strconv.Atoi(value)
+			ok = ok && s.Depth >= 1 && s.Depth <= maxSlotsAhead
+		case "band":
+			s.Band, err = strconv.ParseFloat(value, 64)
+			ok = ok && s.Band >= 0 && s.Band < 0.5
+		default:
+			ok = false
+		}
+		ok = ok && err == nil
+	}
+	if !ok {
+		return nil, forerun.Errorf(forerun.Invalid, "X-Forerun-Speculate", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v behind it.",
+			text, speculate.DefaultDepth, speculate.DefaultBand)
+	}
+	return s, nil
+}
+
+// maxSlotsAhead is the largest depth that may be asked for.
+const maxSlotsAhead = 64
+
+// String tells the tally as the answer's header does.
+func (t Tally) String() string {
+	return fmt.Sprintf("early=%d, used=%d, squashed=%d, skipped=%d", t.Early, t.Used, t.Squashed, t.Skipped)
+}
+
+// tables are what the committed slots of a namespace taught (C3).
+type tables struct {
+	memo      *memo.Tenant
+	predictor *speculate.Predictor
+
+	mu      sync.Mutex // guards callers
+	callers map[forerun.Digest]bool
+}
+
+// maxCallers bounds the functions known to call others.
+const maxCallers = 10_000
+
+// allTables are those of all namespaces.
+type allTables struct {
+	memo *memo.Table
+	mu   sync.Mutex // guards of
+	of   map[string]*tables
+}
+
+func newTables() *allTables {
+	return &allTables{memo: memo.New(memo.Options{}), of: make(map[string]*tables)}
+}
+
+func (a *allTables) tenant(namespace string) *tables {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.of[namespace]
+	if t == nil {
+		t = &tables{memo: a.memo.Tenant(namespace), predictor: speculate.NewPredictor(), callers: make(map[forerun.Digest]bool)}
+		a.of[namespace] = t
+	}
+	return t
+}
+
+func (a *allTables) forget(namespace string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.of, namespace)
+	a.memo.Forget(namespace)
+}
+
+func (t *tables) calls(code forerun.Digest) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.callers[code]
+}
+
+func (t *tables) noteCaller(code forerun.Digest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.callers) >= maxCallers {
+		clear(t.callers)
+	}
+	t.callers[code] = true
+}
+
+// lookAhead decides how far an invocation runs ahead. A function that is not known to call others has nothing to run ahead of,
+// and a conductor counts its steps as it goes.
+func (e *execution) lookAhead(r Request) []speculate.Option {
+	e.speculation = e.c.speculation(r)
+	if e.speculation.Mode == speculate.Off {
+		return nil
+	}
+	tables := e.c.tables.tenant(e.namespace)
+	program := r.part
+	if program == nil {
+		program, _ = e.c.programs.of(r.Action) // its error comes up again when it is resolved
+	}
+	_, conductor := program.(flow.Conductor)
+	if conductor || program == nil && !tables.calls(e.c.digests.Of(r.Action)) {
+		e.speculation.Mode = speculate.Off
+		return nil
+	}
+	e.tables = tables
+	options := []speculate.Option{speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor)}
+	if e.speculation.Depth > 0 {
+		options = append(options, speculate.Depth(e.speculation.Depth))
+	}
+	if e.speculation.Band > 0 {
+		options = append(options, speculate.Band(e.speculation.Band))
+	}
+	return options
+}
+
+// speculation is what the request says, or the action, or the server. Nobody gets more than the server allows.
+func (c *Controller) speculation(r Request) Speculation {
+	given := c.Speculation
+	var word string
+	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &word) == nil {
+		if mode, ok := speculate.ParseMode(word); ok {
+			given.Mode = min(given.Mode, mode)
+		}
+	}
+	if r.Speculation != nil {
+		allowed := c.Speculation.Mode
+		given = *r.Speculation
+		given.Mode = min(given.Mode, allowed)
+	}
+	return given
+}
+
+// noteCaller notes that a function calls others, so that its next invocation may run ahead.
+func (e *execution) noteCaller(s *slot) {
+	if e.c.Speculation.Mode != speculate.Off {
+		e.c.tables.tenant(e.namespace).noteCaller(e.c.digests.Of(s.action))
+	}
+}
+
+func (e *execution) learn(a speculate.Learn) {
+	l := a.Lesson
+	if l == nil {
+		return
+	}
+	if l.Row != nil {
+		e.tables.memo.Learn(l.Code, l.Input, l.Row)
+	}
+	if l.Outcome != nil {
+		e.tables.predictor.Learn(*l.Outcome)
+	}
+}

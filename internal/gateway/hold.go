@@ -1,0 +1,36 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Holder lets an activation do what cannot be taken back, when its turn has come.
+type Holder interface {
+	Hold(ctx context.Context, id forerun.ActivationID) error
+}
+
+// HoldEffects has the requests of functions that run ahead wait until they are heads: all but blocking invocations, whose callees
+// run ahead with them. caller tells which activation sent a request.
+func HoldEffects(handler http.Handler, caller func(context.Context) forerun.ActivationID, h Holder) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := caller(r.Context()); id != "" && !isCall(r) {
+			if err := h.Hold(r.Context(), id); err != nil {
+				Fail(w, r, err)
+				return
+			}
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+var invocation = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/actions/`)
+
+// isCall tells whether a request is a call that its function waits for, and that is nothing else.
+func isCall(r *http.Request) bool {
+	return r.Method == http.MethodPost && invocation.MatchString(r.URL.Path) && r.URL.Query().Get("blocking") == "true" &&
+		r.Header.Get("Idempotency-Key") == ""
+}
