@@ -59,7 +59,7 @@ func TestTurnsOfTenants(t *testing.T) {
 	s.limit = 0 // nobody gets anything
 	wait := func(namespace, name string, served time.Duration) {
 		p := s.poolOf(&forerun.Run{Action: action(name), Namespace: namespace}, &language{})
-		s.push(p, &run{queued: time.Now(), pool: p})
+		s.push(p, &run{Run: new(forerun.Run), queued: time.Now(), pool: p})
 		p.tenant.served += served
 		s.starve(p)
 	}
