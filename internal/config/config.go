@@ -59,7 +59,7 @@ func Settings(root bool, home string) []Setting {
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
-		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations may run ahead: off, branches or all (actions and requests may ask for less)", setSpeculate},
+		{"speculate", "FORERUN_SPECULATE", "off", "how far invocations may run ahead: off, branches or all (actions and requests may ask for less)", setSpeculate},
 		{"user", "FORERUN_USER", strconv.Itoa(DefaultUser), "`UID` that the server runs as when started by root", setUser},
 		{"sync", "FORERUN_SYNC", "false", "write activation records to disk before an invocation is answered (else within 10 ms)", setSync},
 		{"keep-activations", "FORERUN_KEEP_ACTIVATIONS", "168h", "`TIME` that activation records are kept, like 168h, or forever", setKeepAge},

@@ -44,6 +44,8 @@ func (e *execution) resolve(s *slot, at placement) (program forerun.Program, err
 // code of the program's own, which goes by its name and has its limits.
 func (e *execution) action(s *slot, at placement) (*forerun.Action, error) {
 	switch {
+	case s.parent == nil && s.tree.action == nil: // it is not called yet
+		return e.expected(s.tree, at.Action)
 	case s.parent == nil:
 		return s.tree.action, nil
 	case at.Self:
@@ -80,4 +82,14 @@ func (s *slot) parameters() []forerun.KeyValue {
 		return nil
 	}
 	return s.action.Parameters
+}
+
+// expected finds an action that a function is expected to call by the name that it had when it was called before.
+func (e *execution) expected(t *tree, name string) (action *forerun.Action, err error) {
+	parsed, err := forerun.ParseName(name, e.namespace)
+	if err != nil {
+		return nil, err
+	}
+	t.action, err = e.c.Actions.Resolve(context.Background(), parsed, e.namespace)
+	return t.action, err
 }
