@@ -7,6 +7,7 @@ package canonical
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -29,7 +30,7 @@ var form = []jsontext.Options{
 func Object(data []byte) (json.RawMessage, error) {
 	v, err := value(data)
 	if err == nil && v[0] != '{' {
-		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object, not %s.", jsontext.Value(v).Kind())
+		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object, not %s.", kind(v))
 	}
 	return v, err
 }
@@ -38,9 +39,24 @@ func Object(data []byte) (json.RawMessage, error) {
 func ObjectOrArray(data []byte) (json.RawMessage, error) {
 	v, err := value(data)
 	if err == nil && v[0] != '{' && v[0] != '[' {
-		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object or array, not %s.", jsontext.Value(v).Kind())
+		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content must be a JSON object or array, not %s.", kind(v))
 	}
 	return v, err
+}
+
+// kind is what a value is, in words.
+func kind(v json.RawMessage) string {
+	switch v[0] {
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
 }
 
 func value(data []byte) (json.RawMessage, error) {
@@ -53,7 +69,7 @@ func value(data []byte) (json.RawMessage, error) {
 func format(data []byte) (json.RawMessage, error) {
 	v := jsontext.Value(bytes.Clone(data))
 	if err := v.Format(form...); err != nil {
-		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content is not valid JSON: %w", err)
+		return nil, forerun.Errorf(forerun.Invalid, "JSON", "The content is not valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 	}
 	return json.RawMessage(v), nil
 }

@@ -158,7 +158,7 @@ func TestTriggersAndRules(t *testing.T) {
 		{"GET", "_/triggers", ``, 200, `0.name="t" 0.binding=none 0.parameters=none 1=none`},
 		{"GET", "_/triggers?count=true", ``, 200, `triggers=1`},
 		{"POST", "_/triggers/none", `{}`, 404, missing},
-		{"POST", "_/triggers/t", `[]`, 400, "The request content was malformed:\nThe content must be a JSON object, not [."},
+		{"POST", "_/triggers/t", `[]`, 400, "The request content was malformed:\nThe content must be a JSON object, not an array."},
 		{"PUT", "_/rules/r", `{"trigger":"/_/t"}`, 400, "rule requires a valid trigger and a valid action"},
 		{"PUT", "_/rules/r", `{"trigger":"t","action":"/_/a"}`, 400, "The request content was malformed:\nThe fully qualified name of the entity must contain at least the namespace and the name of the entity."},
 		{"PUT", "_/rules/r", `{"trigger":7,"action":"/_/a"}`, 400, "The request content was malformed:\nfully qualified name malformed"},

@@ -34,7 +34,7 @@ func TestInvoke(t *testing.T) {
 		{"developer error", "crash?blocking=true", `{}`, 502, "response.status", `"action developer error"`},
 		{"result without blocking", "echo?result=true", `{}`, 202, "response", "none"},
 		{"not there", "none?blocking=true", `{}`, 404, "error", `"The requested resource does not exist."`},
-		{"no object", "echo?blocking=true", `[1]`, 400, "error", `"The request content was malformed:\nThe content must be a JSON object, not [."`},
+		{"no object", "echo?blocking=true", `[1]`, 400, "error", `"The request content was malformed:\nThe content must be a JSON object, not an array."`},
 		{"no boolean", "echo?blocking=perhaps", `{}`, 400, "error", `"The query parameter 'blocking' was malformed:\n'perhaps' is not a valid Boolean value"`},
 		{"too long a wait", "echo?blocking=true&timeout=60001", `{}`, 400, "error", `"The query parameter 'timeout' was malformed:\nTimeout must be number of milliseconds up to 60000."`},
 	} {
