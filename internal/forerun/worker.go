@@ -13,7 +13,7 @@ type Run struct {
 	Namespace   string          // the invoking tenant: owner of the state the activation sees
 	Token       string          // API key of this activation alone, void when it ends ("uuid:secret")
 	Transaction string          // X-Request-ID of the invocation
-	Speculative bool            // hold its effects until Promote
+	Speculative bool            // hold its effects on the outside until Promote; other activations come first
 	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store
 	Events      WorkerEvents    // where what happens is told
 }
@@ -24,7 +24,8 @@ type Worker interface {
 	// Run queues an activation. Two things might happen: Started (unless it fails before) and then Ended; or,
 	// when Squash comes first, nothing more.
 	Run(r *Run)
-	// Promote makes a speculative activation non-speculative, in place.
+	// Promote makes a speculative activation non-speculative, in place: its effects on the outside go out, and its time limit
+	// begins. One that has ended is to be promoted, or squashed, too: its handler waits for that.
 	Promote(id ActivationID)
 	// Squash kills an activation, running or finished: no event of it is begun after Squash returned.
 	Squash(id ActivationID)
@@ -48,4 +49,6 @@ type RunEnd struct {
 	At     time.Time
 	// TimedOut: the action's time limit ended it.
 	TimedOut bool
+	// Preempted: of a speculative activation, whose sandbox was taken for one that is not. It has no result, and may be run again.
+	Preempted bool
 }

@@ -65,9 +65,12 @@ type Sandbox interface {
 	// Limit changes limits that the sandbox was made with, at once. It does nothing where the maker enforces none. A memory limit
 	// below what the sandbox uses has its processes killed.
 	Limit(ctx context.Context, l Limits) error
-	// Hold has all that processes inside send to the outside wait from now on, or lets it go. After a Reset what waited is gone, and
-	// Hold(false) lets nothing of it out.
-	Hold(ctx context.Context, held bool) error
+	// Hold has all that processes inside send to the outside wait from now on: connections, datagrams and questions for
+	// names, but for those to hosts ("name", "name:port", "address", "address:port"), which only read from them. What waits when a
+	// Reset comes is gone.
+	Hold(ctx context.Context, hosts []string) (Held, error)
+	// Release lets go what waits, and whatever is sent from now on.
+	Release(ctx context.Context) error
 	// Usage reads the sandbox's meters.
 	Usage() (Usage, error)
 	// Close kills the sandbox and removes every trace of it.
@@ -84,6 +87,14 @@ type Limits struct {
 
 // DefaultCPUWeight is the share of a sandbox of which nothing else is said.
 const DefaultCPUWeight = 100
+
+// Held is what a Hold cannot hold back.
+type Held struct {
+	Connected bool // a process inside has a connection to the outside that was made before, on which it may send
+	// Shared: the initializer has something that processes which it forks can change for one another: writable memory that
+	// they share, files open for writing, pipes.
+	Shared bool
+}
 
 // Usage is what a sandbox has used.
 type Usage struct {

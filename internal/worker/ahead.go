@@ -2,49 +2,89 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
 )
 
-// hold prepares the sandbox for an activation. What a speculative one sends to the outside waits. A process that served others
-// may hold connections that were made before: it is given a speculative activation only once that is promoted.
-func (b *box) hold(r *run) error {
-	if r.Speculative && b.language.reuse {
-		select {
-		case <-r.promoted:
-		case <-r.tenure.squashed:
-		case <-b.dead:
-			return errExited
-		case <-b.w.stopped.Done():
-			return errExited
-		}
-	}
-	select {
-	case <-r.tenure.squashed:
-		return errSquashed
-	default:
-	}
-	held := r.Speculative && !r.isPromoted()
-	if held == b.held {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
-	defer cancel()
-	if err := b.sandbox.Hold(ctx, held); err != nil {
-		return err
-	}
-	b.held = held
-	return nil
-}
+// What is different for an activation that runs ahead: its effects on the outside wait until it is promoted, it waits
+// behind the others and gets what they leave of the processors, and nothing of it is left when it is squashed.
+
+// readHosts is the annotation that lists the hosts from which an action only reads: what it sends them need not wait.
+const readHosts = "read-hosts"
 
 var errSquashed = errors.New("the activation was squashed before it began")
 
-// letGo lets what a speculative activation sends go out when that is promoted; the time that it may take counts from then on. The
-// returned function ends the wait.
-func (b *box) letGo(r *run, limit *time.Timer) (end func()) {
+// hold prepares the sandbox for an activation. What a speculative one sends to the outside waits. One that could reach the
+// outside or its successors all the same, through what was there before it, begins only when it is promoted.
+func (b *box) hold(r *run) error {
+	for fresh := false; r.isAhead(); fresh = true {
+		held, err := b.shut(r)
+		switch {
+		case err != nil:
+			return err
+		case b.language.reuse && held.Connected && !fresh:
+			b.spare.stays = false
+			if !b.clean() { // to a process that has no connections
+				return errExited
+			}
+			continue
+		case b.language.reuse && held.Connected, !b.language.reuse && held.Shared:
+			if err := b.awaitPromotion(r); err != nil {
+				return err
+			}
+			return b.release()
+		}
+		return r.tenure.squashedErr()
+	}
+	if err := r.tenure.squashedErr(); err != nil {
+		return err
+	}
+	return b.release()
+}
+
+// awaitPromotion keeps an activation from its handler until it is promoted.
+func (b *box) awaitPromotion(r *run) error {
+	select {
+	case <-r.promoted:
+		return nil
+	case <-r.tenure.squashed:
+		return errSquashed
+	case <-b.dead:
+	case <-b.w.stopped.Done():
+	}
+	return errExited
+}
+
+func (t *tenure) squashedErr() error {
+	select {
+	case <-t.squashed:
+		return errSquashed
+	default:
+		return nil
+	}
+}
+
+// hostsOf reads the annotation of an action: an array of strings. Anything else names none.
+func hostsOf(a *forerun.Action) (hosts []string) {
+	if json.Unmarshal(forerun.Lookup(a.Annotations, readHosts), &hosts) != nil {
+		return nil
+	}
+	return hosts
+}
+
+// limit begins the time that an activation may take: now, or when it is promoted. The returned function ends it, and
+// what lets a speculative one's effects go.
+func (b *box) limit(r *run, begin time.Time) (stop func()) {
+	limit := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
+	expire := func() { b.timeOut(r.tenure) }
 	if !b.held {
-		return func() {}
+		timer := time.AfterFunc(time.Until(begin.Add(limit)), expire)
+		return func() { timer.Stop() }
 	}
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -54,14 +94,9 @@ func (b *box) letGo(r *run, limit *time.Timer) (end func()) {
 		case <-over:
 			return
 		}
-		if limit.Stop() {
-			limit.Reset(time.Duration(r.Action.Limits.Timeout) * time.Millisecond)
-		}
-		ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
-		defer cancel()
-		if b.sandbox.Hold(ctx, false) == nil {
-			b.held = false
-		}
+		defer time.AfterFunc(limit, expire).Stop()
+		_ = b.release() // if it fails the sandbox has ended
+		<-over
 	}()
 	return func() {
 		close(over)
@@ -69,6 +104,31 @@ func (b *box) letGo(r *run, limit *time.Timer) (end func()) {
 	}
 }
 
+// parkedAtMost is how long a handler is kept for an activation that has ended and is neither promoted nor squashed.
+const parkedAtMost = 10 * time.Second
+
+// park keeps the process of a speculative activation that has ended from the next one, until it is known whether the
+// activation happened. If it did not, the process, which remembers it, is not used again.
+func (b *box) park(r *run) {
+	late := time.NewTimer(parkedAtMost)
+	defer late.Stop()
+	select {
+	case <-r.promoted:
+	case <-r.tenure.squashed:
+	case <-r.unpark:
+	case <-late.C:
+	case <-b.dead:
+	case <-b.w.stopped.Done():
+	}
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	if !r.squashed {
+		delete(b.w.runs, r.Activation)
+	}
+	b.spare.stays = r.isPromoted()
+}
+
+// isPromoted reports whether a speculative activation has been promoted.
 func (r *run) isPromoted() bool {
 	select {
 	case <-r.promoted:
@@ -78,11 +138,14 @@ func (r *run) isPromoted() bool {
 	}
 }
 
+// isAhead reports whether it is speculative still.
+func (r *run) isAhead() bool { return r.promoted != nil && !r.isPromoted() }
+
 // line puts a run into its pool's queue: speculative ones wait behind the others (C5).
 func (p *pool) line(r *run) {
 	at := len(p.queue)
-	if !r.Speculative || r.isPromoted() {
-		if first := slices.IndexFunc(p.queue, func(q *run) bool { return q.Speculative && !q.isPromoted() }); first >= 0 {
+	if !r.isAhead() {
+		if first := slices.IndexFunc(p.queue, (*run).isAhead); first >= 0 {
 			at = first
 		}
 	}
@@ -94,5 +157,79 @@ func (w *Worker) hasten(r *run) {
 	if i := slices.Index(r.pool.queue, r); i >= 0 {
 		r.pool.queue = slices.Delete(r.pool.queue, i, i+1)
 		r.pool.line(r)
+		w.consider(r.pool)
 	}
+}
+
+// onlyAhead reports whether nothing but speculative activations keeps the pool's sandboxes from an activation that is not.
+func (p *pool) onlyAhead() bool {
+	if slices.ContainsFunc(p.boxes, func(b *box) bool { return b.current == nil || !b.current.isAhead() }) {
+		return false
+	}
+	return len(p.queue) > 0 && !p.queue[0].isAhead()
+}
+
+// makeWay takes a sandbox from a speculative activation for a pool whose activations wait although they are not: from one that
+// has ended, whose handler is only parked, or else from the one that began last. That is told its end as preempted.
+func (w *Worker) makeWay(p *pool) {
+	if !p.onlyAhead() {
+		return
+	}
+	anywhere := w.blocked(p) && len(p.boxes) == 0
+	var victim *run
+	for _, b := range w.busyAhead() {
+		r := b.current
+		if b.pool() != p && !anywhere {
+			continue
+		}
+		if victim == nil || r.parked && !victim.parked || r.parked == victim.parked && r.queued.After(victim.queued) {
+			victim = r
+		}
+	}
+	if victim == nil || victim.preempted {
+		return
+	}
+	victim.preempted = true
+	if victim.parked {
+		close(victim.unpark)
+		return
+	}
+	w.counters.Preempted++
+	b, t := victim.box, victim.tenure
+	t.over.Store(true)
+	w.alive.Go(func() { b.kill(t) })
+}
+
+// busyAhead lists the boxes that speculative activations occupy.
+func (w *Worker) busyAhead() (boxes []*box) {
+	for _, p := range w.pools {
+		for _, b := range p.boxes {
+			if b.state == boxBusy && b.current != nil && b.current.isAhead() {
+				boxes = append(boxes, b)
+			}
+		}
+	}
+	return boxes
+}
+
+// shut holds what the sandbox sends to the outside.
+func (b *box) shut(r *run) (held sandbox.Held, err error) {
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	b.held = true
+	return b.sandbox.Hold(ctx, hostsOf(r.Action))
+}
+
+// release lets it go.
+func (b *box) release() error {
+	if !b.held {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	err := b.sandbox.Release(ctx)
+	if err == nil {
+		b.held = false
+	}
+	return err
 }

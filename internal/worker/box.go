@@ -53,20 +53,21 @@ type box struct {
 	oomSeen  int64
 	cost     time.Duration // of its start, its code's loading included
 
-	adopted  chan struct{} // closed by the pool that gives a box without code some
-	assigned chan *run     // from the pool to live, when the box is idle
-	leave    chan struct{} // closed by the pool: an idle box makes room
-	hello    chan runtimewire.Hello
-	initDone chan runtimewire.InitDone
-	spares   chan *spare           // from listen to live
-	forking  atomic.Bool           // a spare was asked for that live has not taken yet
-	upcoming atomic.Pointer[spare] // the newest
-	held     bool                  // what its processes send to the outside waits
-	oomKills atomic.Int64          // as far as was read
-	dead     chan struct{}         // closed by listen: the initializer is gone
-	living   sync.WaitGroup        // its goroutines but live
-	reseting sync.Mutex            // held during a Reset, so that none reaches into the next activation
-	handlers map[int]*spare        // by process id inside; of listen alone
+	adopted   chan struct{} // closed by the pool that gives a box without code some
+	assigned  chan *run     // from the pool to live, when the box is idle
+	leave     chan struct{} // closed by the pool: an idle box makes room
+	hello     chan runtimewire.Hello
+	initDone  chan runtimewire.InitDone
+	spares    chan *spare           // from listen to live
+	forking   atomic.Bool           // a spare was asked for that live has not taken yet
+	upcoming  atomic.Pointer[spare] // the newest
+	held      bool                  // what its processes send to the outside waits; of live
+	untouched bool                  // the last run did not come to a handler; of live
+	oomKills  atomic.Int64          // as far as was read
+	dead      chan struct{}         // closed by listen: the initializer is gone
+	living    sync.WaitGroup        // its goroutines but live
+	reseting  sync.Mutex            // held during a Reset, so that none reaches into the next activation
+	handlers  map[int]*spare        // by process id inside; of listen alone
 
 	// Guarded by Worker.mu:
 	state    boxState
@@ -75,6 +76,7 @@ type box struct {
 	measured int64     // bytes that it used when it was measured last; 0: never
 	clock    float64   // Worker.clock when it became idle
 	weight   int       // its share of the processors
+	current  *run      // that it was given last; nil: none yet
 }
 
 // newBox makes a box for a language. Worker.mu is held.
@@ -98,7 +100,11 @@ func (b *box) take(r *run) {
 	p.runs++
 	b.state, b.since = boxBusy, time.Now()
 	b.w.charge(b, p.memory())
+	b.current = r
 	r.box, r.tenure = b, newTenure(r.Activation)
+	if r.Speculative {
+		r.tenure.squashed = make(chan struct{})
+	}
 	if r.Bridged {
 		r.tenure.bridge = b.w.config.Bridge
 	}

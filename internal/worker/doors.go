@@ -30,7 +30,7 @@ type tenure struct {
 	timedOut   atomic.Bool          // the action's time limit ended it
 	handler    atomic.Pointer[spare]
 	bridge     state.Bridge  // that executes its commands on state; nil: the store does
-	squashed   chan struct{} // closed when it was
+	squashed   chan struct{} // closed when it was, of a speculative activation
 	done       chan struct{} // closed when the activation is over
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -43,10 +43,7 @@ type tenure struct {
 }
 
 func newTenure(id forerun.ActivationID) *tenure {
-	t := &tenure{
-		activation: id, done: make(chan struct{}), settled: make(chan struct{}), squashed: make(chan struct{}),
-		conns: make(map[*doorConn]struct{}),
-	}
+	t := &tenure{activation: id, done: make(chan struct{}), settled: make(chan struct{}), conns: make(map[*doorConn]struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }

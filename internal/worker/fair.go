@@ -156,7 +156,8 @@ func (w *Worker) expire(now time.Time) {
 			delete(w.runs, r.Activation)
 			w.counters.Expired++
 			w.counters.ended(forerun.InternalError)
-			w.alive.Go(func() { r.tellEnded(waitFailure(w.config.QueueTimeout), nil, false) })
+			result := waitFailure(w.config.QueueTimeout)
+			w.alive.Go(func() { r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value}) })
 			late = true
 		}
 		if late {

@@ -66,6 +66,7 @@ type process struct {
 	oomKills       atomic.Int64
 	memory         *atomic.Int64 // bytes that it is said to use
 	limits         atomic.Pointer[sandbox.Limits]
+	held           atomic.Int32 // 1 between Hold and Release
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
@@ -140,7 +141,16 @@ func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 	p.limits.Store(&l)
 	return nil
 }
-func (p *process) Hold(context.Context, bool) error { return nil }
+
+func (p *process) Hold(context.Context, []string) (sandbox.Held, error) {
+	p.held.Store(1)
+	return sandbox.Held{}, nil
+}
+
+func (p *process) Release(context.Context) error {
+	p.held.Store(0)
+	return nil
+}
 
 func (p *process) Usage() (sandbox.Usage, error) {
 	return sandbox.Usage{OOMKills: int(p.oomKills.Load()), MemoryBytes: p.memory.Load()}, nil

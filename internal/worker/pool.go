@@ -98,7 +98,7 @@ func (w *Worker) give(p *pool, r *run) bool {
 	return true
 }
 
-// push puts a run at the end of its pool's queue.
+// push puts a run into its pool's queue.
 func (w *Worker) push(p *pool, r *run) {
 	w.queued(p.tenant)
 	p.line(r)
@@ -189,7 +189,7 @@ func (p *pool) wants(now time.Time, saturated bool) bool {
 	switch {
 	case len(p.queue) == 0 || p.starting >= len(p.queue):
 		return false
-	case len(p.boxes) == 0:
+	case len(p.boxes) == 0, p.onlyAhead():
 		return true
 	}
 	wait := time.Duration(len(p.queue)) * p.serviceTime(now) / time.Duration(len(p.boxes))
@@ -411,6 +411,7 @@ func (w *Worker) tick() {
 	for _, p := range w.pools {
 		if len(p.queue) > 0 {
 			w.consider(p)
+			w.makeWay(p)
 			w.tickLater()
 		}
 	}

@@ -28,12 +28,16 @@ type run struct {
 
 	promoted chan struct{} // closed when a speculative one is promoted
 	promote  sync.Once
+	unpark   chan struct{} // closed when its parked handler is in the way
 
 	// Guarded by Worker.mu:
 	pool     *pool
 	box      *box // that executes it; nil while it waits
 	returned int  // how often it came back from a box that had died
 	squashed bool
+	parked   bool // it has ended, and its handler waits for what becomes of it
+	// preempted: its sandbox was taken from it, speculative as it was.
+	preempted bool
 }
 
 // execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
@@ -41,17 +45,13 @@ type run struct {
 func (b *box) execute(r *run) bool {
 	t := r.tenure
 	if err := b.hold(r); err != nil {
-		r.end(b.w, b.startFailure(err), nil)
-		close(t.done)
-		return errors.Is(err, errSquashed)
+		return b.refuse(r, err)
 	}
 	b.began(t)
-	timeout := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
 	start := time.Now()
-	limit := time.AfterFunc(timeout, func() { b.timeOut(t) })
-	defer limit.Stop()
-	defer b.letGo(r, limit)()
-	o := outcome{err: b.send(r, t, b.runHeader(r, start.Add(timeout)))}
+	stop := sync.OnceFunc(b.limit(r, start))
+	defer stop()
+	o := outcome{err: b.send(r, t, b.runHeader(r, start.Add(time.Duration(r.Action.Limits.Timeout)*time.Millisecond)))}
 	if o.err != nil && b.giveBack(r, t) {
 		return false
 	}
@@ -60,13 +60,26 @@ func (b *box) execute(r *run) bool {
 		r.tellStarted(b.w, start, b.takeInitTime())
 		o = b.await(b.spare)
 	}
-	limit.Stop()
+	stop()
 	fork.Stop()
 	b.spare.stays = b.language.reuse && o.arrived && !t.timedOut.Load()
 	logs := b.ended(t, b.spare.stays)
-	r.end(b.w, b.judge(r, b.spare, o), logs)
+	if r.end(b.w, b.judge(r, b.spare, o), logs) {
+		b.park(r)
+	}
 	b.prepare()
 	return true
+}
+
+// refuse ends a run that did not come to a handler, and reports whether the sandbox is of use still.
+func (b *box) refuse(r *run, err error) bool {
+	defer close(r.tenure.done)
+	if errors.Is(err, errSquashed) {
+		b.untouched = true
+		return true
+	}
+	r.end(b.w, b.startFailure(err), nil)
+	return false
 }
 
 // prepare asks for the next handler before it is needed, where that is a fork.
@@ -210,18 +223,29 @@ func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
 	}
 }
 
-// end takes the run off the books and tells its end, unless it was squashed.
-func (r *run) end(w *Worker, result forerun.Result, logs []string) {
+// end takes the run off the books and tells its end, unless it was squashed. One whose handler would serve on although it
+// is speculative still stays on the books, to be parked.
+func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool) {
 	w.mu.Lock()
-	delete(w.runs, r.Activation)
 	squashed := r.squashed
+	preempted := r.preempted
+	if preempted && r.box != nil {
+		r.box.spare.stays = false // it was told that it is over
+	}
+	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
+	r.parked = parked
+	if !parked {
+		delete(w.runs, r.Activation)
+	}
 	if !squashed {
 		w.counters.ended(result.Status)
 	}
 	w.mu.Unlock()
 	if !squashed {
-		r.tellEnded(result, logs, r.tenure != nil && r.tenure.timedOut.Load())
+		timedOut := r.tenure != nil && r.tenure.timedOut.Load()
+		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, TimedOut: timedOut, Preempted: preempted})
 	}
+	return parked
 }
 
 // tellStarted tells that a handler has begun, unless the run was squashed before.
@@ -234,8 +258,7 @@ func (r *run) tellStarted(w *Worker, at time.Time, initTime time.Duration) {
 	}
 }
 
-func (r *run) tellEnded(result forerun.Result, logs []string, timedOut bool) {
-	r.Events.Ended(r.Activation, forerun.RunEnd{
-		Status: result.Status, Result: result.Value, Logs: logs, At: time.Now(), TimedOut: timedOut,
-	})
+func (r *run) tellEnded(end forerun.RunEnd) {
+	end.At = time.Now()
+	r.Events.Ended(r.Activation, end)
 }

@@ -243,6 +243,10 @@ func (b *box) awaitSpare() (*spare, error) {
 // clean removes what an activation left, and makes the next handler ready. It reports false if the sandbox is of no
 // more use.
 func (b *box) clean() bool {
+	if b.untouched {
+		b.untouched = false
+		return true
+	}
 	err := b.renewSpare()
 	if err == nil {
 		err = b.reset(b.spare.hostPID)

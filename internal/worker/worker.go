@@ -134,7 +134,10 @@ func machineMemoryMiB() int {
 
 // Run implements forerun.Worker.
 func (w *Worker) Run(request *forerun.Run) {
-	r := &run{Run: request, queued: time.Now(), promoted: make(chan struct{})}
+	r := &run{Run: request, queued: time.Now()}
+	if r.Speculative {
+		r.promoted, r.unpark = make(chan struct{}), make(chan struct{})
+	}
 	language, err := w.config.Languages.language(request.Action.Exec.Kind)
 	if err != nil {
 		w.fail(r, forerun.Failure(forerun.DeveloperError, err.Error()))
@@ -149,7 +152,7 @@ func (w *Worker) Run(request *forerun.Run) {
 	}
 }
 
-// Promote implements forerun.Worker. What the activation sent to the outside goes out from then on.
+// Promote implements forerun.Worker. What the activation sent to the outside goes out, in the background.
 func (w *Worker) Promote(id forerun.ActivationID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +183,9 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 	w.mu.Unlock()
 	if b != nil {
 		r.tenure.over.Store(true)
-		close(r.tenure.squashed)
+		if r.Speculative {
+			close(r.tenure.squashed)
+		}
 		w.spawn(func() { b.kill(r.tenure) })
 	}
 }
@@ -216,5 +221,5 @@ func (w *Worker) Close() error {
 
 // fail ends a run that never got to a sandbox, from a goroutine of its own.
 func (w *Worker) fail(r *run, result forerun.Result) {
-	w.spawn(func() { r.tellEnded(result, nil, false) })
+	w.spawn(func() { r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value}) })
 }

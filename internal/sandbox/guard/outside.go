@@ -34,7 +34,10 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 	defer unix.Close(c.socket)
 	switch {
 	case c.protocol == unix.IPPROTO_TCP:
-		s.listener.finish(n.id, s.openTCP(n, c, target, to))
+		if s.pass(n.id, to) {
+			s.listener.finish(n.id, s.openTCP(n, c, target, to))
+			s.gate.leave()
+		}
 	case s.careful:
 		s.listener.finish(n.id, s.connectAs(n.id, c, raw))
 	default: // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
@@ -60,6 +63,7 @@ func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.Addr
 	if err := unix.SetNonblock(socket, c.nonblocking); err != nil {
 		return errnoOf(err)
 	}
+	s.gate.lend(socket, to)
 	if failed := s.listener.replace(n.id, socket, target, c.closeOnExec); failed != 0 {
 		return failed
 	}

@@ -95,11 +95,7 @@ func (s *Supervisor) answer(n notification) {
 		s.refused(sentence)
 		s.listener.finish(n.id, unix.EACCES)
 	case open:
-		s.outside.Go(func() {
-			if s.pass(n.id) {
-				s.open(n, to.IP, raw)
-			}
-		})
+		s.outside.Go(func() { s.open(n, to.IP, raw) })
 	}
 }
 

@@ -29,6 +29,7 @@ type box struct {
 	datagrams      *datagramRelay
 	denied         chan string
 	glance         *glance
+	hosts          readHosts
 
 	done      chan struct{}
 	endOnce   sync.Once
@@ -145,10 +146,10 @@ func (b *box) serve(files []*os.File) error {
 		doors[name] = l
 	}
 	var err error
-	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names); err != nil {
+	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names, &b.hosts, b.learned); err != nil {
 		return err
 	}
-	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, b.refused)
+	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, &b.hosts, b.refused)
 	return err
 }
 
@@ -189,11 +190,27 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 }
 
 // Hold implements sandbox.Sandbox.
-func (b *box) Hold(ctx context.Context, held bool) error {
-	b.names.hold(held)
-	b.datagrams.hold(held)
-	_, err := b.maker.ask(ctx, request{kind: kindHold, id: b.id, held: held})
+func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
+	permit := b.hosts.name(hosts)
+	b.names.gate.shut()
+	b.datagrams.hold()
+	answer, err := b.maker.ask(ctx, request{kind: kindHold, id: b.id, permit: permit})
+	return answer.held, err
+}
+
+// Release implements sandbox.Sandbox.
+func (b *box) Release(ctx context.Context) error {
+	b.names.gate.lift()
+	b.datagrams.release()
+	_, err := b.maker.ask(ctx, request{kind: kindRelease, id: b.id})
 	return err
+}
+
+// learned takes note of a nameserver's answer before it is passed on: the addresses of hosts that are only read from pass.
+func (b *box) learned(ctx context.Context, answer []byte) {
+	if permit := b.hosts.learn(answer); len(permit) > 0 {
+		_, _ = b.maker.ask(ctx, request{kind: kindPermit, id: b.id, permit: permit}) // else the connection waits
+	}
 }
 
 // Usage implements sandbox.Sandbox.

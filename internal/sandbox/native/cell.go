@@ -18,12 +18,15 @@ type cell struct {
 	number int           // of its range of user ids
 	exited chan struct{} // closed when the initializer has ended and been waited for
 
-	mu      sync.Mutex // guards what follows; held during reset and end, which exclude one another
-	ended   bool
-	group   *group
-	process *os.Process
-	folders []*os.File // what handlers may write to
-	guard   *guard.Supervisor
+	mu       sync.Mutex // guards what follows; held during reset and end, which exclude one another
+	ended    bool
+	group    *group
+	process  *os.Process
+	folders  []*os.File // what handlers may write to
+	guard    *guard.Supervisor
+	held     bool // what it sends to the outside waits, and it weighs heldWeight
+	weight   int  // of the processors, else
+	unshared bool // its initializer has nothing that its handlers share, and never will
 }
 
 // reset is Sandbox.Reset.
@@ -60,6 +63,12 @@ func (c *cell) limit(l sandbox.Limits) error {
 	defer c.mu.Unlock()
 	if c.ended || c.group == nil {
 		return fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	if l.CPUWeight != 0 {
+		c.weight = l.CPUWeight
+	}
+	if c.held {
+		l.CPUWeight = 0
 	}
 	return c.group.limit(l)
 }

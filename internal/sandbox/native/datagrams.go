@@ -28,6 +28,7 @@ const (
 type datagramRelay struct {
 	policy  guard.Policy
 	refused func(sentence string)
+	hosts   *readHosts
 	packets *os.File // the socket on which they arrive and go back
 
 	mu    sync.Mutex     // guards what follows
@@ -45,7 +46,7 @@ type flow struct{ inside, outside netip.AddrPort }
 type peer struct{ conn *net.UDPConn }
 
 // newDatagramRelay uses a copy of the file.
-func newDatagramRelay(packets *os.File, policy guard.Policy, refused func(string)) (*datagramRelay, error) {
+func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, refused func(string)) (*datagramRelay, error) {
 	fd, err := unix.FcntlInt(packets.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening the datagram relay: %w", err)
@@ -54,39 +55,53 @@ func newDatagramRelay(packets *os.File, policy guard.Policy, refused func(string
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("opening the datagram relay: %w", err)
 	}
-	r := &datagramRelay{policy: policy, refused: refused, packets: os.NewFile(uintptr(fd), "packets"), flows: map[flow]*peer{}}
+	r := &datagramRelay{policy: policy, refused: refused, hosts: hosts, packets: os.NewFile(uintptr(fd), "packets"), flows: map[flow]*peer{}}
 	go r.serve()
 	return r, nil
 }
 
-// serve forwards what leaves the sandbox.
+// serve forwards what leaves the sandbox. A datagram is read and forwarded in one step, so that hold and reset know of
+// each whether it came before them.
 func (r *datagramRelay) serve() {
+	raw, err := r.packets.SyscallConn()
+	if err != nil {
+		return // closed already
+	}
 	buffer := make([]byte, maxPacket)
+	_ = raw.Read(func(fd uintptr) bool { // ends when the relay is closed
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.drain(fd, buffer, r.forward)
+		return false
+	})
+}
+
+// drain takes all datagrams that have left the sandbox.
+func (r *datagramRelay) drain(fd uintptr, buffer []byte, take func(datagram)) {
 	for {
-		n, err := r.packets.Read(buffer)
-		if err != nil {
-			return
-		}
-		d, ok := parsePacket(buffer[:n])
-		if !ok {
+		n, err := unix.Read(int(fd), buffer)
+		if err == unix.EINTR {
 			continue
 		}
-		r.forward(d)
+		if err != nil {
+			return // there is none
+		}
+		if d, ok := parsePacket(buffer[:n]); ok {
+			take(d)
+		}
 	}
 }
 
 // forward sends a datagram on, or keeps it.
 func (r *datagramRelay) forward(d datagram) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.held {
-		if len(r.queue) < heldAtMost {
-			d.payload = slices.Clone(d.payload)
-			r.queue = append(r.queue, d)
-		}
+	if !r.held || r.hosts.permits(d.to) {
+		r.send(d)
 		return
 	}
-	r.send(d)
+	if len(r.queue) < heldAtMost {
+		d.payload = slices.Clone(d.payload)
+		r.queue = append(r.queue, d)
+	}
 }
 
 func (r *datagramRelay) send(d datagram) {
@@ -96,38 +111,40 @@ func (r *datagramRelay) send(d datagram) {
 	}
 }
 
-// hold has datagrams wait, or sends those on that did.
-func (r *datagramRelay) hold(held bool) {
-	if r == nil {
-		return
-	}
+// hold has datagrams wait from now on.
+func (r *datagramRelay) hold() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held = held
-	if !held {
-		for _, d := range r.queue {
-			r.send(d)
-		}
-		r.queue = nil
+	r.drainAll(r.forward) // they were sent before
+	r.held = true
+}
+
+// release sends on those that wait, and lets the next pass.
+func (r *datagramRelay) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = false
+	for _, d := range r.queue {
+		r.send(d)
 	}
+	r.queue = nil
 }
 
 // drop forgets the datagrams that wait, those that have not been read yet included. Their senders are gone.
 func (r *datagramRelay) drop() {
 	r.queue = nil
+	r.drainAll(func(datagram) {})
+}
+
+func (r *datagramRelay) drainAll(take func(datagram)) {
 	raw, err := r.packets.SyscallConn()
 	if err != nil {
 		return // it is closed
 	}
-	var rest [1]byte
-	_ = raw.Control(func(fd uintptr) {
-		for err := error(nil); err == nil; {
-			_, _, err = unix.Recvfrom(int(fd), rest[:], unix.MSG_DONTWAIT|unix.MSG_TRUNC)
-		}
-	})
+	_ = raw.Control(func(fd uintptr) { r.drain(fd, make([]byte, maxPacket), take) })
 }
 
-// find returns the socket for a flow, made if the policy allows it.
+// find returns the socket for a flow, made if the policy allows it. mu is held.
 func (r *datagramRelay) find(f flow) *peer {
 	if p, ok := r.flows[f]; ok {
 		return p

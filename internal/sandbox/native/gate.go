@@ -11,13 +11,18 @@ type gate struct {
 	open chan struct{} // closed when the gate is opened; nil while it is open
 }
 
-func (g *gate) hold(held bool) {
+func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case held && g.open == nil:
+	if g.open == nil {
 		g.open = make(chan struct{})
-	case !held && g.open != nil:
+	}
+}
+
+func (g *gate) lift() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open != nil {
 		close(g.open)
 		g.open = nil
 	}

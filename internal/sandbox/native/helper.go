@@ -150,7 +150,11 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	case kindLimit:
 		err = h.with(r.id, func(c *cell) error { return c.limit(r.limits) })
 	case kindHold:
-		err = h.with(r.id, func(c *cell) error { c.guard.Hold(r.held); return nil })
+		err = h.with(r.id, func(c *cell) (err error) { answer.held, err = c.hold(r.permit); return err })
+	case kindRelease:
+		err = h.with(r.id, (*cell).release)
+	case kindPermit:
+		err = h.with(r.id, func(c *cell) error { c.guard.Permit(r.permit); return nil })
 	case kindClose:
 		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
 	default:

@@ -16,6 +16,8 @@ const (
 	kindLimit
 	kindClose
 	kindHold
+	kindRelease
+	kindPermit
 	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, and those of cell.sights
 	kindExited // helper -> server, by itself
 	kindDenied
@@ -54,9 +56,9 @@ type request struct {
 	number uint64 // repeated in the reply
 	id     string // the sandbox
 	start  startRequest
-	keep   []int          // of a reset
-	held   bool           // of a hold
-	limits sandbox.Limits // of a limit
+	keep   []int            // of a reset
+	limits sandbox.Limits   // of a limit
+	permit []netip.AddrPort // of a hold and a permit
 }
 
 // startRequest is what the helper itself must know of a Spec; the rest only the first stage reads.
@@ -84,8 +86,11 @@ func (r request) encode() []byte {
 	case kindLimit:
 		e.number(uint64(r.limits.MemoryMiB))
 		e.number(uint64(r.limits.CPUWeight))
-	case kindHold:
-		e.flag(r.held)
+	case kindHold, kindPermit:
+		e.number(uint64(len(r.permit)))
+		for _, a := range r.permit {
+			e.text(a.String())
+		}
 	}
 	return e.b
 }
@@ -103,8 +108,14 @@ func decodeRequest(b []byte) (request, error) {
 		}
 	case kindLimit:
 		r.limits = sandbox.Limits{MemoryMiB: d.small(), CPUWeight: d.small()}
-	case kindHold:
-		r.held = d.flag()
+	case kindHold, kindPermit:
+		for range d.count() {
+			a, err := netip.ParseAddrPort(d.text())
+			if err != nil {
+				return request{}, errFrame
+			}
+			r.permit = append(r.permit, a)
+		}
 	}
 	return r, d.end()
 }
@@ -133,6 +144,7 @@ type report struct {
 	problem  string
 	usage    sandbox.Usage
 	killed   int                   // of the reply to a reset
+	held     sandbox.Held          // of the reply to a hold
 	enforced []sandbox.Enforcement // of the reply to configure
 }
 
@@ -146,6 +158,8 @@ func (r report) encode() []byte {
 	e.number(uint64(r.usage.CPU))
 	e.number(uint64(r.usage.OOMKills))
 	e.number(uint64(r.killed))
+	e.flag(r.held.Connected)
+	e.flag(r.held.Shared)
 	e.number(uint64(len(r.enforced)))
 	for _, f := range r.enforced {
 		e.text(f.What)
@@ -160,6 +174,7 @@ func decodeReport(b []byte) (report, error) {
 	r := report{kind: d.small(), number: d.number(), id: d.text(), problem: d.text()}
 	r.usage = sandbox.Usage{MemoryBytes: int64(d.number()), CPU: time.Duration(d.number()), OOMKills: d.small()}
 	r.killed = d.small()
+	r.held = sandbox.Held{Connected: d.flag(), Shared: d.flag()}
 	for range d.count() {
 		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
 	}

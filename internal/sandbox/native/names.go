@@ -51,11 +51,13 @@ type nameRelay struct {
 	tcp     net.Listener
 	slots   chan struct{} // one for each query that is being served
 	gate    gate
+	hosts   *readHosts
+	learned func(ctx context.Context, answer []byte)
 	calls   *activity
 }
 
 // newNameRelay uses copies of the two files.
-func newNameRelay(udp, tcp *os.File, servers []string) (*nameRelay, error) {
+func newNameRelay(udp, tcp *os.File, servers []string, hosts *readHosts, learned func(context.Context, []byte)) (*nameRelay, error) {
 	packets, err := net.FilePacketConn(udp)
 	if err != nil {
 		return nil, fmt.Errorf("opening the name relay: %w", err)
@@ -65,7 +67,7 @@ func newNameRelay(udp, tcp *os.File, servers []string) (*nameRelay, error) {
 		packets.Close()
 		return nil, fmt.Errorf("opening the name relay: %w", err)
 	}
-	r := &nameRelay{servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity()}
+	r := &nameRelay{servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity(), hosts: hosts, learned: learned}
 	go r.servePackets()
 	go r.serveStreams()
 	return r, nil
@@ -80,7 +82,11 @@ func (r *nameRelay) servePackets() {
 		}
 		query := append([]byte(nil), buffer[:n]...)
 		r.call(func(ctx context.Context) {
+			if !r.hosts.asks(query) && !r.gate.pass(ctx) {
+				return
+			}
 			if answer := r.ask(ctx, query); answer != nil {
+				r.learned(ctx, answer)
 				_, _ = r.udp.WriteTo(answer, from) // the asker may have gone
 			}
 		})
@@ -96,18 +102,9 @@ func (r *nameRelay) call(serve func(context.Context)) bool {
 	}
 	r.calls.run(func(ctx context.Context) {
 		defer func() { <-r.slots }()
-		if r.gate.pass(ctx) {
-			serve(ctx)
-		}
+		serve(ctx)
 	})
 	return true
-}
-
-// hold has queries wait, or lets them go.
-func (r *nameRelay) hold(held bool) {
-	if r != nil {
-		r.gate.hold(held)
-	}
 }
 
 // ask asks one nameserver after the other; nil if none answered.
@@ -146,7 +143,13 @@ func (r *nameRelay) serveStreams() {
 		if err != nil {
 			return
 		}
-		if !r.call(func(ctx context.Context) { r.stream(ctx, conn) }) {
+		if !r.call(func(ctx context.Context) {
+			if r.gate.pass(ctx) {
+				r.stream(ctx, conn)
+			} else {
+				conn.Close()
+			}
+		}) {
 			conn.Close()
 		}
 	}

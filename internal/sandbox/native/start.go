@@ -53,6 +53,7 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 	if c.group, err = h.cgroups.create(c.id, r); err != nil {
 		return nil, fmt.Errorf("making the sandbox's cgroups: %w", err)
 	}
+	c.weight = r.cpuWeight
 	defer c.group.joined()
 	if h.root {
 		if err := errors.Join(c.own(files[startStdout]), c.own(files[startStderr])); err != nil {

@@ -1,0 +1,120 @@
+package native
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// heldWeight is the share of the processors of a sandbox whose activation is speculative: what the others leave.
+const heldWeight = 1
+
+// hold shuts the gate of the sandbox, and looks for what that does not hold back.
+func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.process == nil {
+		return held, fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	c.guard.Permit(permit)
+	c.guard.Hold()
+	pids, err := c.processes()
+	if err != nil {
+		return held, err
+	}
+	if !c.held {
+		c.held = true
+		if err := c.group.limit(sandbox.Limits{CPUWeight: heldWeight}); err != nil {
+			return held, err
+		}
+	}
+	held.Connected = c.guard.Connected(pids)
+	if !c.unshared {
+		held.Shared = shares(c.process.Pid)
+		c.unshared = !held.Shared && isAlone(c.process.Pid)
+	}
+	return held, nil
+}
+
+// release opens it.
+func (c *cell) release() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.process == nil {
+		return fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	c.guard.Release()
+	c.held = false
+	return c.group.limit(sandbox.Limits{CPUWeight: c.weight})
+}
+
+// isAlone reports whether a process has one thread: then an initializer whose code is loaded opens nothing more.
+func isAlone(pid int) bool {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return err == nil && len(threads) == 1
+}
+
+// shares reports whether processes forked from this one could change something for one another through what they inherit.
+// When it cannot be told, they could.
+func shares(pid int) bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(maps)) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "rw") && strings.HasSuffix(f[1], "s") {
+			return true
+		}
+	}
+	return sharesFiles(pid)
+}
+
+// What the initializer of a language that forks has of its own: descriptors below firstOwn, and pipes that it or the
+// runtime in its handlers reads alone.
+const (
+	firstOwn = 4
+	ownPipes = 2
+)
+
+// sharesFiles looks for files that are open for writing, and pipes. Sockets are replaced in handlers.
+func sharesFiles(pid int) bool {
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return true
+	}
+	pipes := map[string]bool{}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd < firstOwn {
+			continue
+		}
+		target, err := os.Readlink(folder + "/" + e.Name())
+		switch {
+		case err != nil: // closed meanwhile
+		case strings.HasPrefix(target, "pipe:"):
+			pipes[target] = true
+		case strings.HasPrefix(target, "/") && target != os.DevNull && writable(pid, fd):
+			return true
+		}
+	}
+	return len(pipes) > ownPipes
+}
+
+func writable(pid, fd int) bool {
+	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(info)) {
+		if text, ok := strings.CutPrefix(line, "flags:"); ok {
+			flags, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32)
+			return err != nil || flags&uint64(os.O_WRONLY|os.O_RDWR) != 0
+		}
+	}
+	return true
+}

@@ -1,0 +1,116 @@
+package native
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// readHosts are the hosts from which a sandbox's action only reads, and their addresses as far as the sandbox was told
+// them.
+type readHosts struct {
+	mu        sync.Mutex // guards the rest
+	names     map[string][]uint16
+	addresses map[netip.AddrPort]bool
+}
+
+// addressesAtMost bounds how many are remembered.
+const addressesAtMost = 1024
+
+// name takes hosts ("name", "name:port", "address", "address:port"; a port of 0 or none is all) and returns those that
+// are addresses. What is no host means nothing.
+func (r *readHosts) name(hosts []string) (addresses []netip.AddrPort) {
+	if len(hosts) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.names == nil {
+		r.names, r.addresses = map[string][]uint16{}, map[netip.AddrPort]bool{}
+	}
+	for _, text := range hosts {
+		host, port := splitHost(text)
+		if ip, err := netip.ParseAddr(host); err == nil {
+			addresses = append(addresses, netip.AddrPortFrom(ip.Unmap(), port))
+		} else if host != "" {
+			key := canonicalName(host)
+			r.names[key] = append(r.names[key], port)
+		}
+	}
+	return r.remember(addresses)
+}
+
+func splitHost(text string) (host string, port uint16) {
+	if h, p, err := net.SplitHostPort(text); err == nil {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil {
+			return "", 0
+		}
+		return h, uint16(n)
+	}
+	return strings.Trim(text, "[]"), 0
+}
+
+func canonicalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// remember returns those that are new. mu is held.
+func (r *readHosts) remember(addresses []netip.AddrPort) (fresh []netip.AddrPort) {
+	for _, a := range addresses {
+		if !r.addresses[a] && len(r.addresses) < addressesAtMost {
+			r.addresses[a] = true
+			fresh = append(fresh, a)
+		}
+	}
+	return fresh
+}
+
+// permits reports whether a is one of theirs.
+func (r *readHosts) permits(a netip.AddrPort) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ip := a.Addr().Unmap()
+	return r.addresses[netip.AddrPortFrom(ip, a.Port())] || r.addresses[netip.AddrPortFrom(ip, 0)]
+}
+
+// asks reports whether a query for a nameserver asks for one of them, and nothing else.
+func (r *readHosts) asks(query []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.names) == 0 {
+		return false
+	}
+	var p dnsmessage.Parser
+	if _, err := p.Start(query); err != nil {
+		return false
+	}
+	questions, err := p.AllQuestions()
+	return err == nil && len(questions) == 1 && r.names[canonicalName(questions[0].Name.String())] != nil
+}
+
+// learn takes the addresses of a nameserver's answer, if it was asked for one of the hosts, and returns the new ones.
+func (r *readHosts) learn(answer []byte) (fresh []netip.AddrPort) {
+	if !r.asks(answer) {
+		return nil
+	}
+	var m dnsmessage.Message
+	if m.Unpack(answer) != nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, port := range r.names[canonicalName(m.Questions[0].Name.String())] {
+		for _, record := range m.Answers {
+			switch body := record.Body.(type) {
+			case *dnsmessage.AResource:
+				fresh = append(fresh, netip.AddrPortFrom(netip.AddrFrom4(body.A), port))
+			case *dnsmessage.AAAAResource:
+				fresh = append(fresh, netip.AddrPortFrom(netip.AddrFrom16(body.AAAA).Unmap(), port))
+			}
+		}
+	}
+	return r.remember(fresh)
+}

@@ -1,0 +1,341 @@
+package sandboxtest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// counter is a host outside that writes down who reached it.
+type counter struct {
+	tcp, udp int // ports
+
+	mu   sync.Mutex // guards seen
+	seen map[string]int
+}
+
+// newCounter serves at the address: a client sends a word that ends with a line, over TCP or UDP, and gets it back.
+func newCounter(t *testing.T, address string) *counter {
+	t.Helper()
+	c := &counter{seen: map[string]int{}}
+	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	c.tcp = l.Addr().(*net.TCPAddr).Port
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.count("connect")
+			go func() {
+				defer conn.Close()
+				b := make([]byte, 1<<12)
+				for {
+					n, err := conn.Read(b)
+					if err != nil {
+						return
+					}
+					c.count(strings.Fields(string(b[:n]))...)
+					_, _ = conn.Write(b[:n])
+				}
+			}()
+		}
+	}()
+	packets, err := net.ListenPacket("udp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { packets.Close() })
+	c.udp = packets.LocalAddr().(*net.UDPAddr).Port
+	go func() {
+		b := make([]byte, 1<<12)
+		for {
+			n, from, err := packets.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			c.count(strings.Fields(string(b[:n]))...)
+			_, _ = packets.WriteTo(b[:n], from)
+		}
+	}()
+	return c
+}
+
+func (c *counter) count(words ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range words {
+		c.seen[w]++
+	}
+}
+
+// take returns what was seen of a word, and forgets everything.
+func (c *counter) take(word string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n = c.seen[word]
+	c.seen = map[string]int{}
+	return n
+}
+
+// effects are ways to send WORD to the peer over TCP, or udp. Each writes a line to the standard output when it is about
+// to, and has for its result what comes back.
+var effects = map[string]string{
+	"blocking":       "tell(); s = socket.create_connection(peer); s.sendall(WORD); result = s.recv(100).decode()",
+	"with a timeout": "tell(); s = socket.create_connection(peer, timeout=10); s.sendall(WORD); result = s.recv(100).decode()",
+	"non-blocking": `
+tell(); s = socket.socket(); s.setblocking(False); s.connect_ex(peer)
+select.select([], [s], []); s.send(WORD); select.select([s], [], []); result = s.recv(100).decode()`,
+	"write": "tell(); s = socket.create_connection(peer); os.write(s.fileno(), WORD); result = os.read(s.fileno(), 100).decode()",
+	"sendmsg after connect": `
+tell(); s = socket.create_connection(peer); s.sendmsg([WORD]); result = s.recv(100).decode()`,
+	"udp":           "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.sendto(WORD, udp); result = s.recv(100).decode()",
+	"udp connected": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.connect(udp); s.send(WORD); result = s.recv(100).decode()",
+	"udp write": `
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(udp); tell()
+os.write(s.fileno(), WORD); result = os.read(s.fileno(), 100).decode()`,
+	"udp sendmsg": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.sendmsg([WORD], [], 0, udp); result = s.recv(100).decode()",
+	"sendmmsg": `
+import ctypes
+class iovec(ctypes.Structure): _fields_ = [('base', ctypes.c_char_p), ('len', ctypes.c_size_t)]
+class msghdr(ctypes.Structure): _fields_ = [('name', ctypes.c_char_p), ('namelen', ctypes.c_uint), ('iov', ctypes.POINTER(iovec)),
+    ('iovlen', ctypes.c_size_t), ('control', ctypes.c_void_p), ('controllen', ctypes.c_size_t), ('flags', ctypes.c_int)]
+class mmsghdr(ctypes.Structure): _fields_ = [('hdr', msghdr), ('len', ctypes.c_uint)]
+name = struct.pack('=H', socket.AF_INET) + struct.pack('!H', udp[1]) + socket.inet_aton(udp[0]) + bytes(8)
+one = iovec(WORD, len(WORD)); many = mmsghdr(msghdr(name, len(name), ctypes.pointer(one), 1, None, 0, 0), 0)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell()
+assert ctypes.CDLL(None, use_errno=True).sendmmsg(s.fileno(), ctypes.byref(many), 1, 0) == 1, ctypes.get_errno()
+result = s.recv(100).decode()`,
+	"thread": `
+import _thread
+done = _thread.allocate_lock(); done.acquire()
+def work():
+    global result
+    tell(); s = socket.create_connection(peer); s.sendall(WORD); result = s.recv(100).decode(); done.release()
+_thread.start_new_thread(work, ()); done.acquire()`,
+	"child": `
+back, out = os.pipe()
+if os.fork() == 0:
+    os.setsid(); tell(); s = socket.create_connection(peer); s.sendall(WORD); os.write(out, s.recv(100)); os._exit(0)
+result = os.read(back, 100).decode()`,
+	"detached child": `
+back, out = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid(); tell(); s = socket.create_connection(peer); s.sendall(WORD); os.write(out, s.recv(100))
+    os._exit(0)
+result = os.read(back, 100).decode()`,
+	"passed on": `
+a, b = socket.socketpair()
+if os.fork() == 0:
+    s = socket.socket(); tell(); s.connect(peer); socket.send_fds(a, [b'x'], [s.fileno()]); os._exit(0)
+s = socket.socket(fileno=socket.recv_fds(b, 1, 1)[1][0]); s.sendall(WORD); result = s.recv(100).decode()`,
+}
+
+const effectHeader = `
+import os, select, socket, struct
+def tell(): os.write(1, b'!')
+`
+
+// soakTimes is how often each stage is tried: the more, the rarer what could go wrong.
+func soakTimes() int {
+	if n, err := strconv.Atoi(os.Getenv("FORERUN_SOAK_TIMES")); err == nil {
+		return n
+	}
+	return 4
+}
+
+// program is an effect that sends word.
+func (s *suite) program(effect, word string, c *counter) string {
+	return effectHeader + fmt.Sprintf("peer, udp, WORD = ('%v', %d), ('%v', %d), b'%s\\n'\n", s.host, c.tcp, s.host, c.udp, word) + effects[effect]
+}
+
+// withLibrary is an agent whose Python has its standard library's C modules.
+func withLibrary(spec *sandbox.Spec) { spec.Argv = append(spec.Argv[:1], "-c", agentProgram) }
+
+// hold shuts an agent's ways out.
+func (a agent) hold(hosts ...string) sandbox.Held {
+	a.t.Helper()
+	held, err := a.Hold(a.t.Context(), hosts)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return held
+}
+
+func (a agent) release() {
+	a.t.Helper()
+	if err := a.Release(a.t.Context()); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// told waits until a program is about to send.
+func (a agent) told() {
+	a.t.Helper()
+	stdout, _ := a.Output()
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (s *suite) testHoldSquashed(t *testing.T) {
+	s.needHost(t)
+	c := newCounter(t, s.host.String())
+	a := s.agent(t, withLibrary)
+	for effect := range effects {
+		for n := range soakTimes() {
+			a.hold()
+			a.send("import os\nos.write(1, b'!')\n" + s.program(effect, "squashed", c))
+			a.told()
+			if n%2 == 0 {
+				a.told() // else it is killed on its way there
+			}
+			if _, err := a.Reset(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			a.receive()
+			a.drain()
+			if n%3 == 0 { // what waited is gone, also for one that runs ahead
+				a.hold()
+			}
+			a.release()
+			a.expect("after", s.program("blocking", "after", c)+".strip()")
+			a.expect("after", s.program("udp", "after", c)+".strip()")
+			a.drain()
+			if _, err := a.Reset(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if seen := c.take("squashed"); seen != 0 {
+				t.Errorf("%s: what was squashed has reached the outside", effect)
+			}
+		}
+	}
+}
+
+// drain reads what the standard output has.
+func (a agent) drain() {
+	stdout, _ := a.Output()
+	b := make([]byte, 64)
+	raw, err := stdout.SyscallConn()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	_ = raw.Read(func(fd uintptr) bool {
+		_, _ = readFD(fd, b)
+		return true
+	})
+}
+
+func (s *suite) testHoldPromoted(t *testing.T) {
+	s.needHost(t)
+	c := newCounter(t, s.host.String())
+	a := s.agent(t, withLibrary)
+	for effect := range effects {
+		a.hold()
+		a.send(s.program(effect, "promoted", c))
+		a.told()
+		a.release()
+		if got := strings.TrimSpace(a.receive()); got != "promoted" {
+			t.Errorf("%s: %q came back", effect, got)
+		}
+		if seen := c.take("promoted"); seen != 1 {
+			t.Errorf("%s: what was promoted has reached the outside %d times", effect, seen)
+		}
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *suite) testHoldInside(t *testing.T) {
+	a := s.agent(t, withLibrary)
+	a.hold()
+	a.send("import socket\ns = socket.create_connection(('127.0.0.1', 6379))\ns.sendall(b'ping')\nresult = s.recv(4).decode()")
+	conn := accept(t, a.Door(sandbox.DoorState))
+	if _, err := io.ReadFull(conn, make([]byte, 4)); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = conn.Write([]byte("pong"))
+	if got := a.receive(); got != "pong" {
+		t.Errorf("a door answered %q while the outside was held", got)
+	}
+	a.expect("1", "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nc.syscall(425, 1, None)\nresult = ctypes.get_errno() # io_uring_setup")
+}
+
+func (s *suite) testHoldReadHosts(t *testing.T) {
+	s.needHost(t)
+	c := newCounter(t, s.host.String())
+	a := s.agent(t, withLibrary)
+	if held := a.hold(s.host.String()); held.Connected {
+		t.Error("a sandbox that never connected is said to be connected")
+	}
+	for _, effect := range []string{"blocking", "udp"} {
+		a.expect("read", s.program(effect, "read", c)+".strip()")
+		a.drain()
+	}
+	b := s.agent(t, withLibrary)
+	b.hold(net.JoinHostPort(s.host.String(), strconv.Itoa(c.tcp)))
+	b.expect("read", s.program("blocking", "read", c)+".strip()")
+	b.drain()
+	b.send(s.program("udp", "other", c))
+	b.told()
+	if _, err := b.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.receive()
+	b.release()
+	if seen := c.take("other"); seen != 0 {
+		t.Error("a port that was not named has been reached")
+	}
+}
+
+// testHeld looks at what a sandbox says that it cannot hold back.
+func (s *suite) testHeld(t *testing.T) {
+	s.needHost(t)
+	c := newCounter(t, s.host.String())
+	a := s.agent(t, withLibrary)
+	if held := a.hold(); held.Connected || held.Shared {
+		t.Errorf("a fresh sandbox: %+v", held)
+	}
+	a.release()
+	a.send(effectHeader + fmt.Sprintf("s = socket.create_connection(('%v', %d)); tell(); os.read(s.fileno(), 1)", s.host, c.tcp))
+	a.told()
+	if held := a.hold(); !held.Connected {
+		t.Error("a connection that was made before is not seen")
+	}
+	if _, err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.receive()
+	if held := a.hold(); held.Connected {
+		t.Error("a connection of a process that is gone is seen")
+	}
+	for what, code := range map[string]string{
+		"shared memory": "import mmap; kept = mmap.mmap(-1, 4096)",
+		"a file":        "kept = open('/tmp/kept', 'w')",
+		"a memory file": "import os; kept = os.memfd_create('kept')",
+		"pipes":         "import os; kept = [os.pipe() for _ in range(3)]",
+	} {
+		b := s.agent(t, func(spec *sandbox.Spec) { spec.Argv = append(spec.Argv[:1], "-c", code+"\n"+agentProgram) })
+		b.expect("ok", "result = 'ok'")
+		if held := b.hold(); !held.Shared {
+			t.Errorf("%s of the initializer is not seen", what)
+		}
+	}
+}
+
+func readFD(fd uintptr, b []byte) (int, error) { return unix.Read(int(fd), b) }

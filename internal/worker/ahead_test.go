@@ -1,0 +1,273 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/state"
+)
+
+// ahead begins a speculative run.
+func (g *rig) ahead(a *forerun.Action, input string) (*forerun.Run, *heard) {
+	h := newHeard()
+	r := &forerun.Run{
+		Activation: forerun.NewActivationID(time.Now()), Action: a, Input: json.RawMessage(input), Namespace: "guest",
+		Speculative: true, Bridged: g.config.Bridge != nil, Events: h,
+	}
+	g.Run(r)
+	return r, h
+}
+
+// held is how often the first sandbox was held, less how often it was released.
+func (g *rig) held() int { return int(g.maker.started()[0].held.Load()) }
+
+func TestAheadIsHeldUntilPromoted(t *testing.T) {
+	g := newRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	for range 2 {
+		r, h := g.ahead(a, `{"path":"/x"}`)
+		<-calls.arrived
+		if g.held() != 1 {
+			t.Error("a speculative activation runs in a sandbox that is not held")
+		}
+		g.Promote(r.Activation)
+		g.Promote(r.Activation)
+		g.awaitHeld(0)
+		calls.answer <- "yes"
+		if end := g.wait(h); string(end.Result) != `{"answer":"yes"}` {
+			t.Errorf("%s", end.Result)
+		}
+	}
+	if end := g.call(a, `{}`); end.Status != forerun.Success || g.held() != 0 {
+		t.Errorf("one that is not speculative: %s, held %d times", end.Result, g.held())
+	}
+}
+
+func (g *rig) awaitHeld(want int) {
+	g.t.Helper()
+	for end := time.Now().Add(20 * time.Second); g.held() != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			g.t.Fatalf("the sandbox is held %d times", g.held())
+		}
+	}
+}
+
+func TestAheadIsSquashedInEveryStage(t *testing.T) {
+	g := newRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	for range 5 {
+		running, first := g.ahead(a, `{"path":"/x"}`)
+		waiting, second := g.ahead(a, `{"path":"/y"}`)
+		<-calls.arrived
+		g.Squash(waiting.Activation)
+		g.Squash(running.Activation)
+		<-calls.cut
+		starting, third := g.ahead(a, `{"path":"/z"}`)
+		g.Squash(starting.Activation)
+		if end := g.call(a, `{}`); end.Status != forerun.Success {
+			t.Errorf("after the squashed: %s", end.Result)
+		}
+		ended, fourth := g.ahead(a, `{}`)
+		g.wait(fourth)
+		g.Squash(ended.Activation)
+		for _, h := range []*heard{first, second, third} {
+			if len(h.ended) > 0 {
+				t.Errorf("a squashed activation ended: %s", (<-h.ended).Result)
+			}
+		}
+		for len(calls.arrived)+len(calls.cut) > 0 { // of the one that was starting
+			select {
+			case <-calls.arrived:
+			case <-calls.cut:
+			}
+		}
+	}
+	if s := g.Stats(); s.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started", s.ColdStarts)
+	}
+}
+
+func TestAheadWaitsBehindOthers(t *testing.T) {
+	g := newRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	_, first := g.begin(a, `{"path":"/first"}`)
+	<-calls.arrived
+	_, second := g.ahead(a, `{"path":"/ahead"}`)
+	promoted, third := g.ahead(a, `{"path":"/promoted"}`)
+	_, fourth := g.begin(a, `{"path":"/head"}`)
+	g.Promote(promoted.Activation)
+	for i, want := range []string{"/head", "/promoted", "/ahead"} {
+		calls.answer <- ""
+		if got := <-calls.arrived; got != want {
+			t.Errorf("%s came as number %d; want %s", got, i, want)
+		}
+	}
+	calls.answer <- ""
+	for _, h := range []*heard{first, second, third, fourth} {
+		g.wait(h)
+	}
+}
+
+func TestAheadMakesWay(t *testing.T) {
+	g := newRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	_, ahead := g.ahead(a, `{"path":"/ahead"}`)
+	<-calls.arrived
+	if end := g.call(a, `{}`); end.Status != forerun.Success {
+		t.Errorf("%s", end.Result)
+	}
+	if end := g.wait(ahead); !end.Preempted {
+		t.Errorf("the speculative activation was not preempted: %s", end.Result)
+	}
+	_, ahead = g.ahead(a, `{"path":"/ahead"}`)
+	<-calls.arrived
+	b := caller("b") // another action, for which there is no room
+	if end := g.call(b, `{}`); end.Status != forerun.Success {
+		t.Errorf("%s", end.Result)
+	}
+	if end := g.wait(ahead); !end.Preempted {
+		t.Errorf("the speculative activation was not preempted: %s", end.Result)
+	}
+}
+
+// TestTimeLimitBeginsWithPromotion: one that runs ahead outlives another of the same limit.
+func TestTimeLimitBeginsWithPromotion(t *testing.T) {
+	g := newRig(t, nil)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	g.call(a, `{}`)
+	b := *a
+	b.Limits.Timeout = 500
+	r, ahead := g.ahead(&b, `{"path":"/ahead"}`)
+	<-calls.arrived
+	_, other := g.begin(&b, `{"path":"/other"}`)
+	<-calls.arrived
+	if end := g.wait(other); !end.TimedOut {
+		t.Errorf("the other has ended with %s", end.Result)
+	}
+	<-calls.cut
+	g.Promote(r.Activation)
+	if end := g.wait(ahead); !end.TimedOut {
+		t.Errorf("the time of the promoted one does not pass: %s", end.Result)
+	}
+	<-calls.cut
+	r, ahead = g.ahead(&b, `{"path":"/ahead"}`)
+	<-calls.arrived
+	calls.answer <- "late"
+	g.Promote(r.Activation)
+	if end := g.wait(ahead); string(end.Result) != `{"answer":"late"}` {
+		t.Errorf("%s", end.Result)
+	}
+}
+
+func TestKeptHandlerIsParked(t *testing.T) {
+	g := newNativeRig(t, single)
+	a := keptAction("", "answer = {'n': n}")
+	run := func(want string) *forerun.Run {
+		t.Helper()
+		r, h := g.ahead(a, `{}`)
+		if end := g.wait(h); string(end.Result) != want {
+			t.Errorf("%s; want %s", end.Result, want)
+		}
+		return r
+	}
+	g.Promote(run(`{"n":1}`).Activation)
+	g.expect(a, `{}`, `{"n":2}`)
+	g.Squash(run(`{"n":3}`).Activation)
+	g.expect(a, `{}`, `{"n":1}`)
+	run(`{"n":2}`) // nobody says what becomes of it: it makes way
+	g.expect(a, `{}`, `{"n":1}`)
+	if s := g.Stats(); s.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started", s.ColdStarts)
+	}
+}
+
+// connectedMaker makes sandboxes of which the first is said to be connected, as often as the number says.
+type connectedMaker struct {
+	sandbox.Maker
+	times atomic.Int32
+}
+
+type connected struct {
+	sandbox.Sandbox
+	maker *connectedMaker
+}
+
+func (m *connectedMaker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := m.Maker.Start(ctx, s)
+	return &connected{box, m}, err
+}
+
+func (c *connected) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
+	held, err := c.Sandbox.Hold(ctx, hosts)
+	held.Connected = held.Connected || c.maker.times.Add(-1) >= 0
+	return held, err
+}
+
+func TestConnectedProcessIsReplaced(t *testing.T) {
+	maker := new(connectedMaker)
+	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker = c.Maker; c.Maker = maker })
+	a := keptAction("", "answer = {'n': n}")
+	g.expect(a, `{}`, `{"n":1}`)
+	maker.times.Store(1)
+	r, h := g.ahead(a, `{}`)
+	if end := g.wait(h); string(end.Result) != `{"n":1}` {
+		t.Errorf("a process with a connection served a speculative activation: %s", end.Result)
+	}
+	g.Promote(r.Activation)
+	g.expect(a, `{}`, `{"n":2}`)
+	maker.times.Store(2) // also the next one: it begins when it is promoted
+	r, h = g.ahead(a, `{}`)
+	for maker.times.Load() > 0 {
+		runtime.Gosched()
+	}
+	g.Promote(r.Activation)
+	if end := g.wait(h); string(end.Result) != `{"n":1}` {
+		t.Errorf("%s", end.Result)
+	}
+	g.expect(a, `{}`, `{"n":2}`)
+}
+
+// bridge answers every command with its activation.
+type bridge struct{}
+
+func (bridge) Do(_ context.Context, id forerun.ActivationID, c state.Command) (state.Reply, forerun.Version, error) {
+	return state.Reply{Kind: state.Bulk, Text: []byte(string(id) + " " + string(c.Args[0]))}, 0, nil
+}
+
+func (bridge) Exec(context.Context, forerun.ActivationID, string, []state.Expect, [][][]byte) ([]state.Reply, forerun.Version, error) {
+	return nil, 0, nil
+}
+
+func (bridge) Versions(context.Context, forerun.ActivationID, []forerun.Key) ([]state.Expect, error) {
+	return nil, nil
+}
+
+func TestBridgedCommandsGoToTheBridge(t *testing.T) {
+	store := withStore(t)
+	g := newRig(t, func(c *Config) { single(c); store(c); c.Bridge = bridge{} })
+	a := action(client + "def main(args):\n  return {'got': redis('GET k')}\n")
+	r, h := g.ahead(a, `{}`)
+	if end := g.wait(h); !strings.Contains(string(end.Result), string(r.Activation)+" GET") {
+		t.Errorf("%s", end.Result)
+	}
+	if end := g.call(a, `{}`); string(end.Result) != `{"got":"$-1"}` {
+		t.Errorf("an activation that is not bridged got %s", end.Result)
+	}
+}
