@@ -156,8 +156,8 @@ func TestDeploy(t *testing.T) {
 	})
 	p, run := newPlatform(t)
 	got := run("deploy", folder)
-	want := `created    package  /_/bound
-created    package  /_/p
+	want := `created    package  /_/p
+created    package  /_/bound
 created    action   /_/c
 created    action   /_/f
 created    action   /_/p/a

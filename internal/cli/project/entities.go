@@ -25,6 +25,7 @@ type Entity struct {
 // The ranks. Sequences that run sequences come after these.
 const (
 	rankPackage = iota
+	rankBinding
 	rankAction
 	rankSequence
 )
@@ -101,8 +102,10 @@ func (b *builder) pkg(name string, x *pkg) {
 	if x == nil {
 		x = new(pkg)
 	}
+	rank := rankPackage
 	body := &whisk.PackagePut{Parameters: b.inputs(path, x.Inputs), Annotations: keyValues(x.Annotations), Publish: &x.Shared}
 	if x.Bind != "" {
+		rank = rankBinding
 		if len(x.Actions)+len(x.Sequences)+len(x.Compositions) > 0 {
 			b.wrong(below(path, "bind"), errors.New("a package that stands for another has no actions of its own"))
 		}
@@ -113,7 +116,7 @@ func (b *builder) pkg(name string, x *pkg) {
 		b.wrong(below(path, "bind"), err)
 		body.Binding = &whisk.Binding{Namespace: to.Namespace, Name: to.Entity}
 	}
-	b.add(path, Entity{Collection: whisk.Packages, Name: entityName("", name), Body: body, Rank: rankPackage})
+	b.add(path, Entity{Collection: whisk.Packages, Name: entityName("", name), Body: body, Rank: rank})
 	b.actions(path, name, x.Actions)
 	b.compositions(path, name, x.Compositions)
 }
