@@ -104,7 +104,7 @@ var misdeeds = []struct {
 	log  string   // is in the log
 	ok   bool     // the activation succeeds
 }{
-	{do: "loop", says: []string{"exceeded its time limits of 2000 milliseconds"}},
+	{do: "loop", says: []string{"exceeded its time limits of 6000 milliseconds"}},
 	{do: "memory", says: []string{"exhausted its memory"}},
 	{do: "fork", says: []string{"exceeded its time limits", "exhausted its memory"}},
 	{do: "disk", says: []string{"exhausted its memory"}},
@@ -131,7 +131,7 @@ func TestMisdeeds(t *testing.T) {
 			c := client(t, start(t, server.Options{Args: room(1)})) // one sandbox: the next activation finds what the last one left
 			put(t, c, "bad", map[string]any{
 				"exec":   map[string]any{"kind": kind, "code": source(path)(t)},
-				"limits": map[string]int{"timeout": 2000, "logs": 1},
+				"limits": map[string]int{"timeout": 6000, "logs": 1},
 			})
 			for _, m := range misdeeds {
 				r := invoke(t, c, "bad", map[string]any{"do": m.do})
