@@ -126,6 +126,7 @@ func (e *execution) promote(a speculate.Promote) {
 		e.promoted(a.Slots)
 		return
 	}
+	e.promoting(a.Slots, true)
 	expect := make([]state.Expect, len(a.Expect))
 	for i, seen := range a.Expect {
 		expect[i] = state.Expect{Key: seen.Key, Version: seen.Version}
@@ -146,12 +147,22 @@ func (e *execution) promote(a speculate.Promote) {
 				e.promoted(a.Slots)
 				e.step(speculate.Promoted{Slots: a.Slots, Version: version})
 			case isConflict:
+				e.promoting(a.Slots, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
 			default:
 				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: " + err.Error()})
 			}
 		}
 	})
+}
+
+// promoting notes which slots are, until the store has answered.
+func (e *execution) promoting(slots []speculate.SlotID, are bool) {
+	for _, id := range slots {
+		if s := e.slots[id]; s != nil {
+			s.promoting = are
+		}
+	}
 }
 
 func (e *execution) promoted(slots []speculate.SlotID) {

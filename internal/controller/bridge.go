@@ -50,6 +50,9 @@ func (b *Bridge) Versions(ctx context.Context, id forerun.ActivationID, keys []f
 	return outcome.Seen, err
 }
 
+// Hold implements state.Bridge.
+func (b *Bridge) Hold(ctx context.Context, id forerun.ActivationID) error { return b.c.Hold(ctx, id) }
+
 // Hold returns when an activation may do what cannot be taken back: it is a head. If it was squashed, that is the error.
 func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID) error {
 	e := c.executionOf(id)

@@ -73,6 +73,7 @@ type slot struct {
 	initTime   time.Duration
 	timedOut   bool
 	ahead      bool            // it is no head, or not known to be one
+	promoting  bool            // the store has been asked to promote it
 	input      json.RawMessage // as delivered; of one that is resolved and not launched
 	now        time.Time       // for the commands in its column
 }
@@ -154,6 +155,15 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 		e.step(speculate.Output{Slot: s.id, Result: result, Outside: true}) // the worker does not tell whether it did
 	} else {
 		e.step(speculate.Failed{Slot: s.id, Result: result})
+	}
+}
+
+// Wanted implements forerun.WorkerEvents. A speculative slot that is not being promoted makes way: it runs again as the head.
+func (e *execution) Wanted(id forerun.ActivationID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.active[id]; s != nil && s.ahead && !s.promoting {
+		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, "It made way for others.")})
 	}
 }
 

@@ -39,6 +39,9 @@ type WorkerEvents interface {
 	// Ended: the activation is over and its doors are shut to it. What it left running is killed before anything else runs
 	// in its sandbox.
 	Ended(id ActivationID, end RunEnd)
+	// Wanted: others that are not speculative wait for the sandbox of a speculative activation, which is to be squashed unless it is
+	// promoted now.
+	Wanted(id ActivationID)
 }
 
 // RunEnd is how an activation ended in its handler.
@@ -49,6 +52,4 @@ type RunEnd struct {
 	At     time.Time
 	// TimedOut: the action's time limit ended it.
 	TimedOut bool
-	// Preempted: of a speculative activation, whose sandbox was taken for one that is not. It has no result, and may be run again.
-	Preempted bool
 }

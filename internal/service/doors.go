@@ -61,6 +61,9 @@ func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]sta
 	return state.Versions(ctx, s.store, keys)
 }
 
+// Hold: clients do not run ahead.
+func (s *tenantSession) Hold(context.Context) error { return nil }
+
 func (s *tenantSession) Space() string { return s.space }
 
 // Waits does not end: the connection itself ends when the key is void.

@@ -13,4 +13,6 @@ type Bridge interface {
 	Do(ctx context.Context, id forerun.ActivationID, c Command) (Reply, forerun.Version, error)
 	Exec(ctx context.Context, id forerun.ActivationID, space string, expect []Expect, commands [][][]byte) ([]Reply, forerun.Version, error)
 	Versions(ctx context.Context, id forerun.ActivationID, keys []forerun.Key) ([]Expect, error)
+	// Hold returns when the activation may do what cannot be taken back.
+	Hold(ctx context.Context, id forerun.ActivationID) error
 }

@@ -170,7 +170,7 @@ func (p *pool) onlyAhead() bool {
 }
 
 // makeWay takes a sandbox from a speculative activation for a pool whose activations wait although they are not: from one that
-// has ended, whose handler is only parked, or else from the one that began last. That is told its end as preempted.
+// has ended, whose handler is only parked, or else from the one that began last, if who asked for that agrees.
 func (w *Worker) makeWay(p *pool) {
 	if !p.onlyAhead() {
 		return
@@ -186,18 +186,16 @@ func (w *Worker) makeWay(p *pool) {
 			victim = r
 		}
 	}
-	if victim == nil || victim.preempted {
+	if victim == nil || victim.wanted {
 		return
 	}
-	victim.preempted = true
+	victim.wanted = true
 	if victim.parked {
 		close(victim.unpark)
 		return
 	}
-	w.counters.Preempted++
-	b, t := victim.box, victim.tenure
-	t.over.Store(true)
-	w.alive.Go(func() { b.kill(t) })
+	w.counters.Wanted++
+	w.alive.Go(func() { victim.Events.Wanted(victim.Activation) })
 }
 
 // busyAhead lists the boxes that speculative activations occupy.

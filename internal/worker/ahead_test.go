@@ -126,22 +126,16 @@ func TestAheadMakesWay(t *testing.T) {
 	calls := newCalls()
 	g.ServeAPI(calls)
 	a := caller("a")
-	_, ahead := g.ahead(a, `{"path":"/ahead"}`)
-	<-calls.arrived
-	if end := g.call(a, `{}`); end.Status != forerun.Success {
-		t.Errorf("%s", end.Result)
-	}
-	if end := g.wait(ahead); !end.Preempted {
-		t.Errorf("the speculative activation was not preempted: %s", end.Result)
-	}
-	_, ahead = g.ahead(a, `{"path":"/ahead"}`)
-	<-calls.arrived
-	b := caller("b") // another action, for which there is no room
-	if end := g.call(b, `{}`); end.Status != forerun.Success {
-		t.Errorf("%s", end.Result)
-	}
-	if end := g.wait(ahead); !end.Preempted {
-		t.Errorf("the speculative activation was not preempted: %s", end.Result)
+	for _, other := range []*forerun.Action{a, caller("b")} { // for another action there is no room
+		r, ahead := g.ahead(a, `{"path":"/ahead"}`)
+		<-calls.arrived
+		_, head := g.begin(other, `{}`)
+		<-ahead.wanted
+		g.Squash(r.Activation)
+		if end := g.wait(head); end.Status != forerun.Success {
+			t.Errorf("%s", end.Result)
+		}
+		<-calls.cut
 	}
 }
 
@@ -245,7 +239,7 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 }
 
 // bridge answers every command with its activation.
-type bridge struct{}
+type bridge struct{ promoted chan struct{} }
 
 func (bridge) Do(_ context.Context, id forerun.ActivationID, c state.Command) (state.Reply, forerun.Version, error) {
 	return state.Reply{Kind: state.Bulk, Text: []byte(string(id) + " " + string(c.Args[0]))}, 0, nil
@@ -257,6 +251,46 @@ func (bridge) Exec(context.Context, forerun.ActivationID, string, []state.Expect
 
 func (bridge) Versions(context.Context, forerun.ActivationID, []forerun.Key) ([]state.Expect, error) {
 	return nil, nil
+}
+
+func (b bridge) Hold(ctx context.Context, _ forerun.ActivationID) error {
+	select {
+	case <-b.promoted:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestWhatIsNoCommandOnRecordsWaits: messages and waiting for others' changes pass the bridge by, but not before it says so.
+func TestWhatIsNoCommandOnRecordsWaits(t *testing.T) {
+	store := withStore(t)
+	b := bridge{make(chan struct{})}
+	g := newRig(t, func(c *Config) { store(c); c.MaxSandboxes, c.Bridge = 4, b })
+	listener := action(client + `
+def main(args):
+    conn = connect("STATE")
+    redis("SUBSCRIBE news", conn)
+    api("/listens")
+    return {"heard": conn.recv(1000).decode().split()[-1]}
+`)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	_, hears := g.begin(listener, `{}`)
+	<-calls.arrived
+	calls.answer <- ""
+	speaker := action(client + "def main(args):\n  return {'reply': redis('PUBLISH news ' + args['word'])}\n")
+	squashed, _ := g.ahead(speaker, `{"word":"squashed"}`)
+	promoted, said := g.ahead(speaker, `{"word":"promoted"}`)
+	g.Squash(squashed.Activation)
+	g.Promote(promoted.Activation)
+	close(b.promoted)
+	if end := g.wait(said); string(end.Result) != `{"reply":":1"}` {
+		t.Errorf("%s", end.Result)
+	}
+	if end := g.wait(hears); string(end.Result) != `{"heard":"promoted"}` {
+		t.Errorf("%s", end.Result)
+	}
 }
 
 func TestBridgedCommandsGoToTheBridge(t *testing.T) {

@@ -36,8 +36,7 @@ type run struct {
 	returned int  // how often it came back from a box that had died
 	squashed bool
 	parked   bool // it has ended, and its handler waits for what becomes of it
-	// preempted: its sandbox was taken from it, speculative as it was.
-	preempted bool
+	wanted   bool // it was asked to make way
 }
 
 // execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
@@ -228,10 +227,6 @@ func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
 func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool) {
 	w.mu.Lock()
 	squashed := r.squashed
-	preempted := r.preempted
-	if preempted && r.box != nil {
-		r.box.spare.stays = false // it was told that it is over
-	}
 	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
 	r.parked = parked
 	if !parked {
@@ -243,7 +238,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Unlock()
 	if !squashed {
 		timedOut := r.tenure != nil && r.tenure.timedOut.Load()
-		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, TimedOut: timedOut, Preempted: preempted})
+		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, TimedOut: timedOut})
 	}
 	return parked
 }

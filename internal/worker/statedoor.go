@@ -65,6 +65,19 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 	return state.Versions(t.ctx, s.store, keys)
 }
 
+// Hold waits until an activation that runs ahead is promoted. Outside an activation it is refused, or waits, as Do.
+func (s *session) Hold(ctx context.Context) error {
+	t, refused := s.conn.enter(ctx)
+	if refused != "" {
+		return resp.Refusal("ERR " + refused)
+	}
+	defer t.working.RUnlock()
+	if t.bridge != nil {
+		return t.bridge.Hold(t.ctx, t.activation)
+	}
+	return nil
+}
+
 // Space is that of the namespace.
 func (s *session) Space() string { return s.space }
 

@@ -10,7 +10,7 @@ type counters struct {
 	Evicted    int64    // sandboxes closed to make room
 	Expired    int64    // activations that waited too long
 	Squashed   int64    // activations squashed
-	Preempted  int64    // speculative activations whose sandbox was taken for others
+	Wanted     int64    // speculative activations that were asked to make way
 	Ended      [4]int64 // activations that ended, by forerun.Status
 }
 

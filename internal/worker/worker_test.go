@@ -57,15 +57,17 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 type heard struct {
 	started chan time.Duration // the init time
 	ended   chan forerun.RunEnd
+	wanted  chan struct{}
 }
 
 func newHeard() *heard {
-	return &heard{started: make(chan time.Duration, 1), ended: make(chan forerun.RunEnd, 1)}
+	return &heard{started: make(chan time.Duration, 1), ended: make(chan forerun.RunEnd, 1), wanted: make(chan struct{}, 1)}
 }
 
 func (h *heard) Started(_ forerun.ActivationID, _ time.Time, initTime time.Duration) {
 	h.started <- initTime
 }
+func (h *heard) Wanted(forerun.ActivationID)                      { h.wanted <- struct{}{} }
 func (h *heard) Ended(_ forerun.ActivationID, end forerun.RunEnd) { h.ended <- end }
 
 // action makes an action of Python source.

@@ -18,6 +18,9 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 	if !isNil(reply) || c.leaving {
 		return reply
 	}
+	if err := c.session.Hold(ctx); err != nil {
+		return c.failed(ctx, err)
+	}
 	own := cloneArgs(args) // the parser goes on reading
 	w := &waiter{wake: make(chan struct{}, 1)}
 	for _, name := range spec.Sources(own) {

@@ -115,7 +115,7 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 	case c.multi != nil && (spec == nil || !slices.Contains(atOnce, spec.Name)):
 		c.answer(c.enqueue(spec, args))
 	case c.session != nil && spec != nil && isSubscription(spec):
-		c.subscriptionCommand(spec, args)
+		c.subscriptionCommand(ctx, spec, args)
 	case spec != nil && isAnswered(spec):
 		c.answer(c.connectionCommand(ctx, spec, args))
 	case c.session != nil && spec != nil && spec.Flags&command.Blocking != 0:

@@ -53,7 +53,7 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	case "publish":
 		return c.publish(ctx, args)
 	case "pubsub":
-		return c.pubsub(args)
+		return c.pubsub(ctx, args)
 	case "multi":
 		return c.begin()
 	case "exec":

@@ -32,6 +32,8 @@ func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expe
 	return state.Versions(ctx, s.store, keys)
 }
 
+func (s session) Hold(context.Context) error { return nil }
+
 func (s session) Space() string { return s.space }
 
 func (s session) Waits() context.Context { return context.Background() }

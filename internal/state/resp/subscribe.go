@@ -175,7 +175,7 @@ func isSubscription(spec *command.Spec) bool {
 }
 
 // subscriptionCommand executes such a command, which has a reply for each channel.
-func (c *conn) subscriptionCommand(spec *command.Spec, args [][]byte) {
+func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args [][]byte) {
 	if refusal := spec.Refuse(args); refusal != nil {
 		c.answer(*refusal)
 		return
@@ -183,13 +183,20 @@ func (c *conn) subscriptionCommand(spec *command.Spec, args [][]byte) {
 	patterns := strings.HasPrefix(spec.Name, "p")
 	if strings.HasSuffix(spec.Name, "unsubscribe") {
 		c.unsubscribe(spec.Name, args[1:], patterns)
-	} else {
-		c.subscribe(spec.Name, args[1:], patterns)
+		return
 	}
+	if err := c.session.Hold(ctx); err != nil {
+		c.answer(c.failed(ctx, err))
+		return
+	}
+	c.subscribe(spec.Name, args[1:], patterns)
 }
 
 // publish sends a message to all who listen to a channel. What was written before is on disk before they hear of it.
 func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
+	if err := c.session.Hold(ctx); err != nil {
+		return c.failed(ctx, err)
+	}
 	if c.rests > 0 {
 		if err := c.session.Durable(ctx, c.rests); err != nil {
 			return c.failed(ctx, err)
@@ -199,7 +206,10 @@ func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
 }
 
 // pubsub tells who listens.
-func (c *conn) pubsub(args [][]byte) state.Reply {
+func (c *conn) pubsub(ctx context.Context, args [][]byte) state.Reply {
+	if err := c.session.Hold(ctx); err != nil {
+		return c.failed(ctx, err)
+	}
 	reply := state.Reply{Kind: state.Array}
 	channels, space := &c.server.hub.channels, c.session.Space()
 	switch command.Subcommand(args) {
