@@ -55,6 +55,7 @@ func quotaFlags() []quotaFlag {
 	return []quotaFlag{
 		{"invocations-per-minute", "invocationsPerMinute", "`NUMBER` of invocations it may begin in a minute, or none"},
 		{"concurrent-invocations", "concurrentInvocations", "`NUMBER` of its invocations that may run at once, or none"},
+		{"queued-invocations", "queuedInvocations", "`NUMBER` of its invocations that may wait for a sandbox, or none"},
 		{"fires-per-minute", "firesPerMinute", "`NUMBER` of times it may fire triggers in a minute, or none"},
 		{"stored-actions", "storedActions", "`NUMBER` of actions it may have, or none"},
 		{"stored-megabytes", "storedMegabytes", "`MIB` that the code of its actions may take, or none"},

@@ -32,6 +32,7 @@ type Config struct {
 	Prewarm     int                  // sandboxes without code that are held ready for each language in use
 	QueueTime   time.Duration        // how long an activation may wait for a sandbox
 	Speculate   speculate.Mode       // the most that invocations may run ahead
+	Bounds      forerun.Bounds       // of actions and activations
 	User        int                  // uid that the server runs as when started by root
 	Sync        bool                 // activation records are on disk before an invocation is answered
 	Keep        activation.Retention // of activation records
@@ -60,12 +61,21 @@ func Settings(root bool, home string) []Setting {
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
 		{"speculate", "FORERUN_SPECULATE", "off", "how far invocations may run ahead: off, branches or all (actions and requests may ask for less)", setSpeculate},
+		{"max-timeout", "FORERUN_MAX_TIMEOUT", "1h", "longest `TIME` that an action may ask for as its limit, like 5m", setMaxTimeout},
+		bound("max-memory", "512", "`MIB` of memory that an action may ask for at most", 256, 1<<20, func(b *forerun.Bounds, n int) { b.Memory = n }),
+		bound("max-logs", "10", "`MIB` of logs that an action may ask for at most", 10, 256, func(b *forerun.Bounds, n int) { b.Logs = n }),
+		bound("max-payload", "6", "`MIB` that the input of an activation may have, and its result", 1, 32, func(b *forerun.Bounds, n int) { b.Payload = n << 20 }),
+		bound("max-code", "48", "`MIB` that the code of an action may have", 1, 60, func(b *forerun.Bounds, n int) { b.Code = n << 20 }),
+		bound("max-unpacked", "512", "`MIB` that an action's archive may extract to", 1, 512, func(b *forerun.Bounds, n int) { b.Unpacked = n }),
+		bound("max-processes", "256", "`NUMBER` of processes and threads in a sandbox", 32, 32768, func(b *forerun.Bounds, n int) { b.Processes = n }),
+		bound("max-tmp", "512", "`MIB` of a sandbox's /tmp", 1, 1<<20, func(b *forerun.Bounds, n int) { b.Tmp = n }),
 		{"user", "FORERUN_USER", strconv.Itoa(DefaultUser), "`UID` that the server runs as when started by root", setUser},
 		{"sync", "FORERUN_SYNC", "false", "write activation records to disk before an invocation is answered (else within 10 ms)", setSync},
 		{"keep-activations", "FORERUN_KEEP_ACTIVATIONS", "168h", "`TIME` that activation records are kept, like 168h, or forever", setKeepAge},
 		{"keep-megabytes", "FORERUN_KEEP_MEGABYTES", "1024", "`MIB` on disk from which a tenant's oldest activation records are removed, or none", setKeepBytes},
 		limit("invocations-per-minute", "none", "`NUMBER` of invocations a tenant may begin in a minute, or none", func(l *registry.Limits) *int { return &l.InvocationsPerMinute }),
 		limit("concurrent-invocations", "1000", "`NUMBER` of a tenant's invocations that may run at once, or none", func(l *registry.Limits) *int { return &l.ConcurrentInvocations }),
+		limit("queued-invocations", "1000", "`NUMBER` of a tenant's invocations that may wait for a sandbox, or none", func(l *registry.Limits) *int { return &l.QueuedInvocations }),
 		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
 		limit("stored-actions", "none", "`NUMBER` of actions a tenant may have, or none", func(l *registry.Limits) *int { return &l.StoredActions }),
 		limit("stored-megabytes", "none", "`MIB` that the code of a tenant's actions may take, or none", func(l *registry.Limits) *int { return &l.StoredMegabytes }),

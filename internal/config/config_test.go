@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 func load(t *testing.T, flags, env map[string]string, file string) (*Config, error) {
@@ -59,6 +61,18 @@ func TestRefused(t *testing.T) {
 		"keep-megabytes":   {"", "0", "-1", "1G"},
 		"user":             {"0", "-1", "www-data"},
 		"sync":             {"", "perhaps"},
+		"keep-alive":       {"", "10", "0s", "1001h"},
+		"queue-time":       {"", "soon", "-1s"},
+		"prewarm":          {"", "-1", "65", "two"},
+
+		"max-timeout":   {"", "59s", "25h", "60000"},
+		"max-memory":    {"", "255", "1g"},
+		"max-logs":      {"9", "257"},
+		"max-payload":   {"0", "33"},
+		"max-code":      {"0", "61"},
+		"max-unpacked":  {"0", "513"},
+		"max-processes": {"31", "32769"},
+		"max-tmp":       {"0", "-1"},
 
 		"invocations-per-minute": {"", "-1", "many", "2147483648"},
 	} {
@@ -78,6 +92,19 @@ func TestAccepted(t *testing.T) {
 	}
 	if c.Listen != "[::1]:0" || c.RedisListen != "127.8.0.1:6379" || len(c.EgressAllow) != 2 || c.EgressAllow[0].String() != "10.0.0.0/8" || !filepath.IsAbs(c.Data) || !c.Sync {
 		t.Errorf("%+v", c)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	c, err := load(t, nil, nil, "")
+	if err != nil || c.Bounds != forerun.DefaultBounds() {
+		t.Errorf("by default %+v, %v", c, err)
+	}
+	c, err = load(t, map[string]string{"max-timeout": "5m", "max-memory": "1024", "max-logs": "20"}, map[string]string{"FORERUN_MAX_PAYLOAD": "1"},
+		"max-code = 2\nmax-unpacked = 3\nmax-processes = 64\nmax-tmp = 5")
+	want := forerun.Bounds{Timeout: 300_000, Memory: 1024, Logs: 20, Payload: 1 << 20, Code: 2 << 20, Unpacked: 3, Processes: 64, Tmp: 5}
+	if err != nil || c.Bounds != want {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 

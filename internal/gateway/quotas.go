@@ -15,14 +15,16 @@ import (
 type Quotas struct {
 	tenants *registry.Registry
 	room    func() error
+	waiting func(namespace string) int
 	now     func() time.Time
 	meters  sync.Map // of *meter by namespace
 }
 
 // NewQuotas returns meters for the tenants of a registry that all stand at zero. room, if it is not nil, is asked before anything
-// begins: its error says that there is no room for a record.
-func NewQuotas(tenants *registry.Registry, room func() error) *Quotas {
-	return &Quotas{tenants: tenants, room: room, now: time.Now}
+// begins: its error says that there is no room for a record. waiting, if it is not nil, tells how many of a tenant's activations
+// wait for a sandbox.
+func NewQuotas(tenants *registry.Registry, room func() error, waiting func(namespace string) int) *Quotas {
+	return &Quotas{tenants: tenants, room: room, waiting: waiting, now: time.Now}
 }
 
 // meter counts what one tenant does.
@@ -64,6 +66,11 @@ func (q *Quotas) Invocation(ctx context.Context, namespace string) (Flight, erro
 	}
 	if err := q.charge(&m.invocations, limits.InvocationsPerMinute); err != nil {
 		return Flight{}, err
+	}
+	if q.waiting != nil && limits.QueuedInvocations != registry.NoLimit {
+		if count := q.waiting(namespace); count >= limits.QueuedInvocations {
+			return Flight{}, tooMany(1, "Too many requests wait for a sandbox (count: %d, allowed: %d).", count, limits.QueuedInvocations)
+		}
 	}
 	if before := int(m.flying.Add(1)) - 1; before >= limits.ConcurrentInvocations {
 		m.flying.Add(-1)

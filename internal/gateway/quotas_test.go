@@ -33,7 +33,7 @@ func newQuotas(t testing.TB, q registry.Quotas) *Quotas {
 			t.Fatal(err)
 		}
 	}
-	return NewQuotas(tenants, nil)
+	return NewQuotas(tenants, nil, nil)
 }
 
 func refused(t *testing.T, err error, message, after string) {
@@ -73,6 +73,22 @@ func TestRate(t *testing.T) {
 	}
 	if _, err := q.Invocation(t.Context(), "nobody"); forerun.KindOf(err) != forerun.Unauthorized {
 		t.Errorf("nobody: %v", err)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	five := 5
+	q := newQuotas(t, registry.Quotas{QueuedInvocations: &five})
+	waiting := map[string]int{"ada": 4, "bob": 100}
+	q.waiting = func(namespace string) int { return waiting[namespace] }
+	if _, err := q.Invocation(t.Context(), "ada"); err != nil {
+		t.Errorf("with four that wait: %v", err)
+	}
+	waiting["ada"] = 5
+	_, err := q.Invocation(t.Context(), "ada")
+	refused(t, err, "Too many requests wait for a sandbox (count: 5, allowed: 5).", "1")
+	if _, err := q.Invocation(t.Context(), "bob"); err != nil {
+		t.Errorf("another tenant, which may have more: %v", err)
 	}
 }
 

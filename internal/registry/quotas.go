@@ -13,6 +13,7 @@ const NoLimit = math.MaxInt32
 type Limits struct {
 	InvocationsPerMinute  int `json:"invocationsPerMinute"`
 	ConcurrentInvocations int `json:"concurrentInvocations"` // that have not ended
+	QueuedInvocations     int `json:"queuedInvocations"`     // that wait for a sandbox
 	FiresPerMinute        int `json:"firesPerMinute"`        // of triggers
 	StoredActions         int `json:"storedActions"`
 	StoredMegabytes       int `json:"storedMegabytes"` // MiB of the code of all actions
@@ -21,7 +22,7 @@ type Limits struct {
 // DefaultLimits are those of a tenant of whom nothing else was said: enough for any load that one machine can bear.
 func DefaultLimits() Limits {
 	return Limits{
-		InvocationsPerMinute: NoLimit, ConcurrentInvocations: 1000, FiresPerMinute: NoLimit,
+		InvocationsPerMinute: NoLimit, ConcurrentInvocations: 1000, QueuedInvocations: 1000, FiresPerMinute: NoLimit,
 		StoredActions: NoLimit, StoredMegabytes: NoLimit,
 	}
 }
@@ -30,6 +31,7 @@ func DefaultLimits() Limits {
 type Quotas struct {
 	InvocationsPerMinute  *int `json:"invocationsPerMinute,omitempty"`
 	ConcurrentInvocations *int `json:"concurrentInvocations,omitempty"`
+	QueuedInvocations     *int `json:"queuedInvocations,omitempty"`
 	FiresPerMinute        *int `json:"firesPerMinute,omitempty"`
 	StoredActions         *int `json:"storedActions,omitempty"`
 	StoredMegabytes       *int `json:"storedMegabytes,omitempty"`
@@ -46,6 +48,7 @@ func (q *Quotas) each(l *Limits) []quota {
 	return []quota{
 		{"invocationsPerMinute", &q.InvocationsPerMinute, &l.InvocationsPerMinute},
 		{"concurrentInvocations", &q.ConcurrentInvocations, &l.ConcurrentInvocations},
+		{"queuedInvocations", &q.QueuedInvocations, &l.QueuedInvocations},
 		{"firesPerMinute", &q.FiresPerMinute, &l.FiresPerMinute},
 		{"storedActions", &q.StoredActions, &l.StoredActions},
 		{"storedMegabytes", &q.StoredMegabytes, &l.StoredMegabytes},

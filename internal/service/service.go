@@ -232,10 +232,11 @@ func (s *server) startWorker(context.Context) error {
 	bridge := new(controller.Bridge)
 	s.worker = worker.New(worker.Config{
 		Bridge: bridge, Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
-		MemoryMiB: s.config.MemoryMiB, KeepAlive: s.config.KeepAlive, QueueTimeout: s.config.QueueTime, Prewarm: s.config.Prewarm, Log: s.log,
+		MemoryMiB: s.config.MemoryMiB, KeepAlive: s.config.KeepAlive, QueueTimeout: s.config.QueueTime, Prewarm: s.config.Prewarm,
+		Bounds: s.config.Bounds, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
-	s.quotas = gateway.NewQuotas(s.registry, s.store.Room)
+	s.quotas = gateway.NewQuotas(s.registry, s.store.Room, s.worker.Queued)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Bridge: bridge,
 		Speculation: controller.Speculation{Mode: s.config.Speculate}, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
@@ -256,9 +257,9 @@ func (s *server) openDoors(ctx context.Context) error {
 			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas, Keys: keys,
 			Web: webaction.New(webaction.Config{
 				Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
-				MaxPayload: openwhisk.MaxPayload, MaxWait: openwhisk.MaxWait,
+				MaxPayload: int64(s.config.Bounds.Payload), MaxWait: openwhisk.MaxWait,
 			}),
-			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Version: s.version,
+			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Bounds: s.config.Bounds, Version: s.version,
 		}),
 		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}

@@ -13,14 +13,11 @@ import (
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
-// maxResult is how many bytes an activation's result may have.
-const maxResult = 6 << 20
-
 // shutDown is what an activation ends with that the worker's end cut short.
 const shutDown = "The server was shut down before the action ended."
 
-// resultOf checks what a function returned.
-func resultOf(h runtimewire.Result, payload []byte) forerun.Result {
+// resultOf checks what a function returned, which may have so many bytes.
+func resultOf(h runtimewire.Result, payload []byte, limit int) forerun.Result {
 	switch h.Status {
 	case runtimewire.StatusOK:
 	case runtimewire.StatusError:
@@ -28,8 +25,8 @@ func resultOf(h runtimewire.Result, payload []byte) forerun.Result {
 	default:
 		return forerun.Failure(forerun.InternalError, fmt.Sprintf("The language's runtime answered with the unknown status %q.", h.Status))
 	}
-	if len(payload) > maxResult {
-		return sizeFailure(len(payload))
+	if len(payload) > limit {
+		return sizeFailure(len(payload), limit)
 	}
 	value, err := canonical.ObjectOrArray(payload)
 	if err != nil {
@@ -53,9 +50,9 @@ func errorOf(value json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"error":`), members["error"], []byte("}"))
 }
 
-func sizeFailure(size int) forerun.Result {
+func sizeFailure(size, limit int) forerun.Result {
 	return forerun.Failure(forerun.DeveloperError,
-		fmt.Sprintf("The action produced a response that exceeded the allowed length: %d > %d bytes.", size, maxResult))
+		fmt.Sprintf("The action produced a response that exceeded the allowed length: %d > %d bytes.", size, limit))
 }
 
 func timeoutFailure(milliseconds int) forerun.Result {

@@ -170,9 +170,9 @@ func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
 	case r.tenure.timedOut.Load():
 		return timeoutFailure(r.Action.Limits.Timeout)
 	case o.arrived:
-		return resultOf(o.header, o.payload)
+		return resultOf(o.header, o.payload, b.w.config.Bounds.Payload)
 	case tooLarge:
-		return sizeFailure(size.Payload)
+		return sizeFailure(size.Payload, b.w.config.Bounds.Payload)
 	case o.broken != nil:
 		return forerun.Failure(forerun.DeveloperError, fmt.Sprintf("The action wrote to the descriptor that its result goes through: %v.", o.broken))
 	}
@@ -211,7 +211,7 @@ func (b *box) timeOut(t *tenure) {
 func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
 	return runtimewire.Run{
 		Speculative: r.Speculative,
-		Limit:       maxResult,
+		Limit:       b.w.config.Bounds.Payload,
 		Env: map[string]string{
 			"__OW_API_KEY":        r.Token,
 			"__OW_ACTION_VERSION": r.Action.Version,

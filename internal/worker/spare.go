@@ -157,7 +157,7 @@ func (b *box) connectHandler(h *runtimewire.Handler, files []*os.File) (handlerC
 	case h.Lines && len(files) == 2:
 		return runtimewire.NewLines(files[0], files[1], b.pool().environment())
 	case !h.Lines && len(files) == 1:
-		return runtimewire.FileConn(files[0], runtimewire.Limits{Header: 64 << 10, Payload: maxResult})
+		return runtimewire.FileConn(files[0], runtimewire.Limits{Header: 64 << 10, Payload: b.w.config.Bounds.Payload})
 	default:
 		return nil, fmt.Errorf("a handler came with %d descriptors", len(files))
 	}

@@ -31,17 +31,15 @@ import (
 type Config struct {
 	Maker        sandbox.Maker
 	Languages    *Languages
-	Store        state.Store   // of the state that functions see through their doors
-	Hub          *resp.Hub     // of that store
-	Bridge       state.Bridge  // executes the commands of bridged activations; may be nil if there are none
-	MaxSandboxes int           // at most this many at a time; 0: as memory allows
-	MemoryMiB    int           // what all sandboxes may use: those that work their limits, the others what was measured; 0: half of the machine's memory
-	KeepAlive    time.Duration // how long a sandbox stays without work; 0: 10 minutes
-	QueueTimeout time.Duration // how long an activation may wait for a sandbox; 0: 10 minutes
-	Prewarm      int           // sandboxes without code to hold ready for each language in use
-	Processes    int           // that a sandbox may have; 0: 256
-	TmpMiB       int           // size of a sandbox's /tmp, within its memory; 0: 512
-	CodeMiB      int           // what an action's archive may extract to; 0: 512
+	Store        state.Store    // of the state that functions see through their doors
+	Hub          *resp.Hub      // of that store
+	Bridge       state.Bridge   // executes the commands of bridged activations; may be nil if there are none
+	MaxSandboxes int            // at most this many at a time; 0: as memory allows
+	MemoryMiB    int            // what all sandboxes may use: those that work their limits, the others what was measured; 0: half of the machine's memory
+	KeepAlive    time.Duration  // how long a sandbox stays without work; 0: 10 minutes
+	QueueTimeout time.Duration  // how long an activation may wait for a sandbox; 0: 10 minutes
+	Prewarm      int            // sandboxes without code to hold ready for each language in use
+	Bounds       forerun.Bounds // none: the usual ones
 	Log          *slog.Logger
 }
 
@@ -49,8 +47,6 @@ type Config struct {
 const (
 	defaultKeepAlive    = 10 * time.Minute
 	defaultQueueTimeout = 10 * time.Minute
-	defaultProcesses    = 256
-	defaultFolderMiB    = 512
 )
 
 // Worker implements forerun.Worker over the sandboxes of this machine.
@@ -119,8 +115,7 @@ func (c Config) complete() Config {
 	}
 	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
 	c.QueueTimeout = cmp.Or(c.QueueTimeout, defaultQueueTimeout)
-	c.Processes = cmp.Or(c.Processes, defaultProcesses)
-	c.TmpMiB, c.CodeMiB = cmp.Or(c.TmpMiB, defaultFolderMiB), cmp.Or(c.CodeMiB, defaultFolderMiB)
+	c.Bounds = cmp.Or(c.Bounds, forerun.DefaultBounds())
 	return c
 }
 

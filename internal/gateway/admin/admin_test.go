@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 	tenants, log := registry.Open(store, registry.DefaultLimits()), activation.Open(store, false)
 	w := &world{T: t, store: store}
 	w.api = New(Config{
-		Operator: operator, Registry: tenants, Activations: log, Quotas: gateway.NewQuotas(tenants, nil),
+		Operator: operator, Registry: tenants, Activations: log, Quotas: gateway.NewQuotas(tenants, nil, nil),
 		Controller: controller.New(controller.Config{Actions: tenants, Records: log}),
 		EraseState: func(ctx context.Context, namespace string) error { return store.EraseSpace(ctx, "state/"+namespace) },
 		KeysChanged: func(namespace, auth string) error {

@@ -33,9 +33,9 @@ func (a *API) outside(w http.ResponseWriter, r *http.Request) error {
 		"description": "OpenWhisk", "implementation": "Forerun " + a.Version, "api_paths": []string{"/api/v1"},
 		"limits": document{
 			"sequence_length":     forerun.MaxComponents,
-			"min_action_duration": minTimeout, "max_action_duration": maxTimeout,
-			"min_action_memory": minMemory * mib, "max_action_memory": maxMemory * mib,
-			"min_action_logs": minLogs * mib, "max_action_logs": maxLogs * mib,
+			"min_action_duration": minTimeout, "max_action_duration": a.Bounds.Timeout,
+			"min_action_memory": minMemory * mib, "max_action_memory": a.Bounds.Memory * mib,
+			"min_action_logs": minLogs * mib, "max_action_logs": a.Bounds.Logs * mib,
 		},
 		"runtimes": a.runtimes(),
 	})

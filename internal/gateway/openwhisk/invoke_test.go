@@ -94,8 +94,9 @@ func TestBlockingInvocationOutlastsItsWait(t *testing.T) {
 func TestPayloadLimit(t *testing.T) {
 	w := newWorld(t)
 	w.deploy("echo", "echo")
-	body := `{"a":"` + strings.Repeat("x", MaxPayload-8) + `"}`
-	if r := w.request("POST", actions+"echo?blocking=true&result=true", body); r.status != 200 || len(r.body) != MaxPayload {
+	payload := forerun.DefaultBounds().Payload
+	body := `{"a":"` + strings.Repeat("x", payload-8) + `"}`
+	if r := w.request("POST", actions+"echo?blocking=true&result=true", body); r.status != 200 || len(r.body) != payload {
 		t.Errorf("at the limit: %d, %d bytes", r.status, len(r.body))
 	}
 	r := w.request("POST", actions+"echo", body+" ")

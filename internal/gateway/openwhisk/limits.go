@@ -14,19 +14,19 @@ type limitsPut struct {
 	Concurrency *int `json:"concurrency"`
 }
 
-// Ranges of limits: OpenWhisk's.
+// Ends of the ranges of limits that no server moves: OpenWhisk's.
 const (
-	minTimeout, maxTimeout         = 100, 300_000 // milliseconds
-	minMemory, maxMemory           = 128, 512     // MiB
-	minLogs, maxLogs               = 0, 10        // MiB
+	minTimeout                     = 100 // milliseconds
+	minMemory                      = 128 // MiB
+	minLogs                        = 0   // MiB
 	minConcurrency, maxConcurrency = 1, 1
 )
 
-func (l limitsPut) check() error {
+func (l limitsPut) check(b *forerun.Bounds) error {
 	return errors.Join(
-		inRange(l.Timeout, minTimeout, maxTimeout, "duration %d milliseconds %s allowed threshold of %d milliseconds"),
-		inRange(l.Memory, minMemory, maxMemory, "memory size %d MB %s allowed threshold of %d MB"),
-		inRange(l.Logs, minLogs, maxLogs, "log size %d MB %s allowed threshold of %d MB"),
+		inRange(l.Timeout, minTimeout, b.Timeout, "duration %d milliseconds %s allowed threshold of %d milliseconds"),
+		inRange(l.Memory, minMemory, b.Memory, "memory size %d MB %s allowed threshold of %d MB"),
+		inRange(l.Logs, minLogs, b.Logs, "log size %d MB %s allowed threshold of %d MB"),
 		inRange(l.Concurrency, minConcurrency, maxConcurrency, "concurrency %d %s allowed threshold of %d"),
 	)
 }

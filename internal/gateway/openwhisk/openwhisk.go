@@ -8,6 +8,7 @@
 package openwhisk
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -21,15 +22,11 @@ import (
 	"forerun.dev/forerun/internal/registry"
 )
 
-// MaxPayload is how long the input of an action may be, in bytes.
-const MaxPayload = 6 << 20
+// maxParameters is how many bytes the parameters of an action may have, and its annotations.
+const maxParameters = 1 << 20
 
-// Limits of what else a request may carry, in bytes.
-const (
-	maxCode       = 48 << 20
-	maxParameters = 1 << 20 // of an action, and of its annotations
-	maxPut        = maxCode + 4<<20
-)
+// maxPut is how long the body of a PUT may be, in bytes.
+func (c *call) maxPut() int64 { return int64(c.bounds.Code) + 4*maxParameters }
 
 // MaxWait is how long a blocking invocation is waited for before its client is sent away with the activation id.
 const MaxWait = 60 * time.Second
@@ -43,6 +40,7 @@ type Config struct {
 	Quotas      *gateway.Quotas
 	Kinds       []string                    // that actions can have, besides sequence; "LANGUAGE:default" is the first of its language
 	CheckFlow   func(*forerun.Action) error // whether a sequence or composition can be run
+	Bounds      forerun.Bounds              // none: the usual ones
 	Version     string                      // of Forerun
 	Web         http.Handler                // of web actions, below /api/v1/web/
 }
@@ -56,6 +54,7 @@ type API struct {
 
 // New returns the API.
 func New(c Config) *API {
+	c.Bounds = cmp.Or(c.Bounds, forerun.DefaultBounds())
 	a := &API{Config: c}
 	a.routes = a.table()
 	return a
@@ -67,6 +66,7 @@ type call struct {
 	r      *http.Request
 	caller gateway.Caller
 	quotas *gateway.Quotas
+	bounds *forerun.Bounds
 	vars   map[string]string // the variable segments of the path
 }
 
@@ -126,7 +126,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return handle(&call{w: w, r: r, caller: caller, quotas: a.Quotas, vars: vars})
+	return handle(&call{w: w, r: r, caller: caller, quotas: a.Quotas, bounds: &a.Bounds, vars: vars})
 }
 
 // allowOrigins lets pages of other origins call the API, as OpenWhisk does: every call carries its own key.

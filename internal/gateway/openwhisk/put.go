@@ -54,7 +54,7 @@ type actionPut struct {
 
 // readPut reads and checks a body, as far as that goes without knowing the old action.
 func (a *API) readPut(c *call) (*actionPut, error) {
-	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, maxPut)
+	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, c.maxPut())
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (a *API) readPut(c *call) (*actionPut, error) {
 	if err := a.checkExec(content, c.caller.Namespace); err != nil {
 		return nil, err
 	}
-	return content, errors.Join(content.checkSizes(), content.Limits.check(), checkVersion(content.Version))
+	return content, errors.Join(content.checkSizes(a.Bounds.Code), content.Limits.check(&a.Bounds), checkVersion(content.Version))
 }
 
 // decode reads a JSON object into content, and says in words what does not fit.
@@ -106,7 +106,7 @@ func inJSON(t reflect.Type) string {
 	return "an object"
 }
 
-func (p *actionPut) checkSizes() error {
+func (p *actionPut) checkSizes(maxCode int) error {
 	if p.Exec != nil && p.Exec.Code != nil {
 		if n := len(*p.Exec.Code) + len(p.Exec.Main); n > maxCode {
 			return tooBig("exec", n, maxCode)

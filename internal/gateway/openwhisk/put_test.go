@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 func TestPutAnswersTheWholeAction(t *testing.T) {
@@ -89,7 +91,7 @@ func TestPutIsRefused(t *testing.T) {
 		`{` + python + `,"annotations":[{"value":1}]}`:                                                        malformed("parameters malformed!"),
 		`{` + python + `,"version":"1.2"}`:                                                                    malformed("semantic version malformed"),
 		`{` + python + `,"limits":{"timeout":99}}`:                                                            "duration 99 milliseconds below allowed threshold of 100 milliseconds",
-		`{` + python + `,"limits":{"timeout":300001}}`:                                                        "duration 300001 milliseconds exceeds allowed threshold of 300000 milliseconds",
+		`{` + python + `,"limits":{"timeout":3600001}}`:                                                       "duration 3600001 milliseconds exceeds allowed threshold of 3600000 milliseconds",
 		`{` + python + `,"limits":{"memory":127}}`:                                                            "memory size 127 MB below allowed threshold of 128 MB",
 		`{` + python + `,"limits":{"memory":513}}`:                                                            "memory size 513 MB exceeds allowed threshold of 512 MB",
 		`{` + python + `,"limits":{"logs":11}}`:                                                               "log size 11 MB exceeds allowed threshold of 10 MB",
@@ -140,9 +142,9 @@ func TestPutIsTooLarge(t *testing.T) {
 }
 
 func TestCodeIsTooLarge(t *testing.T) {
-	code := strings.Repeat("x", maxCode)
+	code := strings.Repeat("x", forerun.DefaultBounds().Code)
 	for main, want := range map[string]string{"": "", "m": "exec larger than allowed: 50331649 > 50331648 bytes."} {
-		err := (&actionPut{Exec: &execPut{Code: &code, Main: main}}).checkSizes()
+		err := (&actionPut{Exec: &execPut{Code: &code, Main: main}}).checkSizes(len(code))
 		if got := strings.TrimPrefix(fmt.Sprint(err), "exec: "); (err == nil) != (want == "") || err != nil && got != want {
 			t.Errorf("main %q: %v", main, err)
 		}

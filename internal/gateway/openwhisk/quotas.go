@@ -24,8 +24,9 @@ type limitsDocument struct {
 	MaxParameterSize      string `json:"maxParameterSize"`
 	MaxActionInstances    int    `json:"maxActionInstances"`
 
-	StoredActions   int `json:"storedActions"`   // Forerun's own
-	StoredMegabytes int `json:"storedMegabytes"` // Forerun's own
+	QueuedInvocations int `json:"queuedInvocations"` // Forerun's own, like those below
+	StoredActions     int `json:"storedActions"`
+	StoredMegabytes   int `json:"storedMegabytes"`
 }
 
 // namespaceLimits answers GET .../limits.
@@ -41,11 +42,11 @@ func (a *API) namespaceLimits(c *call) error {
 	l := tenant.Limits
 	gateway.WriteJSON(c.w, http.StatusOK, limitsDocument{
 		InvocationsPerMinute: l.InvocationsPerMinute, ConcurrentInvocations: l.ConcurrentInvocations, FiresPerMinute: l.FiresPerMinute,
-		MinActionMemory: minMemory, MaxActionMemory: maxMemory, MinActionLogs: minLogs, MaxActionLogs: maxLogs,
-		MinActionTimeout: minTimeout, MaxActionTimeout: maxTimeout,
+		MinActionMemory: minMemory, MaxActionMemory: a.Bounds.Memory, MinActionLogs: minLogs, MaxActionLogs: a.Bounds.Logs,
+		MinActionTimeout: minTimeout, MaxActionTimeout: a.Bounds.Timeout,
 		MinActionConcurrency: minConcurrency, MaxActionConcurrency: maxConcurrency,
 		MaxParameterSize: "1 MB", MaxActionInstances: l.ConcurrentInvocations,
-		StoredActions: l.StoredActions, StoredMegabytes: l.StoredMegabytes,
+		QueuedInvocations: l.QueuedInvocations, StoredActions: l.StoredActions, StoredMegabytes: l.StoredMegabytes,
 	})
 	return nil
 }

@@ -42,7 +42,7 @@ func newWorld(t testing.TB) *world {
 	tenants, log := registry.Open(store, registry.DefaultLimits()), activation.Open(store, false)
 	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log})
 	w.api = New(Config{
-		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c}, Quotas: gateway.NewQuotas(tenants, nil),
+		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c}, Quotas: gateway.NewQuotas(tenants, nil, nil),
 		Kinds: []string{"python:3", "python:default"}, Version: "test",
 		CheckFlow: func(a *forerun.Action) error { _, err := flow.Of(a); return err },
 	})

@@ -43,7 +43,7 @@ func newWorld(t testing.TB) *world {
 	c := controller.New(controller.Config{Worker: w, Actions: w.tenants, Records: w.log})
 	h := New(Config{
 		Resolve: w.tenants.Action, Tenants: w.tenants, Controller: c, Keys: &gateway.Keys{Tenants: w.tenants, Activations: c},
-		Quotas: gateway.NewQuotas(w.tenants, nil), MaxPayload: 1000, MaxWait: time.Minute,
+		Quotas: gateway.NewQuotas(w.tenants, nil, nil), MaxPayload: 1000, MaxWait: time.Minute,
 	})
 	w.door = gateway.New(gateway.Config{API: h, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	for _, name := range []string{"guest", "other"} {
@@ -381,7 +381,7 @@ func TestWaitIsOver(t *testing.T) {
 	w := newWorld(t)
 	w.put("web", "wait")
 	h := New(Config{
-		Resolve: w.tenants.Action, Tenants: w.tenants, MaxPayload: 10, MaxWait: time.Nanosecond, Quotas: gateway.NewQuotas(w.tenants, nil),
+		Resolve: w.tenants.Action, Tenants: w.tenants, MaxPayload: 10, MaxWait: time.Nanosecond, Quotas: gateway.NewQuotas(w.tenants, nil, nil),
 		Controller: controller.New(controller.Config{Worker: w, Actions: w.tenants, Records: w.log}),
 	})
 	recorder := httptest.NewRecorder()
