@@ -197,7 +197,7 @@ exports.main = async () => {
 func TestNothingIsServedBetweenActivations(t *testing.T) {
 	t.Parallel()
 	needNode(t)
-	s := start(t, server.Options{Args: room(2)})
+	s := start(t, server.Options{Args: room(4)})
 	c := client(t, s)
 	put(t, c, "late", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": lateWriter}})
 	put(t, c, "peek", map[string]any{"exec": map[string]string{
