@@ -119,7 +119,7 @@ func (l *Log) fetch(ctx context.Context, names ...string) ([][]byte, error) {
 // summary is what a list shows of a record.
 func summary(a *forerun.Activation) *forerun.Activation {
 	s := *a
-	s.Result, s.Logs, s.Timeline = nil, nil, forerun.Timeline{}
+	s.Result, s.Logs, s.Timeline, s.Calls, s.Tally = nil, nil, forerun.Timeline{}, nil, nil
 	return &s
 }
 

@@ -59,7 +59,8 @@ func (e *execution) skip(a speculate.Skip) {
 	s := e.slots[a.Slot]
 	now := time.Now()
 	s.started(now, 0)
-	s.record.End, s.record.Timeline.Finished, s.record.Timeline.Cause = now, now, a.Why
+	s.record.End, s.record.Timeline.Finished = now, now
+	s.record.Timeline.Skipped, s.record.Timeline.Predicted = true, a.Why
 	e.tally.Skipped++
 }
 
@@ -193,7 +194,7 @@ func (e *execution) lead(s *slot, head bool) {
 }
 
 // wasted notes a slot of which nothing is left.
-func (e *execution) wasted(s *slot, cause string) {
+func (e *execution) wasted(s *slot, a speculate.Squash) {
 	if s.counted != nil {
 		*s.counted--
 	}
@@ -201,8 +202,10 @@ func (e *execution) wasted(s *slot, cause string) {
 		return
 	}
 	e.tally.Squashed++
-	s.record.Timeline.Squashed, s.record.Timeline.Cause = time.Now(), cause
-	e.tally.Slots = append(e.tally.Slots, forerun.SquashedSlot{Action: s.record.Action, Timeline: s.record.Timeline})
+	s.squashed(a)
+	if len(e.tally.Slots) < forerun.MaxSquashedSlots {
+		e.tally.Slots = append(e.tally.Slots, forerun.SquashedSlot{Action: s.record.Action, Timeline: s.record.Timeline})
+	}
 }
 
 // abandon ends the calls of a slot that is over and nobody waits for any more.

@@ -17,6 +17,7 @@ type operation struct {
 	slot  speculate.SlotID
 	step  *command.Step // nil: leave
 	ready chan answer   // has room for the one answer
+	since time.Time     // when it was asked ahead; zero: it was not
 }
 
 // answer is how an operation ends: with an outcome; or direct, the slot being a head, which does it itself.
@@ -105,6 +106,9 @@ func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep fu
 	if newStep != nil {
 		o.step = newStep(s.now)
 	}
+	if s.ahead {
+		o.since = time.Now()
+	}
 	e.operations[o.id] = o
 	e.step(o.event())
 	e.mu.Unlock()
@@ -139,6 +143,9 @@ func (e *execution) reply(a speculate.Reply) {
 	switch {
 	case o != nil:
 		delete(e.operations, a.Op)
+		if a.Direct {
+			e.held(o)
+		}
 		outcome, _ := a.Data.(command.Outcome)
 		o.ready <- answer{direct: a.Direct, outcome: outcome}
 	case a.Direct: // who asked has gone
@@ -153,6 +160,7 @@ func (e *execution) refuse(s *slot) {
 	for id, o := range e.operations {
 		if o.slot == s.id {
 			delete(e.operations, id)
+			e.held(o)
 			o.ready <- answer{refused: true}
 		}
 	}

@@ -37,7 +37,7 @@ type execution struct {
 	operations map[speculate.OpID]*operation  // of functions, that are not answered
 	lastOp     speculate.OpID
 	events     []speculate.Event // that arose while actions were carried out
-	tally      Tally
+	tally      forerun.Tally
 }
 
 // tree is a root slot with the slots of its programs: what one client or one calling function waits for. Its records
@@ -245,7 +245,6 @@ func (e *execution) newSlot(id, parent, caller speculate.SlotID, op speculate.Op
 		s.tree = e.calls[op]
 		s.record = newRecord(e.namespace, e.subject, e.newID(s.tree), s.tree.cause)
 	}
-	s.record.Timeline.Speculative = s.ahead
 	e.slots[s.id] = s
 	return s
 }
@@ -293,8 +292,7 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	e.active[id] = s
 	e.c.setRunning(id, e)
 	if l.Speculative {
-		e.tally.Early++
-		s.record.Timeline.Cause = l.Why
+		e.early(s, l.Why)
 	}
 	e.c.Worker.Run(&forerun.Run{
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: s.token, Transaction: e.transaction,
@@ -316,6 +314,7 @@ func (e *execution) commit(a speculate.Commit) {
 	s.finish(a.Result)
 	s.tree.records = append(s.tree.records, s.record)
 	if s.parent == nil {
+		s.tree.noteCall(e)
 		e.end(s.tree)
 	}
 }
@@ -328,10 +327,10 @@ func (e *execution) squash(a speculate.Squash) {
 	}
 	e.refuse(s)
 	if s.ahead {
-		e.wasted(s, a.Cause)
+		e.wasted(s, a)
 		e.leave(s)
 	} else {
-		s.record.Timeline.Squashed, s.record.Timeline.Cause = time.Now(), a.Cause
+		s.squashed(a)
 		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})
 	}
 	e.abandon(s)
@@ -354,7 +353,7 @@ func (e *execution) leave(s *slot) {
 func (e *execution) end(t *tree) {
 	delete(e.calls, t.op)
 	if t.caller == nil {
-		t.invocation.tally = e.tally
+		e.sum(t)
 	}
 	go e.c.publish(t)
 }

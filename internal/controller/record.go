@@ -61,8 +61,13 @@ func (s *slot) finish(r forerun.Result) {
 
 // date gives the times of a record as they are told: in order and without jumps, whatever was done to the machine's clock.
 func (c *Controller) date(record *forerun.Activation) {
-	line := &record.Timeline
-	c.Clock.Date(&record.Start, &record.End, &line.Queued, &line.Launched, &line.Finished, &line.Promoted, &line.Committed, &line.Squashed)
+	c.Clock.Date(&record.Start, &record.End)
+	c.dateTimeline(&record.Timeline)
+	if record.Tally != nil {
+		for i := range record.Tally.Slots {
+			c.dateTimeline(&record.Tally.Slots[i].Timeline)
+		}
+	}
 }
 
 // annotations are those that OpenWhisk puts into a record.

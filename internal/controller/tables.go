@@ -2,7 +2,6 @@ package controller
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,15 +17,6 @@ type Speculation struct {
 	Mode  speculate.Mode
 	Depth int     // slots ahead of the heads; 0: speculate.DefaultDepth
 	Band  float64 // around one half, in which a branch is not predicted; 0: speculate.DefaultBand
-}
-
-// Tally is how far an invocation ran ahead.
-type Tally struct {
-	Early    int // slots that were launched ahead of their turn
-	Used     int // and were right
-	Squashed int // and were not
-	Skipped  int // slots that were not launched, since their output was known
-	Slots    []forerun.SquashedSlot
 }
 
 // ParseSpeculation reads how far a request may run ahead: a mode, and perhaps "depth=N" and "band=B" behind it, with semicolons
@@ -60,11 +50,6 @@ func ParseSpeculation(text string) (*Speculation, error) {
 
 // maxSlotsAhead is the largest depth that may be asked for.
 const maxSlotsAhead = 64
-
-// String tells the tally as the answer's header does.
-func (t Tally) String() string {
-	return fmt.Sprintf("early=%d, used=%d, squashed=%d, skipped=%d", t.Early, t.Used, t.Squashed, t.Skipped)
-}
 
 // tables are what the committed slots of a namespace taught (C3).
 type tables struct {

@@ -36,6 +36,8 @@ type Activation struct {
 	Logs        []string        // "2006-01-02T15:04:05.000000000Z stdout: text"; of a sequence: activation ids
 	Annotations []KeyValue      // path, kind, limits, waitTime, initTime, topmost ...
 	Timeline    Timeline
+	Calls       []ActivationID `json:",omitempty"` // what its function called and waited for
+	Tally       *Tally         `json:",omitempty"` // how far the invocation ran ahead, if this is its root and it did
 }
 
 // Timeline holds the moments of one slot that a waterfall draws; the zero time means "did not happen".
@@ -47,13 +49,11 @@ type Timeline struct {
 	Promoted    time.Time
 	Committed   time.Time
 	Squashed    time.Time
-	Cause       string // why it was squashed, or how it was predicted
-}
-
-// SquashedSlot is what is left of a slot that ran ahead and was wrong: no input, output or logs (C4).
-type SquashedSlot struct {
-	Action   Name
-	Timeline Timeline
+	Skipped     bool          `json:",omitempty"` // it was not launched, since its output was known
+	Predicted   string        `json:",omitempty"` // why it was launched ahead, or skipped
+	Held        time.Duration `json:",omitempty"` // for how long what it asked for waited until it was promoted
+	Kind        SquashKind    `json:",omitempty"` // why it was squashed, in one word
+	Cause       string        // and in a sentence
 }
 
 // Result is how an execution ended: its status and the canonical JSON object that it produced, {"error": ...} unless Success.

@@ -90,6 +90,7 @@ type (
 	// Squash: kill the slot and forget it.
 	Squash struct {
 		Slot  SlotID
+		Kind  forerun.SquashKind
 		Cause string
 	}
 	// Learn: the predictor and the memo table may learn from the committed slot.

@@ -368,7 +368,7 @@ func (c *scanner) function(x *slot) (over bool) {
 	e := x.column.at(c.key)
 	if e != nil && e.read && !x.head && !x.promoting && !slices.Contains(c.passed, e.origin()) {
 		c.m.do(Blame{Producer: c.writer.code, Consumer: x.code, Key: c.key})
-		c.m.rewind(x, fmt.Sprintf("%v wrote %q after it had read it", c.writer, c.key.Name), false)
+		c.m.rewind(x, cause{forerun.StaleRead, fmt.Sprintf("%v wrote %q after it had read it", c.writer, c.key.Name)}, false)
 		return true
 	}
 	if e != nil && e.wrote && !x.head {

@@ -37,7 +37,7 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 			m.do(Attach{Slot: c.id, Caller: s.id, Op: r.op})
 			return true
 		}
-		m.disown(s, fmt.Sprintf("%v called something else first", s))
+		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v called something else first", s)})
 	}
 	if len(s.script) > 0 && s.script[0].Action == r.call.Action && bytes.Equal(s.script[0].Input, r.call.Input) {
 		s.script = s.script[1:]
@@ -79,7 +79,7 @@ func (m *Machine) merge(s, c *slot) (ok bool) {
 	for _, e := range c.column.order {
 		mine := s.column.at(e.key)
 		if e.read && mine != nil && e.origin() != mine && !(mine.read && mine.isSource(e)) {
-			m.rewind(c, fmt.Sprintf("it read another version of %q than its caller", e.key.Name), false)
+			m.rewind(c, cause{forerun.StaleRead, fmt.Sprintf("it read another version of %q than its caller", e.key.Name)}, false)
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ func (m *Machine) promote(s *slot) {
 	}
 	p := &promotion{m: m, writers: make(map[forerun.Key]*entry), expected: make(map[forerun.Key]forerun.Version)}
 	if problem := p.add(s); problem != "" {
-		m.rewind(s, problem, false)
+		m.rewind(s, cause{forerun.Overtaken, problem}, false)
 		return
 	}
 	for n := s; n.state == finished && !s.solo && len(p.slots) < maxGroup; {
@@ -167,7 +167,7 @@ func (m *Machine) conflict(e Conflict) {
 	for _, key := range e.Keys {
 		m.do(Blame{Consumer: s.code, Key: key, Others: true})
 	}
-	m.rewind(s, "what it read was written by others: "+names(e.Keys), false)
+	m.rewind(s, cause{forerun.Overtaken, "what it read was written by others: " + names(e.Keys)}, false)
 }
 
 func names(keys []forerun.Key) string {

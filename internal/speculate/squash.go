@@ -6,11 +6,17 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
+// cause is why slots are squashed.
+type cause struct {
+	kind forerun.SquashKind
+	text string
+}
+
 // rewind squashes a slot that is no head, with all that follows it, and has it executed again (rule R5); a patient one only
 // when it is the head.
-func (m *Machine) rewind(s *slot, cause string, patient bool) {
-	m.dropAfter(s, cause)
-	m.kill(s, cause)
+func (m *Machine) rewind(s *slot, why cause, patient bool) {
+	m.dropAfter(s, why)
+	m.kill(s, why)
 	patient = patient || s.patient
 	again := &slot{stop: s.stop, path: s.path, caller: s.caller, op: s.op, attached: s.attached, orphan: s.orphan, patient: patient, why: s.why}
 	switch {
@@ -27,13 +33,13 @@ func (m *Machine) rewind(s *slot, cause string, patient bool) {
 }
 
 // dropAfter squashes all that follows a slot in program order, but for heads: those are callees that the same head waits for.
-func (m *Machine) dropAfter(s *slot, cause string) {
+func (m *Machine) dropAfter(s *slot, why cause) {
 	m.changed = true
 	for x := s; x != nil && !x.orphan; x = x.around() {
 		list, at := x.beside()
 		for i := len(list) - 1; i > at; i-- {
 			if after := list[i]; x.caller == nil || !after.attached {
-				m.kill(after, cause)
+				m.kill(after, why)
 				list = slices.Delete(list, i, i+1)
 				m.expectAgain(x.caller, after)
 			}
@@ -55,43 +61,43 @@ func (m *Machine) expectAgain(caller, c *slot) {
 }
 
 // disown squashes what a function was expected to call and did not, and all that follows the function (rule R6).
-func (m *Machine) disown(s *slot, cause string) {
+func (m *Machine) disown(s *slot, why cause) {
 	s.script = nil
 	called := s.called()
 	for i := len(s.callees) - 1; i >= called; i-- {
-		m.kill(s.callees[i], cause)
+		m.kill(s.callees[i], why)
 	}
 	s.callees = s.callees[:called]
-	m.dropAfter(s, cause)
+	m.dropAfter(s, why)
 }
 
 // kill squashes a slot and what is in it: callees and components before those that wait for them.
-func (m *Machine) kill(s *slot, cause string) {
+func (m *Machine) kill(s *slot, why cause) {
 	for _, t := range slices.Backward(s.branches) {
 		for _, x := range slices.Backward(t.steps) {
-			m.kill(x, cause)
+			m.kill(x, why)
 		}
 	}
 	for _, x := range slices.Backward(s.callees) {
-		m.kill(x, cause)
+		m.kill(x, why)
 	}
 	for _, x := range slices.Backward(s.merged) {
-		m.kill(x, cause)
+		m.kill(x, why)
 	}
 	m.forget(s)
 	if s.id != None {
-		m.do(Squash{Slot: s.id, Cause: cause})
+		m.do(Squash{Slot: s.id, Kind: why.kind, Cause: why.text})
 	}
 }
 
 // cancel squashes whatever runs and ends the invocation.
 func (m *Machine) cancel(reason string) {
 	for _, s := range slices.Backward(m.orphans) {
-		m.kill(s, reason)
+		m.kill(s, cause{forerun.GivenUp, reason})
 	}
 	m.orphans = nil
 	if m.root != nil {
-		m.kill(m.root, reason)
+		m.kill(m.root, cause{forerun.GivenUp, reason})
 		m.root = nil
 	}
 	if !m.over {

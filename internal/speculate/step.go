@@ -127,7 +127,7 @@ func (m *Machine) failed(e Failed) {
 	case s.promoting:
 		s.failure = &e.Result // if it was promoted, it failed as a head (rule R10)
 	case s.launched:
-		m.rewind(s, "it failed while it was speculative: it runs again as the head", true)
+		m.rewind(s, cause{forerun.Failed, "it failed while it was speculative: it runs again as the head"}, true)
 	default: // it cannot be executed, which counts when it is the head
 		s.failure, s.state = &e.Result, waiting
 		s.patient = true
@@ -138,12 +138,12 @@ func (m *Machine) failed(e Failed) {
 func (m *Machine) end(s *slot, r forerun.Result) {
 	m.changed = true
 	if !s.head && !s.promoting && s.wantsCallee() {
-		m.rewind(s, "it ended without waiting for what it called: it runs again as the head", true)
+		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it called: it runs again as the head"}, true)
 		return
 	}
 	s.state, s.result, s.requests, s.script = finished, r, nil, nil
 	if s.expected() != nil {
-		m.disown(s, fmt.Sprintf("%v ended without calling it", s))
+		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v ended without calling it", s)})
 	}
 	m.revise(s)
 }

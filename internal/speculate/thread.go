@@ -143,7 +143,7 @@ func (m *Machine) revise(s *slot) {
 		s.thread.end = &stop.Result
 		m.revise(s.thread.owner)
 	default:
-		m.dropAfter(s, s.String()+" did not give what was expected")
+		m.dropAfter(s, cause{forerun.WrongInput, s.String() + " did not give what was expected"})
 	}
 }
 

@@ -92,7 +92,7 @@ func (a *API) record(c *call) (*forerun.Activation, error) {
 func (a *API) getActivation(c *call) error {
 	record, err := a.record(c)
 	if err == nil {
-		gateway.WriteJSON(c.w, http.StatusOK, activationOf(record))
+		gateway.WriteJSON(c.w, http.StatusOK, tracedActivation{activationOf(record), traceOf(record)})
 	}
 	return err
 }

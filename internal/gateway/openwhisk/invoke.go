@@ -98,7 +98,7 @@ func (c *call) finish(invocation *controller.Invocation, terms terms) error {
 		return nil
 	}
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
-	if tally := invocation.Tally(); tally.Early > 0 || tally.Skipped > 0 {
+	if tally := invocation.Tally(); tally.Ahead() {
 		c.w.Header().Set("X-Forerun-Speculation", tally.String())
 	}
 	if err := invocation.Err(); err != nil {

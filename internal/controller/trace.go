@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// What records keep for the waterfall of an invocation.
+
+// early notes that a slot is launched ahead of its turn.
+func (e *execution) early(s *slot, why string) {
+	s.record.Timeline.Speculative, s.record.Timeline.Predicted = true, why
+	e.tally.Early++
+	depth := 0
+	for _, other := range e.active {
+		if other.ahead {
+			depth++
+		}
+	}
+	e.tally.Depth = max(e.tally.Depth, depth)
+}
+
+// held notes for how long an operation waited that was asked for ahead and waits no longer.
+func (e *execution) held(o *operation) {
+	if s := e.slots[o.slot]; s != nil && !o.since.IsZero() {
+		s.record.Timeline.Held += time.Since(o.since)
+	}
+}
+
+func (s *slot) squashed(a speculate.Squash) {
+	line := &s.record.Timeline
+	line.Squashed, line.Kind, line.Cause = time.Now(), a.Kind, a.Cause
+}
+
+// noteCall puts a tree into the record of the function that waits for it, if that is not over.
+func (t *tree) noteCall(e *execution) {
+	if t.caller != nil && e.slots[t.caller.id] == t.caller {
+		t.caller.record.Calls = append(t.caller.record.Calls, t.invocation.ID())
+	}
+}
+
+// sum tells how far the invocation ran ahead: its client, and the record of its root.
+func (e *execution) sum(t *tree) {
+	tally := e.tally
+	tally.Slots = slices.Clip(slices.Clone(e.tally.Slots))
+	t.invocation.tally = tally
+	if tally.Ahead() && len(t.records) > 0 {
+		t.records[len(t.records)-1].Tally = &tally
+	}
+}
+
+// dateTimeline gives the times of a timeline as they are told, as date does.
+func (c *Controller) dateTimeline(line *forerun.Timeline) {
+	c.Clock.Date(&line.Queued, &line.Launched, &line.Finished, &line.Promoted, &line.Committed, &line.Squashed)
+}

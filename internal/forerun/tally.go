@@ -1,0 +1,48 @@
+package forerun
+
+import "fmt"
+
+// Tally is how far an invocation ran ahead.
+type Tally struct {
+	Early    int // slots that were launched ahead of their turn
+	Used     int // and were right
+	Squashed int // and were not
+	Skipped  int // slots that were not launched, since their output was known
+	Depth    int // the most that were ahead at one time
+	Slots    []SquashedSlot
+}
+
+// MaxSquashedSlots bounds Tally.Slots; Squashed counts all.
+const MaxSquashedSlots = 256
+
+// SquashedSlot is what is left of a slot that ran ahead and was wrong: no input, output or logs (C4).
+type SquashedSlot struct {
+	Action   Name
+	Timeline Timeline
+}
+
+// SquashKind is why a slot was squashed, in one word.
+type SquashKind string
+
+// The kinds.
+const (
+	WrongInput SquashKind = "prediction" // what goes before it gave something else than expected
+	WrongCall  SquashKind = "call"       // its caller made no such call
+	StaleRead  SquashKind = "stale_read" // a slot before it wrote what it had read
+	Overtaken  SquashKind = "conflict"   // others wrote what it had read
+	Failed     SquashKind = "failure"    // it failed, which counts only as a head
+	GivenUp    SquashKind = "cancelled"  // the invocation was given up
+)
+
+// SquashKinds lists them.
+func SquashKinds() []SquashKind {
+	return []SquashKind{WrongInput, WrongCall, StaleRead, Overtaken, Failed, GivenUp}
+}
+
+// Ahead tells whether anything was done ahead, or skipped.
+func (t *Tally) Ahead() bool { return t.Early > 0 || t.Skipped > 0 }
+
+// String tells the tally as the answer's header does.
+func (t *Tally) String() string {
+	return fmt.Sprintf("early=%d, used=%d, squashed=%d, skipped=%d", t.Early, t.Used, t.Squashed, t.Skipped)
+}
