@@ -13,6 +13,7 @@ import (
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/memo"
 	"forerun.dev/forerun/internal/state"
 )
 
@@ -90,6 +91,9 @@ func (c *Controller) Successor(token string, running forerun.ActivationID) (name
 	}
 	return e.namespace, e.subject, true
 }
+
+// Memo tells how the memo table fares.
+func (c *Controller) Memo() memo.Stats { return c.tables.memo.Stats() }
 
 // Close waits until the invocations under way have ended; when ctx is done first it gives them up, each with a record
 // that says so. No Invoke may follow.

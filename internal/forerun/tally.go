@@ -1,6 +1,9 @@
 package forerun
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Tally is how far an invocation ran ahead.
 type Tally struct {
@@ -19,6 +22,18 @@ const MaxSquashedSlots = 256
 type SquashedSlot struct {
 	Action   Name
 	Timeline Timeline
+}
+
+// Ran is for how long a handler was busy with the slot.
+func (t *Timeline) Ran() time.Duration {
+	end := t.Finished
+	if end.IsZero() {
+		end = t.Squashed
+	}
+	if t.Launched.IsZero() || t.Skipped || end.Before(t.Launched) {
+		return 0
+	}
+	return end.Sub(t.Launched)
 }
 
 // SquashKind is why a slot was squashed, in one word.

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 
+	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/telemetry"
 	"forerun.dev/forerun/internal/worker"
@@ -35,6 +36,15 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 	} {
 		m.Gauge(gauge.name, gauge.help, func() float64 { return float64(gauge.read(w.Stats())) })
 	}
+}
+
+// measureMemo shows the state of the memo table in the metrics.
+func measureMemo(m *telemetry.Metrics, c *controller.Controller) {
+	m.Counter("forerun_memo_hits_total", "Outputs of functions that were looked up and known.", func() float64 { return float64(c.Memo().Hits) })
+	m.Counter("forerun_memo_misses_total", "Outputs of functions that were looked up and not known.", func() float64 { return float64(c.Memo().Misses) })
+	m.Counter("forerun_memo_evictions_total", "Outputs of functions that had to go for others.", func() float64 { return float64(c.Memo().Evictions) })
+	m.Gauge("forerun_memo_rows", "Outputs of functions that are known.", func() float64 { return float64(c.Memo().Rows) })
+	m.Gauge("forerun_memo_bytes", "Memory that known outputs take.", func() float64 { return float64(c.Memo().Bytes) })
 }
 
 // size sums up the files of a folder. One that vanishes meanwhile counts for nothing.

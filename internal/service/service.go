@@ -242,6 +242,7 @@ func (s *server) startWorker(context.Context) error {
 		Speculation: controller.Speculation{Mode: s.config.Speculate}, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
 	})
 	measure(s.metrics, s.worker, s.store)
+	measureMemo(s.metrics, s.controller)
 	return nil
 }
 

@@ -19,6 +19,7 @@ type Metrics struct {
 	invocations *prometheus.CounterVec
 	latency     prometheus.Histogram
 	activations *prometheus.CounterVec
+	speculation
 }
 
 // New returns meters at zero.
@@ -36,6 +37,7 @@ func New() *Metrics {
 			Name: "forerun_activations_total", Help: "Activations that have ended, of invocations and what they ran, by status.",
 		}, []string{"status"}),
 	}
+	m.speculation = newSpeculation(m.registry)
 	m.registry.MustRegister(m.invocations, m.latency, m.activations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for status := forerun.Success; status <= forerun.InternalError; status++ { // so that rates begin at zero
@@ -51,6 +53,10 @@ func (m *Metrics) Observe(a *forerun.Activation) {
 	if a.Cause == "" {
 		m.invocations.WithLabelValues(label(a.Status)).Inc()
 		m.latency.Observe(a.End.Sub(a.Timeline.Queued).Seconds())
+	}
+	m.held.Add(a.Timeline.Held.Seconds())
+	if a.Tally != nil {
+		m.count(a.Tally)
 	}
 }
 

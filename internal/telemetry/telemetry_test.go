@@ -15,6 +15,11 @@ func TestScrape(t *testing.T) {
 	queued := time.Now()
 	m.Observe(&forerun.Activation{End: queued.Add(3 * time.Millisecond), Timeline: forerun.Timeline{Queued: queued}})
 	m.Observe(&forerun.Activation{Status: forerun.DeveloperError, Cause: "x"})
+	m.Observe(&forerun.Activation{Cause: "x", Timeline: forerun.Timeline{Held: time.Second}, Tally: &forerun.Tally{
+		Early: 3, Used: 2, Squashed: 1, Depth: 2, Slots: []forerun.SquashedSlot{{Timeline: forerun.Timeline{
+			Launched: queued, Squashed: queued.Add(2 * time.Second), Held: time.Second, Kind: forerun.StaleRead,
+		}}},
+	}})
 	m.Counter("forerun_cold_starts_total", "Sandboxes started.", func() float64 { return 1 })
 	m.Gauge("forerun_sandboxes", "Sandboxes that run.", func() float64 { return 7 })
 	answer := httptest.NewRecorder()
@@ -27,6 +32,14 @@ func TestScrape(t *testing.T) {
 		`forerun_invocation_seconds_bucket{le="0.002"} 0`,
 		`forerun_cold_starts_total 1`,
 		`forerun_sandboxes 7`,
+		`forerun_predictions_total{outcome="right"} 2`,
+		`forerun_predictions_total{outcome="wrong"} 1`,
+		`forerun_squashes_total{cause="stale_read"} 1`,
+		`forerun_squashes_total{cause="conflict"} 0`,
+		`forerun_held_seconds_total 2`,
+		`forerun_wasted_seconds_total 2`,
+		`forerun_speculation_depth_bucket{le="1"} 0`,
+		`forerun_speculation_depth_bucket{le="2"} 1`,
 	} {
 		if !strings.Contains(answer.Body.String(), line+"\n") {
 			t.Errorf("%q is missing", line)

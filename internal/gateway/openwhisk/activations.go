@@ -88,13 +88,22 @@ func (a *API) record(c *call) (*forerun.Activation, error) {
 	return a.Activations.Get(c.r.Context(), namespace, id)
 }
 
-// getActivation answers GET .../activations/ID.
+// getActivation answers GET .../activations/ID, with the trace if the query wants it.
 func (a *API) getActivation(c *call) error {
-	record, err := a.record(c)
-	if err == nil {
-		gateway.WriteJSON(c.w, http.StatusOK, tracedActivation{activationOf(record), traceOf(record)})
+	trace, err := c.flag("trace", false)
+	if err != nil {
+		return err
 	}
-	return err
+	record, err := a.record(c)
+	switch {
+	case err != nil:
+		return err
+	case trace:
+		gateway.WriteJSON(c.w, http.StatusOK, tracedActivation{activationOf(record), traceOf(record)})
+	default:
+		gateway.WriteJSON(c.w, http.StatusOK, activationOf(record))
+	}
+	return nil
 }
 
 // getResult answers GET .../activations/ID/result.

@@ -6,7 +6,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// tracedActivation is a whole record with a member that OpenWhisk's has not, and its clients do not look at.
+// tracedActivation is a whole record with a member that OpenWhisk's has not: it is there when it is asked for.
 type tracedActivation struct {
 	activationDocument
 	Trace traceDocument `json:"trace"`

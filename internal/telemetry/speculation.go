@@ -1,0 +1,66 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// speculation are the meters of what ran ahead.
+type speculation struct {
+	predictions *prometheus.CounterVec
+	squashes    *prometheus.CounterVec
+	held        prometheus.Counter
+	wasted      prometheus.Counter
+	depth       prometheus.Histogram
+}
+
+// The outcomes of predictions.
+const (
+	right   = "right"   // what was launched ahead of its turn was of use
+	wrong   = "wrong"   // it was squashed
+	skipped = "skipped" // nothing was launched, since the output was known
+)
+
+func newSpeculation(registry *prometheus.Registry) speculation {
+	s := speculation{
+		predictions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "forerun_predictions_total", Help: "Activations that ran ahead of their turn or were not executed at all, by outcome.",
+		}, []string{"outcome"}),
+		squashes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "forerun_squashes_total", Help: "Activations that ran ahead and were squashed, by cause.",
+		}, []string{"cause"}),
+		held: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "forerun_held_seconds_total", Help: "Time for which activations that ran ahead waited until it was their turn.",
+		}),
+		wasted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "forerun_wasted_seconds_total", Help: "Time for which activations ran that were squashed.",
+		}),
+		depth: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "forerun_speculation_depth", Help: "The most activations of an invocation that were ahead at one time.",
+			Buckets: []float64{0, 1, 2, 4, 8, 16, 32, 64},
+		}),
+	}
+	registry.MustRegister(s.predictions, s.squashes, s.held, s.wasted, s.depth)
+	for _, outcome := range []string{right, wrong, skipped} { // so that rates begin at zero
+		s.predictions.WithLabelValues(outcome)
+	}
+	for _, kind := range forerun.SquashKinds() {
+		s.squashes.WithLabelValues(string(kind))
+	}
+	return s
+}
+
+// count counts what ran ahead in an invocation.
+func (s *speculation) count(t *forerun.Tally) {
+	s.predictions.WithLabelValues(right).Add(float64(t.Used))
+	s.predictions.WithLabelValues(wrong).Add(float64(t.Squashed))
+	s.predictions.WithLabelValues(skipped).Add(float64(t.Skipped))
+	s.depth.Observe(float64(t.Depth))
+	for i := range t.Slots {
+		line := &t.Slots[i].Timeline
+		s.squashes.WithLabelValues(string(line.Kind)).Inc()
+		s.held.Add(line.Held.Seconds())
+		s.wasted.Add(line.Ran().Seconds())
+	}
+}
