@@ -30,6 +30,8 @@ func measurements() []measurement {
 		[]measurement{{"start", "from the start of the server to its first answer, and its memory when idle", measureStart}},
 		calls((*bench).python), calls((*bench).node), calls((*bench).native),
 		[]measurement{
+			{"prewarmed", "the first call of a new Python action, from the sandboxes held ready", measurePrewarmed},
+			{"pool", "the memory of 100 idle Python sandboxes", measureIdle},
 			{"stored", "calls of a server that has 100,000 actions and 1,000,000 activations stored", measureStored},
 			{"peers", "ten functions in sequence, beside Restate and workerd", measurePeers},
 			{"get", "a redis-py GET inside a function", measureGet},

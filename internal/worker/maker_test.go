@@ -166,20 +166,32 @@ func (p *process) die() {
 	<-p.done
 }
 
-// killAllBut kills the sandbox's processes until there are no others, ones that were just forked included.
+// killAllBut kills the sandbox's processes until there are no others, ones that were just forked included, and none has a
+// descriptor left.
 func (p *process) killAllBut(keep ...int) error {
+	killed := make(map[int]bool)
 	for {
-		killed := 0
-		for _, pid := range p.pids() {
-			if !slices.Contains(keep, pid) {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
-				killed++
+		others := slices.DeleteFunc(p.pids(), func(pid int) bool { return slices.Contains(keep, pid) })
+		for _, pid := range others {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+			killed[pid] = true
+		}
+		if len(others) > 0 {
+			continue
+		}
+		for pid := range killed {
+			for !over(pid) {
 			}
 		}
-		if killed == 0 {
-			return nil
-		}
+		return nil
 	}
+}
+
+// over reports whether a process is gone, or a zombie.
+func over(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
 
 // pids are the processes inside that are alive: by their command, as what the initializer forks shares it and hides its

@@ -1,0 +1,92 @@
+package baseline
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/test/server"
+)
+
+// refill is how long after a cold start the next one waits, so that the server has a sandbox ready again.
+const refill = 300 * time.Millisecond
+
+// measurePrewarmed calls each of a number of new Python actions once, when the server had time to hold a sandbox ready.
+func measurePrewarmed(ctx context.Context, b *bench) error {
+	python := b.python()
+	cold, echo := new(harness.Sample), new(harness.Sample)
+	for i := range b.count(200) + 1 {
+		name := fmt.Sprintf("prewarmed-%d", i)
+		if err := python.put(ctx, b.client, name, 1_000_000+i); err != nil {
+			return err
+		}
+		settle(ctx, refill)
+		into := cold
+		if i == 0 {
+			into = new(harness.Sample) // before anybody has used the language nothing is ready
+		}
+		if err := b.first(ctx, b.client, name, into, echo); err != nil {
+			return err
+		}
+		if err := b.client.Delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	const name = "first call of a Python action, from the pool"
+	b.row(harness.Row{Case: name, Metric: "p50", Unit: "ms", Value: harness.Number(cold.P50()), Baseline: harness.Number(echo.P50()), Target: harness.Text("<=25")})
+	b.row(harness.Row{Case: name, Metric: "p99", Unit: "ms", Value: harness.Number(cold.P99()), Baseline: harness.Number(echo.P99()), Target: harness.Text("<=60")})
+	b.draw(name, cold, echo)
+	return nil
+}
+
+// measureIdle has a server of its own keep 100 sandboxes of Python actions that import nothing, and asks the kernel what
+// their processes use: shared pages count in part (PSS).
+func measureIdle(ctx context.Context, b *bench) error {
+	s, err := server.Start(ctx, server.Options{Binary: b.binary, Data: filepath.Join(b.folder, "idle"), Args: []string{"--prewarm", "0", "--memory", "4096"}})
+	if err != nil {
+		return err
+	}
+	defer stop(s)
+	c := s.Client(1)
+	defer c.Close()
+	sandboxes := max(10, b.count(100))
+	for i := range sandboxes {
+		name := fmt.Sprintf("idle-%d", i)
+		if err := c.PutPython(ctx, name, fmt.Sprintf("def main(args):\n    return {'n': %d}\n", i)); err != nil {
+			return err
+		}
+		if _, err := c.Invoke(ctx, name, nil); err != nil {
+			return err
+		}
+	}
+	settle(ctx, 2*time.Second)
+	total, processes := 0, 0
+	for _, pid := range descendants(s.PID()) {
+		if command, _ := os.ReadFile("/proc/" + pid + "/cmdline"); bytes.Contains(command, []byte("python3")) { // the helper is none
+			total += proportionalKiB(pid)
+			processes++
+		}
+	}
+	name := fmt.Sprintf("%d idle Python sandboxes", sandboxes)
+	b.row(harness.Row{Case: name, Metric: "PSS of each", Unit: "MB", Value: harness.Number(float64(total) / 1024 / float64(sandboxes)), Target: harness.Text("<=15")})
+	b.row(harness.Row{Case: name, Metric: "processes of each", Unit: "", Value: harness.Number(float64(processes) / float64(sandboxes))})
+	return nil
+}
+
+// proportionalKiB is the proportional set size of a process, or 0 if it has ended.
+func proportionalKiB(pid string) int {
+	text, _ := os.ReadFile("/proc/" + pid + "/smaps_rollup")
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
+			kib, _ := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB"))) // the kernel's form
+			return kib
+		}
+	}
+	return 0
+}
