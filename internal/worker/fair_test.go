@@ -110,11 +110,14 @@ func TestProcessorsAreSharedByTenants(t *testing.T) {
 }
 
 func TestWaitingEnds(t *testing.T) {
-	g := newRig(t, func(c *Config) { c.MaxSandboxes, c.QueueTimeout = 1, 20*time.Millisecond })
+	g := newRig(t, single)
 	calls := newCalls()
 	g.ServeAPI(calls)
 	_, running := g.begin(caller("a"), `{"path":"/"}`)
 	<-calls.arrived
+	g.mu.Lock()
+	g.config.QueueTimeout = 20 * time.Millisecond // from now on: the first had to wait for its sandbox's start
+	g.mu.Unlock()
 	_, waiting := g.begin(caller("a"), `{}`)
 	_, other := g.begin(caller("b"), `{}`)
 	for _, h := range []*heard{waiting, other} {
