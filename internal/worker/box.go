@@ -63,6 +63,8 @@ type box struct {
 	upcoming  atomic.Pointer[spare] // the newest
 	held      bool                  // what its processes send to the outside waits; of live
 	untouched bool                  // the last run did not come to a handler; of live
+	struck    atomic.Bool           // processes were killed in this tenure
+	survivor  atomic.Pointer[spare] // when they were last, what was left of the handlers
 	oomKills  atomic.Int64          // as far as was read
 	dead      chan struct{}         // closed by listen: the initializer is gone
 	living    sync.WaitGroup        // its goroutines but live

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"forerun.dev/forerun/internal/launcher"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/native"
+	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
 
 // The test binary is also the sandboxes' helper, their first stage and the launcher in them.
@@ -27,7 +29,18 @@ func TestMain(m *testing.M) {
 			os.Exit(native.InitMain())
 		}
 	}
+	if code, done := sandboxtest.InNetwork(); done {
+		os.Exit(code)
+	}
 	os.Exit(m.Run())
+}
+
+// egress allows what counts as outside in a test.
+func egress() []netip.Prefix {
+	if a := sandboxtest.Outside(); a.IsValid() {
+		return []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}
+	}
+	return nil
 }
 
 // newNativeRig makes a worker over real sandboxes.
@@ -36,7 +49,7 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 	if languages.Check("python:3") != nil {
 		t.Skip("this machine has no Python")
 	}
-	maker, err := native.StartHelper(native.Config{DataDir: t.TempDir(), BindRoots: languages.Folders()})
+	maker, err := native.StartHelper(native.Config{DataDir: t.TempDir(), BindRoots: languages.Folders(), Egress: egress()})
 	if err != nil {
 		t.Skipf("no sandboxes can be made here: %v", err)
 	}

@@ -72,13 +72,21 @@ func (b *box) execute(r *run) bool {
 
 // refuse ends a run that did not come to a handler, and reports whether the sandbox is of use still.
 func (b *box) refuse(r *run, err error) bool {
-	defer close(r.tenure.done)
+	b.over(r.tenure)
 	if errors.Is(err, errSquashed) {
-		b.untouched = true
+		b.untouched = !b.struck.Load()
+		b.spare.stays = false
 		return true
 	}
 	r.end(b.w, b.startFailure(err), nil)
 	return false
+}
+
+// over marks the end of a tenure. No kill that was meant for it reaches into what comes next.
+func (b *box) over(t *tenure) {
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	close(t.done)
 }
 
 // prepare asks for the next handler before it is needed, where that is a fork.
@@ -108,6 +116,9 @@ func (b *box) giveBack(r *run, t *tenure) bool {
 // send hands the activation to the spare that waits. A spare that died while it waited is replaced, once.
 func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	t.handler.Store(b.spare)
+	if t.over.Load() { // who squashed it may not have seen the handler
+		return errSquashed
+	}
 	err := errExited
 	if !b.spare.hasExited() {
 		err = b.spare.conn.Run(header, r.Input)

@@ -251,6 +251,9 @@ func (b *box) clean() bool {
 	if err == nil {
 		err = b.reset(b.spare.hostPID)
 	}
+	if b.struck.Swap(false) && b.spare != b.survivor.Load() {
+		b.spare.killed.Store(true) // or was, as it was made
+	}
 	if err == nil && b.spare.killed.Load() { // as its activation ended
 		if err = b.renewSpare(); err == nil {
 			err = b.reset(b.spare.hostPID)
@@ -322,9 +325,12 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	}
 	var keep []int
 	handler := t.handler.Load()
+	b.survivor.Store(nil)
 	if s := b.upcoming.Load(); s != handler && s.isReady() {
 		keep = append(keep, s.hostPID)
+		b.survivor.Store(s)
 	}
+	b.struck.Store(true)
 	if handler != nil {
 		handler.killed.Store(true)
 	}

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,14 +22,8 @@ func TestMain(m *testing.M) {
 			os.Exit(InitMain())
 		}
 	}
-	if code, ok := runInNetwork(); ok {
+	if code, done := sandboxtest.InNetwork(); done {
 		os.Exit(code)
-	}
-	if os.Getenv(inNetwork) == closed {
-		if err := openTestNetwork(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
 	}
 	os.Exit(m.Run())
 }

@@ -7,89 +7,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
-
-// counter is a host outside that writes down who reached it.
-type counter struct {
-	tcp, udp int // ports
-
-	mu   sync.Mutex // guards seen
-	seen map[string]int
-}
-
-// newCounter serves at the address: a client sends a word that ends with a line, over TCP or UDP, and gets it back.
-func newCounter(t *testing.T, address string) *counter {
-	t.Helper()
-	c := &counter{seen: map[string]int{}}
-	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	c.tcp = l.Addr().(*net.TCPAddr).Port
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.count("connect")
-			go func() {
-				defer conn.Close()
-				b := make([]byte, 1<<12)
-				for {
-					n, err := conn.Read(b)
-					if err != nil {
-						return
-					}
-					c.count(strings.Fields(string(b[:n]))...)
-					_, _ = conn.Write(b[:n])
-				}
-			}()
-		}
-	}()
-	packets, err := net.ListenPacket("udp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { packets.Close() })
-	c.udp = packets.LocalAddr().(*net.UDPAddr).Port
-	go func() {
-		b := make([]byte, 1<<12)
-		for {
-			n, from, err := packets.ReadFrom(b)
-			if err != nil {
-				return
-			}
-			c.count(strings.Fields(string(b[:n]))...)
-			_, _ = packets.WriteTo(b[:n], from)
-		}
-	}()
-	return c
-}
-
-func (c *counter) count(words ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, w := range words {
-		c.seen[w]++
-	}
-}
-
-// take returns what was seen of a word, and forgets everything.
-func (c *counter) take(word string) (n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n = c.seen[word]
-	c.seen = map[string]int{}
-	return n
-}
 
 // effects are ways to send WORD to the peer over TCP, or udp. Each writes a line to the standard output when it is about
 // to, and has for its result what comes back.
@@ -159,8 +82,8 @@ func soakTimes() int {
 }
 
 // program is an effect that sends word.
-func (s *suite) program(effect, word string, c *counter) string {
-	return effectHeader + fmt.Sprintf("peer, udp, WORD = ('%v', %d), ('%v', %d), b'%s\\n'\n", s.host, c.tcp, s.host, c.udp, word) + effects[effect]
+func (s *suite) program(effect, word string, c *Counter) string {
+	return effectHeader + fmt.Sprintf("peer, udp, WORD = ('%v', %d), ('%v', %d), b'%s\\n'\n", s.host, c.TCP, s.host, c.UDP, word) + effects[effect]
 }
 
 // withLibrary is an agent whose Python has its standard library's C modules.
@@ -194,7 +117,7 @@ func (a agent) told() {
 
 func (s *suite) testHoldSquashed(t *testing.T) {
 	s.needHost(t)
-	c := newCounter(t, s.host.String())
+	c := NewCounter(t, s.host.String())
 	a := s.agent(t, withLibrary)
 	for effect := range effects {
 		for n := range soakTimes() {
@@ -219,7 +142,7 @@ func (s *suite) testHoldSquashed(t *testing.T) {
 			if _, err := a.Reset(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if seen := c.take("squashed"); seen != 0 {
+			if seen := c.Take("squashed"); seen != 0 {
 				t.Errorf("%s: what was squashed has reached the outside", effect)
 			}
 		}
@@ -242,7 +165,7 @@ func (a agent) drain() {
 
 func (s *suite) testHoldPromoted(t *testing.T) {
 	s.needHost(t)
-	c := newCounter(t, s.host.String())
+	c := NewCounter(t, s.host.String())
 	a := s.agent(t, withLibrary)
 	for effect := range effects {
 		a.hold()
@@ -252,7 +175,7 @@ func (s *suite) testHoldPromoted(t *testing.T) {
 		if got := strings.TrimSpace(a.receive()); got != "promoted" {
 			t.Errorf("%s: %q came back", effect, got)
 		}
-		if seen := c.take("promoted"); seen != 1 {
+		if seen := c.Take("promoted"); seen != 1 {
 			t.Errorf("%s: what was promoted has reached the outside %d times", effect, seen)
 		}
 		if _, err := a.Reset(t.Context()); err != nil {
@@ -278,7 +201,7 @@ func (s *suite) testHoldInside(t *testing.T) {
 
 func (s *suite) testHoldReadHosts(t *testing.T) {
 	s.needHost(t)
-	c := newCounter(t, s.host.String())
+	c := NewCounter(t, s.host.String())
 	a := s.agent(t, withLibrary)
 	if held := a.hold(s.host.String()); held.Connected {
 		t.Error("a sandbox that never connected is said to be connected")
@@ -288,7 +211,7 @@ func (s *suite) testHoldReadHosts(t *testing.T) {
 		a.drain()
 	}
 	b := s.agent(t, withLibrary)
-	b.hold(net.JoinHostPort(s.host.String(), strconv.Itoa(c.tcp)))
+	b.hold(net.JoinHostPort(s.host.String(), strconv.Itoa(c.TCP)))
 	b.expect("read", s.program("blocking", "read", c)+".strip()")
 	b.drain()
 	b.send(s.program("udp", "other", c))
@@ -298,7 +221,7 @@ func (s *suite) testHoldReadHosts(t *testing.T) {
 	}
 	b.receive()
 	b.release()
-	if seen := c.take("other"); seen != 0 {
+	if seen := c.Take("other"); seen != 0 {
 		t.Error("a port that was not named has been reached")
 	}
 }
@@ -306,13 +229,13 @@ func (s *suite) testHoldReadHosts(t *testing.T) {
 // testHeld looks at what a sandbox says that it cannot hold back.
 func (s *suite) testHeld(t *testing.T) {
 	s.needHost(t)
-	c := newCounter(t, s.host.String())
+	c := NewCounter(t, s.host.String())
 	a := s.agent(t, withLibrary)
 	if held := a.hold(); held.Connected || held.Shared {
 		t.Errorf("a fresh sandbox: %+v", held)
 	}
 	a.release()
-	a.send(effectHeader + fmt.Sprintf("s = socket.create_connection(('%v', %d)); tell(); os.read(s.fileno(), 1)", s.host, c.tcp))
+	a.send(effectHeader + fmt.Sprintf("s = socket.create_connection(('%v', %d)); tell(); os.read(s.fileno(), 1)", s.host, c.TCP))
 	a.told()
 	if held := a.hold(); !held.Connected {
 		t.Error("a connection that was made before is not seen")

@@ -167,6 +167,9 @@ func outwardAddress(wanted func(netip.Addr) bool) netip.Addr {
 	return netip.Addr{}
 }
 
+// Outside is an IPv4 address that counts as outside in a test; invalid if there is none (see InNetwork).
+func Outside() netip.Addr { return outwardAddress(netip.Addr.Is4) }
+
 // patience bounds whatever a test waits for.
 const patience = 10 * time.Second
 

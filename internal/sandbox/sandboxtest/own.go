@@ -1,4 +1,4 @@
-package native
+package sandboxtest
 
 import (
 	"errors"
@@ -17,10 +17,17 @@ const (
 	opened = "open"
 )
 
-// runInNetwork runs the tests again in a network namespace of their own, whose loopback has addresses that count as outside:
-// what sandboxes connect to in a test is never this machine's or another's real address. Only root can; ok is false
-// for others, and the tests that need such addresses are then skipped.
-func runInNetwork() (code int, ok bool) {
+// InNetwork runs the tests again in a network namespace of their own, whose loopback has addresses that count as outside:
+// what sandboxes connect to in a test is never this machine's or another's real address. Only root can; done is false
+// for others, and the tests that need such addresses are then skipped. In that namespace it gives the loopback its addresses, if
+// none has.
+func InNetwork() (code int, done bool) {
+	if os.Getenv(inNetwork) == closed {
+		if err := openTestNetwork(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1, true
+		}
+	}
 	if os.Geteuid() != 0 || os.Getenv(inNetwork) != "" {
 		return 0, false
 	}
