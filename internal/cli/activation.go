@@ -16,7 +16,7 @@ import (
 
 func (a *app) activationCommand() *cobra.Command {
 	return group("activation", "Records of what ran",
-		a.activationList(), a.activationGet(), a.activationLogs(), a.activationResult(), a.activationPoll())
+		a.activationList(), a.activationGet(), a.activationLogs(), a.activationResult(), a.activationPoll(), a.activationTrace())
 }
 
 func (a *app) activationList() *cobra.Command {

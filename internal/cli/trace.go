@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"forerun.dev/forerun/internal/cli/waterfall"
+	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// traceWidth is the width of the bars, in characters.
+const traceWidth = 60
+
+// maxTraced bounds the records that are fetched for a trace.
+const maxTraced = 1000
+
+// tracedActivation is a record with its trace, as the server shows it.
+type tracedActivation struct {
+	whisk.Activation
+	Trace struct {
+		waterfall.Bar
+		Calls []string `json:"calls"`
+		Tally *struct {
+			Slots []waterfall.Bar `json:"slots"`
+		} `json:"tally"`
+	} `json:"trace"`
+}
+
+func (a *app) activationTrace() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "trace (ID | --last)", Short: "Draw when each part of an invocation ran, and what ran ahead", Args: between(0, 1),
+		Long: `Draw when each part of an invocation ran, and what ran ahead.
+
+Each line is an activation: . it waits, = it runs, > it runs ahead of its turn, - it has ended and its turn has not come,
+x it ran for nothing and was squashed, * it was not executed, since its output was known.`,
+	}
+	last := lastFlag(cmd.Flags())
+	svg := cmd.Flags().String("svg", "", "write a picture to `FILE`")
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		path, err := activationPath(cmd.Context(), c, *last, args)
+		if err != nil {
+			return err
+		}
+		trace, err := traceOf(cmd.Context(), c, path)
+		switch {
+		case err != nil:
+			return err
+		case *svg != "":
+			return a.drawSVG(cmd, trace, *svg)
+		case a.output != asText:
+			return a.showLine(cmd, "", trace)
+		}
+		return trace.Text(cmd.OutOrStdout(), traceWidth, isTerminal(cmd.OutOrStdout()) && a.env.Getenv("NO_COLOR") == "")
+	})
+	return cmd
+}
+
+func (a *app) drawSVG(cmd *cobra.Command, trace *waterfall.Trace, name string) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return wrongf("the picture cannot be written: %v", err)
+	}
+	defer file.Close()
+	if err := trace.SVG(file); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	say(cmd, "ok: wrote %s", name)
+	return nil
+}
+
+// isTerminal tells whether what is written goes to a terminal.
+func isTerminal(w any) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// traceOf fetches the record at a path and those of all that it ran.
+func traceOf(ctx context.Context, c *whisk.Client, path string) (*waterfall.Trace, error) {
+	f := &traceFetcher{client: c}
+	if _, err := f.fetch(ctx, path, 0); err != nil {
+		return nil, err
+	}
+	bars := append(f.bars[:1:1], byQueue(f.bars[1:], f.squashed)...)
+	return waterfall.New(bars), nil
+}
+
+// byQueue puts squashed slots before what was queued after them.
+func byQueue(bars, squashed []waterfall.Bar) []waterfall.Bar {
+	for _, s := range squashed {
+		at := slices.IndexFunc(bars, func(b waterfall.Bar) bool { return b.Queued > s.Queued })
+		if at < 0 {
+			at = len(bars)
+		}
+		bars = slices.Insert(bars, at, s)
+	}
+	return bars
+}
+
+// withoutNamespace is "package/action" of "namespace/package/action".
+func withoutNamespace(path string) string {
+	_, name, _ := strings.Cut(path, "/")
+	return name
+}
+
+// traceFetcher collects the slots of an invocation, in program order.
+type traceFetcher struct {
+	client   *whisk.Client
+	bars     []waterfall.Bar
+	squashed []waterfall.Bar
+}
+
+// fetch adds a record and those below it, and returns the place of its bar.
+func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) (place int, err error) {
+	if len(f.bars) >= maxTraced {
+		return 0, wrongf("the invocation has more than %d activations: trace one of its parts", maxTraced)
+	}
+	record, err := whisk.Get[tracedActivation](ctx, f.client, path, url.Values{"trace": {"true"}})
+	if err != nil {
+		return 0, err
+	}
+	x := &record.Value
+	bar := x.Trace.Bar
+	if bar.Queued == 0 {
+		return 0, &failure{exitGeneral, "the server has no trace of the activation: it is a trigger's, or another OpenWhisk's"}
+	}
+	bar.Name, bar.ID, bar.Depth = first(withoutNamespace(unquoted(forerun.Lookup(x.Annotations, "path"))), x.Name), x.ActivationID, depth
+	bar.Program = unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence"
+	place = len(f.bars)
+	f.bars = append(f.bars, bar)
+	if x.Trace.Tally != nil {
+		for _, s := range x.Trace.Tally.Slots {
+			s.Name, s.Depth = withoutNamespace(s.Name), depth+1
+			f.squashed = append(f.squashed, s)
+		}
+	}
+	below := x.Trace.Calls
+	if bar.Program {
+		below = append(below, x.Logs...)
+	}
+	for _, id := range below {
+		if _, err := forerun.ParseActivationID(id); err != nil {
+			continue // something that it wrote
+		}
+		called, err := f.fetch(ctx, whisk.Collection("_", whisk.Activations, "")+"/"+url.PathEscape(id), depth+1)
+		if err != nil {
+			return 0, err
+		}
+		f.bars[place].Waited += waterfall.Overlap(&f.bars[place], &f.bars[called])
+	}
+	return place, nil
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTrace(t *testing.T) {
+	const root, child, called = "01234567890123456789012345678901", "01234567890123456789012345678902", "01234567890123456789012345678903"
+	get := "GET namespaces/_/activations/"
+	w := newWorld(t, map[string]answer{
+		get + root + "?trace=true": {status: 200, body: `{"name":"chain","activationId":"` + root + `","logs":["` + child + `"],
+			"annotations":[{"key":"kind","value":"sequence"},{"key":"path","value":"guest/p/chain"}],
+			"trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000,"speculative":false,
+			"tally":{"early":1,"used":0,"squashed":1,"skipped":0,"depth":1,"slots":[
+				{"action":"guest/late","queued":1500,"launched":1500,"squashed":2500,"speculative":true,"kind":"conflict","cause":"others wrote"}]}}}`},
+		get + child + "?trace=true": {status: 200, body: `{"name":"one","activationId":"` + child + `","logs":["` + root + `"],
+			"annotations":[{"key":"kind","value":"python:3"}],
+			"trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000,"speculative":false,"calls":["` + called + `"]}}`},
+		get + called + "?trace=true": {status: 200, body: `{"name":"two","activationId":"` + called + `","logs":[],
+			"trace":{"queued":2000,"launched":2000,"finished":3000,"committed":3000,"speculative":false}}`},
+		get + "old?trace=true": {status: 200, body: `{"name":"old","activationId":"old"}`},
+	})
+	o := w.run("", "activation", "trace", root)
+	for _, part := range []string{"p/chain ", "\n  one ", "\n    two ", "\n  late ", "squashed: others wrote", "1ms wasted"} {
+		if !strings.Contains(o.stdout, part) {
+			t.Errorf("%q is missing in\n%s%s", part, o.stdout, o.stderr)
+		}
+	}
+	if o = w.run("", "activation", "trace", root, "-o", "jsonl"); !strings.Contains(o.stdout, `"wall":2000,"sum":2000,"saved":0,"wasted":1000,`) {
+		t.Errorf("as JSON: %+v", o)
+	}
+	picture := filepath.Join(t.TempDir(), "x.svg")
+	o = w.run("", "activation", "trace", root, "--svg", picture)
+	if drawn, err := os.ReadFile(picture); err != nil || o.code != 0 || !strings.HasPrefix(string(drawn), "<svg ") {
+		t.Errorf("as a picture: %+v %v %s", o, err, drawn)
+	}
+	if o = w.run("", "activation", "trace", root, "--svg", filepath.Join(picture, "x")); o.code != 2 {
+		t.Errorf("where no file can be: %+v", o)
+	}
+	if o = w.run("", "activation", "trace", "old"); o.code != 1 || !strings.Contains(o.stderr, "no trace") {
+		t.Errorf("without a trace: %+v", o)
+	}
+}

@@ -1,0 +1,162 @@
+// Package waterfall draws the activations of one invocation below each other,
+// each where it ran, as text or as SVG.
+//
+// It promises that what it says of saved and wasted time follows from the
+// moments that it was given, and that no name or reason can bring control
+// characters to a terminal or markup into a picture.
+package waterfall
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Bar is one slot. Its moments are microseconds since 1970; 0: it did not come.
+type Bar struct {
+	Name        string `json:"action"`
+	ID          string `json:"activationId,omitempty"` // of a squashed slot there is none
+	Depth       int    `json:"depth"`                  // programs and callers around it
+	Program     bool   `json:"program,omitempty"`      // it has no function
+	Queued      int64  `json:"queued"`
+	Launched    int64  `json:"launched,omitempty"`
+	Finished    int64  `json:"finished,omitempty"`
+	Promoted    int64  `json:"promoted,omitempty"`
+	Committed   int64  `json:"committed,omitempty"`
+	Squashed    int64  `json:"squashed,omitempty"`
+	Held        int64  `json:"held,omitempty"` // microseconds
+	Speculative bool   `json:"speculative"`
+	Skipped     bool   `json:"skipped,omitempty"`
+	Predicted   string `json:"predicted,omitempty"`
+	Kind        string `json:"kind,omitempty"` // of the squash
+	Cause       string `json:"cause,omitempty"`
+	Waited      int64  `json:"waited,omitempty"` // microseconds that it ran while those ran that it called
+}
+
+// Trace is an invocation. Times are in microseconds.
+type Trace struct {
+	Begin  int64 `json:"begin"` // since 1970
+	Wall   int64 `json:"wall"`
+	Sum    int64 `json:"sum"`    // of what the functions took that were of use, without waiting for each other or for their turn
+	Saved  int64 `json:"saved"`  // Sum above Wall
+	Wasted int64 `json:"wasted"` // in which squashed functions ran
+	Bars   []Bar `json:"slots"`
+}
+
+// New makes the trace of slots, the root first.
+func New(bars []Bar) *Trace {
+	t := &Trace{Begin: bars[0].Queued, Bars: bars}
+	last := bars[0].end()
+	for i := range bars {
+		b := &bars[i]
+		if b.Queued > 0 {
+			t.Begin = min(t.Begin, b.Queued)
+		}
+		switch ran := b.ran(); {
+		case b.isSquashed():
+			t.Wasted += ran
+		case !b.Program:
+			t.Sum += max(0, ran-b.Held-b.Waited)
+		}
+	}
+	t.Wall = max(0, last-t.Begin)
+	t.Saved = max(0, t.Sum-t.Wall)
+	return t
+}
+
+// isSquashed tells whether nothing is left of a slot; a head that was given up has a record.
+func (b *Bar) isSquashed() bool { return b.Squashed > 0 && b.ID == "" }
+
+// end is the last moment of a slot.
+func (b *Bar) end() int64 { return max(b.Queued, b.Launched, b.Finished, b.Committed, b.Squashed) }
+
+// stop is when the function ended, or was.
+func (b *Bar) stop() int64 {
+	if b.Finished > 0 {
+		return b.Finished
+	}
+	return b.end()
+}
+
+// ran is for how long a function ran.
+func (b *Bar) ran() int64 {
+	if b.Launched == 0 || b.Skipped || b.Program {
+		return 0
+	}
+	return max(0, b.stop()-b.Launched)
+}
+
+// Overlap is for how long the second slot was under way while the first ran.
+func Overlap(caller, callee *Bar) int64 {
+	return max(0, min(caller.stop(), callee.end())-max(caller.Launched, callee.Queued))
+}
+
+// state is what became of a slot.
+func (b *Bar) state() string {
+	switch {
+	case b.isSquashed():
+		return "squashed"
+	case b.Skipped:
+		return "skipped"
+	case b.Speculative:
+		return "ahead"
+	}
+	return ""
+}
+
+// why is what is to be told of a slot: the reason for what became of it.
+func (b *Bar) why() string {
+	switch {
+	case b.Squashed > 0:
+		return plain(b.Cause)
+	case b.Skipped || b.Speculative:
+		return plain(b.Predicted)
+	}
+	return ""
+}
+
+// label is a slot's name, indented.
+func (b *Bar) label() string { return strings.Repeat("  ", b.Depth) + plain(b.Name) }
+
+// summary is the last line of a trace.
+func (t *Trace) summary() string {
+	ahead, squashed, skipped := 0, 0, 0
+	for i := range t.Bars {
+		switch t.Bars[i].state() {
+		case "ahead":
+			ahead++
+		case "squashed":
+			squashed++
+		case "skipped":
+			skipped++
+		}
+	}
+	s := fmt.Sprintf("%s from request to end; the functions took %s in sum", length(t.Wall), length(t.Sum))
+	if t.Saved > 0 {
+		s += fmt.Sprintf(": %s saved (%.1fx)", length(t.Saved), float64(t.Sum)/float64(max(1, t.Wall)))
+	}
+	return s + fmt.Sprintf("; %s wasted. %d ahead and right, %d squashed, %d skipped.", length(t.Wasted), ahead, squashed, skipped)
+}
+
+// length writes microseconds for people.
+func length(us int64) string {
+	d := time.Duration(us) * time.Microsecond
+	switch {
+	case d < 10*time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// plain is a text without what is not to be seen.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}

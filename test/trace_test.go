@@ -1,0 +1,83 @@
+package test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// traced is what the API tells of an activation when it is asked for the trace.
+type traced struct {
+	server.Record
+	Trace struct {
+		Queued, Launched, Finished, Promoted, Committed int64
+		Speculative                                     bool
+		Predicted                                       string
+		Tally                                           *struct {
+			Early, Used, Squashed, Skipped, Depth int
+			Slots                                 []map[string]any
+		}
+	}
+}
+
+func traceOf(t *testing.T, c *server.Client, id string) (r traced) {
+	t.Helper()
+	if err := c.Get(t.Context(), "activations/"+id+"?trace=true", &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestTrace invokes a sequence until it is known, and once more where it goes on otherwise than expected, and reads the traces.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Args: []string{"--speculate", "all"}})
+	c := client(t, s)
+	wait := "import redis, os, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n    time.sleep(0.05)\n"
+	putPython(t, c, map[string]string{
+		"one": wait + "    return {'n': int(state.get('n') or 1)}\n", "two": wait + "    return {'n': args['n'] + 1}\n", "three": wait + "    return {'n': args['n'] * 2}\n",
+	})
+	if err := c.PutSequence(t.Context(), "chain", "one", "two", "three"); err != nil {
+		t.Fatal(err)
+	}
+	first := traceOf(t, c, invoke(t, c, "chain", nil).ActivationID)
+	if first.Trace.Tally != nil {
+		t.Errorf("nothing was known, and it ran ahead: %+v", first.Trace)
+	}
+	second := traceOf(t, c, invoke(t, c, "chain", nil).ActivationID)
+	tally := second.Trace.Tally
+	if tally == nil || tally.Early == 0 || tally.Used != tally.Early || tally.Depth == 0 || len(tally.Slots) != 0 {
+		t.Fatalf("the second time: %+v", second.Trace)
+	}
+	last := traceOf(t, c, second.Logs[2])
+	if x := last.Trace; !x.Speculative || !strings.Contains(x.Predicted, "/guest/two") || x.Launched == 0 || x.Promoted < x.Launched || x.Committed < x.Promoted {
+		t.Errorf("the last function's: %+v", x)
+	}
+	putPython(t, c, map[string]string{"set": wait + "    state.set('n', 5)\n    return {}\n"})
+	invoke(t, c, "set", nil)
+	third := traceOf(t, c, invoke(t, c, "chain", nil).ActivationID)
+	equalJSON(t, third.Response.Result, `{"n":12}`)
+	tally = third.Trace.Tally
+	if tally == nil || tally.Squashed == 0 || len(tally.Slots) != tally.Squashed || tally.Slots[0]["kind"] != "prediction" {
+		t.Fatalf("the third time: %+v", third.Trace)
+	}
+	for _, slot := range tally.Slots {
+		for _, member := range []string{"result", "response", "input", "logs", "activationId"} {
+			if slot[member] != nil {
+				t.Errorf("of a squashed slot there is %v", slot)
+			}
+		}
+	}
+	sh := newShell(t, s)
+	sh.follow(t, []step{
+		{"activation trace " + third.ActivationID, 0, "squashed: 1 (/guest/one) did not give what was expected", ""},
+		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"saved":`, ""},
+		{"activation trace " + second.ActivationID + " --svg trace.svg", 0, "=", "ok: wrote trace.svg"},
+		{"activation trace", 2, "", "--last"},
+	})
+	if _, body, err := c.Do(t.Context(), http.MethodGet, "activations/"+third.ActivationID, nil); err != nil || strings.Contains(string(body), `"trace"`) {
+		t.Errorf("who does not ask gets %s (%v)", body, err)
+	}
+}
