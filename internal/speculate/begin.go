@@ -14,6 +14,7 @@ func (m *Machine) execute(s *slot) {
 		m.launch(s)
 	case s.stop.Detach != nil: // what it begins cannot be taken back
 		s.state, s.patient = waiting, true
+		s.effects, s.inexact = true, true
 		m.runAhead(s)
 	default:
 		m.runAhead(s)
@@ -73,7 +74,7 @@ func (m *Machine) shortcut(s *slot) {
 	case s.traits.pure:
 		m.skip(s, "a pure function, and its output on this input is known")
 	case s.traits.cached && s.row.Exact && !s.row.Effects && m.isUntouched(s):
-		s.state = checking
+		s.state, s.early = checking, !s.head
 		c := Check{Slot: s.id, Below: s.row.Below}
 		for _, read := range s.row.Reads {
 			c.Keys = append(c.Keys, read.Key)
@@ -99,6 +100,10 @@ func (m *Machine) checked(e Checked) {
 		return
 	}
 	s.state = waiting
+	if s.head && s.early { // those before it may have seen newer records than the check has
+		m.shortcut(s)
+		return
+	}
 	if !e.Current || len(e.Versions) != len(s.row.Reads) || !s.head && !m.isUntouched(s) {
 		return
 	}

@@ -137,6 +137,17 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forerun.Key, unsure *found) {
 	for _, key := range r.reads {
 		if e := s.column.at(key); e != nil {
+			record, ok := r.records[key]
+			switch {
+			case e.image() != nil:
+			case !ok:
+				missing = append(missing, key)
+				continue
+			case record.Version != e.version:
+				return nil, nil, &found{why: fmt.Sprintf("%q was written since what it called read it: it waits until the slot is the head", key.Name)}
+			default:
+				s.column.see(e, record.Image)
+			}
 			entries = append(entries, e)
 			continue
 		}
@@ -236,9 +247,15 @@ func (m *Machine) find(s *slot, key forerun.Key) found {
 			if f, ok := m.findAt(s, x, key); ok {
 				return f
 			}
-			if e := x.column.at(key); e != nil && e.read && !x.head { // the caller's read is fixed for what will be a part of it
-				return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version}}
+			e := x.column.at(key)
+			if e == nil || !e.read || x.head {
+				continue
 			}
+			if e.seen == nil { // by a callee that was skipped
+				return found{where: unknown, why: fmt.Sprintf("%v called what depends on %q: it waits until the caller is the head", x, key.Name)}
+			}
+			// The caller's read is fixed for what will be a part of it.
+			return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version}}
 		}
 	}
 }

@@ -18,7 +18,7 @@ type entry struct {
 	key forerun.Key
 
 	read    bool            // R: the slot depends on what the record was before it
-	seen    Image           // what that was: it is fixed by the first read (rule R1)
+	seen    Image           // what that was: it is fixed by the first read (rule R1); nil: a row stands for the read, and only the version is known
 	from    *entry          // whose value that was; nil: the store's
 	stamp   uint64          // of that value
 	version forerun.Version // of the store's
@@ -42,6 +42,12 @@ func (c *column) add(e *entry) *entry {
 		c.size += e.seen.Size()
 	}
 	return e
+}
+
+// see notes what a record was of which only the version was known.
+func (c *column) see(e *entry, image Image) {
+	e.seen = image
+	c.size += image.Size()
 }
 
 // write notes what a command made of a record.

@@ -143,8 +143,13 @@ func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*e
 	m.failAsHead(s)
 }
 
-// failAsHead ends a slot that failed when it was not known yet whether that counts.
+// failAsHead ends a slot that ended when it was not known yet whether that counts.
 func (m *Machine) failAsHead(s *slot) {
+	if s.late != nil && s.state != finished {
+		m.answerAll(s)
+		m.end(s, *s.late)
+		return
+	}
 	if s.failure != nil && s.state != finished {
 		s.inexact = true
 		m.end(s, *s.failure)

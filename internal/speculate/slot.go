@@ -29,6 +29,7 @@ type slot struct {
 	patient   bool   // it is not launched before it is the head
 	ahead     bool   // it counts as speculative,
 	launched  bool   // and occupies a handler
+	early     bool   // its row was checked before it was the head
 	dead      bool   // it was squashed or is over
 	why       string // it is speculative
 
@@ -40,6 +41,7 @@ type slot struct {
 
 	result  forerun.Result  // once it has finished
 	failure *forerun.Result // that came while its promotion was under way
+	late    *forerun.Result // that came then too, before it was done what the slot had asked for
 	skipped bool
 	walked  bool         // its thread went on behind it,
 	next    forerun.Stop // to here

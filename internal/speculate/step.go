@@ -137,8 +137,15 @@ func (m *Machine) failed(e Failed) {
 // end notes the result of a slot and drops what no longer holds because of it.
 func (m *Machine) end(s *slot, r forerun.Result) {
 	m.changed = true
-	if !s.head && !s.promoting && s.wantsCallee() {
-		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it called: it runs again as the head"}, true)
+	switch {
+	case s.head && len(s.requests) > 0:
+		s.effects, s.inexact = true, true // what they will do is a part of what it did (rule R8)
+	case s.head:
+	case s.promoting && len(s.requests) > 0:
+		s.late = &r // as the head it does what it had asked for, and ends then
+		return
+	case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):
+		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again as the head"}, true)
 		return
 	}
 	s.state, s.result, s.requests, s.script = finished, r, nil, nil
@@ -146,14 +153,4 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v ended without calling it", s)})
 	}
 	m.revise(s)
-}
-
-// wantsCallee tells whether a speculative slot waits for a callee's answer.
-func (s *slot) wantsCallee() bool {
-	for _, r := range s.requests {
-		if r.call != nil {
-			return true
-		}
-	}
-	return s.waits() != nil
 }
