@@ -1,0 +1,133 @@
+package oracle
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Action is what a name stands for: its code, the newest last.
+type Action struct {
+	Versions            []Code
+	Pure, Cached, Alone bool // annotations
+}
+
+// Code is a function, or a program; both if the program has steps of the action itself.
+type Code struct {
+	Script  []Instruction
+	Truth   bool // the function returns true or false
+	Range   int  // it returns one of so many numbers
+	Program forerun.Program
+}
+
+// Step is what an instruction of a function does.
+type Step byte
+
+// The steps.
+const (
+	Do     Step = iota // Command, with an argument from the accumulator
+	Call               // Action, and wait
+	Both               // Action and Other at once, and wait for both
+	Send               // Action, and do not wait
+	Post               // Command, and do not wait for its reply
+	SkipIf             // the next instruction, if the accumulator is odd
+	FailIf             // the accumulator divided by four leaves Command.A
+)
+
+// Instruction is a step of a function. Its accumulator takes in each reply.
+type Instruction struct {
+	Step    Step
+	Command Command
+	Action  string
+	Other   string
+	Own     bool // the input of a call is the function's own
+}
+
+func (i Instruction) String() string {
+	switch i.Step {
+	case Call:
+		return "call " + i.Action
+	case Both:
+		return "call " + i.Action + " and " + i.Other
+	case Send:
+		return "send " + i.Action
+	case Post:
+		return "post " + i.Command.String()
+	case SkipIf:
+		return "skip one if odd"
+	case FailIf:
+		return fmt.Sprintf("fail if %d mod 4", i.Command.A)
+	}
+	return i.Command.String()
+}
+
+// Issue is the command of an instruction with its argument.
+func (i Instruction) Issue(acc int) Command {
+	c := i.Command
+	c.Argument = acc % 5
+	return c
+}
+
+// Fails tells whether FailIf fails.
+func (i Instruction) Fails(acc int) bool { return acc%4 == i.Command.A%4 }
+
+// Mix lets an accumulator take in a reply.
+func Mix(acc int, reply string) int {
+	for _, c := range []byte(reply) {
+		acc = (acc*31 + int(c)) % 97
+	}
+	return (acc*31 + 7) % 97
+}
+
+// MixResult lets it take in the result of a call.
+func MixResult(acc int, r forerun.Result) int {
+	return Mix(acc, strconv.Itoa(int(r.Status))+string(r.Value))
+}
+
+// Accumulator is what it begins with on an input.
+func Accumulator(input json.RawMessage) int { return Number(input) % 97 }
+
+// Input is the input of a call.
+func (i Instruction) Input(acc int, own json.RawMessage) json.RawMessage {
+	if i.Own {
+		return own
+	}
+	return Object(acc % 3)
+}
+
+// Object is a number as input or output.
+func Object(n int) json.RawMessage { return json.RawMessage(`{"value":` + strconv.Itoa(n) + `}`) }
+
+// Number is the number of an input or output.
+func Number(object json.RawMessage) int {
+	const before = len(`{"value":`)
+	if len(object) > before {
+		if n, err := strconv.Atoi(string(object[before : len(object)-1])); err == nil {
+			return n
+		}
+	}
+	return Mix(0, string(object)) % 8
+}
+
+// Return is what a function returns that ends with an accumulator.
+func (c Code) Return(acc int) forerun.Result {
+	if c.Truth {
+		return forerun.Result{Value: json.RawMessage(`{"value":` + strconv.FormatBool(acc%c.Range != 0 || c.Range == 1) + `}`)}
+	}
+	return forerun.Result{Value: Object(acc % c.Range)}
+}
+
+// Error is what a function returns that fails.
+func Error(acc int) forerun.Result {
+	return forerun.Result{Status: forerun.ApplicationError, Value: json.RawMessage(`{"error":` + strconv.Itoa(acc%3) + `}`)}
+}
+
+// Crashed is the result of a handler that crashed, Unknown that of an action that does not exist, Detached that of beginning an
+// invocation of its own.
+var (
+	Crashed  = forerun.Failure(forerun.DeveloperError, "It crashed.")
+	Unknown  = forerun.Failure(forerun.ApplicationError, "There is no such action.")
+	Detached = forerun.Result{Value: Object(1)}
+)

@@ -1,0 +1,495 @@
+package oracle
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// search is a depth-first search that remembers the states which failed.
+type search struct {
+	*Segment
+	updates map[string][]int // events that update an action
+	ticks   []int            // events
+	crashes map[string]bool  // actions: what their handlers do is not done at once, since they may crash before
+	begin   []int            // events, by invocation
+	given   []bool           // by invocation
+	posts   map[*Instruction]*Code
+	numbers map[any]uint64
+	seen    map[string]bool
+	buffer  []byte
+	states  int
+	far     int // events that some state explained
+}
+
+// DefaultBudget is how many states a search may visit.
+const DefaultBudget = 200_000
+
+// Check looks for an execution without speculation that explains a segment. It returns how many states that took.
+func Check(seg *Segment) (states int, err error) {
+	r := &search{Segment: seg, updates: make(map[string][]int), crashes: make(map[string]bool), posts: make(map[*Instruction]*Code), numbers: make(map[any]uint64), seen: make(map[string]bool)}
+	for i, e := range seg.Events {
+		switch e.Kind {
+		case Begin:
+			r.begin, r.given = append(r.begin, i), append(r.given, false)
+		case Given:
+			r.given[e.Invocation] = true
+		case Update:
+			r.updates[e.Action] = append(r.updates[e.Action], i)
+		case Tick:
+			r.ticks = append(r.ticks, i)
+		case Crash:
+			r.crashes[e.Action] = true
+		}
+	}
+	budget := seg.Budget
+	if budget == 0 {
+		budget = DefaultBudget
+	}
+	ok := r.explain(&state{store: seg.Before, roots: make([]*node, len(r.begin))}, budget)
+	switch {
+	case r.states > budget:
+		return r.states, fmt.Errorf("the search ran out after %d states; %d of %d events are explained", budget, r.far, len(seg.Events))
+	case !ok && r.far < len(seg.Events):
+		return r.states, fmt.Errorf("no execution without speculation explains event %d: %v", r.far+1, seg.Events[r.far])
+	case !ok && seg.After == nil:
+		return r.states, fmt.Errorf("no execution without speculation that explains all events ends")
+	case !ok:
+		return r.states, fmt.Errorf("no execution without speculation that explains all events leaves the store as it is: %v", *seg.After)
+	}
+	return r.states, nil
+}
+
+// count tells how many of some events are before one.
+func count(events []int, before int) (n int) {
+	for _, at := range events {
+		if at < before {
+			n++
+		}
+	}
+	return n
+}
+
+// span are the values that a counter had during an invocation up to now.
+func (r *search) span(events []int, base, invocation, now int) (low, high int) {
+	return base + count(events, r.begin[invocation%Apart]), base + count(events, now)
+}
+
+// explain tries everything that could come next.
+func (r *search) explain(s *state, budget int) bool {
+	if r.states++; r.states > budget {
+		return false
+	}
+	for _, n := range s.roots {
+		if n != nil {
+			r.settle(s, n)
+		}
+	}
+	for i := 0; i < len(s.loose); i++ { // more may come
+		r.settle(s, s.loose[i])
+	}
+	kept := s.loose[:0]
+	for _, n := range s.loose {
+		if n.kind != done {
+			kept = append(kept, n)
+		}
+	}
+	s.loose = kept
+	r.far = max(r.far, s.at)
+	if s.at == len(r.Events) && r.isOver(s) {
+		return true
+	}
+	key := r.key(s)
+	if r.seen[key] {
+		return false
+	}
+	r.seen[key] = true
+	if r.hint(s) != nil {
+		return r.trySteps(s, budget) || r.tryEvent(s, budget)
+	}
+	return r.tryEvent(s, budget) || r.trySteps(s, budget)
+}
+
+func (r *search) isOver(s *state) bool {
+	for _, n := range s.roots {
+		if n != nil {
+			return false
+		}
+	}
+	return len(s.loose) == 0 && (r.After == nil || s.store == *r.After)
+}
+
+// tryEvent lets the next event happen.
+func (r *search) tryEvent(s *state, budget int) bool {
+	if s.at == len(r.Events) {
+		return false
+	}
+	e := &r.Events[s.at]
+	if e.Kind == Crash {
+		return r.tryCrashes(s, e, budget)
+	}
+	c := s.clone()
+	c.pass(r)
+	switch e.Kind {
+	case Begin:
+		c.roots[e.Invocation] = &node{invocation: e.Invocation, action: e.Action, input: e.Input}
+	case End:
+		n := c.roots[e.Invocation]
+		if n == nil || n.kind != done || n.result.Status != e.Result.Status || !bytes.Equal(n.result.Value, e.Result.Value) {
+			return false
+		}
+		c.roots[e.Invocation] = nil
+	case Other:
+		if e.Command.apply(&c.store) != e.Reply {
+			return false
+		}
+	case Outside:
+		return false // a step says it
+	case Gone:
+		c.roots[e.Invocation] = nil
+		kept := c.loose[:0]
+		for _, n := range c.loose {
+			if n.invocation != e.Invocation {
+				kept = append(kept, n)
+			}
+		}
+		c.loose = kept
+	}
+	return r.explain(c, budget)
+}
+
+// pass goes on behind an event, and the hints before it.
+func (s *state) pass(r *search) {
+	s.at++
+	for s.hint < len(r.Hints) && r.Hints[s.hint].At < s.at {
+		s.hint++
+	}
+}
+
+// tryCrashes lets each handler crash that the event could mean.
+func (r *search) tryCrashes(s *state, e *Event, budget int) bool {
+	found, at := false, 0
+	for more := true; more && !found; at++ {
+		c, i := s.clone(), 0
+		c.pass(r)
+		more = false
+		c.each(func(n *node) bool {
+			if n.kind != function || n.posted || n.invocation != e.Invocation || n.action != e.Action {
+				return true
+			}
+			if i++; i <= at {
+				return true
+			}
+			more = true
+			n.calls = slices.DeleteFunc(n.calls, func(x *node) bool { return x.posted }) // it went with the handler
+			c.leave(n)
+			n.end(Crashed)
+			return false
+		})
+		found = more && r.explain(c, budget)
+	}
+	return found
+}
+
+// leave lets go of what a function has called.
+func (s *state) leave(n *node) {
+	for _, x := range n.calls {
+		if x.kind != done {
+			s.loose = append(s.loose, x)
+		}
+	}
+	n.calls = nil
+}
+
+// hint is what is said to come before the next event, or nil.
+func (r *search) hint(s *state) *Hint {
+	if s.hint < len(r.Hints) && r.Hints[s.hint].At == s.at {
+		return &r.Hints[s.hint]
+	}
+	return nil
+}
+
+// order tells in which order the executions that are ready are tried: the one that is hinted at comes first.
+func (r *search) order(s *state) []int {
+	var ranks [4][]int
+	h, i := r.hint(s), 0
+	s.each(func(n *node) bool {
+		if n.isReady() {
+			rank := 3
+			switch {
+			case h == nil || n.invocation != h.Invocation:
+			case n.does(h):
+				rank = 0
+			case n.willDo(h):
+				rank = 1
+			default:
+				rank = 2
+			}
+			ranks[rank] = append(ranks[rank], i)
+			i++
+		}
+		return true
+	})
+	return slices.Concat(ranks[:]...)
+}
+
+// does tells whether a node's next step is what is hinted at.
+func (n *node) does(h *Hint) bool {
+	if n.kind != function || n.invocation != h.Invocation || n.next >= len(n.code.Script) {
+		return false
+	}
+	in := n.code.Script[n.next]
+	return in.Step == Do && in.Issue(n.acc) == h.Command
+}
+
+// willDo tells whether it may be a later one.
+func (n *node) willDo(h *Hint) bool {
+	return n.kind == function && slices.ContainsFunc(n.code.Script[min(n.next, len(n.code.Script)):], func(in Instruction) bool {
+		c := in.Command
+		return in.Step == Do && c.Verb == h.Command.Verb && c.A == h.Command.A && c.B == h.Command.B
+	})
+}
+
+// trySteps lets each execution do its next step.
+func (r *search) trySteps(s *state, budget int) bool {
+	for _, at := range r.order(s) {
+		for choice := 0; ; choice++ {
+			c, i := s.clone(), 0
+			var it *node
+			c.each(func(n *node) bool {
+				if n.isReady() {
+					if i == at {
+						it = n
+					}
+					i++
+				}
+				return it == nil
+			})
+			if h := r.hint(c); h != nil && it.does(h) {
+				c.hint++
+			}
+			done, last := r.step(c, it, choice)
+			if done && r.explain(c, budget) {
+				return true
+			}
+			if last {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// isReady tells whether a settled node has a step to do.
+func (n *node) isReady() bool {
+	if n.kind == starting {
+		return true
+	}
+	if n.kind != function {
+		return false
+	}
+	for _, x := range n.calls {
+		if !x.sent {
+			return false
+		}
+	}
+	return true
+}
+
+// step does the next step of an execution, of several possible ones; last says that there are no more.
+func (r *search) step(s *state, n *node, choice int) (done, last bool) {
+	if n.kind == starting && n.detach != nil {
+		r.detach(s, n)
+		return true, true
+	}
+	if n.kind == starting {
+		low, high := r.span(r.updates[n.action], r.Version[n.action], n.invocation, s.at)
+		r.start(s, n, low+choice)
+		return true, low+choice >= high
+	}
+	if n.next >= len(n.code.Script) || n.code.Script[n.next].Step != Do {
+		r.doAlone(s, n)
+		return true, true
+	}
+	in := n.code.Script[n.next]
+	n.next++
+	c := in.Issue(n.acc)
+	switch c.Verb {
+	case Effect:
+		if s.at == len(r.Events) {
+			return false, true
+		}
+		if e := &r.Events[s.at]; e.Kind != Outside || e.Invocation != n.invocation || e.Reply != Text(n.action, c) {
+			return false, true
+		}
+		s.pass(r)
+		n.acc = Mix(n.acc, "OK")
+	case Clock:
+		low, high := r.span(r.ticks, r.Clock, n.invocation, s.at)
+		n.acc = Mix(n.acc, ClockReply(low+choice))
+		return true, low+choice >= high
+	default:
+		n.acc = Mix(n.acc, c.apply(&s.store))
+	}
+	return true, true
+}
+
+// ClockReply is what Clock replies.
+func ClockReply(tick int) string { return fmt.Sprint("t", tick) }
+
+// start begins an execution with a version of its action's code.
+func (r *search) start(s *state, n *node, version int) {
+	a := r.Actions[n.action]
+	n.code = &a.Versions[min(version, len(a.Versions)-1)]
+	if n.code.Program != nil && !n.self {
+		n.kind, n.program, n.owner = walk, n.code.Program, n.action
+		r.goTo(s, n, n.program.Start(n.input))
+		return
+	}
+	n.kind, n.acc = function, Accumulator(n.input)
+}
+
+// detach begins an invocation that nobody waits for.
+func (r *search) detach(s *state, n *node) {
+	loose := &node{kind: walk, invocation: n.invocation%Apart + Apart, program: n.detach, owner: n.action}
+	r.goTo(s, loose, n.detach.Start(n.input))
+	s.loose = append(s.loose, loose)
+	n.end(Detached)
+}
+
+// settle does all that nobody can see.
+func (r *search) settle(s *state, n *node) {
+	for _, x := range n.calls {
+		r.settle(s, x)
+	}
+	for {
+		switch {
+		case n.kind == starting && n.detach != nil && r.given[n.invocation%Apart]: // it may be given up before
+			return
+		case n.kind == starting && n.detach != nil:
+			r.detach(s, n)
+		case n.kind == starting && r.Actions[n.action] == nil:
+			n.end(Unknown)
+		case n.kind == starting && (r.Fixed || len(r.updates[n.action]) == 0):
+			r.start(s, n, r.Version[n.action])
+		case n.kind == walk && r.walkOn(s, n), n.kind == function && r.goOn(s, n):
+		default:
+			return
+		}
+		for _, x := range n.calls {
+			r.settle(s, x)
+		}
+	}
+}
+
+// walkOn goes on behind what a walk waited for.
+func (r *search) walkOn(s *state, n *node) bool {
+	results := make([]forerun.Result, len(n.calls))
+	for i, x := range n.calls {
+		if x.kind != done {
+			return false
+		}
+		results[i] = *x.result
+	}
+	if n.fork {
+		r.goTo(s, n, n.program.Join(n.at, results))
+	} else {
+		r.goTo(s, n, n.program.Resume(n.at, results[0]))
+	}
+	return true
+}
+
+// goTo begins what a walk waits for.
+func (r *search) goTo(s *state, n *node, stop forerun.Stop) {
+	n.at, n.fork, n.calls = stop.Cursor, stop.Join, nil
+	x := &node{invocation: n.invocation, action: stop.Action, input: stop.Input}
+	switch {
+	case stop.End:
+		n.end(stop.Result)
+		return
+	case stop.Join:
+		for _, first := range stop.Fork {
+			branch := &node{kind: walk, invocation: n.invocation, program: n.program, owner: n.owner}
+			r.goTo(s, branch, first)
+			n.calls = append(n.calls, branch)
+		}
+		return
+	case stop.Detach != nil:
+		x.detach, x.action = stop.Detach, n.owner
+	case stop.Self:
+		x.action, x.self = n.owner, true
+	case stop.Function != nil:
+		x.action = stop.Function.Code
+	}
+	n.calls = []*node{x}
+}
+
+// goOn does what a function does alone, up to the next command.
+func (r *search) goOn(s *state, n *node) bool {
+	if !r.hear(n) || r.crashes[n.action] && !n.posted || n.next < len(n.code.Script) && n.code.Script[n.next].Step == Do {
+		return false
+	}
+	r.doAlone(s, n)
+	return true
+}
+
+// doAlone does the next step of a function, which is no command.
+func (r *search) doAlone(s *state, n *node) {
+	if n.next >= len(n.code.Script) {
+		s.leave(n)
+		n.end(n.code.Return(n.acc))
+		return
+	}
+	in := n.code.Script[n.next]
+	call := func(action string, sent bool) {
+		n.calls = append(n.calls, &node{invocation: n.invocation, action: action, input: in.Input(n.acc, n.input), sent: sent})
+	}
+	switch in.Step {
+	case Call, Send:
+		call(in.Action, in.Step == Send)
+	case Both:
+		call(in.Action, false)
+		call(in.Other, false)
+	case Post:
+		n.calls = append(n.calls, &node{kind: function, invocation: n.invocation, action: n.action, posted: true, code: r.alone(&n.code.Script[n.next]), acc: n.acc, sent: true})
+	case SkipIf:
+		n.next += n.acc % 2
+	case FailIf:
+		if in.Fails(n.acc) {
+			s.leave(n)
+			n.end(Error(n.acc))
+			return
+		}
+	}
+	n.next++
+}
+
+// alone makes a function of one command.
+func (r *search) alone(in *Instruction) *Code {
+	if r.posts[in] == nil {
+		r.posts[in] = &Code{Script: []Instruction{{Command: in.Command}}, Range: 1}
+	}
+	return r.posts[in]
+}
+
+// hear takes in the results of calls, unless the function still waits for one.
+func (r *search) hear(n *node) bool {
+	for _, x := range n.calls {
+		if !x.sent && x.kind != done {
+			return false
+		}
+	}
+	running := n.calls[:0]
+	for _, x := range n.calls {
+		switch {
+		case !x.sent:
+			n.acc = MixResult(n.acc, *x.result)
+		case x.kind != done:
+			running = append(running, x)
+		}
+	}
+	n.calls = running
+	return true
+}

@@ -1,0 +1,145 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// Phase is the state of a slot, as it can be seen from outside of the machine.
+type Phase byte
+
+// The phases.
+const (
+	Resolving Phase = iota
+	Composed        // it is a program
+	Checking
+	Waiting
+	Ahead // running, not promoted
+	Promoting
+	Head
+	FinishedPromoting
+	Finished
+	Over
+	phases
+)
+
+func (p Phase) String() string {
+	return [...]string{"resolving", "composed", "checking", "waiting", "ahead", "promoting", "head", "finished+promoting", "finished", "over"}[p]
+}
+
+// kind is a kind of event.
+type kind struct {
+	event string
+	in    []Phase // in which it can come
+	why   string  // not in others
+}
+
+// Coverage counts which events came in which state of a slot.
+type Coverage [len(kinds)][phases]int
+
+// kinds are the events, each with the states of its slot in which it can come, and why it cannot in the others.
+var kinds = [...]kind{
+	{"Resolved", []Phase{Resolving, Over}, "an action is found once"},
+	{"Entered", []Phase{Resolving, Over}, "an action is found once"},
+	{"Output", []Phase{Ahead, Promoting, Head, Over}, "a function returns once, and was launched before"},
+	{"Failed", []Phase{Resolving, Ahead, Promoting, Head, Over}, "what has returned does not fail, nor what waits for others"},
+	{"Read", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
+	{"Write", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
+	{"Hold", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
+	{"Call", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
+	{"Fetched", []Phase{Ahead, Promoting, Head, FinishedPromoting, Finished, Over}, "only what had run has asked"},
+	{"Done", []Phase{Head, Over}, "only a head reaches the store, and one that has finished is over at once"},
+	{"Checked", []Phase{Checking, Over}, "the answer to Check"},
+	{"Promoted", []Phase{Promoting, FinishedPromoting, Over}, "the answer to Promote"},
+	{"Conflict", []Phase{Promoting, FinishedPromoting, Over}, "the answer to Promote"},
+	{"LoadChanged", allPhases, ""},
+	{"Cancelled", allPhases, ""},
+}
+
+var allPhases = []Phase{Resolving, Composed, Checking, Waiting, Ahead, Promoting, Head, FinishedPromoting, Finished, Over}
+
+// cover counts an event.
+func (r *run) cover(e speculate.Event, s *slot, known bool) {
+	c := r.world.coverage
+	if c == nil {
+		return
+	}
+	at := slices.IndexFunc(kinds[:], func(k kind) bool { return k.event == kindOf(e) })
+	row := &c[at]
+	switch e.(type) {
+	case speculate.LoadChanged, speculate.Cancelled:
+		for _, s := range r.slots {
+			row[s.phase()]++
+		}
+		return
+	}
+	if s == nil && !known {
+		s = r.slots[slotOf(e)]
+	}
+	row[s.phase()]++
+}
+
+// Add adds what another counted.
+func (c *Coverage) Add(o *Coverage) {
+	for i := range o {
+		for p, n := range o[i] {
+			c[i][p] += n
+		}
+	}
+}
+
+// Table shows the counts, and which share of the pairs that can be are there. A dash is a pair that cannot be.
+func (c *Coverage) Table() (table string, share float64) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-12s", "")
+	for p := range phases {
+		fmt.Fprintf(&b, "%19v", p)
+	}
+	covered, all := 0, 0
+	for i, k := range kinds {
+		fmt.Fprintf(&b, "\n%-12s", k.event)
+		for p := range phases {
+			can := slices.Contains(k.in, p)
+			switch n := c[i][p]; {
+			case can || n > 0:
+				all++
+				covered += min(n, 1)
+				fmt.Fprintf(&b, "%19d", n)
+			default:
+				fmt.Fprintf(&b, "%19s", "-")
+			}
+		}
+		if k.why != "" {
+			fmt.Fprintf(&b, "  (%s)", k.why)
+		}
+	}
+	fmt.Fprintf(&b, "\n%d of %d pairs", covered, all)
+	return b.String(), float64(covered) / float64(all)
+}
+
+func kindOf(e speculate.Event) string { return strings.TrimPrefix(fmt.Sprintf("%T", e), "speculate.") }
+
+func slotOf(e speculate.Event) speculate.SlotID {
+	switch e := e.(type) {
+	case speculate.Output:
+		return e.Slot
+	case speculate.Failed:
+		return e.Slot
+	case speculate.Read:
+		return e.Slot
+	case speculate.Write:
+		return e.Slot
+	case speculate.Hold:
+		return e.Slot
+	case speculate.Fetched:
+		return e.Slot
+	case speculate.Done:
+		return e.Slot
+	case speculate.Call:
+		return e.Slot
+	}
+	return speculate.None
+}

@@ -1,0 +1,342 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/speculate/oracle"
+)
+
+// Case is what happens in a simulation, but for the order in which it happens.
+type Case struct {
+	Actions []*Action // each refers to those behind it only
+	Rounds  []Round   // one after the other; what was learnt stays
+	Order   uint64    // seed of the order
+	Stormy  bool      // what others do comes often
+}
+
+// Action is an action with its name.
+type Action struct {
+	Name string
+	oracle.Action
+}
+
+// Round is invocations, and what others do meanwhile.
+type Round struct {
+	Invocations []Invocation
+	Others      []Other
+}
+
+// Invocation is what a client invokes.
+type Invocation struct {
+	Action string
+	Input  int
+	Mode   speculate.Mode
+	Depth  int
+}
+
+// Other is something that happens in the course of a round.
+type Other struct {
+	What    Happening
+	Command oracle.Command // of Touch
+	Action  string         // of Change
+	Number  int            // of Load: the depth; of GiveUp: which invocation
+}
+
+// Happening is the kind of something that happens.
+type Happening byte
+
+// What happens beside the invocations.
+const (
+	Touch  Happening = iota // another client does a command
+	Change                  // an action gets its next version
+	Tick                    // the clock goes on
+	Load                    // the depth changes
+	Kill                    // a handler crashes
+	GiveUp                  // a client gives up
+)
+
+// maxCost bounds what one invocation does, so that the oracle finds its way.
+const maxCost = 13
+
+// Generate makes the case of a seed.
+func Generate(seed uint64) *Case {
+	c := &Case{Order: seed}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+	g.records = 1 + g.IntN(oracle.Records)
+	g.strange, g.stormy = g.IntN(3) == 0, g.IntN(3) == 0
+	if g.stormy {
+		g.records = 1 + g.IntN(2)
+	}
+	c.Stormy = g.stormy
+	n := 3 + g.IntN(4)
+	g.costs = make([]int, n)
+	c.Actions = make([]*Action, n)
+	for i := n - 1; i >= 0; i-- {
+		c.Actions[i] = g.action(i, n)
+	}
+	entries := g.entries()
+	for range 6 + g.IntN(12) {
+		c.Rounds = append(c.Rounds, g.round(c, entries))
+	}
+	return c
+}
+
+// entries picks the actions that clients invoke: those in which most happens.
+func (g *generator) entries() []int {
+	var entries []int
+	for i, cost := range g.costs {
+		if g.strange {
+			cost += cost / 3
+		}
+		if cost <= maxCost && cost > 0 {
+			entries = append(entries, i)
+		}
+	}
+	slices.SortStableFunc(entries, func(i, j int) int { return g.costs[j] - g.costs[i] })
+	if len(entries) == 0 {
+		entries = []int{len(g.costs) - 1}
+	}
+	return entries[:min(len(entries), 1+g.IntN(2))]
+}
+
+type generator struct {
+	*rand.Rand
+	records int
+	stormy  bool // others write often
+	strange bool // crashes, clients that give up, new code
+	costs   []int
+}
+
+func name(i int) string { return "f" + strconv.Itoa(i) }
+
+// later picks an action behind one, and adds its cost.
+func (g *generator) later(i, n int, cost *int) string {
+	if g.strange && g.IntN(40) == 0 {
+		return "nobody"
+	}
+	j := i + 1 + g.IntN(n-i-1)
+	*cost += max(1, g.costs[j])
+	return name(j)
+}
+
+func (g *generator) action(i, n int) *Action {
+	a := &Action{Name: name(i)}
+	versions := 1
+	if g.strange && g.IntN(4) == 0 {
+		versions = 2
+	}
+	composed := i < n-1 && g.IntN(10) < 6
+	truth, width := g.IntN(3) == 0, []int{1, 1, 2, 6}[g.IntN(4)]
+	pure := !composed && g.IntN(6) == 0
+	for range versions {
+		code, cost := oracle.Code{Truth: truth, Range: width}, 0
+		if composed {
+			code.Program = g.program(i, n, &cost)
+		}
+		if !composed || g.IntN(4) == 0 {
+			code.Script = g.script(i, n, pure, &cost)
+		}
+		a.Versions = append(a.Versions, code)
+		g.costs[i] = max(g.costs[i], cost)
+	}
+	a.Pure, a.Cached, a.Alone = pure, g.IntN(2) == 0, g.IntN(12) == 0
+	return a
+}
+
+func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction {
+	var script []oracle.Instruction
+	for range 1 + g.IntN(4) {
+		switch k := g.IntN(20); {
+		case pure || k == 0:
+			script = append(script, oracle.Instruction{Step: oracle.SkipIf})
+		case k == 1:
+			script = append(script, oracle.Instruction{Step: oracle.FailIf, Command: oracle.Command{A: g.IntN(4)}})
+		case k < 7 && i < n-1:
+			script = append(script, g.call(i, n, cost))
+		case k == 7 && g.IntN(3) == 0:
+			*cost += 3
+			script = append(script, oracle.Instruction{Step: oracle.Post, Command: g.command(g.strange)})
+		default:
+			*cost++
+			script = append(script, oracle.Instruction{Command: g.command(g.strange || g.IntN(3) == 0)})
+		}
+	}
+	return script
+}
+
+func (g *generator) call(i, n int, cost *int) oracle.Instruction {
+	in := oracle.Instruction{Step: oracle.Call, Action: g.later(i, n, cost), Own: g.IntN(4) > 0}
+	switch g.IntN(8) {
+	case 0:
+		in.Step, in.Other = oracle.Both, g.later(i, n, cost)
+	case 1:
+		in.Step = oracle.Send
+	}
+	return in
+}
+
+// command is one of a function; a bold one may be one that cannot be buffered.
+func (g *generator) command(bold bool) oracle.Command {
+	c := oracle.Command{A: g.IntN(g.records), B: g.IntN(g.records)}
+	common := []oracle.Verb{oracle.Get, oracle.Get, oracle.Get, oracle.Set, oracle.Incr, oracle.Incr, oracle.Push, oracle.Pop, oracle.Del, oracle.MGet, oracle.MSet, oracle.SetNX, oracle.Copy, oracle.Look}
+	rare := []oracle.Verb{oracle.Effect, oracle.Effect, oracle.Sum, oracle.Wipe, oracle.Clock}
+	if bold && g.IntN(5) == 0 {
+		c.Verb = rare[g.IntN(len(rare))]
+		return c
+	}
+	c.Verb = common[g.IntN(len(common))]
+	return c
+}
+
+func (g *generator) program(i, n int, cost *int) *Program {
+	p := &Program{}
+	g.block(p, i, n, 0, cost)
+	return p.compile()
+}
+
+func (p *Program) add(l Line) int {
+	p.Lines = append(p.Lines, l)
+	return len(p.Lines) - 1
+}
+
+// block writes a few lines.
+func (g *generator) block(p *Program, i, n, depth int, cost *int) {
+	for range 1 + g.IntN(3-min(depth, 2)) {
+		k := g.IntN(16)
+		if depth >= 2 {
+			k = g.IntN(6)
+		}
+		switch {
+		case k < 5:
+			p.add(Line{What: Run, Action: g.later(i, n, cost)})
+		case k == 5 && g.IntN(2) == 0:
+			*cost++
+			p.add(Line{What: Own})
+		case k == 5:
+			p.add(Line{What: Bring, Action: g.later(i, n, cost)})
+		case k < 9:
+			g.choice(p, i, n, depth, cost)
+		case k < 11:
+			g.loop(p, i, n, depth, cost)
+		case k < 13:
+			g.fork(p, i, n, depth, cost)
+		case k == 13:
+			g.detach(p, i, n, depth, cost)
+		default:
+			g.try(p, i, n, depth, cost)
+		}
+	}
+}
+
+func (g *generator) choice(p *Program, i, n, depth int, cost *int) {
+	test := p.add(Line{What: Test, Action: g.later(i, n, cost)})
+	g.block(p, i, n, depth+1, cost)
+	jump := p.add(Line{What: Jump})
+	p.Lines[test].To = len(p.Lines)
+	if g.IntN(2) == 0 {
+		g.block(p, i, n, depth+1, cost)
+	}
+	p.Lines[jump].To = len(p.Lines)
+}
+
+func (g *generator) loop(p *Program, i, n, depth int, cost *int) {
+	times, once := 1+g.IntN(2), 0
+	test := p.add(Line{What: Test, Action: g.later(i, n, &once)})
+	g.block(p, i, n, depth+1, &once)
+	p.add(Line{What: Loop, To: test, Times: times})
+	p.Lines[test].To = len(p.Lines)
+	*cost += once * (times + 1)
+}
+
+func (g *generator) fork(p *Program, i, n, depth int, cost *int) {
+	fork, branches := p.add(Line{What: Fork}), 2
+	if g.IntN(3) == 0 {
+		p.Lines[fork].What, branches = Map, 1
+	}
+	for range branches {
+		p.Lines[fork].Starts = append(p.Lines[fork].Starts, len(p.Lines))
+		before := *cost
+		g.block(p, i, n, depth+1, cost)
+		*cost += *cost - before // it is harder to explain
+		p.add(Line{What: Stop})
+	}
+	p.Lines[fork].To = len(p.Lines)
+}
+
+func (g *generator) detach(p *Program, i, n, depth int, cost *int) {
+	detach := p.add(Line{What: Detach})
+	jump := p.add(Line{What: Jump})
+	p.Lines[detach].Starts = []int{len(p.Lines)}
+	g.block(p, i, n, depth+1, cost)
+	p.add(Line{What: Stop})
+	p.Lines[jump].To = len(p.Lines)
+}
+
+func (g *generator) try(p *Program, i, n, depth int, cost *int) {
+	try := p.add(Line{What: Try})
+	g.block(p, i, n, depth+1, cost)
+	p.add(Line{What: Done})
+	jump := p.add(Line{What: Jump})
+	p.Lines[try].To = len(p.Lines)
+	g.block(p, i, n, depth+1, cost)
+	p.Lines[jump].To = len(p.Lines)
+}
+
+func (g *generator) round(c *Case, entries []int) Round {
+	var r Round
+	cost := 0
+	if g.strange {
+		cost = 4
+	}
+	for range 1 + g.IntN(5)/3 {
+		i := entries[g.IntN(len(entries))]
+		if cost += g.costs[i]; cost > maxCost && len(r.Invocations) > 0 {
+			break
+		}
+		in := Invocation{Action: name(i), Input: g.IntN(4) / 3, Mode: speculate.All, Depth: speculate.DefaultDepth}
+		switch g.IntN(10) {
+		case 0:
+			in.Mode = speculate.Off
+		case 1, 2:
+			in.Mode = speculate.Branches
+		case 3:
+			in.Depth = g.IntN(3)
+		}
+		r.Invocations = append(r.Invocations, in)
+	}
+	others := 4
+	if g.stormy {
+		others = 9
+	}
+	for range g.IntN(others) {
+		r.Others = append(r.Others, g.other(c, len(r.Invocations)))
+	}
+	return r
+}
+
+func (g *generator) other(c *Case, invocations int) Other {
+	k := g.IntN(20)
+	if !g.strange && k > 1 {
+		k = 10
+	}
+	switch k {
+	case 0:
+		return Other{What: Tick}
+	case 1:
+		return Other{What: Load, Number: g.IntN(4)}
+	case 2, 3, 4:
+		return Other{What: Kill}
+	case 5:
+		return Other{What: GiveUp, Number: g.IntN(invocations)}
+	case 6, 7:
+		for _, a := range c.Actions {
+			if len(a.Versions) > 1 {
+				return Other{What: Change, Action: a.Name}
+			}
+		}
+	}
+	return Other{Command: g.command(false)}
+}

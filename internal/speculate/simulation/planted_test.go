@@ -1,0 +1,100 @@
+package simulation
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// planted is a change of the machine's code that breaks the contract.
+type planted struct {
+	name, file string
+	from, to   string
+}
+
+// bugs are what the simulation must find: the rules of the model check broken one by one, and bugs that it has found.
+var bugs = []planted{
+	{"no scan for early reads", "buffer.go", "c := scanner{m: m, writer: s, key: key}\n", "return\n\tc := scanner{m: m, writer: s, key: key}\n"},
+	{"no check for conflicts at promote", "promote.go", "Promote{Expect: p.expect, Commands: p.commands}", "Promote{Commands: p.commands}"},
+	{"promoted out of order", "advance.go", "\t\ts := t.steps[0]\n", "\t\tif len(t.steps) > 1 && t.steps[1].state == finished {\n\t\t\tm.advanceSlot(t.steps[1])\n\t\t}\n\t\ts := t.steps[0]\n"},
+	{"learnt before it is committed", "step.go", "\tm.revise(s)\n}", "\tm.revise(s)\n\tm.learn(s)\n}"},
+	{"effects are released early", "buffer.go", "\tcase r.hold:\n\t\tm.stall(s, r, \"it cannot be undone: it waits until the slot is the head\")\n", "\tcase r.hold:\n\t\tm.direct(s, r)\n"},
+	{"writes are published early", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head || len(r.writes) > 0:\n\t\tm.direct"},
+	{"operations go on during a promotion (R10)", "buffer.go", "case r.direct || s.promoting:", "case r.direct:"},
+	{"a merge forgets commands", "call.go", "\ts.column.commands = append(s.column.commands, c.column.commands...)\n", ""},
+	{"a skip leaves no reads (R3)", "begin.go", "\t\ts.column.add(&entry{key: read.Key, read: true, version: read.Version})\n", "\t\t_ = read\n"},
+	{"a skip of what wrote (R8)", "begin.go", "s.row.Exact && !s.row.Effects && m.isUntouched(s)", "s.row.Exact && m.isUntouched(s)"},
+	{"a row of what has no version is exact (R8)", "learn.go", "Exact: !s.inexact && len", "Exact: len"},
+	{"errors are kept", "learn.go", "\tif s.result.Status != forerun.Success {\n\t\treturn\n\t}\n", ""},
+	{"attached whatever was called (R6)", "call.go", "if c.isFor(r.call) {", "if s.stop.Action != \"\" {"},
+	{"only the conflicting slot is squashed (R5)", "squash.go", "\tm.dropAfter(s, why)\n\tm.kill(s, why)\n\tpatient", "\tm.kill(s, why)\n\tpatient"},
+	{"a wrong guess stays", "thread.go", "\t\tm.dropAfter(s, cause{forerun.WrongInput, s.String() + \" did not give what was expected\"})\n", "\t\ts.next = stop\n"},
+	{"deeper than the load allows (C5)", "begin.go", "return m.launched < m.depth &&", "return"},
+	{"a failure ahead counts", "step.go", "\tcase s.head:\n\t\ts.inexact = true\n", "\tcase s.head || s.launched:\n\t\ts.inexact = true\n"},
+	{"what a caller left running is no part of it", "call.go", "\t\ts.effects, s.inexact = true, true // what they", "\t\t// what they"},
+	{"what was asked for and not awaited is dropped", "step.go", "case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):", "case !s.promoting && s.waits() != nil:"},
+}
+
+// TestPlantedBugsAreFound builds the simulation over each broken machine. Within the seeds of TestSeeds it must find a problem.
+func TestPlantedBugsAreFound(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("it builds the machine many times")
+	}
+	for _, bug := range bugs {
+		t.Run(bug.name, func(t *testing.T) {
+			t.Parallel()
+			test := bug.build(t)
+			command := exec.Command(test, "-test.run=^TestSeeds$", "-test.v")
+			command.Env = append(os.Environ(), "FORERUN_SEEDS=20000", "FORERUN_STORY=off")
+			out, err := command.CombinedOutput()
+			if err == nil {
+				t.Fatal("nothing was found")
+			}
+			for _, line := range strings.Split(string(out), "\n") {
+				if strings.Contains(line, "seed ") || strings.HasPrefix(line, "panic:") {
+					t.Log(strings.TrimSpace(line))
+					break
+				}
+			}
+		})
+	}
+}
+
+// build compiles the simulation with the machine broken, and returns the test program.
+func (bug planted) build(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	source, err := filepath.Abs(filepath.Join("..", bug.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), bug.from) != 1 {
+		t.Fatalf("%s has no such place, or more than one: %s", bug.file, bug.from)
+	}
+	broken := filepath.Join(folder, bug.file)
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: broken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		broken:                                []byte(strings.Replace(string(text), bug.from, bug.to, 1)),
+		filepath.Join(folder, "overlay.json"): overlay,
+	} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	test := filepath.Join(folder, "simulation.test")
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay="+filepath.Join(folder, "overlay.json"), "-o", test, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return test
+}

@@ -1,0 +1,98 @@
+package simulation
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// number reads a number from the environment.
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// finding is a seed with a problem.
+type finding struct {
+	seed    uint64
+	problem error
+}
+
+// sweep plays seeds until one has a problem.
+func sweep(from, count uint64) (found *finding, coverage *Coverage) {
+	var (
+		next  atomic.Uint64
+		stop  atomic.Bool
+		mu    sync.Mutex // guards found and coverage
+		group sync.WaitGroup
+	)
+	coverage = new(Coverage)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			mine := new(Coverage)
+			for !stop.Load() {
+				i := next.Add(1) - 1
+				if i >= count {
+					break
+				}
+				if o := Generate(from+i).Play(mine, false); o.Problem != nil {
+					stop.Store(true)
+					mu.Lock()
+					if found == nil || from+i < found.seed {
+						found = &finding{from + i, o.Problem}
+					}
+					mu.Unlock()
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			coverage.Add(mine)
+		})
+	}
+	group.Wait()
+	return found, coverage
+}
+
+// TestSeeds plays FORERUN_SEEDS cases, from FORERUN_SEED on. One with a problem is made smaller, and told.
+func TestSeeds(t *testing.T) {
+	count := uint64(20_000)
+	if underRace {
+		count = 500
+	}
+	count = number(t, "FORERUN_SEEDS", count)
+	found, coverage := sweep(number(t, "FORERUN_SEED", 0), count)
+	if found != nil {
+		t.Errorf("seed %d: %v\nTo see it again: FORERUN_SEED=%d FORERUN_SEEDS=1 go test -run TestSeeds ./internal/speculate/simulation", found.seed, found.problem, found.seed)
+		if os.Getenv("FORERUN_STORY") != "off" {
+			c := Generate(found.seed).Shrink()
+			t.Logf("%v\n%s", c, c.Play(nil, true).Story)
+		}
+		return
+	}
+	table, share := coverage.Table()
+	t.Logf("events by the states of slots in which they came:\n%s", table)
+	if count >= 20_000 && share < 0.95 {
+		t.Errorf("%.0f%% of the pairs of events and states that can be are covered: at least 95%% must be", share*100)
+	}
+}
+
+// TestOneSeedIsOneStory plays a case again.
+func TestOneSeedIsOneStory(t *testing.T) {
+	for seed := range uint64(50) {
+		a, b := Generate(seed).Play(nil, true), Generate(seed).Play(nil, true)
+		if a.Story != b.Story {
+			t.Errorf("seed %d has two stories:\n%s\n%s", seed, a.Story, b.Story)
+		}
+	}
+}

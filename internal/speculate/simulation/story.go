@@ -1,0 +1,128 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/speculate/oracle"
+)
+
+func sayEvent(e speculate.Event) string {
+	switch e := e.(type) {
+	case speculate.Resolved:
+		return fmt.Sprintf("slot %d is a function", e.Slot)
+	case speculate.Entered:
+		return fmt.Sprintf("slot %d is a program", e.Slot)
+	case speculate.Output:
+		return fmt.Sprintf("slot %d returned %s", e.Slot, e.Result.Value)
+	case speculate.Failed:
+		return fmt.Sprintf("slot %d failed: %s", e.Slot, e.Result.Value)
+	case speculate.Read:
+		return fmt.Sprintf("slot %d asks (%d) %v", e.Slot, e.Op, e.Command)
+	case speculate.Write:
+		return fmt.Sprintf("slot %d asks (%d) %v", e.Slot, e.Op, e.Command)
+	case speculate.Hold:
+		return fmt.Sprintf("slot %d asks (%d) for what cannot be undone", e.Slot, e.Op)
+	case speculate.Call:
+		return fmt.Sprintf("slot %d calls (%d) %s on %s", e.Slot, e.Op, e.Action, e.Input)
+	}
+	return fmt.Sprintf("%s %+v", kindOf(e), e)
+}
+
+func sayAction(a speculate.Action) string {
+	switch a := a.(type) {
+	case speculate.Resolve:
+		return fmt.Sprintf("slot %d: resolve %s on %s (in %d, called by %d)", a.Slot, a.Action, a.Input, a.Parent, a.Caller)
+	case speculate.Launch:
+		if a.Speculative {
+			return fmt.Sprintf("slot %d: launch %s ahead: %s", a.Slot, a.Action, a.Why)
+		}
+		return fmt.Sprintf("slot %d: launch %s", a.Slot, a.Action)
+	case speculate.Reply:
+		switch {
+		case a.Direct:
+			return fmt.Sprintf("slot %d: do (%d) in the store", a.Slot, a.Op)
+		case a.Data != nil:
+			return fmt.Sprintf("slot %d: reply (%d) %v", a.Slot, a.Op, a.Data)
+		}
+		return fmt.Sprintf("slot %d: the call (%d) gave %s", a.Slot, a.Op, a.Result.Value)
+	case speculate.Squash:
+		return fmt.Sprintf("slot %d: squash: %s", a.Slot, a.Cause)
+	case speculate.Commit:
+		return fmt.Sprintf("slot %d: commit %s", a.Slot, a.Result.Value)
+	case speculate.Finish:
+		return fmt.Sprintf("finish: %s", a.Result.Value)
+	case speculate.Learn:
+		if a.Lesson != nil && a.Lesson.Row != nil {
+			return fmt.Sprintf("slot %d: learn %+v", a.Slot, *a.Lesson.Row)
+		}
+		return fmt.Sprintf("slot %d: learn", a.Slot)
+	}
+	return fmt.Sprintf("%T %+v", a, a)
+}
+
+// String tells what is in a case.
+func (c *Case) String() string {
+	var b strings.Builder
+	for _, a := range c.Actions {
+		fmt.Fprintf(&b, "%s", a.Name)
+		for _, trait := range []struct {
+			is   bool
+			name string
+		}{{a.Pure, "pure"}, {a.Cached, "cached"}, {a.Alone, "alone"}} {
+			if trait.is {
+				fmt.Fprintf(&b, ", %s", trait.name)
+			}
+		}
+		for _, code := range a.Versions {
+			sayCode(&b, code)
+		}
+	}
+	for i, r := range c.Rounds {
+		fmt.Fprintf(&b, "round %d:", i+1)
+		for _, in := range r.Invocations {
+			fmt.Fprintf(&b, " %s(%d) %v depth %d;", in.Action, in.Input, in.Mode, in.Depth)
+		}
+		for _, o := range r.Others {
+			fmt.Fprintf(&b, " %v;", o)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func sayCode(b *strings.Builder, code oracle.Code) {
+	if code.Truth {
+		b.WriteString(", true or false")
+	}
+	b.WriteString(":\n")
+	for _, in := range code.Script {
+		fmt.Fprintf(b, "    %v\n", in)
+	}
+	p, ok := code.Program.(*Program)
+	if !ok {
+		return
+	}
+	for i, l := range p.Lines {
+		if l.What != Jump || l.To != i+1 {
+			fmt.Fprintf(b, "    line %d: %v\n", i, l)
+		}
+	}
+}
+
+func (o Other) String() string {
+	switch o.What {
+	case Touch:
+		return o.Command.String()
+	case Change:
+		return "new code for " + o.Action
+	case Tick:
+		return "tick"
+	case Load:
+		return fmt.Sprintf("depth %d", o.Number)
+	case Kill:
+		return "a handler crashes"
+	}
+	return fmt.Sprintf("invocation %d is given up", o.Number)
+}

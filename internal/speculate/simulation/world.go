@@ -1,0 +1,319 @@
+// Package simulation drives the machine of package speculate through random
+// worlds: functions and programs over a few records, other clients of the same
+// records, crashes, clients that give up, new code, and replies and events in any
+// order that could be. What the world saw is judged by package oracle, which
+// looks for an execution without speculation that explains it. Everything
+// follows from a seed.
+package simulation
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/speculate/oracle"
+)
+
+// world is a simulation under way.
+type world struct {
+	*rand.Rand
+	actions   map[string]*oracle.Action
+	store     *store
+	memo      table
+	predictor *speculate.Predictor
+	version   map[string]int // of actions: an index of their versions
+	codes     map[forerun.Digest]int
+	clock     int
+	dawdle    bool // heads are slow
+	calm      int  // how rarely others do something
+	runs      []*run
+	history   []oracle.Event // of the round
+	hints     []oracle.Hint
+	story     *strings.Builder
+	coverage  *Coverage
+	states    int // that the oracle visited
+	problem   error
+}
+
+// task is something that can happen next.
+type task struct {
+	slot   speculate.SlotID
+	stores bool // it reaches the store for a head
+	do     func()
+}
+
+// Outcome is what became of a case.
+type Outcome struct {
+	Problem error
+	Story   string
+	States  int // that the oracle visited
+	Steps   int
+}
+
+// Play simulates a case. With a story it tells what happens.
+func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
+	w := &world{
+		Rand: rand.New(rand.NewPCG(c.Order, 2)), actions: make(map[string]*oracle.Action), store: newStore(), memo: make(table),
+		predictor: speculate.NewPredictor(), version: make(map[string]int), codes: make(map[forerun.Digest]int), coverage: coverage,
+	}
+	w.dawdle, w.calm = w.IntN(4) > 0, 12
+	if c.Stormy {
+		w.calm = 5
+	}
+	if tell {
+		w.story = new(strings.Builder)
+	}
+	for _, a := range c.Actions {
+		w.actions[a.Name] = &a.Action
+	}
+	steps := 0
+	for i, r := range c.Rounds {
+		w.say("round %d: the store has %v", i+1, w.store.values)
+		if steps += w.round(r); w.problem != nil {
+			break
+		}
+	}
+	o := Outcome{Problem: w.problem, States: w.states, Steps: steps}
+	if tell {
+		o.Story = w.story.String()
+	}
+	return o
+}
+
+func (w *world) say(format string, values ...any) {
+	if w.story != nil {
+		fmt.Fprintf(w.story, format+"\n", values...)
+	}
+}
+
+func (w *world) fail(format string, values ...any) {
+	if w.problem == nil {
+		w.problem = fmt.Errorf(format, values...)
+		w.say("PROBLEM: %v", w.problem)
+	}
+}
+
+// saw adds to the history.
+func (w *world) saw(e oracle.Event) {
+	w.say("    %v", e)
+	w.history = append(w.history, e)
+}
+
+// hint tells the oracle where to search first.
+func (r *run) hint(commands ...oracle.Command) {
+	w := r.world
+	for _, c := range commands {
+		w.hints = append(w.hints, oracle.Hint{At: len(w.history), Invocation: r.family(), Command: c})
+	}
+}
+
+// maxSteps bounds a round: one that takes more does not end.
+const maxSteps = 20_000
+
+// round plays a round and has it judged.
+func (w *world) round(r Round) (steps int) {
+	seg := &oracle.Segment{Actions: w.actions, Version: make(map[string]int), Clock: w.clock, Before: w.store.values}
+	for name, v := range w.version {
+		seg.Version[name] = v
+	}
+	w.runs, w.history, w.hints = nil, nil, nil
+	invocations, others := r.Invocations, r.Others
+	for w.problem == nil {
+		if steps++; steps > maxSteps {
+			w.fail("the round does not end")
+			break
+		}
+		if len(invocations) > 0 && (len(w.runs) == 0 || w.IntN(20) == 0) {
+			w.invoke(invocations[0])
+			invocations = invocations[1:]
+			continue
+		}
+		if len(others) > 0 && w.IntN(w.calm) == 0 {
+			if w.happen(others[0]) {
+				others = others[1:]
+			}
+			continue
+		}
+		if !w.step() {
+			if len(invocations) == 0 && !w.isOver() {
+				w.fail("nothing can happen, and not all is over: %s", w.stuck())
+			}
+			if len(invocations) == 0 {
+				break
+			}
+			w.invoke(invocations[0])
+			invocations = invocations[1:]
+		}
+	}
+	if w.problem != nil {
+		return steps
+	}
+	seg.Events, seg.Hints, seg.After = w.history, w.hints, &w.store.values
+	states, err := oracle.Check(seg)
+	w.states += states
+	if err != nil {
+		w.fail("%w; the store is %v", err, w.store.values)
+	}
+	return steps
+}
+
+func (w *world) isOver() bool {
+	for _, r := range w.runs {
+		if !r.isOver() {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) stuck() string {
+	var b strings.Builder
+	for _, r := range w.runs {
+		for id, s := range r.slots {
+			if !s.over {
+				fmt.Fprintf(&b, "slot %d of %d (%s) is %v; ", id, r.number, s.action, s.phase())
+			}
+		}
+	}
+	return b.String()
+}
+
+// step lets one thing happen of those that can.
+func (w *world) step() bool {
+	n := 0
+	for _, r := range w.runs {
+		n += r.ready()
+	}
+	if n == 0 {
+		return false
+	}
+	at := w.IntN(n)
+	for range 6 {
+		if !w.dawdle || !w.isOfHead(at) {
+			break
+		}
+		at = w.IntN(n)
+	}
+	for _, r := range w.runs {
+		if k := r.ready(); at >= k {
+			at -= k
+			continue
+		}
+		r.step(at)
+		break
+	}
+	return true
+}
+
+// isOfHead tells whether what could happen is of a head.
+func (w *world) isOfHead(at int) bool {
+	for _, r := range w.runs {
+		if k := r.ready(); at >= k {
+			at -= k
+			continue
+		}
+		s := r.slots[r.whose(at)]
+		return s != nil && s.head
+	}
+	return false
+}
+
+// happen lets something happen beside the invocations; false: it cannot yet.
+func (w *world) happen(o Other) bool {
+	switch o.What {
+	case Touch:
+		reply, _ := w.store.do(o.Command)
+		w.saw(oracle.Event{Kind: oracle.Other, Command: o.Command, Reply: reply})
+	case Change:
+		w.version[o.Action]++
+		w.saw(oracle.Event{Kind: oracle.Update, Action: o.Action})
+	case Tick:
+		w.clock++
+		w.saw(oracle.Event{Kind: oracle.Tick})
+	case Load:
+		for _, r := range w.runs {
+			if !r.isOver() {
+				r.limit = o.Number
+				r.tell(speculate.LoadChanged{Depth: o.Number})
+			}
+		}
+	case Kill:
+		w.kill()
+	case GiveUp:
+		for _, r := range w.runs {
+			if r.number == o.Number && !r.answered && !r.apart {
+				r.giveUp()
+			}
+		}
+	}
+	return true
+}
+
+// kill lets a random handler crash.
+func (w *world) kill() {
+	type victim struct {
+		r *run
+		s *slot
+	}
+	var victims []victim
+	for _, r := range w.runs {
+		for id := range r.next {
+			if s := r.slots[id]; s != nil && s.handler != nil && !s.over && !s.finished && !s.handler.isBetween() {
+				victims = append(victims, victim{r, s})
+			}
+		}
+	}
+	if len(victims) > 0 {
+		v := victims[w.IntN(len(victims))]
+		v.r.crash(v.s)
+	}
+}
+
+func (w *world) digest(action string, self bool) forerun.Digest {
+	v := w.version[action]
+	d := digestOf(action, v, self)
+	w.codes[d] = v
+	return d
+}
+
+func digestOf(action string, version int, self bool) forerun.Digest {
+	return sha256.Sum256(fmt.Appendf(nil, "%s %d %v", action, version, self))
+}
+
+// code is what an action is now; nil: there is none.
+func (w *world) code(action string) *oracle.Code {
+	a := w.actions[action]
+	if a == nil {
+		return nil
+	}
+	return &a.Versions[min(w.version[action], len(a.Versions)-1)]
+}
+
+func (w *world) invoke(in Invocation) {
+	number := 0
+	for _, r := range w.runs {
+		if !r.apart {
+			number++
+		}
+	}
+	input := oracle.Object(in.Input)
+	w.saw(oracle.Event{Kind: oracle.Begin, Invocation: number, Action: in.Action, Input: input})
+	w.begin(&run{world: w, number: number, action: in.Action, limit: in.Depth}, in.Mode, input)
+}
+
+func (w *world) begin(r *run, mode speculate.Mode, input json.RawMessage) {
+	r.mode = mode
+	r.slots = make(map[speculate.SlotID]*slot)
+	w.runs = append(w.runs, r)
+	options := []speculate.Option{}
+	if mode != speculate.Off {
+		options = append(options, speculate.Speculate(mode, w.memo, w.predictor, records{w}), speculate.Depth(r.limit))
+	}
+	m, actions := speculate.New(r.action, input, options...)
+	r.machine = m
+	r.carryOut(actions)
+}
