@@ -24,8 +24,8 @@ type cell struct {
 	process  *os.Process
 	folders  []*os.File // what handlers may write to
 	guard    *guard.Supervisor
-	held     bool // what it sends to the outside waits, and it weighs heldWeight
-	weight   int  // of the processors, else
+	light    bool // it weighs heldWeight of the processors
+	weight   int  // or this
 	unshared bool // its initializer has nothing that its handlers share, and never will
 }
 
@@ -35,6 +35,10 @@ func (c *cell) reset(keep []int) (killed int, err error) {
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
 		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	// What is killed needs the processors to end: it would hold up others while it waits for them.
+	if err := c.lighten(false); err != nil {
+		return 0, err
 	}
 	ctx, cancel := killContext()
 	defer cancel()
@@ -67,7 +71,7 @@ func (c *cell) limit(l sandbox.Limits) error {
 	if l.CPUWeight != 0 {
 		c.weight = l.CPUWeight
 	}
-	if c.held {
+	if c.light {
 		l.CPUWeight = 0
 	}
 	return c.group.limit(l)

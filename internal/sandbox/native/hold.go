@@ -11,7 +11,7 @@ import (
 )
 
 // heldWeight is the share of the processors of a sandbox whose activation is speculative: what the others leave.
-const heldWeight = 1
+const heldWeight = 2
 
 // hold shuts the gate of the sandbox, and looks for what that does not hold back.
 func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, err error) {
@@ -26,11 +26,8 @@ func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, err error) {
 	if err != nil {
 		return held, err
 	}
-	if !c.held {
-		c.held = true
-		if err := c.group.limit(sandbox.Limits{CPUWeight: heldWeight}); err != nil {
-			return held, err
-		}
+	if err := c.lighten(true); err != nil {
+		return held, err
 	}
 	held.Connected = c.guard.Connected(pids)
 	if !c.unshared {
@@ -48,8 +45,23 @@ func (c *cell) release() error {
 		return fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	c.guard.Release()
-	c.held = false
-	return c.group.limit(sandbox.Limits{CPUWeight: c.weight})
+	return c.lighten(false)
+}
+
+// lighten has the sandbox weigh little, or what it weighs else. mu is held.
+func (c *cell) lighten(light bool) error {
+	if c.light == light {
+		return nil
+	}
+	weight := c.weight
+	if light {
+		weight = heldWeight
+	}
+	err := c.group.limit(sandbox.Limits{CPUWeight: weight})
+	if err == nil {
+		c.light = light
+	}
+	return err
 }
 
 // isAlone reports whether a process has one thread: then an initializer whose code is loaded opens nothing more.
