@@ -90,7 +90,7 @@ func isTerminal(w any) bool {
 // traceOf fetches the record at a path and those of all that it ran.
 func traceOf(ctx context.Context, c *whisk.Client, path string) (*waterfall.Trace, error) {
 	f := &traceFetcher{client: c}
-	if _, err := f.fetch(ctx, path, 0); err != nil {
+	if err := f.fetch(ctx, path, 0); err != nil {
 		return nil, err
 	}
 	bars := append(f.bars[:1:1], byQueue(f.bars[1:], f.squashed)...)
@@ -122,23 +122,22 @@ type traceFetcher struct {
 	squashed []waterfall.Bar
 }
 
-// fetch adds a record and those below it, and returns the place of its bar.
-func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) (place int, err error) {
+// fetch adds a record and those below it.
+func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) error {
 	if len(f.bars) >= maxTraced {
-		return 0, wrongf("the invocation has more than %d activations: trace one of its parts", maxTraced)
+		return wrongf("the invocation has more than %d activations: trace one of its parts", maxTraced)
 	}
 	record, err := whisk.Get[tracedActivation](ctx, f.client, path, url.Values{"trace": {"true"}})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	x := &record.Value
 	bar := x.Trace.Bar
 	if bar.Queued == 0 {
-		return 0, &failure{exitGeneral, "the server has no trace of the activation: it is a trigger's, or another OpenWhisk's"}
+		return &failure{exitGeneral, "the server has no trace of the activation: it is a trigger's, or another OpenWhisk's"}
 	}
 	bar.Name, bar.ID, bar.Depth = first(withoutNamespace(unquoted(forerun.Lookup(x.Annotations, "path"))), x.Name), x.ActivationID, depth
 	bar.Program = unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence"
-	place = len(f.bars)
 	f.bars = append(f.bars, bar)
 	if x.Trace.Tally != nil {
 		for _, s := range x.Trace.Tally.Slots {
@@ -154,11 +153,10 @@ func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) (place
 		if _, err := forerun.ParseActivationID(id); err != nil {
 			continue // something that it wrote
 		}
-		called, err := f.fetch(ctx, whisk.Collection("_", whisk.Activations, "")+"/"+url.PathEscape(id), depth+1)
+		err := f.fetch(ctx, whisk.Collection("_", whisk.Activations, "")+"/"+url.PathEscape(id), depth+1)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		f.bars[place].Waited += waterfall.Overlap(&f.bars[place], &f.bars[called])
 	}
-	return place, nil
+	return nil
 }

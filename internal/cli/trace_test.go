@@ -18,7 +18,7 @@ func TestTrace(t *testing.T) {
 				{"action":"guest/late","queued":1500,"launched":1500,"squashed":2500,"speculative":true,"kind":"conflict","cause":"others wrote"}]}}}`},
 		get + child + "?trace=true": {status: 200, body: `{"name":"one","activationId":"` + child + `","logs":["` + root + `"],
 			"annotations":[{"key":"kind","value":"python:3"}],
-			"trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000,"speculative":false,"calls":["` + called + `"]}}`},
+			"trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000,"waited":1000,"speculative":false,"calls":["` + called + `"]}}`},
 		get + called + "?trace=true": {status: 200, body: `{"name":"two","activationId":"` + called + `","logs":[],
 			"trace":{"queued":2000,"launched":2000,"finished":3000,"committed":3000,"speculative":false}}`},
 		get + "old?trace=true": {status: 200, body: `{"name":"old","activationId":"old"}`},

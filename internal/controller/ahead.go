@@ -50,7 +50,7 @@ func (e *execution) attach(a speculate.Attach) {
 	s, t := e.slots[a.Slot], e.calls[a.Op]
 	t.begun = true
 	t.invocation.id.Store(&s.record.ID)
-	s.tree.op, s.tree.invocation, s.tree.begun = t.op, t.invocation, true
+	s.tree.op, s.tree.invocation, s.tree.called, s.tree.begun = t.op, t.invocation, t.called, true
 	e.calls[t.op] = s.tree
 }
 
@@ -227,6 +227,7 @@ func (e *execution) answerCall(a speculate.Reply) {
 	}
 	for _, s := range e.slots {
 		if s.tree == t && s.parent == nil {
+			t.waited()
 			t.invocation.answer(s.provisional(a.Result), nil)
 		}
 	}

@@ -39,6 +39,15 @@ func (s *slot) squashed(a speculate.Squash) {
 func (t *tree) noteCall(e *execution) {
 	if t.caller != nil && e.slots[t.caller.id] == t.caller {
 		t.caller.record.Calls = append(t.caller.record.Calls, t.invocation.ID())
+		t.waited()
+	}
+}
+
+// waited notes that the function which called need not wait any more.
+func (t *tree) waited() {
+	if !t.called.IsZero() {
+		t.caller.record.Timeline.Waited += time.Since(t.called)
+		t.called = time.Time{}
 	}
 }
 

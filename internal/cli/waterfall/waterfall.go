@@ -31,7 +31,7 @@ type Bar struct {
 	Predicted   string `json:"predicted,omitempty"`
 	Kind        string `json:"kind,omitempty"` // of the squash
 	Cause       string `json:"cause,omitempty"`
-	Waited      int64  `json:"waited,omitempty"` // microseconds that it ran while those ran that it called
+	Waited      int64  `json:"waited,omitempty"` // microseconds that it waited for what it called
 }
 
 // Trace is an invocation. Times are in microseconds.
@@ -85,11 +85,6 @@ func (b *Bar) ran() int64 {
 		return 0
 	}
 	return max(0, b.stop()-b.Launched)
-}
-
-// Overlap is for how long the second slot was under way while the first ran.
-func Overlap(caller, callee *Bar) int64 {
-	return max(0, min(caller.stop(), callee.end())-max(caller.Launched, callee.Queued))
 }
 
 // state is what became of a slot.

@@ -79,20 +79,3 @@ func TestOddMoments(t *testing.T) {
 		}
 	}
 }
-
-func TestOverlap(t *testing.T) {
-	caller := &Bar{Launched: 10, Finished: 100}
-	for _, c := range []struct {
-		callee Bar
-		want   int64
-	}{
-		{Bar{Queued: 20, Committed: 50}, 30},
-		{Bar{Queued: 1, Committed: 50}, 40},
-		{Bar{Queued: 90, Committed: 150}, 10},
-		{Bar{Queued: 120, Committed: 150}, 0},
-	} {
-		if got := Overlap(caller, &c.callee); got != c.want {
-			t.Errorf("%+v: %d", c.callee, got)
-		}
-	}
-}
