@@ -43,6 +43,7 @@ type Config struct {
 	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
 	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode is the most that anybody gets.
 	Speculation Speculation
+	Load        func() forerun.Load       // of the worker, which bounds how far; may be nil
 	Observe     func(*forerun.Activation) // called with each record once it is written; may be nil
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
 	Admit func(ctx context.Context, namespace string) (ended func(), err error)

@@ -26,11 +26,12 @@ type execution struct {
 	subject     string
 	transaction string
 
-	speculation Speculation
-	tables      *tables // of the namespace; nil with speculation off
+	speculation Speculation // depth included
+	tables      *tables     // of the namespace; nil with speculation off
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
+	depth      int // that the machine was told last
 	slots      map[speculate.SlotID]*slot
 	active     map[forerun.ActivationID]*slot // the slots whose functions run, or ran ahead and are not committed
 	calls      map[speculate.OpID]*tree       // that are not over; 0: the client's
@@ -47,6 +48,7 @@ type tree struct {
 	cause      forerun.ActivationID
 	caller     *slot           // whose function waits for it, or nil
 	op         speculate.OpID  // that call
+	called     time.Time       // when that waits; zero: it was answered
 	calls      int             // functions that wait for this one's root, one for another
 	part       forerun.Program // what the root executes, if not all of its action
 	begun      bool            // its root was, under the id that the invocation had first
@@ -106,7 +108,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	e.noteCaller(caller)
 	e.lastOp++
 	t := e.newTree(r, i)
-	t.caller, t.op, t.calls = caller, e.lastOp, caller.tree.calls+1
+	t.caller, t.op, t.called, t.calls = caller, e.lastOp, time.Now(), caller.tree.calls+1
 	e.calls[t.op] = t
 	e.step(speculate.Call{
 		Slot: caller.id, Op: t.op, Action: r.Action.Name.String(), Input: r.Input, Code: e.c.digests.Of(r.Action),
@@ -169,6 +171,7 @@ func (e *execution) Wanted(id forerun.ActivationID) {
 
 // step tells the machine an event, and those that arise from carrying out what it says.
 func (e *execution) step(event speculate.Event) {
+	e.breathe()
 	e.carryOut(e.machine.Step(event))
 }
 

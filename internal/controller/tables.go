@@ -125,9 +125,12 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		return nil
 	}
 	e.tables = tables
-	options := []speculate.Option{speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor)}
-	if e.speculation.Depth > 0 {
-		options = append(options, speculate.Depth(e.speculation.Depth))
+	if e.speculation.Depth == 0 {
+		e.speculation.Depth = speculate.DefaultDepth
+	}
+	e.depth = e.c.depth(e.speculation)
+	options := []speculate.Option{
+		speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor), speculate.Depth(e.depth),
 	}
 	if e.speculation.Band > 0 {
 		options = append(options, speculate.Band(e.speculation.Band))

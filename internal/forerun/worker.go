@@ -31,6 +31,12 @@ type Worker interface {
 	Squash(id ActivationID)
 }
 
+// Load is how busy a worker's node is.
+type Load struct {
+	Busy    float64 // share of its processors that is in use, 0 to 1
+	Waiting bool    // activations that are not speculative wait for a sandbox
+}
+
 // WorkerEvents hears what happens to one activation, each event at most once, one at a time. A worker holds none of its
 // locks while it tells an event, since the hearer may call it back.
 type WorkerEvents interface {

@@ -2,11 +2,15 @@ package worker
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 // saturatedShare is the busy share of the machine's processors from which another sandbox would only take time from
@@ -19,13 +23,15 @@ const freshFor = 500 * time.Millisecond
 // window is how many samples back a share is measured from: ticks of the clock are too coarse for fewer.
 const window = 2
 
-// load measures how busy the machine's processors are. sample is called by one goroutine at a time.
+// load measures how busy the machine's processors are.
 type load struct {
 	read  func() (busy, total uint64, ok bool)
-	last  []ticks      // the newest last, each fresh for the one after it
-	at    atomic.Int64 // when it was sampled last, Unix nanoseconds
-	high  atomic.Bool
-	known atomic.Bool // there were samples enough, a short time apart
+	at    atomic.Int64  // when it was sampled last, Unix nanoseconds
+	share atomic.Uint64 // of the processors that is busy: the bits of a float64
+	known atomic.Bool   // there were samples enough, a short time apart
+
+	mu   sync.Mutex // guards last
+	last []ticks    // the newest last, each fresh for the one after it
 }
 
 // ticks is the time that all processors spent up to a moment.
@@ -33,8 +39,15 @@ type ticks struct{ busy, total uint64 }
 
 func newLoad(read func() (busy, total uint64, ok bool)) *load { return &load{read: read} }
 
-// sample measures over the window; after a pause it begins anew.
+// sample measures over the window, unless somebody just did; after a pause it begins anew.
 func (l *load) sample(now time.Time) {
+	if !l.mu.TryLock() {
+		return
+	}
+	defer l.mu.Unlock()
+	if now.UnixNano()-l.at.Load() < int64(tickEvery/2) {
+		return
+	}
 	busy, total, ok := l.read()
 	if !ok {
 		return
@@ -44,13 +57,18 @@ func (l *load) sample(now time.Time) {
 	}
 	known := len(l.last) == window
 	if known {
-		passed := total - l.last[0].total
-		l.high.Store(float64(busy-l.last[0].busy) >= saturatedShare*float64(passed))
+		share := float64(busy-l.last[0].busy) / max(1, float64(total-l.last[0].total))
+		l.share.Store(math.Float64bits(share))
 		l.last = append(l.last[:0], l.last[1:]...)
 	}
 	l.last = append(l.last, ticks{busy, total})
 	l.known.Store(known)
 	l.at.Store(now.UnixNano())
+}
+
+// busy is the share of the processors that is in use; ok is false if that is not known.
+func (l *load) busy(now time.Time) (share float64, ok bool) {
+	return math.Float64frombits(l.share.Load()), l.known.Load() && !l.stale(now)
 }
 
 // stale reports whether the last sample is too old to say anything of now.
@@ -59,10 +77,23 @@ func (l *load) stale(now time.Time) bool { return now.UnixNano()-l.at.Load() >= 
 // saturated reports whether what would be one more than running would probably find no processor. As long as nothing is
 // known, each of those that run is taken to occupy one.
 func (l *load) saturated(now time.Time, running int) bool {
-	if l.known.Load() && !l.stale(now) {
-		return l.high.Load()
+	if share, ok := l.busy(now); ok {
+		return share >= saturatedShare
 	}
 	return running > runtime.GOMAXPROCS(0)
+}
+
+// Load tells how busy the node is; what is not known is told as nothing.
+func (w *Worker) Load() forerun.Load {
+	now := time.Now()
+	if now.UnixNano()-w.load.at.Load() >= int64(tickEvery) {
+		w.load.sample(now)
+	}
+	share, ok := w.load.busy(now)
+	if !ok {
+		share = 0
+	}
+	return forerun.Load{Busy: share, Waiting: w.waiting.Load()}
 }
 
 // readProcStat reads the time that all processors spent, in clock ticks since the start of the machine.

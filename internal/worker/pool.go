@@ -384,6 +384,12 @@ func (w *Worker) gone(b *box, loadFailed bool) (failed []*run) {
 	return failed
 }
 
+// hasWaited reports whether an activation that is not speculative waited for as long as from one look to the next.
+func (p *pool) hasWaited(now time.Time) bool {
+	first := p.queue[0]
+	return !first.isAhead() && now.Sub(first.queued) >= tickEvery
+}
+
 // tickLater looks at the queues again in a while, as long as there are any.
 func (w *Worker) tickLater() {
 	if w.ticking || w.closing {
@@ -408,13 +414,16 @@ func (w *Worker) tick() {
 	}
 	w.expire(now)
 	w.feedHungry()
+	waiting := false
 	for _, p := range w.pools {
 		if len(p.queue) > 0 {
+			waiting = waiting || p.hasWaited(now)
 			w.consider(p)
 			w.makeWay(p)
 			w.tickLater()
 		}
 	}
+	w.waiting.Store(waiting)
 	w.refill()
 	if w.weigh() {
 		w.tickLater()

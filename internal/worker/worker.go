@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -55,11 +56,12 @@ const (
 // Run through the channel box.assigned, when it is idle, or by box.next, when it looks for work. Lock order: Worker.mu,
 // then nothing; output.mu and tenure.mu are taken with no other lock held.
 type Worker struct {
-	config Config
-	resp   *resp.Server
-	api    *apiServer
-	load   *load
-	limit  int64 // bytes of memory for all boxes
+	config  Config
+	resp    *resp.Server
+	api     *apiServer
+	load    *load
+	waiting atomic.Bool // at the last look, activations that are not speculative waited since the one before
+	limit   int64       // bytes of memory for all boxes
 
 	digests forerun.Digests
 	stop    context.CancelFunc // ends every sandbox

@@ -1,0 +1,100 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/embedded"
+)
+
+// newAheadTown is a town whose invocations run ahead, with a store for its functions.
+func newAheadTown(t *testing.T) *town {
+	store, err := embedded.Open("store", embedded.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	town := newTown()
+	town.Controller = New(Config{
+		Worker: town, Actions: town, Records: town, State: store, Bridge: new(Bridge), Speculation: Speculation{Mode: speculate.All},
+	})
+	return town
+}
+
+// do has a function's activation execute a command, and returns the reply.
+func (t *town) do(run *forerun.Run, command ...string) (string, error) {
+	args := make([][]byte, len(command))
+	for i, arg := range command {
+		args[i] = []byte(arg)
+	}
+	reply, _, err := t.Bridge.Do(context.Background(), run.Activation, state.Command{Space: "ns", Args: args})
+	return string(reply.Text), err
+}
+
+// invokeAhead runs an action to its end and returns what it gave, and how far it ran ahead.
+func (t *town) invokeAhead(a *forerun.Action, input string) (string, forerun.Tally) {
+	i := t.Invoke(Request{Namespace: "ns", Subject: "ada", Action: a, Input: json.RawMessage(input), Blocking: true})
+	<-i.Done()
+	return string(i.Record().Result), *i.Tally()
+}
+
+func TestSequenceRunsAhead(t *testing.T) {
+	town := newAheadTown(t)
+	var second atomic.Bool
+	lastBegan, tell := context.WithCancel(context.Background())
+	town.function("a", func(_ *forerun.Run, input map[string]any) (any, error) {
+		if second.Load() {
+			<-lastBegan.Done() // the test hangs if the last one waits for this one
+		}
+		return map[string]any{"n": input["n"]}, nil
+	})
+	town.function("b", func(run *forerun.Run, input map[string]any) (any, error) {
+		_, err := town.do(run, "INCR", "count")
+		return map[string]any{"n": input["n"]}, err
+	})
+	town.function("c", func(run *forerun.Run, input map[string]any) (any, error) {
+		if second.Load() {
+			tell()
+		}
+		reply, err := town.do(run, "GET", "count")
+		return map[string]any{"count": reply}, err
+	})
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b", "/ns/c"}})
+	if got, tally := town.invokeAhead(seq, `{"n":1}`); got != `{"count":"1"}` || tally.Early != 0 {
+		t.Fatalf("%s, %+v", got, tally)
+	}
+	second.Store(true)
+	got, tally := town.invokeAhead(seq, `{"n":1}`)
+	if got != `{"count":"2"}` || tally.Early < 2 || tally.Used != tally.Early-tally.Squashed { // c may have read too early
+		t.Errorf("%s, %+v", got, tally)
+	}
+	records := town.written[1]
+	if len(records) != 4 || strings.Join(records[1].Logs, ",") != "ran b" || len(records[3].Logs) != 3 {
+		t.Errorf("the records are %+v", records)
+	}
+}
+
+func TestNothingRunsAheadWhileOthersWait(t *testing.T) {
+	town := newAheadTown(t)
+	var waiting atomic.Bool
+	town.Load = func() forerun.Load { return forerun.Load{Waiting: waiting.Load()} }
+	town.function("a", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"a": 1}, nil })
+	town.function("b", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"b": 1}, nil })
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+	town.invokeAhead(seq, `{}`)
+	if _, tally := town.invokeAhead(seq, `{}`); tally.Early != 1 {
+		t.Errorf("with nobody waiting: %+v", tally)
+	}
+	waiting.Store(true)
+	if _, tally := town.invokeAhead(seq, `{}`); tally.Early != 0 {
+		t.Errorf("while others wait: %+v", tally)
+	}
+}

@@ -1,0 +1,41 @@
+package controller
+
+import (
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// depthUnder is how many slots may be ahead of the heads under a load, of most that may at all (C5): as in SpecFaaS, section
+// V-D, fewer the busier the processors are, and none while others wait.
+func depthUnder(l forerun.Load, most int) int {
+	switch {
+	case l.Waiting:
+		return 0
+	case l.Busy > 0.8:
+		return min(most, 4)
+	case l.Busy > 0.7:
+		return min(most, 5)
+	case l.Busy > 0.6:
+		return min(most, 6)
+	}
+	return most
+}
+
+// depth is how far an invocation with a setting may run ahead now.
+func (c *Controller) depth(s Speculation) int {
+	if c.Load == nil {
+		return s.Depth
+	}
+	return depthUnder(c.Load(), s.Depth)
+}
+
+// breathe tells the machine if more or fewer slots may be ahead than it knows.
+func (e *execution) breathe() {
+	if e.speculation.Mode == speculate.Off {
+		return
+	}
+	if depth := e.c.depth(e.speculation); depth != e.depth {
+		e.depth = depth
+		e.carryOut(e.machine.Step(speculate.LoadChanged{Depth: depth}))
+	}
+}
