@@ -57,6 +57,10 @@ format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
 bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAME: some cases, QUICK=1: rough)
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
+.PHONY: bench-speculation
+bench-speculation: build $(venv)/.stamp .forerun/bench ## measure applications with running ahead off and on (CASE=NAMES: some, with commas between, QUICK=1: rough)
+	@.forerun/bench speculation $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
+
 .PHONY: clean
 clean: ## remove what the targets made in this folder
 	rm -rf bin .forerun node_modules bench/out examples/flightbook/build

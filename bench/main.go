@@ -11,6 +11,7 @@ import (
 
 	"forerun.dev/forerun/bench/baseline"
 	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/bench/speculation"
 )
 
 // command is one benchmark.
@@ -22,6 +23,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"baseline", "calls, state and memory beside this machine's own echo, fdatasync and redis", baseline.Run},
+		{"speculation", "applications with running ahead off and on, beside the figures of the paper", speculation.Run},
 		{harness.EchoCommand, "the plain HTTP server that calls are compared with", harness.Echo},
 	}
 }
@@ -44,7 +46,7 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, "usage: bench COMMAND [--help]")
 	for _, c := range commands() {
-		fmt.Fprintf(os.Stderr, "  %-10s %s\n", c.name, c.about)
+		fmt.Fprintf(os.Stderr, "  %-11s %s\n", c.name, c.about)
 	}
 	stop()
 	os.Exit(2)

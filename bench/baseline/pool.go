@@ -67,7 +67,7 @@ func measureIdle(ctx context.Context, b *bench) error {
 	}
 	settle(ctx, 2*time.Second)
 	total, processes := 0, 0
-	for _, pid := range descendants(s.PID()) {
+	for _, pid := range harness.Descendants(s.PID()) {
 		if command, _ := os.ReadFile("/proc/" + pid + "/cmdline"); bytes.Contains(command, []byte("python3")) { // the helper is none
 			total += proportionalKiB(pid)
 			processes++

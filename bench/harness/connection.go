@@ -22,8 +22,9 @@ type Request struct {
 	want    []byte
 }
 
-// NewRequest makes the request that posts a JSON body. auth is "user:password" or empty; want is a part of each right answer.
-func NewRequest(target, auth, body, want string) (*Request, error) {
+// NewRequest makes the request that posts a JSON body. auth is "user:password" or empty; want is a part of each right answer;
+// headers are names and values.
+func NewRequest(target, auth, body, want string, headers ...string) (*Request, error) {
 	r, err := http.NewRequest(http.MethodPost, target, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -32,6 +33,9 @@ func NewRequest(target, auth, body, want string) (*Request, error) {
 		r.SetBasicAuth(user, password)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	var text bytes.Buffer
 	if err := r.Write(&text); err != nil {
 		return nil, err
@@ -64,8 +68,12 @@ func (r *Request) Connect(ctx context.Context) (*Connection, error) {
 // Close closes the connection.
 func (c *Connection) Close() { c.conn.Close() }
 
-// Call sends the request and returns how long its answer took. The error says so if the answer is not what it must be.
-func (c *Connection) Call(ctx context.Context) (time.Duration, error) {
+// Call sends the request that the connection was opened for and returns how long its answer took. The error says so if the
+// answer is not what it must be.
+func (c *Connection) Call(ctx context.Context) (time.Duration, error) { return c.Send(ctx, c.request) }
+
+// Send is Call with another request to the same server.
+func (c *Connection) Send(ctx context.Context, r *Request) (time.Duration, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -73,7 +81,7 @@ func (c *Connection) Call(ctx context.Context) (time.Duration, error) {
 	if err := c.conn.SetDeadline(begin.Add(answerLimit)); err != nil {
 		return 0, err
 	}
-	if _, err := c.conn.Write(c.request.text); err != nil {
+	if _, err := c.conn.Write(r.text); err != nil {
 		return 0, err
 	}
 	resp, err := http.ReadResponse(c.answers, nil)
@@ -86,7 +94,7 @@ func (c *Connection) Call(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	took := time.Since(begin)
-	if resp.StatusCode != http.StatusOK || !bytes.Contains(c.body.Bytes(), c.request.want) {
+	if resp.StatusCode != http.StatusOK || !bytes.Contains(c.body.Bytes(), r.want) {
 		return took, fmt.Errorf("the answer was %d: %.200s", resp.StatusCode, c.body.Bytes())
 	}
 	return took, nil

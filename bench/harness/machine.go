@@ -1,10 +1,8 @@
 package harness
 
 import (
-	"bytes"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -55,22 +53,6 @@ func ResidentKiB(pid string) float64 {
 		kib = kib*10 + float64(digit-'0')
 	}
 	return kib
-}
-
-// ProcessorTime is what a process has used of the processors, its ended threads included, to 10 ms; 0 if it is not there.
-func ProcessorTime(pid int) time.Duration {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	const tick = 10 * time.Millisecond // in which the kernel tells times to programs
-	var user, system int64
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) > 12 {
-		user, _ = strconv.ParseInt(fields[11], 10, 64)
-		system, _ = strconv.ParseInt(fields[12], 10, 64)
-	}
-	return time.Duration(user+system) * tick
 }
 
 // Disk measures this machine's fdatasync, on a file that it appends to.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,14 +17,15 @@ import (
 
 // Row is one figure of a report. What does not apply is nil.
 type Row struct {
-	Case     string   `json:"case"`
-	Metric   string   `json:"metric"`
-	Unit     string   `json:"unit"`
-	Value    *float64 `json:"value"`
-	Baseline *float64 `json:"baseline"` // measured interleaved with the value, in the same unit
-	Ratio    *float64 `json:"ratio"`
-	Paper    *float64 `json:"paper"`
-	Target   *string  `json:"target"` // like ">=4.6" or "<=1.2"
+	Case     string    `json:"case"`
+	Metric   string    `json:"metric"`
+	Unit     string    `json:"unit"`
+	Value    *float64  `json:"value"`
+	Baseline *float64  `json:"baseline"` // measured interleaved with the value, in the same unit
+	Ratio    *float64  `json:"ratio"`
+	Interval []float64 `json:"interval"` // of the value, lower and upper end: 95 of 100 such runs would give a value within
+	Paper    *float64  `json:"paper"`
+	Target   *string   `json:"target"` // like ">=4.6" or "<=1.2"
 }
 
 // Report is what a benchmark writes.
@@ -81,15 +83,31 @@ func (r *Report) Write(folder, name string) error {
 	return os.WriteFile(filepath.Join(folder, name+".json"), append(text, '\n'), 0o644)
 }
 
-// Table prints the rows for a person.
+// Table prints the rows for a person: with intervals, and what the paper has, where there are such.
 func (r *Report) Table(w io.Writer) error {
+	more := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Interval != nil || row.Paper != nil })
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "case\tmetric\tvalue\tbaseline\tratio\ttarget\t")
+	if more {
+		fmt.Fprintln(t, "case\tmetric\tvalue\t95% interval\tbaseline\tratio\tpaper\ttarget\t")
+	} else {
+		fmt.Fprintln(t, "case\tmetric\tvalue\tbaseline\tratio\ttarget\t")
+	}
 	for _, row := range r.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%s %s\t%s\t%s\t%s\t%s\n", row.Case, row.Metric, show(row.Value), row.Unit,
-			show(row.Baseline), show(row.Ratio), target(row.Target), verdict(&row))
+		cells := []string{row.Case, row.Metric, show(row.Value) + " " + row.Unit, show(row.Baseline), show(row.Ratio), target(row.Target), verdict(&row)}
+		if more {
+			cells = slices.Insert(cells, 5, show(row.Paper))
+			cells = slices.Insert(cells, 3, interval(row.Interval))
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
+}
+
+func interval(ends []float64) string {
+	if len(ends) != 2 {
+		return "-"
+	}
+	return show(Number(ends[0])) + " to " + show(Number(ends[1]))
 }
 
 func show(x *float64) string {

@@ -31,7 +31,7 @@ func TestReportHasNullWhereAFieldDoesNotApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"machine":{"cores":2},"rows":[{"case":"c","metric":"p50","unit":"ms","value":1.235,"baseline":null,"ratio":null,"paper":null,"target":null}]}`
+	want := `{"machine":{"cores":2},"rows":[{"case":"c","metric":"p50","unit":"ms","value":1.235,"baseline":null,"ratio":null,"interval":null,"paper":null,"target":null}]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

@@ -1,0 +1,190 @@
+package speculation
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+)
+
+const (
+	// busy is how many requests are under way when the capacity is measured.
+	busy = 16
+	// trained is how many requests are sent in each mode before anything counts.
+	trained = 40
+)
+
+// measurement is a part of what is measured of an application, or something apart from them.
+type measurement struct {
+	name, about string
+	run         func(ctx context.Context, b *bench) error
+}
+
+// parts are what is measured of each application.
+func parts() []measurement {
+	return []measurement{
+		{name: "load", about: "answers to requests that come at random, at 20, 50 and 80% of the capacity"},
+		{name: "throughput", about: "answers in a second, a fixed number of requests under way"},
+	}
+}
+
+// measured is what was measured of one application.
+type measured struct {
+	*subject
+	alone    float64 // ms: the mean answer of the baseline to one request at a time
+	capacity float64 // requests in a second that the baseline answers
+	loads    []*loaded
+	served   []served
+}
+
+// loaded is one load: what was measured in each mode.
+type loaded struct {
+	share float64 // of the capacity
+	rate  float64 // requests in a second
+	mode  map[string]*result
+}
+
+// result is what was measured in one mode.
+type result struct {
+	ms     []float64 // answers, in the order in which their requests were due
+	cpu    time.Duration
+	wasted float64 // seconds that squashed functions ran
+	ahead  outcomes
+}
+
+// cpuPer is the processor time of each request in milliseconds.
+func (r *result) cpuPer() float64 { return r.cpu.Seconds() * 1000 / float64(len(r.ms)) }
+
+// subject measures one application on a server of its own.
+func (b *bench) subject(ctx context.Context, s *subject) error {
+	on, err := b.start(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer on.stop(b)
+	m := &measured{subject: s}
+	if err := b.prepare(ctx, on, m); err != nil {
+		return err
+	}
+	if b.measures("load") {
+		for _, share := range []float64{0.2, 0.5, 0.8} {
+			l, err := b.load(ctx, on, m, share)
+			if err != nil {
+				return fmt.Errorf("at %.0f%% of the capacity: %w", share*100, err)
+			}
+			m.loads = append(m.loads, l)
+		}
+	}
+	if b.measures("throughput") {
+		if m.served, err = b.throughput(ctx, on); err != nil {
+			return err
+		}
+	}
+	b.measured = append(b.measured, m)
+	return nil
+}
+
+// prepare warms all up, has the tables learn, and measures the baseline alone and its capacity.
+func (b *bench) prepare(ctx context.Context, on *started, m *measured) error {
+	for _, mode := range modes() {
+		requests, err := on.requests(0, trained, mode)
+		if err != nil {
+			return err
+		}
+		for _, r := range requests {
+			if err := on.clients.send(ctx, r); err != nil {
+				return fmt.Errorf("the first requests, %s: %w", mode, err)
+			}
+		}
+	}
+	alone, err := on.flood(ctx, 1, 1, "off", b.lasting(4*time.Second))
+	if err != nil {
+		return err
+	}
+	m.alone = mean(alone.ms)
+	var best float64
+	for i := range 3 { // the first has sandboxes made
+		full, err := on.flood(ctx, busy, uint64(2+i), "off", b.lasting(4*time.Second))
+		if err != nil {
+			return err
+		}
+		best = math.Max(best, full.perSecond())
+	}
+	m.capacity = best
+	for range 2 {
+		if _, err := on.flood(ctx, busy/2, 5, "all", b.lasting(2*time.Second)); err != nil {
+			return err
+		}
+	}
+	b.progress("%s: %.1f ms alone, capacity %.1f/s", m.slug, m.alone, m.capacity)
+	return nil
+}
+
+// load sends the same requests at the same moments in each mode, in rounds.
+func (b *bench) load(ctx context.Context, on *started, m *measured, share float64) (*loaded, error) {
+	l := &loaded{share: share, rate: m.capacity * share, mode: make(map[string]*result)}
+	for _, mode := range modes() {
+		l.mode[mode] = new(result)
+	}
+	rounds := 4
+	if b.quick {
+		rounds = 2
+	}
+	for round := range rounds {
+		seed := uint64(100*share) + uint64(round)*1000
+		due := arrivals(seed, l.rate, b.round(l.rate))
+		for i := range modes() {
+			mode := modes()[(i+round)%len(modes())] // nobody is always first
+			if err := b.arrive(ctx, on, seed, due, mode, l.mode[mode]); err != nil {
+				return nil, fmt.Errorf("%s: %w", mode, err)
+			}
+		}
+	}
+	all := l.mode["all"]
+	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, mean(l.mode["off"].ms), mean(all.ms), mean(l.mode["off"].ms)/mean(all.ms), all.ahead)
+	return l, nil
+}
+
+// round is how long a round at a rate lasts: some seconds, more for few requests.
+func (b *bench) round(rate float64) time.Duration {
+	return b.lasting(seconds(math.Min(10, math.Max(3, 60/rate))))
+}
+
+// arrive measures one round in one mode.
+func (b *bench) arrive(ctx context.Context, on *started, seed uint64, due []time.Duration, mode string, into *result) error {
+	requests, err := on.requests(seed, len(due), mode)
+	if err != nil {
+		return err
+	}
+	select { // what the round before left to do is not this one's
+	case <-time.After(200 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	before, cpu, err := on.read(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := on.clients.open(ctx, due, requests)
+	if err != nil {
+		return err
+	}
+	after, used, err := on.read(ctx)
+	if err != nil {
+		return err
+	}
+	into.ms = append(into.ms, a.ms...)
+	into.cpu += used - cpu
+	into.wasted += after.wasted - before.wasted
+	into.ahead.add(after.outcomes, before.outcomes)
+	return nil
+}
+
+// read returns the server's metrics, and the processor time of it and all its functions.
+func (s *started) read(ctx context.Context) (metrics, time.Duration, error) {
+	m, err := scrape(ctx, s.client)
+	return m, harness.TreeTime(s.server.PID()), err
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

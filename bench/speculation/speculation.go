@@ -1,0 +1,124 @@
+// Package speculation measures what running ahead brings: each application with
+// speculation off and on, the same requests at the same moments, round by round
+// on one server; the figures and tables of the paper's evaluation, beside the
+// paper's values and what the pure machine does on a cluster of its size.
+package speculation
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+)
+
+// bench is one run and what it has measured.
+type bench struct {
+	options
+	folder   string // temporary, for all data
+	measured []*measured
+	report   harness.Report
+}
+
+type options struct {
+	binary, out string
+	only        []string
+	quick       bool
+}
+
+// Run runs `bench speculation`.
+func Run(ctx context.Context, args []string) error {
+	b := new(bench)
+	subjects, err := b.parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if b.folder, err = os.MkdirTemp("", "forerun-bench"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.folder)
+	b.report.Machine = harness.Machine()
+	b.report.Machine["quick"] = b.quick
+	for _, s := range subjects {
+		if err := b.subject(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s.slug, err)
+		}
+	}
+	for _, m := range b.others() {
+		if !b.named(m.name) {
+			continue
+		}
+		b.progress("%s: %s", m.name, m.about)
+		if err := m.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return b.finish()
+}
+
+// parse returns the subjects that are asked for.
+func (b *bench) parse(args []string) (subjects []*subject, err error) {
+	all := synthetic()
+	var words []string
+	for _, s := range all {
+		words = append(words, s.slug)
+	}
+	for _, p := range parts() {
+		words = append(words, p.name)
+	}
+	for _, m := range b.others() {
+		words = append(words, m.name)
+	}
+	f := flag.NewFlagSet("bench speculation", flag.ContinueOnError)
+	f.StringVar(&b.binary, "binary", "bin/forerun", "the server's `PATH`")
+	f.StringVar(&b.out, "out", "bench/out", "`FOLDER` for figures")
+	f.BoolVar(&b.quick, "quick", false, "measure a quarter, for a rough look")
+	only := f.String("case", "", "measure some `CASES`, with commas between, and write no files: applications, and parts of what is measured of them; of "+strings.Join(words, ", "))
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	b.only = strings.FieldsFunc(*only, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, word := range b.only {
+		if !slices.Contains(words, word) {
+			return nil, fmt.Errorf("there is no case %q: name some of %s", word, strings.Join(words, ", "))
+		}
+	}
+	for _, s := range all {
+		if b.named(s.slug) {
+			subjects = append(subjects, s)
+		}
+	}
+	return subjects, nil
+}
+
+// named says whether a case is asked for.
+func (b *bench) named(name string) bool { return len(b.only) == 0 || slices.Contains(b.only, name) }
+
+// measures says whether a part is measured of the applications: one that is asked for, or all if none is.
+func (b *bench) measures(part string) bool {
+	named := func(p measurement) bool { return slices.Contains(b.only, p.name) }
+	return !slices.ContainsFunc(parts(), named) || slices.Contains(b.only, part)
+}
+
+func (b *bench) row(r harness.Row) { b.report.Rows = append(b.report.Rows, r) }
+
+// lasting is how long to measure something.
+func (b *bench) lasting(d time.Duration) time.Duration {
+	if b.quick {
+		return d / 4
+	}
+	return d
+}
+
+// progress tells a person what is going on.
+func (b *bench) progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}

@@ -1,0 +1,90 @@
+package speculation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/test/server"
+)
+
+// subject is an application that is measured.
+type subject struct {
+	slug  string
+	suite string
+	bound float64 // the speedup that Amdahl's law leaves; 0 if it is not known
+	cpu   bool    // its functions work and do not wait
+	// deploy puts its actions on a server, and whatever state they need.
+	deploy func(ctx context.Context, c *server.Client, s *server.Server) error
+	action string
+	// request is the input of the i-th request of a stream.
+	request func(stream uint64, i int) any
+	want    string // is part of each right answer
+}
+
+// modes are those that are compared, the baseline first.
+func modes() []string { return []string{"off", "branches", "all"} }
+
+// started is a subject on a server of its own.
+type started struct {
+	*subject
+	server  *server.Server
+	client  *server.Client
+	clients *clients
+}
+
+func (b *bench) start(ctx context.Context, s *subject) (*started, error) {
+	running, err := server.Start(ctx, server.Options{
+		Binary: b.binary, Data: filepath.Join(b.folder, s.slug), Redis: true, Args: []string{"--speculate", "all", "--memory", "65536"}, // functions use a small part of their limits
+	})
+	if err != nil {
+		return nil, err
+	}
+	on := &started{subject: s, server: running, client: running.Client(4), clients: new(clients)}
+	if err := s.deploy(ctx, on.client, running); err != nil {
+		on.stop(b)
+		return nil, err
+	}
+	return on, nil
+}
+
+func (s *started) stop(b *bench) {
+	s.clients.close()
+	s.client.Close()
+	if err := s.server.Stop(); err != nil {
+		b.progress("%v", err)
+	}
+}
+
+// requests are the first n requests of a stream, to be executed in a mode.
+func (s *started) requests(stream uint64, n int, mode string) ([]*harness.Request, error) {
+	all := make([]*harness.Request, n)
+	for i := range all {
+		body, err := json.Marshal(s.request(stream, i))
+		if err != nil {
+			return nil, err
+		}
+		target := s.client.URL + "/api/v1/namespaces/_/actions/" + s.action + "?blocking=true&result=true"
+		all[i], err = harness.NewRequest(target, s.client.Auth, string(body), s.want, "X-Forerun-Speculate", mode)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// flood keeps n requests of a stream under way for a time.
+func (s *started) flood(ctx context.Context, n int, stream uint64, mode string, d time.Duration) (*answered, error) {
+	requests, err := s.requests(stream, 500, mode)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.clients.closed(ctx, n, 0, d, requests)
+	if err != nil {
+		return nil, fmt.Errorf("%d at a time, %s: %w", n, mode, err)
+	}
+	return a, nil
+}
