@@ -3,6 +3,7 @@ package native
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +39,9 @@ func (r *readHosts) name(hosts []string) (addresses []netip.AddrPort) {
 			addresses = append(addresses, netip.AddrPortFrom(ip.Unmap(), port))
 		} else if host != "" {
 			key := canonicalName(host)
-			r.names[key] = append(r.names[key], port)
+			if !slices.Contains(r.names[key], port) {
+				r.names[key] = append(r.names[key], port)
+			}
 		}
 	}
 	return r.remember(addresses)
