@@ -1,0 +1,447 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"forerun.dev/forerun/test/history"
+	"forerun.dev/forerun/test/server"
+)
+
+// The functions of a chain that runs ahead: each notes its invocation in a list and counts, and passes on a number that others
+// change, so that what was expected of it is often wrong.
+const (
+	chainLength = 4
+	link        = `
+import os, redis, time
+state = redis.Redis.from_url(os.environ["REDIS_URL"])
+
+def main(args):
+    state.rpush("did:NUMBER", os.environ["__OW_TRANSACTION_ID"])
+    n = int(state.get("n") or 0) if NUMBER in (1, 3) else args["n"]
+    time.sleep(0.004)
+    state.incr("count:NUMBER")
+    print(os.environ["__OW_ACTIVATION_ID"], "of NUMBER")
+    return {"n": n}
+`
+)
+
+// chain deploys the functions and their sequence.
+func chain(t *testing.T, c *server.Client) {
+	t.Helper()
+	var links []string
+	for n := 1; n <= chainLength; n++ {
+		name := fmt.Sprint("link", n)
+		putPython(t, c, map[string]string{name: strings.ReplaceAll(link, "NUMBER", fmt.Sprint(n))})
+		links = append(links, name)
+	}
+	if err := c.PutSequence(context.WithoutCancel(t.Context()), "chain", links...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stormy is a server whose chains run ahead while faults happen to them.
+type stormy struct {
+	*testing.T
+	server *server.Server
+	client *server.Client
+	state  *redis.Client
+	random *rand.Rand
+
+	mu        sync.Mutex // guards the rest
+	well, ill int        // invocations by how they ended
+	gone      int        // whose clients went away
+}
+
+func newStormy(t *testing.T, data string, random *rand.Rand) *stormy {
+	t.Helper()
+	s, err := server.Start(t.Context(), server.Options{Binary: binary, Data: data, Redis: true, Args: []string{"--speculate", "all"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stormy{T: t, server: s, client: client(t, s), state: outside(t, s), random: random}
+}
+
+// invoke sends one request, whose client waits for at most as long as ctx.
+func (s *stormy) invoke(ctx context.Context) {
+	status, answer, err := s.client.Do(ctx, http.MethodPost, "actions/chain?blocking=true", map[string]int{"n": 0})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var r server.Record
+	switch {
+	case err != nil:
+		s.gone++
+	case errors.Join(err, json.Unmarshal(answer, &r)) != nil || r.ActivationID == "":
+		s.Errorf("an invocation has no record: %d %s", status, answer)
+	case r.Response.Success && len(r.Logs) == chainLength:
+		s.well++
+	case !r.Response.Success && strings.Contains(string(r.Response.Result), `"error"`):
+		s.ill++
+	default:
+		s.Errorf("an invocation ended %s %s with %q", r.Response.Status, r.Response.Result, r.Logs)
+	}
+}
+
+func (s *stormy) wentWell() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.well
+}
+
+// blow invokes chains on several lanes, changes what they read and looks at what they wrote, until ctx ends. stay draws how long a
+// client waits; 0: for the answer.
+func (s *stormy) blow(ctx context.Context, stay func() time.Duration) (wait func()) {
+	var running sync.WaitGroup
+	for range 3 {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				s.mu.Lock()
+				patience := stay()
+				s.mu.Unlock()
+				if patience == 0 {
+					s.invoke(ctx)
+					continue
+				}
+				short, cancel := context.WithTimeout(ctx, patience)
+				s.invoke(short)
+				cancel()
+			}
+		})
+	}
+	running.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			_ = s.state.Set(ctx, "n", n%3, 0).Err() // the server may be dead
+			s.look(ctx)
+			time.Sleep(7 * time.Millisecond)
+		}
+	})
+	return running.Wait
+}
+
+// forEver is the patience of a client that waits for its answer.
+func forEver() time.Duration { return 0 }
+
+// did is what the chains have written: by link, how often each invocation noted itself.
+type did [chainLength]map[string]int
+
+// look reads all lists at one moment, and reports false if the server does not answer. No invocation is noted by a link before
+// the one before it has noted it, and none twice, whoever looks and whatever happens.
+func (s *stormy) look(ctx context.Context) (all did, ok bool) {
+	s.Helper()
+	var lists [chainLength]*redis.StringSliceCmd
+	var counts [chainLength]*redis.StringCmd
+	_, err := s.state.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range chainLength {
+			lists[i], counts[i] = p.LRange(ctx, fmt.Sprint("did:", i+1), 0, -1), p.Get(ctx, fmt.Sprint("count:", i+1))
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return all, false
+	}
+	for i := range all {
+		all[i] = map[string]int{}
+		for _, transaction := range lists[i].Val() {
+			all[i][transaction]++
+			if all[i][transaction] > 1 {
+				s.Errorf("link %d has noted %s twice", i+1, transaction)
+			}
+			if i > 0 && all[i-1][transaction] == 0 {
+				s.Errorf("link %d has noted %s, and link %d has not", i+1, transaction, i)
+			}
+		}
+		// A function that is killed between its two writes leaves one, as it does without speculation.
+		if n, _ := counts[i].Int(); n > len(all[i]) {
+			s.Errorf("link %d has counted %d and noted %d", i+1, n, len(all[i]))
+		}
+	}
+	return all, true
+}
+
+// records looks at all that the server tells of activations: logs and results are their own activation's, and of what was squashed
+// there is nothing.
+func (s *stormy) records() {
+	s.Helper()
+	for skip := 0; ; skip += 200 {
+		var page []server.Record
+		if err := s.client.Get(s.Context(), fmt.Sprintf("activations?docs=true&limit=200&skip=%d", skip), &page); err != nil {
+			s.Fatal(err)
+		}
+		for i := range page {
+			r := &page[i]
+			own := r.ActivationID + " of " + strings.TrimPrefix(r.Name, "link")
+			for _, line := range append(r.Logs, string(r.Response.Result)) {
+				if strings.Contains(line, "wrong") || strings.Contains(line, " of ") && !strings.Contains(line, own) {
+					s.Errorf("the record of %s says %q", r.ActivationID, line)
+				}
+			}
+		}
+		if len(page) < 200 {
+			return
+		}
+	}
+}
+
+// calm waits until nothing runs any more: all sandboxes have their first process and at most one handler each, which waits.
+func (s *stormy) calm() {
+	s.Helper()
+	eventually(s.T, func() bool {
+		for _, helper := range childrenOf(s.server.PID()) {
+			for _, first := range childrenOf(helper) {
+				if len(below(first)) > 1 {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// ranAhead looks whether the test did what it is for.
+func (s *stormy) ranAhead() {
+	s.Helper()
+	for _, outcome := range []string{"right", "wrong"} {
+		if n := gauge(s.T, s.server, `forerun_predictions_total{outcome="`+outcome+`"}`); n == "0" {
+			s.Errorf("no prediction was %s", outcome)
+		}
+	}
+}
+
+// end stops the server, after which nothing of it is left.
+func (s *stormy) end() {
+	s.Helper()
+	f := newFootprint(s.server.Options.Data)
+	f.observe(s.server.PID())
+	if err := s.server.Stop(); err != nil {
+		s.Error(err)
+	}
+	f.mustVanish(s.T)
+	if strings.Contains(s.server.Log(), "could not be removed") || s.Failed() {
+		s.Errorf("the server said:\n%s", s.server.Log())
+	}
+}
+
+// TestAheadDeathsInside kills handlers and first processes of sandboxes while chains run ahead, at moments that a seed draws.
+func TestAheadDeathsInside(t *testing.T) {
+	needPackages(t)
+	goOn := history.Soak(t)
+	s := newStormy(t, filepath.Join(t.TempDir(), "data"), rand.New(rand.NewPCG(history.Seed(t), 1)))
+	chain(t, s.client)
+	s.invoke(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wait := s.blow(ctx, forEver)
+	killed := 0
+	for round := 0; round < 40 || goOn(); round++ {
+		time.Sleep(time.Duration(s.random.IntN(30_000)) * time.Microsecond)
+		var victims []int
+		for _, helper := range childrenOf(s.server.PID()) {
+			for _, first := range childrenOf(helper) {
+				if round%4 == 0 {
+					victims = append(victims, first)
+				} else {
+					victims = append(victims, below(first)...)
+				}
+			}
+		}
+		if len(victims) > 0 && syscall.Kill(victims[s.random.IntN(len(victims))], syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	before := s.wentWell()
+	eventually(t, func() bool { return s.wentWell() > before+5 })
+	cancel()
+	wait()
+	s.calm()
+	s.ranAhead()
+	s.look(t.Context())
+	s.records()
+	s.end()
+	t.Logf("%d kills; %d invocations went well, %d did not", killed, s.well, s.ill)
+	if killed == 0 || s.well == 0 {
+		t.Error("the test did not do what it is for")
+	}
+}
+
+// TestAheadClientsVanish: an invocation whose client has gone, at whatever moment, goes on to its end, ahead as before.
+func TestAheadClientsVanish(t *testing.T) {
+	needPackages(t)
+	goOn := history.Soak(t)
+	s := newStormy(t, filepath.Join(t.TempDir(), "data"), rand.New(rand.NewPCG(history.Seed(t), 2)))
+	chain(t, s.client)
+	for range 3 {
+		s.invoke(t.Context())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wait := s.blow(ctx, func() time.Duration { return time.Duration(1+s.random.IntN(40_000)) * time.Microsecond })
+	eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.gone > 50
+	})
+	for goOn() {
+		time.Sleep(time.Second)
+	}
+	cancel()
+	wait()
+	var all did
+	eventually(t, func() bool {
+		all, _ = s.look(t.Context())
+		return len(all[0]) == len(all[chainLength-1])
+	})
+	s.calm()
+	s.ranAhead()
+	s.records()
+	s.end()
+	t.Logf("%d clients went, %d stayed; %d invocations were carried out", s.gone, s.well, len(all[0]))
+	if s.ill > 0 || s.well == 0 || len(all[0]) < s.well {
+		t.Errorf("%d invocations went ill", s.ill)
+	}
+}
+
+// TestAheadServerDies kills the server while chains run ahead, again and again: on disk is always what a server without
+// speculation could have left.
+func TestAheadServerDies(t *testing.T) {
+	needPackages(t)
+	random, goOn := rand.New(rand.NewPCG(history.Seed(t), 3)), history.Soak(t)
+	data := filepath.Join(t.TempDir(), "data")
+	var before did
+	for round := 0; round < 6 || goOn(); round++ {
+		s := newStormy(t, data, random)
+		if round == 0 {
+			chain(t, s.client)
+		}
+		all, ok := s.look(t.Context())
+		if !ok {
+			t.Fatal("the state cannot be read")
+		}
+		for i := range before {
+			for transaction := range before[i] {
+				if all[i][transaction] == 0 {
+					t.Errorf("link %d had noted %s before the server was killed", i+1, transaction)
+				}
+			}
+		}
+		s.invoke(t.Context())
+		f := newFootprint(data)
+		f.observe(s.server.PID())
+		ctx, cancel := context.WithCancel(t.Context())
+		wait := s.blow(ctx, forEver)
+		time.Sleep(time.Duration(100_000+random.IntN(200_000)) * time.Microsecond)
+		if before, ok = s.look(t.Context()); !ok {
+			t.Fatal("the state cannot be read")
+		}
+		s.server.Kill()
+		cancel()
+		wait()
+		f.mustVanish(t)
+		if s.well == 0 {
+			t.Errorf("round %d: nothing went well before the server was killed", round)
+		}
+	}
+	s := newStormy(t, data, random)
+	s.look(t.Context())
+	s.invoke(t.Context())
+	s.end()
+}
+
+// stubborn are functions that do not want to end. Each gets what the one before it was expected to return, or what it did.
+var stubborn = map[string]string{
+	"ignores SIGTERM": "import signal, time\nfor s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(s, signal.SIG_IGN)\ntime.sleep(100)",
+	"forks": `
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for _ in range(20):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: time.sleep(100)
+        os._exit(0)
+time.sleep(100)`,
+	"writes for ever":  "while True: print('noise' * 1000)",
+	"fills /tmp":       "f = open('/tmp/noise', 'wb')\nwhile True:\n    try: f.write(b'x' * 65536)\n    except OSError: f.seek(0)",
+	"waits for a list": "state.blpop('never', 0)",
+	"waits in a transaction": `
+p = state.pipeline()
+p.watch('n'); p.multi(); p.set('wrong', 'yes')
+import time; time.sleep(100)
+p.execute()`,
+	"writes records of 16 MB": "while True: state.set('wrong', b'x' * (16 << 20)); state.get('wrong')",
+	"reads 10,000 records":    "while True: state.mget(['key:%d' % i for i in range(10000)]); state.set('wrong', 'yes')",
+	"computes":                "while True: pass",
+	"fails":                   "print('wrong'); raise ValueError('wrong')",
+	"exits":                   "import os; print('wrong', flush=True); os._exit(3)",
+}
+
+// TestAheadStubborn has a function of each kind run ahead with an input that turns out wrong: the invocation's answer does not wait
+// for it, nothing of it is seen, and its sandbox serves on.
+func TestAheadStubborn(t *testing.T) {
+	needPackages(t)
+	s := newStormy(t, filepath.Join(t.TempDir(), "data"), rand.New(rand.NewPCG(history.Seed(t), 4)))
+	const head = "import os, redis\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n"
+	putPython(t, s.client, map[string]string{
+		"tells": head + "    import time\n    n = int(state.get('n') or 0)\n    time.sleep(0.04)\n    return {'n': n}\n",
+	})
+	putPython(t, s.client, map[string]string{"says": "def main(args):\n    return args\n"})
+	if err := s.client.PutSequence(t.Context(), "teaches", "tells", "says"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(stubborn)) {
+		body := strings.ReplaceAll(strings.TrimSpace(stubborn[name]), "\n", "\n        ")
+		putPython(t, s.client, map[string]string{"stubborn": head + "    if args['n'] == 1:\n        " + body + "\n    return {'right': args['n']}\n"})
+		if err := s.client.PutSequence(t.Context(), "pair", "tells", "stubborn"); err != nil {
+			t.Fatal(err)
+		}
+		s.stubborn(name)
+	}
+	s.calm()
+	s.records()
+	s.end()
+}
+
+// stubborn has "tells" run ahead of its partner, which is expected to get 1 and gets 2.
+func (s *stormy) stubborn(name string) {
+	s.Helper()
+	squashed := 0
+	for range 3 {
+		s.set("n", 1)
+		if r := invoke(s.T, s.client, "teaches", nil); string(r.Response.Result) != `{"n":1}` {
+			s.Fatalf("%s: %s", name, r.Response.Result)
+		}
+		s.set("n", 2)
+		r := invoke(s.T, s.client, "pair", nil)
+		if string(r.Response.Result) != `{"right":2}` {
+			s.Errorf("%s: the invocation has answered %s", name, r.Response.Result)
+		}
+		if tally := traceOf(s.T, s.client, r.ActivationID).Trace.Tally; tally != nil {
+			squashed += tally.Squashed
+		}
+	}
+	if n, err := s.state.Exists(s.Context(), "wrong").Result(); err != nil || n != 0 {
+		s.Errorf("%s: what was squashed has written (%v)", name, err)
+	}
+	if squashed == 0 {
+		s.Errorf("%s: nothing was squashed", name)
+	}
+}
+
+func (s *stormy) set(key string, value int) {
+	s.Helper()
+	if err := s.state.Set(s.Context(), key, value, 0).Err(); err != nil {
+		s.Fatal(err)
+	}
+}
