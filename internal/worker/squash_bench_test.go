@@ -1,0 +1,56 @@
+package worker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// sleepers are functions that stay if they get an argument.
+func sleepers() map[string]*forerun.Action {
+	node := action("exports.main = a => a.stay ? new Promise(() => setTimeout(() => 0, 1e8)) : {}")
+	node.Exec.Kind = "nodejs:default"
+	return map[string]*forerun.Action{
+		"Python": action("import time\ndef main(args):\n  if args: time.sleep(100)\n  return {}\n"),
+		"Node":   node,
+		"native": keptAction("import time", "answer = {}\nif value: time.sleep(100)"),
+	}
+}
+
+// BenchmarkSquash squashes running handlers: how long until the next activation has ended in the same sandbox, beside how long
+// one takes otherwise. Between squashes there is time for a spare, as there is between those of a server.
+func BenchmarkSquash(b *testing.B) {
+	for name, a := range sleepers() {
+		b.Run(name, func(b *testing.B) {
+			g := newNativeRig(b, single)
+			g.call(a, `{}`)
+			var after, plain []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				g.call(a, `{}`)
+				plain = append(plain, time.Since(begin))
+				r, h := g.ahead(a, `{"stay":true}`)
+				<-h.started
+				time.Sleep(beforeSquash)
+				begin = time.Now()
+				g.Squash(r.Activation)
+				g.call(a, `{}`)
+				after = append(after, time.Since(begin))
+				time.Sleep(betweenSquashes)
+			}
+			slices.Sort(after)
+			slices.Sort(plain)
+			b.ReportMetric(float64(plain[len(plain)/2].Microseconds()), "p50-plain-us")
+			b.ReportMetric(float64(after[len(after)/2].Microseconds()), "p50-squash-and-next-us")
+			b.ReportMetric(float64(after[len(after)*99/100].Microseconds()), "p99-squash-and-next-us")
+		})
+	}
+}
+
+// A function runs for a while before it is found out that it should not, and squashes of one sandbox are apart.
+const (
+	beforeSquash    = 5 * time.Millisecond
+	betweenSquashes = 100 * time.Millisecond
+)
