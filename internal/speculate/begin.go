@@ -50,7 +50,7 @@ func (m *Machine) enter(e Entered) {
 	s.state, s.kind, s.code = running, program, e.Code
 	t := &thread{owner: s, program: s, table: e.Program}
 	s.branches = []*thread{t}
-	t.goOn(e.Program.Start(e.Input), s.path)
+	t.goOn(e.Program.Start(e.Input), s.path, s.why)
 	m.expect(s)
 	m.changed = true
 }
@@ -176,8 +176,12 @@ func (m *Machine) tendFunction(s *slot) {
 	m.foresee(s)
 }
 
-// tendThread tends the steps of a thread and goes on behind the last one while it is known where to.
+// tendThread tends the steps of a thread and goes on behind the last one while it is known where to. One without any is that of
+// a program, or of a branch, that is ahead itself.
 func (m *Machine) tendThread(t *thread) {
+	if len(t.steps) == 0 && t.pending != nil && m.hasRoom() {
+		m.materialize(t)
+	}
 	for i := 0; i < len(t.steps); i++ {
 		m.tend(t.steps[i])
 		if i != len(t.steps)-1 {

@@ -27,13 +27,13 @@ type pending struct {
 	why     string // it is ahead
 }
 
-// goOn makes a stop the step to come, or the end.
-func (t *thread) goOn(stop forerun.Stop, path uint64) {
+// goOn makes a stop the step to come, or the end. why says what it runs ahead on.
+func (t *thread) goOn(stop forerun.Stop, path uint64, why string) {
 	if stop.End {
 		t.end = &stop.Result
 		return
 	}
-	t.pending = &pending{stop: stop, path: path}
+	t.pending = &pending{stop: stop, path: path, why: why}
 }
 
 // isOver tells whether all steps are committed and none is to come.
@@ -60,7 +60,7 @@ func (m *Machine) materialize(t *thread) {
 	m.runAhead(s)
 	for _, stop := range p.stop.Fork {
 		branch := &thread{owner: s, program: t.program, table: t.table}
-		branch.goOn(stop, mixPath(s.path, s.stop.Place))
+		branch.goOn(stop, mixPath(s.path, s.stop.Place), s.why)
 		s.branches = append(s.branches, branch)
 	}
 }
@@ -107,10 +107,7 @@ func (m *Machine) walk(s *slot) {
 	stop, ok := s.after()
 	if ok {
 		s.walked, s.next, m.changed = true, stop, true
-		s.thread.goOn(stop, mixPath(s.path, s.stop.Place))
-		if s.thread.pending != nil {
-			s.thread.pending.why = s.prospect()
-		}
+		s.thread.goOn(stop, mixPath(s.path, s.stop.Place), s.prospect())
 		if stop.End {
 			m.revise(s.thread.owner)
 		}
