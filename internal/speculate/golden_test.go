@@ -12,76 +12,37 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// TestGolden replays the traces of testdata: each file is one story, each command an event, its output the actions
-// that the machine answered with. Run with -rewrite to write them anew, and review the difference.
+// TestGolden replays the traces of testdata: each file begins with what it shows; each command is an event or an order, its
+// output what the machine answered. Run with -rewrite to write them anew, and review the difference.
 //
-// Before `invoke`, `row` and `outcome` say what the memo table and the predictor know. Records are strings; the commands are
-// get, set, incr, mget and del.
+// Records are strings; the commands are get, set, incr, mget and del. What a story knows before an invocation it is told by
+// `program`, `action`, `rows`, `outcome`, `blame` and `store`; what a committed slot teaches it learns by itself, and it
+// resolves what it is to resolve. With a `store` it also fetches, and does what a head does there, at once; a promotion
+// waits for `apply`. `buffer` draws the columns. `story` begins a new one.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := newStory()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			switch d.Cmd {
-			case "story":
+			if d.Cmd == "story" {
 				s = newStory()
 				return ""
-			case "row":
-				s.rows[rowKey(digest(word(t, d, "code")), word(t, d, "input"))] = readRow(t, d)
-				return ""
-			case "outcome":
-				for range number(t, d, "times") {
-					s.predictor.Learn(Outcome{
-						Branch: Branch{digest(word(t, d, "program")), number(t, d, "place")}, Next: number(t, d, "next"),
-						Value: json.RawMessage(word(t, d, "value")),
-					})
-				}
-				return ""
-			case "blame":
-				for range number(t, d, "times") {
-					s.predictor.Blame(Blame{Producer: digest(word(t, d, "producer")), Consumer: digest(word(t, d, "consumer")), Key: key(word(t, d, "key"))})
-				}
-				return ""
-			case "invoke":
-				return show(s.invoke(t, d))
 			}
-			return show(s.machine.Step(readEvent(t, d)))
+			if s.learns(t, d) {
+				return ""
+			}
+			switch d.Cmd {
+			case "invoke":
+				return s.carryOut(s.invoke(t, d))
+			case "buffer":
+				return s.drawBuffer()
+			case "others":
+				return s.others(t, d)
+			case "apply":
+				return s.apply()
+			}
+			return s.carryOut(s.machine.Step(s.readEvent(t, d)))
 		})
 	})
-}
-
-// story is a machine with its tables.
-type story struct {
-	machine   *Machine
-	rows      map[string]*forerun.Row
-	predictor *Predictor
-}
-
-func newStory() *story {
-	return &story{rows: make(map[string]*forerun.Row), predictor: NewPredictor()}
-}
-
-func (s *story) invoke(t *testing.T, d *datadriven.TestData) []Action {
-	var options []Option
-	if d.HasArg("mode") {
-		mode, ok := ParseMode(word(t, d, "mode"))
-		if !ok {
-			d.Fatalf(t, "no mode")
-		}
-		options = append(options, Speculate(mode, s, s.predictor, strs{}))
-	}
-	if d.HasArg("depth") {
-		options = append(options, Depth(number(t, d, "depth")))
-	}
-	var first []Action
-	s.machine, first = New(word(t, d, "action"), json.RawMessage(word(t, d, "input")), options...)
-	return first
-}
-
-func rowKey(code forerun.Digest, input string) string { return string(code[:]) + input }
-
-// Find implements Memo.
-func (s *story) Find(code forerun.Digest, input json.RawMessage) *forerun.Row {
-	return s.rows[rowKey(code, string(input))]
 }
 
 func digest(name string) (d forerun.Digest) {
@@ -139,16 +100,6 @@ func readRow(t *testing.T, d *datadriven.TestData) *forerun.Row {
 	return r
 }
 
-// seen reads record@version.
-func seen(t *testing.T, s string) forerun.Seen {
-	name, version, _ := strings.Cut(s, "@")
-	v, err := strconv.Atoi(version)
-	if err != nil {
-		t.Fatalf("%q is no record@version", s)
-	}
-	return forerun.Seen{Key: key(name), Version: forerun.Version(v)}
-}
-
 func list(d *datadriven.TestData, name string) []string {
 	for _, a := range d.CmdArgs {
 		if a.Key == name {
@@ -158,9 +109,13 @@ func list(d *datadriven.TestData, name string) []string {
 	return nil
 }
 
-func readEvent(t *testing.T, d *datadriven.TestData) Event {
+func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 	slot := SlotID(number(t, d, "slot"))
 	op := OpID(number(t, d, "op"))
+	if !d.HasArg("op") && (d.Cmd == "do" || d.Cmd == "call" || d.Cmd == "hold") {
+		s.ops[slot]++
+		op = s.ops[slot]
+	}
 	switch d.Cmd {
 	case "resolved":
 		e := Resolved{Slot: slot, Code: digest(word(t, d, "code")), Input: json.RawMessage(word(t, d, "input"))}
@@ -182,26 +137,28 @@ func readEvent(t *testing.T, d *datadriven.TestData) Event {
 		return Hold{Slot: slot, Op: op}
 	case "call":
 		e := Call{Slot: slot, Op: op, Action: word(t, d, "action"), Input: json.RawMessage(word(t, d, "input"))}
-		e.Code = digest(e.Action)
+		e.Code = s.action(e.Action).Code
 		return e
 	case "cancelled":
 		return Cancelled{Reason: word(t, d, "reason")}
 	case "load":
 		return LoadChanged{Depth: number(t, d, "depth")}
 	}
-	return readStateEvent(t, d, slot, op)
+	e := readStateEvent(t, d, slot, op)
+	if d.Cmd == "do" {
+		s.asked[asked{slot, op}] = question{e, d.HasArg("slow")}
+	}
+	return e
 }
 
 func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) Event {
 	switch d.Cmd {
 	case "do":
-		return readCommand(t, d, slot, op)
+		return readWords(t, d, d.Input, slot, op)
 	case "fetched":
 		e := Fetched{Slot: slot, Op: op}
 		for _, r := range list(d, "records") {
-			name, value, _ := strings.Cut(r, ":")
-			s := seen(t, name)
-			e.Records = append(e.Records, Record{Key: s.Key, Image: str(value), Version: s.Version})
+			e.Records = append(e.Records, readRecord(t, r))
 		}
 		return e
 	case "done":
@@ -232,23 +189,31 @@ func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) 
 	return nil
 }
 
-// readCommand reads the command that is the input: a Read, or a Write with what it depends on.
-func readCommand(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) Event {
-	words := strings.Fields(d.Input)
-	var keys []forerun.Key
+// readWords reads a command: a Read, or a Write with what it depends on.
+func readWords(t *testing.T, d *datadriven.TestData, line string, slot SlotID, op OpID) Event {
+	words := strings.Fields(line)
 	switch words[0] {
 	case "get", "mget":
+		r := Read{Slot: slot, Op: op, Command: words, Inexact: d.HasArg("inexact")}
 		for _, name := range words[1:] {
-			keys = append(keys, key(name))
+			r.Keys = append(r.Keys, key(name))
 		}
-		return Read{Slot: slot, Op: op, Keys: keys, Command: words}
-	case "set":
-		return Write{Slot: slot, Op: op, Keys: []forerun.Key{key(words[1])}, Command: words}
-	case "incr", "del":
-		return Write{Slot: slot, Op: op, Keys: []forerun.Key{key(words[1])}, Reads: []forerun.Key{key(words[1])}, Command: words}
+		return r
+	case "set", "incr", "del":
+		w := writeOf(words)
+		w.Slot, w.Op, w.Inexact = slot, op, d.HasArg("inexact")
+		return w
 	}
-	d.Fatalf(t, "unknown command %q", d.Input)
+	d.Fatalf(t, "unknown command %q", line)
 	return nil
+}
+
+func writeOf(words []string) Write {
+	w := Write{Keys: []forerun.Key{key(words[1])}, Command: words}
+	if words[0] != "set" {
+		w.Reads = w.Keys
+	}
+	return w
 }
 
 func slots(t *testing.T, d *datadriven.TestData) (ids []SlotID) {
