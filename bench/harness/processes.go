@@ -36,6 +36,27 @@ func TreeTime(pid int) (total time.Duration) {
 	return total
 }
 
+// MachineTime is the processor time that all processes of the machine have used since it started.
+func MachineTime() (total time.Duration) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	values := strings.Fields(line)
+	for i, value := range values {
+		if i == 0 || i == 4 || i == 5 || i > 7 { // its name, idle, waiting for disks; what guests used counts already
+			continue
+		}
+		n, _ := strconv.ParseInt(value, 10, 64)
+		total += time.Duration(n) * tick
+	}
+	return total
+}
+
+// tick is the unit in which the kernel tells times to programs.
+const tick = 10 * time.Millisecond
+
 // ProcessorTime is what a process has used of the processors, its ended threads included, to 10 ms; 0 if it is not there.
 func ProcessorTime(pid int) time.Duration { return processorTime(strconv.Itoa(pid), 2) }
 
@@ -45,7 +66,6 @@ func processorTime(pid string, fields int) (total time.Duration) {
 	if err != nil {
 		return 0
 	}
-	const tick = 10 * time.Millisecond // in which the kernel tells times to programs
 	const first = 11                   // after the name, which may hold spaces
 	values := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	for i := first; i < min(first+fields, len(values)); i++ {

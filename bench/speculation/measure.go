@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -48,14 +49,19 @@ type loaded struct {
 
 // result is what was measured in one mode.
 type result struct {
-	ms     []float64 // answers, in the order in which their requests were due
-	cpu    time.Duration
-	wasted float64 // seconds that squashed functions ran
-	ahead  outcomes
+	ms      []float64 // answers, in the order in which their requests were due
+	took    time.Duration
+	cpu     time.Duration
+	strange time.Duration // processor time of what has nothing to do with it
+	wasted  float64       // seconds that squashed functions ran
+	ahead   outcomes
 }
 
 // cpuPer is the processor time of each request in milliseconds.
 func (r *result) cpuPer() float64 { return r.cpu.Seconds() * 1000 / float64(len(r.ms)) }
+
+// others is how many processors worked for something else.
+func (r *result) others() float64 { return r.strange.Seconds() / r.took.Seconds() }
 
 // subject measures one application on a server of its own.
 func (b *bench) subject(ctx context.Context, s *subject) error {
@@ -144,6 +150,11 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	}
 	all := l.mode["all"]
 	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, mean(l.mode["off"].ms), mean(all.ms), mean(l.mode["off"].ms)/mean(all.ms), all.ahead)
+	for _, mode := range modes() {
+		if r := l.mode[mode]; r.others() > 0.1 {
+			b.progress("  noise: others had %.0f%% of a processor (%s)", r.others()*100, mode)
+		}
+	}
 	return l, nil
 }
 
@@ -162,7 +173,7 @@ func (b *bench) arrive(ctx context.Context, on *started, seed uint64, due []time
 	case <-time.After(200 * time.Millisecond):
 	case <-ctx.Done():
 	}
-	before, cpu, err := on.read(ctx)
+	before, err := on.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,21 +181,36 @@ func (b *bench) arrive(ctx context.Context, on *started, seed uint64, due []time
 	if err != nil {
 		return err
 	}
-	after, used, err := on.read(ctx)
+	after, err := on.read(ctx)
 	if err != nil {
 		return err
 	}
-	into.ms = append(into.ms, a.ms...)
-	into.cpu += used - cpu
-	into.wasted += after.wasted - before.wasted
-	into.ahead.add(after.outcomes, before.outcomes)
+	into.add(a, before, after)
 	return nil
 }
 
-// read returns the server's metrics, and the processor time of it and all its functions.
-func (s *started) read(ctx context.Context) (metrics, time.Duration, error) {
+// reading is what can be read at one moment.
+type reading struct {
+	metrics
+	cpu     time.Duration // of the server and all its functions
+	clients time.Duration // of this process
+	machine time.Duration // of all there is
+}
+
+func (s *started) read(ctx context.Context) (reading, error) {
 	m, err := scrape(ctx, s.client)
-	return m, harness.TreeTime(s.server.PID()), err
+	return reading{m, harness.TreeTime(s.server.PID()), harness.ProcessorTime(os.Getpid()), harness.MachineTime()}, err
+}
+
+// add adds the answers of a round and what was used between two readings.
+func (r *result) add(a *answered, before, after reading) {
+	r.ms = append(r.ms, a.ms...)
+	r.took += a.took
+	cpu := after.cpu - before.cpu
+	r.cpu += cpu
+	r.strange += after.machine - before.machine - cpu - (after.clients - before.clients)
+	r.wasted += after.wasted - before.wasted
+	r.ahead.add(after.outcomes, before.outcomes)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
