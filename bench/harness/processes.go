@@ -66,7 +66,7 @@ func processorTime(pid string, fields int) (total time.Duration) {
 	if err != nil {
 		return 0
 	}
-	const first = 11                   // after the name, which may hold spaces
+	const first = 11 // after the name, which may hold spaces
 	values := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	for i := first; i < min(first+fields, len(values)); i++ {
 		n, _ := strconv.ParseInt(values[i], 10, 64)

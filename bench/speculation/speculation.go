@@ -52,7 +52,7 @@ func Run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", s.slug, err)
 		}
 	}
-	for _, m := range b.others() {
+	for _, m := range others() {
 		if !b.named(m.name) {
 			continue
 		}
@@ -74,7 +74,7 @@ func (b *bench) parse(args []string) (subjects []*subject, err error) {
 	for _, p := range parts() {
 		words = append(words, p.name)
 	}
-	for _, m := range b.others() {
+	for _, m := range others() {
 		words = append(words, m.name)
 	}
 	f := flag.NewFlagSet("bench speculation", flag.ContinueOnError)

@@ -23,6 +23,8 @@ type subject struct {
 	// request is the input of the i-th request of a stream.
 	request func(stream uint64, i int) any
 	want    string // is part of each right answer
+	// settings are added to the header that asks for a mode.
+	settings string
 }
 
 // modes are those that are compared, the baseline first.
@@ -68,7 +70,7 @@ func (s *started) requests(stream uint64, n int, mode string) ([]*harness.Reques
 			return nil, err
 		}
 		target := s.client.URL + "/api/v1/namespaces/_/actions/" + s.action + "?blocking=true&result=true"
-		all[i], err = harness.NewRequest(target, s.client.Auth, string(body), s.want, "X-Forerun-Speculate", mode)
+		all[i], err = harness.NewRequest(target, s.client.Auth, string(body), s.want, "X-Forerun-Speculate", mode+s.settings)
 		if err != nil {
 			return nil, err
 		}
