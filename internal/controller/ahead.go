@@ -25,6 +25,7 @@ func (e *execution) find(r speculate.Resolve) {
 		e.events = append(e.events, speculate.Resolved{
 			Slot: s.id, Code: e.c.digests.Of(s.action), Input: input,
 			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"), Alone: has("non-speculative"),
+			Quick: e.tables.isQuick(e.c.digests.Of(s.action), e.speculation.Least),
 		})
 	})
 }

@@ -315,6 +315,7 @@ func (e *execution) commit(a speculate.Commit) {
 		s.parent.record.Logs = append(s.parent.record.Logs, string(s.record.ID))
 	}
 	s.finish(a.Result)
+	e.noteTime(s)
 	s.tree.records = append(s.tree.records, s.record)
 	if s.parent == nil {
 		s.tree.noteCall(e)

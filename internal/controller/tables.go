@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
@@ -17,14 +18,19 @@ type Speculation struct {
 	Mode  speculate.Mode
 	Depth int     // slots ahead of the heads; 0: speculate.DefaultDepth
 	Band  float64 // around one half, in which a branch is not predicted; 0: speculate.DefaultBand
+	// Least is how long a function takes at least for its answer to be guessed: a quicker one is waited for.
+	Least time.Duration
 }
 
-// ParseSpeculation reads how far a request may run ahead: a mode, and perhaps "depth=N" and "band=B" behind it, with semicolons
-// between.
+// DefaultLeast is about what it costs to run ahead of a function.
+const DefaultLeast = time.Millisecond
+
+// ParseSpeculation reads how far a request may run ahead: a mode, and perhaps "depth=N", "band=B" and "least=1ms" behind it, with
+// semicolons between.
 func ParseSpeculation(text string) (*Speculation, error) {
 	word, settings, _ := strings.Cut(text, ";")
 	mode, ok := speculate.ParseMode(strings.TrimSpace(word))
-	s := &Speculation{Mode: mode}
+	s := &Speculation{Mode: mode, Least: DefaultLeast}
 	for setting := range strings.SplitSeq(settings, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
 		var err error
@@ -36,14 +42,16 @@ func ParseSpeculation(text string) (*Speculation, error) {
 		case "band":
 			s.Band, err = strconv.ParseFloat(value, 64)
 			ok = ok && s.Band >= 0 && s.Band < 0.5
+		case "least":
+			s.Least, err = time.ParseDuration(value)
 		default:
 			ok = false
 		}
 		ok = ok && err == nil
 	}
 	if !ok {
-		return nil, forerun.Errorf(forerun.Invalid, "X-Forerun-Speculate", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v behind it.",
-			text, speculate.DefaultDepth, speculate.DefaultBand)
+		return nil, forerun.Errorf(forerun.Invalid, "X-Forerun-Speculate", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v ; least=%v behind it.",
+			text, speculate.DefaultDepth, speculate.DefaultBand, DefaultLeast)
 	}
 	return s, nil
 }
@@ -56,12 +64,13 @@ type tables struct {
 	memo      *memo.Tenant
 	predictor *speculate.Predictor
 
-	mu      sync.Mutex // guards callers
+	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool
+	took    map[forerun.Digest]time.Duration // about how long each function takes when it does not run ahead
 }
 
-// maxCallers bounds the functions known to call others.
-const maxCallers = 10_000
+// maxKnown bounds the functions known to call others, and those whose time is known.
+const maxKnown = 10_000
 
 // allTables are those of all namespaces.
 type allTables struct {
@@ -79,7 +88,7 @@ func (a *allTables) tenant(namespace string) *tables {
 	defer a.mu.Unlock()
 	t := a.of[namespace]
 	if t == nil {
-		t = &tables{memo: a.memo.Tenant(namespace), predictor: speculate.NewPredictor(), callers: make(map[forerun.Digest]bool)}
+		t = &tables{memo: a.memo.Tenant(namespace), predictor: speculate.NewPredictor(), callers: make(map[forerun.Digest]bool), took: make(map[forerun.Digest]time.Duration)}
 		a.of[namespace] = t
 	}
 	return t
@@ -101,10 +110,31 @@ func (t *tables) calls(code forerun.Digest) bool {
 func (t *tables) noteCaller(code forerun.Digest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.callers) >= maxCallers {
+	if len(t.callers) >= maxKnown {
 		clear(t.callers)
 	}
 	t.callers[code] = true
+}
+
+func (t *tables) isQuick(code forerun.Digest, least time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	took, known := t.took[code]
+	return known && took < least
+}
+
+// noteTime notes how long a function took. What made it slower than before is taken in slowly: mostly it was the machine's load.
+func (t *tables) noteTime(code forerun.Digest, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, known := t.took[code]
+	switch {
+	case !known && len(t.took) >= maxKnown:
+		clear(t.took)
+	case known && took > before:
+		took = before + (took-before)/16
+	}
+	t.took[code] = took
 }
 
 // lookAhead decides how far an invocation runs ahead. A function that is not known to call others has nothing to run ahead of,
@@ -159,6 +189,14 @@ func (c *Controller) speculation(r Request) Speculation {
 func (e *execution) noteCaller(s *slot) {
 	if e.c.Speculation.Mode != speculate.Off {
 		e.c.tables.tenant(e.namespace).noteCaller(e.c.digests.Of(s.action))
+	}
+}
+
+// noteTime learns from a function that is committed (C3) and did not run ahead.
+func (e *execution) noteTime(s *slot) {
+	line := &s.record.Timeline
+	if e.tables != nil && !s.program && !line.Speculative && !line.Launched.IsZero() && s.record.Status == forerun.Success {
+		e.tables.noteTime(e.c.digests.Of(s.action), line.Finished.Sub(line.Launched))
 	}
 }
 

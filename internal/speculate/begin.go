@@ -32,7 +32,7 @@ func (m *Machine) resolved(e Resolved) {
 		return
 	}
 	s.state, s.code, s.input = waiting, e.Code, e.Input
-	s.traits = traits{e.Pure, e.Cached, e.Alone}
+	s.traits = traits{e.Pure, e.Cached, e.Alone, e.Quick}
 	s.patient = s.patient || e.Alone
 	if m.mode == All && m.memo != nil {
 		s.row = m.memo.Find(s.code, s.input)
@@ -58,6 +58,7 @@ func (m *Machine) enter(e Entered) {
 // expect guesses what a slot will give: what it gave before on the same input, or what its branch mostly does.
 func (m *Machine) expect(s *slot) {
 	switch {
+	case s.traits.quick:
 	case s.row != nil:
 		s.guess = &guess{forerun.Result{Value: s.row.Output}, "gave this on the same input before"}
 	case s.stop.Branch && s.thread != nil && m.predictor != nil:
@@ -123,8 +124,9 @@ func (m *Machine) checked(e Checked) {
 
 func (m *Machine) skip(s *slot, why string) {
 	s.skipped = true
-	m.do(Skip{Slot: s.id, Result: s.guess.result, Why: why})
-	m.end(s, s.guess.result)
+	result := forerun.Result{Value: s.row.Output}
+	m.do(Skip{Slot: s.id, Result: result, Why: why})
+	m.end(s, result)
 }
 
 // launch has a slot's action executed.

@@ -1,0 +1,57 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+func TestQuick(t *testing.T) {
+	tables := newTables().tenant("ns")
+	code := forerun.Digest{1}
+	quick := func() bool { return tables.isQuick(code, time.Millisecond) }
+	if quick() {
+		t.Error("a function of which nothing is known is quick")
+	}
+	tables.noteTime(code, 5*time.Millisecond)
+	if quick() {
+		t.Error("5 ms are quick")
+	}
+	tables.noteTime(code, 500*time.Microsecond)
+	tables.noteTime(code, 5*time.Millisecond) // the machine was busy
+	if !quick() {
+		t.Error("0.5 ms are not quick")
+	}
+	for range 50 {
+		tables.noteTime(code, 5*time.Millisecond)
+	}
+	if quick() {
+		t.Error("it has become slow, which nobody notices")
+	}
+}
+
+func TestTimesAreBounded(t *testing.T) {
+	tables := newTables().tenant("ns")
+	for i := range 3 * maxKnown {
+		tables.noteTime(forerun.Digest{byte(i), byte(i >> 8), byte(i >> 16)}, time.Second)
+	}
+	if n := len(tables.took); n > maxKnown {
+		t.Errorf("the times of %d functions are kept", n)
+	}
+}
+
+func TestParseSpeculation(t *testing.T) {
+	got, err := ParseSpeculation("all; depth=4; band=0.2; least=0s")
+	if err != nil || *got != (Speculation{Mode: 2, Depth: 4, Band: 0.2}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err = ParseSpeculation("branches"); err != nil || got.Least != DefaultLeast {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, text := range []string{"", "fast", "all; depth=0", "all; depth=x", "all; band=0.5", "all; least=soon", "all; speed=9"} {
+		if got, err := ParseSpeculation(text); err == nil {
+			t.Errorf("%q is %+v", text, got)
+		}
+	}
+}
