@@ -69,7 +69,7 @@ type stormy struct {
 
 func newStormy(t *testing.T, data string, random *rand.Rand) *stormy {
 	t.Helper()
-	s, err := server.Start(t.Context(), server.Options{Binary: binary, Data: data, Redis: true, Args: []string{"--speculate", "all"}})
+	s, err := server.Start(t.Context(), server.Options{Binary: binary, Data: data, Redis: true, Args: []string{"--speculate", "all; least=0s"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type Config struct {
 	KeepAlive   time.Duration        // how long a sandbox stays without work
 	Prewarm     int                  // sandboxes without code that are held ready for each language in use
 	QueueTime   time.Duration        // how long an activation may wait for a sandbox
-	Speculate   speculate.Mode       // the most that invocations may run ahead
+	Speculate   speculate.Settings   // how far invocations run ahead that do not say; none does more than its mode
 	Bounds      forerun.Bounds       // of actions and activations
 	User        int                  // uid that the server runs as when started by root
 	Sync        bool                 // activation records are on disk before an invocation is answered
@@ -60,7 +60,7 @@ func Settings(root bool, home string) []Setting {
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
-		{"speculate", "FORERUN_SPECULATE", "off", "how far invocations may run ahead: off, branches or all (actions and requests may ask for less)", setSpeculate},
+		{"speculate", "FORERUN_SPECULATE", "off", "how far invocations run ahead: off, branches or all, and perhaps ; depth=12 ; band=0.1 ; least=1ms (actions and requests may ask for less)", setSpeculate},
 		{"max-timeout", "FORERUN_MAX_TIMEOUT", "1h", "longest `TIME` that an action may ask for as its limit, like 5m", setMaxTimeout},
 		bound("max-memory", "512", "`MIB` of memory that an action may ask for at most", 256, 1<<20, func(b *forerun.Bounds, n int) { b.Memory = n }),
 		bound("max-logs", "10", "`MIB` of logs that an action may ask for at most", 10, 256, func(b *forerun.Bounds, n int) { b.Logs = n }),
@@ -248,13 +248,9 @@ func setPrewarm(c *Config, value string) (err error) {
 	return nil
 }
 
-func setSpeculate(c *Config, value string) error {
-	mode, ok := speculate.ParseMode(value)
-	if !ok {
-		return forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all.", value)
-	}
-	c.Speculate = mode
-	return nil
+func setSpeculate(c *Config, value string) (err error) {
+	c.Speculate, err = speculate.ParseSettings(value)
+	return err
 }
 
 func setUser(c *Config, value string) (err error) {

@@ -14,6 +14,7 @@ import (
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/memo"
+	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state"
 )
 
@@ -42,7 +43,7 @@ type Config struct {
 	State   state.Store // of functions; may be nil without Speculation
 	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
 	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode is the most that anybody gets.
-	Speculation Speculation
+	Speculation speculate.Settings
 	Load        func() forerun.Load       // of the worker, which bounds how far; may be nil
 	Observe     func(*forerun.Activation) // called with each record once it is written; may be nil
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.

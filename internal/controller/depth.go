@@ -22,7 +22,7 @@ func depthUnder(l forerun.Load, most int) int {
 }
 
 // depth is how far an invocation with a setting may run ahead now.
-func (c *Controller) depth(s Speculation) int {
+func (c *Controller) depth(s speculate.Settings) int {
 	if c.Load == nil {
 		return s.Depth
 	}

@@ -26,8 +26,8 @@ type execution struct {
 	subject     string
 	transaction string
 
-	speculation Speculation // depth included
-	tables      *tables     // of the namespace; nil with speculation off
+	speculation speculate.Settings
+	tables      *tables // of the namespace; nil with speculation off
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine

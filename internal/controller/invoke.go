@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 // Request asks for an invocation.
@@ -19,7 +20,7 @@ type Request struct {
 	Cause       forerun.ActivationID // the activation whose function asks, if one does
 	Blocking    bool                 // the asker waits for the answer
 	Transaction string               // X-Request-ID
-	Speculation *Speculation         // how far it may run ahead; nil: as its action says
+	Speculation *speculate.Settings  // how far it may run ahead; nil: as its action says
 	Ended       func()               // called once it is over; may be nil
 
 	part forerun.Program // what of the action's program is to run, if not all of it

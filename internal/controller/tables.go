@@ -2,8 +2,6 @@ package controller
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,52 +10,6 @@ import (
 	"forerun.dev/forerun/internal/memo"
 	"forerun.dev/forerun/internal/speculate"
 )
-
-// Speculation is how far an invocation may run ahead.
-type Speculation struct {
-	Mode  speculate.Mode
-	Depth int     // slots ahead of the heads; 0: speculate.DefaultDepth
-	Band  float64 // around one half, in which a branch is not predicted; 0: speculate.DefaultBand
-	// Least is how long a function takes at least for its answer to be guessed: a quicker one is waited for.
-	Least time.Duration
-}
-
-// DefaultLeast is about what it costs to run ahead of a function.
-const DefaultLeast = time.Millisecond
-
-// ParseSpeculation reads how far a request may run ahead: a mode, and perhaps "depth=N", "band=B" and "least=1ms" behind it, with
-// semicolons between.
-func ParseSpeculation(text string) (*Speculation, error) {
-	word, settings, _ := strings.Cut(text, ";")
-	mode, ok := speculate.ParseMode(strings.TrimSpace(word))
-	s := &Speculation{Mode: mode, Least: DefaultLeast}
-	for setting := range strings.SplitSeq(settings, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
-		var err error
-		switch name {
-		case "":
-		case "depth":
-			s.Depth, err = strconv.Atoi(value)
-			ok = ok && s.Depth >= 1 && s.Depth <= maxSlotsAhead
-		case "band":
-			s.Band, err = strconv.ParseFloat(value, 64)
-			ok = ok && s.Band >= 0 && s.Band < 0.5
-		case "least":
-			s.Least, err = time.ParseDuration(value)
-		default:
-			ok = false
-		}
-		ok = ok && err == nil
-	}
-	if !ok {
-		return nil, forerun.Errorf(forerun.Invalid, "X-Forerun-Speculate", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v ; least=%v behind it.",
-			text, speculate.DefaultDepth, speculate.DefaultBand, DefaultLeast)
-	}
-	return s, nil
-}
-
-// maxSlotsAhead is the largest depth that may be asked for.
-const maxSlotsAhead = 64
 
 // tables are what the committed slots of a namespace taught (C3).
 type tables struct {
@@ -155,21 +107,15 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		return nil
 	}
 	e.tables = tables
-	if e.speculation.Depth == 0 {
-		e.speculation.Depth = speculate.DefaultDepth
-	}
 	e.depth = e.c.depth(e.speculation)
-	options := []speculate.Option{
-		speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor), speculate.Depth(e.depth),
+	return []speculate.Option{
+		speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor),
+		speculate.Depth(e.depth), speculate.Band(e.speculation.Band),
 	}
-	if e.speculation.Band > 0 {
-		options = append(options, speculate.Band(e.speculation.Band))
-	}
-	return options
 }
 
 // speculation is what the request says, or the action, or the server. Nobody gets more than the server allows.
-func (c *Controller) speculation(r Request) Speculation {
+func (c *Controller) speculation(r Request) speculate.Settings {
 	given := c.Speculation
 	var word string
 	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &word) == nil {

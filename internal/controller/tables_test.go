@@ -40,18 +40,3 @@ func TestTimesAreBounded(t *testing.T) {
 		t.Errorf("the times of %d functions are kept", n)
 	}
 }
-
-func TestParseSpeculation(t *testing.T) {
-	got, err := ParseSpeculation("all; depth=4; band=0.2; least=0s")
-	if err != nil || *got != (Speculation{Mode: 2, Depth: 4, Band: 0.2}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if got, err = ParseSpeculation("branches"); err != nil || got.Least != DefaultLeast {
-		t.Errorf("%+v, %v", got, err)
-	}
-	for _, text := range []string{"", "fast", "all; depth=0", "all; depth=x", "all; band=0.5", "all; least=soon", "all; speed=9"} {
-		if got, err := ParseSpeculation(text); err == nil {
-			t.Errorf("%q is %+v", text, got)
-		}
-	}
-}

@@ -68,12 +68,6 @@ func ParseMode(s string) (Mode, bool) {
 
 func (m Mode) String() string { return [...]string{"off", "branches", "all"}[m] }
 
-// The defaults of options. The band is the paper's; the depth is the most columns that its applications needed.
-const (
-	DefaultDepth = 12
-	DefaultBand  = 0.1
-)
-
 // Memo is the memo table of a tenant. It may be asked by many machines at once.
 type Memo interface {
 	// Find returns what is known of an execution of code on an input, or nil.

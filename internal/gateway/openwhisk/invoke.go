@@ -11,6 +11,7 @@ import (
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 // invoke answers POST .../actions/NAME: it begins an invocation of the action for whoever calls (a tenant, or a function
@@ -67,11 +68,13 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	if err := checkFinal(action, input); err != nil {
 		return controller.Request{}, err
 	}
-	var speculation *controller.Speculation
+	var ahead *speculate.Settings
 	if text := c.r.Header.Get("X-Forerun-Speculate"); text != "" {
-		if speculation, err = controller.ParseSpeculation(text); err != nil {
+		settings, err := speculate.ParseSettings(text)
+		if err != nil {
 			return controller.Request{}, err
 		}
+		ahead = &settings
 	}
 	flight, err := a.Quotas.Invocation(c.r.Context(), c.caller.Namespace)
 	if err != nil {
@@ -80,7 +83,7 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
 		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
-		Speculation: speculation, Ended: flight.Land,
+		Speculation: ahead, Ended: flight.Land,
 	}, nil
 }
 

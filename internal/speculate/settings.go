@@ -1,0 +1,67 @@
+package speculate
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Settings are how far an invocation may run ahead.
+type Settings struct {
+	Mode  Mode
+	Depth int           // slots ahead of the heads at once, 1 to 64
+	Band  float64       // around one half, in which the share of a branch's likeliest outcome is too small, 0 to 0.5
+	Least time.Duration // what a function gives is not guessed that gives it sooner
+}
+
+// The defaults of settings. The band is the paper's; the depth is the most columns that its applications needed; a slot that runs
+// ahead costs about the least time.
+const (
+	DefaultDepth = 12
+	DefaultBand  = 0.1
+	DefaultLeast = time.Millisecond
+)
+
+const mostDepth = 64
+
+// NewSettings returns the defaults of a mode.
+func NewSettings(m Mode) Settings {
+	return Settings{Mode: m, Depth: DefaultDepth, Band: DefaultBand, Least: DefaultLeast}
+}
+
+// ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2" and "least=1ms" behind
+// it, with semicolons between.
+func ParseSettings(text string) (Settings, error) {
+	word, rest, _ := strings.Cut(text, ";")
+	mode, ok := ParseMode(strings.TrimSpace(word))
+	s := NewSettings(mode)
+	for setting := range strings.SplitSeq(rest, ";") {
+		ok = ok && s.set(strings.TrimSpace(setting))
+	}
+	if !ok {
+		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v ; least=%v behind it.",
+			text, DefaultDepth, DefaultBand, DefaultLeast)
+	}
+	return s, nil
+}
+
+func (s *Settings) set(setting string) bool {
+	name, value, _ := strings.Cut(setting, "=")
+	var err error
+	switch name {
+	case "":
+		return true
+	case "depth":
+		s.Depth, err = strconv.Atoi(value)
+		return err == nil && s.Depth >= 1 && s.Depth <= mostDepth
+	case "band":
+		s.Band, err = strconv.ParseFloat(value, 64)
+		return err == nil && s.Band >= 0 && s.Band < 0.5
+	case "least":
+		s.Least, err = time.ParseDuration(value)
+		return err == nil && s.Least >= 0
+	}
+	return false
+}
