@@ -3,6 +3,8 @@ package speculate
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,6 +47,21 @@ func TestGolden(t *testing.T) {
 	})
 }
 
+// TestEveryRuleHasATrace looks for the files of the figures, the rules and the counterexamples.
+func TestEveryRuleHasATrace(t *testing.T) {
+	for _, c := range []struct {
+		pattern  string
+		from, to int
+	}{{"figures/%02d_*", 5, 6}, {"figures/%02d_*", 8, 10}, {"rules/R%02d_*", 1, 12}, {"counterexamples/%02d_*", 1, 16}} {
+		for n := c.from; n <= c.to; n++ {
+			pattern := fmt.Sprintf("testdata/"+c.pattern, n)
+			if files, err := filepath.Glob(pattern); err != nil || len(files) == 0 {
+				t.Errorf("there is no %s: %v", pattern, err)
+			}
+		}
+	}
+}
+
 func digest(name string) (d forerun.Digest) {
 	if name == "" {
 		return d
@@ -54,11 +71,17 @@ func digest(name string) (d forerun.Digest) {
 
 func key(name string) forerun.Key { return forerun.Key{Name: name} }
 
-// str is a record of these tests; nothing is "-".
+// str is a record of these tests; nothing is "-", and one is more than a column has room for.
 type str string
 
 func (s str) Absent() bool { return s == "-" }
-func (s str) Size() int    { return len(s) }
+
+func (s str) Size() int {
+	if s == "64MiB" {
+		return maxColumn + 1
+	}
+	return len(s)
+}
 
 // strs executes commands on them.
 type strs struct{}

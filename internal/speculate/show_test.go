@@ -7,18 +7,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// show writes actions for people, one a line.
-func show(actions []Action) string {
-	if len(actions) == 0 {
-		return "nothing\n"
-	}
-	var b strings.Builder
-	for _, a := range actions {
-		b.WriteString(describe(a) + "\n")
-	}
-	return b.String()
-}
-
+// describe writes an action for people.
 func describe(a Action) string {
 	switch a := a.(type) {
 	case Resolve:

@@ -66,9 +66,12 @@ func (s *story) learns(t *testing.T, d *datadriven.TestData) (ok bool) {
 		}
 	case "blame":
 		for range number(t, d, "times") {
-			s.predictor.Blame(Blame{
-				Producer: digest(word(t, d, "producer")), Consumer: digest(word(t, d, "consumer")), Key: key(word(t, d, "key")),
-			})
+			s.predictor.Blame(readBlame(t, d))
+		}
+	case "stalled":
+		for range number(t, d, "times") {
+			b := readBlame(t, d)
+			s.predictor.spend(blame{b.Producer, b.Consumer, b.Key, b.Others})
 		}
 	case "store":
 		s.store = make(map[forerun.Key]Record)
@@ -97,6 +100,14 @@ func readOutcome(t *testing.T, d *datadriven.TestData) Outcome {
 		o.Path = mixPath(o.Path, place)
 	}
 	return o
+}
+
+func readBlame(t *testing.T, d *datadriven.TestData) Blame {
+	b := Blame{Consumer: digest(word(t, d, "consumer")), Key: key(word(t, d, "key")), Others: d.HasArg("others")}
+	if d.HasArg("producer") {
+		b.Producer = digest(word(t, d, "producer"))
+	}
+	return b
 }
 
 // lineOf reads a line of a command's input like a command of its own.
@@ -240,12 +251,12 @@ func (s *story) fetch(a Fetch) Fetched {
 
 // direct does in the store what a head asked for.
 func (s *story) direct(q Event) (done Done, reply any) {
-	s.version++
 	switch q := q.(type) {
 	case Read:
 		done = Done{Slot: q.Slot, Op: q.Op, Exact: true}
 		reply, done.Reads, _ = s.execute(q.Command, q.Keys, nil)
 	case Write:
+		s.version++
 		done = Done{Slot: q.Slot, Op: q.Op, Exact: true}
 		reply, done.Reads, done.Wrote = s.execute(q.Command, q.Reads, q.Keys)
 	}
@@ -263,6 +274,9 @@ func (s *story) execute(command any, reads, writes []forerun.Key) (reply any, se
 	reply, made := strs{}.Execute(command, images)
 	for i, image := range made {
 		s.store[writes[i]] = Record{Key: writes[i], Image: image, Version: s.version}
+		if image.Absent() {
+			delete(s.store, writes[i])
+		}
 		wrote = append(wrote, writes[i])
 	}
 	return reply, seen, wrote
