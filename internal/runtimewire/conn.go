@@ -99,6 +99,9 @@ func (c *Conn) Write(t Type, header any, payload []byte) error {
 // Run writes a Run frame.
 func (c *Conn) Run(header Run, input []byte) error { return c.Write(TypeRun, header, input) }
 
+// Unread reports, of the error of a Read, whether the other side has closed the socket before it had read all that was sent.
+func (c *Conn) Unread(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
+
 // SetReadDeadline bounds Read.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }
 

@@ -138,3 +138,23 @@ func TestFileConnWantsAUnixSocket(t *testing.T) {
 		t.Error("a pipe was taken for a socket")
 	}
 }
+
+// TestUnread: a handler that ends before it has read what it was sent is told from one that has.
+func TestUnread(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		ours, theirs := pair(t)
+		c := NewConn(ours, Limits{Header: 1 << 10, Payload: 1 << 10})
+		if err := c.Run(Run{}, []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if read {
+			if _, err := NewConn(theirs, Limits{Header: 1 << 10, Payload: 1 << 10}).Read(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = theirs.Close()
+		if _, err := c.Read(); err == nil || c.Unread(err) == read {
+			t.Errorf("read %v: %v, unread %v", read, err, c.Unread(err))
+		}
+	}
+}

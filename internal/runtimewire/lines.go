@@ -102,6 +102,17 @@ func (l *Lines) Run(header Run, input []byte) error {
 	return err
 }
 
+// Unread reports whether the program has left something of the line that Run wrote: it has not seen its end then.
+func (l *Lines) Unread(error) bool {
+	raw, err := l.in.SyscallConn()
+	if err != nil {
+		return false
+	}
+	left := 0
+	_ = raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // fails if it is closed
+	return err == nil && left > 0
+}
+
 // discard drops what is there to read.
 func (l *Lines) discard() error {
 	_, _ = l.answers.Discard(l.answers.Buffered())

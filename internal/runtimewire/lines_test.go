@@ -216,3 +216,32 @@ func FuzzReadLine(f *testing.F) {
 		}
 	})
 }
+
+// TestUnreadLine: a program that ends before it has read its line is told from one that has.
+func TestUnreadLine(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		theirIn, in := pipe(t)
+		out, theirOut := pipe(t)
+		l, err := NewLines(in, out, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Run(Run{}, []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if read {
+			if _, err := bufio.NewReader(theirIn).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _ = theirIn.Close(), theirOut.Close()
+		_, err = l.Read()
+		if err == nil {
+			t.Fatal("a program that has ended answered")
+		}
+		if l.Unread(err) == read {
+			t.Errorf("read %v: unread %v", read, l.Unread(err))
+		}
+		_ = l.Close()
+	}
+}

@@ -67,6 +67,21 @@ func TestKeptHandlerServesOn(t *testing.T) {
 	}
 }
 
+// TestKeptHandlerThatLeavesAfterItsAnswer: what it was sent then is not lost, but goes to the next one, once.
+func TestKeptHandlerThatLeavesAfterItsAnswer(t *testing.T) {
+	g := newNativeRig(t, single)
+	a := keptAction("import select", "answer = {'n': n}\nif n == 2:\n  print(json.dumps(answer), file=out, flush=True)\n  select.select([0], [], [])\n  os._exit(0)")
+	for range 3 {
+		g.expect(a, `{}`, `{"n":1}`)
+		g.expect(a, `{}`, `{"n":2}`)
+	}
+	first := keptAction("import select\nselect.select([0], [], [])\nsys.exit(4)", "")
+	g.expect(first, `{}`, `{"error":"The action exited unexpectedly with status 4: it must return a dictionary."}`)
+	if stats := g.Stats(); stats.ColdStarts != 2 {
+		t.Errorf("%d sandboxes were started for two actions", stats.ColdStarts)
+	}
+}
+
 func TestKeptHandlerThatIsSquashed(t *testing.T) {
 	g := newNativeRig(t, single)
 	calls := newCalls()

@@ -50,17 +50,19 @@ func (b *box) execute(r *run) bool {
 	start := time.Now()
 	stop := sync.OnceFunc(b.limit(r, start))
 	defer stop()
-	o := outcome{err: b.send(r, t, b.runHeader(r, start.Add(time.Duration(r.Action.Limits.Timeout)*time.Millisecond)))}
+	header := b.runHeader(r, start.Add(time.Duration(r.Action.Limits.Timeout)*time.Millisecond))
+	o := outcome{err: b.send(r, t, header)}
 	if o.err != nil && b.giveBack(r, t) {
 		return false
 	}
 	fork := time.AfterFunc(forkAhead, b.prepare)
 	if o.err == nil {
 		r.tellStarted(b.w, start, b.takeInitTime())
-		o = b.await(b.spare)
+		o = b.awaitOr(r, t, header)
 	}
 	stop()
 	fork.Stop()
+	b.spare.served = true
 	b.spare.stays = b.language.reuse && o.arrived && !t.timedOut.Load()
 	logs := b.ended(t, b.spare.stays)
 	if r.end(b.w, b.judge(r, b.spare, o), logs) {
@@ -126,12 +128,30 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	if err == nil || t.over.Load() || t.timedOut.Load() {
 		return err
 	}
+	return b.sendAnother(r, t, header)
+}
+
+// sendAnother hands the activation to another handler.
+func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 	b.spare.close()
 	if err := b.nextSpare(); err != nil {
 		return err
 	}
 	t.handler.Store(b.spare)
 	return b.spare.conn.Run(header, r.Input)
+}
+
+// awaitOr awaits the handler's result. One that served others and ends by itself between two, as this one comes, has not begun it:
+// the activation goes to another handler.
+func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
+	o := b.await(b.spare)
+	if o.err == nil || !b.spare.served || !b.spare.conn.Unread(o.err) || t.over.Load() || t.timedOut.Load() {
+		return o
+	}
+	if err := b.sendAnother(r, t, header); err != nil {
+		return outcome{err: err}
+	}
+	return b.await(b.spare)
 }
 
 var errExited = errors.New("the handler has exited")

@@ -15,6 +15,7 @@ import (
 type handlerConn interface {
 	Run(header runtimewire.Run, input []byte) error
 	Read() (runtimewire.Frame, error)
+	Unread(err error) bool // of what Read failed with: the process has ended without having read all of the Run
 	SetReadDeadline(t time.Time) error
 	Close() error
 }
@@ -29,6 +30,7 @@ type spare struct {
 	exited  chan struct{} // closed by listen, when the initializer said so
 	exit    runtimewire.Exit
 	killed  atomic.Bool // or it is being killed, with everything else
+	served  bool        // an activation; of box.live
 	stays   bool        // it answered, and serves the next activation when it has said Ready again; of box.live
 }
 
@@ -181,7 +183,9 @@ func (b *box) heardExit(f *runtimewire.Frame) error {
 		b.living.Add(1)
 		time.AfterFunc(leftoverGrace, func() {
 			defer b.living.Done()
-			b.kill(t)
+			if t.handler.Load() == s { // else another has taken its place
+				b.kill(t)
+			}
 		})
 	}
 	return nil
