@@ -138,7 +138,7 @@ func killed(s *server.Server) bool {
 
 func redisClient(s *server.Server) *redis.Client {
 	user, key, _ := strings.Cut(s.Auth, ":")
-	return redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, MaxRetries: -1})
+	return redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, MaxRetries: -1, DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 }
 
 // load does things and writes down those that were acknowledged.

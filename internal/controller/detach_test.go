@@ -28,6 +28,7 @@ func TestDetachedPart(t *testing.T) {
 		action := town.apart()
 		action.Parameters = []forerun.KeyValue{{Key: "p", Value: json.RawMessage("2")}}
 		record := town.invoke(action, `{"x":0}`)
+		synctest.Wait() // for the part, which has begun
 		var ids struct {
 			Method                string
 			ActivationID, Session forerun.ActivationID
@@ -39,6 +40,7 @@ func TestDetachedPart(t *testing.T) {
 			t.Error("the id was told of what would be lost with the server")
 		}
 		town.Close(t.Context())
+		synctest.Wait()
 		records := slices.Concat(town.written...)
 		part := records[len(records)-1]
 		if len(records) != 3 || part.ID != ids.ActivationID || part.Cause != record.ID || string(part.Result) != `{"p":2,"worked":1,"x":0}` ||
