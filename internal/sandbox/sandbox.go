@@ -55,8 +55,11 @@ type Sandbox interface {
 	Output() (stdout, stderr *os.File)
 	// Door returns the listener of a door. Owned by the sandbox.
 	Door(name string) net.Listener
-	// Denied sends a sentence for each outside connection that the egress policy refused; never closed.
-	Denied() <-chan string
+	// Denied says that Refused has something to tell; never closed.
+	Denied() <-chan struct{}
+	// Refused returns a sentence for each outside connection that the egress policy refused since it was asked last: of those that
+	// a process inside knows of, none is missing. Of many some are left out.
+	Refused() []string
 	// Reset ends an activation: kills every process but the initializer and the processes in keep (host ids, the
 	// spare handler), and empties the folders that handlers can write but /action. When it returns nothing of them is
 	// left, connections and unanswered datagrams to the outside included. killed is how many processes there were. After
@@ -71,6 +74,8 @@ type Sandbox interface {
 	Hold(ctx context.Context, hosts []string) (Held, error)
 	// Release lets go what waits, and whatever is sent from now on.
 	Release(ctx context.Context) error
+	// Seal makes /action read-only for good, unless a process has a file there open for writing.
+	Seal(ctx context.Context) error
 	// Usage reads the sandbox's meters.
 	Usage() (Usage, error)
 	// Close kills the sandbox and removes every trace of it.

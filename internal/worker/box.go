@@ -69,6 +69,7 @@ type box struct {
 	dead      chan struct{}         // closed by listen: the initializer is gone
 	living    sync.WaitGroup        // its goroutines but live
 	reseting  sync.Mutex            // held during a Reset, so that none reaches into the next activation
+	refusing  sync.Mutex            // held while refusals are asked for and written down
 	handlers  map[int]*spare        // by process id inside; of listen alone
 
 	// Guarded by Worker.mu:
@@ -193,6 +194,10 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	}
 	if failure, ok := b.load(code); !ok {
 		return failure, false
+	}
+	b.fork() // which takes a while
+	if err := b.sandbox.Seal(ctx); err != nil {
+		return b.startFailure(err), false
 	}
 	if err := b.nextSpare(); err != nil {
 		return b.startFailure(err), false
@@ -342,8 +347,8 @@ func (b *box) watch() {
 	done := b.sandbox.Done()
 	for {
 		select {
-		case sentence := <-b.sandbox.Denied():
-			b.output.say("stderr", "forerun: "+sentence)
+		case <-b.sandbox.Denied():
+			b.sayRefused()
 		case <-b.w.stopped.Done():
 			_ = b.sandbox.Close()
 			return
@@ -391,18 +396,16 @@ func (b *box) began(t *tenure) {
 func (b *box) ended(t *tenure, handlerStays bool) []string {
 	b.doors.end(handlerStays)
 	close(t.done)
-	b.lateDenials()
+	b.sayRefused()
 	return b.output.end()
 }
 
-func (b *box) lateDenials() {
-	for {
-		select {
-		case sentence := <-b.sandbox.Denied():
-			b.output.say("stderr", "forerun: "+sentence)
-		default:
-			return
-		}
+// sayRefused puts into the log which connections were refused.
+func (b *box) sayRefused() {
+	b.refusing.Lock()
+	defer b.refusing.Unlock()
+	for _, sentence := range b.sandbox.Refused() {
+		b.output.say("stderr", "forerun: "+sentence)
 	}
 }
 

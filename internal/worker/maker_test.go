@@ -61,7 +61,7 @@ type process struct {
 	control        *net.UnixConn
 	stdout, stderr *os.File
 	doors          map[string]net.Listener
-	denied         chan string
+	refused        chan string
 	done           chan struct{}
 	oomKills       atomic.Int64
 	memory         *atomic.Int64 // bytes that it is said to use
@@ -70,7 +70,7 @@ type process struct {
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
-	p := &process{folder: folder, denied: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
+	p := &process{folder: folder, refused: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
 	env := append(slices.Clone(s.Env), "FORERUN_CODE="+filepath.Join(folder, "action"))
 	if err := os.Mkdir(filepath.Join(folder, "action"), 0o700); err != nil {
 		return nil, err
@@ -135,11 +135,18 @@ func (p *process) launch() error {
 func (p *process) Control() *net.UnixConn            { return p.control }
 func (p *process) Output() (stdout, stderr *os.File) { return p.stdout, p.stderr }
 func (p *process) Door(name string) net.Listener     { return p.doors[name] }
-func (p *process) Denied() <-chan string             { return p.denied }
+func (p *process) Denied() <-chan struct{}           { return nil }
 func (p *process) Done() <-chan struct{}             { return p.done }
 func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 	p.limits.Store(&l)
 	return nil
+}
+
+func (p *process) Refused() (sentences []string) {
+	for len(p.refused) > 0 {
+		sentences = append(sentences, <-p.refused)
+	}
+	return sentences
 }
 
 func (p *process) Hold(context.Context, []string) (sandbox.Held, error) {
@@ -151,6 +158,8 @@ func (p *process) Release(context.Context) error {
 	p.held.Store(0)
 	return nil
 }
+
+func (p *process) Seal(context.Context) error { return nil }
 
 func (p *process) Usage() (sandbox.Usage, error) {
 	return sandbox.Usage{OOMKills: int(p.oomKills.Load()), MemoryBytes: p.memory.Load()}, nil

@@ -98,7 +98,7 @@ func TestLimitsOfRealSandboxes(t *testing.T) {
 		},
 		"the code's folder": {
 			"def main(args):\n  if args: open('/action/x', 'w')\n  return {}",
-			`{"error":"An error has occurred: PermissionError: [Errno 13] Permission denied: '/action/x'. See the logs for details."}`,
+			`{"error":"An error has occurred: OSError: [Errno 30] Read-only file system: '/action/x'. See the logs for details."}`,
 		},
 		"the initializer's memory": {
 			"def main(args):\n  if args: open('/proc/1/maps')\n  return {}",

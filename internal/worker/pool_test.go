@@ -195,7 +195,7 @@ func TestLogsOfLoadingAndDenials(t *testing.T) {
 	a.Exec.Code = "print('loading')\n" + a.Exec.Code
 	_, h := g.begin(a, `{"path":"/"}`)
 	<-calls.arrived
-	g.maker.started()[0].denied <- "192.0.2.1:80 may not be reached"
+	g.maker.started()[0].refused <- "192.0.2.1:80 may not be reached"
 	calls.answer <- "ok"
 	if got := texts(g.wait(h).Logs); got != "stdout: loading\nstderr: forerun: 192.0.2.1:80 may not be reached" {
 		t.Errorf("%q", got)

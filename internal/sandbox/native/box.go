@@ -15,9 +15,6 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// deniedRoom is how many refusals wait for a reader; more are dropped.
-const deniedRoom = 64
-
 // box is a sandbox as the server has it.
 type box struct {
 	maker          *Maker
@@ -27,7 +24,7 @@ type box struct {
 	doors          map[string]net.Listener
 	names          *nameRelay
 	datagrams      *datagramRelay
-	denied         chan string
+	refusals       *refusals
 	glance         *glance
 	hosts          readHosts
 
@@ -46,7 +43,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 		return nil, forerun.Errorf(forerun.Invalid, "sandbox "+s.ID, "The specification has a bad id or a limit that cannot be: %d MiB of memory, a CPU weight of %d, %d processes, %d MiB for /tmp, %d for /action.",
 			s.MemoryMiB, s.CPUWeight, s.Processes, s.TmpMiB, s.CodeMiB)
 	}
-	b := &box{maker: m, id: s.ID, denied: make(chan string, deniedRoom), done: make(chan struct{})}
+	b := &box{maker: m, id: s.ID, refusals: newRefusals(), done: make(chan struct{})}
 	passed, err := b.open(s)
 	if err != nil {
 		b.release()
@@ -149,23 +146,21 @@ func (b *box) serve(files []*os.File) error {
 	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names, &b.hosts, b.learned); err != nil {
 		return err
 	}
-	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, &b.hosts, b.refused)
+	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, &b.hosts, b.refusals.add)
 	return err
 }
 
 func (b *box) Control() *net.UnixConn            { return b.control }
 func (b *box) Output() (stdout, stderr *os.File) { return b.stdout, b.stderr }
 func (b *box) Door(name string) net.Listener     { return b.doors[name] }
-func (b *box) Denied() <-chan string             { return b.denied }
+func (b *box) Denied() <-chan struct{}           { return b.refusals.some }
 func (b *box) Done() <-chan struct{}             { return b.done }
 func (b *box) ended()                            { b.endOnce.Do(func() { close(b.done) }) }
 
-// refused passes a sentence on if somebody reads them.
-func (b *box) refused(sentence string) {
-	select {
-	case b.denied <- sentence:
-	default:
-	}
+// Refused implements sandbox.Sandbox.
+func (b *box) Refused() []string {
+	b.maker.awaitTold()
+	return b.refusals.take()
 }
 
 // Reset implements sandbox.Sandbox.
@@ -203,6 +198,12 @@ func (b *box) Release(ctx context.Context) error {
 	b.names.gate.lift()
 	b.datagrams.release()
 	_, err := b.maker.ask(ctx, request{kind: kindRelease, id: b.id})
+	return err
+}
+
+// Seal implements sandbox.Sandbox.
+func (b *box) Seal(ctx context.Context) error {
+	_, err := b.maker.ask(ctx, request{kind: kindSeal, id: b.id})
 	return err
 }
 

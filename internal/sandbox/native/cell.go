@@ -23,6 +23,7 @@ type cell struct {
 	group    *group
 	process  *os.Process
 	folders  []*os.File // what handlers may write to
+	seal     *os.File   // of the folder of the code; nil: it is set
 	guard    *guard.Supervisor
 	light    bool // it weighs heldWeight of the processors
 	weight   int  // or this
@@ -86,6 +87,21 @@ func (c *cell) usage() (sandbox.Usage, error) {
 	return c.group.usage()
 }
 
+// setSeal is Sandbox.Seal.
+func (c *cell) setSeal() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.seal == nil {
+		return fmt.Errorf("the sandbox %q has ended, or is sealed", c.id)
+	}
+	defer func() { c.seal = nil }()
+	defer c.seal.Close()
+	if err := unix.FsconfigReconfigure(int(c.seal.Fd())); err != nil && err != unix.EBUSY {
+		return fmt.Errorf("making the code's folder read-only: %w", err)
+	}
+	return nil
+}
+
 // end kills the sandbox, waits until nothing of it runs and removes its cgroups.
 func (c *cell) end() error {
 	c.mu.Lock()
@@ -101,7 +117,7 @@ func (c *cell) end() error {
 		}
 		<-c.exited
 	}
-	closeAll(c.folders)
+	closeAll(append(c.folders, c.seal))
 	if c.group == nil {
 		return nil
 	}

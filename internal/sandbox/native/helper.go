@@ -44,6 +44,7 @@ func HelperMain(fd int) int {
 // helper makes sandboxes for one server.
 type helper struct {
 	link     *link
+	told     *counter // of refusals
 	settings settings
 	policy   guard.Policy
 	root     bool                // ids and mounts of the host are ours to give
@@ -61,16 +62,24 @@ type helper struct {
 
 func newHelper(l *link) (*helper, error) {
 	buffer := make([]byte, maxFrame)
-	b, _, err := l.receive(buffer)
+	b, files, err := l.receive(buffer)
 	if err != nil {
 		return nil, fmt.Errorf("receiving the settings: %w", err)
+	}
+	defer closeAll(files)
+	if len(files) != 1 {
+		return nil, fmt.Errorf("the settings came with %d descriptors, not one", len(files))
+	}
+	told, err := mapCounter(files[0])
+	if err != nil {
+		return nil, err
 	}
 	s, err := decodeSettings(b)
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
 	h := &helper{
-		link: l, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0, careful: !guard.CanLock(),
+		link: l, told: told, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0, careful: !guard.CanLock(),
 		forks: make(chan func()), boxes: map[string]*cell{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
@@ -155,6 +164,8 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 		err = h.with(r.id, (*cell).release)
 	case kindPermit:
 		err = h.with(r.id, func(c *cell) error { c.guard.Permit(r.permit); return nil })
+	case kindSeal:
+		err = h.with(r.id, (*cell).setSeal)
 	case kindClose:
 		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
 	default:
@@ -180,6 +191,12 @@ func (h *helper) with(id string, do func(*cell) error) error {
 // tell sends something that the server did not ask for.
 func (h *helper) tell(kind int, id, sentence string) {
 	_ = h.link.send(report{kind: kind, id: id, problem: sentence}.encode()) // fails if the server has gone
+}
+
+// refused tells of a refusal. Whoever learns of it finds it counted.
+func (h *helper) refused(id, sentence string) {
+	h.told.add()
+	h.tell(kindDenied, id, sentence)
 }
 
 // reserve takes the id and a range of user ids for a new sandbox.

@@ -66,6 +66,11 @@ func becomeInitializer() error {
 		}
 		ready = append(ready, fd)
 	}
+	seal, err := openSeal()
+	if err != nil {
+		return err
+	}
+	ready = append(ready, seal)
 	if err := limitSelf(p); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +37,10 @@ type Maker struct {
 	closed  bool
 	err     error // why the helper ended
 
+	told      *counter      // of refusals, by the helper
+	heard     atomic.Uint64 // of those; changes with mu held
+	hearsMore sync.Cond     // of mu: heard has changed, or the helper has ended
+
 	closing sync.WaitGroup // what sandboxes that are closed still have to close
 }
 
@@ -55,6 +60,11 @@ func StartHelper(c Config) (*Maker, error) {
 	if err != nil {
 		return nil, err
 	}
+	told, page, err := newCounter()
+	if err != nil {
+		return nil, err
+	}
+	defer page.Close()
 	ours, theirs, err := linkPair()
 	if err != nil {
 		return nil, err
@@ -76,9 +86,10 @@ func StartHelper(c Config) (*Maker, error) {
 	}
 	m := &Maker{
 		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, done: make(chan struct{}),
-		waiting: map[uint64]chan reply{}, boxes: map[string]*box{},
+		waiting: map[uint64]chan reply{}, boxes: map[string]*box{}, told: told,
 	}
-	if err := m.configure(c); err != nil {
+	m.hearsMore.L = &m.mu
+	if err := m.configure(c, page); err != nil {
 		l.conn.Close()
 		_ = cmd.Wait()
 		return nil, forerun.Errorf(forerun.Unavailable, "sandbox helper", "No sandbox can be made: %w", err)
@@ -87,12 +98,12 @@ func StartHelper(c Config) (*Maker, error) {
 	return m, nil
 }
 
-func (m *Maker) configure(c Config) error {
+func (m *Maker) configure(c Config, told *os.File) error {
 	if err := m.link.conn.SetReadDeadline(time.Now().Add(configureDeadline)); err != nil {
 		return err
 	}
 	s := settings{dataDir: c.DataDir, bindRoots: c.BindRoots, egress: c.Egress, executable: c.Executable, initArgs: c.InitArgs}
-	if err := m.link.send(s.encode()); err != nil {
+	if err := m.link.send(s.encode(), told); err != nil {
 		return err
 	}
 	b, _, err := m.link.receive(make([]byte, maxFrame))
@@ -156,9 +167,15 @@ func (m *Maker) dispatch(r reply) {
 	case r.kind == kindExited && box != nil:
 		box.ended()
 	case r.kind == kindDenied && box != nil:
-		box.refused(r.problem)
+		box.refusals.add(r.problem)
 	default:
 		closeAll(r.files) // of a start that nobody waits for any more
+	}
+	if r.kind == kindDenied {
+		m.mu.Lock()
+		m.heard.Add(1)
+		m.mu.Unlock()
+		m.hearsMore.Broadcast()
 	}
 }
 
@@ -177,8 +194,9 @@ func (m *Maker) end(cause error) {
 	for _, b := range m.boxes {
 		boxes = append(boxes, b)
 	}
-	m.mu.Unlock()
 	close(m.done)
+	m.hearsMore.Broadcast()
+	m.mu.Unlock()
 	for _, b := range boxes {
 		b.ended()
 	}

@@ -18,6 +18,7 @@ const (
 	kindHold
 	kindRelease
 	kindPermit
+	kindSeal
 	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, and those of cell.sights
 	kindExited // helper -> server, by itself
 	kindDenied
@@ -44,6 +45,7 @@ const (
 	readyPackets // where datagrams to the outside arrive
 	readyTmp     // folders that handlers write to
 	readyShm
+	readySeal     // what makes /action read-only
 	readyListener // of held calls
 	readyFDs
 )

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -280,6 +281,25 @@ func maskProc() error {
 		}
 	}
 	return nil
+}
+
+// openSeal opens what makes the file system of the code read-only, whoever mounted it where. The helper can use it, which cannot
+// enter these namespaces.
+func openSeal() (int, error) {
+	const fspickCloexec = 1
+	folder, err := unix.BytePtrFromString("/action")
+	if err != nil {
+		return -1, err
+	}
+	at := unix.AT_FDCWD
+	fd, _, errno := unix.Syscall(unix.SYS_FSPICK, uintptr(at), uintptr(unsafe.Pointer(folder)), fspickCloexec)
+	if errno != 0 {
+		return -1, fmt.Errorf("opening the file system of the code: %w", errno)
+	}
+	if err := unix.FsconfigSetFlag(int(fd), "ro"); err != nil {
+		return -1, fmt.Errorf("preparing the file system of the code: %w", err)
+	}
+	return int(fd), nil
 }
 
 func mountWritable(p plan) error {

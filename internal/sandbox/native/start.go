@@ -193,7 +193,7 @@ func (h *helper) handOver(c *cell, r startRequest, setup *link) ([]*os.File, err
 		closeAll(files)
 		return nil, fmt.Errorf("the first stage handed out %d descriptors, not %d", len(files), readyFDs)
 	}
-	c.folders = files[readyTmp:readyListener]
+	c.folders, c.seal = files[readyTmp:readySeal], files[readySeal]
 	if err := h.supervise(c, files[readyListener]); err != nil {
 		closeAll(files[:readyForServer])
 		return nil, err
@@ -211,7 +211,7 @@ func (h *helper) supervise(c *cell, listener *os.File) error {
 	if err != nil {
 		return err
 	}
-	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, func(sentence string) { h.tell(kindDenied, c.id, sentence) })
+	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, func(sentence string) { h.refused(c.id, sentence) })
 	if err != nil {
 		return err
 	}

@@ -113,6 +113,35 @@ func (s *suite) testUnwritable(t *testing.T) {
 	}
 }
 
+// testSealed has the folder of the code made read-only.
+func (s *suite) testSealed(t *testing.T) {
+	a := s.agent(t)
+	a.expect("ok", "import os\nos.mkdir('/action/lib')\nopen('/action/lib/x', 'w').write('x')\nresult = 'ok'")
+	if err := a.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for what, code := range map[string]string{
+		"create":   "open('/action/y', 'w')",
+		"write":    "open('/action/lib/x', 'a')",
+		"remove":   "os.remove('/action/lib/x')",
+		"truncate": "os.truncate('/action/lib/x', 0)",
+		"rename":   "os.rename('/action/lib', '/action/gone')",
+		"mode":     "os.chmod('/action/lib/x', 0o777)",
+		"link":     "os.symlink('/tmp', '/action/tmp')",
+	} {
+		if got := a.do("import os\n" + code); !strings.Contains(got, "[Errno 30]") {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	a.expect("x", "result = open('/action/lib/x').read()")
+	a.expect("ok", "open('/tmp/x', 'w').write('x')\nresult = 'ok'")
+	open := s.agent(t)
+	open.host("kept = open('/action/x', 'w')")
+	if err := open.Seal(t.Context()); err != nil {
+		t.Errorf("a folder that cannot be sealed: %v", err)
+	}
+}
+
 func (s *suite) testProcesses(t *testing.T) {
 	a := s.agent(t)
 	a.expect("1", "import os\nresult = os.getppid()")
