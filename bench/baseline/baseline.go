@@ -31,6 +31,7 @@ func measurements() []measurement {
 		calls((*bench).python), calls((*bench).node), calls((*bench).native),
 		[]measurement{
 			{"prewarmed", "the first call of a new Python action, from the sandboxes held ready", measurePrewarmed},
+			{"fairness", "a call of one tenant beside the flood of another", measureFairness},
 			{"pool", "the memory of 100 idle Python sandboxes", measureIdle},
 			{"stored", "calls of a server that has 100,000 actions and 1,000,000 activations stored", measureStored},
 			{"peers", "ten functions in sequence, beside Restate and workerd", measurePeers},

@@ -1,0 +1,111 @@
+package baseline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/test/server"
+)
+
+// measureFairness calls a function of one tenant, in rounds with and without 32 clients of another tenant who call one that
+// computes as fast as they are answered.
+func measureFairness(ctx context.Context, b *bench) error {
+	other, err := b.tenant(ctx, "other")
+	if err != nil {
+		return err
+	}
+	if err := b.client.PutPython(ctx, "flood", "def main(args):\n    sum(range(300_000))\n    return args\n"); err != nil {
+		return err
+	}
+	if err := b.python().put(ctx, other, "calm", 0); err != nil {
+		return err
+	}
+	flooding, err := b.action(b.client, "flood", trivial)
+	if err != nil {
+		return err
+	}
+	calm, err := b.action(other, "calm", trivial)
+	if err != nil {
+		return err
+	}
+	callers, err := connect(ctx, calm)
+	if err != nil {
+		return err
+	}
+	defer disconnect(callers)
+	var alone, beside, warm harness.Sample
+	during := func(d time.Duration, into *harness.Sample) error {
+		for begin := time.Now(); time.Since(begin) < d; time.Sleep(rest) {
+			if err := callers[0].call(ctx, into); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	round := b.lasting(4 * time.Second)
+	for range 5 {
+		if err := during(round, &alone); err != nil {
+			return err
+		}
+		flooded := make(chan error, 1)
+		go func() {
+			_, err := flood(ctx, flooding, round+time.Second)
+			flooded <- err
+		}()
+		err := during(time.Second/2, &warm) // until the flood has its sandboxes
+		if err == nil {
+			err = during(round, &beside)
+		}
+		if err := errors.Join(<-flooded, err); err != nil {
+			return err
+		}
+	}
+	const name = "a call beside another tenant's flood"
+	b.beside(name, &beside, &alone)
+	b.row(harness.Row{Case: name, Metric: "p99 in terms of that without", Unit: "x", Value: harness.Number(beside.P99() / alone.P99()), Target: harness.Text("<=2")})
+	return nil
+}
+
+// tenant has the operator make a tenant of the server, and returns its client.
+func (b *bench) tenant(ctx context.Context, name string) (*server.Client, error) {
+	properties, err := os.ReadFile(filepath.Join(b.server.Options.Data, "operator"))
+	if err != nil {
+		return nil, err
+	}
+	auth := regexp.MustCompile(`(?m)^AUTH=(.*):(.*)$`).FindStringSubmatch(string(properties))
+	if auth == nil {
+		return nil, errors.New("the operator's file has no key")
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, b.server.URL+"/admin/v1/tenants/"+name, strings.NewReader("{}"))
+	if err != nil {
+		return nil, err
+	}
+	r.SetBasicAuth(auth[1], auth[2])
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := b.client.HTTP.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(answer.Body); err != nil {
+		return nil, err
+	}
+	var made struct{ Auth string }
+	if err := json.Unmarshal(text.Bytes(), &made); err != nil || made.Auth == "" {
+		return nil, fmt.Errorf("a tenant could not be made: %s %s", answer.Status, text.String())
+	}
+	c := *b.client
+	c.Auth = made.Auth
+	return &c, nil
+}
