@@ -85,7 +85,7 @@ func (m *Machine) kill(s *slot, why cause) {
 		m.kill(x, why)
 	}
 	m.forget(s)
-	if s.id != None {
+	if s.id != None && (s.stop.Detach == nil || s.state != waiting) { // of one that waits to detach nobody was told
 		m.do(Squash{Slot: s.id, Kind: why.kind, Cause: why.text})
 	}
 }

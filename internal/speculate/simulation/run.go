@@ -506,9 +506,6 @@ func (r *run) commit(a speculate.Commit) {
 }
 
 func (r *run) squash(a speculate.Squash) {
-	if r.slots[a.Slot] == nil { // it was to detach something, and nobody was told of it yet
-		return
-	}
 	s := r.live(a.Slot, a)
 	if s == nil {
 		return
