@@ -22,10 +22,11 @@ func (e *execution) find(r speculate.Resolve) {
 		has := func(annotation string) bool {
 			return string(forerun.Lookup(s.action.Annotations, annotation)) == "true"
 		}
+		code := e.c.digests.Of(s.action)
+		open, stray := e.tables.doubts(code, e.speculation.Least)
 		e.events = append(e.events, speculate.Resolved{
-			Slot: s.id, Code: e.c.digests.Of(s.action), Input: input,
+			Slot: s.id, Code: code, Input: input, Open: open, Stray: stray,
 			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"), Alone: has("non-speculative"),
-			Quick: e.tables.isQuick(e.c.digests.Of(s.action), e.speculation.Least),
 		})
 	})
 }

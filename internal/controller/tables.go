@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +20,19 @@ type tables struct {
 
 	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool
-	took    map[forerun.Digest]time.Duration // about how long each function takes when it does not run ahead
+	habits  map[forerun.Digest]*habit
 }
+
+// habit is what is known of a function whose answer may be guessed.
+type habit struct {
+	took  time.Duration // about how long it takes when it does not run ahead; 0: that is not known
+	wrong int           // how often in a row it gave something else than on the same input before
+	stray int           // how often in a row it called something else
+}
+
+// wrongTooOften is after how many wrong guesses in a row a function's answers, or calls, are not guessed any more, until they
+// would have been right.
+const wrongTooOften = 2
 
 // maxKnown bounds the functions known to call others, and those whose time is known.
 const maxKnown = 10_000
@@ -40,7 +53,7 @@ func (a *allTables) tenant(namespace string) *tables {
 	defer a.mu.Unlock()
 	t := a.of[namespace]
 	if t == nil {
-		t = &tables{memo: a.memo.Tenant(namespace), predictor: speculate.NewPredictor(), callers: make(map[forerun.Digest]bool), took: make(map[forerun.Digest]time.Duration)}
+		t = &tables{memo: a.memo.Tenant(namespace), predictor: speculate.NewPredictor(), callers: make(map[forerun.Digest]bool), habits: make(map[forerun.Digest]*habit)}
 		a.of[namespace] = t
 	}
 	return t
@@ -68,25 +81,59 @@ func (t *tables) noteCaller(code forerun.Digest) {
 	t.callers[code] = true
 }
 
-func (t *tables) isQuick(code forerun.Digest, least time.Duration) bool {
+// doubts tells whether what a function gives, and what it calls, is not worth a guess.
+func (t *tables) doubts(code forerun.Digest, least time.Duration) (open, stray bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	took, known := t.took[code]
-	return known && took < least
+	h := t.habits[code]
+	if h == nil {
+		return false, false
+	}
+	return h.wrong >= wrongTooOften || h.took > 0 && h.took < least, h.stray >= wrongTooOften
+}
+
+// habit is that of a function, to be changed. mu is held.
+func (t *tables) habit(code forerun.Digest) *habit {
+	h := t.habits[code]
+	if h == nil {
+		if len(t.habits) >= maxKnown {
+			clear(t.habits)
+		}
+		h = new(habit)
+		t.habits[code] = h
+	}
+	return h
 }
 
 // noteTime notes how long a function took. What made it slower than before is taken in slowly: mostly it was the machine's load.
 func (t *tables) noteTime(code forerun.Digest, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, known := t.took[code]
-	switch {
-	case !known && len(t.took) >= maxKnown:
-		clear(t.took)
-	case known && took > before:
-		took = before + (took-before)/16
+	h := t.habit(code)
+	if h.took != 0 && took > h.took {
+		took = h.took + (took-h.took)/16
 	}
-	t.took[code] = took
+	h.took = max(1, took)
+}
+
+// noteRow notes whether a function did what it did on the same input before.
+func (t *tables) noteRow(code forerun.Digest, before, now *forerun.Row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.habit(code)
+	h.wrong = inARow(h.wrong, !bytes.Equal(before.Output, now.Output))
+	h.stray = inARow(h.stray, !slices.EqualFunc(before.Callees, now.Callees, sameCall))
+}
+
+func inARow(n int, more bool) int {
+	if more {
+		return n + 1
+	}
+	return 0
+}
+
+func sameCall(a, b forerun.Callee) bool {
+	return a.Action == b.Action && a.Code == b.Code && bytes.Equal(a.Input, b.Input)
 }
 
 // lookAhead decides how far an invocation runs ahead. A function that is not known to call others has nothing to run ahead of,
@@ -152,7 +199,9 @@ func (e *execution) learn(a speculate.Learn) {
 		return
 	}
 	if l.Row != nil {
-		e.tables.memo.Learn(l.Code, l.Input, l.Row)
+		if before := e.tables.memo.Learn(l.Code, l.Input, l.Row); before != nil {
+			e.tables.noteRow(l.Code, before, l.Row)
+		}
 	}
 	if l.Outcome != nil {
 		e.tables.predictor.Learn(*l.Outcome)

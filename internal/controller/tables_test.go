@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 func TestQuick(t *testing.T) {
 	tables := newTables().tenant("ns")
 	code := forerun.Digest{1}
-	quick := func() bool { return tables.isQuick(code, time.Millisecond) }
+	quick := func() bool { open, _ := tables.doubts(code, time.Millisecond); return open }
 	if quick() {
 		t.Error("a function of which nothing is known is quick")
 	}
@@ -31,12 +32,41 @@ func TestQuick(t *testing.T) {
 	}
 }
 
-func TestTimesAreBounded(t *testing.T) {
+func TestWrongGuesses(t *testing.T) {
+	tables := newTables().tenant("ns")
+	code := forerun.Digest{1}
+	row := func(output string, callees ...string) *forerun.Row {
+		r := &forerun.Row{Output: json.RawMessage(output)}
+		for _, name := range callees {
+			r.Callees = append(r.Callees, forerun.Callee{Action: name})
+		}
+		return r
+	}
+	before := row("1", "f")
+	for i, c := range []struct {
+		now         *forerun.Row
+		open, stray bool
+	}{
+		{row("2", "f"), false, false},
+		{row("1", "f"), false, false},
+		{row("2", "g"), false, false},
+		{row("3"), true, true},
+		{row("4", "f"), true, false},
+		{row("1", "f"), false, false},
+	} {
+		tables.noteRow(code, before, c.now)
+		if open, stray := tables.doubts(code, 0); open != c.open || stray != c.stray {
+			t.Errorf("after %d rows: %v %v", i+1, open, stray)
+		}
+	}
+}
+
+func TestHabitsAreBounded(t *testing.T) {
 	tables := newTables().tenant("ns")
 	for i := range 3 * maxKnown {
 		tables.noteTime(forerun.Digest{byte(i), byte(i >> 8), byte(i >> 16)}, time.Second)
 	}
-	if n := len(tables.took); n > maxKnown {
-		t.Errorf("the times of %d functions are kept", n)
+	if n := len(tables.habits); n > maxKnown {
+		t.Errorf("the habits of %d functions are kept", n)
 	}
 }

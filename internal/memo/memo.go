@@ -160,18 +160,19 @@ func (m *Tenant) find(code forerun.Digest, sum inputSum) *forerun.Row {
 
 // Learn keeps the row of an execution of code on an input, in the place of an older one. A row that is too large is not kept,
 // nor is the older one then.
-func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.Row) {
+func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.Row) (before *forerun.Row) {
 	e := &entry{code: code, input: inputSum(sha256.Sum256(input)), row: row, size: size(row)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return
+		return nil
 	}
 	if old := m.codes[code][e.input]; old != nil {
+		before = old.row
 		m.remove(old)
 	}
 	if e.size > min(MaxRow, m.table.options.Bytes) {
-		return
+		return before
 	}
 	for m.rows >= m.table.options.Rows || m.bytes+e.size > m.table.options.Bytes {
 		m.remove(m.order.previous)
@@ -183,6 +184,7 @@ func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.
 	m.codes[code][e.input] = e
 	m.push(e)
 	m.count(1, e.size)
+	return before
 }
 
 func (m *Tenant) drop(code forerun.Digest) {

@@ -32,7 +32,7 @@ func (m *Machine) resolved(e Resolved) {
 		return
 	}
 	s.state, s.code, s.input = waiting, e.Code, e.Input
-	s.traits = traits{e.Pure, e.Cached, e.Alone, e.Quick}
+	s.traits = traits{e.Pure, e.Cached, e.Alone, e.Open, e.Stray}
 	s.patient = s.patient || e.Alone
 	if m.mode == All && m.memo != nil {
 		s.row = m.memo.Find(s.code, s.input)
@@ -58,8 +58,7 @@ func (m *Machine) enter(e Entered) {
 // expect guesses what a slot will give: what it gave before on the same input, or what its branch mostly does.
 func (m *Machine) expect(s *slot) {
 	switch {
-	case s.traits.quick:
-	case s.row != nil:
+	case s.row != nil && !s.traits.open:
 		s.guess = &guess{forerun.Result{Value: s.row.Output}, "gave this on the same input before"}
 	case s.stop.Branch && s.thread != nil && m.predictor != nil:
 		if value, ok := m.predictor.Predict(s.branch(), s.path, m.likely); ok {
@@ -141,7 +140,7 @@ func (m *Machine) launch(s *slot) {
 		s.launched = true
 		m.launched++
 	}
-	if s.row != nil {
+	if s.row != nil && !s.traits.stray {
 		s.script = s.row.Callees
 	}
 	m.do(l)

@@ -19,7 +19,8 @@ type (
 		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
 		Cached bool            // annotation state_cache: an exact row does, if what it read is current
 		Alone  bool            // annotation non-speculative: it waits until it is the head
-		Quick  bool            // it answers so soon that nothing is won by guessing what: it is waited for
+		Open   bool            // its row is no guess of what it will give
+		Stray  bool            // nor of what it will call
 	}
 	// Entered: the slot's action is a program; it replaces the function as what the slot executes.
 	Entered struct {

@@ -142,7 +142,7 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 	switch d.Cmd {
 	case "resolved":
 		e := Resolved{Slot: slot, Code: digest(word(t, d, "code")), Input: json.RawMessage(word(t, d, "input"))}
-		e.Pure, e.Cached, e.Alone, e.Quick = d.HasArg("pure"), d.HasArg("cached"), d.HasArg("alone"), d.HasArg("quick")
+		e.Pure, e.Cached, e.Alone, e.Open, e.Stray = d.HasArg("pure"), d.HasArg("cached"), d.HasArg("alone"), d.HasArg("open"), d.HasArg("stray")
 		return e
 	case "entered":
 		e := Entered{Slot: slot, Program: readProgram(d.Input), Input: json.RawMessage(word(t, d, "input"))}

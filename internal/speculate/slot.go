@@ -65,7 +65,7 @@ type conduct struct {
 	inexact bool // its output may depend on what has no version, or on the failure of what it called (rule R8)
 }
 
-type traits struct{ pure, cached, alone, quick bool }
+type traits struct{ pure, cached, alone, open, stray bool }
 
 // guess is an expected result, and why.
 type guess struct {

@@ -121,7 +121,7 @@ func lineOf(t *testing.T, d *datadriven.TestData, line string) *datadriven.TestD
 
 // readAction reads what an action is, beside a name. A late one is not resolved before an event says so.
 func (s *story) readAction(t *testing.T, d *datadriven.TestData) Resolved {
-	a := Resolved{Code: digest(word(t, d, "name")), Pure: d.HasArg("pure"), Cached: d.HasArg("cached"), Alone: d.HasArg("alone"), Quick: d.HasArg("quick")}
+	a := Resolved{Code: digest(word(t, d, "name")), Pure: d.HasArg("pure"), Cached: d.HasArg("cached"), Alone: d.HasArg("alone"), Open: d.HasArg("open"), Stray: d.HasArg("stray")}
 	if d.HasArg("code") {
 		a.Code = digest(word(t, d, "code"))
 	}

@@ -271,7 +271,7 @@ func (r *run) tellResolved(s *slot) {
 		e = speculate.Entered{Slot: s.id, Program: s.code.Program, Code: s.digest, Input: s.input}
 	default:
 		a := r.world.actions[s.action]
-		e = speculate.Resolved{Slot: s.id, Code: s.digest, Input: s.input, Pure: a.Pure, Cached: a.Cached, Alone: a.Alone, Quick: r.world.IntN(10) == 0}
+		e = speculate.Resolved{Slot: s.id, Code: s.digest, Input: s.input, Pure: a.Pure, Cached: a.Cached, Alone: a.Alone, Open: r.world.IntN(10) == 0, Stray: r.world.IntN(10) == 0}
 	}
 	r.cover(e, s, true)
 	if !s.over {
