@@ -1,0 +1,221 @@
+package workloads
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+)
+
+// DefaultHitRate is how often a branch that the data do not decide goes the usual way, as in the paper (section VII).
+const DefaultHitRate = 0.9
+
+// Request is the input of one invocation.
+type Request map[string]any
+
+// String is the request as JSON, by which requests are told apart.
+func (r Request) String() string {
+	text, err := json.Marshal(map[string]any(r))
+	if err != nil {
+		panic(err) // strings and numbers only
+	}
+	return string(text)
+}
+
+// customer is somebody who asks again and again: for the same trip, and the same things.
+type customer struct {
+	number, weight int
+	routes         [2]route // to where the table of airports knows
+	trip           route    // of all
+}
+
+// Requests returns the requests of an application, without end, the same for the same seed. Routes come as often as they
+// were flown; each customer has two that are asked for again. hitRate is how often each branch that the data do not decide
+// goes the usual way (see DefaultHitRate); a request that does not is one that was never seen before: a mistyped password,
+// a group of 400, somebody unknown.
+func (a *Application) Requests(seed uint64, hitRate float64) (iter.Seq[Request], error) {
+	w, err := loadWorld()
+	if err != nil {
+		return nil, err
+	}
+	g := &generator{
+		random: rand.New(rand.NewPCG(seed, 0x5bec)), hitRate: hitRate, customers: customers(w),
+	}
+	for _, c := range g.customers {
+		g.weight += c.weight
+	}
+	make := g.maker(a)
+	return func(yield func(Request) bool) {
+		for yield(make(g.customer())) {
+		}
+	}, nil
+}
+
+// customers are the same in each run: the state holds them.
+func customers(w *world) []customer {
+	random := rand.New(rand.NewPCG(2013, 7))
+	all := make([]customer, users)
+	for n := range all {
+		all[n] = customer{number: n, weight: 10 + 200/(n+1), trip: fly(random, w.Routes)}
+		for i := range all[n].routes {
+			for {
+				all[n].routes[i] = fly(random, w.Routes)
+				if w.known(all[n].routes[i]) {
+					break
+				}
+			}
+		}
+	}
+	return all
+}
+
+// fly draws a route as often as it is flown.
+func fly(random *rand.Rand, routes []route) route {
+	flights := 0
+	for _, r := range routes {
+		flights += r.Flights
+	}
+	left := random.IntN(flights)
+	for _, r := range routes {
+		if left -= r.Flights; left < 0 {
+			return r
+		}
+	}
+	return routes[0]
+}
+
+// generator draws requests.
+type generator struct {
+	random    *rand.Rand
+	hitRate   float64
+	customers []customer
+	weight    int // of all customers
+}
+
+func (g *generator) customer() customer {
+	left := g.random.IntN(g.weight)
+	for _, c := range g.customers {
+		if left -= c.weight; left < 0 {
+			return c
+		}
+	}
+	return g.customers[0]
+}
+
+// unusual says whether the next branch goes the other way.
+func (g *generator) unusual() bool { return g.random.Float64() >= g.hitRate }
+
+// typo is something that was never typed before.
+func (g *generator) typo() string { return fmt.Sprintf("typo-%012x", g.random.Uint64()&0xffffffffffff) }
+
+// many is a number above whatever there is.
+func (g *generator) many() int { return 1000 + g.random.IntN(1_000_000) }
+
+// login is the customer's name and password, which may be wrong.
+func (g *generator) login(c customer) Request {
+	r := Request{"user": userName(c.number), "password": userPassword(c.number)}
+	if g.unusual() {
+		r["password"] = g.typo()
+	}
+	return r
+}
+
+// route is one of the customer's two, mostly the first.
+func (g *generator) route(c customer) route {
+	if g.random.IntN(5) == 0 {
+		return c.routes[1]
+	}
+	return c.routes[0]
+}
+
+func (g *generator) maker(a *Application) func(customer) Request {
+	switch a.Slug {
+	case "login":
+		return g.login
+	case "banking":
+		return g.banking
+	case "flightbook":
+		return g.flightBook
+	case "hotelbook":
+		return g.hotelBook
+	case "smarthome":
+		return g.smartHome
+	case "onlpurch":
+		return g.onlinePurchase
+	case "cancelapp":
+		return func(c customer) Request { return Request{"user": userName(c.number)} }
+	case "getleftapp", "querytrvl":
+		return func(c customer) Request { return Request{"from": c.trip.From, "to": c.trip.To} }
+	case "tcktapp", "tripinfapp":
+		return func(c customer) Request {
+			return Request{"user": userName(c.number), "from": c.trip.From, "to": c.trip.To}
+		}
+	default:
+		return g.alibaba
+	}
+}
+
+func (g *generator) banking(c customer) Request {
+	r := Request{"user": userName(c.number), "pin": userPin(c.number), "amount": 20 * (1 + (c.number+g.random.IntN(2))%5)}
+	switch {
+	case g.unusual():
+		r["user"] = g.typo()
+	case g.unusual():
+		r["pin"] = g.typo()
+	case g.unusual():
+		r["amount"] = g.many()
+	}
+	return r
+}
+
+func (g *generator) flightBook(c customer) Request {
+	way := g.route(c)
+	r := Request{
+		"user": userName(c.number), "from": way.From, "to": way.To, "hour": 6 + c.number%15, "seats": 1 + c.number%3,
+		"card": userCard(c.number),
+	}
+	switch {
+	case g.unusual():
+		r["seats"] = g.many()
+	case g.unusual():
+		r["user"] = g.typo()
+	case g.unusual():
+		r["card"] = g.typo()
+	}
+	return r
+}
+
+func (g *generator) hotelBook(c customer) Request {
+	r := Request{"user": userName(c.number), "to": g.route(c).To, "rooms": 1 + c.number%2}
+	if g.unusual() {
+		r["rooms"] = g.many()
+	}
+	return r
+}
+
+// smartHome draws one of the four hours at which the customer's home asks: how warm it was is data.
+func (g *generator) smartHome(c customer) Request {
+	r := g.login(c)
+	r["from"], r["hour"] = c.routes[0].From, (5*c.number+3*g.random.IntN(4))%24
+	return r
+}
+
+func (g *generator) onlinePurchase(c customer) Request {
+	r := g.login(c)
+	r["from"], r["item"], r["pieces"], r["card"] = g.route(c).To, itemName(c.number*7%items), 1+c.number%3, userCard(c.number)
+	switch {
+	case g.unusual():
+		r["pieces"] = g.many()
+	case g.unusual():
+		r["card"] = g.typo()
+	}
+	return r
+}
+
+func (g *generator) alibaba(c customer) Request {
+	r := Request{"user": userName(c.number), "from": c.trip.From, "to": c.trip.To}
+	if g.unusual() {
+		r["user"] = g.typo()
+	}
+	return r
+}
