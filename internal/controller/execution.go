@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -17,6 +18,12 @@ const (
 	maxDepth = 64 // programs within programs
 	maxCalls = 24 // functions that wait for functions; each occupies a sandbox
 )
+
+// maxCommitted is how many activations an invocation may have, so that a program that does not end is ended.
+const maxCommitted = 10_000
+
+// largeRecords are so many bytes of results and logs that they are written although their tree is not over.
+const largeRecords = 4 << 20
 
 // execution is one client's invocation with all that its functions call and wait for. It hears the worker's events,
 // steps the machine and carries out its actions, all under its lock; what could block is done outside.
@@ -38,11 +45,12 @@ type execution struct {
 	operations map[speculate.OpID]*operation  // of functions, that are not answered
 	lastOp     speculate.OpID
 	events     []speculate.Event // that arose while actions were carried out
+	committed  int               // slots
 	tally      forerun.Tally
 }
 
 // tree is a root slot with the slots of its programs: what one client or one calling function waits for. Its records
-// are written together.
+// are written together, unless they are large.
 type tree struct {
 	action     *forerun.Action // of the root
 	cause      forerun.ActivationID
@@ -53,7 +61,9 @@ type tree struct {
 	part       forerun.Program // what the root executes, if not all of its action
 	begun      bool            // its root was, under the id that the invocation had first
 	invocation *Invocation
-	records    []*forerun.Activation
+	records    []*forerun.Activation // to be written
+	bytes      int                   // of their results and logs
+	written    <-chan error          // tells of those before; nil: there are none
 }
 
 // slot is what the controller knows of a slot of the machine.
@@ -316,10 +326,28 @@ func (e *execution) commit(a speculate.Commit) {
 	}
 	s.finish(a.Result)
 	e.noteTime(s)
-	s.tree.records = append(s.tree.records, s.record)
+	e.keep(s)
 	if s.parent == nil {
 		s.tree.noteCall(e)
 		e.end(s.tree)
+	}
+}
+
+// keep takes the record of a slot that is final.
+func (e *execution) keep(s *slot) {
+	t := s.tree
+	t.records = append(t.records, s.record)
+	t.bytes += len(s.record.Result)
+	for _, line := range s.record.Logs {
+		t.bytes += len(line)
+	}
+	if t.bytes > largeRecords && s.parent != nil {
+		e.c.writeSome(t)
+	}
+	if e.committed++; e.committed == maxCommitted {
+		e.events = append(e.events, speculate.Cancelled{
+			Reason: fmt.Sprintf("The invocation was ended after %d activations; does a loop in it never end?", maxCommitted),
+		})
 	}
 }
 
@@ -365,14 +393,31 @@ func (e *execution) end(t *tree) {
 // publish writes the records of a tree that is over, then lets who waits for it go on.
 func (c *Controller) publish(t *tree) {
 	defer c.busy.Done()
-	for _, record := range t.records {
+	t.invocation.end(t.records[len(t.records)-1], c.write(t.written, t.records))
+}
+
+// writeSome writes the records that there are, of a tree that goes on.
+func (c *Controller) writeSome(t *tree) {
+	written, before, records := make(chan error, 1), t.written, t.records
+	t.written, t.records, t.bytes = written, nil, 0
+	go func() { written <- c.write(before, records) }()
+}
+
+// write writes records once those before them are written.
+func (c *Controller) write(before <-chan error, records []*forerun.Activation) error {
+	if before != nil {
+		if err := <-before; err != nil {
+			return err
+		}
+	}
+	for _, record := range records {
 		c.date(record)
 	}
-	err := c.Records.Put(context.Background(), t.records...)
+	err := c.Records.Put(context.Background(), records...)
 	if err == nil && c.Observe != nil {
-		for _, record := range t.records {
+		for _, record := range records {
 			c.Observe(record)
 		}
 	}
-	t.invocation.end(t.records[len(t.records)-1], err)
+	return err
 }

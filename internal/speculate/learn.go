@@ -89,6 +89,9 @@ func bare(value json.RawMessage) json.RawMessage {
 	return json.RawMessage(`{"value":` + string(v.Value) + `}`)
 }
 
+// maxBelow is how many callees' executions an execution may stand for.
+const maxBelow = 1000
+
 // remember notes what the column of a promoted slot had read, for its row.
 func (s *slot) remember() {
 	for _, e := range s.column.order {
@@ -124,7 +127,11 @@ func (s *slot) absorb(c *slot) {
 	for key, version := range c.reads {
 		s.note([]forerun.Seen{{Key: key, Version: version}})
 	}
-	if c.thread != nil {
+	switch {
+	case c.thread == nil:
+	case len(s.below)+len(c.below) >= maxBelow: // nobody knows whether all of them are what they were
+		s.below, s.inexact = nil, true
+	default:
 		s.below = append(append(s.below, forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code}), c.below...)
 	}
 	s.effects = s.effects || c.effects

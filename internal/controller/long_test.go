@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+func TestALoopThatNeverEndsIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		town.function("yes", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"value": true}, nil })
+		town.function("work", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{}, nil })
+		loop := town.deploy("loop", forerun.Exec{Kind: "nodejs:20"}, forerun.KeyValue{Key: "conductor", Value: []byte(
+			`{"type":"while","test":{"type":"action","name":"/ns/yes"},"body":{"type":"action","name":"/ns/work"}}`,
+		)})
+		record := town.invoke(loop, `{}`)
+		if record.Status == forerun.Success || !strings.Contains(string(record.Result), "does a loop in it never end?") {
+			t.Errorf("it ended with %s", record.Result)
+		}
+		time.Sleep(time.Second) // the town's worker lets a squashed function end by itself
+	})
+}
+
+// TestLargeRecordsAreWrittenEarly: what an invocation holds until it ends is bounded.
+func TestLargeRecordsAreWrittenEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		town.function("big", func(*forerun.Run, map[string]any) (any, error) {
+			return map[string]any{"text": strings.Repeat("x", largeRecords/2)}, nil
+		})
+		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/big", "/ns/big", "/ns/big", "/ns/big", "/ns/big"}})
+		record := town.invoke(seq, `{}`)
+		synctest.Wait()
+		var ids []string
+		for _, batch := range town.written {
+			for _, r := range batch {
+				ids = append(ids, string(r.ID))
+			}
+		}
+		if len(town.written) != 3 || len(town.written[0]) != 2 || len(ids) != 6 || ids[5] != string(record.ID) {
+			t.Errorf("written: %d batches, %v", len(town.written), ids)
+		}
+		if got := strings.Join(record.Logs, " "); got != strings.Join(ids[:5], " ") {
+			t.Errorf("the record's logs are %s, written were %v", got, ids)
+		}
+	})
+}
