@@ -27,7 +27,7 @@ func measureHits(ctx context.Context, b *bench) error {
 }
 
 func (b *bench) hit(ctx context.Context, h hit) error {
-	s := &subject{slug: fmt.Sprintf("hits-%.0f", h.rate*100), action: "tree", want: `"x":1`, request: branching(h.rate), deploy: deployTree, settings: "; band=0"}
+	s := &subject{slug: fmt.Sprintf("hits-%.0f", h.rate*100), action: "tree", want: `"x":1`, inputs: branching(h.rate), deploy: deployTree, settings: "; band=0"}
 	on, err := b.start(ctx, s)
 	if err != nil {
 		return err

@@ -20,14 +20,14 @@ const (
 // nothings are applications in which nothing can be predicted, or all that is predicted is wrong.
 func nothings() []*subject {
 	var last atomic.Uint64
-	fresh := func(uint64, int) any { return map[string]uint64{"x": 1, "n": last.Add(1)} }
-	same := func(uint64, int) any { return map[string]uint64{"x": 1} }
+	fresh := each(func(uint64, int) any { return map[string]uint64{"x": 1, "n": last.Add(1)} })
+	same := each(func(uint64, int) any { return map[string]uint64{"x": 1} })
 	const want = `"x":1`
 	return []*subject{
-		{slug: "cold tables, functions that do nothing", action: "sequence", want: want, request: fresh, deploy: deploySequence(passes)},
-		{slug: "cold tables, functions that wait", action: "sequence", want: want, request: fresh, deploy: deploySequence("import time\n" + passes[:len(passes)-len("    return args\n")] + "    time.sleep(0.010)\n    return args\n")},
-		{slug: "outputs that are never as before", action: "sequence", want: want, request: same, deploy: deploySequence(fickle)},
-		{slug: "branches like coins", action: "tree", want: want, request: branching(0.5), deploy: deployTree},
+		{slug: "cold tables, functions that do nothing", action: "sequence", want: want, inputs: fresh, deploy: deploySequence(passes)},
+		{slug: "cold tables, functions that wait", action: "sequence", want: want, inputs: fresh, deploy: deploySequence("import time\n" + passes[:len(passes)-len("    return args\n")] + "    time.sleep(0.010)\n    return args\n")},
+		{slug: "outputs that are never as before", action: "sequence", want: want, inputs: same, deploy: deploySequence(fickle)},
+		{slug: "branches like coins", action: "tree", want: want, inputs: branching(0.5), deploy: deployTree},
 	}
 }
 
@@ -132,14 +132,14 @@ func tree(depth int, side string) map[string]any {
 }
 
 // branching makes inputs of which each branch goes the usual way at a rate. No input comes twice.
-func branching(rate float64) func(stream uint64, i int) any {
+func branching(rate float64) func(stream uint64, n int) ([]any, error) {
 	var last atomic.Uint64
-	return func(stream uint64, i int) any {
+	return each(func(stream uint64, i int) any {
 		random := rand.New(rand.NewPCG(stream, uint64(i)))
 		ways := make([]bool, treeDepth)
 		for depth := range ways {
 			ways[depth] = !isBranch(depth) || random.Float64() < rate
 		}
 		return map[string]any{"ways": ways, "id": last.Add(1)}
-	}
+	})
 }

@@ -20,9 +20,10 @@ type subject struct {
 	// deploy puts its actions on a server, and whatever state they need.
 	deploy func(ctx context.Context, c *server.Client, s *server.Server) error
 	action string
-	// request is the input of the i-th request of a stream.
-	request func(stream uint64, i int) any
-	want    string // is part of each right answer
+	// inputs are those of the first n requests of a stream.
+	inputs    func(stream uint64, n int) ([]any, error)
+	want      string   // is part of each right answer
+	arguments []string // of the server
 	// settings are added to the header that asks for a mode.
 	settings string
 }
@@ -40,7 +41,8 @@ type started struct {
 
 func (b *bench) start(ctx context.Context, s *subject) (*started, error) {
 	running, err := server.Start(ctx, server.Options{
-		Binary: b.binary, Data: filepath.Join(b.folder, s.slug), Redis: true, Args: []string{"--speculate", "all", "--memory", "65536"}, // functions use a small part of their limits
+		Binary: b.binary, Data: filepath.Join(b.folder, s.slug), Redis: true,
+		Args: append([]string{"--speculate", "all", "--memory", "65536"}, s.arguments...), // functions use a small part of their limits
 	})
 	if err != nil {
 		return nil, err
@@ -63,9 +65,13 @@ func (s *started) stop(b *bench) {
 
 // requests are the first n requests of a stream, to be executed in a mode.
 func (s *started) requests(stream uint64, n int, mode string) ([]*harness.Request, error) {
+	inputs, err := s.inputs(stream, n)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]*harness.Request, n)
-	for i := range all {
-		body, err := json.Marshal(s.request(stream, i))
+	for i, input := range inputs {
+		body, err := json.Marshal(input)
 		if err != nil {
 			return nil, err
 		}

@@ -33,11 +33,22 @@ def main(args):
 
 // synthetic are applications that show one thing each: functions that wait in sequence, functions that call one another, functions that work.
 func synthetic() []*subject {
-	few := func(stream uint64, i int) any { return map[string]int{"n": (int(stream) + i) % 8} }
+	few := each(func(stream uint64, i int) any { return map[string]int{"n": (int(stream) + i) % 8} })
 	return []*subject{
-		{slug: "sequence", suite: "synthetic", bound: functions, action: "sequence", want: `"n":1`, request: few, deploy: deploySequence(waits)},
-		{slug: "implicit", suite: "synthetic", bound: functions, action: "implicit-0", want: `"n":1`, request: few, deploy: deployCalls},
-		{slug: "working", suite: "synthetic", cpu: true, action: "sequence", want: `"n":1`, request: few, deploy: deploySequence(works)},
+		{slug: "sequence", suite: "synthetic", bound: functions, action: "sequence", want: `"n":1`, inputs: few, deploy: deploySequence(waits)},
+		{slug: "implicit", suite: "synthetic", bound: functions, action: "implicit-0", want: `"n":1`, inputs: few, deploy: deployCalls},
+		{slug: "working", suite: "synthetic", cpu: true, action: "sequence", want: `"n":1`, inputs: few, deploy: deploySequence(works)},
+	}
+}
+
+// each makes inputs one by one.
+func each(input func(stream uint64, i int) any) func(stream uint64, n int) ([]any, error) {
+	return func(stream uint64, n int) ([]any, error) {
+		all := make([]any, n)
+		for i := range all {
+			all[i] = input(stream, i)
+		}
+		return all, nil
 	}
 }
 

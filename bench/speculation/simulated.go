@@ -1,0 +1,123 @@
+package speculation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/bench/speculation/cluster"
+)
+
+const (
+	// processors are those of the paper's cluster: five servers of 24 cores.
+	processors = 120
+	// played is how many requests a run of the simulation has.
+	played = 4000
+	// oneByOne is how long it takes to have a sandbox again that was ended with what was squashed in it.
+	oneByOne = 60 * time.Millisecond
+)
+
+// model is what Table I says of a suite: functions and their time, what calls what. What a function and a call cost of the
+// processors is what they cost Forerun here.
+type model struct {
+	suite
+	each  time.Duration // of a function
+	build func(hits float64, cost cluster.Cost) (*cluster.Application, error)
+}
+
+func models() []model {
+	all := suites()
+	called := func(name string, n, callees, depth int) func(float64, cluster.Cost) (*cluster.Application, error) {
+		return func(_ float64, c cluster.Cost) (*cluster.Application, error) {
+			return cluster.Called(name, n, callees, depth, c), nil
+		}
+	}
+	return []model{
+		{all[0], 160 * time.Millisecond * 10 / 78, func(hits float64, c cluster.Cost) (*cluster.Application, error) {
+			return cluster.Composed("FaaSChain", 8, 3, hits, c)
+		}},
+		{all[1], 268 * time.Millisecond * 10 / 112, called("TrainTicket", 11, 5, 3)},
+		{all[2], 387 * time.Millisecond * 10 / 176, called("Alibaba", 18, 3, 5)},
+	}
+}
+
+// cost is that of a model's functions.
+func (m *model) cost() cluster.Cost {
+	const cpu, call = 2500 * time.Microsecond, 2 * time.Millisecond
+	return cluster.Cost{CPU: cpu, Call: call, Wait: m.each - cpu}
+}
+
+// simulate plays the paper's evaluation on a cluster of its size.
+func simulate(_ context.Context, b *bench) error {
+	for _, m := range models() {
+		a, err := m.build(0.9, m.cost())
+		if err != nil {
+			return err
+		}
+		b.simulateLoads(&m, a)
+		b.simulateThroughput(&m, a)
+	}
+	return b.simulateHits()
+}
+
+// at plays an application at a share of the baseline's capacity.
+func at(m *model, a *cluster.Application, share float64, mode string, squash time.Duration) cluster.Played {
+	_, cpu := a.Alone(m.cost())
+	return cluster.Play(cluster.Run{
+		Application: a, Cost: m.cost(), Mode: mode, Processors: processors, Requests: played,
+		Rate: share * processors / cpu.Seconds(), Squash: squash,
+	})
+}
+
+func (b *bench) simulated(m *model, what string) string {
+	return fmt.Sprintf("simulated, %d cores: %s%s", processors, m.name, what)
+}
+
+// simulateLoads is Figures 11 to 13.
+func (b *bench) simulateLoads(m *model, a *cluster.Application) {
+	for i, share := range []float64{0.2, 0.5, 0.8} {
+		name := b.simulated(m, fmt.Sprintf(" at %.0f%%", share*100))
+		off, all := at(m, a, share, "off", 0), at(m, a, share, "all", 0)
+		before := mean(off.MS)
+		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(before / mean(all.MS)), Paper: harness.Number(m.speedup[i])})
+		b.row(harness.Row{
+			Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(100 * (1 - quantile(all.MS, 0.99)/quantile(off.MS, 0.99))), Paper: harness.Number(m.tail),
+		})
+		if i > 0 {
+			continue
+		}
+		branches, slow := at(m, a, share, "branches", oneByOne), at(m, a, share, "all", oneByOne)
+		b.row(harness.Row{Case: name, Metric: "mean speedup, branches alone, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(branches.MS)), Paper: harness.Number(m.branches)})
+		b.row(harness.Row{Case: name, Metric: "mean speedup, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(slow.MS)), Paper: harness.Number(m.memoized)})
+	}
+}
+
+// simulateThroughput is Table III: as many requests under way as there are processors.
+func (b *bench) simulateThroughput(m *model, a *cluster.Application) {
+	play := func(mode string) float64 {
+		return cluster.Play(cluster.Run{Application: a, Cost: m.cost(), Mode: mode, Processors: processors, InFlight: processors, Requests: played}).PerSecond
+	}
+	off, all := play("off"), play("all")
+	b.row(harness.Row{
+		Case: b.simulated(m, ""), Metric: fmt.Sprintf("answers, %d requests under way", processors), Unit: "1/s",
+		Value: harness.Number(all), Baseline: harness.Number(off), Ratio: harness.Number(all / off), Paper: harness.Number(m.throughput),
+	})
+}
+
+// simulateHits is Figure 14 and Table IV.
+func (b *bench) simulateHits() error {
+	m := models()[0]
+	for _, h := range hits() {
+		a, err := m.build(h.rate, m.cost())
+		if err != nil {
+			return err
+		}
+		off, all := at(&m, a, 0.2, "off", 0), at(&m, a, 0.2, "all", 0)
+		name := b.simulated(&m, fmt.Sprintf(", hit rate %.0f%%", h.rate*100))
+		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(off.MS) / mean(all.MS)), Paper: harness.Number(h.speedup)})
+		b.row(harness.Row{Case: name, Metric: "processor time beside the baseline's", Unit: "x", Value: harness.Number(all.CPU / off.CPU), Paper: harness.Number(h.cpu)})
+		b.row(harness.Row{Case: name, Metric: "of squashed functions", Unit: "x", Value: harness.Number(all.Squashed / off.CPU)})
+	}
+	return nil
+}
