@@ -73,6 +73,12 @@ func (t *town) Accept(_ context.Context, a *forerun.Activation) error {
 	return nil
 }
 
+func (t *town) isAccepted(id forerun.ActivationID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.accepted[id] != nil
+}
+
 // Forget implements Records.
 func (t *town) Forget(_ context.Context, a *forerun.Activation) error {
 	t.mu.Lock()

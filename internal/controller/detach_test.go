@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -19,10 +20,10 @@ func (t *town) apart() *forerun.Action {
 func TestDetachedPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newTown()
-		flying := 0
+		var flying atomic.Int64
 		town.Admit = func(context.Context, string) (func(), error) {
-			flying++
-			return func() { flying-- }, nil
+			flying.Add(1)
+			return func() { flying.Add(-1) }, nil
 		}
 		town.function("work", add("worked", 1))
 		action := town.apart()
@@ -33,10 +34,10 @@ func TestDetachedPart(t *testing.T) {
 			Method                string
 			ActivationID, Session forerun.ActivationID
 		}
-		if err := json.Unmarshal(record.Result, &ids); err != nil || ids.Method != "async" || record.Duration != 0 || len(record.Logs) != 0 || flying != 1 {
-			t.Errorf("it is %+v, %v; %d are in flight", record, err, flying)
+		if err := json.Unmarshal(record.Result, &ids); err != nil || ids.Method != "async" || record.Duration != 0 || len(record.Logs) != 0 || flying.Load() != 1 {
+			t.Errorf("it is %+v, %v; %d are in flight", record, err, flying.Load())
 		}
-		if town.accepted[ids.ActivationID] == nil {
+		if !town.isAccepted(ids.ActivationID) {
 			t.Error("the id was told of what would be lost with the server")
 		}
 		town.Close(t.Context())
@@ -44,8 +45,8 @@ func TestDetachedPart(t *testing.T) {
 		records := slices.Concat(town.written...)
 		part := records[len(records)-1]
 		if len(records) != 3 || part.ID != ids.ActivationID || part.Cause != record.ID || string(part.Result) != `{"p":2,"worked":1,"x":0}` ||
-			annotation(part, "topmost") != "true" || flying != 0 || len(town.accepted) != 0 {
-			t.Errorf("%d records, the last %+v; %d are in flight, %d accepted", len(records), part, flying, len(town.accepted))
+			annotation(part, "topmost") != "true" || flying.Load() != 0 || len(town.accepted) != 0 {
+			t.Errorf("%d records, the last %+v; %d are in flight, %d accepted", len(records), part, flying.Load(), len(town.accepted))
 		}
 	})
 }
