@@ -22,7 +22,11 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Soak says whether a test that could go on for ever is to go on: for the duration FORERUN_SOAK ("5m"), if that is given.
+// tellEvery is how often a test that goes on says how far it is.
+const tellEvery = 15 * time.Second
+
+// Soak says whether a test that could go on for ever is to go on: for the duration FORERUN_SOAK ("5m"), if that is given. It is asked
+// once a round, and logs now and then how many there were.
 func Soak(t testing.TB) (goOn func() bool) {
 	t.Helper()
 	text := os.Getenv("FORERUN_SOAK")
@@ -33,6 +37,13 @@ func Soak(t testing.TB) (goOn func() bool) {
 	if err != nil {
 		t.Fatalf("FORERUN_SOAK is no duration: %v", err)
 	}
-	end := time.Now().Add(duration)
-	return func() bool { return time.Now().Before(end) }
+	begin, told, rounds := time.Now(), time.Now(), 0
+	return func() bool {
+		rounds++
+		if now := time.Now(); now.Sub(told) > tellEvery {
+			told = now
+			t.Logf("%v of %v, %d more rounds", now.Sub(begin).Round(time.Second), duration, rounds)
+		}
+		return time.Since(begin) < duration
+	}
 }

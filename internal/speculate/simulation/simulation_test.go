@@ -64,6 +64,23 @@ func sweep(from, count uint64) (found *finding, coverage *Coverage) {
 	return found, coverage
 }
 
+// sweepAll plays seeds, and of many tells now and then how far it has come.
+func sweepAll(t *testing.T, from, count uint64) (found *finding, coverage *Coverage) {
+	t.Helper()
+	const some = 50_000
+	coverage = new(Coverage)
+	for done := uint64(0); done < count && found == nil; {
+		part := min(some, count-done)
+		var more *Coverage
+		found, more = sweep(from+done, part)
+		coverage.Add(more)
+		if done += part; count > some {
+			t.Logf("%d of %d seeds", done, count)
+		}
+	}
+	return found, coverage
+}
+
 // TestSeeds plays FORERUN_SEEDS cases, from FORERUN_SEED on. One with a problem is made smaller, and told.
 func TestSeeds(t *testing.T) {
 	count := uint64(20_000)
@@ -71,7 +88,7 @@ func TestSeeds(t *testing.T) {
 		count = 500
 	}
 	count = number(t, "FORERUN_SEEDS", count)
-	found, coverage := sweep(number(t, "FORERUN_SEED", 0), count)
+	found, coverage := sweepAll(t, number(t, "FORERUN_SEED", 0), count)
 	if found != nil {
 		t.Errorf("seed %d: %v\nTo see it again: FORERUN_SEED=%d FORERUN_SEEDS=1 go test -run TestSeeds ./internal/speculate/simulation", found.seed, found.problem, found.seed)
 		if os.Getenv("FORERUN_STORY") != "off" {
