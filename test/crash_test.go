@@ -8,10 +8,13 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,8 +25,9 @@ import (
 )
 
 const (
-	kills    = 20 // of a run that FORERUN_SOAK does not prolong
-	kvWriter = `
+	kills     = 20 // of a run that FORERUN_SOAK does not prolong
+	soakKills = 50 // of one that it does, at least
+	kvWriter  = `
 import os, redis
 state = redis.Redis.from_url(os.environ["REDIS_URL"])
 
@@ -57,8 +61,8 @@ func (a *acknowledged) add(b *acknowledged) {
 	a.attempts += b.attempts
 }
 
-// TestCrash kills the server at random moments under load, and looks for everything that it acknowledged. FORERUN_SEED repeats a run's
-// moments, FORERUN_SOAK prolongs it.
+// TestCrash kills the server, its helper, or first a process in a sandbox and then the server, at random moments under load, and looks
+// for everything that was acknowledged. FORERUN_SEED repeats a run's moments, FORERUN_SOAK prolongs it.
 func TestCrash(t *testing.T) {
 	needPackages(t)
 	random, goOn := rand.New(rand.NewPCG(history.Seed(t), 0)), history.Soak(t)
@@ -66,8 +70,11 @@ func TestCrash(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	a, recent := newAcknowledged(), newAcknowledged()
 	var slowest time.Duration
-	round := 0
-	for ; round < kills || goOn(); round++ {
+	round, least := 0, kills
+	if os.Getenv("FORERUN_SOAK") != "" {
+		least = soakKills
+	}
+	for ; round < least || goOn(); round++ {
 		s := start(t, server.Options{Data: data, Redis: true})
 		if round == 0 {
 			putPython(t, client(t, s), map[string]string{
@@ -78,7 +85,11 @@ func TestCrash(t *testing.T) {
 		recent.mustBeThere(t, s) // everything is looked for after the last kill
 		a.counterMustBeThere(t, s)
 		recent = newAcknowledged()
-		slowest = max(slowest, killUnderLoad(t, s, recent, round, time.Duration(random.Int64N(int64(time.Second)))))
+		l := &load{acknowledged: recent, round: round, left: newFootprint(data)}
+		if l.killUnder(t, s, random); l.orphaned {
+			start(t, server.Options{Data: data}).Kill() // cgroups stay when their maker is killed, until the next server
+		}
+		slowest = max(slowest, l.left.mustVanish(t))
 		a.add(recent)
 	}
 	s := start(t, server.Options{Data: data, Redis: true})
@@ -95,20 +106,20 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// killUnderLoad loads the server, kills it after a delay, and returns how long it took until nothing of it was left.
-func killUnderLoad(t *testing.T, s *server.Server, a *acknowledged, round int, delay time.Duration) time.Duration {
+// killUnder loads the server and kills it after a while.
+func (l *load) killUnder(t *testing.T, s *server.Server, random *rand.Rand) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l := &load{acknowledged: a, client: s.Client(32), redis: redisClient(s), round: round}
+	l.client, l.redis = s.Client(32), redisClient(s)
 	defer l.client.Close()
 	defer l.redis.Close()
 	var workers sync.WaitGroup
 	for worker, step := range []func(context.Context, string) error{l.putAction, l.writeKey, l.writeKey, l.setKey, l.setKey, l.increment, l.invoke, l.invoke, l.begin} {
 		workers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				if err := step(ctx, fmt.Sprintf("r%d-w%d-n%d", round, worker, n)); err != nil {
-					if !killed(s) && ctx.Err() == nil {
+				if err := step(ctx, fmt.Sprintf("r%d-w%d-n%d", l.round, worker, n)); err != nil {
+					if !l.ending.Load() && !killed(s) && ctx.Err() == nil {
 						l.unexpected(t, s, err)
 					}
 					return
@@ -116,15 +127,38 @@ func killUnderLoad(t *testing.T, s *server.Server, a *acknowledged, round int, d
 			}
 		})
 	}
-	f := newFootprint(s.Options.Data)
-	for end := time.Now().Add(delay); time.Now().Before(end); {
-		f.observe(s.PID())
+	for end := time.Now().Add(time.Duration(random.Int64N(int64(time.Second)))); time.Now().Before(end); {
+		l.left.observe(s.PID())
 	}
-	f.observe(s.PID())
-	s.Kill()
+	l.left.observe(s.PID())
+	l.kill(t, s, random)
 	cancel()
 	workers.Wait()
-	return f.mustVanish(t)
+}
+
+// kill ends the server: itself, by the end of its helper, or after something in a sandbox. What such a load is told from then on
+// counts as long as it was acknowledged, but it may be told of the kill.
+func (l *load) kill(t *testing.T, s *server.Server, random *rand.Rand) {
+	t.Helper()
+	l.ending.Store(true)
+	helpers := childrenOf(s.PID())
+	switch way := random.IntN(4); {
+	case way == 0 && len(helpers) > 0:
+		l.orphaned = true
+		_ = syscall.Kill(helpers[0], syscall.SIGKILL)
+		select {
+		case <-s.Exited():
+			return
+		case <-time.After(vanishLimit):
+			t.Errorf("round %d: the server goes on without its helper\n%s", l.round, s.Log())
+		}
+	case way == 1 && len(helpers) > 0:
+		inside := below(helpers[0])
+		for range min(3, len(inside)) {
+			_ = syscall.Kill(inside[random.IntN(len(inside))], syscall.SIGKILL)
+		}
+	}
+	s.Kill()
 }
 
 func killed(s *server.Server) bool {
@@ -148,6 +182,10 @@ type load struct {
 	redis  *redis.Client
 	round  int
 	once   sync.Once
+	ending atomic.Bool // something is being killed
+
+	left     *footprint // what the server had
+	orphaned bool       // its helper was killed
 }
 
 func (l *load) unexpected(t *testing.T, s *server.Server, err error) {
@@ -238,6 +276,9 @@ func (l *load) begin(ctx context.Context, id string) error {
 	return nil
 }
 
+// endings are parts of what records say of invocations whose process, or the server's helper, was killed.
+var endings = []string{"killed by signal 9", "sandbox", "The server was shut down before"}
+
 // mustHaveEnded asks a server for the records of what was begun, and returns how many say that a server did not live to end it.
 func (a *acknowledged) mustHaveEnded(t *testing.T, s *server.Server) (interrupted int) {
 	t.Helper()
@@ -249,6 +290,7 @@ func (a *acknowledged) mustHaveEnded(t *testing.T, s *server.Server) (interrupte
 			t.Errorf("activation %s was begun: %v", id, err)
 		case strings.Contains(string(r.Response.Result), "stopped before the activation ended"):
 			interrupted++
+		case slices.ContainsFunc(endings, func(part string) bool { return strings.Contains(string(r.Response.Result), part) }):
 		case !r.Response.Success:
 			t.Errorf("activation %s ended with %s", id, r.Response.Result)
 		}
