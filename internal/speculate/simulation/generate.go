@@ -155,6 +155,10 @@ func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction 
 		case k == 1:
 			script = append(script, oracle.Instruction{Step: oracle.FailIf, Command: oracle.Command{A: g.IntN(4)}})
 		case k < 7 && i < n-1:
+			if g.IntN(3) == 0 {
+				*cost++
+				script = append(script, oracle.Instruction{Command: oracle.Command{Verb: oracle.Get, A: g.IntN(g.records)}})
+			}
 			script = append(script, g.call(i, n, cost))
 		case k == 7 && g.IntN(3) == 0:
 			*cost += 3

@@ -207,7 +207,7 @@ func (r *run) perform(a speculate.Action) {
 			s.finished, s.skipped, s.result, s.launched = true, true, &a.Result, true
 		}
 	case speculate.Fetch:
-		r.later(&task{slot: a.Slot, do: func() {
+		r.later(&task{slot: a.Slot, of: fetches, do: func() {
 			r.tellLater(a.Slot, speculate.Fetched{Slot: a.Slot, Op: a.Op, Records: r.world.store.fetch(a.Keys)})
 		}})
 	case speculate.Reply:
@@ -360,7 +360,7 @@ func (r *run) check(a speculate.Check) {
 		return
 	}
 	s.checking = true
-	r.later(&task{slot: a.Slot, do: func() {
+	r.later(&task{slot: a.Slot, of: checks, do: func() {
 		e := speculate.Checked{Slot: a.Slot, Current: true}
 		for _, key := range a.Keys {
 			e.Versions = append(e.Versions, r.world.store.versions[recordOf(key)])
@@ -369,7 +369,7 @@ func (r *run) check(a speculate.Check) {
 			d := c.Code
 			e.Current = e.Current && (d == r.world.digest(c.Action, false) || d == r.world.digest(c.Action, true))
 		}
-		r.later(&task{slot: a.Slot, do: func() {
+		r.later(&task{slot: a.Slot, of: checks, do: func() {
 			r.cover(e, s, true)
 			s.checking = false
 			r.stepMachine(e)
@@ -445,7 +445,7 @@ func (r *run) promote(a speculate.Promote) {
 	for _, id := range a.Slots {
 		r.slots[id].promoting = true
 	}
-	r.later(&task{slot: a.Slots[0], stores: true, do: func() {
+	r.later(&task{slot: a.Slots[0], of: promotions, stores: true, do: func() {
 		w := r.world
 		var e speculate.Event
 		if changed := w.store.changed(a.Expect); len(changed) > 0 {
@@ -460,7 +460,7 @@ func (r *run) promote(a speculate.Promote) {
 			w.say("    [%d] slots %v are applied: %v wrote %v: %v", r.number, a.Slots, commands, wrote, w.store.values)
 			e = speculate.Promoted{Slots: a.Slots, Version: w.store.last}
 		}
-		r.later(&task{slot: a.Slots[0], do: func() { r.settle(a.Slots, e) }})
+		r.later(&task{slot: a.Slots[0], of: promotions, do: func() { r.settle(a.Slots, e) }})
 	}})
 }
 

@@ -28,7 +28,7 @@ type world struct {
 	version   map[string]int // of actions: an index of their versions
 	codes     map[forerun.Digest]int
 	clock     int
-	dawdle    bool // heads are slow
+	slow      pace
 	calm      int  // how rarely others do something
 	runs      []*run
 	history   []oracle.Event // of the round
@@ -42,9 +42,22 @@ type world struct {
 // task is something that can happen next.
 type task struct {
 	slot   speculate.SlotID
+	of     pace
 	stores bool // it reaches the store for a head
 	do     func()
 }
+
+// pace is what may be slow in a case.
+type pace byte
+
+// What can be slow.
+const (
+	nothing pace = iota
+	heads        // what heads ask for
+	checks
+	fetches
+	promotions
+)
 
 // Outcome is what became of a case.
 type Outcome struct {
@@ -60,7 +73,7 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 		Rand: rand.New(rand.NewPCG(c.Order, 2)), actions: make(map[string]*oracle.Action), store: newStore(), memo: make(table),
 		predictor: speculate.NewPredictor(), version: make(map[string]int), codes: make(map[forerun.Digest]int), coverage: coverage,
 	}
-	w.dawdle, w.calm = w.IntN(4) > 0, 12
+	w.slow, w.calm = []pace{nothing, heads, heads, heads, checks, fetches, promotions}[w.IntN(7)], 12
 	if c.Stormy {
 		w.calm = 5
 	}
@@ -193,7 +206,7 @@ func (w *world) step() bool {
 	}
 	at := w.IntN(n)
 	for range 6 {
-		if !w.dawdle || !w.isOfHead(at) {
+		if w.slow == nothing || !w.isSlow(at) {
 			break
 		}
 		at = w.IntN(n)
@@ -209,15 +222,18 @@ func (w *world) step() bool {
 	return true
 }
 
-// isOfHead tells whether what could happen is of a head.
-func (w *world) isOfHead(at int) bool {
+// isSlow tells whether what could happen is of what is slow.
+func (w *world) isSlow(at int) bool {
 	for _, r := range w.runs {
 		if k := r.ready(); at >= k {
 			at -= k
 			continue
 		}
+		if at < len(r.tasks) && r.tasks[at].of == w.slow {
+			return true
+		}
 		s := r.slots[r.whose(at)]
-		return s != nil && s.head
+		return w.slow == heads && s != nil && s.head
 	}
 	return false
 }

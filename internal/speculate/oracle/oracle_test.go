@@ -1,0 +1,65 @@
+package oracle
+
+import (
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// A function that reads r0 twice, and one that writes it and then says so outside.
+var actions = map[string]*Action{
+	"twice": {Versions: []Code{{Script: []Instruction{{Command: Command{Verb: Get}}, {Command: Command{Verb: Get}}}, Range: 97}}},
+	"say":   {Versions: []Code{{Script: []Instruction{{Command: Command{Verb: Incr}}, {Command: Command{Verb: Effect}}}, Range: 97}}},
+}
+
+// gives is what "twice" gives that reads these.
+func gives(first, second Value) forerun.Result {
+	return actions["twice"].Versions[0].Return(Mix(Mix(0, first.String()), second.String()))
+}
+
+func incr(reply string) Event { return Event{Kind: Other, Command: Command{Verb: Incr}, Reply: reply} }
+
+func TestCheck(t *testing.T) {
+	none, one, two := Value{}, Value{'s', "1"}, Value{'s', "2"}
+	begin := Event{Kind: Begin, Action: "twice", Input: Object(0)}
+	end := func(first, second Value) Event { return Event{Kind: End, Result: gives(first, second)} }
+	said := Event{Kind: Outside, Reply: Text("say", Command{Argument: Mix(0, "1") % 5})}
+	saying := []Event{{Kind: Begin, Action: "say", Input: Object(0)}, said}
+	ok := Event{Kind: End, Result: actions["say"].Versions[0].Return(Mix(Mix(0, "1"), "OK"))}
+	for _, c := range []struct {
+		name   string
+		events []Event
+		after  Value
+		wrong  bool
+	}{
+		{"read before", []Event{begin, incr("1"), end(none, none)}, one, false},
+		{"read after", []Event{begin, incr("1"), end(one, one)}, one, false},
+		{"read before and after", []Event{begin, incr("1"), end(none, one)}, one, false},
+		{"read after and before", []Event{begin, incr("1"), end(one, none)}, one, true},
+		{"read one of two others only", []Event{begin, incr("1"), incr("2"), end(one, two)}, two, false},
+		{"read what was overwritten before it began", []Event{incr("1"), begin, end(none, none)}, one, true},
+		{"read what was written after it ended", []Event{begin, end(one, one), incr("1")}, one, true},
+		{"another client saw it", []Event{saying[0], said, ok, incr("2")}, two, false},
+		{"an effect before its write was seen", []Event{saying[0], said, incr("1"), ok}, two, true},
+		{"no effect", []Event{saying[0], ok}, one, true},
+		{"an effect twice", []Event{saying[0], said, said, ok}, one, true},
+		{"a write was lost", []Event{saying[0], said, ok}, none, true},
+		{"given up on the way", []Event{saying[0], {Kind: Given}, {Kind: Gone}}, one, false},
+		{"given up, and it wrote twice", []Event{saying[0], {Kind: Given}, {Kind: Gone}}, two, true},
+		{"crashed behind its write", []Event{saying[0], {Kind: Crash, Action: "say"}, {Kind: End, Result: Crashed}}, one, false},
+		{"a crash that nobody had", []Event{saying[0], {Kind: End, Result: Crashed}}, one, true},
+	} {
+		_, err := Check(&Segment{Actions: actions, Events: c.events, After: &Store{c.after}})
+		if (err != nil) != c.wrong {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestSearchThatRunsOutIsAnError(t *testing.T) {
+	begin := Event{Kind: Begin, Action: "twice", Input: Object(0)}
+	seg := &Segment{Actions: actions, Events: []Event{begin, {Kind: End, Result: gives(Value{}, Value{})}}, Budget: 2}
+	if _, err := Check(seg); err == nil {
+		t.Error("a search of two states explains it")
+	}
+}
