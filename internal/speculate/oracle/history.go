@@ -23,7 +23,7 @@ const (
 	End                 // its Result
 	Other               // another client does Command and gets Reply
 	Outside             // Text reaches the outside
-	Crash               // of a handler of Action
+	Crash               // of a handler of Action, which gives Result
 	Given               // the client is told that its invocation was given up
 	Gone                // nothing of a given up invocation does anything any more
 	Tick                // of the clock

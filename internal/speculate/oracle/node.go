@@ -68,6 +68,9 @@ func (r *search) encode(b []byte, n *node) []byte {
 		return append(b, ')')
 	case starting:
 		b = append(append(append(b, n.action...), n.input...), flag(n.detach != nil))
+		if n.detach != nil {
+			b = binary.AppendUvarint(b, r.number(n.detach))
+		}
 	case function:
 		b = append(b, byte(n.acc), byte(n.next))
 		b = binary.AppendUvarint(b, r.number(n.code))

@@ -14,7 +14,7 @@ var actions = map[string]*Action{
 
 // gives is what "twice" gives that reads these.
 func gives(first, second Value) forerun.Result {
-	return actions["twice"].Versions[0].Return(Mix(Mix(0, first.String()), second.String()))
+	return actions["twice"].Versions[0].Return(Mix(Mix(0, first.String()), second.String()), Object(0))
 }
 
 func incr(reply string) Event { return Event{Kind: Other, Command: Command{Verb: Incr}, Reply: reply} }
@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 	end := func(first, second Value) Event { return Event{Kind: End, Result: gives(first, second)} }
 	said := Event{Kind: Outside, Reply: Text("say", Command{Argument: Mix(0, "1") % 5})}
 	saying := []Event{{Kind: Begin, Action: "say", Input: Object(0)}, said}
-	ok := Event{Kind: End, Result: actions["say"].Versions[0].Return(Mix(Mix(0, "1"), "OK"))}
+	ok := Event{Kind: End, Result: actions["say"].Versions[0].Return(Mix(Mix(0, "1"), "OK"), Object(0))}
 	for _, c := range []struct {
 		name   string
 		events []Event
@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 		{"a write was lost", []Event{saying[0], said, ok}, none, true},
 		{"given up on the way", []Event{saying[0], {Kind: Given}, {Kind: Gone}}, one, false},
 		{"given up, and it wrote twice", []Event{saying[0], {Kind: Given}, {Kind: Gone}}, two, true},
-		{"crashed behind its write", []Event{saying[0], {Kind: Crash, Action: "say"}, {Kind: End, Result: Crashed}}, one, false},
+		{"crashed behind its write", []Event{saying[0], {Kind: Crash, Action: "say", Result: Crashed}, {Kind: End, Result: Crashed}}, one, false},
 		{"a crash that nobody had", []Event{saying[0], {Kind: End, Result: Crashed}}, one, true},
 	} {
 		_, err := Check(&Segment{Actions: actions, Events: c.events, After: &Store{c.after}})

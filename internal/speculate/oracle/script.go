@@ -19,6 +19,8 @@ type Code struct {
 	Script  []Instruction
 	Truth   bool // the function returns true or false
 	Range   int  // it returns one of so many numbers
+	Counts  bool // what it returns depends on its input alone: one less; or, if it returns true or false, whether that is more than 0
+	Inline  bool // it is code that a composition brings along, and returns what the composition expects of that
 	Program forerun.Program
 }
 
@@ -111,12 +113,21 @@ func Number(object json.RawMessage) int {
 	return Mix(0, string(object)) % 8
 }
 
-// Return is what a function returns that ends with an accumulator.
-func (c Code) Return(acc int) forerun.Result {
-	if c.Truth {
-		return forerun.Result{Value: json.RawMessage(`{"value":` + strconv.FormatBool(acc%c.Range != 0 || c.Range == 1) + `}`)}
+// Return is what a function returns that was called with an input and ends with an accumulator.
+func (c Code) Return(acc int, input json.RawMessage) forerun.Result {
+	number, truth := acc%c.Range, acc%c.Range != 0 || c.Range == 1
+	if c.Counts {
+		number = max(0, Number(input)%4-1)
+		truth = Number(input)%4 > 0
 	}
-	return forerun.Result{Value: Object(acc % c.Range)}
+	value := Object(number)
+	if c.Truth {
+		value = json.RawMessage(`{"value":` + strconv.FormatBool(truth) + `}`)
+	}
+	if c.Inline {
+		value = json.RawMessage(`{"params":` + string(value) + `,"variables":{"x":` + strconv.Itoa(number) + `}}`)
+	}
+	return forerun.Result{Value: value}
 }
 
 // Error is what a function returns that fails.
@@ -124,10 +135,11 @@ func Error(acc int) forerun.Result {
 	return forerun.Result{Status: forerun.ApplicationError, Value: json.RawMessage(`{"error":` + strconv.Itoa(acc%3) + `}`)}
 }
 
-// Crashed is the result of a handler that crashed, Unknown that of an action that does not exist, Detached that of beginning an
+// Crashed is the result of a handler that crashed, TimedOut that of one that took too long, Unknown that of an action that does not exist, Detached that of beginning an
 // invocation of its own.
 var (
 	Crashed  = forerun.Failure(forerun.DeveloperError, "It crashed.")
+	TimedOut = forerun.Failure(forerun.DeveloperError, "It took too long.")
 	Unknown  = forerun.Failure(forerun.ApplicationError, "There is no such action.")
 	Detached = forerun.Result{Value: Object(1)}
 )

@@ -18,6 +18,7 @@ type search struct {
 	given   []bool           // by invocation
 	posts   map[*Instruction]*Code
 	numbers map[any]uint64
+	walks   map[string]forerun.Stop // that were walked
 	seen    map[string]bool
 	buffer  []byte
 	states  int
@@ -29,7 +30,7 @@ const DefaultBudget = 200_000
 
 // Check looks for an execution without speculation that explains a segment. It returns how many states that took.
 func Check(seg *Segment) (states int, err error) {
-	r := &search{Segment: seg, updates: make(map[string][]int), crashes: make(map[string]bool), posts: make(map[*Instruction]*Code), numbers: make(map[any]uint64), seen: make(map[string]bool)}
+	r := &search{Segment: seg, updates: make(map[string][]int), crashes: make(map[string]bool), posts: make(map[*Instruction]*Code), numbers: make(map[any]uint64), walks: make(map[string]forerun.Stop), seen: make(map[string]bool)}
 	for i, e := range seg.Events {
 		switch e.Kind {
 		case Begin:
@@ -185,7 +186,7 @@ func (r *search) tryCrashes(s *state, e *Event, budget int) bool {
 			more = true
 			n.calls = slices.DeleteFunc(n.calls, func(x *node) bool { return x.posted }) // it went with the handler
 			c.leave(n)
-			n.end(Crashed)
+			n.end(e.Result)
 			return false
 		})
 		found = more && r.explain(c, budget)
@@ -345,7 +346,7 @@ func (r *search) start(s *state, n *node, version int) {
 	n.code = &a.Versions[min(version, len(a.Versions)-1)]
 	if n.code.Program != nil && !n.self {
 		n.kind, n.program, n.owner = walk, n.code.Program, n.action
-		r.goTo(s, n, n.program.Start(n.input))
+		r.goTo(s, n, r.begins(n.program, n.input))
 		return
 	}
 	n.kind, n.acc = function, Accumulator(n.input)
@@ -354,7 +355,7 @@ func (r *search) start(s *state, n *node, version int) {
 // detach begins an invocation that nobody waits for.
 func (r *search) detach(s *state, n *node) {
 	loose := &node{kind: walk, invocation: n.invocation%Apart + Apart, program: n.detach, owner: n.action}
-	r.goTo(s, loose, n.detach.Start(n.input))
+	r.goTo(s, loose, r.begins(n.detach, n.input))
 	s.loose = append(s.loose, loose)
 	n.end(Detached)
 }
@@ -393,11 +394,7 @@ func (r *search) walkOn(s *state, n *node) bool {
 		}
 		results[i] = *x.result
 	}
-	if n.fork {
-		r.goTo(s, n, n.program.Join(n.at, results))
-	} else {
-		r.goTo(s, n, n.program.Resume(n.at, results[0]))
-	}
+	r.goTo(s, n, r.goesOn(n, results))
 	return true
 }
 
@@ -439,7 +436,7 @@ func (r *search) goOn(s *state, n *node) bool {
 func (r *search) doAlone(s *state, n *node) {
 	if n.next >= len(n.code.Script) {
 		s.leave(n)
-		n.end(n.code.Return(n.acc))
+		n.end(n.code.Return(n.acc, n.input))
 		return
 	}
 	in := n.code.Script[n.next]

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/speculate/oracle"
@@ -73,10 +74,14 @@ func Generate(seed uint64) *Case {
 	c.Stormy = g.stormy
 	n := 3 + g.IntN(4)
 	g.costs = make([]int, n)
-	c.Actions = make([]*Action, n)
+	g.counters(n)
 	for i := n - 1; i >= 0; i-- {
-		c.Actions[i] = g.action(i, n)
+		g.add(g.action(i, n))
 	}
+	for _, a := range g.actions {
+		c.Actions = append(c.Actions, a)
+	}
+	slices.SortFunc(c.Actions, func(a, b *Action) int { return strings.Compare(a.Name, b.Name) })
 	entries := g.entries()
 	for range 6 + g.IntN(12) {
 		c.Rounds = append(c.Rounds, g.round(c, entries))
@@ -108,6 +113,22 @@ type generator struct {
 	stormy  bool // others write often
 	strange bool // crashes, clients that give up, new code
 	costs   []int
+	actions map[string]*Action
+	counted int // the cost of a turn of a loop that counts
+}
+
+func (g *generator) add(a *Action) { g.actions[a.Name] = a }
+
+// counters makes the two functions by which loops count.
+func (g *generator) counters(n int) {
+	g.actions = make(map[string]*Action)
+	for _, name := range []string{"less", "more"} {
+		code := oracle.Code{Counts: true, Truth: name == "more", Range: 1}
+		if g.IntN(3) == 0 {
+			code.Script = g.script(n-1, n, false, &g.counted)[:1]
+		}
+		g.add(&Action{Name: name, Action: oracle.Action{Versions: []oracle.Code{code}, Cached: g.IntN(2) == 0}})
+	}
 }
 
 func name(i int) string { return "f" + strconv.Itoa(i) }
@@ -134,7 +155,11 @@ func (g *generator) action(i, n int) *Action {
 	for range versions {
 		code, cost := oracle.Code{Truth: truth, Range: width}, 0
 		if composed {
-			code.Program = g.program(i, n, &cost)
+			if g.IntN(2) == 0 {
+				code.Program = g.document(i, n, &cost)
+			} else {
+				code.Program = g.program(i, n, &cost)
+			}
 		}
 		if !composed || g.IntN(4) == 0 {
 			code.Script = g.script(i, n, pure, &cost)

@@ -30,7 +30,7 @@ type handler struct {
 func (h *handler) run() {
 	for len(h.awaits) == 0 {
 		if h.next >= len(h.code.Script) {
-			h.end(h.code.Return(h.acc))
+			h.end(h.code.Return(h.acc, h.input))
 			return
 		}
 		in := h.code.Script[h.next]

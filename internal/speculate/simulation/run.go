@@ -148,6 +148,7 @@ func (r *run) deliver(s *slot, e speculate.Event) {
 	if late {
 		s.handler.out = nil
 		r.cover(e, s, false)
+		r.tell(speculate.LoadChanged{Depth: r.limit}) // what others taught the predictor has its consequences before
 		if actions := r.machine.Step(e); len(actions) > 0 {
 			r.world.fail("a late %T of slot %d has consequences: %v", e, s.id, actions)
 		}
@@ -384,6 +385,7 @@ func (r *run) reply(a speculate.Reply) {
 	}
 	h := s.handler
 	switch {
+	case s.finished && !a.Direct && a.Data == nil: // nobody waits for what it had called
 	case h == nil:
 		r.world.fail("a reply for slot %d, which has no handler", s.id)
 	case a.Direct && !s.head:
@@ -392,7 +394,6 @@ func (r *run) reply(a speculate.Reply) {
 		r.direct(s, a.Op)
 	case a.Data != nil:
 		h.replied(a.Op, a.Data.(string))
-	case s.finished: // nobody waits for it
 	default:
 		h.returned(a.Op, a.Result)
 	}
@@ -474,7 +475,7 @@ func (r *run) settle(slots []speculate.SlotID, e speculate.Event) {
 		s := r.slots[id]
 		s.promoting = false
 		if ok && !s.over && s.failed != nil {
-			r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action})
+			r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *s.failed})
 			s.result, s.finished, s.handler = s.failed, true, nil
 		}
 	}
@@ -551,8 +552,8 @@ func (r *run) giveUp() {
 	r.world.saw(oracle.Event{Kind: oracle.Gone, Invocation: r.number})
 }
 
-// crash ends a handler; of what it sent to the store some arrives.
-func (r *run) crash(s *slot) {
+// crash ends a handler, which crashed or took too long; of what it sent to the store some arrives.
+func (r *run) crash(s *slot, with *forerun.Result) {
 	tasks := r.tasks
 	r.tasks = nil
 	for _, t := range tasks {
@@ -563,15 +564,15 @@ func (r *run) crash(s *slot) {
 			t.do()
 		}
 	}
-	e := speculate.Failed{Slot: s.id, Result: oracle.Crashed}
+	e := speculate.Failed{Slot: s.id, Result: *with}
 	r.cover(e, s, true)
 	s.handler = nil
 	switch {
 	case s.head:
-		r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action})
-		s.result, s.finished = &oracle.Crashed, true
+		r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *with})
+		s.result, s.finished = with, true
 	case s.promoting:
-		s.failed = &oracle.Crashed
+		s.failed = with
 	}
 	r.stepMachine(e)
 }

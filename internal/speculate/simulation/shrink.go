@@ -57,8 +57,11 @@ func (c *Case) clone() *Case {
 		for i := range b.Versions {
 			code := &b.Versions[i]
 			code.Script = slices.Clone(code.Script)
-			if p, ok := code.Program.(*Program); ok {
+			switch p := code.Program.(type) {
+			case *Program:
 				code.Program = (&Program{Lines: slices.Clone(p.Lines)}).compile()
+			case *Composition:
+				code.Program = &Composition{Program: p.Program, Root: p.Root.clone()}
 			}
 		}
 		d.Actions = append(d.Actions, &b)
@@ -111,6 +114,13 @@ func without(code *oracle.Code, i *int) bool {
 		return true
 	}
 	*i -= len(code.Script)
+	if c, ok := code.Program.(*Composition); ok {
+		if c.Root.without(i) {
+			code.Program = compose(c.Root)
+			return true
+		}
+		return false
+	}
 	p, ok := code.Program.(*Program)
 	if !ok {
 		return false

@@ -100,6 +100,9 @@ func sayCode(b *strings.Builder, code oracle.Code) {
 	for _, in := range code.Script {
 		fmt.Fprintf(b, "    %v\n", in)
 	}
+	if c, ok := code.Program.(*Composition); ok {
+		fmt.Fprintf(b, "    %s\n", c.Root.document())
+	}
 	p, ok := code.Program.(*Program)
 	if !ok {
 		return

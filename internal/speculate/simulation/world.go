@@ -269,7 +269,7 @@ func (w *world) happen(o Other) bool {
 	return true
 }
 
-// kill lets a random handler crash.
+// kill lets a random handler crash, or take too long.
 func (w *world) kill() {
 	type victim struct {
 		r *run
@@ -285,7 +285,7 @@ func (w *world) kill() {
 	}
 	if len(victims) > 0 {
 		v := victims[w.IntN(len(victims))]
-		v.r.crash(v.s)
+		v.r.crash(v.s, []*forerun.Result{&oracle.Crashed, &oracle.TimedOut}[w.IntN(2)])
 	}
 }
 
