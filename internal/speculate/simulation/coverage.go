@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -120,7 +121,7 @@ func (c *Coverage) Table() (table string, share float64) {
 	return b.String(), float64(covered) / float64(all)
 }
 
-func kindOf(e speculate.Event) string { return strings.TrimPrefix(fmt.Sprintf("%T", e), "speculate.") }
+func kindOf(e speculate.Event) string { return reflect.TypeOf(e).Name() }
 
 func slotOf(e speculate.Event) speculate.SlotID {
 	switch e := e.(type) {

@@ -60,7 +60,7 @@ const (
 )
 
 // maxCost bounds what one invocation does, so that the oracle finds its way.
-const maxCost = 13
+const maxCost = 20
 
 // Generate makes the case of a seed.
 func Generate(seed uint64) *Case {
@@ -72,21 +72,34 @@ func Generate(seed uint64) *Case {
 		g.records = 1 + g.IntN(2)
 	}
 	c.Stormy = g.stormy
-	n := 3 + g.IntN(4)
-	g.costs = make([]int, n)
-	g.counters(n)
-	for i := n - 1; i >= 0; i-- {
-		g.add(g.action(i, n))
+	for range 6 {
+		if g.write(3 + g.IntN(4)); g.isWorthwhile() {
+			break
+		}
 	}
 	for _, a := range g.actions {
 		c.Actions = append(c.Actions, a)
 	}
 	slices.SortFunc(c.Actions, func(a, b *Action) int { return strings.Compare(a.Name, b.Name) })
 	entries := g.entries()
-	for range 6 + g.IntN(12) {
+	for range 5 + g.IntN(9) {
 		c.Rounds = append(c.Rounds, g.round(c, entries))
 	}
 	return c
+}
+
+// write writes n actions.
+func (g *generator) write(n int) {
+	g.costs = make([]int, n)
+	g.counters(n)
+	for i := n - 1; i >= 0; i-- {
+		g.add(g.action(i, n))
+	}
+}
+
+// isWorthwhile tells whether enough happens in one of the actions, and not too much.
+func (g *generator) isWorthwhile() bool {
+	return slices.ContainsFunc(g.costs, func(cost int) bool { return cost > maxCost/3 && cost <= maxCost })
 }
 
 // entries picks the actions that clients invoke: those in which most happens.

@@ -22,6 +22,7 @@ type run struct {
 	slots    map[speculate.SlotID]*slot
 	next     speculate.SlotID
 	tasks    []*task
+	events   []speculate.Event // that arose while actions were carried out
 	answered bool
 	givenUp  bool
 }
@@ -164,7 +165,7 @@ func (r *run) tell(e speculate.Event) {
 }
 
 func (r *run) stepMachine(e speculate.Event) {
-	r.world.say("  [%d] %s", r.number, sayEvent(e))
+	r.world.say("  [%d] %v", r.number, saidEvent{e})
 	r.carryOut(r.machine.Step(e))
 }
 
@@ -176,12 +177,21 @@ func (r *run) tellLater(slot speculate.SlotID, e speculate.Event) {
 }
 
 func (r *run) carryOut(actions []speculate.Action) {
-	for _, a := range actions {
-		if r.world.problem != nil {
+	for {
+		for _, a := range actions {
+			if r.world.problem != nil {
+				return
+			}
+			r.world.say("      [%d] -> %v", r.number, saidAction{a})
+			r.perform(a)
+		}
+		if len(r.events) == 0 {
 			return
 		}
-		r.world.say("      [%d] -> %s", r.number, sayAction(a))
-		r.perform(a)
+		e := r.events[0]
+		r.events = r.events[1:]
+		r.world.say("  [%d] %v", r.number, saidEvent{e})
+		actions = r.machine.Step(e)
 	}
 }
 
@@ -256,15 +266,19 @@ func (r *run) find(s *slot) {
 
 func (r *run) resolve(a speculate.Resolve) {
 	s := r.add(a.Slot, a.Parent, a.Action, a.Self, a.Function, a.Input)
+	if r.world.prompt {
+		r.find(s)
+		r.events = append(r.events, r.resolved(s))
+		return
+	}
 	r.later(&task{slot: s.id, do: func() {
 		r.find(s)
-		r.later(&task{slot: s.id, do: func() { r.tellResolved(s) }})
+		r.later(&task{slot: s.id, do: func() { r.stepMachine(r.resolved(s)) }})
 	}})
 }
 
-// tellResolved tells what the action of a slot is.
-func (r *run) tellResolved(s *slot) {
-	var e speculate.Event
+// resolved tells what the action of a slot is.
+func (r *run) resolved(s *slot) (e speculate.Event) {
 	switch {
 	case s.code == nil:
 		e = speculate.Failed{Slot: s.id, Result: oracle.Unknown}
@@ -284,7 +298,7 @@ func (r *run) tellResolved(s *slot) {
 			s.result = &oracle.Unknown
 		}
 	}
-	r.stepMachine(e)
+	return e
 }
 
 func (r *run) launch(a speculate.Launch) {
@@ -304,7 +318,7 @@ func (r *run) launch(a speculate.Launch) {
 	case r.mode == speculate.Off:
 		r.find(s)
 		if s.code == nil || s.code.Program != nil && !s.self {
-			r.later(&task{slot: s.id, do: func() { r.tellResolved(s) }})
+			r.later(&task{slot: s.id, do: func() { r.stepMachine(r.resolved(s)) }})
 			return
 		}
 		s.resolved = true

@@ -8,8 +8,11 @@ import (
 	"forerun.dev/forerun/internal/speculate/oracle"
 )
 
-func sayEvent(e speculate.Event) string {
-	switch e := e.(type) {
+// saidEvent writes an event for people.
+type saidEvent struct{ speculate.Event }
+
+func (s saidEvent) String() string {
+	switch e := s.Event.(type) {
 	case speculate.Resolved:
 		return fmt.Sprintf("slot %d is a function", e.Slot)
 	case speculate.Entered:
@@ -27,11 +30,14 @@ func sayEvent(e speculate.Event) string {
 	case speculate.Call:
 		return fmt.Sprintf("slot %d calls (%d) %s on %s", e.Slot, e.Op, e.Action, e.Input)
 	}
-	return fmt.Sprintf("%s %+v", kindOf(e), e)
+	return fmt.Sprintf("%s %+v", kindOf(s.Event), s.Event)
 }
 
-func sayAction(a speculate.Action) string {
-	switch a := a.(type) {
+// saidAction writes an action for people.
+type saidAction struct{ speculate.Action }
+
+func (s saidAction) String() string {
+	switch a := s.Action.(type) {
 	case speculate.Resolve:
 		return fmt.Sprintf("slot %d: resolve %s on %s (in %d, called by %d)", a.Slot, a.Action, a.Input, a.Parent, a.Caller)
 	case speculate.Launch:
@@ -59,7 +65,7 @@ func sayAction(a speculate.Action) string {
 		}
 		return fmt.Sprintf("slot %d: learn", a.Slot)
 	}
-	return fmt.Sprintf("%T %+v", a, a)
+	return fmt.Sprintf("%T %+v", s.Action, s.Action)
 }
 
 // String tells what is in a case.

@@ -29,6 +29,7 @@ type world struct {
 	codes     map[forerun.Digest]int
 	clock     int
 	slow      pace
+	prompt    bool // actions are found at once
 	calm      int  // how rarely others do something
 	runs      []*run
 	history   []oracle.Event // of the round
@@ -73,7 +74,8 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 		Rand: rand.New(rand.NewPCG(c.Order, 2)), actions: make(map[string]*oracle.Action), store: newStore(), memo: make(table),
 		predictor: speculate.NewPredictor(), version: make(map[string]int), codes: make(map[forerun.Digest]int), coverage: coverage,
 	}
-	w.slow, w.calm = []pace{nothing, heads, heads, heads, checks, fetches, promotions}[w.IntN(7)], 12
+	w.slow, w.calm = []pace{nothing, heads, heads, heads, heads, heads, checks, fetches, promotions}[w.IntN(9)], 12
+	w.prompt = w.IntN(4) > 0
 	if c.Stormy {
 		w.calm = 5
 	}
