@@ -26,7 +26,8 @@ type entry struct {
 	wrote   bool            // W
 	value   Image           // what the slot made of it
 	made    uint64          // stamp of value: each write has its own
-	flushed forerun.Version // of value in the store, once the slot is promoted; 0: not yet
+	flushed bool            // value is in the store, since the slot was promoted,
+	applied forerun.Version // with this version; 0: that there is none
 	into    *entry          // of the caller's column that it was merged into
 }
 
@@ -94,5 +95,5 @@ func (e *entry) seenVersion() (v forerun.Version, exact bool) {
 	if o == nil {
 		return e.version, true
 	}
-	return o.flushed, o.made == e.stamp && o.flushed != 0
+	return o.applied, o.made == e.stamp && o.flushed
 }

@@ -126,7 +126,10 @@ func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*e
 	s.promoting, s.solo = false, false
 	for _, e := range s.column.order {
 		if e.wrote && last[e.key] == e {
-			e.flushed = v
+			e.flushed = true
+			if !e.value.Absent() {
+				e.applied = v
+			}
 		}
 	}
 	m.lead(s)

@@ -210,6 +210,19 @@ func (n *Node) parts() []**Node {
 	return parts
 }
 
+// forks tells whether branches of it run side by side.
+func (n *Node) forks() bool {
+	if n.Type == "parallel" || n.Type == "map" || n.Type == "async" {
+		return true
+	}
+	for _, part := range n.parts() {
+		if *part != nil && (*part).forks() {
+			return true
+		}
+	}
+	return false
+}
+
 func (n *Node) clone() *Node {
 	c := *n
 	c.Components = append([]*Node(nil), n.Components...)

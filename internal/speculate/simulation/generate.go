@@ -102,6 +102,30 @@ func (g *generator) isWorthwhile() bool {
 	return slices.ContainsFunc(g.costs, func(cost int) bool { return cost > maxCost/3 && cost <= maxCost })
 }
 
+// isOneLine tells whether no action does two things at once, and none writes what it does not name.
+func (c *Case) isOneLine() bool {
+	for _, a := range c.Actions {
+		for _, code := range a.Versions {
+			if slices.ContainsFunc(code.Script, func(in oracle.Instruction) bool {
+				return in.Step == oracle.Both || in.Step == oracle.Send || in.Step == oracle.Post || in.Command.Verb == oracle.Wipe
+			}) {
+				return false
+			}
+			switch p := code.Program.(type) {
+			case *Program:
+				if slices.ContainsFunc(p.Lines, func(l Line) bool { return l.What == Fork || l.What == Map || l.What == Detach }) {
+					return false
+				}
+			case *Composition:
+				if p.Root.forks() {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
 // entries picks the actions that clients invoke: those in which most happens.
 func (g *generator) entries() []int {
 	var entries []int
@@ -186,10 +210,14 @@ func (g *generator) action(i, n int) *Action {
 
 func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction {
 	var script []oracle.Instruction
+	reader := g.IntN(3) == 0 // and no more than that
 	for range 1 + g.IntN(4) {
 		switch k := g.IntN(20); {
 		case pure || k == 0:
 			script = append(script, oracle.Instruction{Step: oracle.SkipIf})
+		case reader && k < 14:
+			*cost++
+			script = append(script, oracle.Instruction{Command: oracle.Command{Verb: oracle.Get, A: g.IntN(g.records)}})
 		case k == 1:
 			script = append(script, oracle.Instruction{Step: oracle.FailIf, Command: oracle.Command{A: g.IntN(4)}})
 		case k < 7 && i < n-1:

@@ -171,11 +171,6 @@ func (r *run) stepMachine(e speculate.Event) {
 
 func (r *run) later(t *task) { r.tasks = append(r.tasks, t) }
 
-// tellLater delivers an event at some time.
-func (r *run) tellLater(slot speculate.SlotID, e speculate.Event) {
-	r.later(&task{slot: slot, do: func() { r.tell(e) }})
-}
-
 func (r *run) carryOut(actions []speculate.Action) {
 	for {
 		for _, a := range actions {
@@ -218,8 +213,9 @@ func (r *run) perform(a speculate.Action) {
 			s.finished, s.skipped, s.result, s.launched = true, true, &a.Result, true
 		}
 	case speculate.Fetch:
-		r.later(&task{slot: a.Slot, of: fetches, do: func() {
-			r.tellLater(a.Slot, speculate.Fetched{Slot: a.Slot, Op: a.Op, Records: r.world.store.fetch(a.Keys)})
+		r.later(&task{slot: a.Slot, do: func() {
+			e := speculate.Fetched{Slot: a.Slot, Op: a.Op, Records: r.world.store.fetch(a.Keys)}
+			r.later(&task{slot: a.Slot, of: fetches, do: func() { r.tell(e) }})
 		}})
 	case speculate.Reply:
 		r.reply(a)
@@ -375,7 +371,7 @@ func (r *run) check(a speculate.Check) {
 		return
 	}
 	s.checking = true
-	r.later(&task{slot: a.Slot, of: checks, do: func() {
+	r.later(&task{slot: a.Slot, do: func() {
 		e := speculate.Checked{Slot: a.Slot, Current: true}
 		for _, key := range a.Keys {
 			e.Versions = append(e.Versions, r.world.store.versions[recordOf(key)])
@@ -460,11 +456,14 @@ func (r *run) promote(a speculate.Promote) {
 	for _, id := range a.Slots {
 		r.slots[id].promoting = true
 	}
-	r.later(&task{slot: a.Slots[0], of: promotions, stores: true, do: func() {
+	r.later(&task{slot: a.Slots[0], stores: true, do: func() {
 		w := r.world
 		var e speculate.Event
 		if changed := w.store.changed(a.Expect); len(changed) > 0 {
 			e = speculate.Conflict{Slots: a.Slots, Keys: changed}
+			if w.quiet {
+				w.fail("the promotion of %v is refused because of %v, which nobody else wrote: who read it early should have been squashed", a.Slots, changed)
+			}
 		} else {
 			commands := make([]oracle.Command, len(a.Commands))
 			for i, c := range a.Commands {

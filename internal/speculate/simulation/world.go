@@ -30,6 +30,8 @@ type world struct {
 	clock     int
 	slow      pace
 	prompt    bool // actions are found at once
+	quiet     bool // one line of slots runs in the round, and nobody else does anything
+	oneLine   bool // no action does two things at once
 	calm      int  // how rarely others do something
 	runs      []*run
 	history   []oracle.Event // of the round
@@ -74,7 +76,7 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 		Rand: rand.New(rand.NewPCG(c.Order, 2)), actions: make(map[string]*oracle.Action), store: newStore(), memo: make(table),
 		predictor: speculate.NewPredictor(), version: make(map[string]int), codes: make(map[forerun.Digest]int), coverage: coverage,
 	}
-	w.slow, w.calm = []pace{nothing, heads, heads, heads, heads, heads, checks, fetches, promotions}[w.IntN(9)], 12
+	w.slow, w.calm = []pace{nothing, heads, heads, heads, heads, heads, checks, checks, fetches, promotions}[w.IntN(10)], 12
 	w.prompt = w.IntN(4) > 0
 	if c.Stormy {
 		w.calm = 5
@@ -85,6 +87,7 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 	for _, a := range c.Actions {
 		w.actions[a.Name] = &a.Action
 	}
+	w.oneLine = c.isOneLine()
 	steps := 0
 	for i, r := range c.Rounds {
 		w.say("round %d: the store has %v", i+1, w.store.values)
@@ -137,6 +140,7 @@ func (w *world) round(r Round) (steps int) {
 	}
 	w.runs, w.history, w.hints = nil, nil, nil
 	invocations, others := r.Invocations, r.Others
+	w.quiet = w.oneLine && len(invocations) == 1 && len(others) == 0
 	for w.problem == nil {
 		if steps++; steps > maxSteps {
 			w.fail("the round does not end")
