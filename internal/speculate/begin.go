@@ -74,7 +74,7 @@ func (m *Machine) shortcut(s *slot) {
 	case s.traits.pure:
 		m.skip(s, "a pure function, and its output on this input is known")
 	case s.traits.cached && s.row.Exact && !s.row.Effects && m.isUntouched(s):
-		s.state, s.early = checking, !s.head
+		s.state, s.early, s.overtaken = checking, !s.head, false
 		c := Check{Slot: s.id, Below: s.row.Below}
 		for _, read := range s.row.Reads {
 			c.Keys = append(c.Keys, read.Key)
@@ -100,7 +100,7 @@ func (m *Machine) checked(e Checked) {
 		return
 	}
 	s.state = waiting
-	if s.head && s.early { // those before it may have seen newer records than the check has
+	if s.head && s.early || s.overtaken { // those before it may have seen newer records than the check has, or written them
 		m.shortcut(s)
 		return
 	}

@@ -382,6 +382,9 @@ func (c *scanner) function(x *slot) (over bool) {
 			r.stale = true
 		}
 	}
+	if x.state == checking && slices.ContainsFunc(x.row.Reads, func(read forerun.Seen) bool { return read.Key == c.key }) {
+		x.overtaken = true
+	}
 	e := x.column.at(c.key)
 	if e != nil && e.read && !x.head && !x.promoting && !slices.Contains(c.passed, e.origin()) {
 		c.m.do(Blame{Producer: c.writer.code, Consumer: x.code, Key: c.key})

@@ -30,6 +30,7 @@ type slot struct {
 	ahead     bool   // it counts as speculative,
 	launched  bool   // and occupies a handler
 	early     bool   // its row was checked before it was the head
+	overtaken bool   // what its row reads was written while that was checked
 	dead      bool   // it was squashed or is over
 	why       string // it is speculative
 

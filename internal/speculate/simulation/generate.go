@@ -67,7 +67,7 @@ func Generate(seed uint64) *Case {
 	c := &Case{Order: seed}
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
 	g.records = 1 + g.IntN(oracle.Records)
-	g.strange, g.stormy = g.IntN(3) == 0, g.IntN(3) == 0
+	g.strange, g.stormy, g.implicit = g.IntN(3) == 0, g.IntN(3) == 0, g.IntN(4) == 0
 	if g.stormy {
 		g.records = 1 + g.IntN(2)
 	}
@@ -146,12 +146,13 @@ func (g *generator) entries() []int {
 
 type generator struct {
 	*rand.Rand
-	records int
-	stormy  bool // others write often
-	strange bool // crashes, clients that give up, new code
-	costs   []int
-	actions map[string]*Action
-	counted int // the cost of a turn of a loop that counts
+	records  int
+	stormy   bool // others write often
+	implicit bool // functions read, and call others
+	strange  bool // crashes, clients that give up, new code
+	costs    []int
+	actions  map[string]*Action
+	counted  int // the cost of a turn of a loop that counts
 }
 
 func (g *generator) add(a *Action) { g.actions[a.Name] = a }
@@ -187,6 +188,9 @@ func (g *generator) action(i, n int) *Action {
 		versions = 2
 	}
 	composed := i < n-1 && g.IntN(10) < 6
+	if g.implicit {
+		composed = i == 0 || i < n-1 && g.IntN(5) == 0
+	}
 	truth, width := g.IntN(3) == 0, []int{1, 1, 2, 6}[g.IntN(4)]
 	pure := !composed && g.IntN(6) == 0
 	for range versions {
@@ -215,7 +219,11 @@ func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction 
 		switch k := g.IntN(20); {
 		case pure || k == 0:
 			script = append(script, oracle.Instruction{Step: oracle.SkipIf})
-		case reader && k < 14:
+		case g.implicit && k > 11 && i < n-1:
+			in := g.call(i, n, cost)
+			in.Own = true
+			script = append(script, in)
+		case (reader || g.implicit) && k < 14:
 			*cost++
 			script = append(script, oracle.Instruction{Command: oracle.Command{Verb: oracle.Get, A: g.IntN(g.records)}})
 		case k == 1:
@@ -238,12 +246,15 @@ func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction 
 }
 
 func (g *generator) call(i, n int, cost *int) oracle.Instruction {
+	before := *cost
 	in := oracle.Instruction{Step: oracle.Call, Action: g.later(i, n, cost), Own: g.IntN(4) > 0}
 	switch g.IntN(8) {
 	case 0:
 		in.Step, in.Other = oracle.Both, g.later(i, n, cost)
+		*cost += *cost - before // what runs side by side is harder to explain
 	case 1:
 		in.Step = oracle.Send
+		*cost += 2 * (*cost - before)
 	}
 	return in
 }
@@ -330,7 +341,7 @@ func (g *generator) fork(p *Program, i, n, depth int, cost *int) {
 		p.Lines[fork].Starts = append(p.Lines[fork].Starts, len(p.Lines))
 		before := *cost
 		g.block(p, i, n, depth+1, cost)
-		*cost += *cost - before // it is harder to explain
+		*cost += *cost - before // what runs side by side is harder to explain
 		p.add(Line{What: Stop})
 	}
 	p.Lines[fork].To = len(p.Lines)
@@ -363,7 +374,7 @@ func (g *generator) round(c *Case, entries []int) Round {
 	}
 	for range 1 + g.IntN(5)/3 {
 		i := entries[g.IntN(len(entries))]
-		if cost += g.costs[i]; cost > maxCost && len(r.Invocations) > 0 {
+		if cost += g.costs[i]; cost > maxCost*2/3 && len(r.Invocations) > 0 {
 			break
 		}
 		in := Invocation{Action: name(i), Input: g.IntN(4) / 3, Mode: speculate.All, Depth: speculate.DefaultDepth}
