@@ -85,9 +85,15 @@ func (a *Application) Action() string {
 
 // Deploy puts the functions, and the composition if there is one.
 func (a *Application) Deploy(ctx context.Context, c *server.Client) error {
+	return a.deploy(ctx, c, func(function string) (string, string) { return a.code, function })
+}
+
+// deploy puts functions whose code, and name within it, program returns.
+func (a *Application) deploy(ctx context.Context, c *server.Client, program func(function string) (code, name string)) error {
 	for _, f := range a.Functions {
+		code, main := program(f)
 		action := map[string]any{
-			"exec":        map[string]any{"kind": "python:3", "code": a.code, "main": f},
+			"exec":        map[string]any{"kind": "python:3", "code": code, "main": main},
 			"annotations": []any{map[string]any{"key": "read-hosts", "value": []string{readAddress}}},
 		}
 		if err := c.Put(ctx, a.Slug+"-"+f, action); err != nil {

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -64,8 +63,7 @@ func newRig(t *testing.T, applications []*Application, args ...string) *rig {
 	})
 	r := &rig{client: s.Client(32), companies: companies}
 	t.Cleanup(r.client.Close)
-	user, password, _ := strings.Cut(s.Auth, ":")
-	r.door = redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: password, Protocol: 2})
+	r.door = Door(s)
 	t.Cleanup(func() { _ = r.door.Close() })
 	if err := Setup(t.Context(), r.door); err != nil {
 		t.Fatal(err)

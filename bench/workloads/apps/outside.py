@@ -1,4 +1,4 @@
-"""What each function of the workloads has at hand: the state, the companies that answer questions and those that act."""
+"""What functions of the workloads have at hand: the state, the companies that answer questions and those that act."""
 
 import json
 import os
