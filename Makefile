@@ -58,6 +58,10 @@ format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
 bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAME: some cases, QUICK=1: rough)
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
+.PHONY: bench-workloads
+bench-workloads: build .forerun/bench ## profile the applications of SpecFaaS: state, companies, branches, CPU, and how fast they could be at best (CASE=NAME: one, QUICK=1: rough); as root
+	@.forerun/bench workloads $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
+
 .PHONY: bench-speculation
 bench-speculation: build $(venv)/.stamp .forerun/bench ## measure applications with running ahead off and on (CASE=NAMES: some, with commas between, QUICK=1: rough)
 	@.forerun/bench speculation $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
@@ -126,7 +130,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 	GOBIN=$(CURDIR)/.forerun/tools CGO_ENABLED=0 go install $(tool)
 	@touch $@
 
-.forerun/bench: $(shell find bench -name '*.go' -o -path bench/go.mod -o -path bench/go.sum) | need-go
+.forerun/bench: $(shell find bench -name '*.go' -o -path 'bench/workloads/apps/*' -type f -o -path bench/go.mod -o -path bench/go.sum) | need-go
 	cd bench && go build -o ../$@ .
 
 .forerun/bench-native: bench/native/main.go bench/go.mod | need-go

@@ -1,12 +1,16 @@
 package workloads
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -136,6 +140,8 @@ var expected = []struct {
 	{"alibaba1", Request{"user": "user14", "from": "JFK", "to": "LAX"}, members{"total": 2003.}, 0},
 }
 
+// TestApplications asks each application without speculation, and then with it until much is known: the results, the state
+// and what companies did are the same.
 func TestApplications(t *testing.T) {
 	var applications []*Application
 	bySlug := map[string]*Application{}
@@ -144,22 +150,57 @@ func TestApplications(t *testing.T) {
 			applications = append(applications, a)
 		}
 	}
-	r := newRig(t, applications)
-	for _, e := range expected {
-		var result members
-		if err := r.client.Result(t.Context(), bySlug[e.slug].Action(), e.request, &result); err != nil {
-			t.Errorf("%s %v: %v", e.slug, e.request, err)
-			continue
+	r := newRig(t, applications, "--speculate", "all")
+	for _, mode := range []string{"off", "all", "all", "all"} {
+		if err := Setup(t.Context(), r.door); err != nil {
+			t.Fatal(err)
 		}
-		for name, want := range e.result {
-			if !reflect.DeepEqual(result[name], want) {
-				t.Errorf("%s %v: %s is %v, not %v", e.slug, e.request, name, result[name], want)
+		for _, e := range expected {
+			result, ahead := r.ask(t, bySlug[e.slug], e.request, mode)
+			t.Logf("%s, %s: %s", e.slug, mode, ahead)
+			for name, want := range e.result {
+				if !reflect.DeepEqual(result[name], want) {
+					t.Errorf("%s %v, %s: %s is %v, not %v", e.slug, e.request, mode, name, result[name], want)
+				}
+			}
+			if acts, _ := r.companies.Take(); sum(acts) != e.acts {
+				t.Errorf("%s %v, %s: the companies did %v, not %d things", e.slug, e.request, mode, acts, e.acts)
 			}
 		}
-		if acts, _ := r.companies.Take(); sum(acts) != e.acts {
-			t.Errorf("%s %v: the companies did %v, not %d things", e.slug, e.request, acts, e.acts)
-		}
+		r.checkState(t, mode)
 	}
+}
+
+// ask invokes an application in a mode of speculation. It returns the result and what the answer says of running ahead.
+func (r *rig) ask(t *testing.T, a *Application, request Request, mode string) (result members, ahead string) {
+	t.Helper()
+	target := r.client.URL + "/api/v1/namespaces/_/actions/" + a.Action() + "?blocking=true&result=true"
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(request.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, password, _ := strings.Cut(r.client.Auth, ":")
+	req.SetBasicAuth(user, password)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Forerun-Speculate", mode)
+	resp, err := r.client.HTTP.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &result); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s %v, %s: %d %s", a.Slug, request, mode, resp.StatusCode, text)
+	}
+	return result, resp.Header.Get("X-Forerun-Speculation")
+}
+
+// checkState looks at what the expected requests write.
+func (r *rig) checkState(t *testing.T, mode string) {
+	t.Helper()
 	state, err := State(t.Context(), r.door)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +212,7 @@ func TestApplications(t *testing.T) {
 		"onlpurch:wanted:item07": "50", "cancelapp:refunded:user51": "1024", "flightbook:paid:user00": "",
 	} {
 		if state[key] != want {
-			t.Errorf("the state %s is %q, not %q", key, state[key], want)
+			t.Errorf("%s: the state %s is %q, not %q", mode, key, state[key], want)
 		}
 	}
 }
