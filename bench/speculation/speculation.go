@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/bench/workloads"
 )
 
 // bench is one run and what it has measured.
@@ -41,6 +42,17 @@ func Run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	switch code, entered, err := workloads.Enter(); {
+	case err != nil:
+		return err
+	case !entered: // it was run in the network, and has said all
+		os.Exit(code)
+	}
+	companies, err := workloads.StartCompanies()
+	if err != nil {
+		return err
+	}
+	defer companies.Stop()
 	if b.folder, err = os.MkdirTemp("", "forerun-bench"); err != nil {
 		return err
 	}
@@ -66,7 +78,11 @@ func Run(ctx context.Context, args []string) error {
 
 // parse returns the subjects that are asked for.
 func (b *bench) parse(args []string) (subjects []*subject, err error) {
-	all := synthetic()
+	all, err := applications(workloads.DefaultHitRate)
+	if err != nil {
+		return nil, err
+	}
+	all = append(synthetic(), all...)
 	var words []string
 	for _, s := range all {
 		words = append(words, s.slug)
