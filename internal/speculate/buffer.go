@@ -18,7 +18,8 @@ type request struct {
 	call    *Call
 
 	fetching bool
-	records  map[forerun.Key]Record // that were fetched
+	records  []Record // that were fetched
+	found    int      // of records, was found last
 	stale    bool                   // what is fetched was written meanwhile
 	stalled  bool                   // Stall was said
 	direct   bool                   // it is done in the store itself now
@@ -137,7 +138,7 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forerun.Key, unsure *found) {
 	for _, key := range r.reads {
 		if e := s.column.at(key); e != nil {
-			record, ok := r.records[key]
+			record, ok := r.record(key)
 			switch {
 			case e.image() != nil:
 			case !ok:
@@ -159,7 +160,7 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 			e := *found.entry
 			entries = append(entries, &e)
 		case inStore:
-			record, ok := r.records[key]
+			record, ok := r.record(key)
 			if !ok {
 				missing = append(missing, key)
 				continue
@@ -168,6 +169,19 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 		}
 	}
 	return entries, missing, nil
+}
+
+// record returns what was fetched of a record. Most are asked for in the order in which they came.
+func (r *request) record(key forerun.Key) (record Record, ok bool) {
+	for range r.records {
+		if r.found++; r.found >= len(r.records) {
+			r.found = 0
+		}
+		if r.records[r.found].Key == key {
+			return r.records[r.found], true
+		}
+	}
+	return Record{}, false
 }
 
 // fetched takes what the store has for an operation.
@@ -179,12 +193,7 @@ func (m *Machine) fetched(e Fetched) {
 	for _, r := range s.requests {
 		if r.op == e.Op && r.fetching {
 			r.fetching = false
-			if r.records == nil {
-				r.records = make(map[forerun.Key]Record)
-			}
-			for _, record := range e.Records {
-				r.records[record.Key] = record
-			}
+			r.records = append(r.records, e.Records...)
 		}
 	}
 	m.changed = true
@@ -232,8 +241,10 @@ type found struct {
 
 // find looks for a record in what is before a slot, the newest first.
 func (m *Machine) find(s *slot, key forerun.Key) found {
-	if b := (blame{consumer: s.code, key: key, others: true}); m.predictor != nil && m.predictor.isListed(b) {
-		return found{where: unknown, listed: &b, why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
+	if m.predictor.listsAny() {
+		if b := (blame{consumer: s.code, key: key, others: true}); m.predictor.isListed(b) {
+			return found{where: unknown, listed: &b, why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
+		}
 	}
 	for x := s; ; {
 		list, at := x.beside()
@@ -307,11 +318,14 @@ func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	if e := x.column.at(key); e != nil && e.wrote && !x.head {
 		return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.value, from: e, stamp: e.made}}, true
 	}
-	if m.predictor == nil || x.state == finished || x.waitsFor(s) {
+	if !m.predictor.listsAny() || x.state == finished || x.waitsFor(s) {
 		return found{}, false
 	}
 	b := blame{producer: x.code, consumer: s.code, key: key}
-	return found{where: unknown, listed: &b, why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, m.predictor.isListed(b)
+	if !m.predictor.isListed(b) {
+		return found{}, false
+	}
+	return found{where: unknown, listed: &b, why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, true
 }
 
 // waitsFor tells whether s waits for a slot, or for what called that (rule R9).

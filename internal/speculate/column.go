@@ -4,8 +4,8 @@ import "forerun.dev/forerun/internal/forerun"
 
 // column is a slot's part of the data buffer: what it read, and what it wrote and nobody outside may see yet.
 type column struct {
-	entries  map[forerun.Key]*entry
-	order    []*entry // as they came
+	order    []*entry               // as they came
+	entries  map[forerun.Key]*entry // of a large one
 	commands []any    // that wrote, in order: they are executed again when the slot is promoted (rule R11)
 	size     int      // bytes of the images
 }
@@ -31,14 +31,32 @@ type entry struct {
 	into    *entry          // of the caller's column that it was merged into
 }
 
-func (c *column) at(key forerun.Key) *entry { return c.entries[key] }
+// largeColumn is how many entries a column without a map may have.
+const largeColumn = 16
+
+func (c *column) at(key forerun.Key) *entry {
+	if c.entries != nil {
+		return c.entries[key]
+	}
+	for _, e := range c.order {
+		if e.key == key {
+			return e
+		}
+	}
+	return nil
+}
 
 func (c *column) add(e *entry) *entry {
-	if c.entries == nil {
-		c.entries = make(map[forerun.Key]*entry)
-	}
-	c.entries[e.key] = e
 	c.order = append(c.order, e)
+	switch {
+	case c.entries != nil:
+		c.entries[e.key] = e
+	case len(c.order) > largeColumn:
+		c.entries = make(map[forerun.Key]*entry)
+		for _, e := range c.order {
+			c.entries[e.key] = e
+		}
+	}
 	if e.seen != nil {
 		c.size += e.seen.Size()
 	}

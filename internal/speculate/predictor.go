@@ -3,6 +3,7 @@ package speculate
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -13,7 +14,7 @@ type Predictor struct {
 	mu       sync.Mutex // guards what follows
 	branches map[Branch]*branchTable
 	blamed   map[blame]*blameCount
-	hot      int // of blamed, are listed
+	hot      atomic.Int32 // of blamed, are listed; it is changed with mu held
 }
 
 // The bounds of a predictor.
@@ -158,24 +159,25 @@ func (p *Predictor) Blame(b Blame) {
 	c := p.blamed[key]
 	if c == nil {
 		if len(p.blamed) >= maxBlames {
-			p.blamed, p.hot = make(map[blame]*blameCount), 0
+			p.blamed = make(map[blame]*blameCount)
+			p.hot.Store(0)
 		}
 		c = new(blameCount)
 		p.blamed[key] = c
 	}
 	if c.squashes++; c.squashes >= squashesToStall && c.stalls == 0 {
 		c.stalls = stallsToRetry
-		p.hot++
+		p.hot.Add(1)
 	}
 }
+
+// listsAny tells whether any read is to be stalled. There may be no predictor.
+func (p *Predictor) listsAny() bool { return p != nil && p.hot.Load() > 0 }
 
 // isListed tells whether a read is to be stalled.
 func (p *Predictor) isListed(b blame) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.hot == 0 {
-		return false
-	}
 	c := p.blamed[b]
 	return c != nil && c.stalls > 0
 }
@@ -186,7 +188,8 @@ func (p *Predictor) spend(b blame) {
 	defer p.mu.Unlock()
 	if c := p.blamed[b]; c != nil && c.stalls > 0 {
 		if c.stalls--; c.stalls == 0 {
-			c.squashes, p.hot = 0, p.hot-1
+			c.squashes = 0
+			p.hot.Add(-1)
 		}
 	}
 }

@@ -2,8 +2,8 @@ package speculate
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -176,7 +176,7 @@ func (s *slot) String() string {
 	case s.kind == fork:
 		return "a fork"
 	case s.stop.Action == "":
-		return fmt.Sprintf("%d", s.id)
+		return strconv.Itoa(int(s.id))
 	}
-	return fmt.Sprintf("%d (%s)", s.id, s.stop.Action)
+	return strconv.Itoa(int(s.id)) + " (" + s.stop.Action + ")"
 }

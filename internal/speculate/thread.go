@@ -2,7 +2,6 @@ package speculate
 
 import (
 	"bytes"
-	"fmt"
 	"reflect"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -118,13 +117,13 @@ func (m *Machine) walk(s *slot) {
 func (s *slot) prospect() string {
 	switch {
 	case s.kind == function && s.state != finished && s.guess != nil:
-		return fmt.Sprintf("%v %s", s, s.guess.why)
+		return s.String() + " " + s.guess.why
 	case s.kind == program && s.branches[0].end == nil && s.guess != nil:
-		return fmt.Sprintf("%v %s", s, s.guess.why)
+		return s.String() + " " + s.guess.why
 	case s.why != "":
 		return s.why
 	}
-	return fmt.Sprintf("%v has finished, and is not committed", s)
+	return s.String() + " has finished, and is not committed"
 }
 
 // revise compares what was walked behind a step with where its outcome leads now. If that is elsewhere, what follows is squashed.

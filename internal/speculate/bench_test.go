@@ -1,0 +1,282 @@
+package speculate
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/memo"
+)
+
+// BenchmarkStep counts the events that the machine hears in a second, with its tables, in invocations of an application that
+// runs ahead: a branch, a call, reads, writes and counts, promotions and commits. The world that answers is in the figure, too.
+func BenchmarkStep(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		mode   Mode
+		inputs int
+	}{
+		{"known", All, 100},       // inputs that were seen before: all of it runs ahead
+		{"new", All, 1 << 30},     // no input is seen twice
+		{"branches", Branches, 1}, // outputs are not guessed
+		{"off", Off, 1},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			d := newDrive(c.mode, c.inputs)
+			d.run(10_000)
+			from, used := d.events, processor()
+			b.ReportAllocs()
+			for b.Loop() {
+				d.invoke()
+			}
+			b.ReportMetric(float64(d.events-from)/(processor()-used).Seconds(), "events/cpu-s")
+			b.ReportMetric(float64(d.events-from)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(d.events-from)/float64(b.N), "events/op")
+		})
+	}
+}
+
+// BenchmarkMemory plays ten million events of inputs that are never the same, and fails if what is held grows once the tables
+// are full.
+func BenchmarkMemory(b *testing.B) {
+	for b.Loop() {
+		d := newDrive(All, 1<<30)
+		d.run(1_000_000)
+		before := held()
+		d.run(10_000_000)
+		after := held()
+		b.ReportMetric(float64(before)/(1<<20), "MB-after-1M")
+		b.ReportMetric(float64(after)/(1<<20), "MB-after-10M")
+		if after > before+before/20+1<<20 {
+			b.Fatalf("%d bytes were held after a million events, %d after ten", before, after)
+		}
+		runtime.KeepAlive(d)
+	}
+}
+
+// processor is the time that this process has used of the processors: what others do does not count.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// held is how many bytes are in use after a collection.
+func held() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// drive plays invocations, one after the other, and answers what the machine asks for at once.
+type drive struct {
+	mode      Mode
+	inputs    int // how many there are
+	tenant    *memo.Tenant
+	predictor *Predictor
+	program   table
+	steps     map[string][]command // of a function
+	output    map[string]json.RawMessage
+	codes     map[string]forerun.Digest
+
+	machine *Machine
+	queue   []Event
+	played  []played // by slot
+	number  int      // of the invocation
+	version forerun.Version
+	events  int
+}
+
+// played is where a slot's function is.
+type played struct {
+	action string
+	at     int
+}
+
+// command is what a function does next: it reads, writes or counts a record, or calls.
+type command struct {
+	read  *Read
+	write *Write
+	call  *Call
+}
+
+func newDrive(mode Mode, inputs int) *drive {
+	d := &drive{
+		mode: mode, inputs: inputs, tenant: memo.New(memo.Options{}).Tenant("t"), predictor: NewPredictor(),
+		program: readProgram("check ? charge : refuse\nbook\nnotify\ndone"),
+		steps: map[string][]command{
+			"check":  {get("account"), get("limit")},
+			"charge": {get("account"), count("account"), count("charges")},
+			"book":   {get("seat"), call("rate"), set("seat"), count("booked")},
+			"rate":   {get("rates")},
+			"notify": {get("charges"), set("message")},
+			"done":   {get("message"), count("served")},
+		},
+		output: make(map[string]json.RawMessage), codes: make(map[string]forerun.Digest),
+	}
+	for _, name := range []string{"charge", "refuse", "book", "rate", "notify", "done"} {
+		d.output[name] = json.RawMessage(fmt.Sprintf(`{"%s":"done"}`, name))
+	}
+	for _, name := range []string{"app", "check", "charge", "refuse", "book", "rate", "notify", "done"} {
+		d.codes[name] = digest(name)
+	}
+	d.output["check"] = json.RawMessage(`{"value":true}`)
+	return d
+}
+
+func get(name string) command {
+	return command{read: &Read{Keys: []forerun.Key{key(name)}, Command: []string{"get", name}}}
+}
+
+func set(name string) command {
+	return command{write: &Write{Keys: []forerun.Key{key(name)}, Command: []string{"set", name, "1"}}}
+}
+
+func count(name string) command {
+	return command{write: &Write{Keys: []forerun.Key{key(name)}, Reads: []forerun.Key{key(name)}, Command: []string{"incr", name}}}
+}
+
+func call(action string) command {
+	return command{call: &Call{Action: action, Input: json.RawMessage(`{}`), Code: digest(action)}}
+}
+
+// run plays invocations until so many events have been.
+func (d *drive) run(events int) {
+	for d.events < events {
+		d.invoke()
+	}
+}
+
+func (d *drive) invoke() {
+	d.number++
+	input := json.RawMessage(`{"n":` + strconv.Itoa(d.number%d.inputs) + `}`)
+	var options []Option
+	if d.mode != Off {
+		options = append(options, Speculate(d.mode, d.tenant, d.predictor, strs{}))
+	}
+	d.played = d.played[:0]
+	machine, actions := New("app", input, options...)
+	d.machine = machine
+	d.carryOut(actions)
+	for i := 0; i < len(d.queue); i++ {
+		d.events++
+		d.carryOut(machine.Step(d.queue[i]))
+	}
+	clear(d.queue)
+	d.queue = d.queue[:0]
+}
+
+func (d *drive) tell(e Event) { d.queue = append(d.queue, e) }
+
+func (d *drive) carryOut(actions []Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case Resolve:
+			d.resolve(a)
+		case Launch:
+			d.launch(a)
+		case Fetch:
+			f := Fetched{Slot: a.Slot, Op: a.Op}
+			for _, k := range a.Keys {
+				f.Records = append(f.Records, Record{Key: k, Image: str("1"), Version: d.version})
+			}
+			d.tell(f)
+		case Reply:
+			if a.Direct {
+				d.direct(a)
+			}
+			d.goOn(a.Slot)
+		case Promote:
+			if len(a.Commands) > 0 {
+				d.version++
+			}
+			if len(a.Commands) > 0 || len(a.Expect) > 0 {
+				d.tell(Promoted{Slots: a.Slots, Version: d.version})
+			}
+		case Learn:
+			d.learn(a.Lesson)
+		}
+	}
+}
+
+func (d *drive) resolve(a Resolve) {
+	if a.Action == "app" {
+		d.tell(Entered{Slot: a.Slot, Program: d.program, Code: d.codes["app"], Input: a.Input})
+		return
+	}
+	d.tell(Resolved{Slot: a.Slot, Code: d.codes[a.Action], Input: a.Input})
+}
+
+func (d *drive) launch(a Launch) {
+	if a.Action == "app" {
+		d.tell(Entered{Slot: a.Slot, Program: d.program, Code: d.codes["app"], Input: a.Input})
+		return
+	}
+	for len(d.played) <= int(a.Slot) {
+		d.played = append(d.played, played{})
+	}
+	d.played[a.Slot] = played{action: a.Action, at: -1}
+	d.goOn(a.Slot)
+}
+
+// goOn has a function do the next thing.
+func (d *drive) goOn(slot SlotID) {
+	r := &d.played[slot]
+	r.at++
+	steps := d.steps[r.action]
+	if r.at == len(steps) {
+		d.tell(Output{Slot: slot, Result: forerun.Result{Value: d.output[r.action]}})
+		return
+	}
+	switch c := steps[r.at]; {
+	case c.read != nil:
+		e := *c.read
+		e.Slot, e.Op = slot, OpID(r.at+1)
+		d.tell(e)
+	case c.write != nil:
+		e := *c.write
+		e.Slot, e.Op = slot, OpID(r.at+1)
+		d.tell(e)
+	default:
+		e := *c.call
+		e.Slot, e.Op = slot, OpID(r.at+1)
+		d.tell(e)
+	}
+}
+
+// direct does what a head asked for.
+func (d *drive) direct(a Reply) {
+	r := &d.played[a.Slot]
+	e := Done{Slot: a.Slot, Op: a.Op, Exact: true}
+	switch c := d.steps[r.action][r.at]; {
+	case c.read != nil:
+		e.Reads = []forerun.Seen{{Key: c.read.Keys[0], Version: d.version}}
+	default:
+		for _, k := range c.write.Reads {
+			e.Reads = append(e.Reads, forerun.Seen{Key: k, Version: d.version})
+		}
+		d.version++
+		e.Wrote = c.write.Keys
+	}
+	d.tell(e)
+}
+
+func (d *drive) learn(l *Lesson) {
+	if l == nil {
+		return
+	}
+	if l.Row != nil {
+		d.tenant.Learn(l.Code, l.Input, l.Row)
+	}
+	if l.Outcome != nil {
+		d.predictor.Learn(*l.Outcome)
+	}
+}
