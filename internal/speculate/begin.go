@@ -4,9 +4,7 @@ import "forerun.dev/forerun/internal/forerun"
 
 // execute gives a slot its number and has its action found, or, with speculation off, executed.
 func (m *Machine) execute(s *slot) {
-	s.id = m.nextID
-	m.nextID++
-	m.slots[s.id] = s
+	m.slots.add(s)
 	m.changed = true
 	switch {
 	case m.mode == Off:
@@ -50,7 +48,8 @@ func (m *Machine) enter(e Entered) {
 	s.state, s.kind, s.code = running, program, e.Code
 	t := &thread{owner: s, program: s, table: e.Program}
 	s.branches = []*thread{t}
-	t.goOn(e.Program.Start(e.Input), s.path, s.why)
+	start := e.Program.Start(e.Input)
+	t.goOn(&start, s.path, s.why)
 	m.expect(s)
 	m.changed = true
 }

@@ -13,32 +13,71 @@ import (
 	"forerun.dev/forerun/internal/memo"
 )
 
-// BenchmarkStep counts the events that the machine hears in a second, with its tables, in invocations of an application that
-// runs ahead: a branch, a call, reads, writes and counts, promotions and commits. The world that answers is in the figure, too.
+// workloads are applications that the benchmarks run: one with a branch, a call, reads, writes and counts.
+var workloads = []struct {
+	name   string
+	mode   Mode
+	inputs int
+}{
+	{"known", All, 100},       // inputs that were seen before: all of it runs ahead
+	{"new", All, 1 << 30},     // no input is seen twice
+	{"branches", Branches, 1}, // outputs are not guessed
+	{"off", Off, 1},
+}
+
+// BenchmarkStep counts the events that the machine alone hears in a second of a processor: those of a hundred invocations, which
+// were noted before.
 func BenchmarkStep(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		mode   Mode
-		inputs int
-	}{
-		{"known", All, 100},       // inputs that were seen before: all of it runs ahead
-		{"new", All, 1 << 30},     // no input is seen twice
-		{"branches", Branches, 1}, // outputs are not guessed
-		{"off", Off, 1},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			d := newDrive(c.mode, c.inputs)
+	for _, w := range workloads {
+		b.Run(w.name, func(b *testing.B) {
+			d := newDrive(w.mode, w.inputs)
+			d.run(10_000)
+			d.learns = false
+			notes := make([][]Event, 100)
+			inputs := make([]json.RawMessage, len(notes))
+			for i := range notes {
+				inputs[i] = d.nextInput()
+				d.invoke(inputs[i])
+				notes[i] = d.heard
+			}
+			events, used := 0, processor()
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i = (i + 1) % len(notes) {
+				machine, actions := d.begin(inputs[i])
+				for _, e := range notes[i] {
+					actions = machine.Step(e)
+				}
+				if _, ok := actions[len(actions)-1].(Finish); !ok {
+					b.Fatal("it went another way than before")
+				}
+				events += len(notes[i])
+			}
+			report(b, events, processor()-used)
+		})
+	}
+}
+
+// BenchmarkInvocation is the same with the tables, that learn, and with the world that answers.
+func BenchmarkInvocation(b *testing.B) {
+	for _, w := range workloads {
+		b.Run(w.name, func(b *testing.B) {
+			d := newDrive(w.mode, w.inputs)
 			d.run(10_000)
 			from, used := d.events, processor()
 			b.ReportAllocs()
 			for b.Loop() {
-				d.invoke()
+				d.invoke(d.nextInput())
 			}
-			b.ReportMetric(float64(d.events-from)/(processor()-used).Seconds(), "events/cpu-s")
-			b.ReportMetric(float64(d.events-from)/b.Elapsed().Seconds(), "events/s")
-			b.ReportMetric(float64(d.events-from)/float64(b.N), "events/op")
+			report(b, d.events-from, processor()-used)
 		})
 	}
+}
+
+// report writes events in a second of a processor, whatever others did meanwhile, and in a second of the clock.
+func report(b *testing.B, events int, used time.Duration) {
+	b.ReportMetric(float64(events)/used.Seconds(), "events/cpu-s")
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(events)/float64(b.N), "events/op")
 }
 
 // BenchmarkMemory plays ten million events of inputs that are never the same, and fails if what is held grows once the tables
@@ -87,8 +126,8 @@ type drive struct {
 	output    map[string]json.RawMessage
 	codes     map[string]forerun.Digest
 
-	machine *Machine
-	queue   []Event
+	learns  bool
+	heard   []Event  // by the machine, and to be heard
 	played  []played // by slot
 	number  int      // of the invocation
 	version forerun.Version
@@ -110,7 +149,7 @@ type command struct {
 
 func newDrive(mode Mode, inputs int) *drive {
 	d := &drive{
-		mode: mode, inputs: inputs, tenant: memo.New(memo.Options{}).Tenant("t"), predictor: NewPredictor(),
+		mode: mode, inputs: inputs, learns: true, tenant: memo.New(memo.Options{}).Tenant("t"), predictor: NewPredictor(),
 		program: readProgram("check ? charge : refuse\nbook\nnotify\ndone"),
 		steps: map[string][]command{
 			"check":  {get("account"), get("limit")},
@@ -151,30 +190,34 @@ func call(action string) command {
 // run plays invocations until so many events have been.
 func (d *drive) run(events int) {
 	for d.events < events {
-		d.invoke()
+		d.invoke(d.nextInput())
 	}
 }
 
-func (d *drive) invoke() {
+func (d *drive) nextInput() json.RawMessage {
 	d.number++
-	input := json.RawMessage(`{"n":` + strconv.Itoa(d.number%d.inputs) + `}`)
-	var options []Option
-	if d.mode != Off {
-		options = append(options, Speculate(d.mode, d.tenant, d.predictor, strs{}))
-	}
-	d.played = d.played[:0]
-	machine, actions := New("app", input, options...)
-	d.machine = machine
-	d.carryOut(actions)
-	for i := 0; i < len(d.queue); i++ {
-		d.events++
-		d.carryOut(machine.Step(d.queue[i]))
-	}
-	clear(d.queue)
-	d.queue = d.queue[:0]
+	return json.RawMessage(`{"n":` + strconv.Itoa(d.number%d.inputs) + `}`)
 }
 
-func (d *drive) tell(e Event) { d.queue = append(d.queue, e) }
+func (d *drive) begin(input json.RawMessage) (*Machine, []Action) {
+	if d.mode == Off {
+		return New("app", input)
+	}
+	return New("app", input, Speculate(d.mode, d.tenant, d.predictor, strs{}))
+}
+
+func (d *drive) invoke(input json.RawMessage) {
+	d.played = d.played[:0]
+	machine, actions := d.begin(input)
+	d.heard = nil
+	d.carryOut(actions)
+	for i := 0; i < len(d.heard); i++ {
+		d.events++
+		d.carryOut(machine.Step(d.heard[i]))
+	}
+}
+
+func (d *drive) tell(e Event) { d.heard = append(d.heard, e) }
 
 func (d *drive) carryOut(actions []Action) {
 	for _, a := range actions {
@@ -270,7 +313,7 @@ func (d *drive) direct(a Reply) {
 }
 
 func (d *drive) learn(l *Lesson) {
-	if l == nil {
+	if l == nil || !d.learns {
 		return
 	}
 	if l.Row != nil {

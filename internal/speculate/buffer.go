@@ -20,9 +20,9 @@ type request struct {
 	fetching bool
 	records  []Record // that were fetched
 	found    int      // of records, was found last
-	stale    bool                   // what is fetched was written meanwhile
-	stalled  bool                   // Stall was said
-	direct   bool                   // it is done in the store itself now
+	stale    bool     // what is fetched was written meanwhile
+	stalled  bool     // Stall was said
+	direct   bool     // it is done in the store itself now
 }
 
 // request hears of an operation.
@@ -117,10 +117,10 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 		m.stall(s, r, unsure.why)
 		return false
 	case len(missing) > 0:
-		if !r.fetching {
-			r.fetching = true
-			m.do(Fetch{Slot: s.id, Op: r.op, Keys: missing})
-		}
+		r.fetching = true
+		m.do(Fetch{Slot: s.id, Op: r.op, Keys: missing})
+		return false
+	case len(entries) < len(r.reads): // they are being fetched
 		return false
 	}
 	images := make([]Image, len(entries))
@@ -134,7 +134,8 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 	return true
 }
 
-// gather finds what a command reads: entries of the slot's own column, or new ones for it. missing must be fetched.
+// gather finds what a command reads: entries of the slot's own column, or new ones for it. missing must be fetched, if nothing is
+// being fetched for it.
 func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forerun.Key, unsure *found) {
 	for _, key := range r.reads {
 		if e := s.column.at(key); e != nil {
@@ -142,7 +143,9 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 			switch {
 			case e.image() != nil:
 			case !ok:
-				missing = append(missing, key)
+				if !r.fetching {
+					missing = append(missing, key)
+				}
 				continue
 			case record.Version != e.version:
 				return nil, nil, &found{why: fmt.Sprintf("%q was written since what it called read it: it waits until the slot is the head", key.Name)}
@@ -152,17 +155,20 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 			entries = append(entries, e)
 			continue
 		}
-		found := m.find(s, key)
-		switch found.where {
+		f := m.find(s, key)
+		switch f.where {
 		case unknown:
-			return nil, nil, &found
+			unsure = new(found)
+			*unsure = f
+			return nil, nil, unsure
 		case inColumn:
-			e := *found.entry
-			entries = append(entries, &e)
+			entries = append(entries, f.entry)
 		case inStore:
 			record, ok := r.record(key)
 			if !ok {
-				missing = append(missing, key)
+				if !r.fetching {
+					missing = append(missing, key)
+				}
 				continue
 			}
 			entries = append(entries, &entry{key: key, read: true, seen: record.Image, version: record.Version})

@@ -19,7 +19,7 @@ func (m *Machine) foresee(s *slot) {
 }
 
 func (m *Machine) newCallee(s *slot, action string, input []byte) *slot {
-	c := &slot{caller: s, stop: forerun.Stop{Action: action, Input: input}, path: mixPath(s.path, len(s.calls)+len(s.callees))}
+	c := &slot{caller: s, stop: &forerun.Stop{Action: action, Input: input}, path: mixPath(s.path, len(s.calls)+len(s.callees))}
 	s.callees = append(s.callees, c)
 	return c
 }

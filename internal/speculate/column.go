@@ -6,8 +6,8 @@ import "forerun.dev/forerun/internal/forerun"
 type column struct {
 	order    []*entry               // as they came
 	entries  map[forerun.Key]*entry // of a large one
-	commands []any    // that wrote, in order: they are executed again when the slot is promoted (rule R11)
-	size     int      // bytes of the images
+	commands []any                  // that wrote, in order: they are executed again when the slot is promoted (rule R11)
+	size     int                    // bytes of the images
 }
 
 // maxColumn is how many bytes of images one column may hold. A slot that wants more waits until it is the head.
@@ -61,6 +61,45 @@ func (c *column) add(e *entry) *entry {
 		c.size += e.seen.Size()
 	}
 	return e
+}
+
+// versions are records as they were read, each once.
+type versions struct {
+	list  []forerun.Seen
+	index map[forerun.Key]int // of a long list
+}
+
+func (v *versions) of(key forerun.Key) (version forerun.Version, ok bool) {
+	if v.index != nil {
+		i, ok := v.index[key]
+		if !ok {
+			return 0, false
+		}
+		return v.list[i].Version, true
+	}
+	for i := range v.list {
+		if v.list[i].Key == key {
+			return v.list[i].Version, true
+		}
+	}
+	return 0, false
+}
+
+// add notes a record that is not there yet.
+func (v *versions) add(seen forerun.Seen) {
+	if v.list == nil {
+		v.list = make([]forerun.Seen, 0, 4)
+	}
+	v.list = append(v.list, seen)
+	switch {
+	case v.index != nil:
+		v.index[seen.Key] = len(v.list) - 1
+	case len(v.list) > largeColumn:
+		v.index = make(map[forerun.Key]int)
+		for i, seen := range v.list {
+			v.index[seen.Key] = i
+		}
+	}
 }
 
 // see notes what a record was of which only the version was known.

@@ -54,12 +54,10 @@ func (s *slot) newRow() *forerun.Row {
 	}
 	r := &forerun.Row{
 		Output: s.result.Value, Callees: s.calls, Below: s.below, Effects: s.effects,
-		Exact: !s.inexact && len(s.reads) <= maxReads,
+		Exact: !s.inexact && len(s.reads.list) <= maxReads,
 	}
 	if r.Exact {
-		for key, version := range s.reads {
-			r.Reads = append(r.Reads, forerun.Seen{Key: key, Version: version})
-		}
+		r.Reads = slices.Clone(s.reads.list)
 		slices.SortFunc(r.Reads, func(a, b forerun.Seen) int {
 			return cmp.Or(cmp.Compare(a.Key.Space, b.Key.Space), cmp.Compare(a.Key.Name, b.Key.Name))
 		})
@@ -110,23 +108,19 @@ func (s *slot) remember() {
 // note notes what was read at which versions. Two versions of one record make a row that only predicts (rules R5, R8).
 func (c *conduct) note(reads []forerun.Seen) {
 	for _, seen := range reads {
-		if c.reads == nil {
-			c.reads = make(map[forerun.Key]forerun.Version)
-		}
-		if known, ok := c.reads[seen.Key]; ok && known != seen.Version {
+		known, ok := c.reads.of(seen.Key)
+		switch {
+		case ok && known != seen.Version:
 			c.inexact = true
-		}
-		if len(c.reads) <= maxReads {
-			c.reads[seen.Key] = seen.Version
+		case !ok && len(c.reads.list) <= maxReads:
+			c.reads.add(seen)
 		}
 	}
 }
 
 // absorb takes over what was done inside of a slot.
 func (s *slot) absorb(c *slot) {
-	for key, version := range c.reads {
-		s.note([]forerun.Seen{{Key: key, Version: version}})
-	}
+	s.note(c.reads.list)
 	switch {
 	case c.thread == nil:
 	case len(s.below)+len(c.below) >= maxBelow: // nobody knows whether all of them are what they were

@@ -18,7 +18,7 @@ func (m *Machine) promote(s *slot) {
 		m.failAsHead(s)
 		return
 	}
-	p := &promotion{m: m, writers: make(map[forerun.Key]*entry), expected: make(map[forerun.Key]forerun.Version)}
+	p := &promotion{m: m}
 	if problem := p.add(s); problem != "" {
 		m.rewind(s, cause{forerun.Overtaken, problem}, false)
 		return
@@ -36,14 +36,14 @@ func (m *Machine) promote(s *slot) {
 type promotion struct {
 	m        *Machine
 	slots    []*slot
-	writers  map[forerun.Key]*entry // who wrote a record last, in the order of the group
-	expected map[forerun.Key]forerun.Version
-	expect   []forerun.Seen
+	writers  map[forerun.Key]*entry // who wrote a record last, of all slots but the last one
+	expect   versions
 	commands []any
 }
 
 // add takes one more slot into the group if its reads can still be valid, or says why they cannot (rule R4).
 func (p *promotion) add(s *slot) (problem string) {
+	p.install()
 	var expect []forerun.Seen
 	for _, e := range s.column.order {
 		if !e.read {
@@ -59,34 +59,44 @@ func (p *promotion) add(s *slot) (problem string) {
 		if !exact {
 			return fmt.Sprintf("what it read of %q never was in the store", e.key.Name)
 		}
-		if known, ok := p.expected[e.key]; ok && known != v {
+		known, ok := p.expect.of(e.key)
+		switch {
+		case !ok:
+			expect = append(expect, forerun.Seen{Key: e.key, Version: v})
+		case known != v:
 			return fmt.Sprintf("it read another version of %q than a slot before it", e.key.Name)
 		}
-		expect = append(expect, forerun.Seen{Key: e.key, Version: v})
 	}
 	for _, seen := range expect {
-		if _, ok := p.expected[seen.Key]; !ok {
-			p.expected[seen.Key] = seen.Version
-			p.expect = append(p.expect, seen)
-		}
-	}
-	for _, e := range s.column.order {
-		if e.wrote {
-			p.writers[e.key] = e
-		}
+		p.expect.add(seen)
 	}
 	p.commands = append(p.commands, s.column.commands...)
 	p.slots = append(p.slots, s)
 	return ""
 }
 
+// install notes what the last slot of the group wrote, for the next one.
+func (p *promotion) install() {
+	if len(p.slots) == 0 {
+		return
+	}
+	if p.writers == nil {
+		p.writers = make(map[forerun.Key]*entry)
+	}
+	for _, e := range p.slots[len(p.slots)-1].column.order {
+		if e.wrote {
+			p.writers[e.key] = e
+		}
+	}
+}
+
 // apply has the transaction applied, or does without if there is nothing in it.
 func (m *Machine) apply(p *promotion) {
-	launched := Promote{Expect: p.expect, Commands: p.commands}
+	launched := Promote{Expect: p.expect.list, Commands: p.commands}
 	for _, s := range p.slots {
 		launched.Slots = append(launched.Slots, s.id)
 	}
-	if len(p.expect) > 0 || len(p.commands) > 0 {
+	if len(p.expect.list) > 0 || len(p.commands) > 0 {
 		for _, s := range p.slots {
 			s.promoting = true
 		}
@@ -103,11 +113,14 @@ func (m *Machine) apply(p *promotion) {
 
 // promoted lets slots go on as heads.
 func (m *Machine) promoted(e Promoted) {
-	last := make(map[forerun.Key]*entry)
+	var last map[forerun.Key]*entry
 	for _, id := range e.Slots {
 		if s := m.at(id); s != nil {
 			for _, en := range s.column.order {
 				if en.wrote {
+					if last == nil {
+						last = make(map[forerun.Key]*entry)
+					}
 					last[en.key] = en
 				}
 			}

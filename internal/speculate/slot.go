@@ -12,8 +12,8 @@ import (
 type slot struct {
 	id   SlotID // None: it is a fork
 	kind kind
-	stop forerun.Stop // what it executes
-	path uint64       // which places the walk came by
+	stop *forerun.Stop // what it executes
+	path uint64        // which places the walk came by
 
 	// Where it is: a step of a thread; or called by a function; or the root, or left behind by its caller.
 	thread   *thread
@@ -44,8 +44,8 @@ type slot struct {
 	failure *forerun.Result // that came while its promotion was under way
 	late    *forerun.Result // that came then too, before it was done what the slot had asked for
 	skipped bool
-	walked  bool         // its thread went on behind it,
-	next    forerun.Stop // to here
+	walked  bool          // its thread went on behind it,
+	next    *forerun.Stop // to here
 
 	branches []*thread // of a fork; of a program the one
 
@@ -61,7 +61,7 @@ type slot struct {
 type conduct struct {
 	calls   []forerun.Callee
 	below   []forerun.Callee
-	reads   map[forerun.Key]forerun.Version
+	reads   versions
 	effects bool
 	inexact bool // its output may depend on what has no version, or on the failure of what it called (rule R8)
 }
@@ -96,8 +96,50 @@ func (s state) String() string {
 	return [...]string{"resolving", "checking", "waiting", "running", "finished"}[s]
 }
 
+// window has the slots that are not over, by their numbers: the root, and from the oldest other one on.
+type window struct {
+	root  *slot
+	first SlotID // of rest
+	rest  []*slot
+	next  SlotID
+}
+
+// add gives a slot its number.
+func (w *window) add(s *slot) {
+	s.id = w.next
+	w.next++
+	if s.id == 0 {
+		w.root, w.first = s, 1
+		return
+	}
+	w.rest = append(w.rest, s)
+}
+
+func (w *window) at(id SlotID) *slot {
+	switch i := id - w.first; {
+	case id == 0:
+		return w.root
+	case id < w.first || int(i) >= len(w.rest):
+		return nil
+	default:
+		return w.rest[i]
+	}
+}
+
+func (w *window) remove(id SlotID) {
+	if id == 0 {
+		w.root = nil
+		return
+	}
+	w.rest[id-w.first] = nil
+	for len(w.rest) > 0 && w.rest[0] == nil {
+		w.rest = w.rest[1:]
+		w.first++
+	}
+}
+
 // at returns a slot that is not over, or nil.
-func (m *Machine) at(id SlotID) *slot { return m.slots[id] }
+func (m *Machine) at(id SlotID) *slot { return m.slots.at(id) }
 
 func (s *slot) parent() SlotID {
 	if s.thread == nil {
@@ -140,11 +182,12 @@ func (m *Machine) lead(s *slot) {
 
 // forget takes a slot off the books.
 func (m *Machine) forget(s *slot) {
-	s.dead, m.changed = true, true
+	m.changed = true
 	m.uncount(s)
-	if s.id != None {
-		delete(m.slots, s.id)
+	if s.id != None && !s.dead {
+		m.slots.remove(s.id)
 	}
+	s.dead = true
 }
 
 // waits returns the callee that a slot waits for, or nil. A speculative slot waits for one at a time.

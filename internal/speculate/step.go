@@ -16,8 +16,7 @@ type Machine struct {
 	depth     int     // how many slots may be launched ahead of the heads at once
 	likely    float64 // the share from which on an outcome is expected
 
-	slots    map[SlotID]*slot // that are not over
-	nextID   SlotID
+	slots    window   // that are not over
 	root     *slot    // nil once it is over
 	orphans  []*slot  // callees whose callers ended without waiting for them
 	ahead    int      // slots that are no heads,
@@ -31,11 +30,11 @@ type Machine struct {
 
 // New begins an invocation of an action and returns the machine with what to do first. Without options it does not speculate.
 func New(action string, input json.RawMessage, options ...Option) (*Machine, []Action) {
-	m := &Machine{depth: DefaultDepth, likely: 0.5 + DefaultBand, slots: make(map[SlotID]*slot)}
+	m := &Machine{depth: DefaultDepth, likely: 0.5 + DefaultBand}
 	for _, set := range options {
 		set(m)
 	}
-	m.root = &slot{stop: forerun.Stop{Action: action, Input: input}, path: firstPath}
+	m.root = &slot{stop: &forerun.Stop{Action: action, Input: input}, path: firstPath}
 	m.execute(m.root)
 	m.lead(m.root)
 	return m, m.take()
@@ -98,7 +97,12 @@ func (m *Machine) hear(e Event) {
 	}
 }
 
-func (m *Machine) do(a Action) { m.actions = append(m.actions, a) }
+func (m *Machine) do(a Action) {
+	if m.actions == nil {
+		m.actions = make([]Action, 0, 4)
+	}
+	m.actions = append(m.actions, a)
+}
 
 // take hands out the actions of the step and begins a new list.
 func (m *Machine) take() []Action {

@@ -334,8 +334,8 @@ func recordNames(records []Record) (text string) {
 // record for.
 func (s *story) drawBuffer() string {
 	var slots []*slot
-	for _, x := range s.machine.slots {
-		if x.kind == function && !x.head && (x.caller == nil || !slices.Contains(x.caller.merged, x)) {
+	for _, x := range s.machine.slots.rest {
+		if x != nil && x.kind == function && !x.head && (x.caller == nil || !slices.Contains(x.caller.merged, x)) {
 			slots = append(slots, x)
 		}
 	}

@@ -20,14 +20,14 @@ type thread struct {
 
 // pending is a step that has no slot yet.
 type pending struct {
-	stop    forerun.Stop
+	stop    *forerun.Stop
 	path    uint64
 	patient bool
 	why     string // it is ahead
 }
 
 // goOn makes a stop the step to come, or the end. why says what it runs ahead on.
-func (t *thread) goOn(stop forerun.Stop, path uint64, why string) {
+func (t *thread) goOn(stop *forerun.Stop, path uint64, why string) {
 	if stop.End {
 		t.end = &stop.Result
 		return
@@ -59,7 +59,7 @@ func (m *Machine) materialize(t *thread) {
 	m.runAhead(s)
 	for _, stop := range p.stop.Fork {
 		branch := &thread{owner: s, program: t.program, table: t.table}
-		branch.goOn(stop, mixPath(s.path, s.stop.Place), s.why)
+		branch.goOn(&stop, mixPath(s.path, s.stop.Place), s.why)
 		s.branches = append(s.branches, branch)
 	}
 }
@@ -83,22 +83,24 @@ func (s *slot) outcome() (r forerun.Result, ok bool) {
 }
 
 // after walks on behind a step; ok is false if its outcome is not known.
-func (s *slot) after() (stop forerun.Stop, ok bool) {
+func (s *slot) after() (stop *forerun.Stop, ok bool) {
 	if s.kind != fork {
 		r, ok := s.outcome()
 		if !ok {
-			return stop, false
+			return nil, false
 		}
-		return s.thread.table.Resume(s.stop.Cursor, r), true
+		next := s.thread.table.Resume(s.stop.Cursor, r)
+		return &next, true
 	}
 	results := make([]forerun.Result, len(s.branches))
 	for i, branch := range s.branches {
 		if branch.end == nil {
-			return stop, false
+			return nil, false
 		}
 		results[i] = *branch.end
 	}
-	return s.thread.table.Join(s.stop.Cursor, results), true
+	next := s.thread.table.Join(s.stop.Cursor, results)
+	return &next, true
 }
 
 // walk lets a thread go on behind its last step, if that step's outcome is known.
@@ -131,6 +133,9 @@ func (m *Machine) revise(s *slot) {
 	if s.thread == nil || !s.walked {
 		return
 	}
+	if s.kind == function && s.guess != nil && sameResult(s.result, s.guess.result) {
+		return // that is what it was walked with
+	}
 	stop, ok := s.after()
 	switch {
 	case ok && same(stop, s.next):
@@ -144,7 +149,7 @@ func (m *Machine) revise(s *slot) {
 }
 
 // same tells whether two stops are one place, with the same to do there and the same around it.
-func same(a, b forerun.Stop) bool {
+func same(a, b *forerun.Stop) bool {
 	if a.End || b.End {
 		return a.End && b.End && sameResult(a.Result, b.Result)
 	}
@@ -153,7 +158,7 @@ func same(a, b forerun.Stop) bool {
 		return false
 	}
 	for i := range a.Fork {
-		if !same(a.Fork[i], b.Fork[i]) {
+		if !same(&a.Fork[i], &b.Fork[i]) {
 			return false
 		}
 	}

@@ -18,7 +18,7 @@ type planted struct {
 // bugs are what the simulation must find: the rules of the model check broken one by one, and bugs that it has found.
 var bugs = []planted{
 	{"no scan for early reads", "buffer.go", "c := scanner{m: m, writer: s, key: key}\n", "return\n\tc := scanner{m: m, writer: s, key: key}\n"},
-	{"no check for conflicts at promote", "promote.go", "Promote{Expect: p.expect, Commands: p.commands}", "Promote{Commands: p.commands}"},
+	{"no check for conflicts at promote", "promote.go", "Promote{Expect: p.expect.list, Commands: p.commands}", "Promote{Commands: p.commands}"},
 	{"promoted out of order", "advance.go", "\t\ts := t.steps[0]\n", "\t\tif len(t.steps) > 1 && t.steps[1].state == finished {\n\t\t\tm.advanceSlot(t.steps[1])\n\t\t}\n\t\ts := t.steps[0]\n"},
 	{"learnt before it is committed", "step.go", "\tm.revise(s)\n}", "\tm.revise(s)\n\tm.learn(s)\n}"},
 	{"effects are released early", "buffer.go", "\tcase r.hold:\n\t\tm.stall(s, r, \"it cannot be undone: it waits until the slot is the head\")\n", "\tcase r.hold:\n\t\tm.direct(s, r)\n"},
