@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,10 +81,16 @@ class GoReport:
 
 
 def go_tests() -> Count:
-    """Run the tests of all Go packages, and those of the benchmarks' module."""
+    """Run the tests of all Go packages and of the benchmarks' module.
+
+    Simulations run with the race detector, too, where there is a C compiler.
+    """
     report = GoReport()
-    for folder in (ROOT, ROOT / "bench"):
-        command = ["go", "test", "-json", "-timeout=20m", "./..."]
+    suites = [(ROOT, ["./..."]), (ROOT / "bench", ["./..."])]
+    if shutil.which("cc"):
+        suites.append((ROOT, ["-race", "-run=^TestSeeds$", "./internal/speculate/simulation"]))
+    for folder, what in suites:
+        command = ["go", "test", "-json", "-timeout=20m", *what]
         with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
                 if line.startswith("{"):
