@@ -3,6 +3,7 @@ package native
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -235,10 +236,11 @@ func (b *box) remove() error {
 		return nil
 	}
 	_, err := m.ask(context.Background(), request{kind: kindClose, id: b.id})
-	select {
-	case <-m.done:
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		<-m.done // the link is lost before the helper's end is known
+	}
+	if m.hasEnded() {
 		err = nil // it ended with the helper
-	default:
 	}
 	m.mu.Lock()
 	delete(m.boxes, b.id)

@@ -83,6 +83,9 @@ func TestServerEndLeavesNothing(t *testing.T) {
 		t.Fatalf("the helper's children are %v", pids)
 	}
 	m.link.conn.Close() // what the helper sees when the server is killed
+	if err := boxes[0].Close(); err != nil {
+		t.Errorf("closing a sandbox whose helper is ending: %v", err)
+	}
 	<-m.Done()
 	gone(t, pids)
 	for _, b := range boxes {
