@@ -6,7 +6,8 @@ import socket
 
 import redis
 
-state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+# driver_info: redis-py would look its own version up in the file system, in each process
+state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True, driver_info=None)
 
 
 def request(host: str, method: str, path: str) -> int:
