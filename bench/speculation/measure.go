@@ -34,6 +34,8 @@ func parts() []measurement {
 // measured is what was measured of one application.
 type measured struct {
 	*subject
+	bound    float64 // the speedup that Amdahl's law leaves, effects being in their turn; 0 if it is not known
+	anyOrder float64 // that without regard to effects
 	alone    float64 // ms: the mean answer of the baseline to one request at a time
 	capacity float64 // requests in a second that the baseline answers
 	loads    []*loaded
@@ -54,6 +56,7 @@ type result struct {
 	cpu     time.Duration
 	strange time.Duration // processor time of what has nothing to do with it
 	wasted  float64       // seconds that squashed functions ran
+	ended   float64       // functions that counted
 	ahead   outcomes
 }
 
@@ -70,7 +73,12 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 		return err
 	}
 	defer on.stop(b)
-	m := &measured{subject: s}
+	m := &measured{subject: s, bound: s.bound}
+	if s.profile != nil && b.measures("load") {
+		if err := b.profile(ctx, on, m); err != nil {
+			return err
+		}
+	}
 	if err := b.prepare(ctx, on, m); err != nil {
 		return err
 	}
@@ -90,6 +98,20 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 	}
 	b.measured = append(b.measured, m)
 	return nil
+}
+
+// profile measures the bounds.
+func (b *bench) profile(ctx context.Context, on *started, m *measured) error {
+	requests := 40
+	if b.quick {
+		requests = 15
+	}
+	p, err := on.profile(ctx, on.client, requests)
+	if err != nil {
+		return fmt.Errorf("its profile: %w", err)
+	}
+	m.bound, m.anyOrder = p.TurnBound, p.Bound
+	return on.deploy(ctx, on.client, on.server)
 }
 
 // prepare warms all up, has the tables learn, and measures the baseline alone and its capacity.
@@ -210,6 +232,7 @@ func (r *result) add(a *answered, before, after reading) {
 	r.cpu += cpu
 	r.strange += after.machine - before.machine - cpu - (after.clients - before.clients)
 	r.wasted += after.wasted - before.wasted
+	r.ended += after.ended - before.ended
 	r.ahead.add(after.outcomes, before.outcomes)
 }
 

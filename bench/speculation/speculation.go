@@ -21,9 +21,11 @@ import (
 // bench is one run and what it has measured.
 type bench struct {
 	options
-	folder   string // temporary, for all data
-	measured []*measured
-	report   harness.Report
+	folder    string // temporary, for all data
+	companies *workloads.Companies
+	measured  []*measured
+	ratios    []ratio
+	report    harness.Report
 }
 
 type options struct {
@@ -35,11 +37,10 @@ type options struct {
 // Run runs `bench speculation`.
 func Run(ctx context.Context, args []string) error {
 	b := new(bench)
-	subjects, err := b.parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
-	if err != nil {
+	if err := b.parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
 		return err
 	}
 	switch code, entered, err := workloads.Enter(); {
@@ -48,18 +49,33 @@ func Run(ctx context.Context, args []string) error {
 	case !entered: // it was run in the network, and has said all
 		os.Exit(code)
 	}
-	companies, err := workloads.StartCompanies()
-	if err != nil {
+	var err error
+	if b.companies, err = workloads.StartCompanies(); err != nil {
 		return err
 	}
-	defer companies.Stop()
+	defer b.companies.Stop()
 	if b.folder, err = os.MkdirTemp("", "forerun-bench"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(b.folder)
 	b.report.Machine = harness.Machine()
 	b.report.Machine["quick"] = b.quick
-	for _, s := range subjects {
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	return b.finish()
+}
+
+// measure measures all that is asked for.
+func (b *bench) measure(ctx context.Context) error {
+	subjects, err := applications(workloads.DefaultHitRate, b.companies)
+	if err != nil {
+		return err
+	}
+	for _, s := range append(synthetic(), subjects...) {
+		if !b.named(s.slug) {
+			continue
+		}
 		if err := b.subject(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s.slug, err)
 		}
@@ -73,25 +89,13 @@ func Run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
-	return b.finish()
+	return nil
 }
 
-// parse returns the subjects that are asked for.
-func (b *bench) parse(args []string) (subjects []*subject, err error) {
-	all, err := applications(workloads.DefaultHitRate)
+func (b *bench) parse(args []string) error {
+	words, err := words()
 	if err != nil {
-		return nil, err
-	}
-	all = append(synthetic(), all...)
-	var words []string
-	for _, s := range all {
-		words = append(words, s.slug)
-	}
-	for _, p := range parts() {
-		words = append(words, p.name)
-	}
-	for _, m := range others() {
-		words = append(words, m.name)
+		return err
 	}
 	f := flag.NewFlagSet("bench speculation", flag.ContinueOnError)
 	f.StringVar(&b.binary, "binary", "bin/forerun", "the server's `PATH`")
@@ -99,20 +103,33 @@ func (b *bench) parse(args []string) (subjects []*subject, err error) {
 	f.BoolVar(&b.quick, "quick", false, "measure a quarter, for a rough look")
 	only := f.String("case", "", "measure some `CASES`, with commas between, and write no files: applications, and parts of what is measured of them; of "+strings.Join(words, ", "))
 	if err := f.Parse(args); err != nil {
-		return nil, err
+		return err
 	}
 	b.only = strings.FieldsFunc(*only, func(r rune) bool { return r == ',' || r == ' ' })
 	for _, word := range b.only {
 		if !slices.Contains(words, word) {
-			return nil, fmt.Errorf("there is no case %q: name some of %s", word, strings.Join(words, ", "))
+			return fmt.Errorf("there is no case %q: name some of %s", word, strings.Join(words, ", "))
 		}
 	}
-	for _, s := range all {
-		if b.named(s.slug) {
-			subjects = append(subjects, s)
-		}
+	return nil
+}
+
+// words are all that cases can name.
+func words() (all []string, err error) {
+	for _, s := range synthetic() {
+		all = append(all, s.slug)
 	}
-	return subjects, nil
+	known, err := workloads.Applications()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range known {
+		all = append(all, a.Slug)
+	}
+	for _, m := range append(parts(), others()...) {
+		all = append(all, m.name)
+	}
+	return all, nil
 }
 
 // named says whether a case is asked for.

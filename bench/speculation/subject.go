@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/bench/workloads"
 	"forerun.dev/forerun/test/server"
 )
 
@@ -15,8 +16,10 @@ import (
 type subject struct {
 	slug  string
 	suite string
-	bound float64 // the speedup that Amdahl's law leaves; 0 if it is not known
-	cpu   bool    // its functions work and do not wait
+	bound float64 // the speedup that Amdahl's law leaves; 0: profile tells, or it is not known
+	// profile, if there is one, measures what its functions do on n requests; the actions are to be deployed again.
+	profile func(ctx context.Context, c *server.Client, n int) (*workloads.Profile, error)
+	cpu     bool // its functions work and do not wait
 	// deploy puts its actions on a server, and whatever state they need.
 	deploy func(ctx context.Context, c *server.Client, s *server.Server) error
 	action string

@@ -1,0 +1,100 @@
+package speculation
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestArrivalsComeAtTheirRate(t *testing.T) {
+	due := arrivals(1, 200, 50*time.Second)
+	if n := len(due); n < 9700 || n > 10300 {
+		t.Errorf("%d arrivals in 50 s at 200 in a second", n)
+	}
+	var squares float64
+	for i := 1; i < len(due); i++ {
+		if due[i] < due[i-1] || due[i] >= 50*time.Second {
+			t.Fatalf("arrival %d is at %v, after %v", i, due[i], due[i-1])
+		}
+		gap := (due[i] - due[i-1]).Seconds() * 200
+		squares += gap * gap / float64(len(due))
+	}
+	if squares < 1.8 || squares > 2.2 { // an exponential distribution's is 2
+		t.Errorf("the mean square of the gaps is %v", squares)
+	}
+}
+
+func TestIntervalHoldsTheRatio(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	off, all := make([]float64, 400), make([]float64, 400)
+	for i := range off {
+		off[i], all[i] = 80+40*random.Float64(), 20+10*random.Float64()
+	}
+	up := compare(off, all)
+	if up.mean < 3.8 || up.mean > 4.2 || up.lower >= up.mean || up.upper <= up.mean || up.upper-up.lower > 0.2 {
+		t.Errorf("%+v", up)
+	}
+	if none := compare(nil, nil); !math.IsNaN(none.mean) || none.interval() != nil {
+		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+func TestEffectiveThroughputIsWithinTheObjective(t *testing.T) {
+	m := &measured{alone: 10, served: []served{
+		{1, map[string]float64{"off": 100}, map[string]float64{"off": 10}},
+		{2, map[string]float64{"off": 150}, map[string]float64{"off": 13}},
+		{4, map[string]float64{"off": 180}, map[string]float64{"off": 22}},
+	}}
+	if got := m.effective("off"); got != 150 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// loads of an application whose answers come four times sooner.
+func sooner() *measured {
+	m := &measured{subject: &subject{slug: "login", suite: "FaaSChain"}, bound: 5, alone: 40}
+	for _, share := range []float64{0.2, 0.5, 0.8} {
+		l := &loaded{share: share, rate: 10, mode: make(map[string]*result)}
+		for mode, ms := range map[string]float64{"off": 40, "branches": 20, "all": 10} {
+			r := &result{took: time.Second, cpu: time.Second}
+			for range 20 {
+				r.ms = append(r.ms, ms)
+			}
+			l.mode[mode] = r
+		}
+		m.loads = append(m.loads, l)
+	}
+	m.served = []served{{1, map[string]float64{"off": 25, "all": 100}, map[string]float64{"off": 40, "all": 10}}}
+	return m
+}
+
+func TestReport(t *testing.T) {
+	b := &bench{measured: []*measured{sooner()}, ratios: []ratio{{hits()[1], 4}}}
+	b.out = t.TempDir()
+	if err := b.finish(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"speedup", "breakdown", "tail", "throughput", "hits"} {
+		if text, err := os.ReadFile(b.out + "/speculation-" + name + ".svg"); err != nil || !strings.Contains(string(text), "<svg") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var table bytes.Buffer
+	if err := b.report.Table(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`login at 20% +speedup, 20 requests, 10.0/s +4 x +4 to 4 `, `login at 20% +share of Amdahl's bound.* 0.8 +- +5 .*>=0.8 +met`,
+		`all applications, low load +mean speedup +4 x .* 4.6 +>=4.6 +MISSED`, `all applications, low load +p99 lower by +75 % .*58.7 +>=58.7 +met`,
+		`lowest upper end of a speedup's interval, any load +4 x .*>=0.97 +met`, `login +most answers within 80 ms +100 1/s +- +25 +4 `,
+	} {
+		if !regexp.MustCompile(want).MatchString(table.String()) {
+			t.Errorf("no row like %q in\n%s", want, table.String())
+		}
+	}
+}
