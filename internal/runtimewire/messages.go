@@ -22,9 +22,10 @@ type InitDone struct {
 
 // Handler is the header of the frame that brings a forked handler.
 type Handler struct {
-	PID   int    `json:"pid,omitempty"`   // in the sandbox's namespace, as Exit names it
-	Error string `json:"error,omitempty"` // why there is none; then no descriptor comes along
-	Lines bool   `json:"lines,omitempty"` // it is a program that speaks lines: two pipes come along too, to it and from it
+	PID     int    `json:"pid,omitempty"`     // in the sandbox's namespace, as Exit names it
+	Error   string `json:"error,omitempty"`   // why there is none; then no descriptor comes along
+	Threads bool   `json:"threads,omitempty"` // the code has threads in the initializer, which handlers could reach
+	Lines   bool   `json:"lines,omitempty"`   // it is a program that speaks lines: two pipes come along too, to it and from it
 }
 
 // Exit is the header of the frame that tells of a handler's end. One of Status and Signal counts.

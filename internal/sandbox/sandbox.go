@@ -97,7 +97,7 @@ const DefaultCPUWeight = 100
 type Held struct {
 	Connected bool // a process inside has a connection to the outside that was made before, on which it may send
 	// Shared: the initializer has something that processes which it forks can change for one another: writable memory that
-	// they share, files open for writing, pipes.
+	// they share, files open for writing, pipes, what counts or waits for events.
 	Shared bool
 }
 

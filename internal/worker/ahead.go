@@ -33,7 +33,7 @@ func (b *box) hold(r *run) error {
 				return errExited
 			}
 			continue
-		case b.language.reuse && held.Connected, !b.language.reuse && held.Shared:
+		case b.language.reuse && held.Connected, !b.language.reuse && (held.Shared || b.spare.threads):
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}

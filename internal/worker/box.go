@@ -65,12 +65,14 @@ type box struct {
 	untouched bool                  // the last run did not come to a handler; of live
 	struck    atomic.Bool           // processes were killed in this tenure
 	survivor  atomic.Pointer[spare] // when they were last, what was left of the handlers
-	oomKills  atomic.Int64          // as far as was read
-	dead      chan struct{}         // closed by listen: the initializer is gone
-	living    sync.WaitGroup        // its goroutines but live
-	reseting  sync.Mutex            // held during a Reset, so that none reaches into the next activation
-	refusing  sync.Mutex            // held while refusals are asked for and written down
-	handlers  map[int]*spare        // by process id inside; of listen alone
+	standing  atomic.Pointer[spare] // takes over when the spare, or the handler, is killed; where a handler is kept
+	second    standby
+	oomKills  atomic.Int64   // as far as was read
+	dead      chan struct{}  // closed by listen: the initializer is gone
+	living    sync.WaitGroup // its goroutines but live
+	reseting  sync.Mutex     // held during a Reset, so that none reaches into the next activation
+	refusing  sync.Mutex     // held while refusals are asked for and written down
+	handlers  map[int]*spare // by process id inside; of listen alone
 
 	// Guarded by Worker.mu:
 	state    boxState
@@ -102,7 +104,7 @@ func (b *box) take(r *run) {
 	p := b.pool()
 	p.runs++
 	b.state, b.since = boxBusy, time.Now()
-	b.w.charge(b, p.memory())
+	b.w.charge(b, b.memory())
 	b.current = r
 	r.box, r.tenure = b, newTenure(r.Activation)
 	if r.Speculative {
@@ -143,10 +145,15 @@ func (b *box) wait() *run {
 	keepUntil := time.Now().Add(b.w.config.KeepAlive)
 	timer := time.NewTimer(min(settleAfter, b.w.config.KeepAlive))
 	defer timer.Stop()
+	second := time.NewTimer(b.standbyAfter())
+	defer second.Stop()
 	for {
 		select {
 		case r := <-b.assigned:
 			return r
+		case <-second.C:
+			b.standBy()
+			continue
 		case <-timer.C:
 			if left := time.Until(keepUntil); left > 0 {
 				b.measure()

@@ -97,6 +97,7 @@ func (t *tenure) end(next *tenure) {
 type doors struct {
 	b         *box
 	listeners []*listener
+	accepted  atomic.Uint64 // connections, ever
 
 	mu      sync.Mutex // guards current, and is held while a connection is accepted, so it gets the right tenure
 	current *tenure
@@ -191,6 +192,9 @@ func (d *doors) acceptOne(l *listener) (fd int, t *tenure, err error) {
 		defer d.mu.Unlock()
 		t = d.current
 		fd, _, err = syscall.Accept4(int(listening), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
+		if err == nil {
+			d.accepted.Add(1)
+		}
 		return !errors.Is(err, syscall.EAGAIN)
 	})
 	if closed != nil {
@@ -246,6 +250,7 @@ func (d *doors) discard() {
 				if err != nil {
 					return
 				}
+				d.accepted.Add(1)
 				d.sort(l, fd)
 			}
 		})

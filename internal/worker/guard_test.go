@@ -38,13 +38,28 @@ var pythonEffects = map[string]string{
     def work():
         s = socket.create_connection((a["host"], a["tcp"])); s.sendall(a["word"].encode() + b"\n"); got.append(s.recv(100).decode())
     t = threading.Thread(target=work); t.start(); t.join(); return got[0]`,
+	"sendmmsg": `
+    name = struct.pack("=H", socket.AF_INET) + struct.pack("!H", a["udp"]) + socket.inet_aton(a["host"]) + bytes(8)
+    text = ctypes.create_string_buffer(a["word"].encode()); part = struct.pack("PL", ctypes.addressof(text), len(a["word"]))
+    to, parts = ctypes.create_string_buffer(name), ctypes.create_string_buffer(part)
+    one = ctypes.create_string_buffer(struct.pack("PIPLPLiI", ctypes.addressof(to), len(name), ctypes.addressof(parts), 1, 0, 0, 0, 0) + bytes(8))
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); sent = ctypes.CDLL(None, use_errno=True).sendmmsg(s.fileno(), one, 1, 0)
+    return s.recv(100).decode() if sent == 1 else os.strerror(ctypes.get_errno())`,
+	"inherited descriptor": `
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        s = socket.create_connection((a["host"], a["tcp"])); socket.send_fds(theirs, [b"x"], [s.fileno()]); os._exit(0)
+    s = socket.socket(fileno=socket.recv_fds(ours, 1, 1)[1][0]); s.sendall(a["word"].encode() + b"\n"); return s.recv(100).decode()`,
+	"io_uring or else TCP": `
+    ring = ctypes.CDLL(None, use_errno=True).syscall(425, 1, None)
+    s = socket.create_connection((a["host"], a["tcp"])); s.sendall((a["word"] if ring < 0 else "ring").encode() + b"\n"); return s.recv(100).decode()`,
 	"child": `
     return subprocess.run([sys.executable, "-c", "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2]))); s.sendall(sys.argv[3].encode()); print(s.recv(100).decode())",
         a["host"], str(a["tcp"]), a["word"]], stdout=subprocess.PIPE, check=True).stdout.decode()`,
 }
 
 const pythonHeader = `
-import http.client, json, os, socket, ssl, subprocess, sys, threading
+import ctypes, http.client, json, os, socket, ssl, struct, subprocess, sys, threading
 kept = None
 def ready():
     s = socket.create_connection(("127.0.0.1", 3233)); s.sendall(b"GET /ready HTTP/1.0\r\n\r\n"); s.recv(1000)
@@ -60,6 +75,9 @@ var nodeEffects = map[string]string{
     let text = ""; r.on("data", d => text += d); r.on("end", () => yes(text)) }).on("error", no))`,
 	"UDP":        `new Promise(yes => { const s = dgram.createSocket("udp4"); s.on("message", m => { s.close(); yes(String(m)) }); s.send(a.word, a.udp, a.host) })`,
 	"keep-alive": `new Promise((yes, no) => { if (!kept) kept = net.connect(a.tcp, a.host).on("error", no); kept.once("data", d => yes(String(d))); kept.write(a.word + "\n") })`,
+	"child": `new Promise((yes, no) => require("child_process").execFile(process.execPath, ["-e",
+    "const [host, port, word] = process.argv.slice(1); const s = require('net').connect(port, host); s.on('data', d => { console.log(String(d)); s.end() }); s.write(word + '\\n')",
+    a.host, a.tcp, a.word], (error, out) => error ? no(error) : yes(out)))`,
 	"worker thread": `new Promise((yes, no) => new threads.Worker(
     "const t = require('worker_threads'), net = require('net'); const a = t.workerData; const s = net.connect(a.tcp, a.host); s.on('data', d => { t.parentPort.postMessage(String(d)); s.end() }); s.write(a.word + '\\n')",
     {eval: true, workerData: a}).on("message", yes).on("error", no))`,
@@ -78,19 +96,34 @@ const effect = a => EFFECT
 func guarded() map[string]*forerun.Action {
 	all := map[string]*forerun.Action{}
 	for name, effect := range pythonEffects {
-		text := strings.Replace(pythonHeader, "    EFFECT", effect, 1)
-		all["Python "+name] = action(text + pythonBody)
-		native := keptAction("", "ready()\nanswer = {'got': effect(value).strip()}")
-		code := strings.Replace(decode(native), "\nn, out =", "\n"+text+"\nn, out =", 1)
-		native.Exec.Code = encode(code)
-		all["native "+name] = native
+		all["Python "+name], all["native "+name] = inPython(effect), inNative(effect)
 	}
 	for name, effect := range nodeEffects {
-		a := action(strings.Replace(nodeHeader, "EFFECT", effect, 1))
-		a.Exec.Kind = "nodejs:default"
-		all["Node "+name] = a
+		all["Node "+name] = inNode(effect)
 	}
 	return all
+}
+
+// inLanguages are the actions of an effect in Python, which native programs have too, and in Node.
+func inLanguages(python, node string) map[string]*forerun.Action {
+	return map[string]*forerun.Action{"Python": inPython(python), "native": inNative(python), "Node": inNode(node)}
+}
+
+func inPython(effect string) *forerun.Action {
+	return action(strings.Replace(pythonHeader, "    EFFECT", effect, 1) + pythonBody)
+}
+
+func inNative(effect string) *forerun.Action {
+	a := keptAction("", "ready()\nanswer = {'got': effect(value).strip()}")
+	text := strings.Replace(pythonHeader, "    EFFECT", effect, 1)
+	a.Exec.Code = encode(strings.Replace(decode(a), "\nn, out =", "\n"+text+"\nn, out =", 1))
+	return a
+}
+
+func inNode(effect string) *forerun.Action {
+	a := action(strings.Replace(nodeHeader, "EFFECT", effect, 1))
+	a.Exec.Kind = "nodejs:default"
+	return a
 }
 
 // outside is a host that counts words over TCP, UDP and TLS.

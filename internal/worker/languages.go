@@ -23,6 +23,7 @@ type language struct {
 	env        map[string]string // besides, from the loading of the code on
 	files      []sandbox.File
 	binds      []sandbox.Bind
+	standby    bool // a second process may wait beside the first one; while it does, nothing of it runs
 	reuse      bool // a handler serves several activations, one after the other; the initializer is internal/launcher
 }
 

@@ -111,6 +111,7 @@ func nodeMajor(ctx context.Context, path string) (int, error) {
 
 func newNode(s Sources, path string) (*language, error) {
 	l := newLaunched(s.Program, "nodejs", path, nodeFolder+"/"+node.Entry)
+	l.standby = true
 	names, err := fs.Glob(node.Sources, "*")
 	if err != nil {
 		return nil, err

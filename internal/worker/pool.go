@@ -33,6 +33,7 @@ type pool struct {
 	starting int
 	hungry   bool // on Worker.hungry
 	growth   growth
+	squashes bool          // activations were squashed while they ran
 	runs     int           // given to its sandboxes since it has any
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
 }
@@ -89,7 +90,7 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 // give hands a run to an idle sandbox of its pool, if there is one and the machine has the memory that the run may use.
 func (w *Worker) give(p *pool, r *run) bool {
 	b := p.idleBox()
-	if b == nil || !w.makeRoom(need{tenant: p.tenant, bytes: p.memory() - b.charged, keep: b, first: true}) {
+	if b == nil || !w.makeRoom(need{tenant: p.tenant, bytes: b.memory() - b.charged, keep: b, first: true}) {
 		return false
 	}
 	w.unidle(b)

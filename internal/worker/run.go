@@ -43,6 +43,7 @@ type run struct {
 // end is told. What it left behind is removed afterwards, by box.clean. It reports false if the sandbox is of no more use.
 func (b *box) execute(r *run) bool {
 	t := r.tenure
+	b.settleStandby()
 	if err := b.hold(r); err != nil {
 		return b.refuse(r, err)
 	}

@@ -23,8 +23,9 @@ type handlerConn interface {
 // spare is a handler: made ahead, then executing its activation, or one after the other if the language is such.
 type spare struct {
 	conn    handlerConn
-	pid     int // in the sandbox's namespace
-	hostPID int // in ours; known when ready is closed
+	pid     int  // in the sandbox's namespace
+	hostPID int  // in ours; known when ready is closed
+	threads bool // run in the initializer, and could carry something from one activation to the next
 	ready   chan struct{}
 	failed  error         // why it will never be of use; known when ready is closed
 	exited  chan struct{} // closed by listen, when the initializer said so
@@ -49,9 +50,14 @@ func (s *spare) hear() {
 
 // isReady reports whether the spare waits for a run.
 func (s *spare) isReady() bool {
+	return s.isDecided() && s.failed == nil
+}
+
+// isDecided reports whether it is known if the spare will be of use.
+func (s *spare) isDecided() bool {
 	select {
 	case <-s.ready:
-		return s.failed == nil
+		return true
 	default:
 		return false
 	}
@@ -131,7 +137,7 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 	if err := f.Decode(&h); err != nil {
 		return err
 	}
-	s := &spare{pid: h.PID, ready: make(chan struct{}), exited: make(chan struct{})}
+	s := &spare{pid: h.PID, threads: h.Threads, ready: make(chan struct{}), exited: make(chan struct{})}
 	if len(f.Files) == 0 {
 		s.failed = fmt.Errorf("no handler could be forked: %s", h.Error)
 		close(s.ready)
@@ -206,6 +212,10 @@ func (b *box) fork() {
 
 // nextSpare takes the spare that was asked for, when it is ready, or asks for others while they die.
 func (b *box) nextSpare() error {
+	if s := b.takeOver(); s != nil {
+		b.spare = s
+		return nil
+	}
 	var err error
 	for range maxForks {
 		b.fork()
@@ -253,14 +263,18 @@ func (b *box) clean() bool {
 	}
 	err := b.renewSpare()
 	if err == nil {
-		err = b.reset(b.spare.hostPID)
+		err = b.reset(b.kept()...)
 	}
-	if b.struck.Swap(false) && b.spare != b.survivor.Load() {
-		b.spare.killed.Store(true) // or was, as it was made
+	if b.struck.Swap(false) {
+		for _, s := range []*spare{b.spare, b.standing.Load()} {
+			if s != nil && s != b.survivor.Load() {
+				s.killed.Store(true) // or was, as it was made
+			}
+		}
 	}
 	if err == nil && b.spare.killed.Load() { // as its activation ended
 		if err = b.renewSpare(); err == nil {
-			err = b.reset(b.spare.hostPID)
+			err = b.reset(b.kept()...)
 		}
 	}
 	if err != nil {
@@ -329,11 +343,11 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	}
 	var keep []int
 	handler := t.handler.Load()
-	b.survivor.Store(nil)
-	if s := b.upcoming.Load(); s != handler && s.isReady() {
-		keep = append(keep, s.hostPID)
-		b.survivor.Store(s)
+	survivor := b.survivorOf(handler)
+	if survivor != nil {
+		keep = append(keep, survivor.hostPID)
 	}
+	b.survivor.Store(survivor)
 	b.struck.Store(true)
 	if handler != nil {
 		handler.killed.Store(true)
@@ -350,8 +364,10 @@ func (s *spare) close() {
 
 // closeSpares closes the handlers that nobody took. Everything that could bring more has ended.
 func (b *box) closeSpares() {
-	if b.spare != nil {
-		b.spare.close()
+	for _, s := range []*spare{b.spare, b.standing.Load()} {
+		if s != nil {
+			s.close()
+		}
 	}
 	for {
 		select {

@@ -1,6 +1,9 @@
 package worker
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -9,29 +12,47 @@ import (
 )
 
 // sleepers are functions that stay if they get an argument.
-func sleepers() map[string]*forerun.Action {
+func sleepers(b *testing.B) map[string]*forerun.Action {
 	node := action("exports.main = a => a.stay ? new Promise(() => setTimeout(() => 0, 1e8)) : {}")
 	node.Exec.Kind = "nodejs:default"
 	return map[string]*forerun.Action{
-		"Python": action("import time\ndef main(args):\n  if args: time.sleep(100)\n  return {}\n"),
+		"Python": action("import time\ndef main(args):\n  if args.get('stay'): time.sleep(100)\n  return {}\n"),
 		"Node":   node,
-		"native": keptAction("import time", "answer = {}\nif value: time.sleep(100)"),
+		"native": compiled(b),
 	}
+}
+
+// compiled is the native function of the other benchmarks.
+func compiled(b *testing.B) *forerun.Action {
+	program := filepath.Join(b.TempDir(), "native")
+	build := exec.Command("go", "build", "-o", program, "./native")
+	build.Dir, build.Env = "../../bench", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	code, err := os.ReadFile(program)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := action("")
+	a.Exec = forerun.Exec{Kind: "native", Code: encode(string(code)), Binary: true}
+	return a
 }
 
 // BenchmarkSquash squashes running handlers: how long until the next activation has ended in the same sandbox, beside how long
 // one takes otherwise. Between squashes there is time for a spare, as there is between those of a server.
 func BenchmarkSquash(b *testing.B) {
-	for name, a := range sleepers() {
+	for name, a := range sleepers(b) {
 		b.Run(name, func(b *testing.B) {
 			g := newNativeRig(b, single)
 			g.call(a, `{}`)
+			wait := `{"stay":true,"wait":100000}`
 			var after, plain []time.Duration
 			for b.Loop() {
 				begin := time.Now()
 				g.call(a, `{}`)
 				plain = append(plain, time.Since(begin))
-				r, h := g.ahead(a, `{"stay":true}`)
+				r, h := g.ahead(a, wait)
 				<-h.started
 				time.Sleep(beforeSquash)
 				begin = time.Now()

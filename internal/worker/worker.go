@@ -176,6 +176,8 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 	b := r.box
 	if b == nil {
 		w.withdraw(r)
+	} else if r.Speculative {
+		r.pool.squashes = true
 	}
 	w.mu.Unlock()
 	if b != nil {

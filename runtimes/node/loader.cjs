@@ -61,7 +61,7 @@ function compile (source, main, filename) {
 
 function importText (source, folder) {
   const file = path.join(folder, 'index.mjs')
-  fs.writeFileSync(file, source)
+  if (!fs.existsSync(file)) fs.writeFileSync(file, source) // else the first process did, and the folder is read-only since
   return import(pathToFileURL(file).href)
 }
 

@@ -92,7 +92,8 @@ const (
 	ownPipes = 2
 )
 
-// sharesFiles looks for files that are open for writing, and pipes. Sockets are replaced in handlers.
+// sharesFiles looks for files that are open for writing, pipes, and what counts or waits for events. In handlers, sockets are
+// replaced and files that are only read are opened anew.
 func sharesFiles(pid int) bool {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(folder)
@@ -110,6 +111,8 @@ func sharesFiles(pid int) bool {
 		case err != nil: // closed meanwhile
 		case strings.HasPrefix(target, "pipe:"):
 			pipes[target] = true
+		case strings.HasPrefix(target, "anon_inode:") && !strings.Contains(target, "[pidfd]"):
+			return true
 		case strings.HasPrefix(target, "/") && target != os.DevNull && writable(pid, fd):
 			return true
 		}

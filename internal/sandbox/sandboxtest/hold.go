@@ -73,6 +73,9 @@ import os, select, socket, struct
 def tell(): os.write(1, b'!')
 `
 
+// atOnce is how many processes try at the same time: the suite runs three times, so that there are more than 1,000 for it all.
+const atOnce = 7
+
 // soakTimes is how often each stage is tried: the more, the rarer what could go wrong.
 func soakTimes() int {
 	if n, err := strconv.Atoi(os.Getenv("FORERUN_SOAK_TIMES")); err == nil {
@@ -118,15 +121,18 @@ func (a agent) told() {
 func (s *suite) testHoldSquashed(t *testing.T) {
 	s.needHost(t)
 	c := NewCounter(t, s.host.String())
-	a := s.agent(t, withLibrary)
+	a, tried := s.agent(t, withLibrary), 0
 	for effect := range effects {
 		for n := range soakTimes() {
 			a.hold()
-			a.send("import os\nos.write(1, b'!')\n" + s.program(effect, "squashed", c))
+			a.send(fmt.Sprintf("import os\nfor _ in range(%d):\n    if os.fork() == 0: break\nos.write(1, b'!')\n", atOnce-1) + s.program(effect, "squashed", c))
 			a.told()
-			if n%2 == 0 {
-				a.told() // else it is killed on its way there
+			if n%2 == 0 { // else they are killed on their way there
+				for range 2*atOnce - 1 {
+					a.told()
+				}
 			}
+			tried += atOnce
 			if _, err := a.Reset(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -147,6 +153,7 @@ func (s *suite) testHoldSquashed(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%d processes tried", tried)
 }
 
 // drain reads what the standard output has.
@@ -251,6 +258,8 @@ func (s *suite) testHeld(t *testing.T) {
 		"shared memory": "import mmap; kept = mmap.mmap(-1, 4096)",
 		"a file":        "kept = open('/tmp/kept', 'w')",
 		"a memory file": "import os; kept = os.memfd_create('kept')",
+		"a counter":     "import os; kept = os.eventfd(0)",
+		"a poll":        "import select; kept = select.epoll()",
 		"pipes":         "import os; kept = [os.pipe() for _ in range(3)]",
 	} {
 		b := s.agent(t, func(spec *sandbox.Spec) { spec.Argv = append(spec.Argv[:1], "-c", code+"\n"+agentProgram) })

@@ -6,6 +6,7 @@ from __future__ import annotations
 import _signal
 import _socket
 import _thread
+import fcntl
 import gc
 import os
 import select
@@ -44,6 +45,7 @@ class Initializer:
         self._handlers: set[int] = set()
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
+        self._files: list[int] = []  # that it opened to read
         self._wake: tuple[int, int] = (-1, -1)
         self._hints = (-1, -1)  # a pipe: see hints
         self._pages: list[tuple[int, int]] | None = None  # that handlers write to, when one has told them
@@ -101,7 +103,7 @@ class Initializer:
             return
         self._take_signals()
         self._hear_hints()
-        self._sockets = self._find_sockets()
+        self._sockets, self._files = _find_open()
         kernel.enter_cage()
         gc.collect()
         gc.freeze()
@@ -116,6 +118,9 @@ class Initializer:
             _signal.SIGCHLD: _signal.signal(_signal.SIGCHLD, _ignore),
             _signal.SIGINT: _signal.signal(_signal.SIGINT, _signal.SIG_IGN),  # a handler may send it to everyone
         }
+        for number in _signal.valid_signals() - self._signals.keys():  # what handlers send must change nothing here
+            if callable(_signal.getsignal(number)):
+                self._signals[number] = _signal.signal(number, _signal.SIG_IGN)
         _signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
         self._poll.register(self._wake[0], select.POLLIN)
         self._reap()
@@ -133,8 +138,9 @@ class Initializer:
         gc.freeze()
 
     def _fork(self, function: Callable[[dict[str, Any]], Any]) -> None:
-        if _thread._count() > 0:  # threads of the code's own may open more
-            self._sockets = self._find_sockets()
+        threads = _thread._count() > 0
+        if threads:  # of the code's own, which may open more
+            self._sockets, self._files = _find_open()
         servers_end, own_end = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         # The server learns the handler's process id in its own namespace from the credentials of what it sends.
         servers_end.setsockopt(_SOL_SOCKET, _SO_PASSCRED, 1)
@@ -147,7 +153,8 @@ class Initializer:
         if pid == 0:
             self._become_handler(own_end, servers_end, function)
         self._handlers.add(pid)
-        wire.write_with_descriptor(self._control, wire.join(wire.HANDLER, b'{"pid":%d}' % pid), servers_end.fileno())  # type: ignore[arg-type]
+        header = b'{"pid":%d,"threads":true}' % pid if threads else b'{"pid":%d}' % pid
+        wire.write_with_descriptor(self._control, wire.join(wire.HANDLER, header), servers_end.fileno())  # type: ignore[arg-type]
         servers_end.close()
         own_end.close()
 
@@ -163,6 +170,8 @@ class Initializer:
                 os.close(fd)
             if self._sockets:
                 _cut(self._sockets)
+            for fd in self._files:
+                _reopen(fd)
             _reseed()
             handler.serve(own_end.fileno(), function, self._hints[1], self._learned())
         finally:
@@ -178,9 +187,6 @@ class Initializer:
         _signal.set_wakeup_fd(-1)
         for number, previous in self._signals.items():
             _signal.signal(number, _signal.SIG_DFL if previous is None else previous)
-
-    def _find_sockets(self) -> list[int]:
-        return [fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > CONTROL and _is_socket(fd)]
 
     def _reap(self) -> None:
         """Collect every child that ended, orphans of handlers among them, and tell of the handlers."""
@@ -211,11 +217,32 @@ def _cut(sockets: list[int]) -> None:
     dead.close()
 
 
-def _is_socket(fd: int) -> bool:
+def _reopen(fd: int) -> None:
+    """Give this process a position and locks of its own in a file that the code opened when it was loaded."""
     try:
-        return stat.S_ISSOCK(os.fstat(fd).st_mode)
+        own = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
+        os.lseek(own, os.lseek(fd, 0, os.SEEK_CUR), os.SEEK_SET)
+        os.dup2(own, fd, inheritable=os.get_inheritable(fd))
+        os.close(own)
     except OSError:
-        return False
+        return  # a thread has closed it
+
+
+def _find_open() -> tuple[list[int], list[int]]:
+    """Find the sockets, and the files that are only read, which the code has opened."""
+    sockets, files = [], []
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd <= CONTROL:
+            continue
+        try:
+            mode, flags = os.fstat(fd).st_mode, fcntl.fcntl(fd, fcntl.F_GETFL)
+        except OSError:
+            continue  # it was that of the listing
+        if stat.S_ISSOCK(mode):
+            sockets.append(fd)
+        elif stat.S_ISREG(mode) and flags & os.O_ACCMODE == os.O_RDONLY:
+            files.append(fd)
+    return sockets, files
 
 
 def _reseed() -> None:

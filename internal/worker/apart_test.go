@@ -1,0 +1,176 @@
+package worker
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// What the actions below do: look for what another activation has left, leave something, say so, and answer what was there.
+const (
+	pythonLeaves = `
+    folders = ("/tmp", "/dev/shm", ".")
+    saw = [f + "/" + n for f in folders for n in os.listdir(f) if n.startswith("left")]
+    for f in folders:
+        try: open(f + "/left", "w").write(a["word"])
+        except OSError: pass
+    ready(); return " ".join(saw)`
+	nodeLeaves = `(async () => {
+  const fs = require("fs"), folders = ["/tmp", "/dev/shm", "."]
+  const saw = folders.flatMap(f => fs.readdirSync(f).filter(n => n.startsWith("left")).map(n => f + "/" + n))
+  for (const f of folders) try { fs.writeFileSync(f + "/left", a.word) } catch {}
+  await ready(); return saw.join(" ")
+})()`
+)
+
+// TestActivationsAheadAreApart: one that runs ahead does not see the files of another, be that ahead as well, squashed or promoted.
+func TestActivationsAheadAreApart(t *testing.T) {
+	for name, a := range inLanguages(pythonLeaves, nodeLeaves) {
+		t.Run(name, func(t *testing.T) {
+			if discover().Check(a.Exec.Kind) != nil {
+				t.Skip("this machine does not have the language")
+			}
+			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
+			d := &desk{waits: make(chan chan struct{}), cut: make(chan struct{}, 1)}
+			g.ServeAPI(d)
+			f := apart{g, d, a}
+			for range 3 {
+				squashed, _, _ := f.begin(true)
+				promoted, said, leave := f.begin(true) // the other one has left its files, and is there still
+				g.Squash(squashed.Activation)
+				<-d.cut
+				f.call()
+				g.Promote(promoted.Activation)
+				close(leave)
+				f.end(said)
+				f.call()
+				f.call()
+			}
+		})
+	}
+}
+
+type apart struct {
+	*rig
+	desk *desk
+	a    *forerun.Action
+}
+
+// desk is an API at which each request waits for its own leave.
+type desk struct {
+	waits chan chan struct{}
+	cut   chan struct{} // clients that went
+}
+
+func (d *desk) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	leave := make(chan struct{})
+	d.waits <- leave
+	select {
+	case <-leave:
+	case <-r.Context().Done():
+		d.cut <- struct{}{}
+	}
+}
+
+// begin has an activation leave its files. It ends when leave is closed.
+func (f *apart) begin(ahead bool) (r *forerun.Run, h *heard, leave chan struct{}) {
+	if ahead {
+		r, h = f.ahead(f.a, `{"word":"x"}`)
+	} else {
+		r, h = f.rig.begin(f.a, `{"word":"x"}`)
+	}
+	close(<-f.desk.waits)
+	return r, h, <-f.desk.waits
+}
+
+func (f *apart) end(h *heard) {
+	f.t.Helper()
+	if end := f.wait(h); string(end.Result) != `{"got":""}` {
+		f.t.Errorf("an activation has seen the files of another: %s; logs %q", end.Result, end.Logs)
+	}
+}
+
+func (f *apart) call() {
+	f.t.Helper()
+	_, h, leave := f.begin(false)
+	close(leave)
+	f.end(h)
+}
+
+// inherited are things that a module opens when it is loaded, and that its handlers inherit: how one of them changes it, and how
+// another could see that.
+var inherited = map[string]struct {
+	module, change, look string
+	waits                bool // whoever runs ahead: it cannot be kept apart
+}{
+	"shared memory":   {"import mmap; kept = mmap.mmap(-1, 4096)", "kept[0] = 1", "kept[0]", true},
+	"a file to write": {"kept = open('/tmp/kept', 'w+b', buffering=0)", "kept.write(b'x')", "kept.seek(0, 1)", true},
+	"a file to read":  {"kept = open('/usr/lib/os-release', 'rb', buffering=0); kept.read(2)", "kept.read(3)", "kept.tell()", false},
+	"a lock on it": {
+		"import fcntl; kept = open('/usr/lib/os-release')", "fcntl.flock(kept, fcntl.LOCK_EX)",
+		"fcntl.flock(open('/usr/lib/os-release'), fcntl.LOCK_EX | fcntl.LOCK_NB)", false,
+	},
+	"a pipe": {"kept = os.pipe(); os.set_blocking(kept[0], False)", "os.write(kept[1], b'x')", "os.read(kept[0], 1)", true},
+	"a socket": {
+		"import socket; kept = socket.socketpair(); kept[0].setblocking(False)", "kept[1].send(b'x')", "kept[0].recv(1)", false,
+	},
+	"an epoll": {
+		"import select; kept = select.epoll(); ends = os.pipe()", "kept.register(ends[1], select.EPOLLOUT)", "kept.poll(0)", true,
+	},
+	"a thread": {
+		"import threading, time; kept = []\ndef work():\n  while True:\n    if os.path.exists('/tmp/left'): kept.append(1)\n    time.sleep(0.001)\nthreading.Thread(target=work, daemon=True).start()",
+		"open('/tmp/left', 'w')", "len(kept) > 0", true,
+	},
+	"a signal": {
+		"import signal; kept = []; signal.signal(signal.SIGUSR1, lambda *_: kept.append(1))", "os.kill(1, signal.SIGUSR1)", "kept", false,
+	},
+	"a variable": {"kept = []", "kept.append(1)", "kept", false},
+}
+
+// TestInheritedStateIsApart: an activation that runs ahead changes nothing for the next one by what both inherit; where that cannot be
+// told it begins when it is promoted.
+func TestInheritedStateIsApart(t *testing.T) {
+	for name, c := range inherited {
+		t.Run(name, func(t *testing.T) {
+			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
+			calls := newCalls()
+			g.ServeAPI(calls)
+			text := strings.Replace(pythonHeader, "    EFFECT", "    pass", 1) + fmt.Sprintf(
+				"%s\ndef main(a):\n    try: seen = str(%s)\n    except Exception as e: seen = type(e).__name__\n    if a:\n        try: %s\n        except OSError: pass\n        ready()\n    return {'seen': seen}\n",
+				c.module, c.look, c.change)
+			a := action(text)
+			before := g.call(a, `{}`)
+			for range 2 {
+				r, h := g.ahead(a, `{"change":true}`)
+				if c.waits {
+					other := *a
+					other.Exec.Code += "\n"
+					if g.call(&other, `{}`); len(h.started) > 0 {
+						t.Error("it has begun although it could be seen")
+					}
+					g.Squash(r.Activation)
+				} else {
+					<-calls.arrived
+					g.Squash(r.Activation)
+					<-calls.cut
+				}
+				if after := g.call(a, `{}`); string(after.Result) != string(before.Result) || after.Status != forerun.Success {
+					t.Errorf("a squashed activation has changed %s to %s; logs %q", before.Result, after.Result, after.Logs)
+				}
+			}
+			r, h := g.ahead(a, `{"change":true}`)
+			if c.waits {
+				g.Promote(r.Activation)
+			}
+			<-calls.arrived
+			g.Promote(r.Activation)
+			calls.answer <- "go"
+			if end := g.wait(h); end.Status != forerun.Success {
+				t.Errorf("a promoted one: %s; logs %q", end.Result, end.Logs)
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package worker
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// counting is a Node function whose process counts what it served, loaded with a line in the log.
+func counting(t *testing.T, loading string) *forerun.Action {
+	t.Helper()
+	if discover().Check("nodejs:default") != nil {
+		t.Skip("this machine has no Node")
+	}
+	a := action(loading + `
+console.log("loaded")
+let n = 0
+exports.main = a => a.stay ? new Promise(() => setTimeout(() => 0, 1e8)) : {n: ++n, pid: process.pid}`)
+	a.Exec.Kind = "nodejs:default"
+	return a
+}
+
+// standbyRig has one sandbox, in which the action was called and squashed.
+type standbyRig struct {
+	*rig
+	a *forerun.Action
+}
+
+func newStandbyRig(t *testing.T, a *forerun.Action) standbyRig {
+	g := standbyRig{newNativeRig(t, single), a}
+	g.call(a, `{}`)
+	g.squash()
+	g.expectCount(1, 0) // a process that was started anew
+	return g
+}
+
+// squash squashes an activation that runs.
+func (g standbyRig) squash() {
+	r, h := g.ahead(g.a, `{"stay":true}`)
+	<-h.started
+	g.Squash(r.Activation)
+}
+
+// box is the only one.
+func (g standbyRig) box() *box {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.pools {
+		return p.boxes[0]
+	}
+	g.t.Fatal("there is no sandbox")
+	return nil
+}
+
+// second waits for the process that comes after the one that serves, and returns its id.
+func (g standbyRig) second(serving int) int {
+	g.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if s := g.box().upcoming.Load(); s.pid != serving && s.isReady() {
+			return s.pid
+		}
+	}
+	g.t.Fatal("no second process was loaded")
+	return 0
+}
+
+// expectCount calls the function: its process must have served as many, and be the one of that id, if one is given.
+func (g standbyRig) expectCount(n, pid int) (serving int) {
+	g.t.Helper()
+	end := g.call(g.a, `{}`)
+	var got struct{ N, PID int }
+	if err := json.Unmarshal(end.Result, &got); err != nil {
+		g.t.Fatal(err)
+	}
+	if got.N != n || pid != 0 && got.PID != pid || len(end.Logs) > 0 {
+		g.t.Errorf("%s with the log %q; want n = %d of process %d", end.Result, end.Logs, n, pid)
+	}
+	return got.PID
+}
+
+// TestModuleIsLoadedAgain: the source text of an ES module is a file in the folder of the code, which is read-only by then.
+func TestModuleIsLoadedAgain(t *testing.T) {
+	a := counting(t, "")
+	a.Exec.Code = strings.Replace(a.Exec.Code, "exports.main =", "export const main =", 1)
+	g := newStandbyRig(t, a)
+	g.expectCount(2, 0)
+}
+
+func TestStandbyTakesOver(t *testing.T) {
+	g := newStandbyRig(t, counting(t, ""))
+	serving := g.expectCount(2, 0)
+	for range 3 {
+		second := g.second(serving)
+		g.expectCount(3, serving)
+		g.squash()
+		serving = g.expectCount(1, second)
+		g.expectCount(2, serving)
+	}
+	if s := g.Stats(); s.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started", s.ColdStarts)
+	}
+}
+
+// TestStandbyThatConnects: which of the processes a connection belongs to cannot be told, so there is but one.
+func TestStandbyThatConnects(t *testing.T) {
+	g := newStandbyRig(t, counting(t, `require("net").connect(6379, "127.0.0.1").on("error", () => 0)`))
+	serving := g.expectCount(2, 0)
+	second := g.second(serving)
+	g.expectCount(3, serving)
+	g.squash()
+	if now := g.expectCount(1, 0); now == second {
+		t.Error("a process that had connected when it was loaded took over")
+	}
+	if g.box().standing.Load() != nil {
+		t.Error("one is kept still")
+	}
+}
+
+// TestStandbyIsNotLoadedBesideAnActivation: what comes while it is being loaded has the sandbox to itself.
+func TestStandbyIsNotLoadedBesideAnActivation(t *testing.T) {
+	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
+	serving := g.expectCount(2, 0)
+	for n := 3; n < 6; n++ {
+		for b := g.box(); !b.forking.Load() && b.standing.Load() == nil; { // it is asked for, or was there in time
+			time.Sleep(time.Millisecond)
+		}
+		g.expectCount(n, serving)
+	}
+	g.squash()
+	g.expectCount(1, 0)
+}
