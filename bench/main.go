@@ -11,8 +11,8 @@ import (
 
 	"forerun.dev/forerun/bench/baseline"
 	"forerun.dev/forerun/bench/harness"
-	"forerun.dev/forerun/bench/workloads"
 	"forerun.dev/forerun/bench/speculation"
+	"forerun.dev/forerun/bench/workloads"
 )
 
 // command is one benchmark.
