@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 	"forerun.dev/forerun/test/server"
 )
 
@@ -17,6 +18,9 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	if code, done := sandboxtest.InNetwork(); done {
+		os.Exit(code)
+	}
 	folder, code := os.TempDir(), 1
 	defer func() { os.Exit(code) }()
 	folder, err := os.MkdirTemp(folder, "forerun-test")

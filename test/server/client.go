@@ -106,7 +106,7 @@ func (c *Client) PutPython(ctx context.Context, name, code string) error {
 }
 
 // Put creates or updates an action: its document as OpenWhisk's API takes it.
-func (c *Client) Put(ctx context.Context, name string, action map[string]any) error {
+func (c *Client) Put(ctx context.Context, name string, action any) error {
 	return c.expect(ctx, http.MethodPut, "actions/"+name+"?overwrite=true", action, new(any), http.StatusOK)
 }
 

@@ -1,0 +1,168 @@
+package test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/sandbox/sandboxtest"
+	"forerun.dev/forerun/test/apps"
+	"forerun.dev/forerun/test/compare"
+	"forerun.dev/forerun/test/history"
+	"forerun.dev/forerun/test/server"
+)
+
+// How much TestDifferential does without FORERUN_SOAK: so many applications, if a busy machine has begun them by then.
+const (
+	differApps    = 6
+	differTime    = 25 * time.Second
+	differSteps   = 30 // of each application and client
+	differClients = 4  // at the same time, in every third application
+)
+
+// TestDifferential runs random applications on two servers, of which one runs ahead: what clients are answered, the records of
+// activations, what is sent to the outside, and the state after each step must be the same. FORERUN_SEED repeats a run's first application.
+func TestDifferential(t *testing.T) {
+	needNode(t)
+	outside := needOutside(t)
+	seed, goOn := history.Seed(t), history.Soak(t)
+	args := []string{"--egress-allow", outside.String() + "/32", "--memory", "8192", "--prewarm", "1"}
+	plain := differing(t, outside, append(args, "--speculate", "off"))
+	ahead := differing(t, outside, append(args, "--speculate", "all; least=0s"))
+	began, n := time.Now(), 0
+	for ; n == 0 || n < differApps && time.Since(began) < differTime || goOn(); n++ {
+		d := &differential{t: t, seed: seed + uint64(n), sides: [2]*compare.Side{plain, ahead}, apart: n%3 == 2}
+		d.run(fmt.Sprintf("a%d", n))
+	}
+	early, used, squashed := ahead.Tally()
+	t.Logf("%d applications; ahead: %d; of these used: %d, squashed: %d", n, early, used, squashed)
+	if used == 0 || squashed == 0 {
+		t.Error("nothing ran ahead, or all was right")
+	}
+}
+
+// differing starts a server for the test, and what is around it.
+func differing(t *testing.T, outside netip.Addr, args []string) *compare.Side {
+	t.Helper()
+	side, err := compare.NewSide(start(t, server.Options{Redis: true, Args: args}), outside.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(side.Close)
+	return side
+}
+
+// differential is one application on both servers.
+type differential struct {
+	t     *testing.T
+	seed  uint64
+	sides [2]*compare.Side
+	apart bool // several clients, each with records of its own
+	app   *apps.App
+}
+
+func (d *differential) run(prefix string) {
+	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Apart: d.apart})
+	d.both("deploying", func(s *compare.Side) (string, error) { return "", s.Put(d.t.Context(), d.app) })
+	defer func() { // of the next application nothing is seen of this
+		d.both("clearing", func(s *compare.Side) (string, error) {
+			s.Outside.Take("")
+			_, err := s.Records(context.WithoutCancel(d.t.Context()), nil, true)
+			return "", cmp.Or(err, s.State.FlushDB(context.WithoutCancel(d.t.Context())).Err())
+		})
+	}()
+	if !d.apart {
+		d.alone(d.app.Steps(d.seed, "a", differSteps))
+		return
+	}
+	var clients sync.WaitGroup
+	for i := range differClients {
+		clients.Go(func() {
+			client := string(rune('a' + i))
+			d.together(client, d.app.Steps(d.seed+uint64(i)<<32, client, differSteps))
+		})
+	}
+	clients.Wait()
+	d.both("all records", func(s *compare.Side) (string, error) { return s.Records(d.t.Context(), nil, true) })
+}
+
+// alone takes the steps of the only client and compares all after each.
+func (d *differential) alone(steps []apps.Step) {
+	for n, step := range steps {
+		if !d.both(fmt.Sprintf("step %d, %v", n, step), func(s *compare.Side) (string, error) { return d.observe(s, step) }) {
+			return
+		}
+	}
+}
+
+func (d *differential) observe(s *compare.Side, step apps.Step) (string, error) {
+	answer, err := s.Do(d.t.Context(), step)
+	if err != nil {
+		return "", err
+	}
+	records, err := s.Records(d.t.Context(), answer.IDs, d.app.Forks)
+	if err != nil {
+		return "", fmt.Errorf("%w, after %s", err, answer.Text)
+	}
+	sent := s.Outside.Take("")
+	if d.app.Forks { // the order of each place's stays
+		slices.SortStableFunc(sent, func(a, b string) int {
+			at, _, _ := strings.Cut(a, "!")
+			other, _, _ := strings.Cut(b, "!")
+			return cmp.Compare(at, other)
+		})
+	}
+	state, err := s.Dump(d.t.Context(), "")
+	return fmt.Sprintf("%s\n%s\nsent %q\n%s", answer.Text, records, sent, state), err
+}
+
+// together takes the steps of one of several clients.
+func (d *differential) together(client string, steps []apps.Step) {
+	for n, step := range steps {
+		if d.t.Failed() || !d.both(fmt.Sprintf("client %s, step %d, %v", client, n, step), func(s *compare.Side) (string, error) {
+			answer, err := s.Do(d.t.Context(), step)
+			return answer.Text, err
+		}) {
+			return
+		}
+	}
+}
+
+// both does something to both servers at the same time, and tells whether what was seen is equal. It fails the test if not.
+func (d *differential) both(what string, do func(*compare.Side) (string, error)) bool {
+	var seen [2]string
+	var errs [2]error
+	var sides sync.WaitGroup
+	for i, s := range d.sides {
+		sides.Go(func() {
+			if seen[i], errs[i] = do(s); errs[i] != nil {
+				errs[i] = fmt.Errorf("the server with %s: %w", s.Server.Options.Args[len(s.Server.Options.Args)-1], errs[i])
+			}
+		})
+	}
+	sides.Wait()
+	if err := cmp.Or(errs[0], errs[1]); err != nil {
+		d.t.Errorf("seed %d, %s: %v", d.seed, what, err)
+		return false
+	}
+	if seen[0] != seen[1] {
+		d.t.Errorf("seed %d, %s:\n%s", d.seed, what, compare.Difference(seen[0], seen[1]))
+	}
+	return seen[0] == seen[1]
+}
+
+// needOutside is the address in this network that counts as outside.
+func needOutside(t *testing.T) netip.Addr {
+	t.Helper()
+	a := sandboxtest.Outside()
+	if !a.IsValid() {
+		t.Skip("the tests have no network namespace of their own")
+	}
+	return a
+}
