@@ -13,6 +13,10 @@ const (
 	alibabaCallees   = 3.4
 	alibabaDepth     = 5
 	alibabaTime      = 387.2
+
+	shortestWait = 2 // milliseconds, of a function for a company
+	longestWait  = 80
+	besides      = 6 // about what a function takes besides: its start, its state, its calls
 )
 
 // alibaba makes an application like those of Alibaba's traces, of which neither code nor data are known: a tree of calls with
@@ -27,7 +31,7 @@ func alibaba(seed uint64, outside string) *Application {
 	for f := range callees {
 		name := fmt.Sprintf("f%d", f)
 		a.Functions = append(a.Functions, name)
-		wait := min(80, 2+int(random.ExpFloat64()*(alibabaTime/alibabaFunctions-2)))
+		wait := min(longestWait, shortestWait+int(random.ExpFloat64()*(alibabaTime/alibabaFunctions-shortestWait-besides)))
 		fmt.Fprintf(&code, "\n\ndef %s(args):\n    found = ask(f\"wait/%d/%s/%s/{args['from']}-{args['to']}\")\n", name, wait, a.Slug, name)
 		code.WriteString("    total = found + len(state.get(f\"world:route:{args['from']}:{args['to']}\"))\n")
 		for i, callee := range callees[f] {

@@ -74,7 +74,7 @@ func (a *Application) Measure(ctx context.Context, c *server.Client, companies *
 		if err != nil {
 			panic(err) // it is part of the program
 		}
-		return a.code + strings.ReplaceAll(string(end), "FUNCTION", function), "profiled"
+		return a.code + "\n\n" + strings.ReplaceAll(string(end), "FUNCTION", function), "profiled"
 	}); err != nil {
 		return nil, err
 	}

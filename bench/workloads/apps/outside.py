@@ -6,8 +6,9 @@ import socket
 
 import redis
 
-# driver_info: redis-py would look its own version up in the file system, in each process
-state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True, driver_info=None)
+# Without its defaults redis-py looks neither its own version nor the server's features up, in each process anew.
+options = {"protocol": 2, "driver_info": None, "decode_responses": True}
+state = redis.Redis.from_url(os.environ["REDIS_URL"], **options)
 
 
 def request(host: str, method: str, path: str) -> int:
