@@ -105,7 +105,7 @@ func (b *bench) loadsOf(ctx context.Context, slug string, s *subject) (loads []*
 		return nil, err
 	}
 	for _, share := range []float64{0.2, 0.5} {
-		l, err := b.load(ctx, on, m, share)
+		l, err := b.load(ctx, on, m, share, "off", "all")
 		if err != nil {
 			return nil, err
 		}

@@ -84,7 +84,7 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 	}
 	if b.measures("load") {
 		for _, share := range []float64{0.2, 0.5, 0.8} {
-			l, err := b.load(ctx, on, m, share)
+			l, err := b.load(ctx, on, m, share, modes()...)
 			if err != nil {
 				return fmt.Errorf("at %.0f%% of the capacity: %w", share*100, err)
 			}
@@ -151,20 +151,20 @@ func (b *bench) prepare(ctx context.Context, on *started, m *measured) error {
 }
 
 // load sends the same requests at the same moments in each mode, in rounds.
-func (b *bench) load(ctx context.Context, on *started, m *measured, share float64) (*loaded, error) {
+func (b *bench) load(ctx context.Context, on *started, m *measured, share float64, modes ...string) (*loaded, error) {
 	l := &loaded{share: share, rate: m.capacity * share, mode: make(map[string]*result)}
-	for _, mode := range modes() {
+	for _, mode := range modes {
 		l.mode[mode] = new(result)
 	}
-	rounds := 4
+	rounds := 3
 	if b.quick {
 		rounds = 2
 	}
 	for round := range rounds {
 		seed := uint64(100*share) + uint64(round)*1000
 		due := arrivals(seed, l.rate, b.round(l.rate))
-		for i := range modes() {
-			mode := modes()[(i+round)%len(modes())] // nobody is always first
+		for i := range modes {
+			mode := modes[(i+round)%len(modes)] // nobody is always first
 			if err := b.arrive(ctx, on, seed, due, mode, l.mode[mode]); err != nil {
 				return nil, fmt.Errorf("%s: %w", mode, err)
 			}
@@ -172,7 +172,7 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	}
 	all := l.mode["all"]
 	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, mean(l.mode["off"].ms), mean(all.ms), mean(l.mode["off"].ms)/mean(all.ms), all.ahead)
-	for _, mode := range modes() {
+	for _, mode := range modes {
 		if r := l.mode[mode]; r.others() > 0.1 {
 			b.progress("  noise: others had %.0f%% of a processor (%s)", r.others()*100, mode)
 		}
