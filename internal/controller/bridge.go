@@ -132,7 +132,7 @@ func (o *operation) event() speculate.Event {
 	case o.step == nil || o.step.Holds():
 		return speculate.Hold{Slot: o.slot, Op: o.id}
 	case len(o.step.Writes()) > 0:
-		return speculate.Write{Slot: o.slot, Op: o.id, Keys: o.step.Writes(), Reads: o.step.Reads(), Command: o.step, Inexact: o.step.Inexact()}
+		return speculate.Write{Slot: o.slot, Op: o.id, Keys: o.step.Writes(), Reads: o.step.Reads(), Command: o.step, Size: o.step.Size(), Inexact: o.step.Inexact()}
 	}
 	return speculate.Read{Slot: o.slot, Op: o.id, Keys: o.step.Reads(), Command: o.step, Inexact: o.step.Inexact()}
 }

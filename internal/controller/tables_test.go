@@ -32,6 +32,27 @@ func TestQuick(t *testing.T) {
 	}
 }
 
+// TestTablesAreBounded has one namespace run more functions than are remembered; another's are not forgotten for that.
+func TestTablesAreBounded(t *testing.T) {
+	all := newTables()
+	mine, theirs := all.tenant("mine"), all.tenant("theirs")
+	mine.noteCaller(forerun.Digest{1})
+	mine.noteTime(forerun.Digest{1}, time.Microsecond)
+	row := &forerun.Row{Output: json.RawMessage(`1`)}
+	for n := range 3 * maxKnown {
+		code := forerun.Digest{2, byte(n), byte(n >> 8), byte(n >> 16)}
+		theirs.noteCaller(code)
+		theirs.noteTime(code, time.Second)
+		theirs.noteRow(code, row, row)
+		if len(theirs.callers) > maxKnown || len(theirs.habits) > maxKnown {
+			t.Fatalf("%d callers and %d habits are known", len(theirs.callers), len(theirs.habits))
+		}
+	}
+	if open, _ := mine.doubts(forerun.Digest{1}, time.Millisecond); !open || !mine.calls(forerun.Digest{1}) {
+		t.Error("another's functions have pushed a function out")
+	}
+}
+
 func TestWrongGuesses(t *testing.T) {
 	tables := newTables().tenant("ns")
 	code := forerun.Digest{1}

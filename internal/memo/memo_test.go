@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -101,6 +102,26 @@ func TestOthersRowsStay(t *testing.T) {
 	}
 	if s := table.Stats(); s.Rows != 101 || s.Evictions != 900 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestPoisonedTableIsBounded has somebody invoke with inputs, actions and outputs that are never the same.
+func TestPoisonedTableIsBounded(t *testing.T) {
+	table := New(Options{Rows: 500, Bytes: 1 << 20})
+	a := table.Tenant("a")
+	for n := range 20_000 {
+		row := rowOf(strings.Repeat("x", n%5000))
+		row.Callees = make([]forerun.Callee, n%7)
+		a.Learn(forerun.Digest{byte(n), byte(n >> 8), byte(n >> 16)}, input(n), row)
+	}
+	rows, bytes := 0, 0
+	for _, of := range a.codes {
+		for _, e := range of {
+			rows, bytes = rows+1, bytes+size(e.row)
+		}
+	}
+	if s := table.Stats(); rows == 0 || rows > 500 || bytes > 1<<20 || s.Rows != int64(rows) || s.Bytes != int64(bytes) || len(a.codes) > rows {
+		t.Errorf("%d rows of %d bytes, by %d codes; %+v", rows, bytes, len(a.codes), s)
 	}
 }
 

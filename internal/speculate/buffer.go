@@ -13,6 +13,7 @@ type request struct {
 	reads   []forerun.Key
 	writes  []forerun.Key
 	command any
+	size    int // of command
 	inexact bool
 	hold    bool
 	call    *Call
@@ -212,6 +213,7 @@ func (m *Machine) write(s *slot, r *request, images []Image) {
 	s.inexact = s.inexact || r.inexact
 	if writes != nil && len(r.writes) > 0 {
 		s.column.commands = append(s.column.commands, r.command)
+		s.column.size += commandCost + r.size
 		s.effects = true
 	}
 	for i, image := range writes {

@@ -7,11 +7,17 @@ type column struct {
 	order    []*entry               // as they came
 	entries  map[forerun.Key]*entry // of a large one
 	commands []any                  // that wrote, in order: they are executed again when the slot is promoted (rule R11)
-	size     int                    // bytes of the images
+	size     int                    // about how many bytes all that takes
 }
 
-// maxColumn is how many bytes of images one column may hold. A slot that wants more waits until it is the head.
+// maxColumn is how many bytes one column may take. A slot that wants more waits until it is the head.
 const maxColumn = 64 << 20
+
+// What an entry takes beside its name and images, about, and a command beside its arguments.
+const (
+	entryCost   = 256
+	commandCost = 256
+)
 
 // entry is a record in a column.
 type entry struct {
@@ -48,6 +54,7 @@ func (c *column) at(key forerun.Key) *entry {
 
 func (c *column) add(e *entry) *entry {
 	c.order = append(c.order, e)
+	c.size += entryCost + len(e.key.Space) + len(e.key.Name)
 	switch {
 	case c.entries != nil:
 		c.entries[e.key] = e

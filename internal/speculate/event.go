@@ -55,6 +55,7 @@ type (
 		Keys    []forerun.Key // that it writes
 		Reads   []forerun.Key // that its reply, or what it writes, depends on
 		Command any           // for Records.Execute
+		Size    int           // about how many bytes Command takes
 		Inexact bool          // its reply, or what it writes, depends on more than the versions of Reads
 	}
 	// Hold: the slot wants something that cannot be undone nor buffered: a command that reaches other records, or blocks, or

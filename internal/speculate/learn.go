@@ -76,6 +76,9 @@ func (s *slot) outcomeOf() *Outcome {
 	return o
 }
 
+// maxCondition is how many bytes of what a branch looks at are kept. What is longer is true: it is a text, an object or a list.
+const maxCondition = 64
+
 // bare is a result without all that a branch does not look at.
 func bare(value json.RawMessage) json.RawMessage {
 	var v struct {
@@ -83,6 +86,9 @@ func bare(value json.RawMessage) json.RawMessage {
 	}
 	if json.Unmarshal(value, &v) != nil || v.Value == nil || bytes.Equal(v.Value, []byte("null")) {
 		return json.RawMessage(`{}`)
+	}
+	if len(v.Value) > maxCondition {
+		return json.RawMessage(`{"value":true}`)
 	}
 	return json.RawMessage(`{"value":` + string(v.Value) + `}`)
 }

@@ -13,6 +13,7 @@ import (
 type Predictor struct {
 	mu       sync.Mutex // guards what follows
 	branches map[Branch]*branchTable
+	paths    int // of all branches
 	blamed   map[blame]*blameCount
 	hot      atomic.Int32 // of blamed, are listed; it is changed with mu held
 }
@@ -20,9 +21,11 @@ type Predictor struct {
 // The bounds of a predictor.
 const (
 	maxBranches = 4096
-	maxPaths    = 64 // of one branch
-	maxWays     = 16 // of one path
+	maxPaths    = 64     // of one branch
+	maxAllPaths = 16_384 // of all
+	maxWays     = 16     // of one path
 	maxBlames   = 4096
+	maxName     = 1024 // bytes of the name of a record that is blamed
 )
 
 // branchTable counts the outcomes of one branch: by the path that led to it, and of all paths.
@@ -88,15 +91,27 @@ func (p *Predictor) Learn(o Outcome) {
 	defer p.mu.Unlock()
 	t := p.branches[o.Branch]
 	if t == nil {
-		makeRoom(p.branches, maxBranches)
+		if len(p.branches) >= maxBranches {
+			p.dropBut(nil)
+		}
 		t = &branchTable{paths: make(map[uint64]*ways)}
 		p.branches[o.Branch] = t
 	}
 	w := t.paths[o.Path]
 	if w == nil {
-		makeRoom(t.paths, maxPaths)
+		for path := range t.paths {
+			if len(t.paths) < maxPaths {
+				break
+			}
+			delete(t.paths, path)
+			p.paths--
+		}
+		if p.paths >= maxAllPaths {
+			p.dropBut(t)
+		}
 		w = new(ways)
 		t.paths[o.Path] = w
+		p.paths++
 	}
 	w.count(o)
 	t.all.count(o)
@@ -122,13 +137,14 @@ func (w *ways) count(o Outcome) {
 	}
 }
 
-// makeRoom drops something from a full table.
-func makeRoom[K comparable, V any](table map[K]V, limit int) {
-	for key := range table {
-		if len(table) < limit {
+// dropBut drops some other branch than one, with its paths. mu is held.
+func (p *Predictor) dropBut(kept *branchTable) {
+	for b, t := range p.branches {
+		if t != kept {
+			p.paths -= len(t.paths)
+			delete(p.branches, b)
 			return
 		}
-		delete(table, key)
 	}
 }
 
@@ -153,6 +169,9 @@ const (
 
 // Blame counts a squash that a read which came too early has caused.
 func (p *Predictor) Blame(b Blame) {
+	if len(b.Key.Name) > maxName {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := blame{b.Producer, b.Consumer, b.Key, b.Others}

@@ -75,7 +75,7 @@ func (m *Machine) hear(e Event) {
 	case Read:
 		m.request(e.Slot, &request{op: e.Op, reads: e.Keys, command: e.Command, inexact: e.Inexact})
 	case Write:
-		m.request(e.Slot, &request{op: e.Op, writes: e.Keys, reads: e.Reads, command: e.Command, inexact: e.Inexact})
+		m.request(e.Slot, &request{op: e.Op, writes: e.Keys, reads: e.Reads, command: e.Command, size: e.Size, inexact: e.Inexact})
 	case Hold:
 		m.request(e.Slot, &request{op: e.Op, hold: true})
 	case Fetched:

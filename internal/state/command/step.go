@@ -125,6 +125,16 @@ func (s *Step) Commands() []state.Command {
 	return commands
 }
 
+// Size is how many bytes the arguments of the step's commands take.
+func (s *Step) Size() (n int) {
+	for _, op := range s.ops {
+		for _, arg := range op.args {
+			n += len(arg)
+		}
+	}
+	return n
+}
+
 // Outcome is what a step answers.
 type Outcome struct {
 	Replies []state.Reply  // one for each command

@@ -1,0 +1,123 @@
+package speculate
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/memo"
+)
+
+// TestPredictorIsBounded teaches it as many branches, paths, ways and early reads as somebody likes who wants it to be large.
+func TestPredictorIsBounded(t *testing.T) {
+	p := NewPredictor()
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 50_000 {
+		branches := 10 * maxBranches
+		if n%2 == 0 {
+			branches = 10 // these get many paths
+		}
+		p.Learn(Outcome{
+			Branch: Branch{Program: forerun.Digest{byte(random.IntN(256))}, Place: random.IntN(branches)},
+			Path:   random.Uint64() % 100_000, Next: random.IntN(100),
+		})
+		p.Blame(Blame{Consumer: forerun.Digest{byte(n), byte(n >> 8)}, Key: key(strings.Repeat("k", n%(2*maxName)))})
+	}
+	paths := 0
+	for _, b := range p.branches {
+		paths += len(b.paths)
+		if len(b.paths) > maxPaths || len(b.all) > maxWays {
+			t.Fatalf("a branch has %d paths and %d ways", len(b.paths), len(b.all))
+		}
+	}
+	if len(p.branches) > maxBranches || paths > maxAllPaths || paths != p.paths || len(p.blamed) > maxBlames {
+		t.Errorf("%d branches, %d paths (%d were counted), %d early reads", len(p.branches), paths, p.paths, len(p.blamed))
+	}
+	for b := range p.blamed {
+		if len(b.key.Name) > maxName {
+			t.Fatalf("a name of %d bytes is kept", len(b.key.Name))
+		}
+	}
+}
+
+// TestListCountsItself holds the number of listed reads against the list, which is dropped when it is full.
+func TestListCountsItself(t *testing.T) {
+	p := NewPredictor()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50_000 {
+		b := Blame{Producer: forerun.Digest{byte(random.IntN(200))}, Consumer: forerun.Digest{byte(random.IntN(60))}, Key: key("k")}
+		p.Blame(b)
+		if random.IntN(3) == 0 {
+			p.spend(blame{b.Producer, b.Consumer, b.Key, b.Others})
+		}
+	}
+	listed := int32(0)
+	for _, c := range p.blamed {
+		if c.stalls > 0 {
+			listed++
+		}
+	}
+	if p.hot.Load() != listed || listed == 0 {
+		t.Errorf("%d are listed, %d were counted", listed, p.hot.Load())
+	}
+}
+
+// TestConditionsAreSmall: a branch may look at a text of megabytes; what is kept of it leads the same way.
+func TestConditionsAreSmall(t *testing.T) {
+	for _, c := range []struct{ output, kept string }{
+		{`{"value":true,"more":1}`, `{"value":true}`},
+		{`{"value":0}`, `{"value":0}`},
+		{`{"value":null}`, `{}`},
+		{`{"more":1}`, `{}`},
+		{`{"value":"` + strings.Repeat("x", 1<<20) + `"}`, `{"value":true}`},
+	} {
+		if got := bare(json.RawMessage(c.output)); string(got) != c.kept {
+			t.Errorf("%.40s: %.40s", c.output, got)
+		}
+	}
+}
+
+// TestColumnIsBounded has a slot that runs ahead read what is not there, and write one record over and over: it is stopped before
+// it has taken much more than a column may.
+func TestColumnIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		request func(n int) Event
+		most    int // that may be answered
+	}{
+		{"absent records", func(n int) Event {
+			return Read{Slot: 2, Op: OpID(n), Keys: []forerun.Key{{Name: strings.Repeat("k", 16<<10) + string(rune(n))}}, Command: []string{"get", "k"}}
+		}, maxColumn >> 14},
+		{"one record", func(n int) Event {
+			return Write{Slot: 2, Op: OpID(n), Keys: []forerun.Key{key("k")}, Command: []string{"set", "k", "1"}, Size: 1 << 20}
+		}, maxColumn >> 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := ahead()
+			for n := 1; n <= c.most+1; n++ {
+				for _, a := range m.Step(c.request(n)) {
+					switch a := a.(type) {
+					case Fetch:
+						m.Step(Fetched{Slot: a.Slot, Op: a.Op, Records: []Record{{Key: a.Keys[0], Image: str("-")}}})
+					case Stall:
+						return
+					}
+				}
+			}
+			t.Errorf("%d requests are answered in a column", c.most+1)
+		})
+	}
+}
+
+// ahead returns a machine whose slot 2 runs ahead of slot 1.
+func ahead() *Machine {
+	tenant := memo.New(memo.Options{}).Tenant("t")
+	tenant.Learn(digest("f"), json.RawMessage(`{}`), &forerun.Row{Output: json.RawMessage(`{"f":1}`)})
+	m, _ := New("app", json.RawMessage(`{}`), Speculate(All, tenant, NewPredictor(), strs{}))
+	m.Step(Entered{Slot: 0, Program: readProgram("f\ng"), Input: json.RawMessage(`{}`)})
+	m.Step(Resolved{Slot: 1, Code: digest("f"), Input: json.RawMessage(`{}`)})
+	m.Step(Resolved{Slot: 2, Code: digest("g"), Input: json.RawMessage(`{"f":1}`)})
+	return m
+}
