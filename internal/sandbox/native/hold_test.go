@@ -1,0 +1,43 @@
+package native
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
+)
+
+// TestWeightOfWhatRunsAhead: a sandbox that is held weighs little, and what it did before from its release on, in place.
+func TestWeightOfWhatRunsAhead(t *testing.T) {
+	folder := t.TempDir()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cell{
+		group: &group{folders: map[string]string{"": folder}, v2: map[string]bool{"cpu": true}}, process: self,
+		guard: new(guard.Supervisor), weight: 100,
+	}
+	weighs := func(what, want string) {
+		t.Helper()
+		if got, err := os.ReadFile(filepath.Join(folder, "cpu.weight")); err != nil || string(got) != want {
+			t.Errorf("%s, it weighs %q (%v); want %s", what, got, err, want)
+		}
+	}
+	for range 2 {
+		if err := c.lighten(true); err != nil {
+			t.Fatal(err)
+		}
+		weighs("held", "2")
+	}
+	if err := c.limit(sandbox.Limits{CPUWeight: 40}); err != nil {
+		t.Fatal(err)
+	}
+	weighs("limited while it is held", "2")
+	if err := c.release(); err != nil {
+		t.Fatal(err)
+	}
+	weighs("released", "40")
+}
