@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"encoding/json"
-	"fmt"
 	"iter"
 	"math/rand/v2"
 )
@@ -31,8 +30,8 @@ type customer struct {
 
 // Requests returns the requests of an application, without end, the same for the same seed. Routes come as often as they
 // were flown; each customer has two that are asked for again. hitRate is how often each branch that the data do not decide
-// goes the usual way (see DefaultHitRate); a request that does not is one that was never seen before: a mistyped password,
-// a group of 400, somebody unknown.
+// goes the usual way (see DefaultHitRate); a request that does not has a mistyped password, somebody unknown or a group of
+// a thousand, of one of few customers.
 func (a *Application) Requests(seed uint64, hitRate float64) (iter.Seq[Request], error) {
 	w, err := loadWorld()
 	if err != nil {
@@ -44,9 +43,9 @@ func (a *Application) Requests(seed uint64, hitRate float64) (iter.Seq[Request],
 	for _, c := range g.customers {
 		g.weight += c.weight
 	}
-	make := g.maker(a)
+	draw := g.maker(a)
 	return func(yield func(Request) bool) {
-		for yield(make(g.customer())) {
+		for yield(draw()) {
 		}
 	}, nil
 }
@@ -105,19 +104,15 @@ func (g *generator) customer() customer {
 // unusual says whether the next branch goes the other way.
 func (g *generator) unusual() bool { return g.random.Float64() >= g.hitRate }
 
-// typo is something that was never typed before.
-func (g *generator) typo() string { return fmt.Sprintf("typo-%012x", g.random.Uint64()&0xffffffffffff) }
+// careless is one of the few who make mistakes, and theirs again and again: so their mistakes are known, as other inputs are.
+func (g *generator) careless() customer { return g.customers[g.random.IntN(careless)] }
 
 // many is a number above whatever there is.
-func (g *generator) many() int { return 1000 + g.random.IntN(1_000_000) }
+func many(c customer) int { return 1000 + c.number }
 
-// login is the customer's name and password, which may be wrong.
-func (g *generator) login(c customer) Request {
-	r := Request{"user": userName(c.number), "password": userPassword(c.number)}
-	if g.unusual() {
-		r["password"] = g.typo()
-	}
-	return r
+// login is the customer's name and password.
+func login(c customer) Request {
+	return Request{"user": userName(c.number), "password": userPassword(c.number)}
 }
 
 // route is one of the customer's two, mostly the first.
@@ -128,94 +123,85 @@ func (g *generator) route(c customer) route {
 	return c.routes[0]
 }
 
-func (g *generator) maker(a *Application) func(customer) Request {
+// draw is a request of somebody: what is usual, or that with the mistake of the first branch that goes the other way.
+func (g *generator) draw(usual func(customer) Request, mistakes ...func(customer, Request)) Request {
+	for _, mistake := range mistakes {
+		if g.unusual() {
+			c := g.careless()
+			r := usual(c)
+			mistake(c, r)
+			return r
+		}
+	}
+	return usual(g.customer())
+}
+
+func wrong(name string) func(customer, Request) {
+	return func(c customer, r Request) { r[name] = typo(c.number) }
+}
+
+func tooMany(name string) func(customer, Request) {
+	return func(c customer, r Request) { r[name] = many(c) }
+}
+
+func (g *generator) maker(a *Application) func() Request {
 	switch a.Slug {
 	case "login":
-		return g.login
+		return func() Request { return g.draw(login, wrong("password")) }
 	case "banking":
-		return g.banking
+		return func() Request { return g.draw(g.banking, wrong("user"), wrong("pin"), tooMany("amount")) }
 	case "flightbook":
-		return g.flightBook
+		return func() Request { return g.draw(g.flightBook, tooMany("seats"), wrong("user"), wrong("card")) }
 	case "hotelbook":
-		return g.hotelBook
+		return func() Request { return g.draw(g.hotelBook, tooMany("rooms")) }
 	case "smarthome":
-		return g.smartHome
+		return func() Request { return g.draw(g.smartHome, wrong("password")) }
 	case "onlpurch":
-		return g.onlinePurchase
+		return func() Request { return g.draw(g.onlinePurchase, wrong("password"), tooMany("pieces"), wrong("card")) }
 	case "cancelapp":
-		return func(c customer) Request { return Request{"user": userName(c.number)} }
+		return func() Request { return Request{"user": userName(g.customer().number)} }
 	case "getleftapp", "querytrvl":
-		return func(c customer) Request { return Request{"from": c.trip.From, "to": c.trip.To} }
-	case "tcktapp", "tripinfapp":
-		return func(c customer) Request {
-			return Request{"user": userName(c.number), "from": c.trip.From, "to": c.trip.To}
+		return func() Request {
+			c := g.customer()
+			return Request{"from": c.trip.From, "to": c.trip.To}
 		}
+	case "tcktapp", "tripinfapp":
+		return func() Request { return trip(g.customer()) }
 	default:
-		return g.alibaba
+		return func() Request { return g.draw(trip, wrong("user")) }
 	}
 }
 
+// trip is somebody's trip.
+func trip(c customer) Request {
+	return Request{"user": userName(c.number), "from": c.trip.From, "to": c.trip.To}
+}
+
 func (g *generator) banking(c customer) Request {
-	r := Request{"user": userName(c.number), "pin": userPin(c.number), "amount": 20 * (1 + (c.number+g.random.IntN(2))%5)}
-	switch {
-	case g.unusual():
-		r["user"] = g.typo()
-	case g.unusual():
-		r["pin"] = g.typo()
-	case g.unusual():
-		r["amount"] = g.many()
-	}
-	return r
+	return Request{"user": userName(c.number), "pin": userPin(c.number), "amount": 20 * (1 + (c.number+g.random.IntN(2))%5)}
 }
 
 func (g *generator) flightBook(c customer) Request {
 	way := g.route(c)
-	r := Request{
+	return Request{
 		"user": userName(c.number), "from": way.From, "to": way.To, "hour": 6 + c.number%15, "seats": 1 + c.number%3,
 		"card": userCard(c.number),
 	}
-	switch {
-	case g.unusual():
-		r["seats"] = g.many()
-	case g.unusual():
-		r["user"] = g.typo()
-	case g.unusual():
-		r["card"] = g.typo()
-	}
-	return r
 }
 
 func (g *generator) hotelBook(c customer) Request {
-	r := Request{"user": userName(c.number), "to": g.route(c).To, "rooms": 1 + c.number%2}
-	if g.unusual() {
-		r["rooms"] = g.many()
-	}
-	return r
+	return Request{"user": userName(c.number), "to": g.route(c).To, "rooms": 1 + c.number%2}
 }
 
 // smartHome draws one of the four hours at which the customer's home asks: how warm it was is data.
 func (g *generator) smartHome(c customer) Request {
-	r := g.login(c)
+	r := login(c)
 	r["from"], r["hour"] = c.routes[0].From, (5*c.number+3*g.random.IntN(4))%24
 	return r
 }
 
 func (g *generator) onlinePurchase(c customer) Request {
-	r := g.login(c)
+	r := login(c)
 	r["from"], r["item"], r["pieces"], r["card"] = g.route(c).To, itemName(c.number*7%items), 1+c.number%3, userCard(c.number)
-	switch {
-	case g.unusual():
-		r["pieces"] = g.many()
-	case g.unusual():
-		r["card"] = g.typo()
-	}
-	return r
-}
-
-func (g *generator) alibaba(c customer) Request {
-	r := Request{"user": userName(c.number), "from": c.trip.From, "to": c.trip.To}
-	if g.unusual() {
-		r["user"] = g.typo()
-	}
 	return r
 }

@@ -11,9 +11,10 @@ import (
 
 // What the data do not have is made up, for so many of each, the same in each run.
 const (
-	users  = 60
-	items  = 40
-	hotels = 5 // near each airport
+	users    = 60
+	careless = 4 // of the users: those who make mistakes
+	items    = 40
+	hotels   = 5 // near each airport
 )
 
 // world is what apps/world.json holds; see world.py.
@@ -51,6 +52,7 @@ func userName(n int) string     { return fmt.Sprintf("user%02d", n) }
 func userPassword(n int) string { return fmt.Sprintf("secret-%d", n*7919) }
 func userPin(n int) string      { return fmt.Sprintf("%04d", 1000+n*131%9000) }
 func userCard(n int) string     { return fmt.Sprintf("4000-%08d", n*104729) }
+func typo(n int) string         { return "typo-" + userName(n) } // of somebody careless
 func userLimit(n int) int       { return 200 + n%5*100 }
 func itemName(n int) string     { return fmt.Sprintf("item%02d", n) }
 
@@ -108,8 +110,8 @@ func setUsers(ctx context.Context, pipe redis.Pipeliner) {
 		if n%40 == 17 { // 2.5% of New York's flights of 2013 were cancelled; their orders cannot be
 			pipe.SAdd(ctx, "cancelapp:grounded", name)
 		}
-		if n%10 == 7 {
-			pipe.SAdd(ctx, "alibaba:blocked", name)
+		if n < careless {
+			pipe.SAdd(ctx, "alibaba:blocked", typo(n))
 		}
 	}
 }
