@@ -162,7 +162,7 @@ check-vet: need-go
 
 check-lint: .forerun/tools/golangci-lint
 	@echo golangci-lint
-	@golangci-lint run --allow-parallel-runners ./... && cd bench && golangci-lint run --config ../.golangci.yml ./...
+	@golangci-lint run --allow-parallel-runners ./... && cd bench && golangci-lint run --allow-parallel-runners --config ../.golangci.yml ./...
 
 check-comments: need-go
 	@echo 'package comments'
