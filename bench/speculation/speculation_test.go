@@ -98,3 +98,10 @@ func TestReport(t *testing.T) {
 		}
 	}
 }
+
+func TestSquashesAreRead(t *testing.T) {
+	got := squashes("goos: linux\nBenchmarkSquash/Python-2 \t 20\t 216874121 ns/op\t 800 p50-plain-us\t 2500 p50-squash-and-next-us\t 1200 p50-squash-to-ready-us\nPASS\n")
+	if len(got) != 1 || got[0] != (squashed{"Python", 1200, 2500, 800}) {
+		t.Errorf("got %+v", got)
+	}
+}
