@@ -68,6 +68,7 @@ type box struct {
 	standing  atomic.Pointer[spare] // takes over when the spare, or the handler, is killed; where a handler is kept
 	second    standby
 	oomKills  atomic.Int64   // as far as was read
+	oomClean  int64          // oomKills when the sandbox was clean last; of live
 	dead      chan struct{}  // closed by listen: the initializer is gone
 	living    sync.WaitGroup // its goroutines but live
 	reseting  sync.Mutex     // held during a Reset, so that none reaches into the next activation

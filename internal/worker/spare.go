@@ -266,6 +266,9 @@ func (b *box) clean() bool {
 		err = b.reset(b.kept()...)
 	}
 	if b.struck.Swap(false) {
+		if err == nil && b.starved() {
+			err = errors.New("its memory was exhausted, and the initializer may end yet")
+		}
 		for _, s := range []*spare{b.spare, b.standing.Load()} {
 			if s != nil && s != b.survivor.Load() {
 				s.killed.Store(true) // or was, as it was made
@@ -283,9 +286,17 @@ func (b *box) clean() bool {
 		}
 		return false
 	}
+	b.oomClean = b.oomKills.Load()
 	b.output.discard()
 	b.doors.discard()
 	return true
+}
+
+// starved reports whether processes were killed for the memory limit since the sandbox was clean. The initializer may be one of
+// them, which is seen only when it has got the time to end.
+func (b *box) starved() bool {
+	b.readOOMKills()
+	return b.oomKills.Load() > b.oomClean
 }
 
 // renewSpare sees that there is a handler for the next activation: the one that stays, or another.

@@ -129,6 +129,7 @@ def raw(method, path, body, headers):
             "publish",
         ]:
             document.pop(member, None)
+        document.get("exec", {}).pop("code", None)  # which holds where the outside is
     return [status, told(document)]
 
 
