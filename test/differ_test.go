@@ -23,8 +23,8 @@ import (
 const (
 	differApps    = 6
 	differTime    = 25 * time.Second
-	differSteps   = 30 // of each application and client
-	differClients = 4  // at the same time, in every other application
+	differSteps   = 30 // of the only client of an application, or of all together
+	differClients = 3  // at the same time, in every other application
 )
 
 // TestDifferential runs random applications on two servers, of which one runs ahead: what clients are answered, the records of
@@ -86,7 +86,7 @@ func (d *differential) run(prefix string) {
 	for i := range differClients {
 		clients.Go(func() {
 			client := string(rune('a' + i))
-			d.together(client, d.app.Steps(d.seed+uint64(i)<<32, client, differSteps))
+			d.together(client, d.app.Steps(d.seed+uint64(i)<<32, client, differSteps/differClients))
 		})
 	}
 	clients.Wait()
