@@ -122,6 +122,7 @@ func (m *Machine) checked(e Checked) {
 
 func (m *Machine) skip(s *slot, why string) {
 	s.skipped = true
+	s.calls, s.below = s.row.Callees, s.row.Below // a caller's row rests on their code, too (rule R8)
 	result := forerun.Result{Value: s.row.Output}
 	m.do(Skip{Slot: s.id, Result: result, Why: why})
 	m.end(s, result)
