@@ -1,0 +1,49 @@
+package simulation
+
+import (
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/speculate/oracle"
+)
+
+// giveUp cancels the invocation; of what is on its way to the store some arrives.
+func (r *run) giveUp() {
+	r.givenUp = true
+	tasks := r.tasks
+	r.tasks = nil
+	for _, t := range tasks {
+		switch {
+		case !t.stores:
+			r.tasks = append(r.tasks, t)
+		case r.world.IntN(2) == 0:
+			t.do()
+		}
+	}
+	r.tell(speculate.Cancelled{Reason: "the client has gone"})
+	r.world.saw(oracle.Event{Kind: oracle.Gone, Invocation: r.number})
+}
+
+// crash ends a handler, which crashed or took too long; of what it sent to the store some arrives.
+func (r *run) crash(s *slot, with *forerun.Result) {
+	tasks := r.tasks
+	r.tasks = nil
+	for _, t := range tasks {
+		switch {
+		case t.slot != s.id || !t.stores || s.promoting:
+			r.tasks = append(r.tasks, t)
+		case r.world.IntN(2) == 0:
+			t.do()
+		}
+	}
+	e := speculate.Failed{Slot: s.id, Result: *with}
+	r.cover(e, s, true)
+	s.handler = nil
+	switch {
+	case s.head:
+		r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *with})
+		s.result, s.finished = with, true
+	case s.promoting:
+		s.failed = with
+	}
+	r.stepMachine(e)
+}

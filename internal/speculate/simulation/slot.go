@@ -1,0 +1,58 @@
+package simulation
+
+import (
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/speculate/oracle"
+)
+
+// slot is what the controller knows of a slot.
+type slot struct {
+	id        speculate.SlotID
+	action    string
+	self      bool
+	input     []byte
+	parent    speculate.SlotID
+	code      *oracle.Code
+	digest    forerun.Digest
+	version   int
+	program   bool
+	resolved  bool
+	checking  bool
+	launched  bool
+	counted   bool // it was launched ahead, and is no head yet
+	head      bool
+	promoting bool
+	finished  bool
+	committed bool
+	over      bool
+	skipped   bool
+	failed    *forerun.Result // while its promotion was under way
+	result    *forerun.Result
+	handler   *handler
+}
+
+// phase is the state of a slot, as it can be seen.
+func (s *slot) phase() Phase {
+	switch {
+	case s == nil || s.over:
+		return Over
+	case s.program:
+		return Composed
+	case !s.resolved:
+		return Resolving
+	case s.checking:
+		return Checking
+	case s.finished && s.promoting:
+		return FinishedPromoting
+	case s.finished:
+		return Finished
+	case !s.launched:
+		return Waiting
+	case s.head:
+		return Head
+	case s.promoting:
+		return Promoting
+	}
+	return Ahead
+}
