@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -96,5 +97,44 @@ func TestNothingRunsAheadWhileOthersWait(t *testing.T) {
 	waiting.Store(true)
 	if _, tally := town.invokeAhead(seq, `{}`); tally.Early != 0 {
 		t.Errorf("while others wait: %+v", tally)
+	}
+}
+
+// TestAskersWhoGoAway: what a head asked for and did not wait for, because its connection ended at the same moment, is over: who
+// follows it does not wait for a write that nobody makes.
+func TestAskersWhoGoAway(t *testing.T) {
+	town := newAheadTown(t)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	var second atomic.Bool
+	asked, read := make(chan struct{}), make(chan struct{})
+	town.function("writer", func(run *forerun.Run, _ map[string]any) (any, error) {
+		for range 64 { // each is answered and given up at the same moment: which is first is by chance
+			set := state.Command{Space: "ns", Args: [][]byte{[]byte("SET"), []byte("k"), []byte("1")}}
+			if _, _, err := town.Bridge.Do(gone, run.Activation, set); err != nil && !errors.Is(err, context.Canceled) {
+				return nil, err
+			}
+		}
+		if second.Load() {
+			close(asked)
+			<-read // the test hangs if the reader waits for this one
+		}
+		return map[string]any{"a": 1}, nil
+	})
+	town.function("reader", func(run *forerun.Run, _ map[string]any) (any, error) {
+		if second.Load() {
+			<-asked
+		}
+		_, err := town.do(run, "GET", "k")
+		if second.Load() {
+			close(read)
+		}
+		return map[string]any{"b": 1}, err
+	})
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/writer", "/ns/reader"}})
+	town.invokeAhead(seq, `{}`)
+	second.Store(true)
+	if got, tally := town.invokeAhead(seq, `{}`); got != `{"b":1}` || tally.Used != 1 {
+		t.Errorf("%s, %+v", got, tally)
 	}
 }

@@ -119,10 +119,23 @@ func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep fu
 		}
 		return o, a, nil
 	case <-ctx.Done():
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.operations, o.id)
+		e.withdraw(o)
 		return nil, answer{}, ctx.Err()
+	}
+}
+
+// withdraw ends an operation whose asker does not wait for it any more. If it was just left to the asker, it is not done; that
+// depended on the time, so what the function gives is not exact.
+func (e *execution) withdraw(o *operation) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.operations, o.id)
+	select {
+	case a := <-o.ready:
+		if a.direct {
+			e.step(speculate.Done{Slot: o.slot, Op: o.id})
+		}
+	default:
 	}
 }
 
@@ -149,7 +162,7 @@ func (e *execution) reply(a speculate.Reply) {
 		outcome, _ := a.Data.(command.Outcome)
 		o.ready <- answer{direct: a.Direct, outcome: outcome}
 	case a.Direct: // who asked has gone
-		e.events = append(e.events, speculate.Done{Slot: a.Slot, Op: a.Op, Exact: true})
+		e.events = append(e.events, speculate.Done{Slot: a.Slot, Op: a.Op})
 	default:
 		e.answerCall(a)
 	}

@@ -26,6 +26,10 @@ type request struct {
 	direct   bool     // it is done in the store itself now
 }
 
+// maxRequests bounds what a slot that runs ahead may ask for and not be answered yet. More than any function has connections open
+// to ask on comes from one that asks and goes away again and again: it runs once more as the head, which is answered at once.
+const maxRequests = 1024
+
 // request hears of an operation.
 func (m *Machine) request(id SlotID, r *request) {
 	s := m.at(id)
@@ -33,6 +37,8 @@ func (m *Machine) request(id SlotID, r *request) {
 	case s == nil || s.state != running || s.kind != function:
 	case m.mode == Off && r.call == nil:
 		m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
+	case len(s.requests) >= maxRequests && !s.head && !s.promoting: // the store's answer to a promotion frees them all
+		m.rewind(s, cause{forerun.Failed, fmt.Sprintf("it asked for more than %d things that must wait: it runs again as the head", maxRequests)}, true)
 	default:
 		s.requests = append(s.requests, r)
 		m.answerAll(s)

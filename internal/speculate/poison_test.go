@@ -111,6 +111,41 @@ func TestColumnIsBounded(t *testing.T) {
 	}
 }
 
+// TestRequestsAreBounded has a slot that runs ahead ask for 100,000 things that must wait, or call without end: it is squashed
+// when they are too many, and runs again as the head, which is answered.
+func TestRequestsAreBounded(t *testing.T) {
+	for name, request := range map[string]func(n int) Event{
+		"holds": func(n int) Event { return Hold{Slot: 2, Op: OpID(n)} },
+		"calls": func(n int) Event { return Call{Slot: 2, Op: OpID(n), Action: "h", Input: json.RawMessage(`{}`)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := ahead()
+			squashed := 0
+			for n := 1; n <= 100_000; n++ {
+				for _, a := range m.Step(request(n)) {
+					if s, ok := a.(Squash); ok && s.Slot == 2 {
+						squashed = n
+					}
+				}
+				if s := m.at(2); s != nil && len(s.requests) > maxRequests {
+					t.Fatalf("%d requests wait", len(s.requests))
+				}
+			}
+			if squashed < maxRequests || squashed > maxRequests+2 {
+				t.Errorf("the slot was squashed at request %d", squashed)
+			}
+			m.Step(Output{Slot: 1, Result: forerun.Result{Value: json.RawMessage(`{"f":1}`)}})
+			again := m.root.branches[0].steps[0]
+			answers := m.Step(Resolved{Slot: again.id, Code: digest("g"), Input: json.RawMessage(`{"f":1}`)})
+			answers = append(answers, m.Step(Hold{Slot: again.id, Op: 1})...)
+			launch, launched := answers[0].(Launch)
+			if last, ok := answers[len(answers)-1].(Reply); !ok || !last.Direct || !launched || launch.Speculative {
+				t.Errorf("as the head it is told %+v", answers)
+			}
+		})
+	}
+}
+
 // ahead returns a machine whose slot 2 runs ahead of slot 1.
 func ahead() *Machine {
 	tenant := memo.New(memo.Options{}).Tenant("t")

@@ -19,7 +19,7 @@ func describe(a Action) string {
 		}
 		return how
 	case Check:
-		return fmt.Sprintf("check %d: %s", a.Slot, keyNames(a.Keys))
+		return fmt.Sprintf("check %d: %s%s", a.Slot, keyNames(a.Keys), codeBelow(a.Below))
 	case Skip:
 		return fmt.Sprintf("skip %d: %s, %s", a.Slot, a.Result.Value, a.Why)
 	case Attach:
@@ -91,6 +91,17 @@ func taught(l *Lesson) (text string) {
 	}
 	if o := l.Outcome; o != nil {
 		text += fmt.Sprintf(", branch at %d goes to %d with %s", o.Branch.Place, o.Next, o.Value)
+	}
+	return text
+}
+
+// codeBelow names the actions whose code a row rests on.
+func codeBelow(callees []forerun.Callee) (text string) {
+	for i, c := range callees {
+		if i == 0 {
+			text = ", the code of"
+		}
+		text += " " + c.Action
 	}
 	return text
 }

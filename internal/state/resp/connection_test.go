@@ -265,3 +265,54 @@ func TestBigValues(t *testing.T) {
 		}
 	}
 }
+
+// patient is a session that looks, at each of its commands, how many bytes the door has taken from the client.
+type patient struct {
+	session
+	taken *metered
+	done  *int
+	most  *int
+}
+
+func (p patient) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error) {
+	*p.most = max(*p.most, p.taken.bytes-*p.done)
+	*p.done += len("GET k\r\n")
+	return p.session.Do(ctx, args)
+}
+
+// metered counts what is read from a connection.
+type metered struct {
+	net.Conn
+	bytes int
+}
+
+func (m *metered) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	m.bytes += n
+	return n, err
+}
+
+// TestPipelineIsReadAsItIsAnswered: what waits for a function's turn holds up the commands behind it where they are, in the client's
+// buffers: of 100,000 the door has taken no more than one reading.
+func TestPipelineIsReadAsItIsAnswered(t *testing.T) {
+	const commands = 100_000
+	d := open(t)
+	near, far := net.Pipe()
+	taken, done, most := &metered{Conn: far}, 0, 0
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		resp.NewServer(d.hub, resp.Options{}).ServeConn(t.Context(), taken, patient{session{d.store, "s"}, taken, &done, &most})
+	}()
+	go func() {
+		_, _ = io.WriteString(near, strings.Repeat("GET k\r\n", commands)) // if it ends too early, so do the replies
+	}()
+	if _, err := io.ReadFull(near, make([]byte, commands*len("$-1\r\n"))); err != nil {
+		t.Fatal(err)
+	}
+	near.Close()
+	<-served
+	if done != commands*len("GET k\r\n") || most > 64<<10 {
+		t.Errorf("%d bytes of commands were executed, and up to %d taken before", done, most)
+	}
+}
