@@ -94,7 +94,10 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 		code, main := program(f)
 		action := map[string]any{
 			"exec":        map[string]any{"kind": "python:3", "code": code, "main": main},
-			"annotations": []any{map[string]any{"key": "read-hosts", "value": []string{readAddress}}},
+			"annotations": []any{
+				map[string]any{"key": "read-hosts", "value": []string{readAddress}},
+				map[string]any{"key": "keep-process", "value": true},
+			},
 		}
 		if err := c.Put(ctx, a.Slug+"-"+f, action); err != nil {
 			return err

@@ -12,6 +12,7 @@ type Init struct {
 	Main   string            `json:"main,omitempty"`   // entry point; empty is the language's default
 	Binary bool              `json:"binary,omitempty"` // the payload is an archive, else source text
 	Env    map[string]string `json:"env,omitempty"`    // environment of the code while it is loaded and after
+	Keep   bool              `json:"keep,omitempty"`   // handlers serve one activation after the other, where the language would fork one for each
 }
 
 // InitDone is the header of the answer to Init.

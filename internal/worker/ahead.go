@@ -27,13 +27,13 @@ func (b *box) hold(r *run) error {
 		switch {
 		case err != nil:
 			return err
-		case b.language.reuse && held.Connected && !fresh:
+		case b.keeps() && held.Connected && !fresh:
 			b.spare.stays = false
 			if !b.clean() { // to a process that has no connections
 				return errExited
 			}
 			continue
-		case b.language.reuse && held.Connected, !b.language.reuse && (held.Shared || b.spare.threads):
+		case b.keeps() && held.Connected, !b.language.launched && (held.Shared || b.spare.threads):
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ func (w *Worker) blanks() (n int) {
 // blankFor finds a sandbox without code that fits a pool.
 func (w *Worker) blankFor(p *pool) *box {
 	s := w.shelves[p.language]
-	if s == nil || len(s.boxes) == 0 || p.language.reuse && p.action.Limits.Memory != blankMemory {
+	if s == nil || len(s.boxes) == 0 || p.language.launched && p.action.Limits.Memory != blankMemory {
 		return nil
 	}
 	return s.boxes[0]
@@ -74,7 +74,7 @@ func (w *Worker) refill() {
 
 // blanksOf is how many a language is to have: where a process serves many activations one is enough, and it is larger.
 func (w *Worker) blanksOf(l *language) int {
-	if l.reuse {
+	if l.launched {
 		return min(1, w.config.Prewarm)
 	}
 	return w.config.Prewarm

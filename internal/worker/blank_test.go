@@ -123,7 +123,7 @@ func TestSandboxWithoutCodeThatDies(t *testing.T) {
 
 func TestLaunchedLanguageIsHeldReadyForItsUsualMemory(t *testing.T) {
 	w := New(Config{Prewarm: 2, MemoryMiB: 1024})
-	launched := &language{reuse: true}
+	launched := &language{launched: true}
 	s := w.shelf(launched)
 	s.boxes = []*box{{}}
 	a := action("")

@@ -97,6 +97,12 @@ func (w *Worker) newBox(l *language) *box {
 	}
 }
 
+// keeps reports whether a handler serves several activations, one after the other.
+func (b *box) keeps() bool {
+	p := b.pool()
+	return b.language.launched || p != nil && p.keeps
+}
+
 // pool is what the box belongs to; nil as long as it has no code.
 func (b *box) pool() *pool { return b.owner.Load() }
 
@@ -277,7 +283,7 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	start, limit := time.Now(), time.Duration(a.Limits.Timeout)*time.Millisecond
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment()}
+	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment(), Keep: b.pool().keeps}
 	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
 		return b.loadCrash(), false
 	}
@@ -331,7 +337,7 @@ const startLogs = 64 << 10
 func (b *box) spec(memoryMiB, weight int) sandbox.Spec {
 	l, c := b.language, &b.w.config
 	env := l.processEnv
-	if l.reuse {
+	if l.launched {
 		env = append(slices.Clone(env), launcher.MemoryVar+"="+strconv.Itoa(memoryMiB))
 	}
 	return sandbox.Spec{

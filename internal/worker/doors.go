@@ -175,7 +175,7 @@ func (d *doors) accept(l *listener) {
 			_ = syscall.Close(fd)
 		default:
 			c := newDoorConn(fd, d.b)
-			if reuse := d.b.language.reuse; !d.serve(l, c, t) && (!reuse || !d.serve(l, c, d.tenure())) { // which may just have changed
+			if !d.serve(l, c, t) && (!d.b.keeps() || !d.serve(l, c, d.tenure())) { // which may just have changed
 				_ = c.Close()
 			}
 		}
@@ -211,7 +211,7 @@ func (d *doors) tenure() *tenure {
 }
 
 // begin makes the doors a run's.
-func (d *doors) begin(t *tenure) { d.change(t, d.b.language.reuse) }
+func (d *doors) begin(t *tenure) { d.change(t, d.b.keeps()) }
 
 // end makes them nobody's. The connections of a handler that stays wait for its next activation.
 func (d *doors) end(handlerStays bool) {

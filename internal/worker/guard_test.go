@@ -97,6 +97,7 @@ func guarded() map[string]*forerun.Action {
 	all := map[string]*forerun.Action{}
 	for name, effect := range pythonEffects {
 		all["Python "+name], all["native "+name] = inPython(effect), inNative(effect)
+		all["kept Python "+name] = keep(inPython(effect))
 	}
 	for name, effect := range nodeEffects {
 		all["Node "+name] = inNode(effect)
@@ -106,7 +107,15 @@ func guarded() map[string]*forerun.Action {
 
 // inLanguages are the actions of an effect in Python, which native programs have too, and in Node.
 func inLanguages(python, node string) map[string]*forerun.Action {
-	return map[string]*forerun.Action{"Python": inPython(python), "native": inNative(python), "Node": inNode(node)}
+	return map[string]*forerun.Action{
+		"Python": inPython(python), "kept Python": keep(inPython(python)), "native": inNative(python), "Node": inNode(node),
+	}
+}
+
+// keep has the process of a Python action serve one activation after the other.
+func keep(a *forerun.Action) *forerun.Action {
+	a.Annotations = append(slices.Clone(a.Annotations), forerun.KeyValue{Key: keepProcess, Value: json.RawMessage("true")})
+	return a
 }
 
 func inPython(effect string) *forerun.Action {

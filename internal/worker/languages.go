@@ -24,7 +24,7 @@ type language struct {
 	files      []sandbox.File
 	binds      []sandbox.Bind
 	standby    bool // a second process may wait beside the first one; while it does, nothing of it runs
-	reuse      bool // a handler serves several activations, one after the other; the initializer is internal/launcher
+	launched   bool // the initializer is internal/launcher, and a handler serves several activations, one after the other
 }
 
 // Sources say where to look for languages.

@@ -54,7 +54,7 @@ func newLaunched(program string, command ...string) *language {
 		argv:       append([]string{launcherProgram, launcher.Command}, command...),
 		processEnv: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8"},
 		binds:      []sandbox.Bind{{Host: program, Inside: launcherProgram}},
-		reuse:      true,
+		launched:   true,
 	}
 }
 

@@ -33,6 +33,7 @@ type pool struct {
 	starting int
 	hungry   bool // on Worker.hungry
 	growth   growth
+	keeps    bool          // a handler serves several activations, as the action's author wants
 	squashes bool          // activations were squashed while they ran
 	runs     int           // given to its sandboxes since it has any
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
@@ -43,11 +44,19 @@ func (w *Worker) poolOf(r *forerun.Run, l *language) *pool {
 	key := poolKey{w.digests.Of(r.Action), r.Namespace}
 	p := w.pools[key]
 	if p == nil {
-		p = &pool{key: key, tenant: w.tenantOf(r.Namespace), action: r.Action, language: l}
+		p = &pool{key: key, tenant: w.tenantOf(r.Namespace), action: r.Action, language: l, keeps: keeps(r.Action)}
 		p.tenant.pools++
 		w.pools[key] = p
 	}
 	return p
+}
+
+// keepProcess is the annotation of an action whose process is to serve one activation after the other, as OpenWhisk's do, where the
+// language would have one for each.
+const keepProcess = "keep-process"
+
+func keeps(a *forerun.Action) bool {
+	return string(forerun.Lookup(a.Annotations, keepProcess)) == "true"
 }
 
 // prune forgets a pool of which nothing is left.

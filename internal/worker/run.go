@@ -64,7 +64,7 @@ func (b *box) execute(r *run) bool {
 	stop()
 	fork.Stop()
 	b.spare.served = true
-	b.spare.stays = b.language.reuse && o.arrived && !t.timedOut.Load()
+	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
 	logs := b.ended(t, b.spare.stays)
 	if r.end(b.w, b.judge(r, b.spare, o), logs) {
 		b.park(r)
@@ -92,9 +92,9 @@ func (b *box) over(t *tenure) {
 	close(t.done)
 }
 
-// prepare asks for the next handler before it is needed, where that is a fork.
+// prepare asks for the next handler before it is needed, where no other serves it.
 func (b *box) prepare() {
-	if !b.language.reuse {
+	if !b.keeps() {
 		b.fork()
 	}
 }

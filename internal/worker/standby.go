@@ -8,7 +8,7 @@ import (
 )
 
 // Where a process serves several activations its sandbox has no other, and a squash costs the start of one: of Node, tens of
-// milliseconds. Once activations of an action were squashed while they ran, its sandboxes keep a second process, which takes over
+// milliseconds, of Python a fork. Once activations of an action were squashed while they ran, its sandboxes keep a second process, which takes over
 // from the first when that is killed. It is loaded while nothing runs in the sandbox, as it would be in its turn: it may see
 // nothing of an activation, and what it prints is in nobody's log. Then it waits for its Run in a read, and nothing else of it runs.
 
@@ -29,7 +29,7 @@ type standby struct {
 
 // wantsStandby reports whether the box is to have a second process, and does not.
 func (b *box) wantsStandby() bool {
-	if !b.language.standby || b.second.never || b.second.loading || b.standing.Load() != nil {
+	if !b.keeps() || !b.language.standby || b.second.never || b.second.loading || b.standing.Load() != nil {
 		return false
 	}
 	b.w.mu.Lock()
@@ -133,7 +133,7 @@ func (b *box) kept() []int {
 // survivorOf is the process that is spared when everything of an activation is killed: one that knows nothing of it.
 func (b *box) survivorOf(handler *spare) *spare {
 	s := b.upcoming.Load()
-	if b.language.reuse {
+	if b.keeps() {
 		s = b.standing.Load()
 	}
 	if s == nil || s == handler || !s.isReady() {

@@ -89,8 +89,27 @@ func TestModuleIsLoadedAgain(t *testing.T) {
 	g.expectCount(2, 0)
 }
 
-func TestStandbyTakesOver(t *testing.T) {
-	g := newStandbyRig(t, counting(t, ""))
+// countingPython is the same in Python, whose process is kept.
+func countingPython() *forerun.Action {
+	return keep(action(`
+import os, time
+print("loaded")
+n = 0
+def main(a):
+    global n
+    n += 1
+    if a.get("stay"): time.sleep(100)
+    return {"n": n, "pid": os.getpid()}
+`))
+}
+
+func TestStandbyTakesOver(t *testing.T) { testStandbyTakesOver(t, counting(t, "")) }
+
+func TestStandbyOfPythonTakesOver(t *testing.T) { testStandbyTakesOver(t, countingPython()) }
+
+func testStandbyTakesOver(t *testing.T, a *forerun.Action) {
+	t.Helper()
+	g := newStandbyRig(t, a)
 	serving := g.expectCount(2, 0)
 	for range 3 {
 		second := g.second(serving)

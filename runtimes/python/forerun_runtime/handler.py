@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The C modules under signal and threading, as in the initializer.
+import _signal
+import _thread
 import os
 import sys
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, NoReturn
 
 _OK = b'{"status":"ok"}'
+_READY = wire.join(wire.READY, b"{}")
 _SAMPLE = b'{"a":["b",1,{"c":"\\u00e9"}]}'
 
 
@@ -21,27 +25,46 @@ class Failure(Exception):
 
 
 def serve(
-    fd: int, function: Callable[[dict[str, Any]], Any], told: int, pages: Sequence[tuple[int, int]] | None
+    fd: int, function: Callable[[dict[str, Any]], Any], keep: bool, told: int, pages: Sequence[tuple[int, int]] | None
 ) -> NoReturn:
-    """Say that this process is ready, execute the one activation that comes, answer and end.
+    """Say that this process is ready, execute the activation that comes and answer; with keep, go on with the next.
 
-    What others may learn of it is written to told; pages are what was learned, None if they are to be.
+    What others may learn of the first is written to told; pages are what was learned, None if they are to be.
     """
     modules = len(sys.modules)
     _touch(function)
     wire.write(fd, wire.join(wire.READY, b'{"pid":%d}' % os.getpid()))
     hints.rehearse(fd, pages or ())
+    pid = os.getpid()
+    _serve_one(fd, function, pid)
+    hints.tell(told, modules, pages is None)
+    while keep and _is_still():
+        wire.write(fd, _READY)
+        _serve_one(fd, function, pid)
+    os._exit(0)
+
+
+def _serve_one(fd: int, function: Callable[[dict[str, Any]], Any], pid: int) -> None:
+    """Execute the activation that comes, and answer."""
     frame = wire.read(fd)
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
     kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
     _set_environment(frame.header.get("env", {}))
-    pid = os.getpid()
     result = _execute(function, frame)
-    if os.getpid() == pid:  # else the function forked, and this is the child that came back from it
-        wire.write(fd, result)
-        hints.tell(told, modules, pages is None)
-    os._exit(0)
+    if os.getpid() != pid:  # the function forked, and this is the child that came back from it
+        os._exit(0)
+    wire.write(fd, result)
+
+
+def _is_still() -> bool:
+    """Tell whether nothing of an activation goes on by itself; of its children that ended nothing is left then."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+    except ChildProcessError:
+        pass
+    return _thread._count() == 0 and _signal.getitimer(_signal.ITIMER_REAL)[0] == 0
 
 
 def _touch(function: Callable[[dict[str, Any]], Any]) -> None:

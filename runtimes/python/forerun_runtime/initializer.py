@@ -42,6 +42,7 @@ class Initializer:
     def __init__(self) -> None:
         self._control = _socket.socket(fileno=CONTROL)
         self._function: Callable[[dict[str, Any]], Any] | None = None
+        self._keep = False  # a handler serves one activation after the other
         self._handlers: set[int] = set()
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
@@ -92,6 +93,7 @@ class Initializer:
         os.environ.update(frame.header.get("env", {}))
         try:
             main_name = frame.header.get("main") or "main"
+            self._keep = frame.header.get("keep", False)
             self._function = loader.load(frame.payload, frame.header.get("binary", False), main_name)
         except loader.LoadError as error:
             self._send(wire.INIT_DONE, {"ok": False, "error": f"Initialization has failed: {error}."})
@@ -173,7 +175,7 @@ class Initializer:
             for fd in self._files:
                 _reopen(fd)
             _reseed()
-            handler.serve(own_end.fileno(), function, self._hints[1], self._learned())
+            handler.serve(own_end.fileno(), function, self._keep, self._hints[1], self._learned())
         finally:
             os._exit(70)
 
