@@ -23,10 +23,11 @@ func (e *execution) find(r speculate.Resolve) {
 			return string(forerun.Lookup(s.action.Annotations, annotation)) == "true"
 		}
 		code := e.c.digests.Of(s.action)
-		open, stray := e.tables.doubts(code, e.speculation.Least)
+		doubts := e.tables.doubts(code, e.speculation.Least)
 		e.events = append(e.events, speculate.Resolved{
-			Slot: s.id, Code: code, Input: input, Open: open, Stray: stray,
-			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"), Alone: has("non-speculative"),
+			Slot: s.id, Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
+			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"),
+			Alone: has("non-speculative") || doubts.computes && e.c.crowded(),
 		})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -97,6 +98,26 @@ func TestNothingRunsAheadWhileOthersWait(t *testing.T) {
 	waiting.Store(true)
 	if _, tally := town.invokeAhead(seq, `{}`); tally.Early != 0 {
 		t.Errorf("while others wait: %+v", tally)
+	}
+}
+
+// TestWhatComputesIsRunAheadOnIdleProcessors: only what waits is while they are busy.
+func TestWhatComputesIsRunAheadOnIdleProcessors(t *testing.T) {
+	for _, c := range []struct {
+		cpu   time.Duration
+		busy  float64
+		early int
+	}{{time.Hour, 0.4, 1}, {time.Hour, 0.55, 0}, {time.Nanosecond, 0.55, 1}} {
+		town := newAheadTown(t)
+		town.cpu = c.cpu
+		town.Load = func() forerun.Load { return forerun.Load{Busy: c.busy} }
+		town.function("a", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"a": 1}, nil })
+		town.function("b", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"b": 1}, nil })
+		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+		town.invokeAhead(seq, `{}`)
+		if _, tally := town.invokeAhead(seq, `{}`); tally.Early != c.early {
+			t.Errorf("%v of processors that are %v busy: %+v", c.cpu, c.busy, tally)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type town struct {
 	*Controller
 	functions map[string]func(run *forerun.Run, input map[string]any) (any, error)
 	actions   map[string]*forerun.Action
+	cpu       time.Duration // that each function is said to take
 
 	mu       sync.Mutex // guards the rest
 	written  [][]*forerun.Activation
@@ -96,7 +97,7 @@ func (t *town) Run(r *forerun.Run) {
 		var input map[string]any
 		_ = json.Unmarshal(r.Input, &input)
 		output, err := t.functions[r.Action.Name.Entity](r, input)
-		end := forerun.RunEnd{At: time.Now(), Logs: []string{"ran " + r.Action.Name.Entity}}
+		end := forerun.RunEnd{At: time.Now(), CPU: t.cpu, Logs: []string{"ran " + r.Action.Name.Entity}}
 		end.Result, _ = json.Marshal(output)
 		if err != nil {
 			failure := forerun.Failure(forerun.DeveloperError, err.Error())

@@ -29,6 +29,12 @@ func (c *Controller) depth(s speculate.Settings) int {
 	return depthUnder(c.Load(), s.Depth)
 }
 
+// busyShare is the share of the processors in use from which what computes is not run ahead: it would take from the heads of
+// others, through caches and sandboxes, more than it spares. What waits takes little.
+const busyShare = 0.5
+
+func (c *Controller) crowded() bool { return c.Load != nil && c.Load().Busy > busyShare }
+
 // breathe tells the machine if more or fewer slots may be ahead than it knows.
 func (e *execution) breathe() {
 	if e.speculation.Mode == speculate.Off {

@@ -83,6 +83,7 @@ type slot struct {
 	memory     int           // MB, the largest limit of what its program ran
 	wait       time.Duration // between queued and launched
 	initTime   time.Duration
+	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
 	ahead      bool            // it is no head, or not known to be one
 	promoting  bool            // the store has been asked to promote it

@@ -31,7 +31,7 @@ func (s *slot) started(at time.Time, initTime time.Duration) {
 
 // ended notes what the worker told at the end of a function.
 func (s *slot) ended(end forerun.RunEnd) {
-	s.record.Logs, s.timedOut = end.Logs, end.TimedOut
+	s.record.Logs, s.cpu, s.timedOut = end.Logs, end.CPU, end.TimedOut
 	s.record.End = end.At
 	s.record.Timeline.Finished = end.At
 }

@@ -26,6 +26,7 @@ type tables struct {
 // habit is what is known of a function whose answer may be guessed.
 type habit struct {
 	took  time.Duration // about how long it takes when it does not run ahead; 0: that is not known
+	cpu   time.Duration // of the processors that it takes; 0: that is not known
 	wrong int           // how often in a row it gave something else than on the same input before
 	stray int           // how often in a row it called something else
 }
@@ -81,15 +82,24 @@ func (t *tables) noteCaller(code forerun.Digest) {
 	t.callers[code] = true
 }
 
-// doubts tells whether what a function gives, and what it calls, is not worth a guess.
-func (t *tables) doubts(code forerun.Digest, least time.Duration) (open, stray bool) {
+// doubts are reasons not to run ahead of a function, or not to run it ahead.
+type doubts struct {
+	open     bool // what it gives is not worth a guess
+	stray    bool // nor what it calls
+	computes bool // it spends its time computing, rather than waiting
+}
+
+func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.habits[code]
 	if h == nil {
-		return false, false
+		return doubts{}
 	}
-	return h.wrong >= wrongTooOften || h.took > 0 && h.took < least, h.stray >= wrongTooOften
+	return doubts{
+		open: h.wrong >= wrongTooOften || h.took > 0 && h.took < least, stray: h.stray >= wrongTooOften,
+		computes: h.took > 0 && h.cpu > h.took/3,
+	}
 }
 
 // habit is that of a function, to be changed. mu is held.
@@ -105,15 +115,16 @@ func (t *tables) habit(code forerun.Digest) *habit {
 	return h
 }
 
-// noteTime notes how long a function took. What made it slower than before is taken in slowly: mostly it was the machine's load.
-func (t *tables) noteTime(code forerun.Digest, took time.Duration) {
+// noteTime notes how long a function took, and what of the processors it takes. What made it slower than before is taken in
+// slowly: mostly it was the machine's load.
+func (t *tables) noteTime(code forerun.Digest, took, cpu time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.habit(code)
 	if h.took != 0 && took > h.took {
 		took = h.took + (took-h.took)/16
 	}
-	h.took = max(1, took)
+	h.took, h.cpu = max(1, took), cpu
 }
 
 // noteRow notes whether a function did what it did on the same input before.
@@ -189,7 +200,7 @@ func (e *execution) noteCaller(s *slot) {
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
 	if e.tables != nil && !s.program && !line.Speculative && !line.Launched.IsZero() && s.record.Status == forerun.Success {
-		e.tables.noteTime(e.c.digests.Of(s.action), line.Finished.Sub(line.Launched))
+		e.tables.noteTime(e.c.digests.Of(s.action), line.Finished.Sub(line.Launched), s.cpu)
 	}
 }
 

@@ -11,21 +11,21 @@ import (
 func TestQuick(t *testing.T) {
 	tables := newTables().tenant("ns")
 	code := forerun.Digest{1}
-	quick := func() bool { open, _ := tables.doubts(code, time.Millisecond); return open }
+	quick := func() bool { return tables.doubts(code, time.Millisecond).open }
 	if quick() {
 		t.Error("a function of which nothing is known is quick")
 	}
-	tables.noteTime(code, 5*time.Millisecond)
+	tables.noteTime(code, 5*time.Millisecond, 0)
 	if quick() {
 		t.Error("5 ms are quick")
 	}
-	tables.noteTime(code, 500*time.Microsecond)
-	tables.noteTime(code, 5*time.Millisecond) // the machine was busy
+	tables.noteTime(code, 500*time.Microsecond, 0)
+	tables.noteTime(code, 5*time.Millisecond, 0) // the machine was busy
 	if !quick() {
 		t.Error("0.5 ms are not quick")
 	}
 	for range 50 {
-		tables.noteTime(code, 5*time.Millisecond)
+		tables.noteTime(code, 5*time.Millisecond, 0)
 	}
 	if quick() {
 		t.Error("it has become slow, which nobody notices")
@@ -37,19 +37,29 @@ func TestTablesAreBounded(t *testing.T) {
 	all := newTables()
 	mine, theirs := all.tenant("mine"), all.tenant("theirs")
 	mine.noteCaller(forerun.Digest{1})
-	mine.noteTime(forerun.Digest{1}, time.Microsecond)
+	mine.noteTime(forerun.Digest{1}, time.Microsecond, 0)
 	row := &forerun.Row{Output: json.RawMessage(`1`)}
 	for n := range 3 * maxKnown {
 		code := forerun.Digest{2, byte(n), byte(n >> 8), byte(n >> 16)}
 		theirs.noteCaller(code)
-		theirs.noteTime(code, time.Second)
+		theirs.noteTime(code, time.Second, 0)
 		theirs.noteRow(code, row, row)
 		if len(theirs.callers) > maxKnown || len(theirs.habits) > maxKnown {
 			t.Fatalf("%d callers and %d habits are known", len(theirs.callers), len(theirs.habits))
 		}
 	}
-	if open, _ := mine.doubts(forerun.Digest{1}, time.Millisecond); !open || !mine.calls(forerun.Digest{1}) {
+	if !mine.doubts(forerun.Digest{1}, time.Millisecond).open || !mine.calls(forerun.Digest{1}) {
 		t.Error("another's functions have pushed a function out")
+	}
+}
+
+func TestComputes(t *testing.T) {
+	tables := newTables().tenant("ns")
+	for cpu, want := range map[time.Duration]bool{0: false, 1 * time.Millisecond: false, 4 * time.Millisecond: true, 9 * time.Millisecond: true} {
+		tables.noteTime(forerun.Digest{1}, 6*time.Millisecond, cpu)
+		if got := tables.doubts(forerun.Digest{1}, 0).computes; got != want {
+			t.Errorf("%v of processors in 6 ms: %v", cpu, got)
+		}
 	}
 }
 
@@ -76,8 +86,8 @@ func TestWrongGuesses(t *testing.T) {
 		{row("1", "f"), false, false},
 	} {
 		tables.noteRow(code, before, c.now)
-		if open, stray := tables.doubts(code, 0); open != c.open || stray != c.stray {
-			t.Errorf("after %d rows: %v %v", i+1, open, stray)
+		if d := tables.doubts(code, 0); d.open != c.open || d.stray != c.stray {
+			t.Errorf("after %d rows: %+v", i+1, d)
 		}
 	}
 }
@@ -85,7 +95,7 @@ func TestWrongGuesses(t *testing.T) {
 func TestHabitsAreBounded(t *testing.T) {
 	tables := newTables().tenant("ns")
 	for i := range 3 * maxKnown {
-		tables.noteTime(forerun.Digest{byte(i), byte(i >> 8), byte(i >> 16)}, time.Second)
+		tables.noteTime(forerun.Digest{byte(i), byte(i >> 8), byte(i >> 16)}, time.Second, 0)
 	}
 	if n := len(tables.habits); n > maxKnown {
 		t.Errorf("the habits of %d functions are kept", n)

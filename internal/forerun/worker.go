@@ -56,6 +56,8 @@ type RunEnd struct {
 	Result json.RawMessage // canonical JSON object; {"error": ...} unless Success
 	Logs   []string        // lines in the form of Activation.Logs
 	At     time.Time
+	// CPU is what activations of the function take of the processors, on average; 0: that is not known.
+	CPU time.Duration
 	// TimedOut: the action's time limit ended it.
 	TimedOut bool
 }

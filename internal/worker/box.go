@@ -53,27 +53,30 @@ type box struct {
 	oomSeen  int64
 	cost     time.Duration // of its start, its code's loading included
 
-	adopted   chan struct{} // closed by the pool that gives a box without code some
-	assigned  chan *run     // from the pool to live, when the box is idle
-	leave     chan struct{} // closed by the pool: an idle box makes room
-	hello     chan runtimewire.Hello
-	initDone  chan runtimewire.InitDone
-	spares    chan *spare           // from listen to live
-	forking   atomic.Bool           // a spare was asked for that live has not taken yet
-	upcoming  atomic.Pointer[spare] // the newest
-	held      bool                  // what its processes send to the outside waits; of live
-	untouched bool                  // the last run did not come to a handler; of live
-	struck    atomic.Bool           // processes were killed in this tenure
-	survivor  atomic.Pointer[spare] // when they were last, what was left of the handlers
-	standing  atomic.Pointer[spare] // takes over when the spare, or the handler, is killed; where a handler is kept
-	second    standby
-	oomKills  atomic.Int64   // as far as was read
-	oomClean  int64          // oomKills when the sandbox was clean last; of live
-	dead      chan struct{}  // closed by listen: the initializer is gone
-	living    sync.WaitGroup // its goroutines but live
-	reseting  sync.Mutex     // held during a Reset, so that none reaches into the next activation
-	refusing  sync.Mutex     // held while refusals are asked for and written down
-	handlers  map[int]*spare // by process id inside; of listen alone
+	adopted    chan struct{} // closed by the pool that gives a box without code some
+	assigned   chan *run     // from the pool to live, when the box is idle
+	leave      chan struct{} // closed by the pool: an idle box makes room
+	hello      chan runtimewire.Hello
+	initDone   chan runtimewire.InitDone
+	spares     chan *spare           // from listen to live
+	forking    atomic.Bool           // a spare was asked for that live has not taken yet
+	upcoming   atomic.Pointer[spare] // the newest
+	held       bool                  // what its processes send to the outside waits; of live
+	untouched  bool                  // the last run did not come to a handler; of live
+	struck     atomic.Bool           // processes were killed in this tenure
+	survivor   atomic.Pointer[spare] // when they were last, what was left of the handlers
+	standing   atomic.Pointer[spare] // takes over when the spare, or the handler, is killed; where a handler is kept
+	second     standby
+	oomKills   atomic.Int64   // as far as was read
+	unmeasured int            // runs since it was measured; of live
+	loaded     bool           // it was measured since its code was loaded; of live
+	cpu        time.Duration  // that it had taken then; of live
+	oomClean   int64          // oomKills when the sandbox was clean last; of live
+	dead       chan struct{}  // closed by listen: the initializer is gone
+	living     sync.WaitGroup // its goroutines but live
+	reseting   sync.Mutex     // held during a Reset, so that none reaches into the next activation
+	refusing   sync.Mutex     // held while refusals are asked for and written down
+	handlers   map[int]*spare // by process id inside; of listen alone
 
 	// Guarded by Worker.mu:
 	state    boxState
@@ -131,7 +134,7 @@ func (b *box) live() {
 			break
 		}
 		ok = b.execute(r) && b.clean()
-		if ok && b.measured == 0 {
+		if b.unmeasured++; ok && (!b.loaded || b.unmeasured == measureEvery) {
 			b.measure()
 		}
 	}

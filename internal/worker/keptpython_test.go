@@ -3,6 +3,9 @@ package worker
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 // servedBefore is a Python function that answers how many activations its process has served before, and then does what it is told.
@@ -25,6 +28,22 @@ func TestKeptPythonServesOn(t *testing.T) {
 	forked := action(servedBefore) // the same without the annotation
 	for range 2 {
 		g.expect(forked, `{}`, `{"before":0,"env":true}`)
+	}
+}
+
+// TestProcessorTimeIsTold: of what computes, in a process of its own or one that is kept, and hardly any of what waits.
+func TestProcessorTimeIsTold(t *testing.T) {
+	g := newNativeRig(t, single)
+	works := action("import time\ndef main(a):\n    end = time.process_time() + 0.02\n    while time.process_time() < end: pass\n    return {}\n")
+	waits := action("import time\ndef main(a):\n    time.sleep(0.02)\n    return {}\n")
+	for name, a := range map[string]*forerun.Action{"forked": works, "kept": keep(action(works.Exec.Code)), "waits": waits} {
+		var told time.Duration
+		for range 2 * measureEvery {
+			told = g.call(a, `{}`).CPU
+		}
+		if (told >= 20*time.Millisecond) != (a != waits) {
+			t.Errorf("%s: %v", name, told)
+		}
 	}
 }
 

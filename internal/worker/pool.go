@@ -36,6 +36,7 @@ type pool struct {
 	keeps    bool          // a handler serves several activations, as the action's author wants
 	squashes bool          // activations were squashed while they ran
 	runs     int           // given to its sandboxes since it has any
+	cpu      time.Duration // what an activation takes of the processors, as measured last; 0: never
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
 }
 

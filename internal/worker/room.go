@@ -117,14 +117,23 @@ func (b *box) priority() float64 {
 // settleAfter is how long a sandbox is idle before it is measured again.
 const settleAfter = 100 * time.Millisecond
 
-// measure reads what the box uses, which is what it is charged while it is idle. Where nothing is measured, the limit stands.
+// measureEvery is after how many runs a box that is never idle is measured.
+const measureEvery = 16
+
+// measure reads what the box uses, which is what it is charged while it is idle, and what an activation takes of the
+// processors. Where nothing is measured, the limit stands.
 func (b *box) measure() {
 	usage, err := b.sandbox.Usage()
 	if err != nil || usage.MemoryBytes <= 0 {
 		return
 	}
+	cpu, runs, known := usage.CPU-b.cpu, b.unmeasured, b.loaded
+	b.cpu, b.unmeasured, b.loaded = usage.CPU, 0, known || runs > 0
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
+	if known && runs > 0 { // else it is that of the start, too
+		b.pool().cpu = cpu / time.Duration(runs)
+	}
 	b.measured = usage.MemoryBytes + boxOverhead
 	if b.state == boxIdle {
 		b.w.charge(b, b.measured)

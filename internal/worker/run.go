@@ -267,10 +267,11 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	if !squashed {
 		w.counters.ended(result.Status)
 	}
+	cpu := r.pool.cpu
 	w.mu.Unlock()
 	if !squashed {
 		timedOut := r.tenure != nil && r.tenure.timedOut.Load()
-		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, TimedOut: timedOut})
+		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, TimedOut: timedOut})
 	}
 	return parked
 }
