@@ -74,10 +74,24 @@ type stormy struct {
 
 func newStormy(t *testing.T, data string, random *rand.Rand) *stormy {
 	t.Helper()
+	return newStormyOf(t, binary, data, random)
+}
+
+// newStormyOf starts a binary that is not the one that all tests use.
+func newStormyOf(t *testing.T, binary, data string, random *rand.Rand) *stormy {
+	t.Helper()
 	s, err := server.Start(t.Context(), server.Options{Binary: binary, Data: data, Redis: true, Args: []string{"--speculate", "all; least=0s"}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		select {
+		case <-s.Exited():
+		default: // the test has failed
+			s.Kill()
+			t.Logf("the server said:\n%s", s.Log())
+		}
+	})
 	return &stormy{T: t, server: s, client: client(t, s), state: outside(t, s), random: random}
 }
 

@@ -1,6 +1,8 @@
 package test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -152,15 +154,18 @@ func (f *footprint) mounts() (found []string) {
 	return found
 }
 
-// cgroups lists the folders of the hierarchies whose name ends with the id of one of the processes.
+// cgroups lists the folders of the hierarchies whose name begins with a sum of the data folder's, and ends with the id of one of the
+// processes.
 func (f *footprint) cgroups() (found []string) {
+	sum := sha256.Sum256([]byte(f.data))
+	instances := "/forerun/" + hex.EncodeToString(sum[:6]) + "-"
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil // it has just been removed
 		}
 		for id := range f.processes {
 			pid, _, _ := strings.Cut(id, " ")
-			if strings.Contains(path, "/forerun/") && strings.HasSuffix(path, "-"+pid) {
+			if strings.Contains(path, instances) && strings.HasSuffix(path, "-"+pid) {
 				found = append(found, "cgroup "+path)
 			}
 		}

@@ -1,0 +1,300 @@
+package test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"forerun.dev/forerun/test/history"
+	"forerun.dev/forerun/test/server"
+)
+
+// Where the slots of a chain come by while its first function waits, and where when it does not wait any more.
+var (
+	aheadOfGate  = []string{"begun link2", "begun link3", "begun leaf", "begun link4", "attached leaf", "held link2", "finished leaf", "finished link3", "finished link4"}
+	behindOfGate = []string{
+		"promoting link2", "promoting link3", "promoting link4", "applied link2", "applied link3", "applied link4",
+		"committed link1", "committed link2", "committed leaf", "committed link3", "committed link4", "committed chain",
+	}
+	victims = []string{"handler", "sandbox", "server"}
+)
+
+// TestAheadStages kills a handler, a sandbox and the server at each stage that a slot comes to: of the slots that come there a seed
+// draws one. What was acknowledged is there once, what goes on ends well, and of what was killed nothing is left.
+func TestAheadStages(t *testing.T) {
+	needPackages(t)
+	t.Parallel()
+	random, goOn := rand.New(rand.NewPCG(history.Seed(t), 5)), history.Soak(t)
+	points := newPoints(t)
+	w := &staged{T: t, points: points, pointed: buildPointed(t, points), data: filepath.Join(t.TempDir(), "data"), random: random}
+	w.begin()
+	for round := 0; round == 0 || goOn(); round++ {
+		for _, victim := range victims {
+			for _, stage := range stages {
+				all := slices.DeleteFunc(slices.Concat(aheadOfGate, behindOfGate), func(point string) bool { return !strings.HasPrefix(point, stage+" ") })
+				w.kill(all[random.IntN(len(all))], victim)
+			}
+		}
+	}
+	w.s.records()
+	w.mustHaveSent(0)
+	w.s.end()
+	t.Logf("%d faults; %d invocations went well, %d did not", w.faults, w.well, w.ill)
+}
+
+// staged is a server whose chain waits in its first function until the test lets it go, again and again.
+type staged struct {
+	*testing.T
+	points        *points
+	pointed, data string
+	random        *rand.Rand
+	s             *stormy
+	news          <-chan *redis.Message // that the second function sends
+	faults        int
+	well, ill     int // invocations of a fault
+}
+
+// begin starts a server and has it learn the chain.
+func (w *staged) begin() {
+	w.Helper()
+	w.s = newStormyOf(w.T, w.pointed, w.data, w.random)
+	if w.faults == 0 {
+		w.deploy()
+	}
+	if err := w.s.state.Del(w.Context(), "go").Err(); err != nil {
+		w.Fatal(err)
+	}
+	news := w.s.state.Subscribe(w.Context(), "news")
+	if _, err := news.Receive(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	w.news = news.Channel()
+	w.Cleanup(func() { news.Close() })
+	for range learning {
+		w.letGo()
+		w.s.invoke(w.Context())
+	}
+}
+
+// learning is how many invocations it takes until the chain runs ahead as far as it can.
+const learning = 2
+
+// deploy deploys the chain with processes that can be told by their names.
+func (w *staged) deploy() {
+	w.Helper()
+	chain(w.T, w.s.client)
+	actions := map[string]string{"leaf": "import time\ndef main(args):\n    time.sleep(0.02)\n    return args\n"}
+	for n := 1; n <= chainLength; n++ {
+		actions[fmt.Sprint("link", n)] = strings.ReplaceAll(link, "NUMBER", fmt.Sprint(n))
+	}
+	actions["link1"] = strings.Replace(actions["link1"], "def main(args):\n", "def main(args):\n    state.blpop('go')\n", 1)
+	for name, code := range actions {
+		const setName = 15 // PR_SET_NAME
+		actions[name] = fmt.Sprintf("import ctypes\nctypes.CDLL(None).prctl(%d, b'%s')\n%s", setName, name, code)
+	}
+	putPython(w.T, w.s.client, actions)
+}
+
+func (w *staged) letGo() {
+	w.Helper()
+	if err := w.s.state.RPush(w.Context(), "go", "1").Err(); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// kill kills the victim when a slot has come to the point, and looks at what is left.
+func (w *staged) kill(point, victim string) {
+	w.Helper()
+	defer func() {
+		if w.Failed() {
+			w.Logf("%s was killed when %s; slots came to %q; the last invocation that went ill: %s", victim, point, w.points.passed, w.s.why)
+			w.Log(w.s.server.Log())
+		}
+	}()
+	before := w.did()
+	early := slices.Contains(aheadOfGate, point)
+	w.points.stopAt(point)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.s.invoke(w.Context())
+	}()
+	if !early {
+		for _, passed := range []string{"held link2", "finished link3", "finished link4"} {
+			eventually(w.T, func() bool { return w.points.hasPassed(passed) })
+		}
+		w.letGo()
+	}
+	select {
+	case c := <-w.points.reached:
+		defer c.Close()
+		w.faults++
+		if victim == "server" {
+			w.killServer(point, ended, before)
+			return
+		}
+		action := w.killInside(point, victim)
+		c.Close()
+		if early { // when its turn comes, it is known that it failed, if it had not finished
+			eventually(w.T, func() bool { return w.points.hasPassed("failed "+action) || w.points.hasPassed("finished "+action) })
+		}
+	case <-time.After(time.Minute):
+		w.Fatalf("%s: no slot came there; they came to %q", point, w.points.passed)
+	}
+	if early {
+		w.letGo()
+	}
+	<-ended
+	w.settle(point, victim, before)
+}
+
+// killInside kills the handlers, or the first processes, of the action of a point, and returns the action's name.
+func (w *staged) killInside(point, victim string) (action string) {
+	w.Helper()
+	_, action, _ = strings.Cut(point, " ")
+	switch {
+	case action == "chain":
+		action = "link4"
+	case point == "attached leaf" && w.random.IntN(2) == 0:
+		action = "link3" // which waits for it
+	}
+	killed := 0
+	for _, first := range firsts(w.s.server) {
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", first)); strings.TrimSpace(string(name)) != action {
+			continue
+		}
+		pids := []int{first}
+		if victim == "handler" {
+			pids = below(first)
+		}
+		for _, pid := range pids {
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				killed++
+			}
+		}
+	}
+	if killed == 0 {
+		w.Errorf("%s: there was no %s to be killed", point, victim)
+	}
+	return action
+}
+
+// firsts are the first processes of a server's sandboxes.
+func firsts(s *server.Server) (pids []int) {
+	for _, helper := range childrenOf(s.PID()) {
+		pids = append(pids, childrenOf(helper)...)
+	}
+	return pids
+}
+
+// settle looks at what an invocation did in which something was killed. Only a function whose turn has come may have failed.
+func (w *staged) settle(point, victim string, before chainDid) {
+	w.Helper()
+	after := w.did()
+	switch stage, _, _ := strings.Cut(point, " "); {
+	case after.well > before.well:
+		after.mustFollow(w.T, point+", "+victim, before, 1, 1)
+	case stage == "promoting" || stage == "applied":
+		after.mustFollow(w.T, point+", "+victim, before, 0, 1)
+	default:
+		w.Errorf("%s, %s: the invocation went ill: %s", point, victim, w.s.why)
+	}
+	w.s.calm()
+	w.mustBeDisconnected()
+}
+
+// killServer kills the server, and looks at what the next one has.
+func (w *staged) killServer(point string, ended <-chan struct{}, before chainDid) {
+	w.Helper()
+	w.mustHaveSent(1)
+	f := newFootprint(w.data)
+	f.observe(w.s.server.PID())
+	w.s.server.Kill()
+	<-ended
+	f.mustVanish(w.T)
+	w.begin()
+	w.did().mustFollow(w.T, point+", server", before, learning, learning+1)
+}
+
+// mustBeDisconnected waits until no sandbox has a connection to a door any more.
+func (w *staged) mustBeDisconnected() {
+	w.Helper()
+	eventually(w.T, func() bool {
+		for _, first := range firsts(w.s.server) {
+			connections, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", first)) // empty if it has ended
+			for line := range strings.Lines(string(connections)) {
+				if fields := strings.Fields(line); len(fields) > 3 && fields[3] == "01" { // established
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// mustHaveSent looks at the messages of the server's life: one of each invocation that went well, and no more than that of each of the
+// others, of which there are some that were not heard of yet.
+func (w *staged) mustHaveSent(others int) {
+	w.Helper()
+	sent := 0
+	eventually(w.T, func() bool {
+		for len(w.news) > 0 {
+			<-w.news
+			sent++
+		}
+		return sent >= w.s.well
+	})
+	if sent > w.s.well+w.s.ill+others {
+		w.Errorf("%d messages were sent by %d invocations that went well and %d others", sent, w.s.well, w.s.ill+others)
+	}
+	w.well, w.ill = w.well+w.s.well, w.ill+w.s.ill
+}
+
+// chainDid is what chains have done, and how many of this server's went well.
+type chainDid struct {
+	noted   did
+	counted [chainLength]int
+	well    int
+}
+
+func (w *staged) did() (c chainDid) {
+	w.Helper()
+	var ok bool
+	if c.noted, ok = w.s.look(w.Context()); !ok {
+		w.Fatal("the state cannot be read")
+	}
+	for i := range c.counted {
+		n, err := w.s.state.Get(w.Context(), fmt.Sprint("count:", i+1)).Int()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			w.Fatal(err)
+		}
+		c.counted[i] = n
+	}
+	c.well = w.s.wentWell()
+	return c
+}
+
+// mustFollow reports what was there before and is not, and links that did something less or more often since.
+func (c chainDid) mustFollow(t *testing.T, what string, before chainDid, least, most int) {
+	t.Helper()
+	for i := range c.noted {
+		for transaction := range before.noted[i] {
+			if c.noted[i][transaction] != 1 {
+				t.Errorf("%s: link %d had noted %s, and has %d times", what, i+1, transaction, c.noted[i][transaction])
+			}
+		}
+		noted, counted := len(c.noted[i])-len(before.noted[i]), c.counted[i]-before.counted[i]
+		if noted < least || noted > most || counted < least || counted > noted {
+			t.Errorf("%s: link %d has noted %d and counted %d since", what, i+1, noted, counted)
+		}
+	}
+}
