@@ -152,7 +152,14 @@ func (l *launcher) obey(f *runtimewire.Frame) error {
 	case f.Type == runtimewire.TypeInit && l.init == nil:
 		return l.load(f)
 	case f.Type == runtimewire.TypeFork && l.init != nil:
-		return l.fork()
+		return l.fork(f)
+	case f.Type == runtimewire.TypeContinue && l.init != nil:
+		var c runtimewire.Continue
+		err := f.Decode(&c)
+		if err == nil {
+			l.processes.letGoOn(c.PID)
+		}
+		return err
 	default:
 		return fmt.Errorf("a frame of type %d is not expected now", f.Type)
 	}
@@ -182,7 +189,11 @@ func (l *launcher) load(f *runtimewire.Frame) error {
 }
 
 // fork hands out a loaded process.
-func (l *launcher) fork() error {
+func (l *launcher) fork(f *runtimewire.Frame) error {
+	var how runtimewire.Fork
+	if err := f.Decode(&how); err != nil {
+		return err
+	}
 	p := l.next
 	l.next = nil
 	if p == nil || p.hasExited() {
@@ -190,6 +201,9 @@ func (l *launcher) fork() error {
 		if p, err = l.language.start(l); err != nil {
 			return l.control.Write(runtimewire.TypeHandler, runtimewire.Handler{Error: err.Error()}, nil)
 		}
+	}
+	if how.Stop && len(p.ends) > 1 { // others wait in a read by themselves
+		l.processes.stop(p)
 	}
 	return l.processes.announce(p)
 }

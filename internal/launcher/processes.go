@@ -20,6 +20,7 @@ type process struct {
 	exited chan struct{}      // closed when it was reaped
 	status syscall.WaitStatus // valid then
 
+	stopped   bool // it executes nothing until it is let go on
 	announced bool // guarded by processes.mu
 }
 
@@ -118,7 +119,7 @@ func (ps *processes) announce(p *process) error {
 	defer ps.mu.Unlock()
 	defer closeAll(p.ends...)
 	p.announced = true
-	if err := ps.control.WriteFiles(runtimewire.Handler{PID: p.pid, Lines: len(p.ends) > 1}, p.ends...); err != nil {
+	if err := ps.control.WriteFiles(runtimewire.Handler{PID: p.pid, Lines: len(p.ends) > 1, Stopped: p.stopped}, p.ends...); err != nil {
 		return err
 	}
 	if p.hasExited() {

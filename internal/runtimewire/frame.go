@@ -33,6 +33,7 @@ const (
 	TypeFork     Type = 4 // server: fork a handler ahead
 	TypeHandler  Type = 5 // runtime: here it is, with the server's end of its socket
 	TypeExit     Type = 6 // runtime: a handler ended, and how
+	TypeContinue Type = 7 // server: let a handler go on that was stopped
 )
 
 // The frames between server and handler, on the handler's own socket.

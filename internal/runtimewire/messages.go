@@ -27,6 +27,17 @@ type Handler struct {
 	Error   string `json:"error,omitempty"`   // why there is none; then no descriptor comes along
 	Threads bool   `json:"threads,omitempty"` // the code has threads in the initializer, which handlers could reach
 	Lines   bool   `json:"lines,omitempty"`   // it is a program that speaks lines: two pipes come along too, to it and from it
+	Stopped bool   `json:"stopped,omitempty"` // it executes nothing until a Continue names it
+}
+
+// Fork is the header of the frame that asks for a handler.
+type Fork struct {
+	Stop bool `json:"stop,omitempty"` // it is to be stopped, if it is a program that speaks lines, until a Continue names it
+}
+
+// Continue is the header of the frame that lets a stopped handler go on.
+type Continue struct {
+	PID int `json:"pid"` // as Handler named it
 }
 
 // Exit is the header of the frame that tells of a handler's end. One of Status and Signal counts.

@@ -75,6 +75,7 @@ type box struct {
 	dead       chan struct{}  // closed by listen: the initializer is gone
 	living     sync.WaitGroup // its goroutines but live
 	reseting   sync.Mutex     // held during a Reset, so that none reaches into the next activation
+	cleared    *spare         // alone was left when everything else of an activation was killed and removed; guarded by reseting
 	refusing   sync.Mutex     // held while refusals are asked for and written down
 	handlers   map[int]*spare // by process id inside; of listen alone
 

@@ -59,7 +59,11 @@ func newLaunched(program string, command ...string) *language {
 }
 
 // newNative runs programs that bring everything with them.
-func newNative(program string) *language { return newLaunched(program, "native") }
+func newNative(program string) *language {
+	l := newLaunched(program, "native")
+	l.standby = true
+	return l
+}
 
 // discoverNode finds the machine's Nodes.
 func discoverNode(ctx context.Context, s Sources) map[string]*language {

@@ -66,7 +66,11 @@ func (b *box) execute(r *run) bool {
 	b.spare.served = true
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
 	logs := b.ended(t, b.spare.stays)
-	if r.end(b.w, b.judge(r, b.spare, o), logs) {
+	var result forerun.Result
+	if !b.struck.Load() || !r.isSquashed(b.w) { // else nobody asks for it
+		result = b.judge(r, b.spare, o)
+	}
+	if r.end(b.w, result, logs) {
 		b.park(r)
 	}
 	b.prepare()
@@ -278,12 +282,15 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 
 // tellStarted tells that a handler has begun, unless the run was squashed before.
 func (r *run) tellStarted(w *Worker, at time.Time, initTime time.Duration) {
-	w.mu.Lock()
-	squashed := r.squashed
-	w.mu.Unlock()
-	if !squashed {
+	if !r.isSquashed(w) {
 		r.Events.Started(r.Activation, at, initTime)
 	}
+}
+
+func (r *run) isSquashed(w *Worker) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.squashed
 }
 
 func (r *run) tellEnded(end forerun.RunEnd) {

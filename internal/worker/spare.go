@@ -25,6 +25,7 @@ type spare struct {
 	conn    handlerConn
 	pid     int  // in the sandbox's namespace
 	hostPID int  // in ours; known when ready is closed
+	stopped bool // until it is let go on
 	threads bool // run in the initializer, and could carry something from one activation to the next
 	ready   chan struct{}
 	failed  error         // why it will never be of use; known when ready is closed
@@ -137,7 +138,7 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 	if err := f.Decode(&h); err != nil {
 		return err
 	}
-	s := &spare{pid: h.PID, threads: h.Threads, ready: make(chan struct{}), exited: make(chan struct{})}
+	s := &spare{pid: h.PID, stopped: h.Stopped, threads: h.Threads, ready: make(chan struct{}), exited: make(chan struct{})}
 	if len(f.Files) == 0 {
 		s.failed = fmt.Errorf("no handler could be forked: %s", h.Error)
 		close(s.ready)
@@ -202,10 +203,14 @@ const leftoverGrace = 50 * time.Millisecond
 
 // fork asks for a spare, unless one was asked for that is not taken yet.
 func (b *box) fork() {
-	if !b.forking.CompareAndSwap(false, true) {
-		return
+	if b.forking.CompareAndSwap(false, true) {
+		b.tell(runtimewire.TypeFork, nil)
 	}
-	if err := b.control.Write(runtimewire.TypeFork, nil, nil); err != nil {
+}
+
+// tell tells the initializer something.
+func (b *box) tell(t runtimewire.Type, header any) {
+	if err := b.control.Write(t, header, nil); err != nil {
 		_ = b.control.Close() // listen ends, and the box with it
 	}
 }
@@ -262,7 +267,7 @@ func (b *box) clean() bool {
 		return true
 	}
 	err := b.renewSpare()
-	if err == nil {
+	if cleared := b.takeCleared(); err == nil && (cleared == nil || cleared != b.spare) { // else it was done
 		err = b.reset(b.kept()...)
 	}
 	if b.struck.Swap(false) {
@@ -292,12 +297,18 @@ func (b *box) clean() bool {
 	return true
 }
 
-// starved reports whether processes were killed for the memory limit since the sandbox was clean. The initializer may be one of
-// them, which is seen only when it has got the time to end.
-func (b *box) starved() bool {
-	b.readOOMKills()
-	return b.oomKills.Load() > b.oomClean
+// takeCleared waits for a kill that is under way, and returns whom it alone has left.
+func (b *box) takeCleared() *spare {
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	s := b.cleared
+	b.cleared = nil
+	return s
 }
+
+// starved reports whether processes were killed for the memory limit since the sandbox was clean, as far as the last kill saw. The
+// initializer may be one of them, which is seen only when it has got the time to end.
+func (b *box) starved() bool { return b.oomKills.Load() > b.oomClean }
 
 // renewSpare sees that there is a handler for the next activation: the one that stays, or another.
 func (b *box) renewSpare() error {
@@ -320,8 +331,8 @@ func (b *box) reset(keep ...int) error {
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
-	killed, err := b.sandbox.Reset(ctx, keep...)
-	if killed > 0 {
+	left, err := b.sandbox.Reset(ctx, keep...)
+	if left.Processes > 0 {
 		b.doors.cut()
 	}
 	return err
@@ -363,8 +374,20 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	if handler != nil {
 		handler.killed.Store(true)
 	}
-	_, err := b.sandbox.Reset(ctx, keep...)
-	return err
+	left, err := b.sandbox.Reset(ctx, keep...)
+	if err != nil {
+		return err
+	}
+	if left.Processes > 0 {
+		b.oomKills.Store(int64(left.OOMKills))
+	} else {
+		b.readOOMKills()
+	}
+	b.cleared = survivor
+	if handler != nil {
+		handler.close() // it may have to give back its memory before its end of the connection is closed
+	}
+	return nil
 }
 
 func (s *spare) close() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
 )
 
@@ -51,7 +52,9 @@ func (b *box) standBy() {
 		return
 	}
 	b.second.loading, b.second.conns = true, b.doors.accepted.Load()
-	b.fork()
+	if b.forking.CompareAndSwap(false, true) {
+		b.tell(runtimewire.TypeFork, runtimewire.Fork{Stop: true})
+	}
 }
 
 // roomForStandby sees that the sandbox may use as much more as its first process does.
@@ -92,7 +95,7 @@ func (b *box) settleStandby() {
 	switch {
 	case err != nil:
 		b.second.never = b.second.never || arrived
-	case b.doors.accepted.Load() != b.second.conns: // some may be its own, and would be taken for the activation's
+	case b.doors.accepted.Load() != b.second.conns, b.leaves(s): // some may be its own, and would be taken for the activation's
 		b.second.never = true
 		s.close()
 		b.killLoading()
@@ -101,6 +104,16 @@ func (b *box) settleStandby() {
 		b.standing.Store(s)
 	}
 	b.output.discard()
+}
+
+// leaves reports whether the second process has started others, which would run on beside an activation. They, and files, are removed.
+func (b *box) leaves(s *spare) bool {
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	left, err := b.sandbox.Reset(ctx, b.spare.hostPID, s.hostPID)
+	return err != nil || left.Processes > 0
 }
 
 // killLoading kills everything but the first process. It closes no connection: those of that one stay.
@@ -117,6 +130,9 @@ func (b *box) takeOver() *spare {
 	s := b.standing.Swap(nil)
 	if s == nil || s.hasExited() || s.killed.Load() {
 		return nil
+	}
+	if s.stopped {
+		b.tell(runtimewire.TypeContinue, runtimewire.Continue{PID: s.pid})
 	}
 	return s
 }

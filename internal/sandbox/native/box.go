@@ -165,15 +165,15 @@ func (b *box) Refused() []string {
 }
 
 // Reset implements sandbox.Sandbox.
-func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
+func (b *box) Reset(ctx context.Context, keep ...int) (left sandbox.Left, err error) {
 	if !b.glance.nothing(keep) {
 		var answer reply
 		answer, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
-		killed = answer.killed
+		left = sandbox.Left{Processes: answer.killed, OOMKills: answer.usage.OOMKills}
 	}
 	b.names.reset()
 	b.datagrams.reset()
-	return killed, err
+	return left, err
 }
 
 // Limit implements sandbox.Sandbox.

@@ -25,37 +25,44 @@ type cell struct {
 	folders  []*os.File // what handlers may write to
 	seal     *os.File   // of the folder of the code; nil: it is set
 	guard    *guard.Supervisor
+	fading   fading
 	light    bool // it weighs heldWeight of the processors
 	weight   int  // or this
 	unshared bool // its initializer has nothing that its handlers share, and never will
 }
 
 // reset is Sandbox.Reset.
-func (c *cell) reset(keep []int) (killed int, err error) {
+func (c *cell) reset(keep []int) (killed, oomKills int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
-		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
+		return 0, 0, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	// What is killed needs the processors to end: it would hold up others while it waits for them.
 	if err := c.lighten(false); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	ctx, cancel := killContext()
 	defer cancel()
-	if killed, err = killAllBut(ctx, c.processes, append([]int{c.process.Pid}, keep...), c.group.freeze); err != nil {
-		return killed, fmt.Errorf("ending what the activation left: %w", err)
+	if killed, err = c.fading.killAllBut(ctx, c.listed, append([]int{c.process.Pid}, keep...), c.group.memory, c.group.freeze); err != nil {
+		return killed, 0, fmt.Errorf("ending what the activation left: %w", err)
 	}
 	c.guard.Sweep()
 	for _, f := range c.folders {
 		if err := wipe(int(f.Fd())); err != nil {
-			return killed, fmt.Errorf("emptying the sandbox's folders: %w", err)
+			return killed, 0, fmt.Errorf("emptying the sandbox's folders: %w", err)
 		}
 	}
-	return killed, nil
+	if killed > 0 {
+		oomKills = c.group.oomKills()
+	}
+	return killed, oomKills, nil
 }
 
-func (c *cell) processes() ([]int, error) {
+// processes are those that execute something.
+func (c *cell) processes() ([]int, error) { return c.fading.others(c.listed) }
+
+func (c *cell) listed() ([]int, error) {
 	if c.group.listing() {
 		return c.group.pids()
 	}
@@ -117,6 +124,7 @@ func (c *cell) end() error {
 		}
 		<-c.exited
 	}
+	c.fading.forget(true)
 	closeAll(append(c.folders, c.seal))
 	if c.group == nil {
 		return nil

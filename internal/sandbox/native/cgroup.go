@@ -309,8 +309,8 @@ func (g *group) usage() (u sandbox.Usage, err error) {
 		if err != nil {
 			return u, err
 		}
-		u.OOMKills = int(readField(filepath.Join(folder, "memory.oom_control"), "oom_kill"))
 	}
+	u.OOMKills = g.oomKills()
 	folder, ok := g.folders[""]
 	if !ok {
 		return u, nil
@@ -319,10 +319,20 @@ func (g *group) usage() (u sandbox.Usage, err error) {
 		if u.MemoryBytes, err = readNumber(filepath.Join(folder, "memory.current")); err != nil {
 			return u, err
 		}
-		u.OOMKills = int(readField(filepath.Join(folder, "memory.events"), "oom_kill"))
 	}
 	u.CPU = time.Duration(readField(filepath.Join(folder, "cpu.stat"), "usage_usec")) * time.Microsecond
 	return u, nil
+}
+
+// oomKills is how many processes were killed for the limit of memory.
+func (g *group) oomKills() int {
+	if folder, ok := g.folders["memory"]; ok {
+		return int(readField(filepath.Join(folder, "memory.oom_control"), "oom_kill"))
+	}
+	if g.v2["memory"] {
+		return int(readField(filepath.Join(g.folders[""], "memory.events"), "oom_kill"))
+	}
+	return 0
 }
 
 func readNumber(path string) (int64, error) {

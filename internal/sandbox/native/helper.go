@@ -153,7 +153,7 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 			handed, err = h.start(c, r.start, files)
 		}
 	case kindReset:
-		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.keep); return err })
+		err = h.with(r.id, func(c *cell) (err error) { answer.killed, answer.usage.OOMKills, err = c.reset(r.keep); return err })
 	case kindUsage:
 		err = h.with(r.id, func(c *cell) (err error) { answer.usage, err = c.usage(); return err })
 	case kindLimit:
@@ -214,7 +214,7 @@ func (h *helper) reserve(id string) (*cell, error) {
 	}
 	for n := range rangesAtMost {
 		if !h.ranges[n] {
-			c := &cell{id: id, number: n, exited: make(chan struct{})}
+			c := &cell{id: id, number: n, exited: make(chan struct{}), fading: make(fading)}
 			h.ranges[n], h.boxes[id] = true, c
 			return c, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,28 +46,32 @@ func openListed(list func() ([]int, error), keep []int) (opened map[int]int, non
 }
 
 // killAllBut kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
-// is left. freeze is called before the second round: what forks faster than it is killed is stopped first.
-func killAllBut(ctx context.Context, list func() ([]int, error), keep []int, freeze func(bool)) (killed int, err error) {
+// is left but what fades, if that is little of memoryMiB. freeze is called before the second round: what forks faster than it is
+// killed is stopped first.
+func (f fading) killAllBut(ctx context.Context, list func() ([]int, error), keep []int, memoryMiB int, freeze func(bool)) (killed int, err error) {
 	frozen := false
 	defer func() {
 		if frozen {
 			freeze(false)
 		}
 	}()
+	others := func() ([]int, error) { return f.others(list) }
 	for round := 0; ; round++ {
-		victims, none, err := openListed(list, keep)
+		victims, none, err := openListed(others, keep)
 		if none || err != nil {
 			return killed, err
 		}
+		fade := small(slices.AppendSeq(slices.Collect(maps.Keys(f)), maps.Keys(victims)), memoryMiB)
 		killed += len(victims)
 		if round > 0 && !frozen {
 			frozen = true
 			freeze(true)
 		}
-		err = killAndWait(ctx, victims)
-		for _, fd := range victims {
-			_ = unix.Close(fd)
+		err = killAndWait(ctx, victims, fade)
+		for pid, fd := range victims {
+			f[pid] = fd
 		}
+		f.forget(!fade)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -76,20 +81,13 @@ func killAllBut(ctx context.Context, list func() ([]int, error), keep []int, fre
 	}
 }
 
-func killAndWait(ctx context.Context, victims map[int]int) error {
+// killAndWait returns when the processes have ended, or fade if they may.
+func killAndWait(ctx context.Context, victims map[int]int, fade bool) error {
 	for _, fd := range victims {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // fails if it has ended
 	}
 	for pid, fd := range victims {
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		for {
-			n, err := unix.Poll(poll, 20)
-			if n > 0 {
-				break
-			}
-			if err != nil && err != unix.EINTR {
-				return os.NewSyscallError("poll", err)
-			}
+		for wait := firstWait; !hasEnded(fd, wait) && !(fade && onlyEnds(pid)); wait = min(2*wait, longestWait) {
 			if ctx.Err() != nil {
 				return fmt.Errorf("process %d does not end after SIGKILL: %w", pid, context.Cause(ctx))
 			}
@@ -97,6 +95,12 @@ func killAndWait(ctx context.Context, victims map[int]int) error {
 	}
 	return nil
 }
+
+// How long a process that was killed is waited for before it is looked at.
+const (
+	firstWait   = 50 * time.Microsecond
+	longestWait = 20 * time.Millisecond
+)
 
 // walks is how often the tree of a sandbox's processes is walked for one list. A walk can miss a process whose parent
 // ends meanwhile; a list that holds nobody else means that none of the walks met one.
