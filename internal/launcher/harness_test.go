@@ -171,11 +171,19 @@ func (s *server) serving(init runtimewire.Init, code []byte) *handler {
 
 func (s *server) fork() *handler {
 	s.t.Helper()
-	if err := s.control.Write(runtimewire.TypeFork, nil, nil); err != nil {
+	return s.forked(runtimewire.Fork{})
+}
+
+func (s *server) forked(how runtimewire.Fork) *handler {
+	s.t.Helper()
+	if err := s.control.Write(runtimewire.TypeFork, how, nil); err != nil {
 		s.t.Fatal(err)
 	}
 	var header runtimewire.Handler
 	f := s.read(runtimewire.TypeHandler, &header)
+	if header.Stopped != how.Stop {
+		s.t.Errorf("asked to stop: %v; stopped: %v", how.Stop, header.Stopped)
+	}
 	if len(f.Files) == 0 {
 		s.t.Fatalf("no handler came: %s; logs: %s", header.Error, &s.logs)
 	}

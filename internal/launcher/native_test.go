@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,60 @@ func TestNativeArchiveWithExec(t *testing.T) {
 	h := startNative(t).serving(runtimewire.Init{Binary: true}, code)
 	if got, want := h.call(`{}`), `{"file":"here"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestNativeStopped: a program that waits beside another executes nothing, whatever it does otherwise, until it is let go on.
+func TestNativeStopped(t *testing.T) {
+	for name, body := range map[string]string{
+		"at rest": "",
+		"busy":    "import threading\ndef work():\n  while True: pass\nfor _ in range(3): threading.Thread(target=work, daemon=True).start()\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := "#!/usr/bin/python3\nimport os, sys\n" + body + "out = os.fdopen(3, 'w')\nfor line in sys.stdin: print('{\"ok\": true}', file=out, flush=True)\n"
+			s := startNative(t)
+			s.serving(runtimewire.Init{}, []byte(program))
+			h := s.forked(runtimewire.Fork{Stop: true})
+			threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", h.pid))
+			if err != nil || len(threads) == 0 {
+				t.Fatal(threads, err)
+			}
+			for _, thread := range threads {
+				stat, err := os.ReadFile(thread)
+				if err != nil || !strings.Contains(string(stat), ") T ") {
+					t.Errorf("a thread is not stopped: %s, %v", stat, err)
+				}
+			}
+			h.send(runtimewire.Run{}, "{}")
+			for _, pid := range []int{h.pid, h.pid, 1, 1 << 30} { // strangers and repetitions mean nothing
+				if err := s.control.Write(runtimewire.TypeContinue, runtimewire.Continue{PID: pid}, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := h.outcome(); got != `{"ok": true}` {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// TestNativeEndsBeforeItIsStopped: its end is told as any other's.
+func TestNativeEndsBeforeItIsStopped(t *testing.T) {
+	s := startNative(t)
+	s.serving(runtimewire.Init{}, script("exit 1"))
+	if err := os.WriteFile(filepath.Join(s.folder, programName), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.control.Write(runtimewire.TypeFork, runtimewire.Fork{Stop: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var header runtimewire.Handler
+	for _, file := range s.read(runtimewire.TypeHandler, &header).Files {
+		_ = file.Close()
+	}
+	var e runtimewire.Exit
+	if s.read(runtimewire.TypeExit, &e); e.PID != header.PID || e.Status != 3 {
+		t.Errorf("%+v after %+v", e, header)
 	}
 }
 

@@ -62,9 +62,13 @@ type Sandbox interface {
 	Refused() []string
 	// Reset ends an activation: kills every process but the initializer and the processes in keep (host ids, the
 	// spare handler), and empties the folders that handlers can write but /action. When it returns nothing of them is
-	// left, connections and unanswered datagrams to the outside included, but memory: processes that have little of it may
-	// still be giving it back, and execute nothing more. After an error the sandbox must be closed.
-	Reset(ctx context.Context, keep ...int) (Left, error)
+	// left, connections and unanswered datagrams to the outside included. killed is how many processes there were. After
+	// an error the sandbox must be closed.
+	Reset(ctx context.Context, keep ...int) (killed int, err error)
+	// Strike is a Reset that returns as soon as no process that it kills executes anything any more, or ever will: while the
+	// kernel takes back what those have, if that is little. Until then their ends of connections with the doors are open, and
+	// other Resets and Holds know nothing of them. oomKills is that of Usage.
+	Strike(ctx context.Context, keep ...int) (oomKills int, err error)
 	// Limit changes limits that the sandbox was made with, at once. It does nothing where the maker enforces none. A memory limit
 	// below what the sandbox uses has its processes killed.
 	Limit(ctx context.Context, l Limits) error
@@ -99,12 +103,6 @@ type Held struct {
 	// Shared: the initializer has something that processes which it forks can change for one another: writable memory that
 	// they share, files open for writing, pipes, what counts or waits for events.
 	Shared bool
-}
-
-// Left is what a Reset found.
-type Left struct {
-	Processes int // that it killed
-	OOMKills  int // as of Usage, when they had ended; 0 if there were none
 }
 
 // Usage is what a sandbox has used.

@@ -28,6 +28,7 @@ type tenure struct {
 	between    bool                 // nobody's, between two activations of a handler that stays
 	over       atomic.Bool          // no operation may begin any more
 	timedOut   atomic.Bool          // the action's time limit ended it
+	line       uint64               // the same as of the tenures that it has connections of; set before it lasts
 	handler    atomic.Pointer[spare]
 	bridge     state.Bridge  // that executes its commands on state; nil: the store does
 	squashed   chan struct{} // closed when it was, of a speculative activation
@@ -174,12 +175,20 @@ func (d *doors) accept(l *listener) {
 			_, _ = syscall.Write(fd, []byte(l.full)) // it is closed in any case
 			_ = syscall.Close(fd)
 		default:
-			c := newDoorConn(fd, d.b)
-			if !d.serve(l, c, t) && (!d.b.keeps() || !d.serve(l, c, d.tenure())) { // which may just have changed
+			if c := newDoorConn(fd, d.b); !d.admit(l, c, t) {
 				_ = c.Close()
 			}
 		}
 	}
+}
+
+// admit begins to serve a connection that was accepted in a tenure, or in the one that has just taken over its connections.
+func (d *doors) admit(l *listener, c *doorConn, t *tenure) bool {
+	if d.serve(l, c, t) {
+		return true
+	}
+	now := d.tenure()
+	return now != t && now.line == t.line && d.serve(l, c, now)
 }
 
 // acceptPause is how long a door rests after a failed accept.
@@ -230,6 +239,10 @@ func (d *doors) cut() {
 func (d *doors) change(t *tenure, passOn bool) {
 	d.mu.Lock()
 	before := d.current
+	t.line = before.line
+	if !passOn {
+		t.line++
+	}
 	d.current = t
 	d.mu.Unlock()
 	if passOn {
@@ -254,6 +267,14 @@ func (d *doors) discard() {
 				d.sort(l, fd)
 			}
 		})
+	}
+}
+
+// fence ends what processes were connected with that were killed, or asked for: they may not have closed their ends yet.
+func (d *doors) fence() {
+	d.discard()
+	if !d.tenure().between {
+		d.end(false) // among others, of those that were accepted just before
 	}
 }
 

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -181,4 +183,73 @@ def main(args):
 			t.Errorf("%s %q; want %s", end.Result, end.Logs, want)
 		}
 	}
+}
+
+// TestConnectionsOfWhatWasKilledChangeNoHands: one that was accepted before is served in the tenure that takes over the connections
+// of its own, and in none that begins without them, although its other end may be open.
+func TestConnectionsOfWhatWasKilledChangeNoHands(t *testing.T) {
+	b := &box{language: &language{launched: true}}
+	b.owner.Store(&pool{})
+	served := make(chan *doorConn, 3)
+	l := &listener{door: door{serve: func(c *doorConn) { served <- c }}}
+	d := &doors{b: b, current: newTenure("")}
+	first := newTenure("a")
+	d.begin(first)
+	if c := doorTo(t, b); !d.admit(l, c, first) || <-served != c {
+		t.Error("a connection is not the tenure's in which it was accepted")
+	}
+	d.end(true)
+	d.fence()
+	if c := doorTo(t, b); !d.admit(l, c, first) || <-served != c {
+		t.Error("a connection is lost although the process stays")
+	}
+	second := newTenure("b")
+	d.begin(second)
+	d.end(false)
+	late, early := doorTo(t, b), doorTo(t, b)
+	between := d.tenure()
+	if !d.admit(l, early, between) {
+		t.Error("a connection is refused before it is known whose it is")
+	}
+	d.fence()
+	if d.admit(l, late, second) || d.admit(l, late, between) {
+		t.Error("a connection of a process that was killed is admitted")
+	}
+	d.begin(newTenure("c"))
+	if early.ctx.Err() == nil {
+		t.Error("a connection of a process that was killed is the next one's")
+	}
+	d.tenure().end(nil)
+}
+
+// doorTo is a connection whose other end is open.
+func doorTo(t *testing.T, b *box) *doorConn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	theirs, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = theirs.Close() })
+	ours, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := ours.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	defer ours.Close()
+	fd, err := syscall.Dup(int(file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newDoorConn(fd, b)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }

@@ -165,8 +165,13 @@ func (p *process) Usage() (sandbox.Usage, error) {
 	return sandbox.Usage{OOMKills: int(p.oomKills.Load()), MemoryBytes: p.memory.Load()}, nil
 }
 
-func (p *process) Reset(_ context.Context, keep ...int) (sandbox.Left, error) {
-	return sandbox.Left{}, p.killAllBut(append(keep, p.cmd.Process.Pid)...)
+func (p *process) Reset(_ context.Context, keep ...int) (killed int, err error) {
+	return 0, p.killAllBut(append(keep, p.cmd.Process.Pid)...)
+}
+
+func (p *process) Strike(ctx context.Context, keep ...int) (oomKills int, err error) {
+	_, err = p.Reset(ctx, keep...)
+	return int(p.oomKills.Load()), err
 }
 
 // die ends as a sandbox does whose first process ends: with all others.

@@ -293,7 +293,7 @@ func (b *box) clean() bool {
 	}
 	b.oomClean = b.oomKills.Load()
 	b.output.discard()
-	b.doors.discard()
+	b.doors.fence()
 	return true
 }
 
@@ -331,8 +331,8 @@ func (b *box) reset(keep ...int) error {
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
-	left, err := b.sandbox.Reset(ctx, keep...)
-	if left.Processes > 0 {
+	killed, err := b.sandbox.Reset(ctx, keep...)
+	if killed > 0 {
 		b.doors.cut()
 	}
 	return err
@@ -374,15 +374,11 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	if handler != nil {
 		handler.killed.Store(true)
 	}
-	left, err := b.sandbox.Reset(ctx, keep...)
+	oomKills, err := b.sandbox.Strike(ctx, keep...)
 	if err != nil {
 		return err
 	}
-	if left.Processes > 0 {
-		b.oomKills.Store(int64(left.OOMKills))
-	} else {
-		b.readOOMKills()
-	}
+	b.oomKills.Store(int64(oomKills))
 	b.cleared = survivor
 	if handler != nil {
 		handler.close() // it may have to give back its memory before its end of the connection is closed

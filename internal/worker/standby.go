@@ -112,8 +112,8 @@ func (b *box) leaves(s *spare) bool {
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
-	left, err := b.sandbox.Reset(ctx, b.spare.hostPID, s.hostPID)
-	return err != nil || left.Processes > 0
+	killed, err := b.sandbox.Reset(ctx, b.spare.hostPID, s.hostPID)
+	return err != nil || killed > 0
 }
 
 // killLoading kills everything but the first process. It closes no connection: those of that one stay.

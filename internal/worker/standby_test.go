@@ -2,6 +2,8 @@ package worker
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -103,23 +105,80 @@ def main(a):
 `))
 }
 
-func TestStandbyTakesOver(t *testing.T) { testStandbyTakesOver(t, counting(t, "")) }
+// countingNative is the same as a native program. What one prints that is started anew is in the log of its first activation.
+func countingNative(loading string) *forerun.Action {
+	return keptAction(loading, "if value.get('stay'): time.sleep(1000)\nanswer = {'n': n, 'pid': os.getpid()}")
+}
 
-func TestStandbyOfPythonTakesOver(t *testing.T) { testStandbyTakesOver(t, countingPython()) }
+func TestStandbyTakesOver(t *testing.T) {
+	for name, a := range map[string]func() *forerun.Action{
+		"Node":   func() *forerun.Action { return counting(t, "") },
+		"Python": countingPython,
+		"native": func() *forerun.Action { return countingNative("") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newStandbyRig(t, a())
+			serving := g.expectCount(2, 0)
+			for range 3 {
+				second := g.second(serving)
+				g.expectCount(3, serving)
+				g.squash()
+				serving = g.expectCount(1, second)
+				g.expectCount(2, serving)
+			}
+			if s := g.Stats(); s.ColdStarts != 1 {
+				t.Errorf("%d sandboxes were started", s.ColdStarts)
+			}
+		})
+	}
+}
 
-func testStandbyTakesOver(t *testing.T, a *forerun.Action) {
-	t.Helper()
+// TestStandbyExecutesNothing: a program that goes on by itself sees and leaves nothing while another's activations run.
+func TestStandbyExecutesNothing(t *testing.T) {
+	a := countingNative(`
+import threading
+def work():
+    while True:
+        try: open('/tmp/%d' % os.getpid(), 'w').close()
+        except OSError: pass
+threading.Thread(target=work, daemon=True).start()`)
 	g := newStandbyRig(t, a)
 	serving := g.expectCount(2, 0)
-	for range 3 {
-		second := g.second(serving)
-		g.expectCount(3, serving)
-		g.squash()
-		serving = g.expectCount(1, second)
-		g.expectCount(2, serving)
+	second := g.second(serving)
+	g.expectCount(3, serving)
+	before := g.box().standing.Load()
+	if before == nil || before.pid != second || !before.stopped {
+		t.Fatalf("%+v stands by", before)
 	}
-	if s := g.Stats(); s.ColdStarts != 1 {
-		t.Errorf("%d sandboxes were started", s.ColdStarts)
+	stat := func() string {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", before.hostPID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := strings.Fields(string(b))
+		return strings.Join([]string{f[2], f[13], f[14]}, " ") // state, and its time on the processors
+	}
+	first := stat()
+	g.expectCount(4, serving)
+	if last := stat(); first != last || first[0] != 'T' {
+		t.Errorf("it was %q, and then %q", first, last)
+	}
+	g.squash()
+	g.expectCount(1, second)
+}
+
+// TestStandbyThatStartsOthers: only the process itself is stopped, so there is but one.
+func TestStandbyThatStartsOthers(t *testing.T) {
+	g := newStandbyRig(t, countingNative("if os.fork() == 0: time.sleep(1000)"))
+	serving := g.expectCount(2, 0)
+	second := g.second(serving)
+	g.expectCount(3, serving)
+	if g.box().standing.Load() != nil {
+		t.Error("one is kept that has a child")
+	}
+	g.squash()
+	if now := g.expectCount(1, 0); now == second {
+		t.Error("a process that has a child took over")
 	}
 }
 

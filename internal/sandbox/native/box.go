@@ -165,15 +165,23 @@ func (b *box) Refused() []string {
 }
 
 // Reset implements sandbox.Sandbox.
-func (b *box) Reset(ctx context.Context, keep ...int) (left sandbox.Left, err error) {
+func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 	if !b.glance.nothing(keep) {
 		var answer reply
 		answer, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
-		left = sandbox.Left{Processes: answer.killed, OOMKills: answer.usage.OOMKills}
+		killed = answer.killed
 	}
 	b.names.reset()
 	b.datagrams.reset()
-	return left, err
+	return killed, err
+}
+
+// Strike implements sandbox.Sandbox.
+func (b *box) Strike(ctx context.Context, keep ...int) (oomKills int, err error) {
+	answer, err := b.maker.ask(ctx, request{kind: kindStrike, id: b.id, keep: keep})
+	b.names.reset()
+	b.datagrams.reset()
+	return answer.usage.OOMKills, err
 }
 
 // Limit implements sandbox.Sandbox.

@@ -31,32 +31,46 @@ type cell struct {
 	unshared bool // its initializer has nothing that its handlers share, and never will
 }
 
-// reset is Sandbox.Reset.
-func (c *cell) reset(keep []int) (killed, oomKills int, err error) {
+// reset is Sandbox.Reset. What it kills may fade if it is little.
+func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
-		return 0, 0, fmt.Errorf("the sandbox %q has ended", c.id)
+		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	// What is killed needs the processors to end: it would hold up others while it waits for them.
 	if err := c.lighten(false); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	ctx, cancel := killContext()
 	defer cancel()
-	if killed, err = c.fading.killAllBut(ctx, c.listed, append([]int{c.process.Pid}, keep...), c.group.memory, c.group.freeze); err != nil {
-		return killed, 0, fmt.Errorf("ending what the activation left: %w", err)
+	k := killer{c.processes, append([]int{c.process.Pid}, keep...), c.group.freeze, nil}
+	if mayFade {
+		k.fade = c.fade
+	}
+	if killed, err = k.killAll(ctx); err != nil {
+		return killed, fmt.Errorf("ending what the activation left: %w", err)
 	}
 	c.guard.Sweep()
 	for _, f := range c.folders {
 		if err := wipe(int(f.Fd())); err != nil {
-			return killed, 0, fmt.Errorf("emptying the sandbox's folders: %w", err)
+			return killed, fmt.Errorf("emptying the sandbox's folders: %w", err)
 		}
 	}
-	if killed > 0 {
-		oomKills = c.group.oomKills()
+	return killed, nil
+}
+
+// strike is Sandbox.Strike.
+func (c *cell) strike(keep []int) (oomKills int, err error) {
+	if _, err := c.reset(keep, true); err != nil {
+		return 0, err
 	}
-	return killed, oomKills, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	return c.group.oomKills(), nil
 }
 
 // processes are those that execute something.
@@ -124,7 +138,7 @@ func (c *cell) end() error {
 		}
 		<-c.exited
 	}
-	c.fading.forget(true)
+	c.fading.close()
 	closeAll(append(c.folders, c.seal))
 	if c.group == nil {
 		return nil

@@ -3,6 +3,7 @@ package native
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -14,25 +15,37 @@ import (
 // The end of a large process takes milliseconds, nearly all of which the kernel spends on giving back its memory. By then none of
 // its threads executes anything, nor ever will: who killed it need not wait for that.
 
-// fading are processes that were killed and only end, by id. The values are their pidfds.
+// fading are processes that were killed, by id, and their pidfds. Once that has returned which killed them they only end.
 type fading map[int]int
 
 // others returns the processes of a list but those that fade. A number that is on the list, and whose process is there still
 // afterwards, was no other's.
 func (f fading) others(list func() ([]int, error)) ([]int, error) {
 	pids, err := list()
-	f.forget(false)
-	return slices.DeleteFunc(pids, func(pid int) bool { _, ok := f[pid]; return ok }), err
-}
-
-// forget closes the pidfds of those that have ended, or all.
-func (f fading) forget(all bool) {
 	for pid, fd := range f {
-		if all || hasEnded(fd, 0) {
+		if hasEnded(fd, 0) {
 			_ = unix.Close(fd)
 			delete(f, pid)
 		}
 	}
+	return slices.DeleteFunc(pids, func(pid int) bool { _, ok := f[pid]; return ok }), err
+}
+
+// close closes all pidfds.
+func (f fading) close() {
+	for _, fd := range f {
+		_ = unix.Close(fd)
+	}
+	clear(f)
+}
+
+// fade has processes that are about to be killed fade, if they and those that do have little together.
+func (c *cell) fade(victims map[int]int) bool {
+	if !isLittle(slices.AppendSeq(slices.Collect(maps.Keys(c.fading)), maps.Keys(victims)), c.group.memory) {
+		return false
+	}
+	maps.Copy(c.fading, victims)
+	return true
 }
 
 // hasEnded waits so long until a pidfd's process, with all its threads, has ended.
@@ -48,8 +61,8 @@ const (
 	fadingPart    = 2 // half of the memory
 )
 
-// small reports whether processes have so little that nobody misses it. When it cannot be told, they have not.
-func small(pids []int, memoryMiB int) bool {
+// isLittle reports whether processes have so little that nobody misses it. When it cannot be told, they have not.
+func isLittle(pids []int, memoryMiB int) bool {
 	var memory, threads uint64
 	for _, pid := range pids {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -153,7 +153,9 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 			handed, err = h.start(c, r.start, files)
 		}
 	case kindReset:
-		err = h.with(r.id, func(c *cell) (err error) { answer.killed, answer.usage.OOMKills, err = c.reset(r.keep); return err })
+		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.keep, false); return err })
+	case kindStrike:
+		err = h.with(r.id, func(c *cell) (err error) { answer.usage.OOMKills, err = c.strike(r.keep); return err })
 	case kindUsage:
 		err = h.with(r.id, func(c *cell) (err error) { answer.usage, err = c.usage(); return err })
 	case kindLimit:

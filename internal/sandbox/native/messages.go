@@ -12,6 +12,7 @@ const (
 	kindConfigure = iota + 1 // server -> helper, once
 	kindStart                // server -> helper, with the descriptors startFDs
 	kindReset
+	kindStrike
 	kindUsage
 	kindLimit
 	kindClose
@@ -58,7 +59,7 @@ type request struct {
 	number uint64 // repeated in the reply
 	id     string // the sandbox
 	start  startRequest
-	keep   []int            // of a reset
+	keep   []int            // of a reset and a strike
 	limits sandbox.Limits   // of a limit
 	permit []netip.AddrPort // of a hold and a permit
 }
@@ -80,7 +81,7 @@ func (r request) encode() []byte {
 			e.number(uint64(v))
 		}
 		encodeBinds(&e, r.start.binds)
-	case kindReset:
+	case kindReset, kindStrike:
 		e.number(uint64(len(r.keep)))
 		for _, pid := range r.keep {
 			e.number(uint64(pid))
@@ -104,7 +105,7 @@ func decodeRequest(b []byte) (request, error) {
 	case kindStart:
 		r.start = startRequest{memoryMiB: d.small(), cpuWeight: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
 		r.start.binds = decodeBinds(&d)
-	case kindReset:
+	case kindReset, kindStrike:
 		for range d.count() {
 			r.keep = append(r.keep, d.small())
 		}

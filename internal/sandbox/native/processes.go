@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,33 +44,40 @@ func openListed(list func() ([]int, error), keep []int) (opened map[int]int, non
 	return opened, false, err
 }
 
-// killAllBut kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
-// is left but what fades, if that is little of memoryMiB. freeze is called before the second round: what forks faster than it is
-// killed is stopped first.
-func (f fading) killAllBut(ctx context.Context, list func() ([]int, error), keep []int, memoryMiB int, freeze func(bool)) (killed int, err error) {
+// killer ends what is in a sandbox.
+type killer struct {
+	list   func() ([]int, error)
+	keep   []int
+	freeze func(bool)                             // stops all, or lets them go on
+	fade   func(victims map[int]int) (fades bool) // asked before they are killed if they may: takes over their pidfds, by process id; nil: they may not
+}
+
+// killAll kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
+// is left. What forks faster than it is killed is stopped before the second round.
+func (k killer) killAll(ctx context.Context) (killed int, err error) {
 	frozen := false
 	defer func() {
 		if frozen {
-			freeze(false)
+			k.freeze(false)
 		}
 	}()
-	others := func() ([]int, error) { return f.others(list) }
 	for round := 0; ; round++ {
-		victims, none, err := openListed(others, keep)
+		victims, none, err := openListed(k.list, k.keep)
 		if none || err != nil {
 			return killed, err
 		}
-		fade := small(slices.AppendSeq(slices.Collect(maps.Keys(f)), maps.Keys(victims)), memoryMiB)
 		killed += len(victims)
 		if round > 0 && !frozen {
 			frozen = true
-			freeze(true)
+			k.freeze(true)
 		}
-		err = killAndWait(ctx, victims, fade)
-		for pid, fd := range victims {
-			f[pid] = fd
+		fades := k.fade != nil && k.fade(victims)
+		err = killAndWait(ctx, victims, fades)
+		if !fades {
+			for _, fd := range victims {
+				_ = unix.Close(fd)
+			}
 		}
-		f.forget(!fade)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -81,7 +87,7 @@ func (f fading) killAllBut(ctx context.Context, list func() ([]int, error), keep
 	}
 }
 
-// killAndWait returns when the processes have ended, or fade if they may.
+// killAndWait returns when the processes have ended, or only end if they may fade.
 func killAndWait(ctx context.Context, victims map[int]int, fade bool) error {
 	for _, fd := range victims {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // fails if it has ended

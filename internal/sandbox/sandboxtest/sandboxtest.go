@@ -81,6 +81,8 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"ResetFiles", s.testResetFiles},
 		{"ResetLittle", s.testResetLittle},
 		{"ResetForkBomb", s.testResetForkBomb},
+		{"Strike", s.testStrike},
+		{"StrikeLarge", s.testStrikeLarge},
 		{"Start", s.testStart},
 		{"StartErrors", s.testStartErrors},
 		{"Close", s.testClose},
