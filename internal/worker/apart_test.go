@@ -135,7 +135,11 @@ var inherited = map[string]struct {
 func TestInheritedStateIsApart(t *testing.T) {
 	for name, c := range inherited {
 		t.Run(name, func(t *testing.T) {
-			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
+			sandboxes := 1
+			if c.waits {
+				sandboxes = 2 // one is for another action
+			}
+			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = sandboxes })
 			calls := newCalls()
 			g.ServeAPI(calls)
 			text := strings.Replace(pythonHeader, "    EFFECT", "    pass", 1) + fmt.Sprintf(

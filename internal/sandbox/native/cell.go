@@ -46,7 +46,7 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	defer cancel()
 	k := killer{c.processes, append([]int{c.process.Pid}, keep...), c.group.freeze, nil}
 	if mayFade {
-		k.fade = c.fade
+		k.fades = c
 	}
 	if killed, err = k.killAll(ctx); err != nil {
 		return killed, fmt.Errorf("ending what the activation left: %w", err)

@@ -39,12 +39,19 @@ func (f fading) close() {
 	clear(f)
 }
 
-// fade has processes that are about to be killed fade, if they and those that do have little together.
-func (c *cell) fade(victims map[int]int) bool {
-	if !isLittle(slices.AppendSeq(slices.Collect(maps.Keys(c.fading)), maps.Keys(victims)), c.group.memory) {
+// mayFade reports whether processes that are about to be killed have little, together with those that fade.
+func (c *cell) mayFade(victims map[int]int) bool {
+	return isLittle(slices.AppendSeq(slices.Collect(maps.Keys(c.fading)), maps.Keys(victims)), c.group.memory)
+}
+
+// fades reports whether a process that was killed only ends, and may do so behind the next activation: then it is listed no more.
+// Its pidfd is taken over.
+func (c *cell) fades(pid, pidfd int) bool {
+	tid := lastThread(pid)
+	if tid == 0 || !c.unnoticed(pid, tid) {
 		return false
 	}
-	maps.Copy(c.fading, victims)
+	c.fading[pid] = pidfd
 	return true
 }
 
@@ -88,32 +95,44 @@ func statusField(status []byte, name string) uint64 {
 // exiting is PF_EXITING of the kernel: a task that has it executes no system call and returns to none of its code.
 const exiting = 0x4
 
-// onlyEnds reports whether every thread of a killed process is on its way out. Such a process gets no further threads, so the
-// list of those that it has is whole if it is as long as their number was before.
-func onlyEnds(pid int) bool {
+// lastThread is the one thread that a killed process has left, and which is on its way out; 0 if there are others, or it may execute
+// something. Such a process gets no further threads, so the list of those that it has is whole if it is as long as their number was
+// before.
+func lastThread(pid int) int {
 	own := fmt.Sprintf("/proc/%d/", pid)
-	flags, threads, ok := taskStat(own + "stat")
-	if !ok || flags&exiting == 0 || threads < 1 {
-		return false
+	leader, ok := readTask(own + "stat")
+	if !ok || leader.flags&exiting == 0 || leader.threads < 1 {
+		return 0
 	}
-	if threads == 1 {
-		return true
+	if leader.threads == 1 {
+		return pid
 	}
-	folder, err := os.Open(own + "task")
-	if err != nil {
-		return false
+	names, err := readNames(own + "task")
+	if err != nil || len(names) != leader.threads {
+		return 0
 	}
-	defer folder.Close()
-	names, err := folder.Readdirnames(-1)
-	if err != nil || len(names) != threads {
-		return false
-	}
+	last := 0
 	for _, name := range names {
-		if flags, _, ok := taskStat(own + "task/" + name + "/stat"); !ok || flags&exiting == 0 {
-			return false // it may have made way for one that goes under its number
+		t, ok := readTask(own + "task/" + name + "/stat")
+		tid, err := strconv.Atoi(name)
+		switch {
+		case !ok || err != nil || t.flags&exiting == 0: // or it has made way for one that goes under its number
+			return 0
+		case t.state == 'Z' || t.state == 'X':
+		case last != 0:
+			return 0
+		default:
+			last = tid
 		}
 	}
-	return true
+	return last
+}
+
+// task is what the kernel says of a thread.
+type task struct {
+	state   byte
+	flags   uint64
+	threads int // of its process
 }
 
 // Fields of a task's line in stat, counted from the one after the name.
@@ -122,20 +141,19 @@ const (
 	statThreads = 17
 )
 
-// taskStat reads a task's flags, and how many threads its process has.
-func taskStat(path string) (flags uint64, threads int, ok bool) {
+func readTask(path string) (t task, ok bool) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return 0, 0, false
+		return t, false
 	}
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // the name before may hold anything
 	if len(fields) <= statThreads {
-		return 0, 0, false
+		return t, false
 	}
-	flags, err = strconv.ParseUint(string(fields[statFlags]), 10, 64)
-	if err != nil {
-		return 0, 0, false
+	t.state = fields[0][0]
+	if t.flags, err = strconv.ParseUint(string(fields[statFlags]), 10, 64); err != nil {
+		return t, false
 	}
-	threads, err = strconv.Atoi(string(fields[statThreads]))
-	return flags, threads, err == nil
+	t.threads, err = strconv.Atoi(string(fields[statThreads]))
+	return t, err == nil
 }

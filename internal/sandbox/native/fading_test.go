@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestOnlyEnds(t *testing.T) {
+func TestLastThread(t *testing.T) {
 	child := exec.Command("sleep", "100")
 	if err := child.Start(); err != nil {
 		t.Skip("there is no sleep here")
 	}
-	if onlyEnds(child.Process.Pid) || onlyEnds(os.Getpid()) {
+	if lastThread(child.Process.Pid) != 0 || lastThread(os.Getpid()) != 0 {
 		t.Error("a process that lives is taken for one that ends")
 	}
 	fd := pidfd(t, child.Process.Pid)
@@ -26,11 +26,11 @@ func TestOnlyEnds(t *testing.T) {
 	}
 	for !hasEnded(fd, longestWait) {
 	}
-	if !onlyEnds(child.Process.Pid) { // its parent has not heard of it yet
+	if lastThread(child.Process.Pid) != child.Process.Pid { // its parent has not heard of it yet
 		t.Error("a process that was killed is taken for one that lives")
 	}
 	_ = child.Wait()
-	if onlyEnds(child.Process.Pid) {
+	if lastThread(child.Process.Pid) != 0 {
 		t.Error("there is something about a process that is not there")
 	}
 }

@@ -48,8 +48,15 @@ func openListed(list func() ([]int, error), keep []int) (opened map[int]int, non
 type killer struct {
 	list   func() ([]int, error)
 	keep   []int
-	freeze func(bool)                             // stops all, or lets them go on
-	fade   func(victims map[int]int) (fades bool) // asked before they are killed if they may: takes over their pidfds, by process id; nil: they may not
+	freeze func(bool) // stops all, or lets them go on
+	fades  fades      // nil: nothing may
+}
+
+// fades says of processes that are about to be killed whether they may fade, and of one that was killed whether it does: then its
+// pidfd is taken over.
+type fades interface {
+	mayFade(victims map[int]int) bool
+	fades(pid, pidfd int) bool
 }
 
 // killAll kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
@@ -71,13 +78,7 @@ func (k killer) killAll(ctx context.Context) (killed int, err error) {
 			frozen = true
 			k.freeze(true)
 		}
-		fades := k.fade != nil && k.fade(victims)
-		err = killAndWait(ctx, victims, fades)
-		if !fades {
-			for _, fd := range victims {
-				_ = unix.Close(fd)
-			}
-		}
+		err = k.killAndWait(ctx, victims)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -87,19 +88,36 @@ func (k killer) killAll(ctx context.Context) (killed int, err error) {
 	}
 }
 
-// killAndWait returns when the processes have ended, or only end if they may fade.
-func killAndWait(ctx context.Context, victims map[int]int, fade bool) error {
+// killAndWait returns when the processes have ended, or fade. It closes the pidfds.
+func (k killer) killAndWait(ctx context.Context, victims map[int]int) error {
+	mayFade := k.fades != nil && k.fades.mayFade(victims)
 	for _, fd := range victims {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // fails if it has ended
 	}
+	var failed error
 	for pid, fd := range victims {
-		for wait := firstWait; !hasEnded(fd, wait) && !(fade && onlyEnds(pid)); wait = min(2*wait, longestWait) {
-			if ctx.Err() != nil {
-				return fmt.Errorf("process %d does not end after SIGKILL: %w", pid, context.Cause(ctx))
-			}
+		faded, err := k.await(ctx, pid, fd, mayFade && failed == nil)
+		if !faded {
+			_ = unix.Close(fd)
+		}
+		if err != nil {
+			failed = err
 		}
 	}
-	return nil
+	return failed
+}
+
+// await waits for one process that was killed.
+func (k killer) await(ctx context.Context, pid, fd int, mayFade bool) (faded bool, err error) {
+	for wait := firstWait; !hasEnded(fd, wait); wait = min(2*wait, longestWait) {
+		if mayFade && k.fades.fades(pid, fd) {
+			return true, nil
+		}
+		if ctx.Err() != nil {
+			return false, fmt.Errorf("process %d does not end after SIGKILL: %w", pid, context.Cause(ctx))
+		}
+	}
+	return false, nil
 }
 
 // How long a process that was killed is waited for before it is looked at.

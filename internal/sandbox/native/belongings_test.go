@@ -1,0 +1,107 @@
+package native
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestBelongings: of what a process that ends has open, all is waited for that another could notice.
+func TestBelongings(t *testing.T) {
+	temporary, listener := t.TempDir(), listening(t, "tcp", "127.0.0.1:0")
+	for name, c := range map[string]struct {
+		open   func() (int, error)
+		folder string // that handlers write to
+		want   bool
+	}{
+		"a pipe": {func() (int, error) {
+			var p [2]int
+			err := unix.Pipe2(p[:], unix.O_CLOEXEC)
+			_ = unix.Close(p[1])
+			return p[0], err
+		}, temporary, true},
+		"a device":             {func() (int, error) { return unix.Open(os.DevNull, unix.O_RDWR, 0) }, temporary, true},
+		"a file":               {func() (int, error) { return unix.Open("/proc/self/exe", unix.O_RDONLY, 0) }, "/proc", true},
+		"a file of a handler":  {func() (int, error) { return unix.Open(temporary, unix.O_RDONLY, 0) }, temporary, false},
+		"a file in memory":     {func() (int, error) { return unix.MemfdCreate("x", 0) }, "/proc", false},
+		"a locked file":        {func() (int, error) { return locked("/proc/self/exe") }, "/proc", false},
+		"a locked device":      {func() (int, error) { return locked(os.DevNull) }, temporary, false},
+		"an epoll":             {func() (int, error) { return unix.EpollCreate1(0) }, temporary, true},
+		"a connection":         {func() (int, error) { return dialled(listener) }, temporary, true},
+		"a listener":           {func() (int, error) { return descriptorOf(listener.(*net.TCPListener)) }, temporary, false},
+		"a new TCP socket":     {func() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0) }, temporary, false},
+		"a UDP socket":         {func() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0) }, temporary, false},
+		"an unnamed socket":    {func() (int, error) { return unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0) }, temporary, true},
+		"a named socket":       {func() (int, error) { return bound(fmt.Sprintf("@%d-%s", os.Getpid(), t.Name())) }, temporary, false},
+		"nothing, as it seems": {func() (int, error) { return -1, nil }, temporary, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fd, err := c.open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fd >= 0 {
+				defer unix.Close(fd)
+			}
+			var st unix.Stat_t
+			if err := unix.Stat(c.folder, &st); err != nil {
+				t.Fatal(err)
+			}
+			b := belongings{
+				folder: fmt.Sprintf("/proc/self/task/%d/", unix.Gettid()), net: "/proc/self/net/", devices: []uint64{st.Dev},
+				buffer: make([]byte, 1024), sockets: map[string]bool{},
+			}
+			if got := b.mayStay(strconv.Itoa(fd)) && b.plain(); got != c.want {
+				t.Errorf("it may stay open: %v", got)
+			}
+		})
+	}
+}
+
+func listening(t *testing.T, network, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func locked(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY, 0)
+	if err != nil {
+		return fd, err
+	}
+	return fd, unix.Flock(fd, unix.LOCK_SH)
+}
+
+func bound(name string) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return fd, err
+	}
+	return fd, unix.Bind(fd, &unix.SockaddrUnix{Name: name})
+}
+
+func dialled(l net.Listener) (int, error) {
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return -1, err
+	}
+	defer c.Close()
+	return descriptorOf(c.(*net.TCPConn))
+}
+
+func descriptorOf(s interface{ File() (*os.File, error) }) (int, error) {
+	f, err := s.File()
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	return unix.Dup(int(f.Fd()))
+}
