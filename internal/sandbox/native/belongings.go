@@ -95,7 +95,8 @@ var tables = []struct {
 	plain func(columns int, state []byte) bool
 }{
 	{"unix", 6, func(columns int, _ []byte) bool { return columns == 7 }},
-	{"tcp", 9, isConnected}, {"tcp6", 9, isConnected},
+	{"tcp", 9, isConnected},
+	{"tcp6", 9, isConnected},
 }
 
 // isConnected reports whether a TCP socket's state is ESTABLISHED or CLOSE_WAIT.
