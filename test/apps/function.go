@@ -37,7 +37,8 @@ func (g *generator) document(inNode bool, s script, annotations ...any) map[stri
 	}
 	keep := []string{"w", "x"}
 	code = fmt.Sprintf("%s\nSCRIPT = %s\nKEEP = %s\nOUTSIDE = %q\n", code, inCode(inNode, s), inCode(inNode, keep), Outside)
-	annotations = append(annotations, map[string]any{"key": "web-export", "value": true})
+	keeps := g.chance(2) && !strings.Contains(text(s), `["loaded",`) // which tells how much its process has served
+	annotations = append(annotations, map[string]any{"key": "web-export", "value": true}, map[string]any{"key": "keep-process", "value": keeps})
 	return map[string]any{"exec": map[string]any{"kind": kind, "code": code}, "annotations": annotations}
 }
 
