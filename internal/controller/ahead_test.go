@@ -121,6 +121,32 @@ func TestWhatComputesIsRunAheadOnIdleProcessors(t *testing.T) {
 	}
 }
 
+// TestTransactionsOfHeads: what a head watched, and another client wrote since, refuses its transaction, whenever that is noticed.
+func TestTransactionsOfHeads(t *testing.T) {
+	town := newAheadTown(t)
+	key := forerun.Key{Space: "ns", Name: "k"}
+	town.function("a", func(run *forerun.Run, _ map[string]any) (any, error) {
+		expect, err := town.Bridge.Versions(t.Context(), run.Activation, []forerun.Key{key})
+		if err != nil {
+			return nil, err
+		}
+		set := [][]byte{[]byte("SET"), []byte("k"), []byte("1")}
+		if _, _, err := town.State.Do(t.Context(), state.Command{Space: "ns", Args: set}); err != nil {
+			return nil, err
+		}
+		_, _, err = town.Bridge.Exec(t.Context(), run.Activation, "ns", expect, [][][]byte{set})
+		_, refused := errors.AsType[*state.ConflictError](err)
+		return map[string]any{"refused": refused}, nil
+	})
+	town.function("b", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{}, nil })
+	for _, name := range []string{"first", "second"} {
+		seq := town.deploy(name, forerun.Exec{Kind: "sequence", Components: []string{"/ns/b", "/ns/a"}})
+		if got, _ := town.invokeAhead(seq, `{}`); got != `{"refused":true}` {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
 // TestAskersWhoGoAway: what a head asked for and did not wait for, because its connection ended at the same moment, is over: who
 // follows it does not wait for a write that nobody makes.
 func TestAskersWhoGoAway(t *testing.T) {

@@ -182,13 +182,22 @@ func (e *execution) refuse(s *slot) {
 // direct does in the store itself what a head asks for.
 func (e *execution) direct(ctx context.Context, o *operation) (command.Outcome, forerun.Version, error) {
 	done := speculate.Done{Slot: o.slot, Op: o.id}
-	observed, err := e.c.State.Observe(ctx, o.step.Expect(), o.step.Commands())
+	observed, err := e.observe(ctx, o.step)
 	for _, read := range observed.Reads {
 		done.Reads = append(done.Reads, forerun.Seen{Key: read.Key, Version: read.Version})
 	}
 	done.Wrote, done.Exact = observed.Wrote, err == nil && observed.Exact
 	e.tell(done)
 	return command.Outcome{Replies: observed.Replies, Seen: observed.Reads}, observed.Version, err
+}
+
+// observe does a step in the store. What is done with the versions that a look tells depends on when others write.
+func (e *execution) observe(ctx context.Context, step *command.Step) (state.Observed, error) {
+	if step.Looks() {
+		seen, err := state.Versions(ctx, e.c.State, step.Reads())
+		return state.Observed{Reads: seen}, err
+	}
+	return e.c.State.Observe(ctx, step.Expect(), step.Commands())
 }
 
 func (e *execution) tell(event speculate.Event) {

@@ -108,6 +108,9 @@ func (s *Step) Holds() bool { return s.holds }
 // Inexact says whether replies or writes depend on more than what Reads were: on the time, on chance, on other records.
 func (s *Step) Inexact() bool { return s.inexact }
 
+// Looks says whether the step is but a look at the versions of Reads.
+func (s *Step) Looks() bool { return s.look }
+
 // Expect are the versions that the step demands.
 func (s *Step) Expect() []state.Expect {
 	if s.look {
