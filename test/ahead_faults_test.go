@@ -23,8 +23,8 @@ import (
 )
 
 // The functions of a chain that runs ahead: each notes its invocation in a list and counts, and passes on a number that others
-// change, so that what was expected of it is often wrong. The second also sends a message, which waits for its turn, and the third
-// calls another function, which runs ahead of the call.
+// change, so that what was expected of it is often wrong. It waits more than it computes, so that it runs ahead under load, too. The
+// second also sends a message, which waits for its turn, and the third calls another function, which runs ahead of the call.
 const (
 	chainLength = 4
 	link        = `
@@ -34,7 +34,7 @@ state = redis.Redis.from_url(os.environ["REDIS_URL"])
 def main(args):
     state.rpush("did:NUMBER", os.environ["__OW_TRANSACTION_ID"])
     n = int(state.get("n") or 0) if NUMBER in (1, 3) else args["n"]
-    time.sleep(0.004)
+    time.sleep(0.02)
     state.incr("count:NUMBER")
     if NUMBER == 2: state.publish("news", "x")
     if NUMBER == 3: n = openwhisk.invoke("leaf", {"n": n})["n"]
@@ -46,7 +46,7 @@ def main(args):
 // chain deploys the functions and their sequence.
 func chain(t *testing.T, c *server.Client) {
 	t.Helper()
-	putPython(t, c, map[string]string{"leaf": "import time\ndef main(args):\n    time.sleep(0.004)\n    return args\n"})
+	putPython(t, c, map[string]string{"leaf": "import time\ndef main(args):\n    time.sleep(0.02)\n    return args\n"})
 	var links []string
 	for n := 1; n <= chainLength; n++ {
 		name := fmt.Sprint("link", n)

@@ -18,7 +18,8 @@ import (
 // App is a random application.
 type App struct {
 	Actions []Action
-	Forks   bool // parts of it run at the same time, each with records of its own; the order of their effects is by chance
+	Setup   []Step // that follow on deploying the actions
+	Forks   bool   // parts of it run at the same time, each with records of its own; the order of their effects is by chance
 	g       *generator
 }
 
@@ -35,6 +36,7 @@ type Step struct {
 	Header       [][2]string // of the request
 	Command      []string    // else a command of Redis, of another client
 	Await        bool        // the answer is an activation's id, whose record is awaited
+	Later        bool        // and fetched
 }
 
 // String shows a step.
@@ -67,8 +69,10 @@ type generator struct {
 	forks     bool
 	functions int      // there are so many
 	names     []string // of all that can be called, the functions first
+	chains    []string // with something in them that goes beyond a limit
 	left      int      // parts that the program in the making may get
 	actions   []Action
+	setup     []Step
 
 	client string // whose steps are made
 	steps  []Step
@@ -87,13 +91,16 @@ func Generate(seed uint64, o Options) *App {
 		g.addProgram()
 	}
 	g.addConductor()
-	return &App{Actions: g.actions, Forks: g.forks, g: g}
+	g.addLimited()
+	return &App{Actions: g.actions, Setup: g.setup, Forks: g.forks, g: g}
 }
 
-// Steps makes n steps or a few more, of a client whose records have names that begin with the client's.
+// Steps makes n steps or a few more, of a client whose records have names that begin with the client's. Something goes beyond a limit
+// in the first; seeds that follow on each other take turns with the limits.
 func (a *App) Steps(seed uint64, client string, n int) []Step {
 	g := *a.g
 	g.Rand, g.client, g.steps = rand.New(rand.NewPCG(seed, 6)), client, nil
+	g.invokeLimited(g.chains[int(seed%uint64(len(g.chains)))], 2)
 	for len(g.steps) < n {
 		g.step()
 	}
@@ -125,6 +132,10 @@ func (g *generator) step() {
 		g.invoke()
 		g.invoke()
 		g.request("PUT", "actions/"+g.name(i)+"?overwrite=true", g.functionDocument(i))
+	case n < 8:
+		g.invokeLimited(pick(g, g.chains...), g.IntN(3))
+	case n == 8 && !g.options.Apart:
+		g.fire()
 	default:
 		g.invoke()
 	}

@@ -62,7 +62,11 @@ func (g *generator) functionDocument(i int) map[string]any {
 		annotations = append(annotations, map[string]any{"key": "pure-function", "value": true})
 		return g.document(g.chance(3), script{{"sleep", 3}, {"set", "x", "pure {k} {x}"}, {"if", "k", 4, script{{"return", map[string]any{"error": "pure"}}}, script{}}}, annotations...)
 	}
-	d := g.document(g.chance(4), w.steps(2+g.IntN(5), 2), annotations...)
+	s := w.steps(2+g.IntN(5), 2)
+	if g.chance(2) { // it waits more than it computes: then it runs ahead of others under load, too
+		s = append(script{{"sleep", 12 + w.IntN(6)}}, s...)
+	}
+	d := g.document(g.chance(4), s, annotations...)
 	if g.chance(3) {
 		d["parameters"] = []any{map[string]any{"key": "w", "value": pick[any](g, "bound", 1.0, nil, map[string]any{"deep": []any{1, "ü"}})}}
 	}

@@ -193,6 +193,8 @@ def run(script, v, out):
                 raise ValueError(fill(a[0], v))
             case "exit":
                 os._exit(a[0])
+            case "grow":
+                v["grown"] = b"x" * a[0]
             case "hang":
                 time.sleep(100)
 

@@ -73,6 +73,11 @@ func (s *Side) Put(ctx context.Context, app *apps.App) error {
 		}
 		s.put[action.Name] = string(document)
 	}
+	for _, step := range app.Setup {
+		if answer, err := s.Do(ctx, step); err != nil || answer.Status != http.StatusOK {
+			return fmt.Errorf("%v was answered %s: %w", step, answer.Text, err)
+		}
+	}
 	return nil
 }
 
@@ -117,7 +122,28 @@ func (s *Side) Do(ctx context.Context, step apps.Step) (Answer, error) {
 	}
 	s.count(resp.Header.Get("X-Forerun-Speculation"))
 	text := Timeless(strings.ReplaceAll(string(body), s.Outside.URL, apps.Outside))
-	return Answer{fmt.Sprintf("%d\n%s%s", resp.StatusCode, headers(resp.Header), text), IDs(string(body)), resp.StatusCode, body}, nil
+	answer := Answer{fmt.Sprintf("%d\n%s%s", resp.StatusCode, headers(resp.Header), text), IDs(string(body)), resp.StatusCode, body}
+	if step.Later && answer.Status == http.StatusAccepted {
+		err = s.fetch(ctx, &answer)
+		return answer, err
+	}
+	return answer, nil
+}
+
+// fetch adds the result and the logs of an activation that the client did not wait for.
+func (s *Side) fetch(ctx context.Context, answer *Answer) error {
+	id := answer.IDs[0]
+	if err := s.Await(ctx, id); err != nil {
+		return err
+	}
+	for _, part := range []string{"result", "logs"} {
+		status, body, err := s.Client.Do(ctx, http.MethodGet, "activations/"+id+"/"+part, nil)
+		if err != nil {
+			return err
+		}
+		answer.Text += fmt.Sprintf("\n%s: %d %s", part, status, Timeless(string(body)))
+	}
+	return nil
 }
 
 // here is a text with what is outside of this side.
