@@ -121,13 +121,21 @@ func (s *Side) Do(ctx context.Context, step apps.Step) (Answer, error) {
 		return Answer{}, err
 	}
 	s.count(resp.Header.Get("X-Forerun-Speculation"))
-	text := Timeless(strings.ReplaceAll(string(body), s.Outside.URL, apps.Outside))
+	text, err := s.told(body)
 	answer := Answer{fmt.Sprintf("%d\n%s%s", resp.StatusCode, headers(resp.Header), text), IDs(string(body)), resp.StatusCode, body}
-	if step.Later && answer.Status == http.StatusAccepted {
+	if err == nil && step.Later && answer.Status == http.StatusAccepted {
 		err = s.fetch(ctx, &answer)
-		return answer, err
 	}
-	return answer, nil
+	return answer, err
+}
+
+// told is what the API answered without what is of this side, or by chance.
+func (s *Side) told(body []byte) (text string, err error) {
+	text = string(body)
+	if whole := new(record); json.Unmarshal(body, whole) == nil && len(whole.Logs) > 0 {
+		text, err = byStream(body, whole.Logs)
+	}
+	return Timeless(strings.ReplaceAll(text, s.Outside.URL, apps.Outside)), err
 }
 
 // fetch adds the result and the logs of an activation that the client did not wait for.
@@ -141,7 +149,11 @@ func (s *Side) fetch(ctx context.Context, answer *Answer) error {
 		if err != nil {
 			return err
 		}
-		answer.Text += fmt.Sprintf("\n%s: %d %s", part, status, Timeless(string(body)))
+		text, err := s.told(body)
+		if err != nil {
+			return err
+		}
+		answer.Text += fmt.Sprintf("\n%s: %d %s", part, status, text)
 	}
 	return nil
 }
