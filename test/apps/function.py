@@ -195,8 +195,6 @@ def run(script, v, out):
                 os._exit(a[0])
             case "grow":
                 v["grown"] = b"x" * a[0]
-            case "hang":
-                time.sleep(100)
 
 
 def place(value):

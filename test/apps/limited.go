@@ -1,13 +1,17 @@
 package apps
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 )
 
+//go:embed late.py
+var late string
+
 // What can go beyond a limit, and how long it takes.
 const (
-	lateLimit = 2000 // ms; a function is loaded within it, too
+	lateLimit = 2000 // ms; the function is loaded within it, too
 	slowTime  = 300  // ms, of a function that nobody waits for
 	slowWait  = 10   // ms
 )
@@ -16,14 +20,13 @@ const (
 // in the middle; one function is slower than clients wait. A trigger fires one of the programs.
 func (g *generator) addLimited() {
 	write, after := []any{"redis", "p", "INCR", "{at}:n0"}, []any{"redis", "q", "RPUSH", "{at}:l0", "{k}"}
-	often := func(s ...[]any) []any { return []any{"if", "k", 2, script(s), script{}} }
 	loud, logs := script{write, {"log", "cut {k}"}, after}, 0
 	if g.chance(2) {
 		loud, logs = script{write, {"loop", 18, script{{"log", strings.Repeat("loud ", 12_000)}}}, after}, 1
 	}
-	g.limited("late", script{write, often([]any{"hang"}), after}, "timeout", lateLimit)
-	g.limited("fat", script{write, often([]any{"grow", 256 << 20}), after}, "memory", 128)
-	g.limited("loud", loud, "logs", logs)
+	g.limited("late", map[string]any{"exec": map[string]any{"kind": "python:3", "code": late}}, "timeout", lateLimit)
+	g.limited("fat", g.document(false, script{write, {"if", "k", 2, script{{"grow", 256 << 20}}, script{}}, after}), "memory", 128)
+	g.limited("loud", g.document(false, loud), "logs", logs)
 	g.put(g.options.Prefix+"slow", g.document(g.chance(3), script{write, {"sleep", slowTime}, after}))
 	g.chains = append(g.chains, g.around("slow", exported(g.chain(g.action(g.options.Prefix+"slow"), g.function()))))
 	trigger, rule := g.options.Prefix+"trigger", g.options.Prefix+"rule"
@@ -33,8 +36,7 @@ func (g *generator) addLimited() {
 }
 
 // limited adds a function with a limit, and a program around it.
-func (g *generator) limited(name string, s script, limit string, value int) {
-	document := g.document(limit == "timeout" && g.chance(3), s)
+func (g *generator) limited(name string, document map[string]any, limit string, value int) {
 	document["limits"] = map[string]any{limit: value}
 	g.put(g.options.Prefix+name, document)
 	middle := g.action(g.options.Prefix + name)
