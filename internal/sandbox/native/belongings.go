@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -12,36 +14,41 @@ import (
 // belongings looks through what a thread that only ends has open. It is closed last, after the memory was given back, and the next
 // activation might notice some of it: locks, names of sockets, files that were removed but have their space still.
 type belongings struct {
-	folder  string // of the thread, in /proc
-	net     string // the tables of the sandbox's sockets
-	devices []uint64
-	buffer  []byte
-	sockets map[string]bool // inodes
+	folder  *os.File // of the descriptors, in /proc
+	net     string   // the tables of the sandbox's sockets
+	devices []uint64 // of the folders that handlers write to
+	locks   bool     // there may be some
+	sockets map[string]bool
 }
 
-// unnoticed reports whether all that a thread of a process has open can be closed later.
-func (c *cell) unnoticed(pid, tid int) bool {
+// unnoticed reports whether all that a thread of a process has open can be closed later. known is false if that could not be seen: it is
+// being closed.
+func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
+	folder, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/fd", pid, tid))
+	if err != nil {
+		return false, false
+	}
+	defer folder.Close()
 	b := belongings{
-		folder: fmt.Sprintf("/proc/%d/task/%d/", pid, tid), net: fmt.Sprintf("/proc/%d/net/", c.process.Pid),
-		buffer: make([]byte, 1024), sockets: map[string]bool{},
+		folder: folder, net: fmt.Sprintf("/proc/%d/net/", c.process.Pid), locks: mayHaveLocks(c.listed), sockets: map[string]bool{},
 	}
 	for _, f := range c.folders {
 		var st unix.Stat_t
 		if unix.Fstat(int(f.Fd()), &st) != nil {
-			return false
+			return false, true
 		}
 		b.devices = append(b.devices, st.Dev)
 	}
-	names, err := readNames(b.folder + "fd")
-	if err != nil || len(names) == 0 { // they are being closed
-		return false
+	names, err := folder.Readdirnames(-1)
+	if err != nil || len(names) == 0 {
+		return false, false
 	}
 	for _, name := range names {
-		if !b.mayStay(name) {
-			return false
+		if may, known := b.mayStay(name); !may {
+			return false, known
 		}
 	}
-	return b.plain()
+	return b.plain(), true
 }
 
 func readNames(folder string) ([]string, error) {
@@ -54,37 +61,54 @@ func readNames(folder string) ([]string, error) {
 }
 
 // mayStay looks at one descriptor.
-func (b *belongings) mayStay(name string) bool {
+func (b *belongings) mayStay(name string) (may, known bool) {
 	var st unix.Stat_t
-	if unix.Stat(b.folder+"fd/"+name, &st) != nil {
-		return false
+	if unix.Fstatat(int(b.folder.Fd()), name, &st, 0) != nil {
+		return false, false
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFSOCK:
 		b.sockets[strconv.FormatUint(st.Ino, 10)] = true
 	case unix.S_IFREG, unix.S_IFDIR:
-		for _, device := range b.devices {
-			if st.Dev == device {
-				return false
-			}
-		}
-		if st.Nlink == 0 {
-			return false
+		if st.Nlink == 0 || slices.Contains(b.devices, st.Dev) {
+			return false, true
 		}
 	}
-	return !b.locks(name)
+	if !b.locks {
+		return true, true
+	}
+	info, err := os.ReadFile(filepath.Dir(b.folder.Name()) + "/fdinfo/" + name)
+	return err == nil && !bytes.Contains(info, []byte("\nlock:")), err == nil
 }
 
-// locks reports whether a descriptor's file is locked through it.
-func (b *belongings) locks(name string) bool {
-	fd, err := unix.Open(b.folder+"fdinfo/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// firstPIDs is what the first of all PID namespaces is called. In others the kernel's list has no locks that dead processes took.
+const firstPIDs = "pid:[4026531836]"
+
+// mayHaveLocks reports whether one of a sandbox's processes may have locked a file: the kernel says who took a lock, not who has it.
+func mayHaveLocks(listed func() ([]int, error)) bool {
+	own, err := listed()
 	if err != nil {
 		return true
 	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, b.buffer)
-	info := b.buffer[:max(n, 0)]
-	return err != nil || len(info) == len(b.buffer) || bytes.Contains(info, []byte("\nlock:"))
+	if in, err := os.Readlink("/proc/self/ns/pid"); err != nil || in != firstPIDs {
+		return true
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return true
+	}
+	for line := range bytes.Lines(locks) {
+		f := bytes.Fields(line)
+		taker := slices.IndexFunc(f, func(b []byte) bool { return string(b) == "READ" || string(b) == "WRITE" || string(b) == "UNLCK" }) + 1
+		if taker == 0 || taker == len(f) {
+			return true
+		}
+		pid, err := strconv.Atoi(string(f[taker]))
+		if err != nil || pid <= 0 || slices.Contains(own, pid) || unix.Kill(pid, 0) == unix.ESRCH {
+			return true
+		}
+	}
+	return false
 }
 
 // tables of the sockets of a network, in which those are looked for that have no name which another could want: connections, and the

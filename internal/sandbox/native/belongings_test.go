@@ -51,12 +51,16 @@ func TestBelongings(t *testing.T) {
 			if err := unix.Stat(c.folder, &st); err != nil {
 				t.Fatal(err)
 			}
-			b := belongings{
-				folder: fmt.Sprintf("/proc/self/task/%d/", unix.Gettid()), net: "/proc/self/net/", devices: []uint64{st.Dev},
-				buffer: make([]byte, 1024), sockets: map[string]bool{},
+			folder, err := os.Open(fmt.Sprintf("/proc/self/task/%d/fd", unix.Gettid()))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if got := b.mayStay(strconv.Itoa(fd)) && b.plain(); got != c.want {
-				t.Errorf("it may stay open: %v", got)
+			defer folder.Close()
+			listed := func() ([]int, error) { return []int{os.Getpid()}, nil }
+			b := belongings{folder: folder, net: "/proc/self/net/", devices: []uint64{st.Dev}, locks: mayHaveLocks(listed), sockets: map[string]bool{}}
+			may, known := b.mayStay(strconv.Itoa(fd))
+			if got := may && b.plain(); got != c.want || known != (fd >= 0) {
+				t.Errorf("it may stay open: %v; known: %v", got, known)
 			}
 		})
 	}

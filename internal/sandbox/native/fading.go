@@ -45,14 +45,17 @@ func (c *cell) mayFade(victims map[int]int) bool {
 }
 
 // fades reports whether a process that was killed only ends, and may do so behind the next activation: then it is listed no more.
-// Its pidfd is taken over.
-func (c *cell) fades(pid, pidfd int) bool {
+// Its pidfd is taken over. It never does if that would be noticed.
+func (c *cell) fades(pid, pidfd int) (fades, never bool) {
 	tid := lastThread(pid)
-	if tid == 0 || !c.unnoticed(pid, tid) {
-		return false
+	if tid == 0 {
+		return false, false
 	}
-	c.fading[pid] = pidfd
-	return true
+	unnoticed, known := c.unnoticed(pid, tid)
+	if unnoticed {
+		c.fading[pid] = pidfd
+	}
+	return unnoticed, known && !unnoticed
 }
 
 // hasEnded waits so long until a pidfd's process, with all its threads, has ended.

@@ -52,11 +52,11 @@ type killer struct {
 	fades  fades      // nil: nothing may
 }
 
-// fades says of processes that are about to be killed whether they may fade, and of one that was killed whether it does: then its
-// pidfd is taken over.
+// fades says of processes that are about to be killed whether they may fade, and of one that was killed whether it does, in which
+// case its pidfd is taken over, or never will.
 type fades interface {
 	mayFade(victims map[int]int) bool
-	fades(pid, pidfd int) bool
+	fades(pid, pidfd int) (fades, never bool)
 }
 
 // killAll kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
@@ -109,9 +109,16 @@ func (k killer) killAndWait(ctx context.Context, victims map[int]int) error {
 
 // await waits for one process that was killed.
 func (k killer) await(ctx context.Context, pid, fd int, mayFade bool) (faded bool, err error) {
-	for wait := firstWait; !hasEnded(fd, wait); wait = min(2*wait, longestWait) {
-		if mayFade && k.fades.fades(pid, fd) {
-			return true, nil
+	wait := firstWait
+	for looks := 1; !hasEnded(fd, wait); looks++ {
+		if mayFade {
+			fades, never := k.fades.fades(pid, fd)
+			if fades {
+				return true, nil
+			}
+			mayFade = !never && looks < fadeLooks
+		} else {
+			wait = min(2*wait, longestWait)
 		}
 		if ctx.Err() != nil {
 			return false, fmt.Errorf("process %d does not end after SIGKILL: %w", pid, context.Cause(ctx))
@@ -124,6 +131,7 @@ func (k killer) await(ctx context.Context, pid, fd int, mayFade bool) (faded boo
 const (
 	firstWait   = 50 * time.Microsecond
 	longestWait = 20 * time.Millisecond
+	fadeLooks   = 100 // at one that may fade, each after firstWait
 )
 
 // walks is how often the tree of a sandbox's processes is walked for one list. A walk can miss a process whose parent
