@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -15,23 +14,32 @@ import (
 // activation might notice some of it: locks, names of sockets, files that were removed but have their space still.
 type belongings struct {
 	folder  *os.File // of the descriptors, in /proc
+	infos   *os.File // of what is said of them
 	net     string   // the tables of the sandbox's sockets
 	devices []uint64 // of the folders that handlers write to
-	locks   bool     // there may be some
 	sockets map[string]bool
+	buffer  []byte
+}
+
+func newBelongings(folder, infos *os.File, net string) *belongings {
+	return &belongings{folder: folder, infos: infos, net: net, sockets: map[string]bool{}, buffer: make([]byte, 4096)}
 }
 
 // unnoticed reports whether all that a thread of a process has open can be closed later. known is false if that could not be seen: it is
 // being closed.
 func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
-	folder, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/fd", pid, tid))
+	own := fmt.Sprintf("/proc/%d/task/%d/", pid, tid)
+	folder, err := os.Open(own + "fd")
 	if err != nil {
 		return false, false
 	}
 	defer folder.Close()
-	b := belongings{
-		folder: folder, net: fmt.Sprintf("/proc/%d/net/", c.process.Pid), locks: mayHaveLocks(c.listed), sockets: map[string]bool{},
+	infos, err := os.Open(own + "fdinfo")
+	if err != nil {
+		return false, false
 	}
+	defer infos.Close()
+	b := newBelongings(folder, infos, fmt.Sprintf("/proc/%d/net/", c.process.Pid))
 	for _, f := range c.folders {
 		var st unix.Stat_t
 		if unix.Fstat(int(f.Fd()), &st) != nil {
@@ -74,41 +82,22 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 			return false, true
 		}
 	}
-	if !b.locks {
-		return true, true
-	}
-	info, err := os.ReadFile(filepath.Dir(b.folder.Name()) + "/fdinfo/" + name)
-	return err == nil && !bytes.Contains(info, []byte("\nlock:")), err == nil
+	locked, known := b.locked(name)
+	return known && !locked, known
 }
 
-// firstPIDs is what the first of all PID namespaces is called. In others the kernel's list has no locks that dead processes took.
-const firstPIDs = "pid:[4026531836]"
-
-// mayHaveLocks reports whether one of a sandbox's processes may have locked a file: the kernel says who took a lock, not who has it.
-func mayHaveLocks(listed func() ([]int, error)) bool {
-	own, err := listed()
+// locked reports whether a file is locked by way of one descriptor.
+func (b *belongings) locked(name string) (locked, known bool) {
+	fd, err := unix.Openat(int(b.infos.Fd()), name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return true
+		return false, false
 	}
-	if in, err := os.Readlink("/proc/self/ns/pid"); err != nil || in != firstPIDs {
-		return true
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, b.buffer)
+	if err != nil || n <= 0 {
+		return false, false
 	}
-	locks, err := os.ReadFile("/proc/locks")
-	if err != nil {
-		return true
-	}
-	for line := range bytes.Lines(locks) {
-		f := bytes.Fields(line)
-		taker := slices.IndexFunc(f, func(b []byte) bool { return string(b) == "READ" || string(b) == "WRITE" || string(b) == "UNLCK" }) + 1
-		if taker == 0 || taker == len(f) {
-			return true
-		}
-		pid, err := strconv.Atoi(string(f[taker]))
-		if err != nil || pid <= 0 || slices.Contains(own, pid) || unix.Kill(pid, 0) == unix.ESRCH {
-			return true
-		}
-	}
-	return false
+	return n == len(b.buffer) || bytes.Contains(b.buffer[:n], []byte("\nlock:")), true
 }
 
 // tables of the sockets of a network, in which those are looked for that have no name which another could want: connections, and the

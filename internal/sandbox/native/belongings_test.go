@@ -51,13 +51,19 @@ func TestBelongings(t *testing.T) {
 			if err := unix.Stat(c.folder, &st); err != nil {
 				t.Fatal(err)
 			}
-			folder, err := os.Open(fmt.Sprintf("/proc/self/task/%d/fd", unix.Gettid()))
+			own := fmt.Sprintf("/proc/self/task/%d/", unix.Gettid())
+			folder, err := os.Open(own + "fd")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer folder.Close()
-			listed := func() ([]int, error) { return []int{os.Getpid()}, nil }
-			b := belongings{folder: folder, net: "/proc/self/net/", devices: []uint64{st.Dev}, locks: mayHaveLocks(listed), sockets: map[string]bool{}}
+			infos, err := os.Open(own + "fdinfo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer infos.Close()
+			b := newBelongings(folder, infos, "/proc/self/net/")
+			b.devices = []uint64{st.Dev}
 			may, known := b.mayStay(strconv.Itoa(fd))
 			if got := may && b.plain(); got != c.want || known != (fd >= 0) {
 				t.Errorf("it may stay open: %v; known: %v", got, known)
