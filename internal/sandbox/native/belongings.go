@@ -77,6 +77,9 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFSOCK:
 		b.sockets[strconv.FormatUint(st.Ino, 10)] = true
+		return true, true
+	case 0: // what counts or waits for events is its own
+		return true, true
 	case unix.S_IFREG, unix.S_IFDIR:
 		if st.Nlink == 0 || slices.Contains(b.devices, st.Dev) {
 			return false, true
