@@ -15,14 +15,9 @@ import (
 type belongings struct {
 	folder  *os.File // of the descriptors, in /proc
 	infos   *os.File // of what is said of them
-	net     string   // the tables of the sandbox's sockets
+	thread  int      // its pidfd
 	devices []uint64 // of the folders that handlers write to
-	sockets map[string]bool
 	buffer  []byte
-}
-
-func newBelongings(folder, infos *os.File, net string) *belongings {
-	return &belongings{folder: folder, infos: infos, net: net, sockets: map[string]bool{}, buffer: make([]byte, 4096)}
 }
 
 // unnoticed reports whether all that a thread of a process has open can be closed later. known is false if that could not be seen: it is
@@ -39,7 +34,15 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 		return false, false
 	}
 	defer infos.Close()
-	b := newBelongings(folder, infos, fmt.Sprintf("/proc/%d/net/", c.process.Pid))
+	b := belongings{folder: folder, infos: infos, buffer: make([]byte, 4096)}
+	flags := unix.PIDFD_THREAD // which older kernels do not know
+	if tid == pid {
+		flags = 0
+	}
+	if b.thread, err = unix.PidfdOpen(tid, flags); err != nil {
+		return false, true
+	}
+	defer unix.Close(b.thread)
 	for _, f := range c.folders {
 		var st unix.Stat_t
 		if unix.Fstat(int(f.Fd()), &st) != nil {
@@ -56,7 +59,7 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 			return false, known
 		}
 	}
-	return b.plain(), true
+	return true, true
 }
 
 func readNames(folder string) ([]string, error) {
@@ -76,8 +79,7 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFSOCK:
-		b.sockets[strconv.FormatUint(st.Ino, 10)] = true
-		return true, true
+		return b.plain(name)
 	case 0: // what counts or waits for events is its own
 		return true, true
 	case unix.S_IFREG, unix.S_IFDIR:
@@ -103,36 +105,25 @@ func (b *belongings) locked(name string) (locked, known bool) {
 	return n == len(b.buffer) || bytes.Contains(b.buffer[:n], []byte("\nlock:")), true
 }
 
-// tables of the sockets of a network, in which those are looked for that have no name which another could want: connections, and the
-// unnamed.
-var tables = []struct {
-	name  string
-	inode int // the column
-	plain func(columns int, state []byte) bool
-}{
-	{"unix", 6, func(columns int, _ []byte) bool { return columns == 7 }},
-	{"tcp", 9, isConnected},
-	{"tcp6", 9, isConnected},
-}
-
-// isConnected reports whether a TCP socket's state is ESTABLISHED or CLOSE_WAIT.
-func isConnected(_ int, state []byte) bool { return string(state) == "01" || string(state) == "08" }
-
-// plain reports whether all sockets are found there.
-func (b *belongings) plain() bool {
-	for _, table := range tables {
-		if len(b.sockets) == 0 {
-			return true
-		}
-		text, err := os.ReadFile(b.net + table.name)
-		if err != nil && !os.IsNotExist(err) { // without IPv6 one is not there
-			return false
-		}
-		for line := range bytes.Lines(text) {
-			if f := bytes.Fields(line); len(f) > table.inode && table.plain(len(f), f[3]) {
-				delete(b.sockets, string(f[table.inode]))
-			}
-		}
+// plain reports whether a socket has no name which another could want: it is a connection, or unnamed. The copy of the descriptor is
+// closed at once.
+func (b *belongings) plain(name string) (plain, known bool) {
+	number, err := strconv.Atoi(name)
+	if err != nil {
+		return false, false
 	}
-	return len(b.sockets) == 0
+	fd, err := unix.PidfdGetfd(b.thread, number, 0)
+	if err != nil {
+		return false, false
+	}
+	defer unix.Close(fd)
+	address, err := unix.Getsockname(fd)
+	if err != nil {
+		return false, false
+	}
+	if named, ok := address.(*unix.SockaddrUnix); ok {
+		return named.Name == "@", true // so it reads without a name
+	}
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO) // fails if it is none of TCP
+	return err == nil && (info.State == unix.BPF_TCP_ESTABLISHED || info.State == unix.BPF_TCP_CLOSE_WAIT), true
 }
