@@ -103,7 +103,6 @@ async function run (script, v, out) {
       case 'return': throw new End(fill(a[0], v))
       case 'raise': throw new Error(fill(a[0], v))
       case 'exit': process.exit(a[0]); break
-      case 'hang': await new Promise(resolve => setTimeout(resolve, 100000)); break
     }
   }
 }
