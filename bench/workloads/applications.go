@@ -93,7 +93,7 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 	for _, f := range a.Functions {
 		code, main := program(f)
 		action := map[string]any{
-			"exec":        map[string]any{"kind": "python:3", "code": code, "main": main},
+			"exec": map[string]any{"kind": "python:3", "code": code, "main": main},
 			"annotations": []any{
 				map[string]any{"key": "read-hosts", "value": []string{readAddress}},
 				map[string]any{"key": "keep-process", "value": true},
