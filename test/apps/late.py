@@ -1,5 +1,5 @@
-# A function that counts, and on some inputs takes too long. It loads little and asks for little: on a busy machine, too,
-# it comes as far within its time.
+# A function that counts, and on some inputs takes too long. It loads little and asks for little: on a busy machine,
+# too, it comes as far within its time.
 import os
 import socket
 import time
