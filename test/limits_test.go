@@ -49,6 +49,28 @@ func TestLimitsThatAreSet(t *testing.T) {
 	}
 }
 
+// TestPayloadToTheByte: of an input and of a result as long as is allowed every byte arrives; one more is refused.
+func TestPayloadToTheByte(t *testing.T) {
+	t.Parallel()
+	c := client(t, start(t, server.Options{}))
+	putPython(t, c, map[string]string{"echo": echoes, "longer": "def main(args):\n    return {'a': args['a'] + 'b'}\n"})
+	const limit = 6 << 20
+	longest := `{"a":"` + strings.Repeat("a", limit-len(`{"a":""}`)) + `"}`
+	for _, test := range []struct {
+		what, action, body string
+		code               int
+		says               string
+	}{
+		{"the longest", "echo", longest, 200, longest},
+		{"an input of one byte more", "echo", strings.Replace(longest, "a\"}", "aa\"}", 1), 413, "larger than allowed: 6291457 > 6291456 bytes"},
+		{"a result of one byte more", "longer", longest, 502, "exceeded the allowed length: 6291457 > 6291456 bytes"},
+	} {
+		if code, body := raw(t, c, "POST", "actions/"+test.action+"?blocking=true&result=true", test.body); code != test.code || !strings.Contains(string(body), test.says) {
+			t.Errorf("%s: %d, %d bytes: %.300s; want %d", test.what, code, len(body), body, test.code)
+		}
+	}
+}
+
 // TestLimitsInside: a function finds itself in the bounds that were set.
 func TestLimitsInside(t *testing.T) {
 	t.Parallel()
