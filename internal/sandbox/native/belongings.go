@@ -15,9 +15,14 @@ import (
 type belongings struct {
 	folder  *os.File // of the descriptors, in /proc
 	infos   *os.File // of what is said of them
-	thread  int      // its pidfd
+	net     string   // the tables of the sandbox's sockets
 	devices []uint64 // of the folders that handlers write to
+	sockets map[string]bool
 	buffer  []byte
+}
+
+func newBelongings(folder, infos *os.File, net string) *belongings {
+	return &belongings{folder: folder, infos: infos, net: net, sockets: map[string]bool{}, buffer: make([]byte, 4096)}
 }
 
 // unnoticed reports whether all that a thread of a process has open can be closed later. known is false if that could not be seen: it is
@@ -34,15 +39,7 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 		return false, false
 	}
 	defer infos.Close()
-	b := belongings{folder: folder, infos: infos, buffer: make([]byte, 4096)}
-	flags := unix.PIDFD_THREAD // which older kernels do not know
-	if tid == pid {
-		flags = 0
-	}
-	if b.thread, err = unix.PidfdOpen(tid, flags); err != nil {
-		return false, true
-	}
-	defer unix.Close(b.thread)
+	b := newBelongings(folder, infos, fmt.Sprintf("/proc/%d/net/", c.process.Pid))
 	for _, f := range c.folders {
 		var st unix.Stat_t
 		if unix.Fstat(int(f.Fd()), &st) != nil {
@@ -59,7 +56,7 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 			return false, known
 		}
 	}
-	return true, true
+	return b.plain(), true
 }
 
 func readNames(folder string) ([]string, error) {
@@ -79,7 +76,8 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFSOCK:
-		return b.plain(name)
+		b.sockets[strconv.FormatUint(st.Ino, 10)] = true
+		return true, true
 	case 0: // what counts or waits for events is its own
 		return true, true
 	case unix.S_IFREG, unix.S_IFDIR:
@@ -105,25 +103,26 @@ func (b *belongings) locked(name string) (locked, known bool) {
 	return n == len(b.buffer) || bytes.Contains(b.buffer[:n], []byte("\nlock:")), true
 }
 
-// plain reports whether a socket has no name which another could want: it is a connection, or unnamed. The copy of the descriptor is
-// closed at once.
-func (b *belongings) plain(name string) (plain, known bool) {
-	number, err := strconv.Atoi(name)
+// Columns of the kernel's table of Unix sockets: a name is behind the inode.
+const (
+	unixInode = 6
+	unnamed   = 7
+)
+
+// plain reports whether all sockets are Unix sockets without a name. Those of TCP, of which there may be listeners, are not looked for:
+// it takes the kernel longer to list them than a process to end.
+func (b *belongings) plain() bool {
+	if len(b.sockets) == 0 {
+		return true
+	}
+	table, err := os.ReadFile(b.net + "unix")
 	if err != nil {
-		return false, false
+		return false
 	}
-	fd, err := unix.PidfdGetfd(b.thread, number, 0)
-	if err != nil {
-		return false, false
+	for line := range bytes.Lines(table) {
+		if f := bytes.Fields(line); len(f) == unnamed {
+			delete(b.sockets, string(f[unixInode]))
+		}
 	}
-	defer unix.Close(fd)
-	address, err := unix.Getsockname(fd)
-	if err != nil {
-		return false, false
-	}
-	if named, ok := address.(*unix.SockaddrUnix); ok {
-		return named.Name == "@", true // so it reads without a name
-	}
-	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO) // fails if it is none of TCP
-	return err == nil && (info.State == unix.BPF_TCP_ESTABLISHED || info.State == unix.BPF_TCP_CLOSE_WAIT), true
+	return len(b.sockets) == 0
 }
