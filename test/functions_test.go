@@ -169,10 +169,16 @@ func TestActivationsLeaveNothingToTheNext(t *testing.T) {
 import os, subprocess, time
 seen = []
 
+def command(pid):
+    try:
+        return open(f"/proc/{pid}/cmdline", "rb").read()
+    except OSError: # one that had ended, and is collected just now
+        return b""
+
 def main(args):
     seen.append(1)
     found = {"files": os.listdir("/tmp"), "global": len(seen), "processes": sum(
-        b"leftover" in open(f"/proc/{p}/cmdline", "rb").read() for p in os.listdir("/proc") if p.isdigit())}
+        b"leftover" in command(p) for p in os.listdir("/proc") if p.isdigit())}
     open("/tmp/leftover", "w").close()
     subprocess.Popen(["python3", "-c", "import time; time.sleep(600) # leftover"])
     return found
