@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/test/server"
 )
@@ -165,46 +162,4 @@ func TestRootDropsPrivileges(t *testing.T) {
 			t.Errorf("the process that serves has %s", strings.TrimSpace(line))
 		}
 	}
-}
-
-// TestServerGoesBeforeFunctions: each thread of a server that was started as root has its priority, and no function has.
-func TestServerGoesBeforeFunctions(t *testing.T) {
-	t.Parallel()
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(status), "CapEff:")
-	if held, _ := strconv.ParseUint(strings.Fields(after)[0], 16, 64); os.Geteuid() != 0 || held>>unix.CAP_SYS_NICE&1 == 0 {
-		t.Skip("these tests may not raise a priority")
-	}
-	s := start(t, server.Options{})
-	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(s.PID()) + "/task/*/stat") // the pattern is well-formed
-	for _, thread := range threads {
-		stat, err := os.ReadFile(thread)
-		if err != nil {
-			continue // it has ended
-		}
-		if nice := niceOf(string(stat)); nice != "-5" {
-			t.Errorf("a thread of the server has the niceness %s", nice)
-		}
-	}
-	c := client(t, s)
-	putPython(t, c, map[string]string{"nice": "def main(args):\n    return {'stat': open('/proc/self/stat').read()}\n"})
-	var inside struct{ Stat string }
-	if err := json.Unmarshal(invoke(t, c, "nice", nil).Response.Result, &inside); err != nil {
-		t.Fatal(err)
-	}
-	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if nice, want := niceOf(inside.Stat), niceOf(string(own)); nice != want || len(threads) == 0 {
-		t.Errorf("a function has the niceness %s and not the %s that the server was started with, which has %d threads", nice, want, len(threads))
-	}
-}
-
-// niceOf finds the niceness in /proc/.../stat: the nineteenth field, of which the second, in brackets, can hold spaces.
-func niceOf(stat string) string {
-	return strings.Fields(stat[strings.LastIndex(stat, ")")+1:])[16]
 }

@@ -28,17 +28,6 @@ func dropPrivileges(uid int) error {
 	return nil
 }
 
-// niceness is that of the server's threads: they weigh about three times what a thread does that was left as it is.
-const niceness = -5
-
-// raisePriority lets the server go before what functions compute: what it does for a call is short, and one tenant's call is not to
-// wait for the processors behind the functions that another has running. The helper, which has started, and the sandboxes stay as
-// they are. Where it is not allowed, or Go cannot do it on all threads, nothing is different.
-func raisePriority() {
-	priority := niceness
-	_, _, _ = syscall.AllThreadsSyscall(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(priority))
-}
-
 // noNewPrivileges is asked for where Go can do it on all threads: in a binary without cgo.
 func noNewPrivileges() error {
 	_, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)

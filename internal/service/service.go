@@ -185,7 +185,6 @@ func (s *server) giveUpPrivileges(context.Context) error {
 	if err := s.folder.enter(); err != nil || !root {
 		return err
 	}
-	raisePriority()
 	return dropPrivileges(s.config.User)
 }
 
