@@ -69,6 +69,7 @@ type box struct {
 	second     standby
 	oomKills   atomic.Int64   // as far as was read
 	unmeasured int            // runs since it was measured; of live
+	measuredAt time.Time      // when it was, or was tried; of live
 	loaded     bool           // it was measured since its code was loaded; of live
 	cpu        time.Duration  // that it had taken then; of live
 	oomClean   int64          // oomKills when the sandbox was clean last; of live
@@ -135,7 +136,7 @@ func (b *box) live() {
 			break
 		}
 		ok = b.execute(r) && b.clean()
-		if b.unmeasured++; ok && (!b.loaded || b.unmeasured == measureEvery) {
+		if b.unmeasured++; ok && (!b.loaded || time.Since(b.measuredAt) >= measureEvery) {
 			b.measure()
 		}
 	}

@@ -117,12 +117,13 @@ func (b *box) priority() float64 {
 // settleAfter is how long a sandbox is idle before it is measured again.
 const settleAfter = 100 * time.Millisecond
 
-// measureEvery is after how many runs a box that is never idle is measured.
-const measureEvery = 16
+// measureEvery is how often a box that is never idle is measured.
+const measureEvery = time.Second
 
 // measure reads what the box uses, which is what it is charged while it is idle, and what an activation takes of the
 // processors. Where nothing is measured, the limit stands.
 func (b *box) measure() {
+	b.measuredAt = time.Now()
 	usage, err := b.sandbox.Usage()
 	if err != nil || usage.MemoryBytes <= 0 {
 		return
