@@ -136,7 +136,7 @@ func (b *box) live() {
 			break
 		}
 		ok = b.execute(r) && b.clean()
-		if b.unmeasured++; ok && (!b.loaded || time.Since(b.measuredAt) >= measureEvery) {
+		if b.unmeasured++; ok && time.Since(b.measuredAt) >= measureEvery {
 			b.measure()
 		}
 	}

@@ -9,9 +9,10 @@ import (
 )
 
 // Where a process serves several activations its sandbox has no other, and a squash costs the start of one: of Node, tens of
-// milliseconds, of Python a fork. Once activations of an action were squashed while they ran, its sandboxes keep a second process, which takes over
-// from the first when that is killed. It is loaded while nothing runs in the sandbox, as it would be in its turn: it may see
-// nothing of an activation, and what it prints is in nobody's log. Then it waits for its Run in a read, and nothing else of it runs.
+// milliseconds, of Python a fork. Once activations of an action were squashed while they ran, its sandboxes keep a second process,
+// which takes over from the first when that is killed. It is loaded while nothing runs in the sandbox, as it would be in its turn:
+// it may see nothing of an activation, and what it prints is in nobody's log. Then it waits for its Run in a read, or is stopped,
+// and nothing else of it runs.
 
 // How long a sandbox is idle before its second process is loaded. Each time that an activation came in between, twice as long.
 const (
