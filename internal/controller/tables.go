@@ -86,7 +86,7 @@ func (t *tables) noteCaller(code forerun.Digest) {
 type doubts struct {
 	open     bool // what it gives is not worth a guess
 	stray    bool // nor what it calls
-	computes bool // it spends its time computing, rather than waiting
+	computes bool // it computes for more than a third of its time
 }
 
 func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
