@@ -34,6 +34,7 @@ func measurements() []measurement {
 			{"fairness", "a call of one tenant beside the flood of another", measureFairness},
 			{"pool", "the memory of 100 idle Python sandboxes", measureIdle},
 			{"stored", "calls of a server that has 100,000 actions and 1,000,000 activations stored", measureStored},
+			{"other", "calls of this server beside those of the binary that --other names", measureOther},
 			{"peers", "ten functions in sequence, beside Restate and workerd", measurePeers},
 			{"get", "a redis-py GET inside a function", measureGet},
 			{"set", "durable SETs from 64 connections", measureSet},
@@ -66,7 +67,7 @@ func (f *figure) add(name string, s *harness.Sample) {
 }
 
 type options struct {
-	binary, packages, native, peers, fill, out string
+	binary, other, packages, native, peers, fill, out string
 
 	only  string
 	quick bool
@@ -102,13 +103,14 @@ func parse(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench baseline", flag.ContinueOnError)
 	f.StringVar(&o.binary, "binary", "bin/forerun", "the server's `PATH`")
+	f.StringVar(&o.other, "other", "", "the `PATH` of another server's binary to compare with, its runtimes beside it")
 	f.StringVar(&o.packages, "packages", "bin/runtimes/python/packages", "`FOLDER` of the Python packages that functions import")
 	f.StringVar(&o.native, "native", ".forerun/bench-native", "`PATH` of the compiled function")
 	f.StringVar(&o.peers, "peers", ".forerun/peers", "`FOLDER` of the systems to compare with")
 	f.StringVar(&o.fill, "fill", ".forerun/fill", "`PATH` of the program that fills stores")
 	f.StringVar(&o.out, "out", "bench/out", "`FOLDER` for figures")
 	f.BoolVar(&o.quick, "quick", false, "measure a tenth, for a rough look")
-	f.StringVar(&o.only, "case", "", "measure one `CASE`, or all whose names begin or end so, and write no files: "+strings.Join(names(), ", "))
+	f.StringVar(&o.only, "case", "", "measure the `CASES` with these names, or whose names begin or end so, and write no files: "+strings.Join(names(), ", "))
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -118,9 +120,14 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// named says whether the case is meant by a name: its own, its language's or what it measures; an empty one means all.
-func (m *measurement) named(name string) bool {
-	return name == "" || name == m.name || strings.HasPrefix(m.name, name+"-") || strings.HasSuffix(m.name, "-"+name)
+// named says whether the case is meant by names with commas between: its own, its language's or what it measures; none means all.
+func (m *measurement) named(names string) bool {
+	if names == "" {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(names, ","), func(name string) bool {
+		return name == m.name || strings.HasPrefix(m.name, name+"-") || strings.HasSuffix(m.name, "-"+name)
+	})
 }
 
 func names() (all []string) {

@@ -1,0 +1,148 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/test/server"
+)
+
+// comparison holds a server to compare with, another one that is equal to it, and the one that is compared, and a client of each.
+type comparison struct {
+	*bench
+	name, with, bound string
+	servers           []*server.Server
+	clients           []*server.Client
+}
+
+// Indices of the servers.
+const (
+	reference = iota
+	equal
+	compared
+)
+
+// compareAll measures servers call by call in turn, for a case; with is whose times are the unit.
+func (b *bench) compareAll(ctx context.Context, name, with, bound string, servers []*server.Server) error {
+	c := &comparison{bench: b, name: name, with: with, bound: bound, servers: servers}
+	for _, s := range servers {
+		c.clients = append(c.clients, s.Client(1))
+	}
+	return c.measure(ctx)
+}
+
+func (c *comparison) measure(ctx context.Context) error {
+	native, err := c.deployed(ctx, c.native())
+	if err != nil {
+		return err
+	}
+	python, err := c.deployed(ctx, c.python())
+	if err != nil {
+		return err
+	}
+	for _, w := range []struct {
+		name     string
+		n        int
+		pause    time.Duration
+		subjects []subject
+	}{
+		{"warm native call", 400, rest, native},
+		{"warm native call, back to back", 6000, 0, native},
+		{"warm Python call", 200, rest, python},
+	} {
+		_, samples, err := c.interleave(ctx, c.count(w.n), w.pause, w.subjects...)
+		if err != nil {
+			return err
+		}
+		c.compareServers(w.name, samples)
+	}
+	if err := c.measureFirst(ctx); err != nil {
+		return err
+	}
+	return c.measureFlood(ctx, native)
+}
+
+// deployed has each server hold a function of a language.
+func (c *comparison) deployed(ctx context.Context, l *language) (subjects []subject, err error) {
+	for _, client := range c.clients {
+		if err := l.put(ctx, client, l.slug(), 0); err != nil {
+			return nil, err
+		}
+		s, err := c.action(client, l.slug(), trivial)
+		if err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects, nil
+}
+
+// measureFirst calls actions that no server has run yet, each of them once.
+func (c *comparison) measureFirst(ctx context.Context) error {
+	samples := []*harness.Sample{{}, {}, {}}
+	for i := range max(10, c.count(unloaded)) {
+		for _, s := range samples {
+			if i%10 == 0 {
+				s.Round()
+			}
+		}
+		for turn := range c.clients {
+			which := (i + turn) % len(c.clients)
+			if err := c.first(ctx, c.clients[which], fmt.Sprintf("stored-%d", i), samples[which], new(harness.Sample)); err != nil {
+				return err
+			}
+		}
+	}
+	c.compareServers("cold start of a Python action", samples)
+	return nil
+}
+
+// measureFlood has 32 clients call each server in turn. Beside the time of 1,000 calls, which depends on who else uses the machine, it takes
+// what the server itself used of the processors for them.
+func (c *comparison) measureFlood(ctx context.Context, subjects []subject) error {
+	const calls = 1000
+	times, used := []*harness.Sample{{}, {}, {}}, []*harness.Sample{{}, {}, {}}
+	for round := range 1 + rounds {
+		for turn := range subjects {
+			which := (round + turn) % len(subjects)
+			pid, d := c.servers[which].PID(), c.lasting(time.Second)
+			before := harness.ProcessorTime(pid)
+			rate, err := flood(ctx, subjects[which], d)
+			if err != nil {
+				return err
+			}
+			if round == 0 { // until there are sandboxes enough
+				continue
+			}
+			times[which].Round()
+			times[which].AddMilliseconds(1000 * calls / rate)
+			used[which].Round()
+			used[which].AddMilliseconds(1000 * calls / rate * (harness.ProcessorTime(pid) - before).Seconds() / d.Seconds())
+		}
+	}
+	c.compareServers("1,000 calls of 32 clients", times)
+	c.compareServers("processor time of the server for 1,000 calls of 32 clients", used)
+	return nil
+}
+
+// compareServers adds the rows of one measurement. The bound is on how much longer the compared server takes, round by round: the
+// machine does not stay the same from the first round to the last.
+func (c *comparison) compareServers(name string, samples []*harness.Sample) {
+	name = c.name + ": " + name
+	c.beside(name, samples[compared], samples[reference])
+	lower, middle, upper := harness.Ratios(samples[compared], samples[reference])
+	_, equals, _ := harness.Ratios(samples[equal], samples[reference])
+	for _, r := range []struct {
+		metric, bound string
+		value         float64
+	}{
+		{"rounds' p50, times " + c.with + ": median", c.bound, middle},
+		{"noise: its lower quartile", "", lower},
+		{"noise: its upper quartile", "", upper},
+		{"noise: the median of two equal servers", "", equals},
+	} {
+		c.row(harness.Row{Case: name, Metric: r.metric, Unit: "x", Value: harness.Number(r.value), Target: harness.Text(r.bound)})
+	}
+}
