@@ -26,6 +26,13 @@ var entryPoints = []entryPoint{
 		"__main__.py": "from own.part import answer\nimport requests, redis, boto3\n\ndef main(args):\n    return {'n': answer(), 'at hand': [m.__name__ for m in (requests, redis, boto3)]}\n",
 		"own/part.py": "def answer():\n    return 42\n", "own/__init__.py": "",
 	}, result: `{"n":42,"at hand":["requests","redis","boto3"]}`},
+	{
+		name: "python that will import redis", kind: "python:3", result: `{"loaded":true}`,
+		code: "import sys\n\ndef main(args):\n    loaded = 'redis' in sys.modules\n    import redis\n    return {'loaded': loaded}\n",
+	},
+	{name: "python archive with its own redis", kind: "python:3", files: map[string]string{
+		"__main__.py": "import redis\n\ndef main(args):\n    return {'own': redis.own}\n", "redis.py": "own = True\n",
+	}, result: `{"own":true}`},
 	{name: "python function of another name", kind: "python:3", main: "serve", code: "def serve(args):\n    return {'served': args}\n", input: map[string]int{"n": 1}, result: `{"served":{"n":1}}`},
 	{name: "python coroutine", kind: "python:3", code: "import asyncio\n\nasync def main(args):\n    await asyncio.sleep(0)\n    return {'async': True}\n", result: `{"async":true}`},
 	{name: "python traceback", kind: "python:3", code: "def main(args):\n    return deeper()\n\ndef deeper():\n    raise KeyError('missing')\n", status: "action developer error", log: "in deeper"},

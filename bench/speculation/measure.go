@@ -57,6 +57,7 @@ type result struct {
 	strange time.Duration // processor time of what has nothing to do with it
 	wasted  float64       // seconds that squashed functions ran
 	ended   float64       // functions that counted
+	cold    float64       // sandboxes that were started
 	ahead   outcomes
 }
 
@@ -142,7 +143,7 @@ func (b *bench) prepare(ctx context.Context, on *started, m *measured) error {
 	}
 	m.capacity = best
 	for range 2 {
-		if _, err := on.flood(ctx, busy/2, 5, "all", b.lasting(2*time.Second)); err != nil {
+		if _, err := on.flood(ctx, busy, 5, "all", b.lasting(4*time.Second)); err != nil {
 			return err
 		}
 	}
@@ -239,6 +240,7 @@ func (r *result) add(a *answered, before, after reading) {
 	r.strange += after.machine - before.machine - cpu - (after.clients - before.clients)
 	r.wasted += after.wasted - before.wasted
 	r.ended += after.ended - before.ended
+	r.cold += after.cold - before.cold
 	r.ahead.add(after.outcomes, before.outcomes)
 }
 

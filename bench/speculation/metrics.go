@@ -30,6 +30,7 @@ type metrics struct {
 	outcomes
 	wasted float64 // seconds
 	ended  float64 // activations that counted
+	cold   float64 // sandboxes that were started, or given code
 }
 
 func scrape(ctx context.Context, c *server.Client) (m metrics, err error) {
@@ -45,6 +46,7 @@ func scrape(ctx context.Context, c *server.Client) (m metrics, err error) {
 	into := map[string]*float64{
 		`forerun_predictions_total{outcome="right"}`: &m.right, `forerun_predictions_total{outcome="wrong"}`: &m.wrong,
 		`forerun_predictions_total{outcome="skipped"}`: &m.skipped, `forerun_wasted_seconds_total`: &m.wasted,
+		`forerun_cold_starts_total`: &m.cold,
 	}
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {

@@ -9,7 +9,7 @@ import (
 // V-D, fewer the busier the processors are, and none while others wait.
 func depthUnder(l forerun.Load, most int) int {
 	switch {
-	case l.Waiting:
+	case l.Waiting, l.Busy > 0.9: // what heads do not get
 		return 0
 	case l.Busy > 0.8:
 		return min(most, 4)

@@ -169,6 +169,32 @@ func (p *pool) onlyAhead() bool {
 	return len(p.queue) > 0 && !p.queue[0].isAhead()
 }
 
+// unpark has handlers that are only parked make way for as many activations as wait although they are not speculative. The sandbox of
+// each comes to the queue by itself, with another handler.
+func (w *Worker) unpark(p *pool) {
+	waiting := slices.IndexFunc(p.queue, (*run).isAhead)
+	if waiting < 0 {
+		waiting = len(p.queue)
+	}
+	for _, b := range p.boxes {
+		if waiting == 0 {
+			return
+		}
+		if r := b.current; b.state == boxBusy && r != nil && r.parked {
+			r.makeRoom()
+			waiting--
+		}
+	}
+}
+
+// makeRoom ends the parking of a run's handler.
+func (r *run) makeRoom() {
+	if !r.wanted {
+		r.wanted = true
+		close(r.unpark)
+	}
+}
+
 // makeWay takes a sandbox from a speculative activation for a pool whose activations wait although they are not: from one that
 // has ended, whose handler is only parked, or else from the one that began last, if who asked for that agrees.
 func (w *Worker) makeWay(p *pool) {
@@ -189,11 +215,11 @@ func (w *Worker) makeWay(p *pool) {
 	if victim == nil || victim.wanted {
 		return
 	}
-	victim.wanted = true
 	if victim.parked {
-		close(victim.unpark)
+		victim.makeRoom()
 		return
 	}
+	victim.wanted = true
 	w.counters.Wanted++
 	w.alive.Go(func() { victim.Events.Wanted(victim.Activation) })
 }

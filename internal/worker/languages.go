@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +24,18 @@ type language struct {
 	env        map[string]string // besides, from the loading of the code on
 	files      []sandbox.File
 	binds      []sandbox.Bind
-	standby    bool // a second process may wait beside the first one; while it does, nothing of it runs
-	launched   bool // the initializer is internal/launcher, and a handler serves several activations, one after the other
+	standby    bool           // a second process may wait beside the first one; while it does, nothing of it runs
+	launched   bool           // the initializer is internal/launcher, and a handler serves several activations, one after the other
+	importing  *language      // for code that imports packages that take long to load: its initializer has loaded them; nil: none do
+	imports    *regexp.Regexp // finds such code
+}
+
+// of is the language as an action needs it. An archive may bring other packages of the same names.
+func (l *language) of(a *forerun.Action) *language {
+	if l.importing != nil && !a.Exec.Binary && l.imports.MatchString(a.Exec.Code) {
+		return l.importing
+	}
+	return l
 }
 
 // Sources say where to look for languages.

@@ -55,6 +55,34 @@ func TestPackagesAreShown(t *testing.T) {
 	}
 }
 
+func TestCodeThatImportsRedis(t *testing.T) {
+	packages := filepath.Join(t.TempDir(), "packages")
+	if l := newPython(probed{}, packages); l.importing != nil {
+		t.Error("a package is imported that is not there")
+	}
+	if err := os.MkdirAll(filepath.Join(packages, "redis"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := newPython(probed{}, packages)
+	for code, want := range map[string]bool{
+		"import redis":                         true,
+		"import os\n\nimport json, redis as r": true,
+		"from redis.client import Redis":       true,
+		"def main(a):\n\timport redis":         true,
+		"import redistribute":                  false,
+		"import os # and redis":                false,
+		"def main(a): return {'redis': 'no'}":  false,
+	} {
+		a := &forerun.Action{Exec: forerun.Exec{Code: code}}
+		if got := l.of(a) == l.importing; got != want {
+			t.Errorf("%q: %v", code, got)
+		}
+		if a.Exec.Binary = true; l.of(a) != l {
+			t.Error("an archive may bring its own")
+		}
+	}
+}
+
 // fakeNode is a program that says that it is a Node of some version.
 func fakeNode(t *testing.T, version string) string {
 	t.Helper()

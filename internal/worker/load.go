@@ -83,6 +83,16 @@ func (l *load) saturated(now time.Time, running int) bool {
 	return running > runtime.GOMAXPROCS(0)
 }
 
+// crowdedShare is the busy share of the processors from which no sandbox is started for what runs ahead: a start takes the
+// time of many activations.
+const crowdedShare = 0.5
+
+// crowded reports whether the processors have better to do than to prepare for what runs ahead; what is not known is no.
+func (l *load) crowded(now time.Time) bool {
+	share, ok := l.busy(now)
+	return ok && share > crowdedShare
+}
+
 // Load tells how busy the node is; what is not known is told as nothing.
 func (w *Worker) Load() forerun.Load {
 	now := time.Now()

@@ -301,11 +301,14 @@ func TestExpectedWait(t *testing.T) {
 		"short":                  {p: pool{queue: waiting(2), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: false},
 		"longer":                 {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: true},
 		"longer, no processors":  {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: false},
+		"cheaper than a start":   {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, cost: 9 * time.Millisecond}, want: false},
+		"a start was cheaper":    {p: pool{queue: waiting(1), boxes: []*box{busy(0)}, cost: 9 * time.Millisecond, waited: 10 * time.Millisecond}, want: true},
 		"long, no processors":    {p: pool{queue: waiting(60), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: true},
 		"unknown":                {p: pool{queue: waiting(1), boxes: []*box{{}}, starting: 0}, want: false},
 		"unknown, all run long":  {p: pool{queue: waiting(1), boxes: []*box{busy(time.Second), busy(time.Minute)}}, want: true},
 		"unknown, one runs long": {p: pool{queue: waiting(1), boxes: []*box{busy(0), busy(time.Minute)}}, want: false},
 	} {
+		c.p.counted = now
 		if got := c.p.wants(now, c.saturated); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -355,6 +358,26 @@ func TestLoad(t *testing.T) {
 		if l.sample(at); l.saturated(at, 0) != step.want {
 			t.Errorf("step %d: %v", i, !step.want)
 		}
+	}
+}
+
+func TestCrowded(t *testing.T) {
+	var busy, total uint64
+	l := newLoad(func() (uint64, uint64, bool) { return busy, total, true })
+	at := time.Unix(0, 0)
+	for _, more := range []uint64{0, 10, 10, 0} { // of 20
+		at, busy, total = at.Add(50*time.Millisecond), busy+more, total+20
+		l.sample(at)
+	}
+	if l.crowded(at) {
+		t.Error("a quarter is in use")
+	}
+	at, busy, total = at.Add(50*time.Millisecond), busy+21, total+20
+	if l.sample(at); !l.crowded(at) {
+		t.Error("more than half is in use")
+	}
+	if l.crowded(at.Add(time.Minute)) {
+		t.Error("what is not known is taken for no")
 	}
 }
 
