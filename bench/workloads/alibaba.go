@@ -14,14 +14,12 @@ const (
 	alibabaDepth     = 5
 	alibabaTime      = 387.2
 
-	shortestWait = 2 // milliseconds, of a function for a company
-	longestWait  = 80
-	besides      = 6 // about what a function takes besides: its start, its state, its calls
+	besides = 2 // milliseconds, about what a function takes besides what it waits for: its start, its state, its calls
 )
 
 // alibaba makes an application like those of Alibaba's traces, of which neither code nor data are known: a tree of calls with
-// the figures of Table I, whose functions wait for as long as is drawn from an exponential distribution, and leave out a part
-// of their calls for one request in ten.
+// the figures of Table I, whose functions take the time that it says, a third more or less as chance has it, and leave out a part of
+// their calls for one request in ten.
 func alibaba(seed uint64, outside string) *Application {
 	random := rand.New(rand.NewPCG(seed, 0xa11baba))
 	a := &Application{Slug: fmt.Sprintf("alibaba%d", seed), Name: fmt.Sprintf("Alibaba %d", seed), Suite: "Alibaba", Entry: "f0", About: "Calls as in production", Calls: map[string][]string{}}
@@ -31,7 +29,7 @@ func alibaba(seed uint64, outside string) *Application {
 	for f := range callees {
 		name := fmt.Sprintf("f%d", f)
 		a.Functions = append(a.Functions, name)
-		wait := min(longestWait, shortestWait+int(random.ExpFloat64()*(alibabaTime/alibabaFunctions-shortestWait-besides)))
+		wait := int((alibabaTime/alibabaFunctions - besides) * (2 + 2*random.Float64()) / 3)
 		fmt.Fprintf(&code, "\n\ndef %s(args):\n    found = ask(f\"wait/%d/%s/%s/{args['from']}-{args['to']}\")\n", name, wait, a.Slug, name)
 		code.WriteString("    total = found + len(state.get(f\"world:route:{args['from']}:{args['to']}\"))\n")
 		for i, callee := range callees[f] {

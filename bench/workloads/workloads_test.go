@@ -122,13 +122,13 @@ var expected = []struct {
 	{"login", Request{"user": "user14", "password": "x"}, members{"profile": nil, "page": 78.}, 0},
 	{"banking", Request{"user": "user17", "pin": userPin(17), "amount": 80}, members{"amount": 80., "message": 23., "slip": 0.}, 1},
 	{"banking", Request{"user": "user17", "pin": "0000", "amount": 80}, members{"declined": true}, 0},
-	{"flightbook", Request{"user": "user17", "from": "EWR", "to": "IAH", "hour": 8, "seats": 3, "card": userCard(17)}, members{"class": "economy", "carrier": "UA", "price": 34415., "temp": 80.06, "seat": 58., "booked": 6.}, 3},
-	{"flightbook", Request{"user": "user00", "from": "LGA", "to": "ORD", "hour": 6, "seats": 1, "card": "x"}, members{"declined": 43., "price": nil}, 3},
+	{"flightbook", Request{"user": "user17", "from": "EWR", "to": "IAH", "hour": 8, "seats": 3, "card": userCard(17)}, members{"class": "economy", "carrier": "UA", "price": 34415., "temp": 80.06, "seat": 58., "booked": 6.}, 1},
+	{"flightbook", Request{"user": "user00", "from": "LGA", "to": "ORD", "hour": 6, "seats": 1, "card": "x"}, members{"declined": 43., "price": nil}, 0},
 	{"hotelbook", Request{"user": "user31", "to": "DFW", "rooms": 2}, members{"hotel": "DFW-3", "booking": 35.}, 1},
 	{"hotelbook", Request{"user": "user31", "to": "DFW", "rooms": 20}, members{"hotel": nil}, 0},
 	{"smarthome", Request{"user": "user31", "password": userPassword(31), "from": "EWR", "hour": 13}, members{"air": true, "celsius": 30.}, 1},
 	{"smarthome", Request{"user": "user05", "password": userPassword(5), "from": "JFK", "hour": 5}, members{"air": false, "celsius": 22.2}, 0},
-	{"onlpurch", Request{"user": "user00", "password": userPassword(0), "from": "MCO", "item": "item00", "pieces": 1, "card": userCard(0)}, members{"shop": "MIA", "from_shop": "MIA", "price": 1020., "parcel": 9.}, 2},
+	{"onlpurch", Request{"user": "user00", "password": userPassword(0), "from": "MCO", "item": "item00", "pieces": 1, "card": userCard(0)}, members{"shop": "MIA", "from_shop": "MIA", "price": 1020., "parcel": 9.}, 1},
 	{"onlpurch", Request{"user": "user01", "password": userPassword(1), "from": "DTW", "item": "item07", "pieces": 50, "card": userCard(1)}, members{"backorder": 56.}, 0},
 	{"tcktapp", Request{"user": "user14", "from": "JFK", "to": "LAX"}, members{"tickets": []any{map[string]any{"carrier": "AA", "fare": 17437., "food": 61., "left": 85., "miles": 2475., "points": 14., "train": 57.}}}, 0},
 	{"tcktapp", Request{"user": "user14", "from": "JFK", "to": "SJU"}, members{"tickets": []any{}}, 0},
@@ -137,7 +137,7 @@ var expected = []struct {
 	{"getleftapp", Request{"from": "JFK", "to": "PHX"}, members{"left": 59., "share": 39.}, 0},
 	{"cancelapp", Request{"user": "user51"}, members{"cancelled": true, "refund": 819., "fee": 19., "message": 23.}, 1},
 	{"cancelapp", Request{"user": "user17"}, members{"cancelled": false}, 0},
-	{"alibaba1", Request{"user": "user14", "from": "JFK", "to": "LAX"}, members{"total": 1892.}, 0},
+	{"alibaba1", Request{"user": "user14", "from": "JFK", "to": "LAX"}, members{"total": 1817.}, 0},
 }
 
 // TestApplications asks each application without speculation, and then with it until much is known: the results, the state

@@ -31,23 +31,24 @@ def customer(args):
 def reserve_seat(args):
     state.incrby(f"flightbook:seats:{args['from']}-{args['to']}", args["seats"])
     state.hset(f"flightbook:ticket:{args['user']}:{args['to']}", "class", "economy" if args["seats"] > 1 else "saver")
-    return args | {"seat": tell(f"flightbook/reserve_seat/{args['from']}-{args['to']}")}
+    return args | {"seat": ask(f"flightbook/reserve_seat/{args['from']}-{args['to']}")}
 
 
 def reserve_hotel(args):
     state.incr(f"flightbook:hotel:{args['to']}")
-    return args | {"hotel": tell(f"flightbook/reserve_hotel/{args['to']}")}
+    return args | {"hotel": ask(f"flightbook/reserve_hotel/{args['to']}")}
 
 
 def reserve_car(args):
     state.incr(f"flightbook:car:{args['to']}")
-    return args | {"car": tell(f"flightbook/reserve_car/{args['to']}")}
+    return args | {"car": ask(f"flightbook/reserve_car/{args['to']}")}
 
 
 def pay(args):
-    card = state.hget("banking:cards", args["user"])
-    ask(f"flightbook/pay/{args['user']}")
-    return {"value": card == args["card"]}
+    right = state.hget("banking:cards", args["user"]) == args["card"]
+    if right:
+        tell(f"flightbook/pay/{args['user']}")
+    return {"value": right}
 
 
 def confirm(args):

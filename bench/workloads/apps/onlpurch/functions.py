@@ -57,7 +57,7 @@ def charge(args):
 def ship(args):
     state.incrby(f"onlpurch:shipped:{args['item']}", args["pieces"])
     state.hset(f"onlpurch:parcel:{args['user']}:{args['item']}", "shop", args["shop"])
-    return args | {"parcel": tell(f"onlpurch/ship/{args['shop']}")}
+    return args | {"parcel": ask(f"onlpurch/ship/{args['shop']}")}
 
 
 def receipt(args):
