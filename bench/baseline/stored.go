@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,9 @@ func (b *bench) filled(ctx context.Context, binary, name string, actions, activa
 // measureOther compares the server with that of another binary, if one is named.
 func measureOther(ctx context.Context, b *bench) error {
 	if b.other == "" {
+		if b.only != "" {
+			return errors.New("which other binary? Name it with --other")
+		}
 		return nil
 	}
 	var servers []*server.Server
@@ -81,5 +85,6 @@ func measureOther(ctx context.Context, b *bench) error {
 		}
 		servers = append(servers, s)
 	}
+	settle(ctx, 3*time.Second)
 	return b.compareAll(ctx, "beside another binary", "its", "<=1.02", servers)
 }

@@ -4,41 +4,83 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Foreign is the processes that are neither a benchmark's nor what it has started: the machine's own. What they take of the
-// processors is no doing of what is measured, and is missing only when nothing is idle.
+// processors is no doing of what is measured, and is missing only when nothing is idle. Threads of the kernel do not count, which
+// work for everybody, but for the one that watches the machine's memory.
 type Foreign struct{ clocks []int32 }
+
+// memoryWatcher is the kernel's DAMON, which nobody asks for anything.
+const memoryWatcher = "kdamond."
 
 // FindForeign finds the processes that are there, but those of a tree.
 func FindForeign(tree int) *Foreign {
-	own := Descendants(tree)
+	f := new(Foreign)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return new(Foreign)
+		return f
 	}
-	f := new(Foreign)
+	own := Descendants(tree) // after the list, so that none in it is younger
 	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && !slices.Contains(own, e.Name()) {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || slices.Contains(own, e.Name()) {
+			continue
+		}
+		name, parent := identity(e.Name())
+		if pid != kernelThreads && parent != kernelThreads || strings.HasPrefix(name, memoryWatcher) {
 			f.clocks = append(f.clocks, clockOf(pid))
 		}
 	}
 	return f
 }
 
+// kernelThreads is the parent of all threads of the kernel.
+const kernelThreads = 2
+
+// identity is the name and the parent of a process; 0 if it has ended.
+func identity(pid string) (name string, parent int) {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return "", 0
+	}
+	_, rest, _ := strings.Cut(string(text), "(")
+	end := strings.LastIndexByte(rest, ')')
+	if end < 0 {
+		return "", 0
+	}
+	if fields := strings.Fields(rest[end+1:]); len(fields) > 1 {
+		parent, _ = strconv.Atoi(fields[1])
+	}
+	return rest[:end], parent
+}
+
 // clockOf is the clock of what all threads of a process have used: CPUCLOCK_SCHED of the kernel's posix-timers.h.
 func clockOf(pid int) int32 { return int32(^pid)<<3 | 2 }
 
-// Time is what they have used of the processors, those left out that have ended.
-func (f *Foreign) Time() (total time.Duration) {
+// Reading is what each of them had used at one moment.
+type Reading []time.Duration
+
+// Read reads what they have used.
+func (f *Foreign) Read() Reading {
+	r := make(Reading, len(f.clocks))
 	var t unix.Timespec
-	for _, clock := range f.clocks {
+	for i, clock := range f.clocks {
 		if unix.ClockGettime(clock, &t) == nil {
-			total += time.Duration(t.Nano())
+			r[i] = time.Duration(t.Nano())
 		}
+	}
+	return r
+}
+
+// Since is what they have used since an earlier reading, those left out that have ended.
+func (r Reading) Since(earlier Reading) (total time.Duration) {
+	for i, used := range r {
+		total += max(0, used-earlier[i])
 	}
 	return total
 }

@@ -142,10 +142,8 @@ func (b *bench) prepare(ctx context.Context, on *started, m *measured) error {
 		best = math.Max(best, full.perSecond())
 	}
 	m.capacity = best
-	for range 2 {
-		if _, err := on.flood(ctx, busy, 5, "all", b.lasting(4*time.Second)); err != nil {
-			return err
-		}
+	if err := b.warm(ctx, on, &loaded{share: 0.5, rate: best / 2}, "all"); err != nil {
+		return err
 	}
 	b.progress("%s: %.1f ms alone, capacity %.1f/s", m.slug, m.alone, m.capacity)
 	return nil
@@ -157,9 +155,8 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	for _, mode := range modes {
 		l.mode[mode] = new(result)
 	}
-	for _, mode := range modes { // what sandboxes this load needs in each mode is made before anything counts
-		due := arrivals(uint64(100*share)+7, l.rate, b.round(l.rate)/2)
-		if err := b.arrive(ctx, on, uint64(100*share)+7, due, mode, new(result)); err != nil {
+	for _, mode := range modes {
+		if err := b.warm(ctx, on, l, mode); err != nil {
 			return nil, fmt.Errorf("%s: %w", mode, err)
 		}
 	}
@@ -187,10 +184,25 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	return l, nil
 }
 
-// round is how long a round at a rate lasts: some seconds, more for few requests.
-func (b *bench) round(rate float64) time.Duration {
-	return b.lasting(seconds(math.Min(10, math.Max(3, 60/rate))))
+// warmest is how many rounds at most pass before those that count.
+const warmest = 8
+
+// warm sends what a load will, before anything counts, until it needs no more sandboxes: the environment is a warm one, as the paper's.
+func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) error {
+	for i := range uint64(warmest) {
+		seed, r := uint64(100*l.share)+7+1000*i, new(result)
+		if err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, lasting(l.rate)/2), mode, r); err != nil || r.cold == 0 {
+			return err
+		}
+	}
+	return nil
 }
+
+// round is how long a round at a rate lasts.
+func (b *bench) round(rate float64) time.Duration { return b.lasting(lasting(rate)) }
+
+// lasting is some seconds, more for few requests.
+func lasting(rate float64) time.Duration { return seconds(math.Min(10, math.Max(3, 60/rate))) }
 
 // arrive measures one round in one mode.
 func (b *bench) arrive(ctx context.Context, on *started, seed uint64, due []time.Duration, mode string, into *result) error {

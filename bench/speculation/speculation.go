@@ -73,7 +73,7 @@ func (b *bench) measure(ctx context.Context) error {
 		return err
 	}
 	for _, s := range append(synthetic(), subjects...) {
-		if !b.named(s.slug) {
+		if !b.named(s.slug) && !b.onlyParts() {
 			continue
 		}
 		if err := b.subject(ctx, s); err != nil {
@@ -134,6 +134,14 @@ func words() (all []string, err error) {
 
 // named says whether a case is asked for.
 func (b *bench) named(name string) bool { return len(b.only) == 0 || slices.Contains(b.only, name) }
+
+// onlyParts says whether nothing but parts of what is measured of applications is asked for: then of all of them.
+func (b *bench) onlyParts() bool {
+	part := func(name string) bool {
+		return slices.ContainsFunc(parts(), func(p measurement) bool { return p.name == name })
+	}
+	return !slices.ContainsFunc(b.only, func(name string) bool { return !part(name) })
+}
 
 // measures says whether a part is measured of the applications: one that is asked for, or all if none is.
 func (b *bench) measures(part string) bool {

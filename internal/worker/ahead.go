@@ -145,9 +145,7 @@ func (r *run) isAhead() bool { return r.promoted != nil && !r.isPromoted() }
 func (p *pool) line(r *run) {
 	at := len(p.queue)
 	if !r.isAhead() {
-		if first := slices.IndexFunc(p.queue, (*run).isAhead); first >= 0 {
-			at = first
-		}
+		at = p.heads()
 	}
 	p.queue = slices.Insert(p.queue, at, r)
 }
@@ -158,39 +156,65 @@ func (w *Worker) hasten(r *run) {
 		r.pool.queue = slices.Delete(r.pool.queue, i, i+1)
 		r.pool.line(r)
 		w.consider(r.pool)
+		w.unparkSoon(r.pool)
 	}
 }
 
-// onlyAhead reports whether nothing but speculative activations keeps the pool's sandboxes from an activation that is not.
+// onlyAhead reports whether nothing but speculative activations that run keeps the pool's sandboxes from an activation that is not.
 func (p *pool) onlyAhead() bool {
-	if slices.ContainsFunc(p.boxes, func(b *box) bool { return b.current == nil || !b.current.isAhead() }) {
+	if slices.ContainsFunc(p.boxes, func(b *box) bool { return b.current == nil || !b.current.isAhead() || b.current.parked }) {
 		return false
 	}
-	return len(p.queue) > 0 && !p.queue[0].isAhead()
+	return p.heads() > 0
 }
 
-// unpark has handlers that are only parked make way for as many activations as wait although they are not speculative. The sandbox of
-// each comes to the queue by itself, with another handler.
-func (w *Worker) unpark(p *pool) {
-	waiting := slices.IndexFunc(p.queue, (*run).isAhead)
-	if waiting < 0 {
-		waiting = len(p.queue)
+// heads is how many in the queue are not speculative: the first ones.
+func (p *pool) heads() int {
+	if first := slices.IndexFunc(p.queue, (*run).isAhead); first >= 0 {
+		return first
 	}
+	return len(p.queue)
+}
+
+// parked lists the activations whose handlers are only parked.
+func (p *pool) parked() (runs []*run) {
 	for _, b := range p.boxes {
-		if waiting == 0 {
-			return
+		if b.state == boxBusy && b.current != nil && b.current.parked {
+			runs = append(runs, b.current)
 		}
-		if r := b.current; b.state == boxBusy && r != nil && r.parked {
-			r.makeRoom()
-			waiting--
-		}
+	}
+	return runs
+}
+
+// unpark has parked handlers make way for activations that have waited although they are not speculative, one for each. The sandbox
+// comes to the queue by itself, with another handler.
+func (w *Worker) unpark(p *pool) {
+	late := p.heads()
+	for late > 0 && time.Since(p.queue[late-1].queued) < shortWait {
+		late--
+	}
+	parked := p.parked()
+	for _, r := range parked[:min(late, len(parked))] {
+		r.yield()
 	}
 }
 
-// makeRoom ends the parking of a run's handler.
-func (r *run) makeRoom() {
-	if !r.wanted {
-		r.wanted = true
+// unparkSoon looks whether handlers that are parked are in the way once that has taken a while: they may be promoted before.
+func (w *Worker) unparkSoon(p *pool) {
+	if p.heads() == 0 || len(p.parked()) == 0 {
+		return
+	}
+	time.AfterFunc(shortWait, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.unpark(p)
+	})
+}
+
+// yield ends the parking of a run's handler.
+func (r *run) yield() {
+	if !r.yielded {
+		r.yielded = true
 		close(r.unpark)
 	}
 }
@@ -212,11 +236,11 @@ func (w *Worker) makeWay(p *pool) {
 			victim = r
 		}
 	}
-	if victim == nil || victim.wanted {
+	if victim == nil || victim.wanted && !victim.parked {
 		return
 	}
 	if victim.parked {
-		victim.makeRoom()
+		victim.yield()
 		return
 	}
 	victim.wanted = true

@@ -192,6 +192,26 @@ func TestKeptHandlerIsParked(t *testing.T) {
 	}
 }
 
+// TestHandlerParkedWhileOthersWait: who waits came, and asked it to make way, while it was running still.
+func TestHandlerParkedWhileOthersWait(t *testing.T) {
+	g := newNativeRig(t, single)
+	a := keptAction("", "time.sleep(value.get('for', 0))\nanswer = {'n': n}")
+	begin := time.Now()
+	_, ahead := g.ahead(a, `{"for":0.3}`)
+	<-ahead.started
+	_, head := g.begin(a, `{}`)
+	<-ahead.wanted // nobody squashes it
+	if end := g.wait(ahead); string(end.Result) != `{"n":1}` {
+		t.Errorf("%s", end.Result)
+	}
+	if end := g.wait(head); string(end.Result) != `{"n":1}` {
+		t.Errorf("%s", end.Result)
+	}
+	if took := time.Since(begin); took >= parkedAtMost {
+		t.Errorf("its handler made no way for %v", took)
+	}
+}
+
 // connectedMaker makes sandboxes of which the first is said to be connected, as often as the number says.
 type connectedMaker struct {
 	sandbox.Maker

@@ -118,7 +118,7 @@ func (w *Worker) serve(p *pool) bool {
 			return false
 		}
 		w.pop(p)
-	case p.working() && !p.wants(now, w.load.saturated(now, w.busy())): // any more
+	case p.working() && !w.wantsMore(p, now):
 	case !w.startFor(p):
 		return false
 	}

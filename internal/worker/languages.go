@@ -30,13 +30,19 @@ type language struct {
 	imports    *regexp.Regexp // finds such code
 }
 
-// of is the language as an action needs it. An archive may bring other packages of the same names.
+// of is the language as an action needs it. An archive, and code that says where packages are, may bring others of the same names.
 func (l *language) of(a *forerun.Action) *language {
-	if l.importing != nil && !a.Exec.Binary && l.imports.MatchString(a.Exec.Code) {
+	if l.importing == nil || a.Exec.Binary || strings.Contains(a.Exec.Code, "sys.path") {
+		return l
+	}
+	if l.imports.MatchString(a.Exec.Code[:min(len(a.Exec.Code), importsWithin)]) {
 		return l.importing
 	}
 	return l
 }
+
+// importsWithin is how many bytes at the beginning of some code are searched for what it imports.
+const importsWithin = 64 << 10
 
 // Sources say where to look for languages.
 type Sources struct {

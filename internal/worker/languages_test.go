@@ -65,13 +65,14 @@ func TestCodeThatImportsRedis(t *testing.T) {
 	}
 	l := newPython(probed{}, packages)
 	for code, want := range map[string]bool{
-		"import redis":                         true,
-		"import os\n\nimport json, redis as r": true,
-		"from redis.client import Redis":       true,
-		"def main(a):\n\timport redis":         true,
-		"import redistribute":                  false,
-		"import os # and redis":                false,
-		"def main(a): return {'redis': 'no'}":  false,
+		"import redis":                                             true,
+		"import os\n\nimport json, redis as r":                     true,
+		"from redis.client import Redis":                           true,
+		"def main(a):\n\timport redis":                             true,
+		"import redistribute":                                      false,
+		"import os # and redis":                                    false,
+		"def main(a): return {'redis': 'no'}":                      false,
+		"import sys\nsys.path.insert(0, '/tmp/own')\nimport redis": false,
 	} {
 		a := &forerun.Action{Exec: forerun.Exec{Code: code}}
 		if got := l.of(a) == l.importing; got != want {

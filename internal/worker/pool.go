@@ -96,6 +96,7 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 	}
 	w.push(p, r)
 	w.consider(p)
+	w.unparkSoon(p)
 	w.tickLater()
 	return true
 }
@@ -131,15 +132,21 @@ func (w *Worker) pop(p *pool) *run {
 	return r
 }
 
-// putBack makes a run the oldest of its queue again.
+// putBack makes a run the oldest of its kind in its queue again.
 func (w *Worker) putBack(r *run) {
-	w.queued(r.pool.tenant)
-	r.pool.queue = slices.Insert(r.pool.queue, 0, r)
+	p, at := r.pool, 0
+	if r.isAhead() {
+		at = p.heads()
+	}
+	w.queued(p.tenant)
+	p.countWaiting(time.Now())
+	p.queue = slices.Insert(p.queue, at, r)
 }
 
 // withdraw takes a run that waits out of its queue.
 func (w *Worker) withdraw(r *run) {
 	p := r.pool
+	p.countWaiting(time.Now())
 	p.queue = slices.DeleteFunc(p.queue, func(q *run) bool { return q == r })
 	p.tenant.queued--
 	if len(p.queue) == 0 {
@@ -175,7 +182,6 @@ func (p *pool) working() bool {
 
 // consider serves a queue, or has it served when its turn comes, and starts sandboxes for it as long as it wants more.
 func (w *Worker) consider(p *pool) {
-	w.unpark(p)
 	for len(p.queue) > 0 && !w.closing {
 		if !p.working() || p.idleBox() != nil {
 			w.starve(p)
@@ -183,7 +189,7 @@ func (w *Worker) consider(p *pool) {
 			return
 		}
 		now := time.Now()
-		if !p.wants(now, w.load.saturated(now, w.busy())) || p.queue[0].isAhead() && w.load.crowded(now) {
+		if !w.wantsMore(p, now) {
 			return
 		}
 		if len(w.hungry) > 0 || !w.mayStart(now) {
@@ -196,6 +202,11 @@ func (w *Worker) consider(p *pool) {
 			return
 		}
 	}
+}
+
+// wantsMore reports whether one more sandbox is worth its start to a pool that has some, and to the machine.
+func (w *Worker) wantsMore(p *pool, now time.Time) bool {
+	return p.wants(now, w.load.saturated(now, w.busy())) && !(p.queue[0].isAhead() && w.load.crowded(now))
 }
 
 // busy is the number of sandboxes that do something.
@@ -211,7 +222,11 @@ func (p *pool) wants(now time.Time, saturated bool) bool {
 	}
 	wait := time.Duration(len(p.queue)) * p.serviceTime(now) / time.Duration(len(p.boxes))
 	p.countWaiting(now)
-	return max(wait, p.waited) > max(shortWait, p.cost) && !saturated || wait > longWait && p.growth.pays(now)
+	worth := wait
+	if p.cost > 0 { // else nobody knows yet what a start costs
+		worth = max(wait, p.waited)
+	}
+	return worth > max(shortWait, p.cost) && !saturated || wait > longWait && p.growth.pays(now)
 }
 
 // priced takes note of what a start took.
@@ -222,7 +237,8 @@ func (p *pool) priced(cost time.Duration) {
 }
 
 // countWaiting takes note of what the runs in the queue have waited, before its length changes. When that is as much as a start costs, a
-// start would have been no worse: to rent until one could have bought is never twice as dear as to know the future.
+// start would have been no worse: to rent until one could have bought is never twice as dear as to know the future. What a start costs
+// is what the machine spends on it, that of a sandbox held ready included: another takes its place.
 func (p *pool) countWaiting(now time.Time) {
 	p.waited += time.Duration(len(p.queue)) * now.Sub(p.counted)
 	p.counted = now
@@ -412,6 +428,9 @@ func (w *Worker) gone(b *box, loadFailed bool) (failed []*run) {
 	}
 	if p != nil {
 		w.consider(p)
+		if len(p.queue) > 0 {
+			w.tickLater()
+		}
 	}
 	w.feedHungry()
 	w.refill()
@@ -453,6 +472,7 @@ func (w *Worker) tick() {
 		if len(p.queue) > 0 {
 			waiting = waiting || p.hasWaited(now)
 			w.consider(p)
+			w.unpark(p)
 			w.makeWay(p)
 			w.tickLater()
 		}

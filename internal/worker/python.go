@@ -150,7 +150,7 @@ const startImporting = `import sys
 sys.path.insert(0, "` + packagesFolder + `")
 try:
     import redis
-except ImportError:
+except Exception: # it is too new for this Python, say: the code will see
     pass
 del sys.path[0]
 ` + start

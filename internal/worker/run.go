@@ -37,6 +37,7 @@ type run struct {
 	squashed bool
 	parked   bool // it has ended, and its handler waits for what becomes of it
 	wanted   bool // it was asked to make way
+	yielded  bool // its parked handler makes way
 }
 
 // execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
@@ -265,8 +266,13 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	squashed := r.squashed
 	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
 	r.parked = parked
-	if !parked {
+	switch {
+	case !parked:
 		delete(w.runs, r.Activation)
+	case r.wanted: // who was asked may not have heard, and it has ended
+		r.yield()
+	default:
+		w.unparkSoon(r.pool)
 	}
 	if !squashed {
 		w.counters.ended(result.Status)
