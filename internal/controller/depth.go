@@ -6,10 +6,10 @@ import (
 )
 
 // depthUnder is how many slots may be ahead of the heads under a load, of most that may at all (C5): as in SpecFaaS, section
-// V-D, fewer the busier the processors are, and none while others wait or the heads need them all.
+// V-D, fewer the busier the processors are, and none while others wait.
 func depthUnder(l forerun.Load, most int) int {
 	switch {
-	case l.Waiting, l.Busy > 0.9:
+	case l.Waiting:
 		return 0
 	case l.Busy > 0.8:
 		return min(most, 4)

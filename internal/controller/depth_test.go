@@ -16,8 +16,7 @@ func TestDepthUnder(t *testing.T) {
 		{forerun.Load{Busy: 0.61}, 12, 6},
 		{forerun.Load{Busy: 0.71}, 12, 5},
 		{forerun.Load{Busy: 0.81}, 12, 4},
-		{forerun.Load{Busy: 0.9}, 3, 3},
-		{forerun.Load{Busy: 0.91}, 12, 0},
+		{forerun.Load{Busy: 1}, 3, 3},
 		{forerun.Load{Busy: 0.1, Waiting: true}, 12, 0},
 	} {
 		if got := depthUnder(c.load, c.most); got != c.want {

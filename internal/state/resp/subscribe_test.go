@@ -20,7 +20,7 @@ func TestListeningIsThatOfRedis(t *testing.T) {
 		"patterns":       "a PSUBSCRIBE news.* h[ae]llo\n a <\n b PUBLISH news.art x\n a <\n b PUBLISH hello y\n a <\n b PUBLISH hillo z\n a SUBSCRIBE hello\n b PUBLISH hello both\n a <\n a <\n a PUNSUBSCRIBE news.*\n a PUNSUBSCRIBE\n a UNSUBSCRIBE\n a PUNSUBSCRIBE",
 		"not allowed":    "a SUBSCRIBE c\n a GET k\n a SET k v\n a MULTI\n a PUBLISH c x\n a PING\n a PING x\n a PING x y\n a NONSENSE\n a ECHO x\n a HELLO 3\n a RESET\n a GET k\n b PUBLISH c x\n b PUBSUB NUMPAT",
 		"quit":           "a SUBSCRIBE c\n a QUIT",
-		"who listens":    "a SUBSCRIBE c\n b3 SUBSCRIBE c\n b3 PSUBSCRIBE x*\n c PSUBSCRIBE x*\n d PUBSUB CHANNELS\n d PUBSUB CHANNELS d*\n d PUBSUB NUMSUB c d\n d PUBSUB NUMSUB\n d PUBSUB NUMPAT\n d PUBSUB NONSENSE\n d PUBSUB\n d PUBLISH c x\n d PUBLISH\n d SUBSCRIBE\n d PSUBSCRIBE\n b3 PUBSUB NUMSUB c",
+		"who listens":    "a SUBSCRIBE c\n b3 SUBSCRIBE c\n b3 PSUBSCRIBE x*\n c PSUBSCRIBE x*\n d PUBSUB CHANNELS\n d PUBSUB CHANNELS d*\n d PUBSUB NUMSUB c d\n d PUBSUB NUMSUB\n d PUBSUB NUMPAT\n d PUBSUB NONSENSE\n d PUBSUB\n d PUBLISH c x\n b3 <\n d PUBLISH\n d SUBSCRIBE\n d PSUBSCRIBE\n b3 PUBSUB NUMSUB c",
 		"a transaction":  "a SUBSCRIBE c\n b MULTI\n b PUBLISH c 1\n b SET k v\n b PUBLISH c 2\n b EXEC\n a <\n a <",
 		"other commands": "a CONFIG GET maxmemory\n a3 CONFIG GET MAXMEMORY-P*\n a CONFIG GET nonsense\n a CONFIG\n a CONFIG NONSENSE\n a CONFIG GET\n a TIME x\n a WAIT 0 0\n a WAIT x 0\n a WAIT 0 -1\n a WAIT 0 x\n a CLIENT NO-EVICT on\n a DISCARD",
 	} {
