@@ -23,9 +23,7 @@ func TestFirstStartMakesATenant(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("wskprops: %v, %v", info, err)
 	}
-	if !strings.Contains(first.Log(), "wskprops") {
-		t.Errorf("the start does not say how to use it: %s", first.Log())
-	}
+	eventually(t, func() bool { return strings.Contains(first.Log(), "wskprops") }) // it says how to use it
 	c := client(t, first)
 	putPython(t, c, map[string]string{"kept": "def main(args):\n    return {'kept': True}\n"})
 	if err := first.Stop(); err != nil {
