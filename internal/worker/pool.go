@@ -10,7 +10,7 @@ import (
 
 // When a queue asks for one more sandbox (see pool.wants).
 const (
-	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free, if none is known to cost more
+	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free, when all have waited what it costs
 	longWait      = 100 * time.Millisecond // worth one while they are not, if the last ones paid
 	tickEvery     = 50 * time.Millisecond  // how often a queue is looked at again
 	serviceWeight = 0.2                    // of the newest service time in the moving average
@@ -222,11 +222,7 @@ func (p *pool) wants(now time.Time, saturated bool) bool {
 	}
 	wait := time.Duration(len(p.queue)) * p.serviceTime(now) / time.Duration(len(p.boxes))
 	p.countWaiting(now)
-	worth := wait
-	if p.cost > 0 { // else nobody knows yet what a start costs
-		worth = max(wait, p.waited)
-	}
-	return worth > max(shortWait, p.cost) && !saturated || wait > longWait && p.growth.pays(now)
+	return wait > shortWait && max(wait, p.waited) >= p.cost && !saturated || wait > longWait && p.growth.pays(now)
 }
 
 // priced takes note of what a start took.
