@@ -66,6 +66,7 @@ func (g *generator) functionDocument(i int) map[string]any {
 	if g.chance(2) { // it waits more than it computes: then it runs ahead of others under load, too
 		s = append(script{{"sleep", 12 + w.IntN(6)}}, s...)
 	}
+	annotations = append(annotations, map[string]any{"key": "pure-function", "value": false}) // an update leaves what it does not name
 	d := g.document(g.chance(4), s, annotations...)
 	if g.chance(3) {
 		d["parameters"] = []any{map[string]any{"key": "w", "value": pick[any](g, "bound", 1.0, nil, map[string]any{"deep": []any{1, "ü"}})}}
