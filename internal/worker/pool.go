@@ -10,7 +10,7 @@ import (
 
 // When a queue asks for one more sandbox (see pool.wants).
 const (
-	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free, when all have waited what it costs
+	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free
 	longWait      = 100 * time.Millisecond // worth one while they are not, if the last ones paid
 	tickEvery     = 50 * time.Millisecond  // how often a queue is looked at again
 	serviceWeight = 0.2                    // of the newest service time in the moving average
@@ -38,9 +38,6 @@ type pool struct {
 	runs     int           // given to its sandboxes since it has any
 	cpu      time.Duration // what an activation takes of the processors, as measured last; 0: never
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
-	cost     time.Duration // the least that the start of a sandbox took, its code's loading included: others wait for processors
-	waited   time.Duration // all that runs have waited since it got that
-	counted  time.Time     // until when waited is
 }
 
 // poolOf finds the pool for a run, or makes one.
@@ -116,13 +113,11 @@ func (w *Worker) give(p *pool, r *run) bool {
 // push puts a run into its pool's queue.
 func (w *Worker) push(p *pool, r *run) {
 	w.queued(p.tenant)
-	p.countWaiting(r.queued)
 	p.line(r)
 }
 
 // pop takes the oldest run from a queue that has one.
 func (w *Worker) pop(p *pool) *run {
-	p.countWaiting(time.Now())
 	r := p.queue[0]
 	p.queue = p.queue[1:]
 	p.tenant.queued--
@@ -139,14 +134,12 @@ func (w *Worker) putBack(r *run) {
 		at = p.heads()
 	}
 	w.queued(p.tenant)
-	p.countWaiting(time.Now())
 	p.queue = slices.Insert(p.queue, at, r)
 }
 
 // withdraw takes a run that waits out of its queue.
 func (w *Worker) withdraw(r *run) {
 	p := r.pool
-	p.countWaiting(time.Now())
 	p.queue = slices.DeleteFunc(p.queue, func(q *run) bool { return q == r })
 	p.tenant.queued--
 	if len(p.queue) == 0 {
@@ -221,23 +214,7 @@ func (p *pool) wants(now time.Time, saturated bool) bool {
 		return true
 	}
 	wait := time.Duration(len(p.queue)) * p.serviceTime(now) / time.Duration(len(p.boxes))
-	p.countWaiting(now)
-	return wait > shortWait && max(wait, p.waited) >= p.cost && !saturated || wait > longWait && p.growth.pays(now)
-}
-
-// priced takes note of what a start took.
-func (p *pool) priced(cost time.Duration) {
-	if p.cost == 0 || cost < p.cost {
-		p.cost = cost
-	}
-}
-
-// countWaiting takes note of what the runs in the queue have waited, before its length changes. When that is as much as a start costs, a
-// start would have been no worse: to rent until one could have bought is never twice as dear as to know the future. What a start costs
-// is what the machine spends on it, that of a sandbox held ready included: another takes its place.
-func (p *pool) countWaiting(now time.Time) {
-	p.waited += time.Duration(len(p.queue)) * now.Sub(p.counted)
-	p.counted = now
+	return wait > shortWait && !saturated || wait > longWait && p.growth.pays(now)
 }
 
 // serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.
@@ -310,7 +287,6 @@ func (p *pool) adopt(b *box) {
 	w.charge(b, p.memory())
 	b.state, b.since, b.measured = boxStarting, time.Now(), 0
 	p.boxes = append(p.boxes, b)
-	p.waited, p.counted = 0, b.since
 	p.growth.grew(b.since)
 	p.starting++
 	w.starting++
@@ -364,7 +340,6 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	switch {
 	case started:
 		w.startOver(p)
-		p.priced(b.cost)
 	case b.state == boxBusy:
 		p.learn(now.Sub(b.since))
 	}

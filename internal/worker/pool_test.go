@@ -301,15 +301,11 @@ func TestExpectedWait(t *testing.T) {
 		"short":                  {p: pool{queue: waiting(2), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: false},
 		"longer":                 {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: true},
 		"longer, no processors":  {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: false},
-		"cheaper than a start":   {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, cost: 9 * time.Millisecond}, want: false},
-		"a start was cheaper":    {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, cost: 9 * time.Millisecond, waited: 10 * time.Millisecond}, want: true},
-		"short, many of them":    {p: pool{queue: waiting(2), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, cost: 9 * time.Millisecond, waited: time.Hour}, want: false},
 		"long, no processors":    {p: pool{queue: waiting(60), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: true},
 		"unknown":                {p: pool{queue: waiting(1), boxes: []*box{{}}, starting: 0}, want: false},
 		"unknown, all run long":  {p: pool{queue: waiting(1), boxes: []*box{busy(time.Second), busy(time.Minute)}}, want: true},
 		"unknown, one runs long": {p: pool{queue: waiting(1), boxes: []*box{busy(0), busy(time.Minute)}}, want: false},
 	} {
-		c.p.counted = now
 		if got := c.p.wants(now, c.saturated); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
