@@ -2,12 +2,38 @@ package baseline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
 	"forerun.dev/forerun/test/server"
 )
+
+// measureOther compares the server with that of another binary, if one is named.
+func measureOther(ctx context.Context, b *bench) error {
+	if b.other == "" {
+		if b.only != "" {
+			return errors.New("which other binary? Name it with --other")
+		}
+		return nil
+	}
+	var servers []*server.Server
+	defer func() {
+		for _, s := range servers {
+			stop(s)
+		}
+	}()
+	for _, f := range []struct{ name, binary string }{{"other", b.other}, {"other-again", b.other}, {"own", b.binary}} {
+		s, err := b.filled(ctx, f.binary, f.name, unloaded, 0)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, s)
+	}
+	settle(ctx, 3*time.Second)
+	return b.compareAll(ctx, "beside another binary", "its", "<=1.02", servers)
+}
 
 // comparison holds a server to compare with, another one that is equal to it, and the one that is compared, and a client of each.
 type comparison struct {

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -62,29 +61,4 @@ func (b *bench) filled(ctx context.Context, binary, name string, actions, activa
 		return nil, fmt.Errorf("filling the store: %w: %s", err, said)
 	}
 	return server.Start(ctx, o)
-}
-
-// measureOther compares the server with that of another binary, if one is named.
-func measureOther(ctx context.Context, b *bench) error {
-	if b.other == "" {
-		if b.only != "" {
-			return errors.New("which other binary? Name it with --other")
-		}
-		return nil
-	}
-	var servers []*server.Server
-	defer func() {
-		for _, s := range servers {
-			stop(s)
-		}
-	}()
-	for _, f := range []struct{ name, binary string }{{"other", b.other}, {"other-again", b.other}, {"own", b.binary}} {
-		s, err := b.filled(ctx, f.binary, f.name, unloaded, 0)
-		if err != nil {
-			return err
-		}
-		servers = append(servers, s)
-	}
-	settle(ctx, 3*time.Second)
-	return b.compareAll(ctx, "beside another binary", "its", "<=1.02", servers)
 }

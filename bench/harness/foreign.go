@@ -31,8 +31,9 @@ func FindForeign(tree int) *Foreign {
 		if err != nil || slices.Contains(own, e.Name()) {
 			continue
 		}
-		name, parent := identity(e.Name())
-		if pid != kernelThreads && parent != kernelThreads || strings.HasPrefix(name, memoryWatcher) {
+		name, values := stat(e.Name())
+		ofKernel := pid == kernelThreads || len(values) > 1 && values[1] == strconv.Itoa(kernelThreads)
+		if !ofKernel || strings.HasPrefix(name, memoryWatcher) {
 			f.clocks = append(f.clocks, clockOf(pid))
 		}
 	}
@@ -41,23 +42,6 @@ func FindForeign(tree int) *Foreign {
 
 // kernelThreads is the parent of all threads of the kernel.
 const kernelThreads = 2
-
-// identity is the name and the parent of a process; 0 if it has ended.
-func identity(pid string) (name string, parent int) {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return "", 0
-	}
-	_, rest, _ := strings.Cut(string(text), "(")
-	end := strings.LastIndexByte(rest, ')')
-	if end < 0 {
-		return "", 0
-	}
-	if fields := strings.Fields(rest[end+1:]); len(fields) > 1 {
-		parent, _ = strconv.Atoi(fields[1])
-	}
-	return rest[:end], parent
-}
 
 // clockOf is the clock of what all threads of a process have used: CPUCLOCK_SCHED of the kernel's posix-timers.h.
 func clockOf(pid int) int32 { return int32(^pid)<<3 | 2 }

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -62,15 +61,25 @@ func ProcessorTime(pid int) time.Duration { return processorTime(strconv.Itoa(pi
 
 // processorTime adds the first fields of: user and system time, and the same of the children that were waited for.
 func processorTime(pid string, fields int) (total time.Duration) {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return 0
-	}
-	const first = 11 // after the name, which may hold spaces
-	values := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	_, values := stat(pid)
+	const first = 11
 	for i := first; i < min(first+fields, len(values)); i++ {
 		n, _ := strconv.ParseInt(values[i], 10, 64)
 		total += time.Duration(n) * tick
 	}
 	return total
+}
+
+// stat is the name of a process, which may hold spaces, and what the kernel tells of it after that; nothing if it is not there.
+func stat(pid string) (name string, values []string) {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return "", nil
+	}
+	_, name, _ = strings.Cut(string(text), "(")
+	end := strings.LastIndexByte(name, ')')
+	if end < 0 {
+		return "", nil
+	}
+	return name[:end], strings.Fields(name[end+1:])
 }
