@@ -37,7 +37,11 @@ func (a *app) logsCommand() *cobra.Command {
 			return err
 		}
 		f.strip = *strip
-		if err := f.latest(cmd.Context(), *limit); err != nil || !*follow {
+		err = f.latest(cmd.Context(), *limit)
+		switch {
+		case *follow && cmd.Context().Err() != nil:
+			return nil // as in the middle of following
+		case err != nil || !*follow:
 			return err
 		}
 		return f.follow(cmd.Context())
