@@ -85,12 +85,9 @@ func (g *gate) leave() {
 	g.opening--
 }
 
-// pass returns when a connection may be opened, until gate.leave; it reports false if its caller has been killed.
-func (s *Supervisor) pass(id uint64, to netip.AddrPort) bool {
-	opened := s.gate.enter(to)
-	if opened == nil {
-		return true
-	}
+// pass waits for what gate.enter has returned, and until it returns nothing: a connection may be opened, until gate.leave. It
+// reports false if its caller has been killed.
+func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) bool {
 	look := time.NewTicker(liveness)
 	defer look.Stop()
 	for opened != nil {

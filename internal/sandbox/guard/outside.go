@@ -23,7 +23,7 @@ const (
 const liveness = 200 * time.Millisecond
 
 // open connects in the place of the caller of the held call n and puts the socket at the caller's descriptor. A caller
-// that is killed meanwhile gets no answer and the socket is closed.
+// that is killed meanwhile gets no answer and the socket is closed. What may take long is done beside the next calls.
 func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 	target := int(int32(n.args[0]))
 	c, errno := s.caller(n, target)
@@ -31,18 +31,34 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 		s.listener.finish(n.id, errno)
 		return
 	}
-	defer unix.Close(c.socket)
+	connect := func() {
+		s.listener.finish(n.id, s.openTCP(n, c, target, to))
+		s.gate.leave()
+	}
 	switch {
 	case c.protocol == unix.IPPROTO_TCP:
-		if s.pass(n.id, to) {
-			s.listener.finish(n.id, s.openTCP(n, c, target, to))
-			s.gate.leave()
+		opened := s.gate.enter(to)
+		if opened == nil && c.nonblocking {
+			connect()
+			break
 		}
+		s.outside.Go(func() {
+			defer unix.Close(c.socket)
+			if opened == nil || s.pass(n.id, to, opened) {
+				connect()
+			}
+		})
+		return
 	case s.careful:
-		s.listener.finish(n.id, s.connectAs(n.id, c, raw))
+		s.outside.Go(func() {
+			defer unix.Close(c.socket)
+			s.listener.finish(n.id, s.connectAs(n.id, c, raw))
+		})
+		return
 	default: // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
 		s.listener.proceed(n.id)
 	}
+	unix.Close(c.socket)
 }
 
 func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.AddrPort) unix.Errno {
@@ -185,13 +201,16 @@ func openProcess(thread int) (int, error) {
 
 // closesOnExec reads the descriptor's own flag, which a copy does not carry.
 func closesOnExec(thread, fd int) bool {
-	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", thread, fd))
+	file, err := unix.Open("/proc/"+strconv.Itoa(thread)+"/fdinfo/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return true // the safer of the two
 	}
-	for line := range bytes.Lines(info) {
-		if text, ok := strings.CutPrefix(string(line), "flags:"); ok {
-			flags, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32)
+	defer unix.Close(file)
+	var info [256]byte // it begins with pos and flags
+	n, _ := unix.Read(file, info[:])
+	for line := range bytes.Lines(info[:max(0, n)]) {
+		if text, ok := bytes.CutPrefix(line, []byte("flags:")); ok {
+			flags, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 8, 32)
 			return err != nil || flags&unix.O_CLOEXEC != 0
 		}
 	}

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 )
 
@@ -126,26 +125,11 @@ func samePrefix(b [16]byte, prefix netip.Prefix) bool {
 // Refusal is the sentence that tells a person why the policy refuses this destination now, "" if it does not.
 func (p Policy) Refusal(to netip.AddrPort) string {
 	reason := p.Check(to.Addr(), nil)
-	if reason == "" { // only now, since asking for the addresses takes longest
-		reason = p.Check(to.Addr(), ownAddresses())
+	if reason == "" { // only now, since the addresses cost a look
+		reason = p.Check(to.Addr(), host.now())
 	}
 	if reason == "" {
 		return ""
 	}
 	return fmt.Sprintf("The connection to %v was refused: %s. The operator of this server can allow it as an egress range.", to, reason)
-}
-
-// ownAddresses are the host's at this moment.
-func ownAddresses() []netip.Addr {
-	found, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil // the policy's fixed ranges still hold
-	}
-	var own []netip.Addr
-	for _, a := range found {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			own = append(own, prefix.Addr())
-		}
-	}
-	return own
 }

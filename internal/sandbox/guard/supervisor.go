@@ -95,7 +95,7 @@ func (s *Supervisor) answer(n notification) {
 		s.refused(sentence)
 		s.listener.finish(n.id, unix.EACCES)
 	case open:
-		s.outside.Go(func() { s.open(n, to.IP, raw) })
+		s.open(n, to.IP, raw)
 	}
 }
 
