@@ -67,8 +67,8 @@ type Sandbox interface {
 	Reset(ctx context.Context, keep ...int) (killed int, err error)
 	// Strike is a Reset that returns as soon as no process that it kills executes anything any more, or ever will: while the
 	// kernel takes back what those have, if that is little. Until then their ends of connections with the doors are open, and
-	// other Resets and Holds know nothing of them. oomKills is that of Usage.
-	Strike(ctx context.Context, keep ...int) (oomKills int, err error)
+	// other Resets and Holds know nothing of them.
+	Strike(ctx context.Context, keep ...int) error
 	// Limit changes limits that the sandbox was made with, at once. It does nothing where the maker enforces none. A memory limit
 	// below what the sandbox uses has its processes killed.
 	Limit(ctx context.Context, l Limits) error

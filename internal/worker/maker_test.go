@@ -169,9 +169,9 @@ func (p *process) Reset(_ context.Context, keep ...int) (killed int, err error) 
 	return 0, p.killAllBut(append(keep, p.cmd.Process.Pid)...)
 }
 
-func (p *process) Strike(ctx context.Context, keep ...int) (oomKills int, err error) {
-	_, err = p.Reset(ctx, keep...)
-	return int(p.oomKills.Load()), err
+func (p *process) Strike(ctx context.Context, keep ...int) error {
+	_, err := p.Reset(ctx, keep...)
+	return err
 }
 
 // die ends as a sandbox does whose first process ends: with all others.

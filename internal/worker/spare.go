@@ -374,11 +374,10 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	if handler != nil {
 		handler.killed.Store(true)
 	}
-	oomKills, err := b.sandbox.Strike(ctx, keep...)
-	if err != nil {
+	if err := b.sandbox.Strike(ctx, keep...); err != nil {
 		return err
 	}
-	b.oomKills.Store(int64(oomKills))
+	b.readOOMKills()
 	b.cleared = survivor
 	if handler != nil {
 		handler.close() // it may have to give back its memory before its end of the connection is closed

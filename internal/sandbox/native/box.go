@@ -27,6 +27,7 @@ type box struct {
 	datagrams      *datagramRelay
 	refusals       *refusals
 	glance         *glance
+	meters         *meters
 	hosts          readHosts
 
 	done      chan struct{}
@@ -127,11 +128,11 @@ func memoryFile(b []byte) (*os.File, error) {
 
 // serve takes the sockets that the first stage handed out, and what the helper added.
 func (b *box) serve(files []*os.File) error {
-	if len(files) < readyForServer {
+	if len(files) < readyForServer+meterFiles {
 		closeAll(files)
-		return fmt.Errorf("the helper handed out %d descriptors, not %d", len(files), readyForServer)
+		return fmt.Errorf("the helper handed out %d descriptors, not %d", len(files), readyForServer+meterFiles)
 	}
-	b.glance = newGlance(files[readyForServer:])
+	b.meters, b.glance = newMeters(files[readyForServer:][:meterFiles]), newGlance(files[readyForServer+meterFiles:])
 	files = files[:readyForServer]
 	defer closeAll(files)
 	doors := map[string]net.Listener{}
@@ -177,11 +178,11 @@ func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 }
 
 // Strike implements sandbox.Sandbox.
-func (b *box) Strike(ctx context.Context, keep ...int) (oomKills int, err error) {
-	answer, err := b.maker.ask(ctx, request{kind: kindStrike, id: b.id, keep: keep})
+func (b *box) Strike(ctx context.Context, keep ...int) error {
+	_, err := b.maker.ask(ctx, request{kind: kindStrike, id: b.id, keep: keep})
 	b.names.reset()
 	b.datagrams.reset()
-	return answer.usage.OOMKills, err
+	return err
 }
 
 // Limit implements sandbox.Sandbox.
@@ -224,10 +225,7 @@ func (b *box) learned(ctx context.Context, answer []byte) {
 }
 
 // Usage implements sandbox.Sandbox.
-func (b *box) Usage() (sandbox.Usage, error) {
-	answer, err := b.maker.ask(context.Background(), request{kind: kindUsage, id: b.id})
-	return answer.usage, err
-}
+func (b *box) Usage() (sandbox.Usage, error) { return b.meters.read() }
 
 // Close implements sandbox.Sandbox. Who calls it while another does waits for the same end.
 func (b *box) Close() error {
@@ -269,6 +267,7 @@ func (b *box) release() {
 			_ = d.Close()
 		}
 		b.glance.close()
+		b.meters.close()
 		b.names.close()
 		b.maker.closing.Go(b.datagrams.close)
 	})

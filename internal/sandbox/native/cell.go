@@ -60,19 +60,6 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	return killed, nil
 }
 
-// strike is Sandbox.Strike.
-func (c *cell) strike(keep []int) (oomKills int, err error) {
-	if _, err := c.reset(keep, true); err != nil {
-		return 0, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended {
-		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
-	}
-	return c.group.oomKills(), nil
-}
-
 // processes are those that execute something.
 func (c *cell) processes() ([]int, error) { return c.fading.others(c.listed) }
 
@@ -97,15 +84,6 @@ func (c *cell) limit(l sandbox.Limits) error {
 		l.CPUWeight = 0
 	}
 	return c.group.limit(l)
-}
-
-func (c *cell) usage() (sandbox.Usage, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended || c.group == nil {
-		return sandbox.Usage{}, fmt.Errorf("the sandbox %q has ended", c.id)
-	}
-	return c.group.usage()
 }
 
 // setSeal is Sandbox.Seal.

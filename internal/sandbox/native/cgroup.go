@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -300,57 +299,4 @@ func (g *group) remove() error {
 func (g *group) joined() {
 	closeAll(g.tasks)
 	g.tasks = nil
-}
-
-// usage reads the meters that there are.
-func (g *group) usage() (u sandbox.Usage, err error) {
-	if folder, ok := g.folders["memory"]; ok {
-		u.MemoryBytes, err = readNumber(filepath.Join(folder, "memory.usage_in_bytes"))
-		if err != nil {
-			return u, err
-		}
-	}
-	u.OOMKills = g.oomKills()
-	folder, ok := g.folders[""]
-	if !ok {
-		return u, nil
-	}
-	if g.v2["memory"] {
-		if u.MemoryBytes, err = readNumber(filepath.Join(folder, "memory.current")); err != nil {
-			return u, err
-		}
-	}
-	u.CPU = time.Duration(readField(filepath.Join(folder, "cpu.stat"), "usage_usec")) * time.Microsecond
-	return u, nil
-}
-
-// oomKills is how many processes were killed for the limit of memory.
-func (g *group) oomKills() int {
-	if folder, ok := g.folders["memory"]; ok {
-		return int(readField(filepath.Join(folder, "memory.oom_control"), "oom_kill"))
-	}
-	if g.v2["memory"] {
-		return int(readField(filepath.Join(g.folders[""], "memory.events"), "oom_kill"))
-	}
-	return 0
-}
-
-func readNumber(path string) (int64, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-}
-
-// readField finds "name number" among the lines of a file; 0 if there is none.
-func readField(path, name string) int64 {
-	b, _ := os.ReadFile(path) // a meter that this kernel lacks reads as 0
-	for line := range strings.Lines(string(b)) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return n
-		}
-	}
-	return 0
 }

@@ -68,7 +68,13 @@ func TestUnifiedLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if u, err := g.usage(); err != nil || u.MemoryBytes != 4096 || u.OOMKills != 2 || u.CPU.Microseconds() != 1500 {
+	files, err := g.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMeters(files)
+	defer m.close()
+	if u, err := m.read(); err != nil || u.MemoryBytes != 4096 || u.OOMKills != 2 || u.CPU.Microseconds() != 1500 {
 		t.Errorf("%+v, %v", u, err)
 	}
 }

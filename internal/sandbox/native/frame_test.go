@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"reflect"
 	"testing"
-	"time"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -16,7 +15,7 @@ var (
 	someReset  = request{kind: kindReset, number: 1 << 40, id: "a-1", keep: []int{12, 4194304}}
 	someLimit  = request{kind: kindLimit, number: 2, id: "a-1", limits: sandbox.Limits{MemoryMiB: 512, CPUWeight: 25}}
 	someReport = report{
-		kind: kindReply, number: 9, id: "b", problem: "why", usage: sandbox.Usage{MemoryBytes: 1 << 33, CPU: time.Minute, OOMKills: 2},
+		kind: kindReply, number: 9, id: "b", problem: "why", killed: 2,
 		enforced: []sandbox.Enforcement{{What: "memory limit", Why: "no controller"}, {What: "x", On: true}},
 	}
 	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, egress: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, executable: "/proc/self/exe", initArgs: []string{"init"}}

@@ -155,9 +155,7 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	case kindReset:
 		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.keep, false); return err })
 	case kindStrike:
-		err = h.with(r.id, func(c *cell) (err error) { answer.usage.OOMKills, err = c.strike(r.keep); return err })
-	case kindUsage:
-		err = h.with(r.id, func(c *cell) (err error) { answer.usage, err = c.usage(); return err })
+		err = h.with(r.id, func(c *cell) error { _, err := c.reset(r.keep, true); return err })
 	case kindLimit:
 		err = h.with(r.id, func(c *cell) error { return c.limit(r.limits) })
 	case kindHold:

@@ -2,7 +2,6 @@ package native
 
 import (
 	"net/netip"
-	"time"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -13,14 +12,13 @@ const (
 	kindStart                // server -> helper, with the descriptors startFDs
 	kindReset
 	kindStrike
-	kindUsage
 	kindLimit
 	kindClose
 	kindHold
 	kindRelease
 	kindPermit
 	kindSeal
-	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, and those of cell.sights
+	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, those of group.open and of cell.sights
 	kindExited // helper -> server, by itself
 	kindDenied
 )
@@ -145,7 +143,6 @@ type report struct {
 	number   uint64
 	id       string
 	problem  string
-	usage    sandbox.Usage
 	killed   int                   // of the reply to a reset
 	held     sandbox.Held          // of the reply to a hold
 	enforced []sandbox.Enforcement // of the reply to configure
@@ -157,9 +154,6 @@ func (r report) encode() []byte {
 	e.number(r.number)
 	e.text(r.id)
 	e.text(r.problem)
-	e.number(uint64(r.usage.MemoryBytes))
-	e.number(uint64(r.usage.CPU))
-	e.number(uint64(r.usage.OOMKills))
 	e.number(uint64(r.killed))
 	e.flag(r.held.Connected)
 	e.flag(r.held.Shared)
@@ -175,7 +169,6 @@ func (r report) encode() []byte {
 func decodeReport(b []byte) (report, error) {
 	d := decoder{b: b}
 	r := report{kind: d.small(), number: d.number(), id: d.text(), problem: d.text()}
-	r.usage = sandbox.Usage{MemoryBytes: int64(d.number()), CPU: time.Duration(d.number()), OOMKills: d.small()}
 	r.killed = d.small()
 	r.held = sandbox.Held{Connected: d.flag(), Shared: d.flag()}
 	for range d.count() {

@@ -79,12 +79,17 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 	if err != nil {
 		return nil, err
 	}
-	sights, err := c.sights()
+	meters, err := c.group.open()
 	if err != nil {
 		closeAll(handed)
+		return nil, fmt.Errorf("opening the sandbox's meters: %w", err)
+	}
+	sights, err := c.sights()
+	if err != nil {
+		closeAll(append(handed, meters...))
 		return nil, err
 	}
-	return slices.Concat(handed, sights), nil
+	return slices.Concat(handed, meters, sights), nil
 }
 
 // fork starts the first stage in its namespaces.

@@ -1,0 +1,91 @@
+package native
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// meters are the files in which the kernel says what a sandbox uses. The server reads them by itself: each of its activations
+// may be measured.
+type meters struct {
+	mu     sync.Mutex // guards buffer
+	files  []*os.File // in the order of open
+	buffer []byte
+}
+
+// The files of meters.
+const (
+	meterMemory = iota
+	meterKills
+	meterCPU
+	meterFiles
+)
+
+// open opens the meters of a group, in the helper. One that this machine lacks is empty.
+func (g *group) open() (files []*os.File, err error) {
+	paths := [meterFiles]string{os.DevNull, os.DevNull, os.DevNull}
+	unified := g.folders[""]
+	if unified != "" {
+		paths[meterCPU] = filepath.Join(unified, "cpu.stat")
+	}
+	if g.v2["memory"] {
+		paths[meterMemory], paths[meterKills] = filepath.Join(unified, "memory.current"), filepath.Join(unified, "memory.events")
+	}
+	if folder, ok := g.folders["memory"]; ok {
+		paths[meterMemory], paths[meterKills] = filepath.Join(folder, "memory.usage_in_bytes"), filepath.Join(folder, "memory.oom_control")
+	}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func newMeters(files []*os.File) *meters { return &meters{files: files, buffer: make([]byte, 4096)} }
+
+// read is Sandbox.Usage.
+func (m *meters) read() (u sandbox.Usage, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u.MemoryBytes, err = m.number(meterMemory, ""); err != nil {
+		return u, err
+	}
+	kills, err := m.number(meterKills, "oom_kill ")
+	if err != nil {
+		return u, err
+	}
+	cpu, err := m.number(meterCPU, "usage_usec ")
+	u.OOMKills, u.CPU = int(kills), time.Duration(cpu)*time.Microsecond
+	return u, err
+}
+
+// number reads the number behind a name, which a line begins with; 0 if there is none.
+func (m *meters) number(file int, name string) (int64, error) {
+	n, err := m.files[file].ReadAt(m.buffer, 0)
+	if n == 0 && err != nil && err != io.EOF {
+		return 0, err
+	}
+	for line := range bytes.Lines(m.buffer[:n]) {
+		if value, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			return strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+		}
+	}
+	return 0, nil
+}
+
+func (m *meters) close() {
+	if m != nil {
+		closeAll(m.files)
+	}
+}
