@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/bench/workloads"
 )
 
 const (
@@ -34,10 +35,10 @@ func parts() []measurement {
 // measured is what was measured of one application.
 type measured struct {
 	*subject
-	bound    float64 // the speedup that Amdahl's law leaves, effects being in their turn; 0 if it is not known
-	anyOrder float64 // that without regard to effects
-	alone    float64 // ms: the mean answer of the baseline to one request at a time
-	capacity float64 // requests in a second that the baseline answers
+	bound    float64            // the speedup that Amdahl's law leaves, effects being in their turn; 0 if it is not known
+	alone    float64            // ms: the mean answer of the baseline to one request at a time
+	capacity float64            // requests in a second that the baseline answers
+	profile  *workloads.Profile // nil if there is none
 	loads    []*loaded
 	served   []served
 }
@@ -111,7 +112,7 @@ func (b *bench) profile(ctx context.Context, on *started, m *measured) error {
 	if err != nil {
 		return fmt.Errorf("its profile: %w", err)
 	}
-	m.bound, m.anyOrder = p.TurnBound, p.Bound
+	m.profile, m.bound = p, p.TurnBound
 	return on.deploy(ctx, on.client, on.server)
 }
 

@@ -15,6 +15,9 @@ func (b *bench) finish() error {
 		b.servedRows(m)
 	}
 	b.suiteRows()
+	if err := b.testedRows(); err != nil {
+		return err
+	}
 	if err := b.report.Table(os.Stdout); err != nil {
 		return err
 	}

@@ -62,23 +62,23 @@ func simulate(_ context.Context, b *bench) error {
 }
 
 // at plays an application at a share of the baseline's capacity.
-func at(m *model, a *cluster.Application, share float64, mode string, squash time.Duration) cluster.Played {
-	_, cpu := a.Alone(m.cost())
-	return cluster.Play(cluster.Run{
-		Application: a, Cost: m.cost(), Mode: mode, Processors: processors, Requests: played,
-		Rate: share * processors / cpu.Seconds(), Squash: squash,
-	})
+func at(a *cluster.Application, share float64, mode string, squash time.Duration) cluster.Played {
+	return playAt(processors, a, share, mode, squash)
 }
 
-func (b *bench) simulated(m *model, what string) string {
-	return fmt.Sprintf("simulated, %d cores: %s%s", processors, m.name, what)
+// playAt is at on so many processors.
+func playAt(processors int, a *cluster.Application, share float64, mode string, squash time.Duration) cluster.Played {
+	_, cpu := a.Alone()
+	return cluster.Play(cluster.Run{
+		Application: a, Mode: mode, Processors: processors, Requests: played, Rate: share * float64(processors) / cpu.Seconds(), Squash: squash,
+	})
 }
 
 // simulateLoads is Figures 11 to 13.
 func (b *bench) simulateLoads(m *model, a *cluster.Application) {
 	for i, share := range []float64{0.2, 0.5, 0.8} {
-		name := b.simulated(m, fmt.Sprintf(" at %.0f%%", share*100))
-		off, all := at(m, a, share, "off", 0), at(m, a, share, "all", 0)
+		name := b.on(processors, fmt.Sprintf("%s at %.0f%%", m.name, share*100))
+		off, all := at(a, share, "off", 0), at(a, share, "all", 0)
 		before := mean(off.MS)
 		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(before / mean(all.MS)), Paper: harness.Number(m.speedup[i])})
 		b.row(harness.Row{
@@ -87,7 +87,7 @@ func (b *bench) simulateLoads(m *model, a *cluster.Application) {
 		if i > 0 {
 			continue
 		}
-		branches, slow := at(m, a, share, "branches", oneByOne), at(m, a, share, "all", oneByOne)
+		branches, slow := at(a, share, "branches", oneByOne), at(a, share, "all", oneByOne)
 		b.row(harness.Row{Case: name, Metric: "mean speedup, branches alone, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(branches.MS)), Paper: harness.Number(m.branches)})
 		b.row(harness.Row{Case: name, Metric: "mean speedup, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(slow.MS)), Paper: harness.Number(m.memoized)})
 	}
@@ -96,11 +96,11 @@ func (b *bench) simulateLoads(m *model, a *cluster.Application) {
 // simulateThroughput is Table III: as many requests under way as there are processors.
 func (b *bench) simulateThroughput(m *model, a *cluster.Application) {
 	play := func(mode string) float64 {
-		return cluster.Play(cluster.Run{Application: a, Cost: m.cost(), Mode: mode, Processors: processors, InFlight: processors, Requests: played}).PerSecond
+		return cluster.Play(cluster.Run{Application: a, Mode: mode, Processors: processors, InFlight: processors, Requests: played}).PerSecond
 	}
 	off, all := play("off"), play("all")
 	b.row(harness.Row{
-		Case: b.simulated(m, ""), Metric: fmt.Sprintf("answers, %d requests under way", processors), Unit: "1/s",
+		Case: b.on(processors, m.name), Metric: fmt.Sprintf("answers, %d requests under way", processors), Unit: "1/s",
 		Value: harness.Number(all), Baseline: harness.Number(off), Ratio: harness.Number(all / off), Paper: harness.Number(m.throughput),
 	})
 }
@@ -113,8 +113,8 @@ func (b *bench) simulateHits() error {
 		if err != nil {
 			return err
 		}
-		off, all := at(&m, a, 0.2, "off", 0), at(&m, a, 0.2, "all", 0)
-		name := b.simulated(&m, fmt.Sprintf(", hit rate %.0f%%", h.rate*100))
+		off, all := at(a, 0.2, "off", 0), at(a, 0.2, "all", 0)
+		name := b.on(processors, fmt.Sprintf("%s, hit rate %.0f%%", m.name, h.rate*100))
 		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(off.MS) / mean(all.MS)), Paper: harness.Number(h.speedup)})
 		b.row(harness.Row{Case: name, Metric: "processor time beside the baseline's", Unit: "x", Value: harness.Number(all.CPU / off.CPU), Paper: harness.Number(h.cpu)})
 		b.row(harness.Row{Case: name, Metric: "of squashed functions", Unit: "x", Value: harness.Number(all.Squashed / off.CPU)})

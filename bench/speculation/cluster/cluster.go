@@ -14,7 +14,6 @@ import (
 // Run is what is played.
 type Run struct {
 	Application *Application
-	Cost        Cost
 	Mode        string // off, branches or all
 	Processors  int
 	Rate        float64 // requests in a second, which come at random
@@ -172,6 +171,10 @@ func (c *cluster) next() *burst {
 // promote moves what a task has waiting to where heads wait.
 func (c *cluster) promote(t *task) {
 	t.head = true
+	if t.turn != nil {
+		c.after(0, t.turn)
+		t.turn = nil
+	}
 	for i, b := range c.ahead {
 		if b.task == t {
 			c.ahead = append(c.ahead[:i:i], c.ahead[i+1:]...)

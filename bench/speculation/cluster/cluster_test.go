@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func mean(all []float64) (sum float64) {
 
 // play asks one request at a time of a machine without bounds.
 func play(a *Application, mode string) Played {
-	return Play(Run{Application: a, Cost: cost(), Mode: mode, Processors: 1000, Rate: 1, Requests: 400})
+	return Play(Run{Application: a, Mode: mode, Processors: 1000, Rate: 1, Requests: 400})
 }
 
 func TestWithoutSpeculationTimesAddUp(t *testing.T) {
@@ -28,7 +29,7 @@ func TestWithoutSpeculationTimesAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range []*Application{composed, Called("called", 12, 4, 3, cost())} {
-		took, cpu := a.Alone(cost())
+		took, cpu := a.Alone()
 		p := play(a, "off")
 		if want := took.Seconds() * 1000; math.Abs(mean(p.MS)-want) > 0.001 {
 			t.Errorf("%s: a request takes %v ms, not %v", a.Name, mean(p.MS), want)
@@ -44,13 +45,13 @@ func TestAllThatIsPredictedRunsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took, _ := a.Alone(cost())
+	took, _ := a.Alone()
 	p := play(a, "all")
 	if up := took.Seconds() * 1000 / mean(p.MS); up < 5 || up > 8 {
 		t.Errorf("eight functions take %v ms, alone %v: %.1fx", mean(p.MS), took, up)
 	}
 	called := Called("called", 12, 4, 3, cost())
-	took, _ = called.Alone(cost())
+	took, _ = called.Alone()
 	if up := took.Seconds() * 1000 / mean(play(called, "all").MS); up < 3 {
 		t.Errorf("twelve functions that call each other: %.1fx", up)
 	}
@@ -96,6 +97,29 @@ func TestApplicationsHaveTheShapeTheyAreAskedFor(t *testing.T) {
 	}
 }
 
+// TestEffectsAreInTheirTurn: what waits for an effect waits for it when it is the head, and no sooner.
+func TestEffectsAreInTheirTurn(t *testing.T) {
+	const composition = `{"type":"if","test":{"type":"action","name":"/_/a"},"consequent":{"type":"action","name":"/_/b"},"alternate":{"type":"action","name":"/_/c"}}`
+	wait := Cost{CPU: 2 * time.Millisecond, Wait: 10 * time.Millisecond}
+	act := wait
+	act.Acts = true
+	for name, c := range map[string]struct {
+		b  Cost
+		ms float64
+	}{"both at once": {wait, 12}, "an effect after what goes before": {act, 23}} {
+		a, err := Tested(name, json.RawMessage(composition), "", nil, map[string]Cost{"a": wait, "b": c.b, "c": wait}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mean(play(a, "all").MS); math.Abs(got-c.ms) > 0.1 {
+			t.Errorf("%s: %v ms, not %v", name, got, c.ms)
+		}
+		if took, _ := a.Alone(); took != 24*time.Millisecond {
+			t.Errorf("%s: %v without speculation", name, took)
+		}
+	}
+}
+
 func TestChainsEnd(t *testing.T) {
 	if n := NewChain(10).Drive(100); n < 100 || n > 140 {
 		t.Errorf("%d events", n)
@@ -104,8 +128,8 @@ func TestChainsEnd(t *testing.T) {
 
 func TestRequestsUnderWay(t *testing.T) {
 	a := Called("called", 12, 4, 3, cost())
-	took, _ := a.Alone(cost())
-	p := Play(Run{Application: a, Cost: cost(), Processors: 1000, InFlight: 7, Requests: 700})
+	took, _ := a.Alone()
+	p := Play(Run{Application: a, Processors: 1000, InFlight: 7, Requests: 700})
 	if want := 7 / took.Seconds(); math.Abs(p.PerSecond-want) > want/50 {
 		t.Errorf("%v answers in a second, not %v", p.PerSecond, want)
 	}

@@ -26,6 +26,7 @@ type task struct {
 	function *function
 	input    json.RawMessage
 	head     bool
+	turn     func() // what waits until the task is the head
 	over     bool
 	next     int // of its calls
 	used     time.Duration
@@ -47,7 +48,7 @@ func (c *cluster) begin(number int) {
 	}
 	action := entry
 	if c.Application.program == nil {
-		action = "/_/f0"
+		action = "/_/" + c.Application.first
 	}
 	m, actions := speculate.New(action, input, options...)
 	i.machine = m
@@ -126,8 +127,17 @@ func (i *invocation) launch(a speculate.Launch) {
 		if t.over {
 			return
 		}
-		i.compute(&burst{t, i.Cost.CPU / 2, func() { i.after(t.function.wait, func() { i.goOn(t) }) }})
+		i.compute(&burst{t, t.function.CPU / 2, func() { i.wait(t) }})
 	})
+}
+
+// wait has a function wait, once it may.
+func (i *invocation) wait(t *task) {
+	if t.function.Acts && !t.head {
+		t.turn = func() { i.wait(t) }
+		return
+	}
+	i.after(t.function.Wait, func() { i.goOn(t) })
 }
 
 // goOn makes the next call of a function, or ends it.
@@ -138,14 +148,14 @@ func (i *invocation) goOn(t *task) {
 	if t.next < len(t.function.calls) {
 		callee := t.function.calls[t.next]
 		t.next++
-		i.compute(&burst{t, i.Cost.Call, func() {
+		i.compute(&burst{t, t.function.Call, func() {
 			i.tell(speculate.Call{
 				Slot: t.slot, Op: speculate.OpID(t.next), Action: "/_/" + callee, Input: t.input, Code: i.Application.functions[callee].code,
 			})
 		}})
 		return
 	}
-	i.compute(&burst{t, i.Cost.CPU / 2, func() {
+	i.compute(&burst{t, t.function.CPU / 2, func() {
 		i.tell(speculate.Output{Slot: t.slot, Result: t.function.output(t.input, i.ways)})
 	}})
 }
