@@ -57,13 +57,13 @@ func (b *box) execute(r *run) bool {
 	if o.err != nil && b.giveBack(r, t) {
 		return false
 	}
-	fork := time.AfterFunc(forkAhead, b.prepare)
+	fork := b.prepareSoon()
 	if o.err == nil {
 		r.tellStarted(b.w, start, b.takeInitTime())
 		o = b.awaitOr(r, t, header)
 	}
 	stop()
-	fork.Stop()
+	fork()
 	b.spare.served = true
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
 	logs := b.ended(t, b.spare.stays)
@@ -102,6 +102,15 @@ func (b *box) prepare() {
 	if !b.keeps() {
 		b.fork()
 	}
+}
+
+// prepareSoon does so after a while, unless the returned function is called before.
+func (b *box) prepareSoon() (cancel func()) {
+	if b.keeps() {
+		return func() {}
+	}
+	timer := time.AfterFunc(forkAhead, b.fork)
+	return func() { timer.Stop() }
 }
 
 // maxReturns is how many sandboxes may die under a run before it began.

@@ -29,6 +29,7 @@ type box struct {
 	glance         *glance
 	meters         *meters
 	hosts          readHosts
+	shut           shut
 
 	done      chan struct{}
 	endOnce   sync.Once
@@ -45,7 +46,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 		return nil, forerun.Errorf(forerun.Invalid, "sandbox "+s.ID, "The specification has a bad id or a limit that cannot be: %d MiB of memory, a CPU weight of %d, %d processes, %d MiB for /tmp, %d for /action.",
 			s.MemoryMiB, s.CPUWeight, s.Processes, s.TmpMiB, s.CodeMiB)
 	}
-	b := &box{maker: m, id: s.ID, refusals: newRefusals(), done: make(chan struct{})}
+	b := &box{maker: m, id: s.ID, shut: shut{since: -1}, refusals: newRefusals(), done: make(chan struct{})}
 	passed, err := b.open(s)
 	if err != nil {
 		b.release()
@@ -171,6 +172,7 @@ func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 		var answer reply
 		answer, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
 		killed = answer.killed
+		b.shut.undo()
 	}
 	b.names.reset()
 	b.datagrams.reset()
@@ -180,6 +182,7 @@ func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 // Strike implements sandbox.Sandbox.
 func (b *box) Strike(ctx context.Context, keep ...int) error {
 	_, err := b.maker.ask(ctx, request{kind: kindStrike, id: b.id, keep: keep})
+	b.shut.undo()
 	b.names.reset()
 	b.datagrams.reset()
 	return err
@@ -196,10 +199,17 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 
 // Hold implements sandbox.Sandbox.
 func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
+	changes := b.shut.changes.Load()
+	if b.shut.lasts(changes, hosts) {
+		return sandbox.Held{}, nil
+	}
 	permit := b.hosts.name(hosts)
 	b.names.gate.shut()
 	b.datagrams.hold()
 	answer, err := b.maker.ask(ctx, request{kind: kindHold, id: b.id, permit: permit})
+	if err == nil && answer.steady && answer.held == (sandbox.Held{}) {
+		b.shut.since, b.shut.hosts = changes, hosts
+	}
 	return answer.held, err
 }
 
@@ -207,6 +217,7 @@ func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
 func (b *box) Release(ctx context.Context) error {
 	b.names.gate.lift()
 	b.datagrams.release()
+	b.shut.undo()
 	_, err := b.maker.ask(ctx, request{kind: kindRelease, id: b.id})
 	return err
 }

@@ -159,7 +159,7 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	case kindLimit:
 		err = h.with(r.id, func(c *cell) error { return c.limit(r.limits) })
 	case kindHold:
-		err = h.with(r.id, func(c *cell) (err error) { answer.held, err = c.hold(r.permit); return err })
+		err = h.with(r.id, func(c *cell) (err error) { answer.held, answer.steady, err = c.hold(r.permit); return err })
 	case kindRelease:
 		err = h.with(r.id, (*cell).release)
 	case kindPermit:

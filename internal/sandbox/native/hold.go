@@ -13,28 +13,29 @@ import (
 // heldWeight is the share of the processors of a sandbox whose activation is speculative: what the others leave.
 const heldWeight = 2
 
-// hold shuts the gate of the sandbox, and looks for what that does not hold back.
-func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, err error) {
+// hold shuts the gate of the sandbox, and looks for what that does not hold back. What it finds is steady if it stays so until
+// something is let go or reset.
+func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, steady bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
-		return held, fmt.Errorf("the sandbox %q has ended", c.id)
+		return held, false, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	c.guard.Permit(permit)
 	c.guard.Hold()
 	pids, err := c.processes()
 	if err != nil {
-		return held, err
+		return held, false, err
 	}
 	if err := c.lighten(true); err != nil {
-		return held, err
+		return held, false, err
 	}
 	held.Connected = c.guard.Connected(pids)
 	if !c.unshared {
 		held.Shared = shares(c.process.Pid)
 		c.unshared = !held.Shared && isAlone(c.process.Pid)
 	}
-	return held, nil
+	return held, c.unshared && !held.Connected, nil
 }
 
 // release opens it.

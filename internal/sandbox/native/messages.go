@@ -145,6 +145,7 @@ type report struct {
 	problem  string
 	killed   int                   // of the reply to a reset
 	held     sandbox.Held          // of the reply to a hold
+	steady   bool                  // likewise: held stays so until something is let go or reset
 	enforced []sandbox.Enforcement // of the reply to configure
 }
 
@@ -157,6 +158,7 @@ func (r report) encode() []byte {
 	e.number(uint64(r.killed))
 	e.flag(r.held.Connected)
 	e.flag(r.held.Shared)
+	e.flag(r.steady)
 	e.number(uint64(len(r.enforced)))
 	for _, f := range r.enforced {
 		e.text(f.What)
@@ -170,7 +172,7 @@ func decodeReport(b []byte) (report, error) {
 	d := decoder{b: b}
 	r := report{kind: d.small(), number: d.number(), id: d.text(), problem: d.text()}
 	r.killed = d.small()
-	r.held = sandbox.Held{Connected: d.flag(), Shared: d.flag()}
+	r.held, r.steady = sandbox.Held{Connected: d.flag(), Shared: d.flag()}, d.flag()
 	for range d.count() {
 		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
 	}

@@ -125,6 +125,9 @@ func (s *suite) testHoldSquashed(t *testing.T) {
 	for effect := range effects {
 		for n := range soakTimes() {
 			a.hold()
+			if n%2 == 1 {
+				a.hold() // as the next activation does where this one ended before it was promoted
+			}
 			a.send(fmt.Sprintf("import os\nfor _ in range(%d):\n    if os.fork() == 0: break\nos.write(1, b'!')\n", atOnce-1) + s.program(effect, "squashed", c))
 			a.told()
 			if n%2 == 0 { // else they are killed on their way there
