@@ -255,10 +255,8 @@ type found struct {
 
 // find looks for a record in what is before a slot, the newest first.
 func (m *Machine) find(s *slot, key forerun.Key) found {
-	if m.predictor.listsAny() {
-		if b := (blame{consumer: s.code, key: key, others: true}); m.predictor.isListed(b) {
-			return found{where: unknown, listed: &b, why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
-		}
+	if b := (blame{consumer: s.code, key: key, others: true}); !m.predictor.trusts(b) {
+		return found{where: unknown, listed: &b, why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
 	}
 	for x := s; ; {
 		list, at := x.beside()

@@ -16,6 +16,7 @@ type Predictor struct {
 	paths    int // of all branches
 	blamed   map[blame]*blameCount
 	hot      atomic.Int32 // of blamed, are listed; it is changed with mu held
+	others   atomic.Int32 // of blamed, are others'; likewise
 }
 
 // The bounds of a predictor.
@@ -157,15 +158,30 @@ type blame struct {
 }
 
 type blameCount struct {
-	squashes int // since it was listed last
+	squashes int // since it was listed last, or forgiven
 	stalls   int // that are left, if it is listed
+	listings int // of a read that others come before, since it was forgiven
+	trusted  int // how often such a read was not stalled, since its last squash
 }
 
-// A read is stalled after so many squashes, for so many times; then it is tried again.
+// A read is stalled after so many squashes, for so many times; then it is tried again. Others who write the record come and go:
+// for theirs it is stalled a few times, and twice as often each time that this was too few; squashes are forgiven once it went
+// well often.
 const (
 	squashesToStall = 3
 	stallsToRetry   = 100
+	firstStalls     = 5
+	trustToForgive  = 20
 )
+
+// list lists the read of a blame.
+func (c *blameCount) list(others bool) {
+	c.stalls = stallsToRetry
+	if others {
+		c.stalls = min(stallsToRetry, firstStalls<<min(c.listings, 10))
+		c.listings++
+	}
+}
 
 // Blame counts a squash that a read which came too early has caused.
 func (p *Predictor) Blame(b Blame) {
@@ -180,12 +196,20 @@ func (p *Predictor) Blame(b Blame) {
 		if len(p.blamed) >= maxBlames {
 			p.blamed = make(map[blame]*blameCount)
 			p.hot.Store(0)
+			p.others.Store(0)
 		}
 		c = new(blameCount)
 		p.blamed[key] = c
+		if b.Others {
+			p.others.Add(1)
+		}
 	}
+	if c.trusted >= trustToForgive {
+		c.squashes, c.listings = 0, 0
+	}
+	c.trusted = 0
 	if c.squashes++; c.squashes >= squashesToStall && c.stalls == 0 {
-		c.stalls = stallsToRetry
+		c.list(b.Others)
 		p.hot.Add(1)
 	}
 }
@@ -199,6 +223,20 @@ func (p *Predictor) isListed(b blame) bool {
 	defer p.mu.Unlock()
 	c := p.blamed[b]
 	return c != nil && c.stalls > 0
+}
+
+// trusts tells whether a read need not be stalled for what others write; then it counts that it was not. There may be no predictor.
+func (p *Predictor) trusts(b blame) bool {
+	if p == nil || p.others.Load() == 0 {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.blamed[b]
+	if c != nil && c.stalls == 0 {
+		c.trusted++
+	}
+	return c == nil || c.stalls == 0
 }
 
 // spend counts a read that was stalled.
