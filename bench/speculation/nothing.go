@@ -50,6 +50,9 @@ func measureNothing(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// warmedBy is how many requests are sent in each mode before any counts.
+const warmedBy = 40
+
 // inTurn sends requests one at a time, each in both modes.
 func (b *bench) inTurn(ctx context.Context, s *subject) (off, all []float64, err error) {
 	on, err := b.start(ctx, s)
@@ -61,7 +64,7 @@ func (b *bench) inTurn(ctx context.Context, s *subject) (off, all []float64, err
 	if b.quick {
 		n = 60
 	}
-	for i := range n + trained {
+	for i := range n + warmedBy {
 		modes := []string{"off", "all"}
 		if i%2 == 1 {
 			modes[0], modes[1] = modes[1], modes[0]
@@ -78,7 +81,7 @@ func (b *bench) inTurn(ctx context.Context, s *subject) (off, all []float64, err
 			}
 			took := float64(time.Since(begin)) / float64(time.Millisecond)
 			switch {
-			case i < trained:
+			case i < warmedBy:
 			case mode == "off":
 				off = append(off, took)
 			default:
