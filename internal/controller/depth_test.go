@@ -11,11 +11,10 @@ func TestDepthUnder(t *testing.T) {
 		load       forerun.Load
 		most, want int
 	}{
-		{forerun.Load{}, 12, 12},
-		{forerun.Load{Busy: 0.6}, 12, 12},
-		{forerun.Load{Busy: 0.61}, 12, 6},
-		{forerun.Load{Busy: 0.71}, 12, 5},
-		{forerun.Load{Busy: 0.81}, 12, 4},
+		{forerun.Load{}, 32, 32},
+		{forerun.Load{Busy: 0.9}, 32, 32},
+		{forerun.Load{Busy: 0.91}, 32, 12},
+		{forerun.Load{Busy: 0.96}, 32, 4},
 		{forerun.Load{Busy: 1}, 3, 3},
 		{forerun.Load{Busy: 0.1, Waiting: true}, 12, 0},
 	} {

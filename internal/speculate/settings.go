@@ -16,10 +16,10 @@ type Settings struct {
 	Least time.Duration // what a function gives is not guessed that gives it sooner
 }
 
-// The defaults of settings. The band is the paper's; the depth is the most columns that its applications needed; a slot that runs
-// ahead costs about the least time.
+// The defaults of settings. The band is the paper's; the depth is more than its applications have functions; a slot that runs ahead
+// costs about the least time.
 const (
-	DefaultDepth = 12
+	DefaultDepth = 32
 	DefaultBand  = 0.1
 	DefaultLeast = time.Millisecond
 )

@@ -194,15 +194,13 @@ func (c *cluster) account() {
 	c.last = c.now
 }
 
-// depth is how many functions of an invocation may be ahead: the paper's, by how busy the processors are.
+// depth is how many functions of an invocation may be ahead, by how busy the processors are, as Forerun has it.
 func (c *cluster) depth() int {
 	switch share := c.busy.Seconds(); {
-	case share > 0.8:
+	case share > 0.95:
 		return 4
-	case share > 0.7:
-		return 5
-	case share > 0.6:
-		return 6
+	case share > 0.9:
+		return 12
 	}
 	return speculate.DefaultDepth
 }
