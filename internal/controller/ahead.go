@@ -27,7 +27,7 @@ func (e *execution) find(r speculate.Resolve) {
 		e.events = append(e.events, speculate.Resolved{
 			Slot: s.id, Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
 			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"),
-			Alone: has("non-speculative") || doubts.computes && e.c.crowded(),
+			Alone: has("non-speculative") || e.c.forbids(doubts),
 		})
 	})
 }
@@ -185,6 +185,7 @@ func (e *execution) letGo(s *slot) {
 	e.lead(s, true)
 	if e.active[s.record.ID] != nil {
 		e.tally.Used++
+		e.tables.noteAhead(e.c.digests.Of(s.action), false)
 		e.c.Worker.Promote(s.record.ID)
 	}
 }
@@ -205,6 +206,7 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 		return
 	}
 	e.tally.Squashed++
+	e.tables.noteAhead(e.c.digests.Of(s.action), true)
 	s.squashed(a)
 	if len(e.tally.Slots) < forerun.MaxSquashedSlots {
 		e.tally.Slots = append(e.tally.Slots, forerun.SquashedSlot{Action: s.record.Action, Timeline: s.record.Timeline})

@@ -29,7 +29,16 @@ type habit struct {
 	cpu   time.Duration // of the processors that it takes; 0: that is not known
 	wrong int           // how often in a row it gave something else than on the same input before
 	stray int           // how often in a row it called something else
+
+	ahead, squashed float64 // how often it ran ahead and was right, and was squashed: of late
 }
+
+// A function is risky that was squashed so often of late, and this share of the times that it ran ahead.
+const (
+	riskyFrom  = 2
+	riskyShare = 0.02
+	lately     = 0.995 // of what is counted, each time that there is something to count
+)
 
 // wrongTooOften is after how many wrong guesses in a row a function's answers, or calls, are not guessed any more, until they
 // would have been right.
@@ -87,6 +96,7 @@ type doubts struct {
 	open     bool // what it gives is not worth a guess
 	stray    bool // nor what it calls
 	computes bool // it computes for more than a third of its time
+	risky    bool // it was squashed more often than others
 }
 
 func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
@@ -99,6 +109,7 @@ func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
 	return doubts{
 		open: h.wrong >= wrongTooOften || h.took > 0 && h.took < least, stray: h.stray >= wrongTooOften,
 		computes: h.took > 0 && h.cpu > h.took/3,
+		risky:    h.squashed >= riskyFrom && h.squashed > riskyShare*(h.ahead+h.squashed),
 	}
 }
 
@@ -134,6 +145,19 @@ func (t *tables) noteRow(code forerun.Digest, before, now *forerun.Row) {
 	h := t.habit(code)
 	h.wrong = inARow(h.wrong, !bytes.Equal(before.Output, now.Output))
 	h.stray = inARow(h.stray, !slices.EqualFunc(before.Callees, now.Callees, sameCall))
+}
+
+// noteAhead notes what became of a function that ran ahead.
+func (t *tables) noteAhead(code forerun.Digest, squashed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.habit(code)
+	h.ahead, h.squashed = lately*h.ahead, lately*h.squashed
+	if squashed {
+		h.squashed++
+	} else {
+		h.ahead++
+	}
 }
 
 func inARow(n int, more bool) int {

@@ -63,6 +63,44 @@ func TestComputes(t *testing.T) {
 	}
 }
 
+func TestRisky(t *testing.T) {
+	tables := newTables().tenant("ns")
+	code := forerun.Digest{1}
+	for i, c := range []struct {
+		squashed, right int // times, one after the other
+		risky           bool
+	}{{1, 0, false}, {3, 0, true}, {0, 40, true}, {0, 400, false}, {5, 0, true}} {
+		for range c.squashed {
+			tables.noteAhead(code, true)
+		}
+		for range c.right {
+			tables.noteAhead(code, false)
+		}
+		if got := tables.doubts(code, 0).risky; got != c.risky {
+			t.Errorf("step %d: risky %v, of %+v", i, got, *tables.habits[code])
+		}
+	}
+}
+
+func TestForbids(t *testing.T) {
+	for _, c := range []struct {
+		doubts doubts
+		busy   float64
+		want   bool
+	}{
+		{doubts{}, 1, false}, {doubts{computes: true}, 0.5, false}, {doubts{computes: true}, 0.51, true},
+		{doubts{risky: true}, 0.5, false}, {doubts{risky: true}, 0.51, true}, {doubts{open: true, stray: true}, 1, false},
+	} {
+		controller := &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: c.busy} }}}
+		if got := controller.forbids(c.doubts); got != c.want {
+			t.Errorf("%+v, %v busy: %v", c.doubts, c.busy, got)
+		}
+	}
+	if new(Controller).forbids(doubts{computes: true, risky: true}) {
+		t.Error("without a measure of the load something is forbidden")
+	}
+}
+
 func TestWrongGuesses(t *testing.T) {
 	tables := newTables().tenant("ns")
 	code := forerun.Digest{1}
