@@ -25,7 +25,7 @@ var faultPoints = []faultPoint{
 	{"execution.go", "func (e *execution) do(action speculate.Action) {\n", "func (e *execution) do(action speculate.Action) {\n\tdefer e.passPoint(action)()\n"},
 	{"ahead.go", "\te.promoting(a.Slots, true)\n", "\te.promoting(a.Slots, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
 	{"ahead.go", "\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n", "\t\tatFaultPoint(\"promoting\", names...)\n\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n\t\tatFaultPoint(\"applied\", names...)\n"},
-	{"depth.go", "func (c *Controller) crowded() bool { return c.Load != nil && c.Load().Busy > busyShare }", "func (c *Controller) crowded() bool { return false }"},
+	{"depth.go", "return (d.computes || d.risky) && c.Load != nil && c.Load().Busy > busyShare", "return false"},
 	{"depth.go", "\tif c.Load == nil {\n", "\tif true {\n"},
 }
 

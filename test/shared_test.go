@@ -140,13 +140,16 @@ func TestSharedRecords(t *testing.T) {
 		side.State.Set(t.Context(), fmt.Sprint("account:", i), 100, 0)
 	}
 	var all []shared
-	for round := 0; (round == 0 || goOn()) && !t.Failed(); round++ {
+	var early, used, squashed int
+	met := func() bool { return used > 0 && squashed > 0 }
+	const rounds = 20 // on a machine that is busy otherwise little runs ahead
+	for round := 0; (round == 0 || goOn() || !met() && round < rounds) && !t.Failed(); round++ {
 		all = append(all, shareRecords(t, side, seed, round)...)
 		checkShared(t, side, all)
+		early, used, squashed = side.Tally()
 	}
-	early, used, squashed := side.Tally()
 	t.Logf("ahead: %d; of these used: %d, squashed: %d", early, used, squashed)
-	if used == 0 || squashed == 0 {
+	if !met() {
 		t.Error("nothing ran ahead, or nothing was in each other's way")
 	}
 }
