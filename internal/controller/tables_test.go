@@ -88,8 +88,12 @@ func TestForbids(t *testing.T) {
 		busy   float64
 		want   bool
 	}{
-		{doubts{}, 1, false}, {doubts{computes: true}, 0.5, false}, {doubts{computes: true}, 0.51, true},
-		{doubts{risky: true}, 0.5, false}, {doubts{risky: true}, 0.51, true}, {doubts{open: true, stray: true}, 1, false},
+		{doubts{}, 1, false},
+		{doubts{computes: true}, 0.5, false},
+		{doubts{computes: true}, 0.51, true},
+		{doubts{risky: true}, 0.5, false},
+		{doubts{risky: true}, 0.51, true},
+		{doubts{open: true, stray: true}, 1, false},
 	} {
 		controller := &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: c.busy} }}}
 		if got := controller.forbids(c.doubts); got != c.want {
