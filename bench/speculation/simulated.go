@@ -61,12 +61,7 @@ func simulate(_ context.Context, b *bench) error {
 	return b.simulateHits()
 }
 
-// at plays an application at a share of the baseline's capacity.
-func at(a *cluster.Application, share float64, mode string, squash time.Duration) cluster.Played {
-	return playAt(processors, a, share, mode, squash)
-}
-
-// playAt is at on so many processors.
+// playAt plays an application at a share of the baseline's capacity on so many processors.
 func playAt(processors int, a *cluster.Application, share float64, mode string, squash time.Duration) cluster.Played {
 	_, cpu := a.Alone()
 	return cluster.Play(cluster.Run{
@@ -78,7 +73,7 @@ func playAt(processors int, a *cluster.Application, share float64, mode string, 
 func (b *bench) simulateLoads(m *model, a *cluster.Application) {
 	for i, share := range []float64{0.2, 0.5, 0.8} {
 		name := b.on(processors, fmt.Sprintf("%s at %.0f%%", m.name, share*100))
-		off, all := at(a, share, "off", 0), at(a, share, "all", 0)
+		off, all := playAt(processors, a, share, "off", 0), playAt(processors, a, share, "all", 0)
 		before := mean(off.MS)
 		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(before / mean(all.MS)), Paper: harness.Number(m.speedup[i])})
 		b.row(harness.Row{
@@ -87,7 +82,7 @@ func (b *bench) simulateLoads(m *model, a *cluster.Application) {
 		if i > 0 {
 			continue
 		}
-		branches, slow := at(a, share, "branches", oneByOne), at(a, share, "all", oneByOne)
+		branches, slow := playAt(processors, a, share, "branches", oneByOne), playAt(processors, a, share, "all", oneByOne)
 		b.row(harness.Row{Case: name, Metric: "mean speedup, branches alone, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(branches.MS)), Paper: harness.Number(m.branches)})
 		b.row(harness.Row{Case: name, Metric: "mean speedup, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(slow.MS)), Paper: harness.Number(m.memoized)})
 	}
@@ -113,7 +108,7 @@ func (b *bench) simulateHits() error {
 		if err != nil {
 			return err
 		}
-		off, all := at(a, 0.2, "off", 0), at(a, 0.2, "all", 0)
+		off, all := playAt(processors, a, 0.2, "off", 0), playAt(processors, a, 0.2, "all", 0)
 		name := b.on(processors, fmt.Sprintf("%s, hit rate %.0f%%", m.name, h.rate*100))
 		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(off.MS) / mean(all.MS)), Paper: harness.Number(h.speedup)})
 		b.row(harness.Row{Case: name, Metric: "processor time beside the baseline's", Unit: "x", Value: harness.Number(all.CPU / off.CPU), Paper: harness.Number(h.cpu)})

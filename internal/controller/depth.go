@@ -1,32 +1,15 @@
 package controller
 
 import (
-	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
-
-// depthUnder is how many slots may be ahead of the heads under a load, of most that may at all (C5): fewer when the processors
-// are nearly all busy, and none while others wait. SpecFaaS (section V-D) allows few much sooner. But what runs ahead and is
-// right, as most is, would run anyway: with few ahead invocations last longer, more of them are under way, and they take more
-// of the processors in all.
-func depthUnder(l forerun.Load, most int) int {
-	switch {
-	case l.Waiting:
-		return 0
-	case l.Busy > 0.95:
-		return min(most, 4)
-	case l.Busy > 0.9:
-		return min(most, 12)
-	}
-	return most
-}
 
 // depth is how far an invocation with a setting may run ahead now.
 func (c *Controller) depth(s speculate.Settings) int {
 	if c.Load == nil {
 		return s.Depth
 	}
-	return depthUnder(c.Load(), s.Depth)
+	return speculate.DepthUnder(c.Load(), s.Depth)
 }
 
 // busyShare is the share of the processors in use from which some functions are not run ahead (C5). What computes would take from

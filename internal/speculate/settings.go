@@ -26,6 +26,22 @@ const (
 
 const mostDepth = 64
 
+// DepthUnder is how many slots may be ahead of the heads under a load, of most that may at all (C5): fewer when the processors
+// are nearly all busy, and none while others wait. SpecFaaS (section V-D) allows few much sooner. But what runs ahead and is
+// right, as most is, would run anyway: with few ahead invocations last longer, more of them are under way, and they take more
+// of the processors in all.
+func DepthUnder(l forerun.Load, most int) int {
+	switch {
+	case l.Waiting:
+		return 0
+	case l.Busy > 0.95:
+		return min(most, 4)
+	case l.Busy > 0.9:
+		return min(most, 12)
+	}
+	return most
+}
+
 // NewSettings returns the defaults of a mode.
 func NewSettings(m Mode) Settings {
 	return Settings{Mode: m, Depth: DefaultDepth, Band: DefaultBand, Least: DefaultLeast}

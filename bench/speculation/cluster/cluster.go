@@ -196,13 +196,7 @@ func (c *cluster) account() {
 
 // depth is how many functions of an invocation may be ahead, by how busy the processors are, as Forerun has it.
 func (c *cluster) depth() int {
-	switch share := c.busy.Seconds(); {
-	case share > 0.95:
-		return 4
-	case share > 0.9:
-		return 12
-	}
-	return speculate.DefaultDepth
+	return speculate.DepthUnder(forerun.Load{Busy: c.busy.Seconds()}, speculate.DefaultDepth)
 }
 
 // table is a memo table that forgets the oldest.

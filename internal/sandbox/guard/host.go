@@ -14,17 +14,23 @@ type hostAddresses struct {
 	mu      sync.Mutex // guards the rest
 	changes int        // a netlink socket, on which there is something to read when they have changed; 0 before the first look
 	own     []netip.Addr
+	stale   bool // they could not be read when they had changed
 }
 
 // host is this process's.
 var host hostAddresses
 
-// now are the addresses at this moment. They are nil if they cannot be told: the policy's fixed ranges still hold.
-func (h *hostAddresses) now() []netip.Addr {
+// now are the addresses at this moment, as read has them: net.InterfaceAddrs. If they cannot be told, they are those before, and the
+// policy's fixed ranges still hold.
+func (h *hostAddresses) now(read func() ([]net.Addr, error)) []netip.Addr {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.changed() {
-		h.own = interfaceAddresses()
+	if changed := h.changed(); !changed && !h.stale {
+		return h.own
+	}
+	found, err := read()
+	if h.stale = err != nil; !h.stale {
+		h.own = addressesOf(found)
 	}
 	return h.own
 }
@@ -66,12 +72,7 @@ func watchAddresses() (int, error) {
 	return fd, nil
 }
 
-func interfaceAddresses() []netip.Addr {
-	found, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	var own []netip.Addr
+func addressesOf(found []net.Addr) (own []netip.Addr) {
 	for _, a := range found {
 		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
 			own = append(own, prefix.Addr())

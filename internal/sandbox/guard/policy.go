@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 )
 
@@ -126,7 +127,7 @@ func samePrefix(b [16]byte, prefix netip.Prefix) bool {
 func (p Policy) Refusal(to netip.AddrPort) string {
 	reason := p.Check(to.Addr(), nil)
 	if reason == "" { // only now, since the addresses cost a look
-		reason = p.Check(to.Addr(), host.now())
+		reason = p.Check(to.Addr(), host.now(net.InterfaceAddrs))
 	}
 	if reason == "" {
 		return ""

@@ -68,7 +68,7 @@ func TestUnifiedLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := g.open()
+	files, err := g.openMeters()
 	if err != nil {
 		t.Fatal(err)
 	}

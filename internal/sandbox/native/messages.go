@@ -18,7 +18,7 @@ const (
 	kindRelease
 	kindPermit
 	kindSeal
-	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, those of group.open and of cell.sights
+	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, those of group.openMeters and of cell.sights
 	kindExited // helper -> server, by itself
 	kindDenied
 )

@@ -16,7 +16,7 @@ import (
 // may be measured.
 type meters struct {
 	mu     sync.Mutex // guards buffer
-	files  []*os.File // in the order of open
+	files  []*os.File // in the order of openMeters
 	buffer []byte
 }
 
@@ -28,8 +28,8 @@ const (
 	meterFiles
 )
 
-// open opens the meters of a group, in the helper. One that this machine lacks is empty.
-func (g *group) open() (files []*os.File, err error) {
+// openMeters opens the meters of a group, in the helper. One that this machine lacks is empty.
+func (g *group) openMeters() (files []*os.File, err error) {
 	paths := [meterFiles]string{os.DevNull, os.DevNull, os.DevNull}
 	unified := g.folders[""]
 	if unified != "" {

@@ -79,7 +79,7 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 	if err != nil {
 		return nil, err
 	}
-	meters, err := c.group.open()
+	meters, err := c.group.openMeters()
 	if err != nil {
 		closeAll(handed)
 		return nil, fmt.Errorf("opening the sandbox's meters: %w", err)

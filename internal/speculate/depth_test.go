@@ -1,4 +1,4 @@
-package controller
+package speculate
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestDepthUnder(t *testing.T) {
 		{forerun.Load{Busy: 1}, 3, 3},
 		{forerun.Load{Busy: 0.1, Waiting: true}, 12, 0},
 	} {
-		if got := depthUnder(c.load, c.most); got != c.want {
+		if got := DepthUnder(c.load, c.most); got != c.want {
 			t.Errorf("%+v: %d of %d, not %d", c.load, got, c.most, c.want)
 		}
 	}
