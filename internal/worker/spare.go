@@ -351,6 +351,9 @@ func (b *box) kill(t *tenure) {
 	case <-t.done:
 	case <-ctx.Done():
 		_ = b.sandbox.Close()
+		if handler := t.handler.Load(); handler != nil {
+			handler.close() // a function can send its end through itself, and nobody has it but us
+		}
 	}
 }
 
@@ -379,8 +382,8 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	}
 	b.readOOMKills()
 	b.cleared = survivor
-	if handler != nil {
-		handler.close() // it may have to give back its memory before its end of the connection is closed
+	if handler != nil && (t.over.Load() || !handler.hasExited()) { // else what it wrote may not be read yet
+		handler.close() // it may have to give back its memory before its end is closed
 	}
 	return nil
 }

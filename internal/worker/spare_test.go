@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// unread is the connection with a handler that nobody has read from yet.
+type unread struct{ closed bool }
+
+func (u *unread) Run(runtimewire.Run, []byte) error { return nil }
+func (u *unread) Read() (runtimewire.Frame, error)  { return runtimewire.Frame{}, io.EOF }
+func (u *unread) Unread(error) bool                 { return false }
+func (u *unread) SetReadDeadline(time.Time) error   { return nil }
+
+func (u *unread) Close() error {
+	u.closed = true
+	return nil
+}
+
+// stricken is a sandbox that calls a function when it is struck.
+type stricken struct {
+	sandbox.Sandbox
+	strike func()
+	closed bool
+}
+
+func (s *stricken) Usage() (sandbox.Usage, error) { return sandbox.Usage{}, nil }
+
+func (s *stricken) Strike(context.Context, ...int) error {
+	s.strike()
+	return nil
+}
+
+func (s *stricken) Close() error {
+	s.closed = true
+	return nil
+}
+
+// A handler that has ended may have answered before: on a machine that is busy nobody may have read that when what it left is
+// killed. One that is killed has nothing more to say, and may take long to close its end. And if somebody has that end still when
+// everything is killed, nothing more comes.
+func TestKillLeavesTheAnswerOfWhoHasEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		ended, squashed, stays bool
+		closed                 bool
+	}{
+		"killed":            {closed: true},
+		"ended":             {ended: true},
+		"ended, squashed":   {ended: true, squashed: true, closed: true},
+		"ended, still open": {ended: true, stays: true, closed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stopped, stop := context.WithCancel(t.Context())
+			conn, lasting := new(unread), &tenure{done: make(chan struct{})}
+			box := &box{w: &Worker{stopped: stopped}, language: &language{}}
+			struck := &stricken{strike: func() { close(lasting.done) }}
+			if c.stays {
+				struck.strike = stop // for the time that is waited
+			}
+			defer stop()
+			box.sandbox = struck
+			s := &spare{conn: conn, exited: make(chan struct{})}
+			if c.ended {
+				close(s.exited)
+			}
+			lasting.over.Store(c.squashed)
+			lasting.handler.Store(s)
+			box.kill(lasting)
+			if conn.closed != c.closed || struck.closed != c.stays {
+				t.Errorf("the connection is closed: %v, the sandbox: %v", conn.closed, struck.closed)
+			}
+		})
+	}
+}
