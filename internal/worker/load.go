@@ -83,8 +83,8 @@ func (l *load) saturated(now time.Time, running int) bool {
 	return running > runtime.GOMAXPROCS(0)
 }
 
-// crowdedShare is the busy share of the processors from which no further sandbox is started for what runs ahead: a start takes
-// the time of many activations.
+// crowdedShare is the busy share of the processors from which activations take them from each other, and no further sandbox is
+// started for what runs ahead: a start takes the time of many activations.
 const crowdedShare = 0.5
 
 // crowded reports whether the processors have better to do than to prepare for what runs ahead; what is not known is no.

@@ -38,6 +38,7 @@ type pool struct {
 	runs     int           // given to its sandboxes since it has any
 	cpu      time.Duration // what an activation takes of the processors, as measured last; 0: never
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
+	calm     time.Duration // the same, of those that had the processors for themselves
 }
 
 // poolOf finds the pool for a run, or makes one.
@@ -214,7 +215,7 @@ func (p *pool) wants(now time.Time, saturated bool) bool {
 		return true
 	}
 	wait := time.Duration(len(p.queue)) * p.serviceTime(now) / time.Duration(len(p.boxes))
-	return wait > shortWait && !saturated || wait > longWait && p.growth.pays(now)
+	return wait > shortWait && !saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
 }
 
 // serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.
@@ -286,8 +287,8 @@ func (p *pool) adopt(b *box) {
 	b.owner.Store(p)
 	w.charge(b, p.memory())
 	b.state, b.since, b.measured = boxStarting, time.Now(), 0
+	p.growth.grew(b.since, len(p.boxes))
 	p.boxes = append(p.boxes, b)
-	p.growth.grew(b.since)
 	p.starting++
 	w.starting++
 }
@@ -318,6 +319,7 @@ func (w *Worker) forget(b *box) {
 		return
 	}
 	p.boxes = slices.DeleteFunc(p.boxes, func(o *box) bool { return o == b })
+	p.growth = growth{}
 	if len(p.boxes) == 0 {
 		p.runs = 0
 	}
@@ -341,7 +343,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	case started:
 		w.startOver(p)
 	case b.state == boxBusy:
-		p.learn(now.Sub(b.since))
+		p.learn(now.Sub(b.since), !w.load.crowded(now))
 	}
 	if w.closing {
 		w.forget(b)
@@ -372,15 +374,21 @@ func (w *Worker) rest(b *box, now time.Time) {
 	}
 }
 
-// learn takes a service time into the moving average.
-func (p *pool) learn(d time.Duration) {
+// learn takes a service time into the moving averages; calm is false if activations took the processors from each other.
+func (p *pool) learn(d time.Duration, calm bool) {
 	p.growth.ended++
 	p.tenant.served += d
-	if p.service == 0 {
-		p.service = d
-		return
+	average(&p.service, d)
+	if calm {
+		average(&p.calm, d)
 	}
-	p.service += time.Duration(serviceWeight * float64(d-p.service))
+}
+
+func average(of *time.Duration, d time.Duration) {
+	if *of == 0 {
+		*of = d
+	}
+	*of += time.Duration(serviceWeight * float64(d-*of))
 }
 
 // gone takes a box that ended off the books. Its queue gets another box, or, when the code could not be loaded and no

@@ -290,6 +290,7 @@ func TestExpectedWait(t *testing.T) {
 	now := time.Now()
 	busy := func(since time.Duration) *box { return &box{state: boxBusy, since: now.Add(-since)} }
 	waiting := func(n int) []*run { return make([]*run, n) }
+	paid := growth{since: now.Add(-time.Second), looked: now, ended: 1}
 	for name, c := range map[string]struct {
 		p         pool
 		saturated bool
@@ -301,7 +302,9 @@ func TestExpectedWait(t *testing.T) {
 		"short":                  {p: pool{queue: waiting(2), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: false},
 		"longer":                 {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: true},
 		"longer, no processors":  {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: false},
-		"long, no processors":    {p: pool{queue: waiting(60), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: true},
+		"long, no processors":    {p: pool{queue: waiting(60), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, growth: paid, cpu: time.Millisecond, calm: time.Second}, saturated: true, want: true},
+		"long, it has them":      {p: pool{queue: waiting(60), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, growth: paid, cpu: time.Hour, calm: time.Second}, saturated: true, want: false},
+		"not long enough":        {p: pool{queue: waiting(40), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, growth: paid}, saturated: true, want: false},
 		"unknown":                {p: pool{queue: waiting(1), boxes: []*box{{}}, starting: 0}, want: false},
 		"unknown, all run long":  {p: pool{queue: waiting(1), boxes: []*box{busy(time.Second), busy(time.Minute)}}, want: true},
 		"unknown, one runs long": {p: pool{queue: waiting(1), boxes: []*box{busy(0), busy(time.Minute)}}, want: false},
@@ -312,24 +315,70 @@ func TestExpectedWait(t *testing.T) {
 	}
 }
 
+// A queue is looked at every tick while somebody waits.
 func TestGrowthPaysWhereFunctionsWait(t *testing.T) {
-	begin := time.Now()
-	g := growth{since: begin}
-	g.ended = 10
-	g.grew(begin.Add(time.Second)) // ten a second with the sandboxes before
-	if g.pays(begin.Add(time.Second + longWait/2)) {
-		t.Error("it pays before anything is known")
+	now := time.Unix(1_000_000, 0)
+	var g growth
+	boxes, owed, enough := 0, 0., false
+	start := func() {
+		g.grew(now, boxes)
+		boxes++
 	}
-	g.ended = 2
-	if !g.pays(begin.Add(time.Second + longWait)) {
-		t.Error("twice as many do not pay")
+	// For so long a pool that has a queue gets so many done in a second; started says after how long it got another sandbox, if it
+	// did.
+	during := func(d time.Duration, perSecond float64) (started time.Duration) {
+		for passed := time.Duration(0); passed <= d; passed += tickEvery {
+			if g.pays(now, boxes, enough) {
+				start()
+				return passed
+			}
+			now = now.Add(tickEvery)
+			for owed += perSecond * tickEvery.Seconds(); owed >= 1; owed-- {
+				g.ended++
+			}
+		}
+		return -1
 	}
-	g.ended = 10
-	if g.pays(begin.Add(2 * time.Second)) {
-		t.Error("as many as before pay")
+	start()
+	for _, step := range []struct {
+		about     string
+		perSecond float64
+		want      time.Duration
+	}{
+		{"the first queue", 20, growthLook},
+		{"twice as many", 40, growthLook},
+		{"half as many more", 60, growthLook},
+		{"no more", 60, growthProbe},
+		{"a probe that was no use", 60, 2 * growthProbe},
+		{"another", 60, growthProbeLast},
+		{"and another", 60, growthProbeLast},
+		{"a probe that was of use", 100, growthLook},
+		{"none are done", 0, growthProbe},
+	} {
+		if got := during(3*growthProbeLast, step.perSecond); (got - step.want).Abs() > tickEvery {
+			t.Errorf("%s: after %v, want %v", step.about, got, step.want)
+		}
 	}
-	if !g.pays(begin.Add(time.Second + growthProbe + 1)) {
-		t.Error("it is never tried again")
+	now, enough = now.Add(time.Hour), true
+	if got := during(3*growthProbeLast, 800); (got - growthProbe).Abs() > tickEvery {
+		t.Errorf("more than twice as many, of enough: after %v, want %v", got, growthProbe)
+	}
+	now, enough = now.Add(time.Hour), false // without a queue
+	if got := during(growthLook, 4000); (got - growthLook).Abs() > tickEvery {
+		t.Errorf("four times as many, an hour later: after %v, want %v: what was counted before says nothing of now", got, growthLook)
+	}
+}
+
+// What starts while the processors are free says nothing of whether it helps where they are not.
+func TestGrowthOnFreeProcessors(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	var g growth
+	for boxes := range 40 {
+		now = now.Add(time.Minute)
+		g.grew(now, boxes)
+	}
+	if g.patience() != growthProbe {
+		t.Errorf("it is tried after %v, want %v", g.patience(), growthProbe)
 	}
 }
 
