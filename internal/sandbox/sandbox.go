@@ -118,6 +118,9 @@ type Maker interface {
 	Start(ctx context.Context, s Spec) (Sandbox, error)
 	// Enforced says, for the start's report, what this machine and user let the maker enforce and what not.
 	Enforced() []Enforcement
+	// Spent is what all sandboxes, and the maker for them, have taken of the processors since it began; known is false if that is
+	// not measured here.
+	Spent() (d time.Duration, known bool)
 	// Close closes every sandbox.
 	Close() error
 }

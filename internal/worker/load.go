@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -104,6 +105,21 @@ func (w *Worker) Load() forerun.Load {
 		share = 0
 	}
 	return forerun.Load{Busy: share, Waiting: w.waiting.Load()}
+}
+
+// tick is the unit of /proc/stat (USER_HZ).
+const tick = 10 * time.Millisecond
+
+// Spent is what this server and its sandboxes have taken of the processors, and what all programs of the machine have; known is
+// false if that is not measured here.
+func (w *Worker) Spent() (own, all time.Duration, known bool) {
+	var self syscall.Rusage
+	inside, known := w.config.Maker.Spent()
+	busy, _, ok := w.load.read()
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil || !known || !ok {
+		return 0, 0, false
+	}
+	return inside + time.Duration(self.Utime.Nano()+self.Stime.Nano()), time.Duration(busy) * tick, true
 }
 
 // readProcStat reads the time that all processors spent, in clock ticks since the start of the machine.

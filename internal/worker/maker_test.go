@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -46,6 +47,7 @@ func (m *processes) Start(_ context.Context, s sandbox.Spec) (sandbox.Sandbox, e
 }
 
 func (m *processes) Enforced() []sandbox.Enforcement { return nil }
+func (m *processes) Spent() (time.Duration, bool)    { return 0, false }
 func (m *processes) Close() error                    { return nil }
 
 func (m *processes) started() []*process {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,12 @@ func newHelper(l *link) (*helper, error) {
 	if answer.enforced, err = h.prepare(); err != nil {
 		answer.problem = err.Error()
 	}
-	if err := l.send(answer.encode()); err != nil {
+	meters, err := h.cgroups.openMeters()
+	if err != nil {
+		answer.problem = cmp.Or(answer.problem, err.Error())
+	}
+	defer closeAll(meters)
+	if err := l.send(answer.encode(), meters...); err != nil {
 		return nil, fmt.Errorf("answering the settings: %w", err)
 	}
 	if answer.problem != "" {

@@ -143,6 +143,31 @@ func (m *Maker) limited() bool {
 	return false
 }
 
+// TestSpent: what sandboxes and the helper take of the processors is counted, also of those that have ended.
+func TestSpent(t *testing.T) {
+	m := startHelper(t, Config{DataDir: t.TempDir()})
+	b := startSleeper(t, m, "a")
+	first, known := m.Spent()
+	if !known {
+		t.Skip("this machine has no cgroups of version 2")
+	}
+	if first <= 0 {
+		t.Errorf("a start took %v", first)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if second, _ := m.Spent(); second <= first {
+		t.Errorf("%v after the sandbox's end, %v before it", second, first)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := m.Spent(); known {
+		t.Error("it is known without a helper")
+	}
+}
+
 // TestLeftoversEnd has a process in the cgroup of an instance that no longer exists.
 func TestLeftoversEnd(t *testing.T) {
 	dir := t.TempDir()

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
@@ -28,6 +30,7 @@ type Maker struct {
 	policy   guard.Policy
 	names    []string // nameservers, as host:port
 	enforced []sandbox.Enforcement
+	spent    *meters       // of all sandboxes together; empty if this machine has none
 	done     chan struct{} // closed when the helper has ended
 
 	mu      sync.Mutex // guards what follows
@@ -90,6 +93,7 @@ func StartHelper(c Config) (*Maker, error) {
 	}
 	m.hearsMore.L = &m.mu
 	if err := m.configure(c, page); err != nil {
+		m.spent.close()
 		l.conn.Close()
 		_ = cmd.Wait()
 		return nil, forerun.Errorf(forerun.Unavailable, "sandbox helper", "No sandbox can be made: %w", err)
@@ -106,16 +110,19 @@ func (m *Maker) configure(c Config, told *os.File) error {
 	if err := m.link.send(s.encode(), told); err != nil {
 		return err
 	}
-	b, _, err := m.link.receive(make([]byte, maxFrame))
+	b, files, err := m.link.receive(make([]byte, maxFrame))
 	if err != nil {
 		return fmt.Errorf("waiting for the helper: %w", err)
 	}
+	m.spent = newMeters(files)
 	r, err := decodeReport(b)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if r.problem != "" {
+	case r.problem != "":
 		return errors.New(r.problem)
+	case len(files) != meterFiles:
+		return fmt.Errorf("the helper came with %d descriptors, not %d", len(files), meterFiles)
 	}
 	m.enforced = r.enforced
 	return m.link.conn.SetReadDeadline(time.Time{})
@@ -123,6 +130,31 @@ func (m *Maker) configure(c Config, told *os.File) error {
 
 // Enforced implements sandbox.Maker.
 func (m *Maker) Enforced() []sandbox.Enforcement { return slices.Clone(m.enforced) }
+
+// Spent implements sandbox.Maker.
+func (m *Maker) Spent() (d time.Duration, known bool) {
+	var helper unix.Timespec
+	usage, err := m.spent.read()
+	if err != nil || usage.CPU == 0 || m.ended() || unix.ClockGettime(cpuClock(m.helper.Process.Pid), &helper) != nil {
+		return 0, false
+	}
+	return usage.CPU + time.Duration(helper.Nano()), true
+}
+
+func (m *Maker) ended() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// cpuClock is the clock of what all threads of a process have taken of the processors (clock_getcpuclockid(3)).
+func cpuClock(pid int) int32 {
+	const ofProcess = 2 // CPUCLOCK_SCHED
+	return int32(^pid<<3 | ofProcess)
+}
 
 // Done is closed when the helper has ended; Err then says why, nil after Close. Without it no sandbox can be made or
 // reset, and those that there were have ended with it.
@@ -257,5 +289,6 @@ func (m *Maker) Close() error {
 		b.release()
 	}
 	m.closing.Wait()
+	m.spent.close()
 	return m.Err()
 }

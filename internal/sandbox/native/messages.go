@@ -18,7 +18,7 @@ const (
 	kindRelease
 	kindPermit
 	kindSeal
-	kindReply  // helper -> server; of a start with the descriptors of readyFDs for the server, those of group.openMeters and of cell.sights
+	kindReply  // helper -> server; of the settings with the descriptors of cgroups.openMeters; of a start with the descriptors of readyFDs for the server, those of group.openMeters and of cell.sights
 	kindExited // helper -> server, by itself
 	kindDenied
 )

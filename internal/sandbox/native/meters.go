@@ -52,6 +52,15 @@ func (g *group) openMeters() (files []*os.File, err error) {
 	return files, nil
 }
 
+// openMeters opens those of all sandboxes together, of which only the processors' is kept.
+func (c *cgroups) openMeters() (files []*os.File, err error) {
+	all := group{folders: map[string]string{}}
+	if c != nil && c.unified != "" {
+		all.folders[""] = filepath.Join(c.unified, "forerun", c.instance)
+	}
+	return all.openMeters()
+}
+
 func newMeters(files []*os.File) *meters { return &meters{files: files, buffer: make([]byte, 4096)} }
 
 // read is Sandbox.Usage.
