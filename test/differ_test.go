@@ -36,7 +36,7 @@ func TestDifferential(t *testing.T) {
 	seed, goOn := history.Seed(t), history.Soak(t)
 	args := []string{"--egress-allow", outside.String() + "/32", "--memory", "8192", "--prewarm", "1"}
 	plain := differing(t, outside, append(args, "--speculate", "off"))
-	ahead := differing(t, outside, append(args, "--speculate", "all; least=0s"))
+	ahead := differing(t, outside, append(args, "--speculate", "all; least=0s; load=any"))
 	began, n := time.Now(), 0
 	for ; n < differApps && (time.Since(began) < differTime || !hasSquashed(ahead)) || goOn(); n++ {
 		d := &differential{t: t, seed: seed + uint64(n), sides: [2]*compare.Side{plain, ahead}, apart: (seed+uint64(n))%2 == 1}

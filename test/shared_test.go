@@ -123,7 +123,7 @@ func TestSharedRecords(t *testing.T) {
 	t.Parallel()
 	outside, goOn := needOutside(t), history.Soak(t)
 	seed := history.Seed(t)
-	side := differing(t, outside, []string{"--egress-allow", outside.String() + "/32", "--speculate", "all; least=0s"})
+	side := differing(t, outside, []string{"--egress-allow", outside.String() + "/32", "--speculate", "all; least=0s; load=any"})
 	code := make(map[string]string)
 	for name, text := range sharedFunctions {
 		code[name] = sharedHeader + fmt.Sprintf("OUTSIDE = %q\n", side.Outside.URL) + text

@@ -33,7 +33,7 @@ func traceOf(t *testing.T, c *server.Client, id string) (r traced) {
 // TestTrace invokes a sequence until it is known, and once more where it goes on otherwise than expected, and reads the traces.
 func TestTrace(t *testing.T) {
 	t.Parallel()
-	s := start(t, server.Options{Args: []string{"--speculate", "all"}})
+	s := start(t, server.Options{Args: []string{"--speculate", "all; load=any"}})
 	c := client(t, s)
 	wait := "import redis, os, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n    time.sleep(0.05)\n"
 	putPython(t, c, map[string]string{

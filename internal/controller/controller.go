@@ -10,6 +10,7 @@ package controller
 import (
 	"context"
 	"sync"
+	"time"
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
@@ -44,8 +45,10 @@ type Config struct {
 	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
 	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode is the most that anybody gets.
 	Speculation speculate.Settings
-	Load        func() forerun.Load       // of the worker, which bounds how far; may be nil
-	Observe     func(*forerun.Activation) // called with each record once it is written; may be nil
+	Load        func() forerun.Load // of the worker, which bounds how far; may be nil
+	// Spent is what the server and its sandboxes have taken of the processors, and what all programs have; may be nil.
+	Spent   func() (own, all time.Duration, known bool)
+	Observe func(*forerun.Activation) // called with each record once it is written; may be nil
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
 	Admit func(ctx context.Context, namespace string) (ended func(), err error)
 	Clock *clock.Clock // of records; nil: the machine's
@@ -59,6 +62,7 @@ type Controller struct {
 	digests  forerun.Digests
 	tables   *allTables
 	executor executor
+	toll     toll
 	busy     sync.WaitGroup // executions that have slots or records to write
 
 	mu      sync.Mutex                          // guards running; taken after an execution's own lock
@@ -70,7 +74,7 @@ func New(c Config) *Controller {
 	if c.Clock == nil {
 		c.Clock = clock.New(nil)
 	}
-	controller := &Controller{Config: c, tokens: newTokens(), tables: newTables(), running: make(map[forerun.ActivationID]*execution)}
+	controller := &Controller{Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent}, running: make(map[forerun.ActivationID]*execution)}
 	if c.Bridge != nil {
 		c.Bridge.c = controller
 	}
@@ -93,6 +97,10 @@ func (c *Controller) Successor(token string, running forerun.ActivationID) (name
 	}
 	return e.namespace, e.subject, true
 }
+
+// Toll is how many times the processor time an activation takes where invocations run ahead, as measured last under load, 0 if it
+// never was; barred is whether none does, as there is no such time.
+func (c *Controller) Toll() (cost float64, barred bool) { return c.toll.read() }
 
 // Memo tells how the memo table fares.
 func (c *Controller) Memo() memo.Stats { return c.tables.memo.Stats() }

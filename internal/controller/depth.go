@@ -1,15 +1,22 @@
 package controller
 
 import (
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
 
 // depth is how far an invocation with a setting may run ahead now.
-func (c *Controller) depth(s speculate.Settings) int {
-	if c.Load == nil {
-		return s.Depth
+func (c *Controller) depth(s speculate.Settings) int { return speculate.DepthUnder(c.load(s), s.Depth) }
+
+// load is the worker's, as far as it matters to an invocation with a setting; what is not known is none.
+func (c *Controller) load(s speculate.Settings) (l forerun.Load) {
+	if c.Load != nil {
+		l = c.Load()
 	}
-	return speculate.DepthUnder(c.Load(), s.Depth)
+	if s.AnyLoad {
+		l.Busy = 0
+	}
+	return l
 }
 
 // busyShare is the share of the processors in use from which some functions are not run ahead (C5). What computes would take from
@@ -18,8 +25,14 @@ func (c *Controller) depth(s speculate.Settings) int {
 const busyShare = 0.5
 
 // forbids reports whether what is known of a function and the load keep it from running ahead.
-func (c *Controller) forbids(d doubts) bool {
-	return (d.computes || d.risky) && c.Load != nil && c.Load().Busy > busyShare
+func (e *execution) forbids(code forerun.Digest, d doubts) bool {
+	if !d.computes && !d.risky || e.c.load(e.speculation).Busy <= busyShare {
+		return false
+	}
+	if d.risky {
+		e.tables.forgive(code)
+	}
+	return true
 }
 
 // breathe tells the machine if more or fewer slots may be ahead than it knows.

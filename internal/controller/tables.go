@@ -160,6 +160,13 @@ func (t *tables) noteAhead(code forerun.Digest, squashed bool) {
 	}
 }
 
+// forgive lets a function that did not run ahead, as it was squashed too often, do so again some day: perhaps it is better then.
+func (t *tables) forgive(code forerun.Digest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.habit(code).squashed *= lately
+}
+
 func inARow(n int, more bool) int {
 	if more {
 		return n + 1
@@ -188,6 +195,10 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		e.speculation.Mode = speculate.Off
 		return nil
 	}
+	if !e.speculation.AnyLoad && !e.c.toll.allows(time.Now()) {
+		e.speculation.Mode = speculate.Off
+		return nil
+	}
 	e.tables = tables
 	e.depth = e.c.depth(e.speculation)
 	return []speculate.Option{
@@ -206,9 +217,9 @@ func (c *Controller) speculation(r Request) speculate.Settings {
 		}
 	}
 	if r.Speculation != nil {
-		allowed := c.Speculation.Mode
 		given = *r.Speculation
-		given.Mode = min(given.Mode, allowed)
+		given.Mode = min(given.Mode, c.Speculation.Mode)
+		given.AnyLoad = given.AnyLoad && c.Speculation.AnyLoad
 	}
 	return given
 }
@@ -220,8 +231,11 @@ func (e *execution) noteCaller(s *slot) {
 	}
 }
 
-// noteTime learns from a function that is committed (C3) and did not run ahead.
+// noteTime learns from a function that is committed (C3).
 func (e *execution) noteTime(s *slot) {
+	if !s.program {
+		e.c.toll.ended()
+	}
 	line := &s.record.Timeline
 	if e.tables != nil && !s.program && !line.Speculative && !line.Launched.IsZero() && s.record.Status == forerun.Success {
 		e.tables.noteTime(e.c.digests.Of(s.action), line.Finished.Sub(line.Launched), s.cpu)

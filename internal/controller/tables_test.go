@@ -82,6 +82,28 @@ func TestRisky(t *testing.T) {
 	}
 }
 
+// What was squashed too often runs ahead again after a while: perhaps it is better then.
+func TestRiskIsForgiven(t *testing.T) {
+	code := forerun.Digest{1}
+	e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: 1} }}}}
+	barred := func() (times int) {
+		for e.forbids(code, e.tables.doubts(code, 0)) {
+			times++
+		}
+		return times
+	}
+	for range 3 {
+		e.tables.noteAhead(code, true)
+	}
+	if n := barred(); n < 50 || n > 200 {
+		t.Errorf("after three squashes it does not run ahead %d times", n)
+	}
+	e.tables.noteAhead(code, true)
+	if n := barred(); n < 50 || n > 200 {
+		t.Errorf("after another it does not run ahead %d times", n)
+	}
+}
+
 func TestForbids(t *testing.T) {
 	for _, c := range []struct {
 		doubts doubts
@@ -95,12 +117,16 @@ func TestForbids(t *testing.T) {
 		{doubts{risky: true}, 0.51, true},
 		{doubts{open: true, stray: true}, 1, false},
 	} {
-		controller := &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: c.busy} }}}
-		if got := controller.forbids(c.doubts); got != c.want {
+		e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: c.busy} }}}}
+		if got := e.forbids(forerun.Digest{1}, c.doubts); got != c.want {
 			t.Errorf("%+v, %v busy: %v", c.doubts, c.busy, got)
 		}
+		e.speculation.AnyLoad = true
+		if e.forbids(forerun.Digest{1}, c.doubts) {
+			t.Errorf("%+v, any load: something is forbidden", c.doubts)
+		}
 	}
-	if new(Controller).forbids(doubts{computes: true, risky: true}) {
+	if e := (&execution{c: new(Controller)}); e.forbids(forerun.Digest{1}, doubts{computes: true, risky: true}) {
 		t.Error("without a measure of the load something is forbidden")
 	}
 }

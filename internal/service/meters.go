@@ -47,6 +47,20 @@ func measureMemo(m *telemetry.Metrics, c *controller.Controller) {
 	m.Gauge("forerun_memo_bytes", "Memory that known outputs take.", func() float64 { return float64(c.Memo().Bytes) })
 }
 
+// measureToll shows what running ahead costs in the metrics.
+func measureToll(m *telemetry.Metrics, c *controller.Controller) {
+	m.Gauge("forerun_speculation_toll", "Times the processor time that an activation takes where invocations run ahead, as measured under load; 0: not yet.", func() float64 {
+		cost, _ := c.Toll()
+		return cost
+	})
+	m.Gauge("forerun_speculation_barred", "1 while nothing runs ahead, as the processors have no time for what it costs.", func() float64 {
+		if _, barred := c.Toll(); barred {
+			return 1
+		}
+		return 0
+	})
+}
+
 // size sums up the files of a folder. One that vanishes meanwhile counts for nothing.
 func size(folder fs.FS) (bytes int64) {
 	_ = fs.WalkDir(folder, ".", func(_ string, d fs.DirEntry, err error) error {

@@ -239,10 +239,11 @@ func (s *server) startWorker(context.Context) error {
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room, s.worker.Queued)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Bridge: bridge,
-		Speculation: s.config.Speculate, Load: s.worker.Load, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
+		Speculation: s.config.Speculate, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
 	})
 	measure(s.metrics, s.worker, s.store)
 	measureMemo(s.metrics, s.controller)
+	measureToll(s.metrics, s.controller)
 	return nil
 }
 

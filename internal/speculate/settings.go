@@ -14,6 +14,8 @@ type Settings struct {
 	Depth int           // slots ahead of the heads at once, 1 to 64
 	Band  float64       // around one half, in which the share of a branch's likeliest outcome is too small, 0 to 0.5
 	Least time.Duration // what a function gives is not guessed that gives it sooner
+	// AnyLoad: as far on busy processors as on free ones, whatever that takes from others. A request gets it only where the server has it.
+	AnyLoad bool
 }
 
 // The defaults of settings. The band is the paper's; the depth is more than its applications have functions; a slot that runs ahead
@@ -47,8 +49,8 @@ func NewSettings(m Mode) Settings {
 	return Settings{Mode: m, Depth: DefaultDepth, Band: DefaultBand, Least: DefaultLeast}
 }
 
-// ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2" and "least=1ms" behind
-// it, with semicolons between.
+// ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms" and
+// "load=any" behind it, with semicolons between.
 func ParseSettings(text string) (Settings, error) {
 	word, rest, _ := strings.Cut(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(word))
@@ -57,7 +59,7 @@ func ParseSettings(text string) (Settings, error) {
 		ok = ok && s.set(strings.TrimSpace(setting))
 	}
 	if !ok {
-		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v ; least=%v behind it.",
+		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v ; least=%v ; load=any behind it.",
 			text, DefaultDepth, DefaultBand, DefaultLeast)
 	}
 	return s, nil
@@ -78,6 +80,9 @@ func (s *Settings) set(setting string) bool {
 	case "least":
 		s.Least, err = time.ParseDuration(value)
 		return err == nil && s.Least >= 0
+	case "load":
+		s.AnyLoad = value == "any"
+		return s.AnyLoad
 	}
 	return false
 }

@@ -178,7 +178,7 @@ func (g *generator) invoke() {
 		s.Header = [][2]string{{"Idempotency-Key", fmt.Sprint(g.options.Prefix, g.client, len(g.steps))}}
 		g.add(s)
 	case 6:
-		s.Header = [][2]string{{"X-Forerun-Speculate", pick(g, "branches", "all; depth=2; least=0s", "all; depth=64; band=0.4; least=0s", "off", "all; least=0s")}}
+		s.Header = [][2]string{{"X-Forerun-Speculate", pick(g, "branches; load=any", "all; depth=2; least=0s; load=any", "all; depth=64; band=0.4; least=0s; load=any", "off", "all; least=0s; load=any")}}
 	}
 	g.add(s)
 	if g.chance(3) {
