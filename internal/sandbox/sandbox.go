@@ -78,6 +78,9 @@ type Sandbox interface {
 	Hold(ctx context.Context, hosts []string) (Held, error)
 	// Release lets go what waits, and whatever is sent from now on.
 	Release(ctx context.Context) error
+	// TakeHeld takes out the datagrams that wait, of an activation that has ended without waiting for them; nil if there are none.
+	// send sends them, whatever the sandbox does meanwhile. Nobody hears an answer.
+	TakeHeld() (send func())
 	// Seal makes /action read-only for good, unless a process has a file there open for writing.
 	Seal(ctx context.Context) error
 	// Usage reads the sandbox's meters.

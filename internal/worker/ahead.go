@@ -122,10 +122,37 @@ func (b *box) park(r *run) {
 	}
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	if !r.squashed {
-		delete(b.w.runs, r.Activation)
-	}
+	b.w.leave(r)
 	b.spare.stays = r.isPromoted()
+}
+
+// withhold keeps what a speculative activation that has ended sent to the outside without waiting for it.
+func (r *run) withhold(b *box) {
+	if !b.held {
+		return
+	}
+	send := b.sandbox.TakeHeld()
+	if send == nil {
+		return
+	}
+	b.w.mu.Lock()
+	ahead := r.isAhead()
+	if ahead && !r.squashed {
+		r.effects = send
+	}
+	b.w.mu.Unlock()
+	if !ahead {
+		send()
+	}
+}
+
+// leave takes a run that has ended off the books, or as soon as it is known whether what waits of it is to be sent.
+func (w *Worker) leave(r *run) {
+	if r.effects != nil {
+		r.left = true
+	} else if !r.squashed {
+		delete(w.runs, r.Activation)
+	}
 }
 
 // isPromoted reports whether a speculative activation has been promoted.

@@ -263,6 +263,54 @@ func (m *matrix) promote() {
 	}
 }
 
+// TestSentBeforePromotion: what an activation sends without waiting for it goes out when it is promoted, also if it has ended
+// before, and its sandbox has served others.
+func TestSentBeforePromotion(t *testing.T) {
+	o := newOutside(t)
+	const node = `new Promise((yes, no) => { const s = dgram.createSocket("udp4"); s.send(a.word, a.udp, a.host, e => { s.close(); e ? no(e) : yes(a.word) }) })`
+	for name, a := range inLanguages(pythonEffects["UDP without an answer"], node) {
+		t.Run(name, func(t *testing.T) {
+			if discover().Check(a.Exec.Kind) != nil {
+				t.Skip("this machine does not have the language")
+			}
+			g := newNativeRig(t, single)
+			calls := newCalls()
+			g.ServeAPI(calls)
+			m := matrix{g, calls, o, a}
+			m.plain("after")
+			for _, word := range []string{"promoted", "squashed"} {
+				r, h := m.ahead(a, o.input(word))
+				<-calls.arrived
+				calls.answer <- "go"
+				m.check(h, word)
+				if word == "squashed" {
+					m.Squash(r.Activation)
+				}
+				m.plain("between")
+				if n := o.reached(word); n > 0 {
+					t.Errorf("what ran ahead has reached the outside %d times", n)
+				}
+				m.Promote(r.Activation)
+				m.plain("after") // comes behind whatever was sent
+				if n, want := o.reached("promoted"), strings.Count(word, "promoted"); n != want {
+					t.Errorf("a %s activation has reached the outside %d times", word, n)
+				}
+			}
+			m.mustForget()
+		})
+	}
+}
+
+// mustForget: nothing is on the books of what has ended.
+func (g *rig) mustForget() {
+	g.t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := len(g.runs); n > 0 {
+		g.t.Errorf("%d activations are on the books", n)
+	}
+}
+
 func TestReadHostsAnswerAhead(t *testing.T) {
 	o := newOutside(t)
 	g := newNativeRig(t, single)

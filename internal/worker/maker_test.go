@@ -161,6 +161,8 @@ func (p *process) Release(context.Context) error {
 	return nil
 }
 
+func (p *process) TakeHeld() func() { return nil }
+
 func (p *process) Seal(context.Context) error { return nil }
 
 func (p *process) Usage() (sandbox.Usage, error) {

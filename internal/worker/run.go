@@ -35,9 +35,11 @@ type run struct {
 	box      *box // that executes it; nil while it waits
 	returned int  // how often it came back from a box that had died
 	squashed bool
-	parked   bool // it has ended, and its handler waits for what becomes of it
-	wanted   bool // it was asked to make way
-	yielded  bool // its parked handler makes way
+	parked   bool   // it has ended, and its handler waits for what becomes of it
+	wanted   bool   // it was asked to make way
+	effects  func() // what it sent before it ended, which waits until it is promoted
+	left     bool   // it has ended, has no sandbox any more, and stays on the books for its effects
+	yielded  bool   // its parked handler makes way
 }
 
 // execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
@@ -63,6 +65,7 @@ func (b *box) execute(r *run) bool {
 		o = b.awaitOr(r, t, header)
 	}
 	stop()
+	r.withhold(b)
 	fork()
 	b.spare.served = true
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
@@ -277,7 +280,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	r.parked = parked
 	switch {
 	case !parked:
-		delete(w.runs, r.Activation)
+		w.leave(r)
 	case r.wanted: // who was asked may not have heard, and it has ended
 		r.yield()
 	default:

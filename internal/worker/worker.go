@@ -152,12 +152,23 @@ func (w *Worker) Run(request *forerun.Run) {
 // Promote implements forerun.Worker. What the activation sent to the outside goes out, in the background.
 func (w *Worker) Promote(id forerun.ActivationID) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r := w.runs[id]; r != nil && r.Speculative {
-		r.promote.Do(func() { close(r.promoted) })
-		if r.box == nil {
-			w.hasten(r)
-		}
+	r := w.runs[id]
+	if r == nil || !r.Speculative {
+		w.mu.Unlock()
+		return
+	}
+	r.promote.Do(func() { close(r.promoted) })
+	effects := r.effects
+	r.effects = nil
+	switch {
+	case r.left:
+		delete(w.runs, id)
+	case r.box == nil:
+		w.hasten(r)
+	}
+	w.mu.Unlock()
+	if effects != nil {
+		effects()
 	}
 }
 
@@ -171,7 +182,11 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 		return
 	}
 	delete(w.runs, id)
-	r.squashed = true
+	r.squashed, r.effects = true, nil
+	if r.left {
+		w.mu.Unlock()
+		return
+	}
 	w.counters.Squashed++
 	b := r.box
 	if b == nil {

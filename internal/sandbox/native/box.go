@@ -222,6 +222,9 @@ func (b *box) Release(ctx context.Context) error {
 	return err
 }
 
+// TakeHeld implements sandbox.Sandbox.
+func (b *box) TakeHeld() (send func()) { return b.datagrams.takeHeld() }
+
 // Seal implements sandbox.Sandbox.
 func (b *box) Seal(ctx context.Context) error {
 	_, err := b.maker.ask(ctx, request{kind: kindSeal, id: b.id})

@@ -35,10 +35,14 @@ type datagramRelay struct {
 	flows map[flow]*peer // nil stands for a refused one, so that the policy is asked once
 	held  bool           // datagrams wait
 	queue []datagram     // those that do
+	bytes int            // of their payloads
 }
 
-// heldAtMost is how many datagrams wait; more get lost.
-const heldAtMost = 256
+// How many datagrams wait, and bytes in them; more get lost, as in a socket whose buffer is full.
+const (
+	heldAtMost      = 256
+	heldBytesAtMost = 1 << 20
+)
 
 // flow is a socket of the sandbox and whom it talks to.
 type flow struct{ inside, outside netip.AddrPort }
@@ -92,15 +96,15 @@ func (r *datagramRelay) drain(fd uintptr, buffer []byte, take func(datagram)) {
 	}
 }
 
-// forward sends a datagram on, or keeps it.
+// forward sends a datagram on, or keeps it. One that is refused is refused at once, while its activation has a log.
 func (r *datagramRelay) forward(d datagram) {
-	if !r.held || r.hosts.permits(d.to) {
+	if !r.held || r.hosts.permits(d.to) || r.policy.Refusal(d.to) != "" {
 		r.send(d)
 		return
 	}
-	if len(r.queue) < heldAtMost {
+	if len(r.queue) < heldAtMost && r.bytes+len(d.payload) <= heldBytesAtMost {
 		d.payload = slices.Clone(d.payload)
-		r.queue = append(r.queue, d)
+		r.queue, r.bytes = append(r.queue, d), r.bytes+len(d.payload)
 	}
 }
 
@@ -127,12 +131,47 @@ func (r *datagramRelay) release() {
 	for _, d := range r.queue {
 		r.send(d)
 	}
-	r.queue = nil
+	r.queue, r.bytes = nil, 0
+}
+
+// takeHeld is Sandbox.TakeHeld.
+func (r *datagramRelay) takeHeld() (send func()) {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held {
+		r.drainAll(r.forward)
+	}
+	taken := r.queue
+	r.queue, r.bytes = nil, 0
+	if len(taken) == 0 {
+		return nil
+	}
+	return func() { sendApart(taken) }
+}
+
+// sendApart sends datagrams whose sockets are no more, each one's from one port.
+func sendApart(queue []datagram) {
+	conns := map[flow]*net.UDPConn{}
+	for _, d := range queue {
+		f := flow{d.from, d.to}
+		if _, known := conns[f]; !known {
+			conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(d.to))
+			if err != nil {
+				continue // a datagram may get lost
+			}
+			defer conn.Close()
+			conns[f] = conn
+		}
+		_, _ = conns[f].Write(d.payload) // likewise
+	}
 }
 
 // drop forgets the datagrams that wait, those that have not been read yet included. Their senders are gone.
 func (r *datagramRelay) drop() {
-	r.queue = nil
+	r.queue, r.bytes = nil, 0
 	r.drainAll(func(datagram) {})
 }
 

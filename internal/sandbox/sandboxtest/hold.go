@@ -194,6 +194,53 @@ func (s *suite) testHoldPromoted(t *testing.T) {
 	}
 }
 
+// testHoldTaken has processes send datagrams and end: what waits of them can be sent later, or never.
+func (s *suite) testHoldTaken(t *testing.T) {
+	s.needHost(t)
+	c := NewCounter(t, s.host.String())
+	a := s.agent(t, withLibrary)
+	for _, word := range []string{"later", "never", "later", "released"} {
+		a.hold()
+		a.expect("sent", effectHeader+fmt.Sprintf(`
+for to in (('%v', %d), ('%v', %d)):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    for _ in range(3): s.sendto(b'%s', to)
+result = 'sent'`, s.host, c.UDP, s.host, c.UDP, word))
+		if word == "released" { // nothing is there to be taken
+			a.release()
+		}
+		send := a.TakeHeld()
+		if (send == nil) != (word == "released") {
+			t.Fatalf("%s: something waits: %v", word, send != nil)
+		}
+		if a.TakeHeld() != nil {
+			t.Errorf("%s: what waits can be taken twice", word)
+		}
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.release()
+		if word == "later" {
+			if seen := c.Take(word); seen != 0 {
+				t.Errorf("what is to be sent later has arrived %d times before", seen)
+			}
+			send()
+		}
+		a.expect("after", s.program("udp", "after", c)+".strip()") // comes behind the others
+		a.drain()
+		want := 6
+		if word == "never" {
+			want = 0
+		}
+		if seen := c.Take(word); seen != want {
+			t.Errorf("%s: %d of %d datagrams have arrived", word, seen, want)
+		}
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (s *suite) testHoldInside(t *testing.T) {
 	a := s.agent(t, withLibrary)
 	a.hold()

@@ -70,6 +70,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"EgressWaiting", s.testEgressWaiting},
 		{"HoldSquashed", s.testHoldSquashed},
 		{"HoldPromoted", s.testHoldPromoted},
+		{"HoldTaken", s.testHoldTaken},
 		{"HoldInside", s.testHoldInside},
 		{"HoldReadHosts", s.testHoldReadHosts},
 		{"Held", s.testHeld},
