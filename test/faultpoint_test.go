@@ -16,8 +16,7 @@ import (
 // faultPoint is a place in the controller's code where a slot has come to a stage; the binary for these tests calls there.
 type faultPoint struct{ file, from, to string }
 
-// faultPoints are patches of a copy of the source: the server that people run has none of this. How far this one runs ahead does not
-// follow the machine's load, so that each stage is come to.
+// faultPoints are patches of a copy of the source: the server that people run has none of this.
 var faultPoints = []faultPoint{
 	{"execution.go", "\t\ts.started(at, initTime)\n\t}\n", "\t\ts.started(at, initTime)\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"begun\", s.record.Action.Entity)\n\t\t}\n\t}\n"},
 	{"execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
@@ -25,8 +24,6 @@ var faultPoints = []faultPoint{
 	{"execution.go", "func (e *execution) do(action speculate.Action) {\n", "func (e *execution) do(action speculate.Action) {\n\tdefer e.passPoint(action)()\n"},
 	{"ahead.go", "\te.promoting(a.Slots, true)\n", "\te.promoting(a.Slots, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
 	{"ahead.go", "\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n", "\t\tatFaultPoint(\"promoting\", names...)\n\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n\t\tatFaultPoint(\"applied\", names...)\n"},
-	{"depth.go", "return (d.computes || d.risky) && c.Load != nil && c.Load().Busy > busyShare", "return false"},
-	{"depth.go", "\tif c.Load == nil {\n", "\tif true {\n"},
 }
 
 // stages are those that a slot comes to, in order.

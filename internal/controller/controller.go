@@ -10,7 +10,6 @@ package controller
 import (
 	"context"
 	"sync"
-	"time"
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
@@ -43,12 +42,11 @@ type Config struct {
 	Records Records
 	State   state.Store // of functions; may be nil without Speculation
 	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
-	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode is the most that anybody gets.
+	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode, and AnyLoad, are the most that anybody gets.
 	Speculation speculate.Settings
-	Load        func() forerun.Load // of the worker, which bounds how far; may be nil
-	// Spent is what the server and its sandboxes have taken of the processors, and what all programs have; may be nil.
-	Spent   func() (own, all time.Duration, known bool)
-	Observe func(*forerun.Activation) // called with each record once it is written; may be nil
+	Load        func() forerun.Load                  // of the worker, which bounds how far; may be nil
+	Spent       func() (s forerun.Spent, known bool) // of the processors; may be nil
+	Observe     func(*forerun.Activation)            // called with each record once it is written; may be nil
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
 	Admit func(ctx context.Context, namespace string) (ended func(), err error)
 	Clock *clock.Clock // of records; nil: the machine's
@@ -98,8 +96,8 @@ func (c *Controller) Successor(token string, running forerun.ActivationID) (name
 	return e.namespace, e.subject, true
 }
 
-// Toll is how many times the processor time an activation takes where invocations run ahead, as measured last under load, 0 if it
-// never was; barred is whether none does, as there is no such time.
+// Toll is how many times the processor time an activation takes where invocations run ahead, in the last trials under load, 0 if
+// there were too few; barred is whether none runs ahead, as the processors are too busy for that.
 func (c *Controller) Toll() (cost float64, barred bool) { return c.toll.read() }
 
 // Memo tells how the memo table fares.

@@ -10,11 +10,8 @@ func (c *Controller) depth(s speculate.Settings) int { return speculate.DepthUnd
 
 // load is the worker's, as far as it matters to an invocation with a setting; what is not known is none.
 func (c *Controller) load(s speculate.Settings) (l forerun.Load) {
-	if c.Load != nil {
+	if c.Load != nil && !s.AnyLoad {
 		l = c.Load()
-	}
-	if s.AnyLoad {
-		l.Busy = 0
 	}
 	return l
 }
@@ -29,7 +26,7 @@ func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 	if !d.computes && !d.risky || e.c.load(e.speculation).Busy <= busyShare {
 		return false
 	}
-	if d.risky {
+	if !d.computes {
 		e.tables.forgive(code)
 	}
 	return true

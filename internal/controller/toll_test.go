@@ -1,114 +1,136 @@
 package controller
 
 import (
-	"runtime"
 	"testing"
 	"time"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 // processors are those of a machine, in a time of its own.
 type processors struct {
-	now      time.Time
-	own, all time.Duration
-	toll     toll
+	now     time.Time
+	spent   forerun.Spent
+	toll    toll
+	late    []time.Time // when activations end that were executed
+	pending float64     // seconds of work that nobody has had time for
 }
 
-// loaded is what a machine has to do.
+// loaded is what a machine has to do: invocations of one activation each.
 type loaded struct {
-	plain  float64 // share of the processors that activations take where none runs ahead
-	cost   float64 // times as much where they do
-	gain   float64 // times as many activations, as their clients wait for each
-	others float64 // share that others' programs take
+	plain  float64       // share of the processors that activations take where none runs ahead
+	cost   float64       // times as much where they do
+	gain   float64       // times as many invocations, as their clients wait for each
+	others float64       // share that others' programs take
+	lasts  time.Duration // how much later an activation ends that does not run ahead
+	every  time.Duration // between invocations
 }
-
-const perSecond = 400 // activations
 
 func newProcessors() *processors {
-	p := &processors{now: time.Unix(1_000_000, 0), own: time.Minute, all: time.Hour}
-	p.toll.spent = func() (own, all time.Duration, known bool) { return p.own, p.all, true }
+	p := &processors{now: time.Unix(1_000_000, 0), spent: forerun.Spent{Own: time.Minute, All: time.Hour, Whole: time.Hour}}
+	p.toll.spent = func() (forerun.Spent, bool) { return p.spent, true }
 	return p
 }
 
-// pass has the machine do something for a time, and returns the share of the invocations that ran ahead in the last part of it.
+// pass has the machine do something for a time, and returns the share of the invocations that ran ahead in the second half.
 func (p *processors) pass(d time.Duration, l loaded) float64 {
-	const step, last = 10 * time.Millisecond, 20 * time.Second
+	const number = 4 // of processors
+	if l.every == 0 {
+		l.every = 5 * time.Millisecond
+	}
 	began, ahead := 0., 0.
-	for left := d; left > 0; left -= step {
-		p.now = p.now.Add(step)
-		done, share := perSecond*step.Seconds(), l.plain
-		allowed := p.toll.allows(p.now)
-		if allowed {
-			done, share = done*l.gain, share*l.gain*l.cost
-		}
-		if left <= last {
-			began++
-			if allowed {
+	for end, half := p.now.Add(d), p.now.Add(d/2); p.now.Before(end); {
+		p.now = p.now.Add(l.every)
+		whole := l.every.Seconds() * number
+		invocations, share, lasts := 1., l.plain, l.lasts
+		if p.toll.allows(p.now) {
+			invocations, share, lasts = l.gain, l.plain*l.cost*l.gain, 0
+			if p.now.After(half) {
 				ahead++
 			}
 		}
-		for range int(done) {
-			p.toll.ended()
+		if p.now.After(half) {
+			began++
 		}
-		whole := step.Seconds() * float64(runtime.GOMAXPROCS(0))
-		share = min(share, 1-l.others)
-		p.own += time.Duration(share * whole * float64(time.Second))
-		p.all += time.Duration((share + l.others) * whole * float64(time.Second))
+		p.toll.begun.Add(int64(100*invocations) - 1)
+		for range int(4 * invocations) {
+			p.late = append(p.late, p.now.Add(lasts))
+		}
+		p.end()
+		p.pending += share * whole
+		worked := min(p.pending, (1-l.others)*whole)
+		p.pending -= worked
+		p.spent.Own += time.Duration(worked * float64(time.Second))
+		p.spent.All += time.Duration((worked + l.others*whole) * float64(time.Second))
+		p.spent.Whole += time.Duration(whole * float64(time.Second))
 	}
 	return ahead / began
 }
 
+func (p *processors) end() {
+	still := p.late[:0]
+	for _, at := range p.late {
+		if at.After(p.now) {
+			still = append(still, at)
+		} else {
+			p.toll.ended()
+		}
+	}
+	p.late = still
+}
+
 func TestToll(t *testing.T) {
-	const long = 2 * time.Minute
+	const short = 120 * time.Millisecond
 	for name, c := range map[string]struct {
 		loaded
-		most, least float64 // share that runs ahead
+		least, most float64 // share that runs ahead
 	}{
-		"there is time for it":     {loaded{plain: 0.3, cost: 1.4, gain: 1}, 1, 1},
-		"there is time, just":      {loaded{plain: 0.65, cost: 1.15, gain: 1}, 1, 0.9},
-		"there is none":            {loaded{plain: 0.7, cost: 1.4, gain: 1}, 0.05, 0},
-		"others have taken it":     {loaded{plain: 0.4, cost: 1.4, gain: 1, others: 0.4}, 0.05, 0},
-		"it costs nothing":         {loaded{plain: 0.85, cost: 1, gain: 1}, 1, 0.9},
-		"it saves time":            {loaded{plain: 0.9, cost: 0.7, gain: 1}, 1, 0.9},
-		"clients wait for answers": {loaded{plain: 0.3, cost: 1.2, gain: 2.5}, 1, 0.9},
+		"there is time for it":        {loaded{plain: 0.3, cost: 1.4, gain: 1}, 1, 1},
+		"there is time, just":         {loaded{plain: 0.65, cost: 1.15, gain: 1, lasts: short}, 0.85, 1},
+		"there is none":               {loaded{plain: 0.7, cost: 1.4, gain: 1, lasts: short}, 0, 0.05},
+		"others have taken it":        {loaded{plain: 0.4, cost: 1.4, gain: 1, others: 0.4, lasts: short}, 0, 0.05},
+		"it costs nothing":            {loaded{plain: 0.85, cost: 1, gain: 1, lasts: short}, 0.85, 1},
+		"it saves time":               {loaded{plain: 0.9, cost: 0.7, gain: 1, lasts: short}, 0.85, 1},
+		"clients wait for answers":    {loaded{plain: 0.3, cost: 1.2, gain: 2.5, lasts: short}, 0.85, 1},
+		"one comes every ten seconds": {loaded{plain: 0.9, cost: 1.4, gain: 1, every: 10 * time.Second}, 1, 1},
+		"few come":                    {loaded{plain: 0.65, cost: 1.4, gain: 1, every: 700 * time.Millisecond}, 0, 0.3},
 	} {
-		if got := newProcessors().pass(long, c.loaded); got < c.least || got > c.most {
+		if got := newProcessors().pass(10*time.Minute, c.loaded); got < c.least || got > c.most {
 			t.Errorf("%s: %.2f of the invocations run ahead, want %v to %v", name, got, c.least, c.most)
 		}
 	}
 }
 
 func TestTollIsLifted(t *testing.T) {
-	p := newProcessors()
 	high, low := loaded{plain: 0.7, cost: 1.4, gain: 1}, loaded{plain: 0.3, cost: 1.4, gain: 1}
-	p.pass(time.Minute, high)
-	if cost, barred := p.toll.read(); !barred || cost < 1.35 || cost > 1.45 {
-		t.Fatalf("the cost is %.2f, and it is barred: %v", cost, barred)
-	}
-	if got := p.pass(21*time.Second, low); got < 0.9 {
-		t.Errorf("at lower load %.2f of the invocations run ahead", got)
-	}
-	p.pass(time.Minute, high)
-	if got := p.pass(5*time.Minute, loaded{plain: 0.7, cost: 0.8, gain: 1}); got < 0.9 {
-		t.Errorf("of another application, that it saves time, %.2f of the invocations run ahead", got)
+	for name, c := range map[string]struct {
+		then loaded
+		d    time.Duration
+	}{
+		"there is less to do":            {low, 20 * time.Second},
+		"an application that saves time": {loaded{plain: 0.7, cost: 0.8, gain: 1}, 10 * time.Minute},
+		"hardly anybody comes":           {loaded{plain: 0.01, cost: 1.4, gain: 1, every: 5 * time.Second}, time.Minute},
+	} {
+		p := newProcessors()
+		p.pass(time.Minute, high)
+		if cost, barred := p.toll.read(); !barred || cost < 1.3 || cost > 1.5 {
+			t.Fatalf("the cost is %.2f, and it is barred: %v", cost, barred)
+		}
+		if got := p.pass(c.d, c.then); got < 0.9 {
+			t.Errorf("%s: %.2f of the invocations run ahead", name, got)
+		}
 	}
 }
 
-// What lies behind a pause, or is not measured, is not compared.
 func TestTollUnknown(t *testing.T) {
-	p := newProcessors()
-	high := loaded{plain: 0.7, cost: 1.4, gain: 1}
-	known := false
-	p.toll.spent = func() (own, all time.Duration, _ bool) { return p.own, p.all, known }
+	p, high := newProcessors(), loaded{plain: 0.7, cost: 1.4, gain: 1}
+	p.pass(time.Minute, high)
+	p.toll.spent = func() (forerun.Spent, bool) { return forerun.Spent{}, false }
 	if got := p.pass(time.Minute, high); got != 1 {
-		t.Errorf("where nothing is measured %.2f of the invocations run ahead", got)
+		t.Errorf("where nothing is measured any more %.2f of the invocations run ahead", got)
 	}
-	known = true
-	for range 60 {
-		p.pass(900*time.Millisecond, high)
-		p.now, p.own, p.all = p.now.Add(time.Minute), p.own+time.Minute, p.all+time.Minute
-	}
-	if cost, barred := p.toll.read(); barred || cost != 0 {
-		t.Errorf("after pauses the cost is %.2f, and it is barred: %v", cost, barred)
+	if _, barred := p.toll.read(); barred {
+		t.Error("where nothing is measured it is barred")
 	}
 	if !new(toll).allows(p.now) {
 		t.Error("without a meter nothing may run ahead")

@@ -37,6 +37,13 @@ type Load struct {
 	Waiting bool    // activations that are not speculative wait for a sandbox
 }
 
+// Spent is processor time that was spent since some moment.
+type Spent struct {
+	Own   time.Duration // by the server and its sandboxes
+	All   time.Duration // by all programs of the machine
+	Whole time.Duration // by all of its processors, idle time included
+}
+
 // WorkerEvents hears what happens to one activation, each event at most once, one at a time. A worker holds none of its
 // locks while it tells an event, since the hearer may call it back.
 type WorkerEvents interface {

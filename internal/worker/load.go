@@ -110,16 +110,16 @@ func (w *Worker) Load() forerun.Load {
 // tick is the unit of /proc/stat (USER_HZ).
 const tick = 10 * time.Millisecond
 
-// Spent is what this server and its sandboxes have taken of the processors, and what all programs of the machine have; known is
-// false if that is not measured here.
-func (w *Worker) Spent() (own, all time.Duration, known bool) {
+// Spent tells what was spent of the processors; known is false if that is not measured here.
+func (w *Worker) Spent() (s forerun.Spent, known bool) {
 	var self syscall.Rusage
 	inside, known := w.config.Maker.Spent()
-	busy, _, ok := w.load.read()
+	busy, total, ok := w.load.read()
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil || !known || !ok {
-		return 0, 0, false
+		return s, false
 	}
-	return inside + time.Duration(self.Utime.Nano()+self.Stime.Nano()), time.Duration(busy) * tick, true
+	own := inside + time.Duration(self.Utime.Nano()+self.Stime.Nano())
+	return forerun.Spent{Own: own, All: time.Duration(busy) * tick, Whole: time.Duration(total) * tick}, true
 }
 
 // readProcStat reads the time that all processors spent, in clock ticks since the start of the machine.

@@ -147,12 +147,12 @@ func (m *Maker) limited() bool {
 func TestSpent(t *testing.T) {
 	m := startHelper(t, Config{DataDir: t.TempDir()})
 	b := startSleeper(t, m, "a")
-	first, known := m.Spent()
-	if !known {
+	if _, ok := cgroupMounts()[""]; !ok {
 		t.Skip("this machine has no cgroups of version 2")
 	}
-	if first <= 0 {
-		t.Errorf("a start took %v", first)
+	first, known := m.Spent()
+	if !known {
+		t.Error("it is not known after a start")
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
