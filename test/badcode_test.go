@@ -106,7 +106,7 @@ var misdeeds = []struct {
 }{
 	{do: "loop", says: []string{"exceeded its time limits of 6000 milliseconds"}},
 	{do: "memory", says: []string{"exhausted its memory"}},
-	{do: "fork", says: []string{"exceeded its time limits", "exhausted its memory"}},
+	{do: "fork", says: []string{"exceeded its time limits", "exhausted its memory", "exited unexpectedly with status 2"}}, // a shell that cannot fork exits
 	{do: "disk", says: []string{"exhausted its memory"}},
 	{do: "flood", says: []string{`{"ok":true}`}, log: "Logs were truncated because the total bytes size exceeds the limit of 1048576 bytes.", ok: true},
 	{do: "signal", says: []string{"killed by signal 11 (segmentation fault)"}},

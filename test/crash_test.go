@@ -277,7 +277,7 @@ func (l *load) begin(ctx context.Context, id string) error {
 }
 
 // endings are parts of what records say of invocations whose process, or the server's helper, was killed.
-var endings = []string{"killed by signal 9", "sandbox", "The server was shut down before"}
+var endings = []string{"killed by signal 9", "exited while it loaded the code", "sandbox", "The server was shut down before"}
 
 // mustHaveEnded asks a server for the records of what was begun, and returns how many say that a server did not live to end it.
 func (a *acknowledged) mustHaveEnded(t *testing.T, s *server.Server) (interrupted int) {
