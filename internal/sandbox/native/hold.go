@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -124,7 +125,7 @@ func sharesFiles(pid int) bool {
 func writable(pid, fd int) bool {
 	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
 	if err != nil {
-		return true
+		return !errors.Is(err, os.ErrNotExist) // closed meanwhile
 	}
 	for line := range strings.Lines(string(info)) {
 		if text, ok := strings.CutPrefix(line, "flags:"); ok {

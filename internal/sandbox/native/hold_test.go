@@ -41,3 +41,30 @@ func TestWeightOfWhatRunsAhead(t *testing.T) {
 	}
 	weighs("released", "40")
 }
+
+// TestWritable: a file that was closed before it could be looked at is nobody's any more.
+func TestWritable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for name, c := range map[string]struct {
+		flags  int
+		closed bool
+		want   bool
+	}{
+		"to be written":         {flags: os.O_CREATE | os.O_WRONLY, want: true},
+		"to be read":            {flags: os.O_CREATE | os.O_RDONLY},
+		"closed, to be written": {flags: os.O_CREATE | os.O_WRONLY, closed: true},
+	} {
+		f, err := os.OpenFile(path, c.flags, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd := int(f.Fd())
+		if c.closed {
+			_ = f.Close()
+		}
+		if got := writable(os.Getpid(), fd); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		_ = f.Close()
+	}
+}
