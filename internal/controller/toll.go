@@ -22,7 +22,7 @@ const (
 	trialsKept   = 7           // that count
 	trialsLeast  = 3           // before anything is barred; until then one follows the other
 	tollWorth    = 1.05        // times the processor time: is not told from none
-	tollBrings   = 1.3         // times as many invocations: their clients wait for one before they ask for the next
+	tollBrings   = 1.5         // times as many invocations: their clients wait for one before they ask for the next
 	tollBar      = 0.8         // share of the processors in use, if all run ahead, from which none does
 	tollLift     = 0.7         // and from which down they do again
 	tollWeight   = 0.5         // of the newest stretch in a moving average
