@@ -326,6 +326,9 @@ func (e *execution) commit(a speculate.Commit) {
 		s.parent.record.Logs = append(s.parent.record.Logs, string(s.record.ID))
 	}
 	s.finish(a.Result)
+	if !s.program {
+		e.c.toll.ended()
+	}
 	e.noteTime(s)
 	e.keep(s)
 	if s.parent == nil {

@@ -191,11 +191,8 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		program, _ = e.c.programs.of(r.Action) // its error comes up again when it is resolved
 	}
 	_, conductor := program.(flow.Conductor)
-	if conductor || program == nil && !tables.calls(e.c.digests.Of(r.Action)) {
-		e.speculation.Mode = speculate.Off
-		return nil
-	}
-	if !e.speculation.AnyLoad && !e.c.toll.allows(time.Now()) {
+	alone := conductor || program == nil && !tables.calls(e.c.digests.Of(r.Action))
+	if alone || !e.speculation.AnyLoad && !e.c.toll.allows(time.Now()) {
 		e.speculation.Mode = speculate.Off
 		return nil
 	}
@@ -231,11 +228,8 @@ func (e *execution) noteCaller(s *slot) {
 	}
 }
 
-// noteTime learns from a function that is committed (C3).
+// noteTime learns from a function that is committed (C3) and did not run ahead.
 func (e *execution) noteTime(s *slot) {
-	if !s.program {
-		e.c.toll.ended()
-	}
 	line := &s.record.Timeline
 	if e.tables != nil && !s.program && !line.Speculative && !line.Launched.IsZero() && s.record.Status == forerun.Success {
 		e.tables.noteTime(e.c.digests.Of(s.action), line.Finished.Sub(line.Launched), s.cpu)

@@ -47,11 +47,11 @@ type toll struct {
 	known  bool       // from is
 	settle bool       // what the stretch before began is still to end: then it begins anew
 
-	trial  int // halves of a trial that are left, this stretch included
+	left   int // halves of a trial that are to come, this stretch included
 	wait   int // stretches until the next
 	trials int // since ever
 	first  half
-	halves []trial // the newest last
+	kept   []trial // the newest last
 	busy   float64 // share of the processors that is in use if all run ahead: moving average
 	barred bool
 }
@@ -115,9 +115,9 @@ func (t *toll) look(now, before time.Time) {
 	to, known := t.mark()
 	switch {
 	case !known || !t.known:
-		t.trial, t.busy, t.barred = 0, 0, false
+		t.left, t.busy, t.barred = 0, 0, false
 	case silent:
-		t.trial = 0
+		t.left = 0
 		t.use(to, 1)
 	default:
 		t.learn(to, passed.Seconds())
@@ -129,7 +129,7 @@ func (t *toll) look(now, before time.Time) {
 
 // most is how long the stretch lasts if few activations end in it.
 func (t *toll) most() time.Duration {
-	if t.trial > 0 {
+	if t.left > 0 {
 		return trialMost
 	}
 	return stretchMost
@@ -143,7 +143,7 @@ func (t *toll) mark() (m mark, known bool) {
 
 // learn takes a stretch into account that was half a trial.
 func (t *toll) learn(to mark, passed float64) {
-	if t.trial == 0 {
+	if t.left == 0 {
 		return
 	}
 	h := half{
@@ -151,10 +151,10 @@ func (t *toll) learn(to mark, passed float64) {
 		rate: float64(to.begun-t.from.begun) / passed,
 	}
 	if h.done < enoughDone || h.own <= 0 {
-		t.trial = 0
+		t.left = 0
 		return
 	}
-	if t.trial--; t.trial == 1 {
+	if t.left--; t.left == 1 {
 		t.first = h
 		return
 	}
@@ -162,8 +162,8 @@ func (t *toll) learn(to mark, passed float64) {
 	if h.plain {
 		both = trial{ahead: t.first, plain: h}
 	}
-	t.halves = append(t.halves, both)
-	t.halves = t.halves[max(0, len(t.halves)-trialsKept):]
+	t.kept = append(t.kept, both)
+	t.kept = t.kept[max(0, len(t.kept)-trialsKept):]
 }
 
 // use takes into account how busy the processors were, and decides whether there is time for running ahead.
@@ -185,27 +185,27 @@ func (t *toll) use(to mark, weight float64) {
 	t.barred = t.busy > bar && cost > tollWorth && gain < tollBrings
 }
 
-// choose decides what happens in the next stretch. Now and then, while processors are busy, a trial begins, by turns with the one or
-// the other half.
+// choose decides what happens in the next stretch. Now and then, while the processors are busy, a trial begins: by turns with the half
+// in which invocations run ahead, and with the other.
 func (t *toll) choose(mayTry bool) {
 	was, plain := t.plain.Load(), t.barred
 	t.wait--
 	switch {
-	case t.trial > 0:
+	case t.left > 0:
 		plain = !was
 	case mayTry && t.busy > trialBusy && t.wait <= 0:
 		t.trials++
-		t.trial, plain = 2, t.trials%2 == 0
+		t.left, plain = 2, t.trials%2 == 0
 		t.wait = t.pause()
 	}
 	t.plain.Store(plain)
-	t.settle = t.trial > 0 && plain != was
+	t.settle = t.left > 0 && plain != was
 }
 
 // pause is how many stretches pass from the beginning of a trial to that of the next.
 func (t *toll) pause() int {
 	switch {
-	case len(t.halves) < trialsLeast && t.trials < 2*trialsLeast: // else they are of no use: few activations end
+	case len(t.kept) < trialsLeast && t.trials < 2*trialsLeast: // else they are of no use: few activations end
 		return 0
 	case t.barred:
 		return trialRarely
@@ -216,11 +216,11 @@ func (t *toll) pause() int {
 // compared is how many times the processor time an activation takes where invocations run ahead, and how many times as many
 // invocations begin; 0 if that is not known.
 func (t *toll) compared() (cost, gain float64) {
-	if len(t.halves) < trialsLeast {
+	if len(t.kept) < trialsLeast {
 		return 0, 0
 	}
 	var ahead, plain half
-	for _, h := range t.halves {
+	for _, h := range t.kept {
 		ahead, plain = ahead.plus(h.ahead), plain.plus(h.plain)
 	}
 	return ahead.own / ahead.done / (plain.own / plain.done), ahead.rate / max(plain.rate, 1e-9)

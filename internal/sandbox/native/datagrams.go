@@ -136,9 +136,6 @@ func (r *datagramRelay) release() {
 
 // takeHeld is Sandbox.TakeHeld.
 func (r *datagramRelay) takeHeld() (send func()) {
-	if r == nil {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held {

@@ -135,19 +135,10 @@ func (m *Maker) Enforced() []sandbox.Enforcement { return slices.Clone(m.enforce
 func (m *Maker) Spent() (d time.Duration, known bool) {
 	var helper unix.Timespec
 	usage, err := m.spent.read()
-	if err != nil || usage.CPU == 0 || m.ended() || unix.ClockGettime(cpuClock(m.helper.Process.Pid), &helper) != nil {
+	if err != nil || usage.CPU == 0 || unix.ClockGettime(cpuClock(m.helper.Process.Pid), &helper) != nil {
 		return 0, false
 	}
 	return usage.CPU + time.Duration(helper.Nano()), true
-}
-
-func (m *Maker) ended() bool {
-	select {
-	case <-m.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // cpuClock is the clock of what all threads of a process have taken of the processors (clock_getcpuclockid(3)).

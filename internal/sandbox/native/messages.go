@@ -18,7 +18,9 @@ const (
 	kindRelease
 	kindPermit
 	kindSeal
-	kindReply  // helper -> server; of the settings with the descriptors of cgroups.openMeters; of a start with the descriptors of readyFDs for the server, those of group.openMeters and of cell.sights
+	// helper -> server; of the settings with the descriptors of cgroups.openMeters, of a start with those of readyFDs for the server,
+	// of group.openMeters and of cell.sights
+	kindReply
 	kindExited // helper -> server, by itself
 	kindDenied
 )
