@@ -66,6 +66,14 @@ bench-workloads: build .forerun/bench ## profile the applications of SpecFaaS: s
 bench-speculation: build $(venv)/.stamp .forerun/bench ## measure applications with running ahead off and on (CASE=NAMES: some, with commas between, QUICK=1: rough)
 	@.forerun/bench speculation $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
+.PHONY: profile
+profile: build .forerun/bench .forerun/bench-native need-redis ## profile the server under load, for the compiler: what it uses often gets faster with the next build
+	@rm -rf .forerun/profiles && mkdir .forerun/profiles
+	@FORERUN_CPU_PROFILE=.forerun/profiles .forerun/bench baseline --case native-throughput,python-throughput,python-sequence
+	@FORERUN_CPU_PROFILE=.forerun/profiles .forerun/bench speculation --quick --case load,login,flightbook
+	@go tool pprof -proto .forerun/profiles/*.pprof | gunzip | \
+	  perl -0pe 's{\Q$(CURDIR)/\E}{"/" x length $$&}ge' | gzip -9n > cmd/forerun/default.pgo # names no folder of this machine
+
 .PHONY: clean
 clean: ## remove what the targets made in this folder
 	rm -rf bin .forerun node_modules bench/out examples/flightbook/build

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -61,6 +62,30 @@ func TestOnlyLoopback(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary, "serve", "--listen", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "data")).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "loopback") {
+		t.Errorf("it ended with %v: %s", err, out)
+	}
+}
+
+// TestCPUProfile has a server leave a profile where it can, and names a folder that is not there.
+func TestCPUProfile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s := start(t, server.Options{Args: []string{"--cpu-profile", folder}})
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(folder, "*.pprof"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("it left %v, %v", left, err)
+	}
+	profile, err := os.ReadFile(left[0])
+	if gzip := []byte{0x1f, 0x8b}; err != nil || !bytes.HasPrefix(profile, gzip) {
+		t.Errorf("no profile, but %.20q, %v", profile, err)
+	}
+	missing := filepath.Join(folder, "missing")
+	out, err := exec.CommandContext(t.Context(), binary, "serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--cpu-profile", missing).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "--cpu-profile") || !strings.Contains(string(out), missing) {
 		t.Errorf("it ended with %v: %s", err, out)
 	}
 }

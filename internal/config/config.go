@@ -37,6 +37,7 @@ type Config struct {
 	Sync        bool                 // activation records are on disk before an invocation is answered
 	Keep        activation.Retention // of activation records
 	Limits      registry.Limits      // of tenants who have none of their own
+	CPUProfile  string               // folder that a profile of the server's processor time is left in; empty: none is made
 }
 
 // DefaultUser is the uid that a server started by root runs as: one that no distribution hands out by itself.
@@ -79,6 +80,7 @@ func Settings(root bool, home string) []Setting {
 		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
 		limit("stored-actions", "none", "`NUMBER` of actions a tenant may have, or none", func(l *registry.Limits) *int { return &l.StoredActions }),
 		limit("stored-megabytes", "none", "`MIB` that the code of a tenant's actions may take, or none", func(l *registry.Limits) *int { return &l.StoredMegabytes }),
+		{"cpu-profile", "FORERUN_CPU_PROFILE", "", "`FOLDER` to leave a profile of the server's processor time in, for go tool pprof; empty: none is made", setCPUProfile},
 	}
 }
 
@@ -257,6 +259,11 @@ func setUser(c *Config, value string) (err error) {
 	if c.User, err = strconv.Atoi(value); err != nil || c.User < 1 || c.User > 1<<31 {
 		return forerun.Errorf(forerun.Invalid, "", "%q is no user that the server could run as: write a numeric uid other than 0.", value)
 	}
+	return nil
+}
+
+func setCPUProfile(c *Config, value string) error {
+	c.CPUProfile = value
 	return nil
 }
 

@@ -24,7 +24,7 @@ func newAheadTown(t *testing.T) *town {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	town := newTown()
+	town := newTown(t)
 	town.Controller = New(Config{
 		Worker: town, Actions: town, Records: town, State: store, Bridge: new(Bridge), Speculation: speculate.Settings{Mode: speculate.All, Depth: 4},
 	})

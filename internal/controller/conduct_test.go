@@ -50,7 +50,7 @@ func (t *town) components(record *forerun.Activation) []string {
 
 func TestConductorRunsWhatItNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("a", add("a", 1)).Limits.Memory = 512
 		town.function("b", add("b", 2))
 		town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
@@ -71,7 +71,7 @@ func TestConductorRunsWhatItNames(t *testing.T) {
 
 func TestConductorHearsWhatIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("refuse", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"error": "no"}, nil })
 		for component, want := range map[string]string{
 			"refuse":  `{"heard":"no"} [c refuse c]`,
@@ -94,7 +94,7 @@ func TestConductorHearsWhatIsWrong(t *testing.T) {
 
 func TestConductorsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("a", add("a", 1))
 		again := func(name string) func(map[string]any) map[string]any {
 			return func(input map[string]any) map[string]any {

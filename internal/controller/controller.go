@@ -62,6 +62,9 @@ type Controller struct {
 	executor executor
 	toll     toll
 	busy     sync.WaitGroup // executions that have slots or records to write
+	ended    chan *tree     // to goroutines that publish them
+	open     context.Context
+	shut     context.CancelFunc
 
 	mu      sync.Mutex                          // guards running; taken after an execution's own lock
 	running map[forerun.ActivationID]*execution // by the activations whose functions run
@@ -72,7 +75,11 @@ func New(c Config) *Controller {
 	if c.Clock == nil {
 		c.Clock = clock.New(nil)
 	}
-	controller := &Controller{Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent}, running: make(map[forerun.ActivationID]*execution)}
+	open, shut := context.WithCancel(context.Background())
+	controller := &Controller{
+		Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent},
+		ended: make(chan *tree), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
+	}
 	if c.Bridge != nil {
 		c.Bridge.c = controller
 	}
@@ -106,6 +113,7 @@ func (c *Controller) Memo() memo.Stats { return c.tables.memo.Stats() }
 // Close waits until the invocations under way have ended; when ctx is done first it gives them up, each with a record
 // that says so. No Invoke may follow.
 func (c *Controller) Close(ctx context.Context) {
+	defer c.shut()
 	ended := make(chan struct{})
 	go func() {
 		c.busy.Wait()

@@ -28,7 +28,7 @@ type town struct {
 	putError error
 }
 
-func newTown() *town {
+func newTown(tb testing.TB) *town {
 	t := &town{
 		functions: make(map[string]func(*forerun.Run, map[string]any) (any, error)),
 		actions:   make(map[string]*forerun.Action),
@@ -36,6 +36,7 @@ func newTown() *town {
 		accepted:  make(map[forerun.ActivationID]*forerun.Activation),
 	}
 	t.Controller = New(Config{Worker: t, Actions: t, Records: t})
+	tb.Cleanup(func() { t.Close(context.Background()) })
 	return t
 }
 
@@ -144,7 +145,7 @@ func annotation(a *forerun.Activation, key string) string {
 
 func TestFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		hello := town.function("hello", add("greeting", "hi"))
 		hello.Parameters = []forerun.KeyValue{{Key: "place", Value: json.RawMessage(`"earth"`)}}
 		record := town.invoke(hello, `{"name":"ada"}`)
@@ -165,7 +166,7 @@ func TestFunction(t *testing.T) {
 
 func TestSequenceIsOneBatchOfTiedRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("a", add("a", 1))
 		town.function("b", add("b", 2))
 		inner := town.deploy("inner", forerun.Exec{Kind: "sequence", Components: []string{"/_/a", "/ns/b"}})
@@ -197,7 +198,7 @@ func TestSequenceIsOneBatchOfTiedRecords(t *testing.T) {
 
 func TestComposition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("test", func(_ *forerun.Run, input map[string]any) (any, error) {
 			return map[string]any{"value": input["n"].(float64) > 1}, nil
 		})
@@ -216,7 +217,7 @@ func TestComposition(t *testing.T) {
 
 func TestErrorsEndASequence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("refuse", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"error": "no"}, nil })
 		town.function("crash", func(*forerun.Run, map[string]any) (any, error) { return nil, fmt.Errorf("crashed") })
 		town.function("never", func(*forerun.Run, map[string]any) (any, error) {
@@ -239,7 +240,7 @@ func TestErrorsEndASequence(t *testing.T) {
 
 func TestASequenceThatContainsItselfEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/seq"}})
 		record := town.invoke(seq, `{}`)
 		if record.Status != forerun.DeveloperError || !strings.Contains(string(record.Result), "does one contain itself?") {
@@ -250,7 +251,7 @@ func TestASequenceThatContainsItselfEnds(t *testing.T) {
 
 func TestCallIsTiedToItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		double := town.function("double", func(_ *forerun.Run, input map[string]any) (any, error) {
 			return map[string]any{"n": 2 * input["n"].(float64)}, nil
 		})
@@ -293,7 +294,7 @@ func TestCallIsTiedToItsCaller(t *testing.T) {
 
 func TestAFunctionThatCallsItselfEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		depth := 0
 		var recur *forerun.Action
 		recur = town.function("recur", func(run *forerun.Run, _ map[string]any) (any, error) {
@@ -311,7 +312,7 @@ func TestAFunctionThatCallsItselfEnds(t *testing.T) {
 
 func TestCallerEndsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
 			time.Sleep(time.Second)
 			return map[string]any{}, nil
@@ -331,7 +332,7 @@ func TestCallerEndsFirst(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
 			time.Sleep(time.Minute)
 			return map[string]any{}, nil
@@ -361,7 +362,7 @@ func TestClose(t *testing.T) {
 
 func TestAcceptedInvocationIsKeptUntilItsRecordIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		f := town.function("f", add("x", 1))
 		i := town.Invoke(Request{Namespace: "ns", Action: f, Input: json.RawMessage(`{}`)})
 		err := i.Accept(t.Context())
@@ -388,7 +389,7 @@ func TestAcceptedInvocationIsKeptUntilItsRecordIs(t *testing.T) {
 // TestLongInvocationIsKept although nobody was told its id.
 func TestLongInvocationIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		i := town.Invoke(Request{Namespace: "ns", Blocking: true, Input: json.RawMessage(`{}`), Action: town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
 			time.Sleep(2 * noted)
 			return map[string]any{}, nil
@@ -416,7 +417,7 @@ func TestLongInvocationIsKept(t *testing.T) {
 
 func TestRecordsThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.putError = fmt.Errorf("disk full")
 		i := town.Invoke(Request{Namespace: "ns", Action: town.function("f", add("x", 1)), Input: json.RawMessage(`{}`)})
 		<-i.Done()

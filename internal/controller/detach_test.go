@@ -19,7 +19,7 @@ func (t *town) apart() *forerun.Action {
 
 func TestDetachedPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		var flying atomic.Int64
 		town.Admit = func(context.Context, string) (func(), error) {
 			flying.Add(1)
@@ -53,7 +53,7 @@ func TestDetachedPart(t *testing.T) {
 
 func TestDetachedPartIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.Admit = func(context.Context, string) (func(), error) {
 			return nil, forerun.Errorf(forerun.TooMany, "", "too many")
 		}
@@ -67,7 +67,7 @@ func TestDetachedPartIsRefused(t *testing.T) {
 // TestGivenUpWhileItDetaches gives a namespace up while a part of a composition is being accepted.
 func TestGivenUpWhileItDetaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		admitted, ended := make(chan bool), false
 		town.Admit = func(context.Context, string) (func(), error) {
 			<-admitted

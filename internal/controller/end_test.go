@@ -15,7 +15,7 @@ import (
 // TestEndNamespace ends what runs for one namespace, a sequence and a function that waits for another, and nothing else.
 func TestEndNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
 			time.Sleep(time.Hour)
 			return map[string]any{}, nil
@@ -56,7 +56,7 @@ func TestEndNamespace(t *testing.T) {
 
 func TestInvokeAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		ran := 0
 		a := town.function("a", func(*forerun.Run, map[string]any) (any, error) {
 			ran++
@@ -90,7 +90,7 @@ func TestInvokeAccepted(t *testing.T) {
 func TestClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var off atomic.Int64
-		town := newTown()
+		town := newTown(t)
 		town.Clock = clock.New(func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
 		f := town.function("f", func(*forerun.Run, map[string]any) (any, error) {
 			time.Sleep(time.Second)

@@ -11,7 +11,7 @@ import (
 
 func TestALoopThatNeverEndsIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("yes", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"value": true}, nil })
 		town.function("work", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{}, nil })
 		loop := town.deploy("loop", forerun.Exec{Kind: "nodejs:20"}, forerun.KeyValue{Key: "conductor", Value: []byte(
@@ -28,7 +28,7 @@ func TestALoopThatNeverEndsIsEnded(t *testing.T) {
 // TestLargeRecordsAreWrittenEarly: what an invocation holds until it ends is bounded.
 func TestLargeRecordsAreWrittenEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		town := newTown(t)
 		town.function("big", func(*forerun.Run, map[string]any) (any, error) {
 			return map[string]any{"text": strings.Repeat("x", largeRecords/2)}, nil
 		})

@@ -28,7 +28,7 @@ type Activation struct {
 	Action      Name
 	Version     string
 	Subject     string
-	Cause       ActivationID // the activation that caused this one, if any
+	Cause       ActivationID `json:",omitempty"` // the activation that caused this one, if any
 	Start, End  time.Time
 	Duration    time.Duration // of a sequence: the sum over its components
 	Status      Status
@@ -42,19 +42,19 @@ type Activation struct {
 
 // Timeline holds the moments of one slot that a waterfall draws; the zero time means "did not happen".
 type Timeline struct {
-	Queued      time.Time // the controller asked for it
-	Launched    time.Time // a handler began to run it
-	Speculative bool      // it was launched before its dependences were resolved
-	Finished    time.Time // its output arrived
-	Promoted    time.Time
-	Committed   time.Time
-	Squashed    time.Time
+	Queued      time.Time     `json:",omitzero"`  // the controller asked for it
+	Launched    time.Time     `json:",omitzero"`  // a handler began to run it
+	Speculative bool          `json:",omitempty"` // it was launched before its dependences were resolved
+	Finished    time.Time     `json:",omitzero"`  // its output arrived
+	Promoted    time.Time     `json:",omitzero"`
+	Committed   time.Time     `json:",omitzero"`
+	Squashed    time.Time     `json:",omitzero"`
 	Skipped     bool          `json:",omitempty"` // it was not launched, since its output was known
 	Predicted   string        `json:",omitempty"` // why it was launched ahead, or skipped
 	Held        time.Duration `json:",omitempty"` // for how long what it asked for waited until it was promoted
 	Waited      time.Duration `json:",omitempty"` // for how long it waited for what it called
 	Kind        SquashKind    `json:",omitempty"` // why it was squashed, in one word
-	Cause       string        // and in a sentence
+	Cause       string        `json:",omitempty"` // and in a sentence
 }
 
 // Result is how an execution ended: its status and the canonical JSON object that it produced, {"error": ...} unless Success.

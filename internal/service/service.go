@@ -95,7 +95,7 @@ func (s *server) onClose(f func() error) { s.closers = append(s.closers, f) }
 // start makes the parts, in order.
 func (s *server) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.openFolder, s.listen, s.startSandboxes, s.giveUpPrivileges,
+		s.profile, s.openFolder, s.listen, s.startSandboxes, s.giveUpPrivileges,
 		s.openStore, s.firstStart, s.startWorker, s.openRedisDoor, s.openDoors,
 	} {
 		if err := step(ctx); err != nil {

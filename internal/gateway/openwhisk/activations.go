@@ -60,7 +60,7 @@ func (c *call) activationQuery() (q activation.Query, err error) {
 	if q.Upto, err = c.moment("upto"); err != nil {
 		return q, err
 	}
-	name := strings.TrimSpace(c.r.URL.Query().Get("name"))
+	name := strings.TrimSpace(c.query.Get("name"))
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
 	for _, part := range parts {
 		if len(parts) > 2 || forerun.CheckSegment(part) != nil {

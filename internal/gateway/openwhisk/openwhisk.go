@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -67,6 +68,7 @@ type call struct {
 	caller gateway.Caller
 	quotas *gateway.Quotas
 	bounds *forerun.Bounds
+	query  url.Values
 	vars   map[string]string // the variable segments of the path
 }
 
@@ -126,7 +128,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return handle(&call{w: w, r: r, caller: caller, quotas: a.Quotas, bounds: &a.Bounds, vars: vars})
+	return handle(&call{w: w, r: r, caller: caller, quotas: a.Quotas, bounds: &a.Bounds, query: r.URL.Query(), vars: vars})
 }
 
 // allowOrigins lets pages of other origins call the API, as OpenWhisk does: every call carries its own key.

@@ -22,7 +22,7 @@ func malformedQuery(name, format string, args ...any) error {
 
 // flag reads a boolean query parameter.
 func (c *call) flag(name string, otherwise bool) (bool, error) {
-	value := c.r.URL.Query().Get(name)
+	value := c.query.Get(name)
 	switch strings.ToLower(value) {
 	case "":
 		return otherwise, nil
@@ -37,7 +37,7 @@ func (c *call) flag(name string, otherwise bool) (bool, error) {
 // page reads skip and limit.
 func (c *call) page(collection string) (skip, limit int, err error) {
 	limit = defaultListLimit
-	if value := c.r.URL.Query().Get("limit"); value != "" {
+	if value := c.query.Get("limit"); value != "" {
 		if limit, err = strconv.Atoi(value); err != nil {
 			return 0, 0, malformedQuery("limit", "The value '%s' is not an integer for %s.", value, collection)
 		}
@@ -48,7 +48,7 @@ func (c *call) page(collection string) (skip, limit int, err error) {
 			limit = maxListLimit
 		}
 	}
-	if value := c.r.URL.Query().Get("skip"); value != "" {
+	if value := c.query.Get("skip"); value != "" {
 		if skip, err = strconv.Atoi(value); err != nil {
 			return 0, 0, malformedQuery("skip", "The value '%s' is not an integer for %s.", value, collection)
 		}
@@ -69,7 +69,7 @@ func (c *call) listing(collection string) (skip, limit int, count bool, err erro
 
 // moment reads a time in milliseconds since 1970; the zero time if it is not given.
 func (c *call) moment(name string) (time.Time, error) {
-	value := c.r.URL.Query().Get(name)
+	value := c.query.Get(name)
 	if value == "" {
 		return time.Time{}, nil
 	}
@@ -82,7 +82,7 @@ func (c *call) moment(name string) (time.Time, error) {
 
 // wait reads how long a blocking invocation may be waited for.
 func (c *call) wait() (time.Duration, error) {
-	value := c.r.URL.Query().Get("timeout")
+	value := c.query.Get("timeout")
 	if value == "" {
 		return MaxWait, nil
 	}

@@ -1,0 +1,69 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// lingers is how long a goroutine that published a tree waits for another: a new one's stack would have to grow again, which
+// takes a twentieth of what the server does for a short activation.
+const lingers = time.Second
+
+// publishSoon publishes a tree in a goroutine that has nothing else to do.
+func (c *Controller) publishSoon(t *tree) {
+	select {
+	case c.ended <- t:
+	default:
+		go c.publishAll(t)
+	}
+}
+
+// publishAll publishes a tree, and what ends while it lingers.
+func (c *Controller) publishAll(t *tree) {
+	idle := time.NewTimer(lingers)
+	for {
+		c.publish(t)
+		idle.Reset(lingers)
+		select {
+		case t = <-c.ended:
+		case <-idle.C:
+			return
+		case <-c.open.Done():
+			return
+		}
+	}
+}
+
+// publish writes the records of a tree that is over, then lets who waits for it go on.
+func (c *Controller) publish(t *tree) {
+	defer c.busy.Done()
+	t.invocation.end(t.records[len(t.records)-1], c.write(t.written, t.records))
+}
+
+// writeSome writes the records that there are, of a tree that goes on.
+func (c *Controller) writeSome(t *tree) {
+	written, before, records := make(chan error, 1), t.written, t.records
+	t.written, t.records, t.bytes = written, nil, 0
+	go func() { written <- c.write(before, records) }()
+}
+
+// write writes records once those before them are written.
+func (c *Controller) write(before <-chan error, records []*forerun.Activation) error {
+	if before != nil {
+		if err := <-before; err != nil {
+			return err
+		}
+	}
+	for _, record := range records {
+		c.date(record)
+	}
+	err := c.Records.Put(context.Background(), records...)
+	if err == nil && c.Observe != nil {
+		for _, record := range records {
+			c.Observe(record)
+		}
+	}
+	return err
+}
