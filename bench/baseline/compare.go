@@ -50,7 +50,7 @@ const (
 	compared
 )
 
-// compareAll measures servers call by call in turn, for a case; with is whose times are the unit.
+// compareAll measures servers in turn, for a case; with is whose times are the unit.
 func (b *bench) compareAll(ctx context.Context, name, with, bound string, servers []*server.Server) error {
 	c := &comparison{bench: b, name: name, with: with, bound: bound, servers: servers}
 	for _, s := range servers {
@@ -74,11 +74,12 @@ func (c *comparison) measure(ctx context.Context) error {
 		pause    time.Duration
 		subjects []subject
 	}{
-		{"warm native call", 420, rest, native}, // so many that each of the three comes first equally often in a round
-		{"warm native call, back to back", 6000, 0, native},
-		{"warm Python call", 240, rest, python},
+		{"warm native call", 420, rest, native},
+		{"warm native call, back to back", 12000, 0, native},
+		{"warm Python call", 420, rest, python},
+		{"warm Python call, back to back", 6000, 0, python},
 	} {
-		_, samples, err := c.interleave(ctx, c.count(w.n), w.pause, w.subjects...)
+		samples, err := c.stretches(ctx, c.count(w.n), w.pause, w.subjects)
 		if err != nil {
 			return err
 		}
@@ -88,6 +89,36 @@ func (c *comparison) measure(ctx context.Context) error {
 		return err
 	}
 	return c.measureFlood(ctx, native)
+}
+
+// stretches calls each subject n times, in rounds. In a round it calls one after the other, each many times in a row: what a server
+// has left to do when it has answered then delays its own calls, and those of no other. What comes first changes.
+func (c *comparison) stretches(ctx context.Context, n int, pause time.Duration, subjects []subject) (samples []*harness.Sample, err error) {
+	callers, err := connect(ctx, subjects...)
+	if err != nil {
+		return nil, err
+	}
+	defer disconnect(callers)
+	for round := range rounds {
+		for turn := range callers {
+			caller := callers[(round+turn)%len(callers)]
+			caller.sample.Round()
+			for i := range unasked + max(1, n/rounds) {
+				time.Sleep(pause)
+				var counted []*harness.Sample
+				if i >= unasked {
+					counted = append(counted, &caller.sample)
+				}
+				if err := caller.call(ctx, counted...); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, caller := range callers {
+		samples = append(samples, &caller.sample)
+	}
+	return samples, nil
 }
 
 // deployed has each server hold a function of a language.

@@ -8,10 +8,10 @@
 package activation
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
@@ -124,13 +124,11 @@ func summary(a *forerun.Activation) *forerun.Activation {
 }
 
 func encode(a *forerun.Activation) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // results stay as they were written
-	if err := encoder.Encode(a); err != nil {
+	data, err := canonical.Marshal(a)
+	if err != nil {
 		return nil, forerun.Errorf(forerun.Internal, "activation "+string(a.ID), "The record cannot be stored: %w", err)
 	}
-	return b.Bytes(), nil
+	return data, nil
 }
 
 func decode(name string, data []byte) (*forerun.Activation, error) {

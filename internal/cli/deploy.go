@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/cli/project"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
@@ -161,7 +162,7 @@ func (d *deployment) rank(ctx context.Context, entities []project.Entity) ([]cha
 }
 
 func digestOf(e *project.Entity) (digest, error) {
-	encoded, err := whisk.Encode([]any{e.Body, e.Inactive})
+	encoded, err := canonical.Marshal([]any{e.Body, e.Inactive})
 	return sha256.Sum256(encoded), err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/cli/whisk"
 )
 
@@ -58,7 +59,7 @@ func (a *app) showLine(cmd *cobra.Command, text string, document any) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
 		return err
 	}
-	encoded, err := whisk.Encode(document)
+	encoded, err := canonical.Marshal(document)
 	if err != nil {
 		return err
 	}

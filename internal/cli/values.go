@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -44,7 +44,7 @@ func jsonOf(value string) json.RawMessage {
 	if json.Valid([]byte(value)) {
 		return json.RawMessage(value)
 	}
-	quoted, _ := whisk.Encode(value) // strings always marshal
+	quoted, _ := canonical.Marshal(value) // strings always marshal
 	return quoted
 }
 
@@ -97,7 +97,7 @@ func objectOf(kvs []forerun.KeyValue) json.RawMessage {
 	var b strings.Builder
 	for i, kv := range kvs {
 		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0])
-		key, _ := whisk.Encode(kv.Key) // strings always marshal
+		key, _ := canonical.Marshal(kv.Key) // strings always marshal
 		b.Write(key)
 		b.WriteByte(':')
 		b.Write(kv.Value)

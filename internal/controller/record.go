@@ -61,13 +61,17 @@ func (s *slot) finish(r forerun.Result) {
 
 // date gives the times of a record as they are told: in order and without jumps, whatever was done to the machine's clock.
 func (c *Controller) date(record *forerun.Activation) {
-	c.Clock.Date(&record.Start, &record.End)
-	c.dateTimeline(&record.Timeline)
+	moments := append(momentsOf(&record.Timeline), &record.Start, &record.End)
 	if record.Tally != nil {
 		for i := range record.Tally.Slots {
-			c.dateTimeline(&record.Tally.Slots[i].Timeline)
+			moments = append(moments, momentsOf(&record.Tally.Slots[i].Timeline)...)
 		}
 	}
+	c.Clock.Date(moments...)
+}
+
+func momentsOf(line *forerun.Timeline) []*time.Time {
+	return []*time.Time{&line.Queued, &line.Launched, &line.Finished, &line.Promoted, &line.Committed, &line.Squashed}
 }
 
 // annotations are those that OpenWhisk puts into a record.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
 
@@ -59,9 +58,4 @@ func (e *execution) sum(t *tree) {
 	if tally.Ahead() && len(t.records) > 0 {
 		t.records[len(t.records)-1].Tally = &tally
 	}
-}
-
-// dateTimeline gives the times of a timeline as they are told, as date does.
-func (c *Controller) dateTimeline(line *forerun.Timeline) {
-	c.Clock.Date(&line.Queued, &line.Launched, &line.Finished, &line.Promoted, &line.Committed, &line.Squashed)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+
+	"forerun.dev/forerun/internal/canonical"
 )
 
 func isObject(v json.RawMessage) bool { return len(v) > 0 && v[0] == '{' }
@@ -20,25 +22,16 @@ type members map[string]json.RawMessage
 // object is the canonical JSON of m: names sorted, values as they are.
 func (m members) object() json.RawMessage {
 	maps.DeleteFunc(m, func(_ string, v json.RawMessage) bool { return v == nil })
-	text, err := encode(m)
+	text, err := canonical.Marshal(m)
 	if err != nil { // values are canonical JSON already
 		return json.RawMessage(`{"error":"A value of the composition is not JSON."}`)
 	}
 	return text
 }
 
-// encode is JSON without needless escapes.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
 // quoted is a string as JSON.
 func quoted(s string) json.RawMessage {
-	text, _ := encode(s) // strings always marshal
+	text, _ := canonical.Marshal(s) // strings always marshal
 	return text
 }
 

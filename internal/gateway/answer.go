@@ -1,25 +1,22 @@
 package gateway
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 )
 
 // WriteJSON answers with a JSON document.
 func WriteJSON(w http.ResponseWriter, status int, document any) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // results stay as functions wrote them
-	if err := encoder.Encode(document); err != nil {
+	body, err := canonical.Marshal(document)
+	if err != nil {
 		panic(err) // a document of ours that is no JSON
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) // nobody is left to tell
+	_, _ = w.Write(body) // nobody is left to tell
 }
 
 // failure is OpenWhisk's shape of an error.

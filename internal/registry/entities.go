@@ -1,13 +1,13 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
@@ -70,13 +70,11 @@ func encodeEntity(e *Entity) ([]byte, error) {
 			s.Rules[name.Entity] = link
 		}
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // values stay as they were written
-	if err := encoder.Encode(s); err != nil {
+	data, err := canonical.Marshal(s)
+	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, e.Name.String(), "The %s cannot be stored: %w", e.Collection, err)
 	}
-	return b.Bytes(), nil
+	return data, nil
 }
 
 func decodeEntity(name forerun.Name, data []byte) (*Entity, error) {

@@ -1,12 +1,12 @@
 package registry
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -101,10 +101,7 @@ type metadata struct {
 }
 
 func encodeAction(a *forerun.Action) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // values stay as they were written
-	err := encoder.Encode(metadata{
+	data, err := canonical.Marshal(metadata{
 		Version: a.Version, Publish: a.Publish, Kind: a.Exec.Kind, Binary: a.Exec.Binary, Main: a.Exec.Main,
 		Components: a.Exec.Components, Parameters: a.Parameters, Annotations: a.Annotations, Limits: a.Limits,
 		Updated: a.Updated.UnixNano(),
@@ -112,7 +109,7 @@ func encodeAction(a *forerun.Action) ([]byte, error) {
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, a.Name.String(), "The action cannot be stored: %w", err)
 	}
-	return b.Bytes(), nil
+	return data, nil
 }
 
 func decodeAction(name forerun.Name, data, code []byte) (*forerun.Action, error) {

@@ -108,6 +108,7 @@ type doors struct {
 type listener struct {
 	file *os.File
 	raw  syscall.RawConn
+	fd   int32 // only to poll it
 	door
 }
 
@@ -155,7 +156,12 @@ func listen(door net.Listener) (*listener, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	return &listener{file: file, raw: raw}, nil
+	l := &listener{file: file, raw: raw}
+	if err := raw.Control(func(fd uintptr) { l.fd = int32(fd) }); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return l, nil
 }
 
 // accept takes connections until the door is closed, each for the tenure in which it was taken.
@@ -256,9 +262,9 @@ func (d *doors) change(t *tenure, passOn bool) {
 func (d *doors) discard() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, l := range d.listeners {
+	for _, l := range asked(d.listeners) {
 		_ = l.raw.Control(func(listening uintptr) {
-			for asked(listening) {
+			for {
 				fd, _, err := syscall.Accept4(int(listening), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
 				if err != nil {
 					return
@@ -278,11 +284,25 @@ func (d *doors) fence() {
 	}
 }
 
-// asked reports whether a connection waits to be accepted. To try is dearer: accept makes a socket first.
-func asked(listening uintptr) bool {
-	fds := []unix.PollFd{{Fd: int32(listening), Events: unix.POLLIN}}
+// asked finds where connections wait to be accepted. To try is dearer: accept makes a socket first.
+func asked(listeners []*listener) (waiting []*listener) {
+	fds := make([]unix.PollFd, len(listeners))
+	for i, l := range listeners {
+		fds[i] = unix.PollFd{Fd: l.fd, Events: unix.POLLIN}
+	}
 	n, err := unix.Poll(fds, 0)
-	return n > 0 || err != nil
+	if err != nil {
+		return listeners // it cannot be told
+	}
+	if n == 0 {
+		return nil
+	}
+	for i, l := range listeners {
+		if fds[i].Revents != 0 {
+			waiting = append(waiting, l)
+		}
+	}
+	return waiting
 }
 
 // sort keeps a connection that a handler made which stays, and closes it otherwise. mu is held.

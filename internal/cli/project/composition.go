@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -76,7 +77,7 @@ func parseComposition(file string, data []byte) (json.RawMessage, []inlineAction
 	if len(document) == 0 || json.Unmarshal(document, &root) != nil {
 		return nil, nil, fmt.Errorf("%s holds no composition: it has neither a type nor an ast; write it with `compose FILE.js --ast`", file)
 	}
-	compact, err := whisk.Encode(document)
+	compact, err := canonical.Marshal(document)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -43,7 +43,7 @@ func mapStrings(value json.RawMessage, replace func(string) (string, error)) (js
 		if err != nil {
 			return nil, err
 		}
-		return whisk.Encode(replaced)
+		return canonical.Marshal(replaced)
 	case '[':
 		var items []json.RawMessage
 		if err := json.Unmarshal(value, &items); err != nil {
@@ -56,7 +56,7 @@ func mapStrings(value json.RawMessage, replace func(string) (string, error)) (js
 			}
 			items[i] = replaced
 		}
-		return whisk.Encode(items)
+		return canonical.Marshal(items)
 	case '{':
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal(value, &members); err != nil {
@@ -69,7 +69,7 @@ func mapStrings(value json.RawMessage, replace func(string) (string, error)) (js
 			}
 			members[name] = replaced
 		}
-		return whisk.Encode(members)
+		return canonical.Marshal(members)
 	}
 	return value, nil
 }

@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +19,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"forerun.dev/forerun/internal/canonical"
 )
 
 // DefaultPort is where `forerun serve` listens.
@@ -150,7 +151,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	var content io.Reader
 	if body != nil {
-		encoded, err := Encode(body)
+		encoded, err := canonical.Marshal(body)
 		if err != nil {
 			return nil, err
 		}
@@ -166,17 +167,6 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 		request.Header.Set("Content-Type", "application/json")
 	}
 	return request, nil
-}
-
-// Encode writes JSON without escaping what HTML would need escaped, so that code and results stay as they were written.
-func Encode(document any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(document); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // call sends a request and makes an *Error of an answer that refuses it.

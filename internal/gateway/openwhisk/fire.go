@@ -1,7 +1,6 @@
 package openwhisk
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -83,11 +82,8 @@ type ruleOutcome struct {
 }
 
 func (o ruleOutcome) String() string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(o) // strings and numbers always encode
-	return strings.TrimSuffix(b.String(), "\n")
+	text, _ := canonical.Marshal(o) // strings and numbers always marshal
+	return string(text)
 }
 
 // activate invokes the action of a rule as a client would, who has a record of it whatever comes.

@@ -1,0 +1,13 @@
+package canonical
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	v1 "github.com/go-json-experiment/json/v1"
+)
+
+var marshaling = json.JoinOptions(v1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+
+// Marshal writes a value as JSON like encoding/json does, but sooner and without escaping what only HTML needs escaped: code and
+// results stay as they were written.
+func Marshal(v any) ([]byte, error) { return json.Marshal(v, marshaling) }
