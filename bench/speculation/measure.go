@@ -219,7 +219,7 @@ func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) e
 func (b *bench) round(rate float64) time.Duration { return b.lasting(lasting(rate)) }
 
 // lasting is some seconds, more for few requests.
-func lasting(rate float64) time.Duration { return seconds(math.Min(10, math.Max(3, 60/rate))) }
+func lasting(rate float64) time.Duration { return seconds(math.Min(10, math.Max(5, 60/rate))) }
 
 // arrive measures one round in one mode.
 func (b *bench) arrive(ctx context.Context, on *started, seed uint64, due []time.Duration, mode string, into *result) error {

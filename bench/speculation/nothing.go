@@ -40,7 +40,7 @@ func measureNothing(ctx context.Context, b *bench) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		up := compare(all, off)
+		up := compare(all, off, 0)
 		b.row(harness.Row{
 			Case: "nothing to predict: " + name, Metric: fmt.Sprintf("mean beside the baseline's, %d requests", len(all)), Unit: "x",
 			Value: harness.Number(up.mean), Interval: up.interval(), Baseline: harness.Number(1), Target: harness.Text("<=1.03"),

@@ -33,7 +33,9 @@ func (b *bench) finish() error {
 func (l *loaded) title(m *measured) string { return fmt.Sprintf("%s at %.0f%%", m.slug, l.share*100) }
 
 // speedup compares a mode with the baseline.
-func (l *loaded) speedup(mode string) speedup { return compare(l.mode["off"].ms, l.mode[mode].ms) }
+func (l *loaded) speedup(mode string) speedup {
+	return compare(l.mode["off"].ms, l.mode[mode].ms, l.rate)
+}
 
 // tail is how much lower the slowest answers are, in percent of the baseline's.
 func (l *loaded) tail() float64 {

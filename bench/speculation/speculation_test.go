@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,11 +36,14 @@ func TestIntervalHoldsTheRatio(t *testing.T) {
 	for i := range off {
 		off[i], all[i] = 80+40*random.Float64(), 20+10*random.Float64()
 	}
-	up := compare(off, all)
+	up := compare(off, all, 0)
 	if up.mean < 3.8 || up.mean > 4.2 || up.lower >= up.mean || up.upper <= up.mean || up.upper-up.lower > 0.2 {
 		t.Errorf("%+v", up)
 	}
-	if none := compare(nil, nil); !math.IsNaN(none.mean) || none.interval() != nil {
+	if slow := slices.Concat(all[:100], off[100:200], all[:200]); compare(off, slow, 100).lower >= compare(off, slow, 0).lower {
+		t.Error("a slow second is one event, not a hundred")
+	}
+	if none := compare(nil, nil, 0); !math.IsNaN(none.mean) || none.interval() != nil {
 		t.Errorf("of nothing: %+v", none)
 	}
 }

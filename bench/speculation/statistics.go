@@ -10,8 +10,8 @@ import (
 
 const (
 	resamples = 2000
-	// block is how many requests in a row are drawn at once: what one of them met, its neighbours met too.
-	block = 8
+	// leastBlock is how many requests in a row are drawn at once, at the least: what one of them met, its neighbours met too.
+	leastBlock = 8
 )
 
 // speedup is how many times sooner the subject's answers came, in the mean, with its interval.
@@ -20,13 +20,14 @@ type speedup struct {
 	lower, upper float64 // of 95%
 }
 
-// compare takes answers to the same requests at the same moments: the i-th of one to the i-th of the other. The interval is that of a
-// bootstrap over blocks of neighbours.
-func compare(baseline, subject []float64) speedup {
+// compare takes answers to the same requests at the same moments, perSecond of them in one: the i-th of one to the i-th of the other.
+// The interval is that of a bootstrap over blocks of neighbours: those of a second, as a queue on busy processors lasts about so long.
+func compare(baseline, subject []float64, perSecond float64) speedup {
 	n := min(len(baseline), len(subject))
 	if n == 0 {
 		return speedup{math.NaN(), math.NaN(), math.NaN()}
 	}
+	block := max(leastBlock, int(perSecond))
 	random := rand.New(rand.NewPCG(uint64(n), 0xb007))
 	quotients := make([]float64, resamples)
 	for i := range quotients {

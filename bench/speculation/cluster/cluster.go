@@ -20,6 +20,7 @@ type Run struct {
 	InFlight    int     // in place of that: so many are always under way
 	Requests    int
 	Squash      time.Duration // how long a function that was squashed keeps those that run again from beginning
+	Lazy        bool          // functions that were squashed run to their ends all the same (the paper's LazySquash)
 }
 
 // Played is what a run gave.

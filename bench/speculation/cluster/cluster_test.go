@@ -70,6 +70,10 @@ func TestWhatIsPredictedWrongIsSquashed(t *testing.T) {
 	if a.Squashed != 0 || b.Squashed == 0 || mean(b.MS) <= mean(a.MS) {
 		t.Errorf("sure: %v ms, %v s squashed; unsure: %v ms, %v s", mean(a.MS), a.Squashed, mean(b.MS), b.Squashed)
 	}
+	lazy := Play(Run{Application: unsure, Mode: "all", Processors: 1000, Rate: 1, Requests: 400, Lazy: true})
+	if more := lazy.Squashed - b.Squashed; more <= 0 || math.Abs(lazy.CPU-b.CPU-more) > 1e-9 {
+		t.Errorf("run to their ends squashed functions take %v s of %v, else %v of %v", lazy.Squashed, lazy.CPU, b.Squashed, b.CPU)
+	}
 	if off := play(unsure, "off"); mean(b.MS) >= mean(off.MS) {
 		t.Errorf("ahead %v ms, else %v ms", mean(b.MS), mean(off.MS))
 	}

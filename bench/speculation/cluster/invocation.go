@@ -28,6 +28,7 @@ type task struct {
 	head     bool
 	turn     func() // what waits until the task is the head
 	over     bool
+	launched bool
 	next     int // of its calls
 	used     time.Duration
 }
@@ -127,6 +128,7 @@ func (i *invocation) launch(a speculate.Launch) {
 		if t.over {
 			return
 		}
+		t.launched = true
 		i.compute(&burst{t, t.function.CPU / 2, func() { i.wait(t) }})
 	})
 }
@@ -160,7 +162,7 @@ func (i *invocation) goOn(t *task) {
 	}})
 }
 
-// squash ends a function at once.
+// squash ends a function at once, or has what is left of it computed for nobody.
 func (i *invocation) squash(slot speculate.SlotID) {
 	t := i.tasks[slot]
 	if t == nil {
@@ -168,5 +170,10 @@ func (i *invocation) squash(slot speculate.SlotID) {
 	}
 	t.over = true
 	i.wasted += t.used
+	if i.Lazy && t.launched {
+		left := t.function.CPU + time.Duration(len(t.function.calls))*t.function.Call - t.used
+		i.wasted += left
+		i.compute(&burst{&task{}, left, func() {}})
+	}
 	i.ready[t.action] = i.now + i.Squash
 }
