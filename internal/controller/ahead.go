@@ -137,7 +137,7 @@ func (e *execution) promote(a speculate.Promote) {
 	}
 	var ops []state.Command
 	for _, step := range a.Commands {
-		ops = append(ops, step.(*command.Step).Commands()...)
+		ops = append(ops, step.(*command.Step).Replay()...)
 	}
 	e.later(func() func() {
 		_, version, err := e.c.State.Exec(context.Background(), expect, ops)

@@ -98,13 +98,10 @@ func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep fu
 		e.mu.Unlock()
 		return nil, answer{}, nil // every slot is a head, and nobody follows what it does
 	}
-	if s.now.IsZero() {
-		s.now = time.Now()
-	}
 	e.lastOp++
 	o := &operation{id: e.lastOp, slot: s.id, ready: make(chan answer, 1)}
 	if newStep != nil {
-		o.step = newStep(s.now)
+		o.step = newStep(e.c.Clock.Now())
 	}
 	if s.ahead {
 		o.since = time.Now()

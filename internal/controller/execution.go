@@ -87,7 +87,6 @@ type slot struct {
 	ahead      bool            // it is no head, or not known to be one
 	promoting  bool            // the store has been asked to promote it
 	input      json.RawMessage // as delivered; of one that is resolved and not launched
-	now        time.Time       // for the commands in its column
 }
 
 // begin starts the invocation of a client.

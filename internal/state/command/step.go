@@ -128,6 +128,16 @@ func (s *Step) Commands() []state.Command {
 	return commands
 }
 
+// Replay are the commands as they are executed again in the store, each at its time: a life that one gives to a record and another
+// of the step's invocation saw end, or not, is as long as it was.
+func (s *Step) Replay() []state.Command {
+	commands := s.Commands()
+	for i := range commands {
+		commands[i].At = s.at
+	}
+	return commands
+}
+
 // Size is how many bytes the arguments of the step's commands take.
 func (s *Step) Size() (n int) {
 	for _, op := range s.ops {
@@ -156,16 +166,20 @@ const ownVersions = 1 << 63
 // Execute executes a step that does not hold, on images of its Reads. It returns, in the order of its Writes, images of
 // what it made of them: nil of what it left alone, and no list at all if every command was refused, or the expectations
 // do not hold. What Execute does is what the store does when it executes the same commands on the same records at the
-// same time, but for one thing: a record of which there is an image has not expired (rule R1).
+// same time, but for one thing: a record of which there is an image that the store gave has not expired (rule R1).
 func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image) {
 	base := newImageReader(s.space, len(reads))
 	now := s.at
 	for i, k := range s.reads.List {
 		image := reads[i].(*Image) // there are no others
-		base.images[k.Name] = image
-		if end := image.expires(); end != 0 && end < now.UnixMilli() {
+		switch end := image.expires(); {
+		case end == 0 || end >= s.at.UnixMilli():
+		case image.version >= ownVersions:
+			image = &Image{}
+		case end < now.UnixMilli():
 			now = time.UnixMilli(end)
 		}
+		base.images[k.Name] = image
 	}
 	if s.look {
 		return Outcome{Seen: s.seen(base)}, nil

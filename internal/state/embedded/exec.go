@@ -41,8 +41,12 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 		if specs[i] == nil {
 			continue
 		}
+		at := now
+		if !op.At.IsZero() {
+			at = op.At
+		}
 		var err error
-		if replies[i], err = command.Execute(overlay, specs[i], op.Space, now, op.Args); err != nil {
+		if replies[i], err = command.Execute(overlay, specs[i], op.Space, at, op.Args); err != nil {
 			return nil, 0, err
 		}
 	}
