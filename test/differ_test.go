@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -76,7 +77,7 @@ type differential struct {
 }
 
 func (d *differential) run(prefix string) {
-	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Apart: d.apart})
+	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Packages: os.DirFS("../sdk/python"), Apart: d.apart})
 	d.both("deploying", func(s *compare.Side) (string, error) { return "", s.Put(d.t.Context(), d.app) })
 	defer func() { // of the next application nothing is seen of this
 		d.both("clearing", func(s *compare.Side) (string, error) {

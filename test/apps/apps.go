@@ -1,5 +1,5 @@
 // Package apps makes random applications, and what clients and others do with them, for tests that compare servers: functions over
-// state in Python and Node, which branch by it, fail, call each other and reach the outside, and the sequences and
+// state in Python, in Node and as programs, which branch by it, fail, call each other and reach the outside, and the sequences and
 // compositions of them.
 //
 // It promises that all comes from the seed: two servers that are given the same application and the same steps, one after the other,
@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/url"
 	"strings"
@@ -49,8 +50,9 @@ func (s Step) String() string {
 
 // Options say which applications are wanted.
 type Options struct {
-	Prefix string // of the names of actions
-	Apart  bool   // several clients use it at the same time, each with records of its own: nothing changes what is everybody's
+	Prefix   string // of the names of actions
+	Packages fs.FS  // of Python, that native programs import: openwhisk; nil: there are no native programs
+	Apart    bool   // several clients use it at the same time, each with records of its own: nothing changes what is everybody's
 }
 
 // Outside stands in actions and steps for the URL of what receives what functions send.
@@ -61,6 +63,12 @@ var python string
 
 //go:embed function.js
 var node string
+
+//go:embed native.py
+var native string
+
+//go:embed redis.py
+var redis string
 
 // generator makes one application.
 type generator struct {

@@ -1,6 +1,10 @@
 package apps
 
 import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"encoding/base64"
 	"fmt"
 	"strings"
 )
@@ -9,7 +13,7 @@ import (
 // in all applications.
 func (g *generator) helpers() {
 	k := map[string]any{"$": "k"}
-	put := func(name string, s script) { g.put(helper(name), g.document(false, s)) }
+	put := func(name string, s script) { g.put(helper(name), g.document(inPython, s)) }
 	for i := range 2 {
 		put(fmt.Sprint("at", i), script{{"return", map[string]any{"at": fmt.Sprintf("{at}.%d", i), "k": k}}})
 	}
@@ -29,22 +33,66 @@ func helper(name string) string { return "help-" + name }
 // script is what an interpreter, function.py or function.js, executes.
 type script [][]any
 
-// document is a function of a script.
-func (g *generator) document(inNode bool, s script, annotations ...any) map[string]any {
-	kind, code := "python:3", python
-	if inNode {
-		kind, code = "nodejs:default", node
+// language is what a function is written in.
+type language int
+
+const (
+	inPython language = iota
+	inNode
+	inNative // a program: a script in Python, with an archive
+)
+
+// language is Python, or with the chance of one in n another.
+func (g *generator) language(n int) language {
+	if !g.chance(n) {
+		return inPython
 	}
-	keep := []string{"w", "x"}
-	code = fmt.Sprintf("%s\nSCRIPT = %s\nKEEP = %s\nOUTSIDE = %q\n", code, inCode(inNode, s), inCode(inNode, keep), Outside)
+	if g.options.Packages != nil && g.chance(2) {
+		return inNative
+	}
+	return inNode
+}
+
+// document is a function of a script.
+func (g *generator) document(l language, s script, annotations ...any) map[string]any {
+	code := python
+	if l == inNode {
+		code = node
+	}
+	code = fmt.Sprintf("%s\nSCRIPT = %s\nKEEP = %s\nOUTSIDE = %q\n", code, inCode(l, s), inCode(l, []string{"w", "x"}), Outside)
+	exec, parameters := map[string]any{"kind": "python:3", "code": code}, []any{}
+	switch l {
+	case inNode:
+		exec["kind"] = "nodejs:default"
+	case inNative: // nobody finds in an archive what stands for the outside
+		exec["kind"], exec["code"] = "native", g.archive("#!/usr/bin/env python3\n"+code+native)
+		parameters = append(parameters, map[string]any{"key": "outside", "value": Outside})
+	}
 	keeps := g.chance(2) && !strings.Contains(text(s), `["loaded",`) // which tells how much its process has served
 	annotations = append(annotations, map[string]any{"key": "web-export", "value": true}, map[string]any{"key": "keep-process", "value": keeps})
-	return map[string]any{"exec": map[string]any{"kind": kind, "code": code}, "annotations": annotations}
+	return map[string]any{"exec": exec, "annotations": annotations, "parameters": parameters}
+}
+
+// archive has a program in it, and what it imports.
+func (g *generator) archive(program string) string {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	err := z.AddFS(g.options.Packages)
+	for name, content := range map[string]string{"exec": program, "redis.py": redis} {
+		w, e := z.Create(name)
+		if err = cmp.Or(err, e); err == nil {
+			_, err = w.Write([]byte(content))
+		}
+	}
+	if err = cmp.Or(err, z.Close()); err != nil {
+		panic(err) // the folder of the SDK cannot be read
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
 // inCode writes a value in a language. JSON's names of values are not Python's.
-func inCode(inNode bool, v any) string {
-	if inNode {
+func inCode(l language, v any) string {
+	if l == inNode {
 		return text(v)
 	}
 	return "json.loads(" + text(text(v)) + ")"
@@ -60,16 +108,17 @@ func (g *generator) functionDocument(i int) map[string]any {
 	if g.chance(12) {
 		// It is pure indeed: what it gives follows from its input.
 		annotations = append(annotations, map[string]any{"key": "pure-function", "value": true})
-		return g.document(g.chance(3), script{{"sleep", 3}, {"set", "x", "pure {k} {x}"}, {"if", "k", 4, script{{"return", map[string]any{"error": "pure"}}}, script{}}}, annotations...)
+		return g.document(g.language(3), script{{"sleep", 3}, {"set", "x", "pure {k} {x}"}, {"if", "k", 4, script{{"return", map[string]any{"error": "pure"}}}, script{}}}, annotations...)
 	}
 	s := w.steps(2+g.IntN(5), 2)
 	if g.chance(2) { // it waits more than it computes: then it runs ahead of others under load, too
 		s = append(script{{"sleep", 12 + w.IntN(6)}}, s...)
 	}
 	annotations = append(annotations, map[string]any{"key": "pure-function", "value": false}) // an update leaves what it does not name
-	d := g.document(g.chance(4), s, annotations...)
+	d := g.document(g.language(3), s, annotations...)
 	if g.chance(3) {
-		d["parameters"] = []any{map[string]any{"key": "w", "value": pick[any](g, "bound", 1.0, nil, map[string]any{"deep": []any{1, "ü"}})}}
+		bound := map[string]any{"key": "w", "value": pick[any](g, "bound", 1.0, nil, map[string]any{"deep": []any{1, "ü"}})}
+		d["parameters"] = append(d["parameters"].([]any), bound)
 	}
 	return d
 }
@@ -197,7 +246,7 @@ func (w *writer) ask() script {
 	case n < 6 && !w.forks:
 		// It changes one that may be running ahead.
 		i := w.IntN(w.functions)
-		return script{{"raw", w.out(), "PUT", "actions/" + w.name(i) + "?overwrite=true", w.document(false, script{{"redis", "p", "INCR", w.key("{at}", "n")}, {"set", "x", fmt.Sprint("changed ", w.IntN(1000))}}), map[string]any{}}}
+		return script{{"raw", w.out(), "PUT", "actions/" + w.name(i) + "?overwrite=true", w.document(inPython, script{{"redis", "p", "INCR", w.key("{at}", "n")}, {"set", "x", fmt.Sprint("changed ", w.IntN(1000))}}), map[string]any{}}}
 	case n < 7 && !w.forks && w.chance(2):
 		return script{{"raw", w.out(), "DELETE", "actions/" + w.name(w.IntN(w.functions)), nil, map[string]any{}}}
 	}

@@ -25,9 +25,9 @@ func (g *generator) addLimited() {
 		loud, logs = script{write, {"loop", 18, script{{"log", strings.Repeat("loud ", 12_000)}}}, after}, 1
 	}
 	g.limited("late", map[string]any{"exec": map[string]any{"kind": "python:3", "code": late}}, "timeout", lateLimit)
-	g.limited("fat", g.document(false, script{write, {"if", "k", 2, script{{"grow", 256 << 20}}, script{}}, after}), "memory", 128)
-	g.limited("loud", g.document(false, loud), "logs", logs)
-	g.put(g.options.Prefix+"slow", g.document(g.chance(3), script{write, {"sleep", slowTime}, after}))
+	g.limited("fat", g.document(inPython, script{write, {"if", "k", 2, script{{"grow", 256 << 20}}, script{}}, after}), "memory", 128)
+	g.limited("loud", g.document(inPython, loud), "logs", logs)
+	g.put(g.options.Prefix+"slow", g.document(g.language(3), script{write, {"sleep", slowTime}, after}))
 	g.chains = append(g.chains, g.around("slow", exported(g.chain(g.action(g.options.Prefix+"slow"), g.function()))))
 	trigger, rule := g.options.Prefix+"trigger", g.options.Prefix+"rule"
 	g.setup = append(g.setup,
@@ -49,7 +49,7 @@ func (g *generator) limited(name string, document map[string]any, limit string, 
 	case 2:
 		around = g.composed(combinator{"type": "finally", "body": combinator{"type": "sequence", "components": []combinator{g.function(), middle, g.function()}}, "finalizer": g.function()})
 	default: // it is called
-		around = g.document(false, script{
+		around = g.document(inPython, script{
 			{"redis", "r", "INCR", "{at}:n1"}, {"call", "s", g.options.Prefix + name, map[string]any{"at": "{at}", "k": map[string]any{"$": "k"}}}, {"redis", "t", "GET", "{at}:n0"},
 		})
 	}
