@@ -65,7 +65,7 @@ func (g *generator) document(l language, s script, annotations ...any) map[strin
 	case inNode:
 		exec["kind"] = "nodejs:default"
 	case inNative: // nobody finds in an archive what stands for the outside
-		exec["kind"], exec["code"] = "native", g.archive("#!/usr/bin/env python3\n"+code+native)
+		exec["kind"], exec["code"] = "native", g.archive("#!/usr/bin/env python3\n"+code+"\n"+native)
 		parameters = append(parameters, map[string]any{"key": "outside", "value": Outside})
 	}
 	keeps := g.chance(2) && !strings.Contains(text(s), `["loaded",`) // which tells how much its process has served

@@ -1,5 +1,3 @@
-
-
 # What follows makes a native program of it: it answers what comes by OpenWhisk's ActionLoop.
 def serve():
     global OUTSIDE, loaded
