@@ -16,7 +16,7 @@ func TestMarshal(t *testing.T) {
 		Map  map[string]int  `json:"map"`
 	}
 	for _, v := range []any{
-		"<a href=\"b\">&\u2028\x00", 1.0, 1e21, nil, []byte("bytes"), json.RawMessage(`{"b":1.0,"a":"<\u003c"}`),
+		"<a href=\"b\">&\x00", json.RawMessage("{\"a\":\"\u2028\"}"), 1.0, 1e21, nil, []byte("bytes"), json.RawMessage(`{"b":1.0,"a":"<\u003c"}`),
 		part{Name: "&", Raw: json.RawMessage(`[9007199254740993]`), Map: map[string]int{"z": 1, "a": 2}},
 		part{List: []string{}, Not: new(part)},
 		map[string]any{"b": "<", "a": []any{true, nil}},

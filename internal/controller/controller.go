@@ -78,7 +78,7 @@ func New(c Config) *Controller {
 	open, shut := context.WithCancel(context.Background())
 	controller := &Controller{
 		Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent},
-		ended: make(chan *tree), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
+		executor: executor{clock: c.Clock}, ended: make(chan *tree), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
 	}
 	if c.Bridge != nil {
 		c.Bridge.c = controller

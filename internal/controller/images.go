@@ -1,23 +1,29 @@
 package controller
 
 import (
+	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
 )
 
 // executor lets the machine execute commands, which are *command.Step, on images. The replies are command.Outcome.
-type executor struct{ command.Executor }
+type executor struct {
+	command.Executor
+	clock *clock.Clock
+}
 
 var _ speculate.Records = (*executor)(nil)
 
 // Execute executes a step that does not hold.
 func (e *executor) Execute(step any, reads []speculate.Image) (reply any, writes []speculate.Image) {
+	s := step.(*command.Step)
+	s.Begin(e.clock.Now()) // it may have waited since it was asked for
 	images := make([]state.Image, len(reads))
 	for i, image := range reads {
 		images[i] = image
 	}
-	outcome, made := e.Executor.Execute(step.(*command.Step), images)
+	outcome, made := e.Executor.Execute(s, images)
 	if made == nil {
 		return outcome, nil
 	}

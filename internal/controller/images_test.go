@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state/command"
 )
 
 // TestExecutorKeepsWhatIsNil: to the machine, no list of writes, a list without any and an image that is nil are three things.
 func TestExecutorKeepsWhatIsNil(t *testing.T) {
-	e := new(executor)
+	e := &executor{clock: clock.New(nil)}
 	execute := func(line string, reads ...speculate.Image) []speculate.Image {
 		_, writes := e.Execute(command.NewStep("space", time.UnixMilli(1000), bytes.Fields([]byte(line))), reads)
 		return writes

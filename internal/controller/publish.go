@@ -25,6 +25,7 @@ func (c *Controller) publishAll(t *tree) {
 	idle := time.NewTimer(lingers)
 	for {
 		c.publish(t)
+		t = nil // it may be large
 		idle.Reset(lingers)
 		select {
 		case t = <-c.ended:

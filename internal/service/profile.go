@@ -16,7 +16,9 @@ func (s *server) profile(context.Context) error {
 	}
 	f, err := os.CreateTemp(s.config.CPUProfile, "forerun-*.pprof")
 	if err == nil {
-		err = pprof.StartCPUProfile(f)
+		if err = pprof.StartCPUProfile(f); err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
 	}
 	if err != nil {
 		return forerun.Errorf(forerun.Invalid, "--cpu-profile", "No profile can be written: %w. Name a folder that is there and may be written to.", err)

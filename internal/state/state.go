@@ -41,7 +41,7 @@ type Record struct {
 type Command struct {
 	Space string // the key space it works in
 	Args  [][]byte
-	At    time.Time // when it was executed before, on images; zero: it was not. What has expired since then has not for it
+	At    time.Time // when it was executed before, on images; zero: it was not. Exec alone heeds it
 }
 
 // Txn is applied whole or not at all.

@@ -185,9 +185,15 @@ func IsRecordKey(key []byte) bool { return len(key) > 0 && key[0] == metaPrefix 
 
 // Reclaim removes a record that has expired, and an entry of the index of expiries that led to it.
 func Reclaim(o *Overlay, k forerun.Key, entry []byte, now time.Time) error {
+	err := Sweep(o, k, now)
+	o.Delete(entry)
+	return err
+}
+
+// Sweep removes a record if it has expired.
+func Sweep(o *Overlay, k forerun.Key, now time.Time) error {
 	t := txn{overlay: o, spec: table["del"], space: k.Space, now: now.UnixMilli()}
 	t.load([]byte(k.Name)) // a command that writes sweeps it away
-	o.Delete(entry)
 	return t.err
 }
 

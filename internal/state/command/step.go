@@ -9,8 +9,8 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// Step is what one request does, as one: a command, the commands of a transaction, or a look at versions. It is immutable
-// and says of itself which records it needs, so that it can be executed on images of those.
+// Step is what one request does, as one: a command, the commands of a transaction, or a look at versions. It says of itself which
+// records it needs, so that it can be executed on images of those. But for its time it is immutable.
 type Step struct {
 	space  string
 	at     time.Time
@@ -127,6 +127,9 @@ func (s *Step) Commands() []state.Command {
 	}
 	return commands
 }
+
+// Begin gives the step the time at which it is executed now.
+func (s *Step) Begin(at time.Time) { s.at = at }
 
 // Replay are the commands as they are executed again in the store, each at its time: a life that one gives to a record and another
 // of the step's invocation saw end, or not, is as long as it was.

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -37,6 +38,9 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	if err := o.beforehand(overlay, specs, ops, now); err != nil {
 		return nil, 0, err
 	}
+	if err := sweepReplayed(overlay, specs, ops, now); err != nil {
+		return nil, 0, err
+	}
 	for i, op := range ops {
 		if specs[i] == nil {
 			continue
@@ -63,6 +67,22 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	}
 	held.wrote(v, false)
 	return replies, v, nil
+}
+
+// sweepReplayed removes what has expired of the records that commands are to write at an earlier time, at which it had not: only what
+// they write themselves is as old as they are.
+func sweepReplayed(overlay *command.Overlay, specs []*command.Spec, ops []state.Command, now time.Time) error {
+	for i, op := range ops {
+		if specs[i] == nil || op.At.IsZero() || specs[i].Flags&command.Write == 0 {
+			continue
+		}
+		for at := range specs[i].KeyPositions(op.Args) {
+			if err := command.Sweep(overlay, forerun.Key{Space: op.Space, Name: string(op.Args[at])}, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // claimExpected makes claims on the records of expectations, with room for more.

@@ -326,6 +326,26 @@ func TestLivesOfAColumn(t *testing.T) {
 	}
 }
 
+// TestDeadStayDead has another client's record live and end between what a slot did and its promotion.
+func TestDeadStayDead(t *testing.T) {
+	for _, line := range []string{"INCR a", "SET a 1 NX", "APPEND a 1", "SET a 1 KEEPTTL"} {
+		w := newTwins(t)
+		w.onImages(command.NewStep(imagesSpace, w.now, rawArgs(strings.Fields(line))))
+		w.now = w.now.Add(5 * time.Millisecond)
+		if _, _, err := w.ahead.Do(context.Background(), state.Command{Space: imagesSpace, Args: rawArgs(strings.Fields("SET a 5 PX 10"))}); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(20 * time.Millisecond)
+		if _, _, err := w.ahead.Exec(context.Background(), w.column.expect, w.column.buffer); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := w.ahead.Do(context.Background(), state.Command{Space: imagesSpace, Args: rawArgs([]string{"GET", "a"})})
+		if err != nil || string(got.Text) != "1" {
+			t.Errorf("%s: it is %q, %v", line, got.Text, err)
+		}
+	}
+}
+
 // TestRecordsDoNotExpireInAColumn has a slot read a record that expires meanwhile (rule R1).
 func TestRecordsDoNotExpireInAColumn(t *testing.T) {
 	w := newTwins(t)
