@@ -94,12 +94,27 @@ func (c *comparison) measure(ctx context.Context) error {
 // stretches calls each subject n times, in rounds. In a round it calls one after the other, each many times in a row: what a server
 // has left to do when it has answered then delays its own calls, and those of no other. What comes first changes.
 func (c *comparison) stretches(ctx context.Context, n int, pause time.Duration, subjects []subject) (samples []*harness.Sample, err error) {
-	callers, err := connect(ctx, subjects...)
+	plain, err := url("the echo server", c.echo.URL, trivial)
+	if err != nil {
+		return nil, err
+	}
+	callers, err := connect(ctx, append([]subject{plain}, subjects...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer disconnect(callers)
+	echo, callers := callers[0], callers[1:]
 	for round := range rounds {
+		c.echoed.Round()
+		c.synced.Round()
+		for range unasked {
+			if err := echo.call(ctx, &c.echoed); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.sync(); err != nil {
+			return nil, err
+		}
 		for turn := range callers {
 			caller := callers[(round+turn)%len(callers)]
 			caller.sample.Round()

@@ -63,15 +63,15 @@ func simulate(_ context.Context, b *bench) error {
 
 // playAt plays an application at a share of the baseline's capacity on so many processors.
 func playAt(processors int, a *cluster.Application, share float64, mode string, squash time.Duration) cluster.Played {
-	return cluster.Play(cluster.Run{
-		Application: a, Mode: mode, Processors: processors, Requests: played, Rate: rateAt(processors, a, share), Squash: squash,
-	})
+	run := runAt(processors, a, share, mode)
+	run.Squash = squash
+	return cluster.Play(run)
 }
 
-// rateAt is how many requests in a second are a share of the baseline's capacity.
-func rateAt(processors int, a *cluster.Application, share float64) float64 {
+// runAt is what playAt plays.
+func runAt(processors int, a *cluster.Application, share float64, mode string) cluster.Run {
 	_, cpu := a.Alone()
-	return share * float64(processors) / cpu.Seconds()
+	return cluster.Run{Application: a, Mode: mode, Processors: processors, Requests: played, Rate: share * float64(processors) / cpu.Seconds()}
 }
 
 // simulateLoads is Figures 11 to 13.
@@ -114,9 +114,9 @@ func (b *bench) simulateHits() error {
 			return err
 		}
 		off, all := playAt(processors, a, 0.2, "off", 0), playAt(processors, a, 0.2, "all", 0)
-		lazy := cluster.Play(cluster.Run{
-			Application: a, Mode: "all", Processors: processors, Requests: played, Rate: rateAt(processors, a, 0.2), Lazy: true,
-		})
+		run := runAt(processors, a, 0.2, "all")
+		run.Lazy = true
+		lazy := cluster.Play(run)
 		name := b.on(processors, fmt.Sprintf("%s, hit rate %.0f%%", m.name, h.rate*100))
 		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(off.MS) / mean(all.MS)), Paper: harness.Number(h.speedup)})
 		b.row(harness.Row{Case: name, Metric: "processor time beside the baseline's", Unit: "x", Value: harness.Number(all.CPU / off.CPU), Paper: harness.Number(h.cpu)})

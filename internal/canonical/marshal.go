@@ -8,6 +8,6 @@ import (
 
 var marshaling = json.JoinOptions(v1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
 
-// Marshal writes a value as JSON like encoding/json does, but sooner and without escaping what only HTML or JavaScript needs escaped: code and
-// results stay as they were written.
+// Marshal writes a value as JSON like encoding/json does, but sooner and without escaping what only HTML or JavaScript needs escaped:
+// code and results stay as they were written.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, marshaling) }

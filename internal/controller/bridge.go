@@ -32,7 +32,7 @@ type Bridge struct{ c *Controller }
 
 // Do implements state.Bridge.
 func (b *Bridge) Do(ctx context.Context, id forerun.ActivationID, o state.Command) (state.Reply, forerun.Version, error) {
-	outcome, version, err := b.c.operate(ctx, id, func(at time.Time) *command.Step { return command.NewStep(o.Space, at, o.Args) })
+	outcome, version, err := b.c.operate(ctx, id, func() *command.Step { return command.NewStep(o.Space, time.Time{}, o.Args) })
 	if err != nil || len(outcome.Replies) == 0 {
 		return state.Reply{}, version, err
 	}
@@ -41,13 +41,13 @@ func (b *Bridge) Do(ctx context.Context, id forerun.ActivationID, o state.Comman
 
 // Exec implements state.Bridge.
 func (b *Bridge) Exec(ctx context.Context, id forerun.ActivationID, space string, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
-	outcome, version, err := b.c.operate(ctx, id, func(at time.Time) *command.Step { return command.NewTransaction(space, at, expect, commands) })
+	outcome, version, err := b.c.operate(ctx, id, func() *command.Step { return command.NewTransaction(space, time.Time{}, expect, commands) })
 	return outcome.Replies, version, err
 }
 
 // Versions implements state.Bridge.
 func (b *Bridge) Versions(ctx context.Context, id forerun.ActivationID, keys []forerun.Key) ([]state.Expect, error) {
-	outcome, _, err := b.c.operate(ctx, id, func(time.Time) *command.Step { return command.NewLook(keys) })
+	outcome, _, err := b.c.operate(ctx, id, func() *command.Step { return command.NewLook(keys) })
 	return outcome.Seen, err
 }
 
@@ -71,7 +71,7 @@ func errOver() error {
 	return forerun.Errorf(forerun.Forbidden, "", "The activation that asked is over.")
 }
 
-func (c *Controller) operate(ctx context.Context, id forerun.ActivationID, newStep func(time.Time) *command.Step) (command.Outcome, forerun.Version, error) {
+func (c *Controller) operate(ctx context.Context, id forerun.ActivationID, newStep func() *command.Step) (command.Outcome, forerun.Version, error) {
 	e := c.executionOf(id)
 	if e == nil {
 		return command.Outcome{}, 0, errOver()
@@ -87,7 +87,7 @@ func (c *Controller) operate(ctx context.Context, id forerun.ActivationID, newSt
 }
 
 // ask tells the machine of an operation and waits for its answer.
-func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep func(time.Time) *command.Step) (*operation, answer, error) {
+func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep func() *command.Step) (*operation, answer, error) {
 	e.mu.Lock()
 	s := e.active[id]
 	if s == nil {
@@ -101,7 +101,7 @@ func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep fu
 	e.lastOp++
 	o := &operation{id: e.lastOp, slot: s.id, ready: make(chan answer, 1)}
 	if newStep != nil {
-		o.step = newStep(e.c.Clock.Now())
+		o.step = newStep() // its time is that of its execution
 	}
 	if s.ahead {
 		o.since = time.Now()
