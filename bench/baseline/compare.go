@@ -172,14 +172,17 @@ func (c *comparison) measureFirst(ctx context.Context) error {
 }
 
 // measureFlood has 32 clients call each server in turn. Beside the time of 1,000 calls, which depends on who else uses the machine, it takes
-// what the server itself used of the processors for them.
+// what the server itself used of the processors for them. Turns are short and many: the machine's pace changes from second to second.
 func (c *comparison) measureFlood(ctx context.Context, subjects []subject) error {
-	const calls = 1000
+	const calls, turns = 1000, 6 * rounds
 	times, used := []*harness.Sample{{}, {}, {}}, []*harness.Sample{{}, {}, {}}
-	for round := range 1 + rounds {
+	for round := range 1 + turns {
 		for turn := range subjects {
 			which := (round + turn) % len(subjects)
-			pid, d := c.servers[which].PID(), c.lasting(time.Second)
+			pid, d := c.servers[which].PID(), time.Second
+			if round > 0 {
+				d = c.lasting(200 * time.Millisecond)
+			}
 			before := harness.ProcessorTime(pid)
 			rate, err := flood(ctx, subjects[which], d)
 			if err != nil {
