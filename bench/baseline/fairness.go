@@ -61,7 +61,7 @@ func measureFairness(ctx context.Context, b *bench) error {
 		}
 		flooded := make(chan error, 1)
 		go func() {
-			rate, err := flood(ctx, flooding, round+time.Second)
+			_, rate, err := flood(ctx, flooding, round+time.Second)
 			rates.AddMilliseconds(rate)
 			flooded <- err
 		}()

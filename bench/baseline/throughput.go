@@ -24,17 +24,17 @@ func measureThroughput(ctx context.Context, b *bench, l *language) error {
 	if err != nil {
 		return err
 	}
-	if _, err := flood(ctx, action, b.lasting(3*time.Second)); err != nil { // until there are sandboxes enough
+	if _, _, err := flood(ctx, action, b.lasting(3*time.Second)); err != nil { // until there are sandboxes enough
 		return err
 	}
 	var served, echoed harness.Sample
 	for range 5 {
-		rate, err := flood(ctx, plain, b.lasting(500*time.Millisecond))
+		_, rate, err := flood(ctx, plain, b.lasting(500*time.Millisecond))
 		if err != nil {
 			return err
 		}
 		echoed.AddMilliseconds(rate)
-		if rate, err = flood(ctx, action, b.lasting(2*time.Second)); err != nil {
+		if _, rate, err = flood(ctx, action, b.lasting(2*time.Second)); err != nil {
 			return err
 		}
 		served.AddMilliseconds(rate)
@@ -51,15 +51,15 @@ func measureThroughput(ctx context.Context, b *bench, l *language) error {
 	return nil
 }
 
-// flood has 32 clients call as fast as they are answered, and returns the calls per second.
-func flood(ctx context.Context, s subject, d time.Duration) (float64, error) {
+// flood has 32 clients call as fast as they are answered, and returns how many answers there were, and how many in a second.
+func flood(ctx context.Context, s subject, d time.Duration) (answered, rate float64, err error) {
 	all := make([]subject, clients)
 	for i := range all {
 		all[i] = s
 	}
 	callers, err := connect(ctx, all...)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer disconnect(callers)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -81,7 +81,8 @@ func flood(ctx context.Context, s subject, d time.Duration) (float64, error) {
 	}
 	working.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return float64(answers.Load()) / time.Since(begin).Seconds(), nil
+	answered = float64(answers.Load())
+	return answered, answered / time.Since(begin).Seconds(), nil
 }

@@ -204,12 +204,16 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 // warmest is how many rounds at most pass before those that count.
 const warmest = 8
 
-// warm sends what a load will, before anything counts, until it needs no more sandboxes: the environment is a warm one, as the paper's.
+// warm sends what a load will, before anything counts, until it needs no more sandboxes twice in a row: the environment is a warm
+// one, as the paper's.
 func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) error {
-	for i := range uint64(warmest) {
+	for i, calm := uint64(0), 0; i < warmest && calm < 2; i++ {
 		seed, r := uint64(100*l.share)+7+1000*i, new(result)
-		if err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, lasting(l.rate)/2), mode, r); err != nil || r.cold == 0 {
+		if err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, lasting(l.rate)/2), mode, r); err != nil {
 			return err
+		}
+		if calm++; r.cold > 0 {
+			calm = 0
 		}
 	}
 	return nil

@@ -104,8 +104,9 @@ func (c *Controller) Successor(token string, running forerun.ActivationID) (name
 }
 
 // Toll is how many times the processor time an activation takes where invocations run ahead, in the last trials under load, 0 if
-// there were too few; barred is whether none runs ahead, as the processors are too busy for that.
-func (c *Controller) Toll() (cost float64, barred bool) { return c.toll.read() }
+// there were too few; barred is whether none runs ahead, as the processors are too busy for that; vain is how many actions do not,
+// as their answers come no sooner then.
+func (c *Controller) Toll() (cost float64, barred bool, vain int) { return c.toll.read() }
 
 // Memo tells how the memo table fares.
 func (c *Controller) Memo() memo.Stats { return c.tables.memo.Stats() }
@@ -131,6 +132,7 @@ func (c *Controller) Close(ctx context.Context) {
 // are written or ctx is done.
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
 	defer c.tables.forget(namespace)
+	defer c.toll.gains.forget(namespace)
 	ends := c.giveUp(func(e *execution) bool { return e.namespace == namespace }, reason)
 	for _, end := range ends {
 		select {

@@ -34,6 +34,7 @@ type execution struct {
 
 	speculation speculate.Settings
 	tables      *tables // of the namespace; nil with speculation off
+	permit      permit  // to run ahead, if one was asked for
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
@@ -388,6 +389,7 @@ func (e *execution) end(t *tree) {
 	delete(e.calls, t.op)
 	if t.caller == nil {
 		e.sum(t)
+		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
 	e.c.publishSoon(t)
 }

@@ -192,7 +192,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 	}
 	_, conductor := program.(flow.Conductor)
 	alone := conductor || program == nil && !tables.calls(e.c.digests.Of(r.Action))
-	if alone || !e.speculation.AnyLoad && !e.c.toll.allows(time.Now()) {
+	if alone || !e.permitted(r) {
 		e.speculation.Mode = speculate.Off
 		return nil
 	}
@@ -202,6 +202,15 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor),
 		speculate.Depth(e.depth), speculate.Band(e.speculation.Band),
 	}
+}
+
+// permitted reports whether there is time for the invocation to run ahead.
+func (e *execution) permitted(r Request) bool {
+	if e.speculation.AnyLoad {
+		return true
+	}
+	e.permit = e.c.toll.ask(time.Now(), asked{e.namespace, e.c.digests.Of(r.Action), r.part != nil, e.speculation.Mode})
+	return e.permit.ahead
 }
 
 // speculation is what the request says, or the action, or the server. Nobody gets more than the server allows.

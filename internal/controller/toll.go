@@ -16,15 +16,20 @@ const (
 	settling     = 250 * time.Millisecond
 	silence      = time.Second // after which nothing is known of what was between
 	enoughDone   = 20          // activations, for the time that each takes to be known
-	trialBusy    = 0.6         // share of the processors in use from which it is asked what running ahead costs
-	trialEvery   = 14          // stretches between trials
-	trialRarely  = 62          // the same while nothing runs ahead: a trial costs something then
+	trialBusy    = 0.45        // share of the processors in use from which it is asked what running ahead costs, and brings
+	trialCalm    = 0.35        // and down from which it is no more
+	trialEvery   = 6           // stretches between the first trials under load
+	trialsFirst  = 15          // of these, at most
+	trialsFresh  = 2           // more of them for each action that comes
+	trialRarely  = 112         // stretches between trials after those, or where one costs more than it can teach
+	calmLeast    = time.Minute // without load, before another load has first trials of its own
 	trialsKept   = 7           // that count
 	trialsLeast  = 3           // before anything is barred; until then one follows the other
 	tollWorth    = 1.05        // times the processor time: is not told from none
 	tollBrings   = 1.5         // times as many invocations: their clients wait for one before they ask for the next
 	tollBar      = 0.8         // share of the processors in use, if all run ahead, from which none does
-	tollLift     = 0.7         // and from which down they do again
+	tollLast     = 0.9         // the same where answers come sooner by more than it costs
+	tollLift     = 0.1         // so much below they do again
 	tollWeight   = 0.5         // of the newest stretch in a moving average
 )
 
@@ -32,14 +37,17 @@ const (
 // than doing one after the other, all wait for what others do ahead. Invocations that begin then do not run ahead.
 //
 // It goes by stretches of time. While the processors are busy some stretches are trials: of two neighbours, invocations run ahead in
-// one and not in the other. What others' programs take counts where the processors' use is asked for, not in the comparison.
+// one and not in the other. What others' programs take counts where the processors' use is asked for, not in the comparison. The
+// trials also tell which actions' answers come no sooner while the processors are busy: those do not run ahead either.
 type toll struct {
 	spent func() (s forerun.Spent, known bool) // may be nil
 
-	plain atomic.Bool  // nothing runs ahead in this stretch
+	phase atomic.Pointer[phase]
+	gains gains
 	last  atomic.Int64 // when an invocation asked, in Unix nanoseconds
 	done  atomic.Int64 // activations ended, since ever
 	begun atomic.Int64 // invocations that could run ahead, since ever
+	back  atomic.Int64 // of these, that may not
 
 	mu     sync.Mutex // guards the rest
 	since  time.Time  // when this stretch began
@@ -47,19 +55,38 @@ type toll struct {
 	known  bool       // from is
 	settle bool       // what the stretch before began is still to end: then it begins anew
 
-	left   int // halves of a trial that are to come, this stretch included
-	wait   int // stretches until the next
-	trials int // since ever
+	left   int       // halves of a trial that are to come, this stretch included
+	wait   int       // stretches until the next
+	trials int       // since ever
+	early  int       // of the first ones under load, that are to come
+	calm   time.Time // when the last load was over
 	first  half
 	kept   []trial // the newest last
 	busy   float64 // share of the processors that is in use if all run ahead: moving average
+	loaded bool    // so much that it matters
 	barred bool
+}
+
+// phase is what the present stretch is.
+type phase struct {
+	plain   bool // nothing runs ahead in it
+	trial   bool // it is one half of one
+	settled bool // and what began before it has ended, nearly
+	loaded  bool // the processors are busy
+}
+
+// permit says whether an invocation may run ahead, and what its answer is to teach.
+type permit struct {
+	ahead  bool
+	counts bool
+	what   asked
+	began  time.Time
 }
 
 // mark is what has been counted at a moment.
 type mark struct {
 	forerun.Spent
-	done, begun int64
+	done, begun, back int64
 }
 
 // half is what was seen in half a trial.
@@ -73,10 +100,10 @@ type half struct {
 // trial is both halves of one.
 type trial struct{ ahead, plain half }
 
-// allows reports whether an invocation that begins now may run ahead. It does not wait.
-func (t *toll) allows(now time.Time) bool {
+// ask says whether an invocation that begins now may run ahead. It waits for nobody who reads a meter.
+func (t *toll) ask(now time.Time, what asked) permit {
 	if t.spent == nil {
-		return true
+		return permit{ahead: true}
 	}
 	before := time.Unix(0, t.last.Swap(now.UnixNano()))
 	if t.mu.TryLock() {
@@ -84,17 +111,43 @@ func (t *toll) allows(now time.Time) bool {
 		t.mu.Unlock()
 	}
 	t.begun.Add(1)
-	return !t.plain.Load()
+	is := t.is()
+	ahead := !is.plain && (is.trial || !is.loaded || !t.gains.vain(what))
+	if !ahead {
+		t.back.Add(1)
+	}
+	return permit{ahead: ahead, counts: is.settled, what: what, began: now}
+}
+
+// answered takes an invocation into account that has ended, if it did so well.
+func (t *toll) answered(p permit, status forerun.Status, now time.Time) {
+	if !p.counts || status != forerun.Success || !t.gains.note(p.what, p.ahead, now.Sub(p.began)) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.early = min(max(t.early, 0)+trialsFresh, trialsFirst)
+	t.wait = min(t.wait, trialEvery)
+}
+
+// is tells the phase.
+func (t *toll) is() phase {
+	if now := t.phase.Load(); now != nil {
+		return *now
+	}
+	return phase{}
 }
 
 // ended counts an activation.
 func (t *toll) ended() { t.done.Add(1) }
 
-func (t *toll) read() (cost float64, barred bool) {
+// read tells what running ahead costs, whether nothing may, and how many actions do not as they gain nothing.
+func (t *toll) read() (cost float64, barred bool, vain int) {
+	vain = t.gains.vanities()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	cost, _ = t.compared()
-	return cost, t.barred
+	return cost, t.barred, vain
 }
 
 // look ends the stretch if it is time for that. before is when the last invocation came.
@@ -108,6 +161,9 @@ func (t *toll) look(now, before time.Time) {
 	case t.settle:
 		t.settle, t.since = false, now
 		t.from, t.known = t.mark()
+		is := t.is()
+		is.settled = true
+		t.phase.Store(&is)
 		return
 	case passed < stretchLeast, done < enoughDone && passed < t.most():
 		return
@@ -115,13 +171,13 @@ func (t *toll) look(now, before time.Time) {
 	to, known := t.mark()
 	switch {
 	case !known || !t.known:
-		t.left, t.busy, t.barred = 0, 0, false
+		t.left, t.busy, t.loaded, t.barred = 0, 0, false, false
 	case silent:
 		t.left = 0
-		t.use(to, 1)
+		t.use(now, to, 1)
 	default:
 		t.learn(to, passed.Seconds())
-		t.use(to, tollWeight)
+		t.use(now, to, tollWeight)
 	}
 	t.since, t.from, t.known = now, to, known
 	t.choose(known && !silent)
@@ -136,7 +192,7 @@ func (t *toll) most() time.Duration {
 }
 
 func (t *toll) mark() (m mark, known bool) {
-	m = mark{done: t.done.Load(), begun: t.begun.Load()}
+	m = mark{done: t.done.Load(), begun: t.begun.Load(), back: t.back.Load()}
 	m.Spent, known = t.spent()
 	return m, known
 }
@@ -147,7 +203,7 @@ func (t *toll) learn(to mark, passed float64) {
 		return
 	}
 	h := half{
-		plain: t.plain.Load(), own: (to.Own - t.from.Own).Seconds(), done: float64(to.done - t.from.done),
+		plain: t.is().plain, own: (to.Own - t.from.Own).Seconds(), done: float64(to.done - t.from.done),
 		rate: float64(to.begun-t.from.begun) / passed,
 	}
 	if h.done < enoughDone || h.own <= 0 {
@@ -164,42 +220,65 @@ func (t *toll) learn(to mark, passed float64) {
 	}
 	t.kept = append(t.kept, both)
 	t.kept = t.kept[max(0, len(t.kept)-trialsKept):]
+	if len(t.kept) >= trialsLeast {
+		t.gains.judge()
+	}
 }
 
 // use takes into account how busy the processors were, and decides whether there is time for running ahead.
-func (t *toll) use(to mark, weight float64) {
+func (t *toll) use(now time.Time, to mark, weight float64) {
 	whole := (to.Whole - t.from.Whole).Seconds()
 	if whole <= 0 {
 		return
 	}
 	own, all := (to.Own-t.from.Own).Seconds()/whole, (to.All-t.from.All).Seconds()/whole
-	cost, gain := t.compared()
-	if t.plain.Load() && cost > 0 {
-		all += own * (cost - 1)
+	cost, more := t.compared()
+	if begun := to.begun - t.from.begun; begun > 0 && cost > 0 {
+		all += own * (cost - 1) * float64(to.back-t.from.back) / float64(begun)
 	}
 	t.busy += weight * (all - t.busy)
+	t.load(now)
 	bar := tollBar
-	if t.barred {
-		bar = tollLift
+	if times := t.gains.all(); times > 0 && times*cost < 1 {
+		bar = tollLast
 	}
-	t.barred = t.busy > bar && cost > tollWorth && gain < tollBrings
+	if t.barred {
+		bar -= tollLift
+	}
+	t.barred = t.busy > bar && cost > tollWorth && more < tollBrings
+}
+
+// load notes whether the processors are so busy that it matters what runs ahead. A load that comes anew is looked at soon.
+func (t *toll) load(now time.Time) {
+	was := t.loaded
+	t.loaded = t.busy > trialBusy || was && t.busy > trialCalm
+	switch {
+	case t.loaded && !was:
+		t.wait = min(t.wait, trialEvery)
+		if now.Sub(t.calm) > calmLeast {
+			t.early = trialsFirst
+		}
+	case was && !t.loaded:
+		t.calm = now
+	}
 }
 
 // choose decides what happens in the next stretch. Now and then, while the processors are busy, a trial begins: by turns with the half
 // in which invocations run ahead, and with the other.
 func (t *toll) choose(mayTry bool) {
-	was, plain := t.plain.Load(), t.barred
+	was, plain := t.is().plain, t.barred
 	t.wait--
 	switch {
 	case t.left > 0:
 		plain = !was
-	case mayTry && t.busy > trialBusy && t.wait <= 0:
+	case mayTry && t.loaded && t.wait <= 0:
 		t.trials++
+		t.early--
 		t.left, plain = 2, t.trials%2 == 0
 		t.wait = t.pause()
 	}
-	t.plain.Store(plain)
-	t.settle = t.left > 0 && plain != was
+	t.settle = t.left > 1 || t.left > 0 && plain != was
+	t.phase.Store(&phase{plain: plain, trial: t.left > 0, settled: t.left > 0 && !t.settle, loaded: t.loaded && mayTry})
 }
 
 // pause is how many stretches pass from the beginning of a trial to that of the next.
@@ -207,7 +286,7 @@ func (t *toll) pause() int {
 	switch {
 	case len(t.kept) < trialsLeast && t.trials < 2*trialsLeast: // else they are of no use: few activations end
 		return 0
-	case t.barred:
+	case t.barred || t.busy > tollBar || t.early <= 0 || t.gains.clear():
 		return trialRarely
 	}
 	return trialEvery
@@ -215,7 +294,7 @@ func (t *toll) pause() int {
 
 // compared is how many times the processor time an activation takes where invocations run ahead, and how many times as many
 // invocations begin; 0 if that is not known.
-func (t *toll) compared() (cost, gain float64) {
+func (t *toll) compared() (cost, more float64) {
 	if len(t.kept) < trialsLeast {
 		return 0, 0
 	}

@@ -24,6 +24,7 @@ type loaded struct {
 	others float64       // share that others' programs take
 	lasts  time.Duration // how much later an activation ends that does not run ahead
 	every  time.Duration // between invocations
+	takes  float64       // times what an answer takes where they do not; 0: half of it
 }
 
 func newProcessors() *processors {
@@ -38,12 +39,18 @@ func (p *processors) pass(d time.Duration, l loaded) float64 {
 	if l.every == 0 {
 		l.every = 5 * time.Millisecond
 	}
+	if l.takes == 0 {
+		l.takes = 0.5
+	}
 	began, ahead := 0., 0.
 	for end, half := p.now.Add(d), p.now.Add(d/2); p.now.Before(end); {
 		p.now = p.now.Add(l.every)
 		whole := l.every.Seconds() * number
 		invocations, share, lasts := 1., l.plain, l.lasts
-		if p.toll.allows(p.now) {
+		answer := 50 * time.Millisecond
+		may := p.toll.ask(p.now, asked{})
+		if may.ahead {
+			answer = time.Duration(l.takes * float64(answer))
 			invocations, share, lasts = l.gain, l.plain*l.cost*l.gain, 0
 			if p.now.After(half) {
 				ahead++
@@ -52,7 +59,11 @@ func (p *processors) pass(d time.Duration, l loaded) float64 {
 		if p.now.After(half) {
 			began++
 		}
+		p.toll.answered(may, forerun.Success, p.now.Add(answer))
 		p.toll.begun.Add(int64(100*invocations) - 1)
+		if !may.ahead {
+			p.toll.back.Add(99)
+		}
 		for range int(4 * invocations) {
 			p.late = append(p.late, p.now.Add(lasts))
 		}
@@ -80,20 +91,28 @@ func (p *processors) end() {
 }
 
 func TestToll(t *testing.T) {
-	const short = 120 * time.Millisecond
+	const short, little = 120 * time.Millisecond, 0.9
 	for name, c := range map[string]struct {
 		loaded
 		least, most float64 // share that runs ahead
 	}{
-		"there is time for it":        {loaded{plain: 0.3, cost: 1.4, gain: 1}, 1, 1},
-		"there is time, just":         {loaded{plain: 0.65, cost: 1.15, gain: 1, lasts: short}, 0.85, 1},
-		"there is none":               {loaded{plain: 0.7, cost: 1.4, gain: 1, lasts: short}, 0, 0.05},
-		"others have taken it":        {loaded{plain: 0.4, cost: 1.4, gain: 1, others: 0.4, lasts: short}, 0, 0.05},
-		"it costs nothing":            {loaded{plain: 0.85, cost: 1, gain: 1, lasts: short}, 0.85, 1},
-		"it saves time":               {loaded{plain: 0.9, cost: 0.7, gain: 1, lasts: short}, 0.85, 1},
-		"clients wait for answers":    {loaded{plain: 0.3, cost: 1.2, gain: 2.5, lasts: short}, 0.85, 1},
-		"one comes every ten seconds": {loaded{plain: 0.9, cost: 1.4, gain: 1, every: 10 * time.Second}, 1, 1},
-		"few come":                    {loaded{plain: 0.65, cost: 1.4, gain: 1, every: 700 * time.Millisecond}, 0, 0.3},
+		"there is time for it":         {loaded{plain: 0.3, cost: 1.4, gain: 1}, 1, 1},
+		"there is time, just":          {loaded{plain: 0.65, cost: 1.15, gain: 1, lasts: short}, 0.85, 1},
+		"there is none":                {loaded{plain: 0.7, cost: 1.4, gain: 1, lasts: short, takes: little}, 0, 0.05},
+		"none, whatever it brings":     {loaded{plain: 0.7, cost: 1.4, gain: 1, lasts: short, takes: 0.4}, 0, 0.05},
+		"little, and it brings much":   {loaded{plain: 0.7, cost: 1.2, gain: 1, lasts: short, takes: 0.6}, 0.85, 1},
+		"little, for little":           {loaded{plain: 0.7, cost: 1.2, gain: 1, lasts: short, takes: little}, 0, 0.05},
+		"others have taken it":         {loaded{plain: 0.4, cost: 1.4, gain: 1, others: 0.4, lasts: short}, 0, 0.05},
+		"it costs nothing":             {loaded{plain: 0.85, cost: 1, gain: 1, lasts: short}, 0.85, 1},
+		"it saves time":                {loaded{plain: 0.9, cost: 0.7, gain: 1, lasts: short}, 0.85, 1},
+		"clients wait for answers":     {loaded{plain: 0.3, cost: 1.2, gain: 2.5, lasts: short}, 0.85, 1},
+		"one comes every ten seconds":  {loaded{plain: 0.9, cost: 1.4, gain: 1, every: 10 * time.Second}, 1, 1},
+		"answers come no sooner":       {loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 1.05}, 0, 0.05},
+		"they come much later, of few": {loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 1.3, every: 50 * time.Millisecond}, 0, 0.05},
+		"no sooner, on the verge":      {loaded{plain: 0.33, cost: 1.45, gain: 1, takes: 1.05}, 0, 0.1},
+		"a little sooner":              {loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 0.9}, 0.9, 1},
+		"no sooner, but there is time": {loaded{plain: 0.2, cost: 1.2, gain: 1, takes: 1.05}, 1, 1},
+		"few come":                     {loaded{plain: 0.65, cost: 1.4, gain: 1, every: 700 * time.Millisecond}, 0, 0.3},
 	} {
 		if got := newProcessors().pass(10*time.Minute, c.loaded); got < c.least || got > c.most {
 			t.Errorf("%s: %.2f of the invocations run ahead, want %v to %v", name, got, c.least, c.most)
@@ -107,13 +126,14 @@ func TestTollIsLifted(t *testing.T) {
 		then loaded
 		d    time.Duration
 	}{
+		"an application that is faster":  {loaded{plain: 0.7, cost: 0.8, gain: 1, takes: 0.8}, 10 * time.Minute},
 		"there is less to do":            {low, 20 * time.Second},
 		"an application that saves time": {loaded{plain: 0.7, cost: 0.8, gain: 1}, 10 * time.Minute},
 		"hardly anybody comes":           {loaded{plain: 0.01, cost: 1.4, gain: 1, every: 5 * time.Second}, time.Minute},
 	} {
 		p := newProcessors()
 		p.pass(time.Minute, high)
-		if cost, barred := p.toll.read(); !barred || cost < 1.3 || cost > 1.5 {
+		if cost, barred, _ := p.toll.read(); !barred || cost < 1.3 || cost > 1.5 {
 			t.Fatalf("the cost is %.2f, and it is barred: %v", cost, barred)
 		}
 		if got := p.pass(c.d, c.then); got < 0.9 {
@@ -129,10 +149,10 @@ func TestTollUnknown(t *testing.T) {
 	if got := p.pass(time.Minute, high); got != 1 {
 		t.Errorf("where nothing is measured any more %.2f of the invocations run ahead", got)
 	}
-	if _, barred := p.toll.read(); barred {
+	if _, barred, _ := p.toll.read(); barred {
 		t.Error("where nothing is measured it is barred")
 	}
-	if !new(toll).allows(p.now) {
+	if !new(toll).ask(p.now, asked{}).ahead {
 		t.Error("without a meter nothing may run ahead")
 	}
 }

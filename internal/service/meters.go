@@ -50,14 +50,18 @@ func measureMemo(m *telemetry.Metrics, c *controller.Controller) {
 // measureToll shows what running ahead costs in the metrics.
 func measureToll(m *telemetry.Metrics, c *controller.Controller) {
 	m.Gauge("forerun_speculation_toll", "Times the processor time that an activation takes where invocations run ahead, as measured under load; 0: not yet.", func() float64 {
-		cost, _ := c.Toll()
+		cost, _, _ := c.Toll()
 		return cost
 	})
 	m.Gauge("forerun_speculation_barred", "1 while nothing runs ahead, as the processors have no time for what it costs.", func() float64 {
-		if _, barred := c.Toll(); barred {
+		if _, barred, _ := c.Toll(); barred {
 			return 1
 		}
 		return 0
+	})
+	m.Gauge("forerun_speculation_vain", "Actions, by namespace and mode, that do not run ahead while the processors are busy, as their answers come no sooner then.", func() float64 {
+		_, _, vain := c.Toll()
+		return float64(vain)
 	})
 }
 
