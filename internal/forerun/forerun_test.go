@@ -112,3 +112,16 @@ func TestDigestsAreThoseOfTheActions(t *testing.T) {
 		t.Errorf("%d are remembered", len(known.known))
 	}
 }
+
+// TestDefaults: what docs/limits.md promises.
+func TestDefaults(t *testing.T) {
+	if got, want := DefaultLimits(), (Limits{Timeout: 60_000, Memory: 256, Logs: 10, Concurrency: 1}); got != want {
+		t.Errorf("an action has %+v, want %+v", got, want)
+	}
+	want := Bounds{
+		Timeout: 60 * 60_000, Memory: 512, Logs: 10, Payload: 6_291_456, Code: 50_331_648, Unpacked: 512, Processes: 256, Tmp: 512,
+	}
+	if got := DefaultBounds(); got != want {
+		t.Errorf("a server lets actions have %+v, want %+v", got, want)
+	}
+}
