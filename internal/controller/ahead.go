@@ -70,13 +70,13 @@ func (e *execution) skip(a speculate.Skip) {
 // later does something outside of the lock, and then with it what that returns.
 func (e *execution) later(outside func() (inside func())) {
 	e.c.busy.Add(1)
-	go func() {
+	e.c.aside.Go(func() {
 		defer e.c.busy.Done()
 		inside := outside()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		inside()
-	}()
+	})
 }
 
 // check looks whether records and actions are what they were.

@@ -13,6 +13,7 @@ import (
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/linger"
 	"forerun.dev/forerun/internal/memo"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state"
@@ -61,8 +62,8 @@ type Controller struct {
 	tables   *allTables
 	executor executor
 	toll     toll
-	busy     sync.WaitGroup // executions that have slots or records to write
-	ended    chan *tree     // to goroutines that publish them
+	busy     sync.WaitGroup    // executions that have slots or records to write
+	aside    linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context
 	shut     context.CancelFunc
 
@@ -78,7 +79,7 @@ func New(c Config) *Controller {
 	open, shut := context.WithCancel(context.Background())
 	controller := &Controller{
 		Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent},
-		executor: executor{clock: c.Clock}, ended: make(chan *tree), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
+		executor: executor{clock: c.Clock}, aside: linger.New(open.Done()), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
 	}
 	if c.Bridge != nil {
 		c.Bridge.c = controller

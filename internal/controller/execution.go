@@ -391,5 +391,5 @@ func (e *execution) end(t *tree) {
 		e.sum(t)
 		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
-	e.c.publishSoon(t)
+	e.c.aside.Go(func() { e.c.publish(t) })
 }

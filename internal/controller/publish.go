@@ -2,40 +2,9 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
-
-// lingers is how long a goroutine that published a tree waits for another: a new one's stack would have to grow again, which
-// takes a twentieth of what the server does for a short activation.
-const lingers = time.Second
-
-// publishSoon publishes a tree in a goroutine that has nothing else to do.
-func (c *Controller) publishSoon(t *tree) {
-	select {
-	case c.ended <- t:
-	default:
-		go c.publishAll(t)
-	}
-}
-
-// publishAll publishes a tree, and what ends while it lingers.
-func (c *Controller) publishAll(t *tree) {
-	idle := time.NewTimer(lingers)
-	for {
-		c.publish(t)
-		t = nil // it may be large
-		idle.Reset(lingers)
-		select {
-		case t = <-c.ended:
-		case <-idle.C:
-			return
-		case <-c.open.Done():
-			return
-		}
-	}
-}
 
 // publish writes the records of a tree that is over, then lets who waits for it go on.
 func (c *Controller) publish(t *tree) {

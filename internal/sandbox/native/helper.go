@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/linger"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
@@ -52,7 +53,8 @@ type helper struct {
 	careful  bool                // of package guard
 	roots    map[string]*os.File // of what sandboxes may see, opened
 	cgroups  *cgroups
-	forks    chan func() // run one after the other by the one thread whose children the sandboxes are
+	aside    linger.Goroutines // that serve requests
+	forks    chan func()       // run one after the other by the one thread whose children the sandboxes are
 
 	mu     sync.Mutex       // guards what follows; nothing is waited for under it
 	boxes  map[string]*cell // by the sandbox's id
@@ -81,7 +83,7 @@ func newHelper(l *link) (*helper, error) {
 	}
 	h := &helper{
 		link: l, told: told, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0, careful: !guard.CanLock(),
-		forks: make(chan func()), boxes: map[string]*cell{}, ranges: map[int]bool{},
+		forks: make(chan func()), aside: linger.New(nil), boxes: map[string]*cell{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
 	go forkThread(h.forks)
@@ -144,7 +146,11 @@ func (h *helper) serve() error {
 		if r.kind == kindStart { // here, so that a later request about it finds it
 			c, err = h.reserve(r.id)
 		}
-		h.work.Go(func() { h.answer(r, files, c, err) })
+		h.work.Add(1)
+		h.aside.Go(func() {
+			defer h.work.Done()
+			h.answer(r, files, c, err)
+		})
 	}
 }
 
