@@ -156,6 +156,7 @@ type group struct {
 	tasks   []*os.File // to be joined by the first stage itself (v1)
 	dir     *os.File   // the v2 folder, to be born in; nil if there is none
 	procs   *os.File   // its list of processes
+	weight  *os.File   // sets its share of the processors; open from the first change on, as that changes often
 }
 
 // create makes the sandbox's cgroups with their limits.
@@ -206,7 +207,7 @@ func v1Limits(controller string, r startRequest) []limit {
 	case "pids":
 		return []limit{{file: "pids.max", value: strconv.Itoa(r.processes)}}
 	default:
-		return v1Weight(r.cpuWeight)
+		return []limit{v1Weight(r.cpuWeight)}
 	}
 }
 
@@ -221,31 +222,54 @@ func v1Memory(mib int, grows bool) []limit {
 }
 
 // v1Weight is a weight on v1's scale, where 1024 is usual.
-func v1Weight(weight int) []limit {
-	return []limit{{file: "cpu.shares", value: strconv.Itoa(max(2, weight*1024/100))}}
+func v1Weight(weight int) limit {
+	return limit{file: "cpu.shares", value: strconv.Itoa(max(2, weight*1024/100))}
 }
 
 // limit changes limits of a group that was made.
 func (g *group) limit(l sandbox.Limits) error {
 	if l.MemoryMiB > 0 && l.MemoryMiB != g.memory {
-		if err := g.write("memory", v1Memory(l.MemoryMiB, l.MemoryMiB > g.memory), v2Memory(l.MemoryMiB)); err != nil {
+		if err := g.resize(l.MemoryMiB); err != nil {
 			return err
 		}
 		g.memory = l.MemoryMiB
 	}
 	if l.CPUWeight > 0 {
-		return g.write("cpu", v1Weight(l.CPUWeight), v2Weight(l.CPUWeight))
+		return g.weigh(l.CPUWeight)
 	}
 	return nil
 }
 
-// write writes the limits of one controller where it is, if it is anywhere.
-func (g *group) write(controller string, v1, v2 []limit) error {
-	if folder, ok := g.folders[controller]; ok {
-		return writeLimits(folder, v1)
+// weigh changes its share of the processors, where that can be limited.
+func (g *group) weigh(weight int) error {
+	folder, set := g.folders["cpu"], v1Weight(weight)
+	switch {
+	case folder != "":
+	case g.v2["cpu"]:
+		folder, set = g.folders[""], v2Weight(weight)
+	default:
+		return nil
 	}
-	if g.v2[controller] {
-		return writeLimits(g.folders[""], v2)
+	if g.weight == nil {
+		f, err := os.OpenFile(filepath.Join(folder, set.file), os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("setting a limit: %w", err)
+		}
+		g.weight = f
+	}
+	if _, err := g.weight.WriteAt([]byte(set.value+"\n"), 0); err != nil {
+		return fmt.Errorf("setting a limit: %w", err)
+	}
+	return nil
+}
+
+// resize changes its limit of memory, where that can be limited.
+func (g *group) resize(mib int) error {
+	if folder, ok := g.folders["memory"]; ok {
+		return writeLimits(folder, v1Memory(mib, mib > g.memory))
+	}
+	if g.v2["memory"] {
+		return writeLimits(g.folders[""], v2Memory(mib))
 	}
 	return nil
 }
@@ -287,7 +311,7 @@ func (g *group) freeze(on bool) {
 
 // remove removes the folders. Its processes must have ended.
 func (g *group) remove() error {
-	closeAll(append(g.tasks, g.dir, g.procs))
+	closeAll(append(g.tasks, g.dir, g.procs, g.weight))
 	var errs []error
 	for _, folder := range g.folders {
 		errs = append(errs, removeGroup(folder))

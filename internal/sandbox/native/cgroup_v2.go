@@ -150,7 +150,7 @@ func v2Limits(controller string, r startRequest) []limit {
 	case "pids":
 		return []limit{{file: "pids.max", value: strconv.Itoa(r.processes)}}
 	default:
-		return v2Weight(r.cpuWeight)
+		return []limit{v2Weight(r.cpuWeight)}
 	}
 }
 
@@ -158,8 +158,8 @@ func v2Memory(mib int) []limit {
 	return []limit{{file: "memory.max", value: strconv.Itoa(mib << 20)}}
 }
 
-func v2Weight(weight int) []limit {
-	return []limit{{file: "cpu.weight", value: strconv.Itoa(weight)}}
+func v2Weight(weight int) limit {
+	return limit{file: "cpu.weight", value: strconv.Itoa(weight)}
 }
 
 // readPIDsOf reads a list that stays open: of a v2 folder each reading from the start is a fresh one.

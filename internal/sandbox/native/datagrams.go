@@ -31,11 +31,12 @@ type datagramRelay struct {
 	hosts   *readHosts
 	packets *os.File // the socket on which they arrive and go back
 
-	mu    sync.Mutex     // guards what follows
-	flows map[flow]*peer // nil stands for a refused one, so that the policy is asked once
-	held  bool           // datagrams wait
-	queue []datagram     // those that do
-	bytes int            // of their payloads
+	mu     sync.Mutex     // guards what follows
+	buffer []byte         // the packet that is being read
+	flows  map[flow]*peer // nil stands for a refused one, so that the policy is asked once
+	held   bool           // datagrams wait
+	queue  []datagram     // those that do
+	bytes  int            // of their payloads
 }
 
 // How many datagrams wait, and bytes in them; more get lost, as in a socket whose buffer is full.
@@ -59,7 +60,10 @@ func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, r
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("opening the datagram relay: %w", err)
 	}
-	r := &datagramRelay{policy: policy, refused: refused, hosts: hosts, packets: os.NewFile(uintptr(fd), "packets"), flows: map[flow]*peer{}}
+	r := &datagramRelay{
+		policy: policy, refused: refused, hosts: hosts, packets: os.NewFile(uintptr(fd), "packets"),
+		buffer: make([]byte, maxPacket), flows: map[flow]*peer{},
+	}
 	go r.serve()
 	return r, nil
 }
@@ -71,26 +75,25 @@ func (r *datagramRelay) serve() {
 	if err != nil {
 		return // closed already
 	}
-	buffer := make([]byte, maxPacket)
 	_ = raw.Read(func(fd uintptr) bool { // ends when the relay is closed
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.drain(fd, buffer, r.forward)
+		r.drain(fd, r.forward)
 		return false
 	})
 }
 
-// drain takes all datagrams that have left the sandbox.
-func (r *datagramRelay) drain(fd uintptr, buffer []byte, take func(datagram)) {
+// drain takes all datagrams that have left the sandbox. mu is held.
+func (r *datagramRelay) drain(fd uintptr, take func(datagram)) {
 	for {
-		n, err := unix.Read(int(fd), buffer)
+		n, err := unix.Read(int(fd), r.buffer)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return // there is none
 		}
-		if d, ok := parsePacket(buffer[:n]); ok {
+		if d, ok := parsePacket(r.buffer[:n]); ok {
 			take(d)
 		}
 	}
@@ -177,7 +180,7 @@ func (r *datagramRelay) drainAll(take func(datagram)) {
 	if err != nil {
 		return // it is closed
 	}
-	_ = raw.Control(func(fd uintptr) { r.drain(fd, make([]byte, maxPacket), take) })
+	_ = raw.Control(func(fd uintptr) { r.drain(fd, take) })
 }
 
 // find returns the socket for a flow, made if the policy allows it. mu is held.
