@@ -34,7 +34,7 @@ import (
 type Options struct {
 	FS        vfs.FS           // where the files are; nil: the operating system's
 	Now       func() time.Time // the clock that expires records; nil: time.Now
-	CacheSize int64            // bytes of the cache of blocks; 0: 16 MB
+	CacheSize int64            // bytes of the cache of blocks; 0: 32 MB
 	Fatal     func(error)      // called when the store cannot go on; it ends the process. nil: says why on standard error, exit status 1
 }
 

@@ -61,7 +61,7 @@ func withDefaults(opts Options) Options {
 		opts.Now = time.Now
 	}
 	if opts.CacheSize == 0 {
-		opts.CacheSize = 16 << 20
+		opts.CacheSize = 32 << 20
 	}
 	if opts.Fatal == nil {
 		opts.Fatal = func(err error) {
