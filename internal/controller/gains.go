@@ -37,17 +37,31 @@ type asked struct {
 
 // gain is what is known of one of them.
 type gain struct {
-	ahead, plain answers
-	last         int // trial that it had an answer in
-	vain         bool
+	kinds
+	now  kinds // of the trial that goes on
+	last int   // trial that it had an answer in
+	vain bool
 }
+
+// kinds are answers of invocations that could run ahead, and of those that could not.
+type kinds struct{ ahead, plain answers }
 
 // answers are how many there were, and the seconds that they took.
 type answers struct{ n, seconds float64 }
 
 func (a answers) mean() float64 { return a.seconds / a.n }
 
+func (a answers) plus(o answers) answers { return answers{a.n + o.n, a.seconds + o.seconds} }
+
 func (a answers) half() answers { return answers{a.n / 2, a.seconds / 2} }
+
+// add adds those of a trial. Old ones count less.
+func (k *kinds) add(o kinds) {
+	if max(k.ahead.n, k.plain.n) >= gainKept {
+		k.ahead, k.plain = k.ahead.half(), k.plain.half()
+	}
+	k.ahead, k.plain = k.ahead.plus(o.ahead), k.plain.plus(o.plain)
+}
 
 // note takes an answer into account, and reports whether it is the first.
 func (g *gains) note(what asked, ahead bool, took time.Duration) (first bool) {
@@ -57,12 +71,9 @@ func (g *gains) note(what asked, ahead bool, took time.Duration) (first bool) {
 	if first = known == nil; first {
 		known = g.add(what)
 	}
-	if max(known.ahead.n, known.plain.n) >= gainKept {
-		known.ahead, known.plain = known.ahead.half(), known.plain.half()
-	}
-	of := &known.plain
+	of := &known.now.plain
 	if ahead {
-		of = &known.ahead
+		of = &known.now.ahead
 	}
 	of.n, of.seconds = of.n+1, of.seconds+took.Seconds()
 	known.last = g.trial
@@ -84,8 +95,28 @@ func (g *gains) add(what asked) *gain {
 	return g.actions[what]
 }
 
+// drop forgets the answers of a trial that teaches nothing.
+func (g *gains) drop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.actions {
+		known.now = kinds{}
+	}
+}
+
+// keep keeps the answers of a trial for those that come.
+func (g *gains) keep() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.actions {
+		known.add(known.now)
+		known.now = kinds{}
+	}
+}
+
 // judge judges those that had answers in the trial that has ended, and begins the next.
 func (g *gains) judge() {
+	g.keep()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, known := range g.actions {

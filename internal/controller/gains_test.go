@@ -25,7 +25,12 @@ func TestGains(t *testing.T) {
 	if g.vain(slow) || g.clear() {
 		t.Error("judged by too few answers")
 	}
+	g.note(slow, true, time.Hour)
+	g.drop()
 	g.learn(slow, 1, 2)
+	if mean := g.actions[slow].ahead.mean(); mean != 2 {
+		t.Errorf("with an answer of a trial that teaches nothing, the others take %v s instead of 2", mean)
+	}
 	g.learn(fast, gainLeast, 0.5)
 	if !g.vain(slow) || g.vain(fast) || g.vanities() != 1 {
 		t.Errorf("of one that loses and one that gains, %v and %v are vain", g.vain(slow), g.vain(fast))
@@ -95,7 +100,7 @@ func TestVainInvocations(t *testing.T) {
 		t.Fatalf("in a trial %d actions are judged", len(town.toll.gains.actions))
 	}
 	for what, known := range town.toll.gains.actions {
-		if what.namespace != "ns" || what.mode != speculate.All || known.ahead.n != 1 || known.plain.n != 0 {
+		if what.namespace != "ns" || what.mode != speculate.All || known.now.ahead.n != 1 || known.now.plain.n != 0 {
 			t.Errorf("of %+v is known: %+v", what, known)
 		}
 		known.vain = true

@@ -25,6 +25,7 @@ const (
 	calmLeast    = time.Minute // without load, before another load has first trials of its own
 	trialsKept   = 7           // that count
 	trialsLeast  = 3           // before anything is barred; until then one follows the other
+	upsetMost    = 5           // trials in a row that sandboxes were begun in, and that count for nothing therefore
 	tollWorth    = 1.05        // times the processor time: is not told from none
 	tollBrings   = 1.5         // times as many invocations: their clients wait for one before they ask for the next
 	tollBar      = 0.8         // share of the processors in use, if all run ahead, from which none does
@@ -56,6 +57,8 @@ type toll struct {
 	settle bool       // what the stretch before began is still to end: then it begins anew
 
 	left   int       // halves of a trial that are to come, this stretch included
+	boxes  int       // sandboxes begun before it, since ever
+	upset  int       // trials in a row that more were begun in
 	wait   int       // stretches until the next
 	trials int       // since ever
 	early  int       // of the first ones under load, that are to come
@@ -214,6 +217,13 @@ func (t *toll) learn(to mark, passed float64) {
 		t.first = h
 		return
 	}
+	// A sandbox that begins takes more of the processors than all that is compared.
+	if t.upset++; to.Sandboxes > t.boxes && t.upset <= upsetMost {
+		t.gains.drop()
+		t.wait, t.early = min(t.wait, trialEvery), t.early+1
+		return
+	}
+	t.upset = 0
 	both := trial{ahead: h, plain: t.first}
 	if h.plain {
 		both = trial{ahead: t.first, plain: h}
@@ -222,6 +232,8 @@ func (t *toll) learn(to mark, passed float64) {
 	t.kept = t.kept[max(0, len(t.kept)-trialsKept):]
 	if len(t.kept) >= trialsLeast {
 		t.gains.judge()
+	} else {
+		t.gains.keep()
 	}
 }
 
@@ -274,7 +286,7 @@ func (t *toll) choose(mayTry bool) {
 	case mayTry && t.loaded && t.wait <= 0:
 		t.trials++
 		t.early--
-		t.left, plain = 2, t.trials%2 == 0
+		t.left, t.boxes, plain = 2, t.from.Sandboxes, t.trials%2 == 0
 		t.wait = t.pause()
 	}
 	t.settle = t.left > 1 || t.left > 0 && plain != was

@@ -25,6 +25,7 @@ type loaded struct {
 	lasts  time.Duration // how much later an activation ends that does not run ahead
 	every  time.Duration // between invocations
 	takes  float64       // times what an answer takes where they do not; 0: half of it
+	begins time.Duration // between two sandboxes that begin; 0: none does
 }
 
 func newProcessors() *processors {
@@ -74,6 +75,9 @@ func (p *processors) pass(d time.Duration, l loaded) float64 {
 		p.spent.Own += time.Duration(worked * float64(time.Second))
 		p.spent.All += time.Duration((worked + l.others*whole) * float64(time.Second))
 		p.spent.Whole += time.Duration(whole * float64(time.Second))
+		if l.begins > 0 {
+			p.spent.Sandboxes = int(time.Duration(p.now.UnixNano()) / l.begins)
+		}
 	}
 	return ahead / began
 }
@@ -116,6 +120,25 @@ func TestToll(t *testing.T) {
 	} {
 		if got := newProcessors().pass(10*time.Minute, c.loaded); got < c.least || got > c.most {
 			t.Errorf("%s: %.2f of the invocations run ahead, want %v to %v", name, got, c.least, c.most)
+		}
+	}
+}
+
+// TestUpset: trials in which sandboxes begin are made again, unless that does not end.
+func TestUpset(t *testing.T) {
+	for name, c := range map[string]struct {
+		begins      time.Duration
+		d           time.Duration
+		least, most float64
+	}{
+		"they begin for a while":  {500 * time.Millisecond, 8 * time.Second, 0.8, 1},
+		"they begin all the time": {500 * time.Millisecond, 10 * time.Minute, 0, 0.05},
+		"none begins":             {0, 10 * time.Minute, 0, 0.05},
+	} {
+		p := newProcessors()
+		p.pass(c.d, loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 3, begins: c.begins})
+		if got := p.pass(time.Minute, loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 0.7}); got < c.least || got > c.most {
+			t.Errorf("%s: %.2f of the invocations run ahead afterwards, want %v to %v", name, got, c.least, c.most)
 		}
 	}
 }

@@ -37,11 +37,12 @@ type Load struct {
 	Waiting bool    // activations that are not speculative wait for a sandbox
 }
 
-// Spent is processor time that was spent since some moment.
+// Spent is processor time that was spent since some moment, and what takes much of it.
 type Spent struct {
-	Own   time.Duration // by the server and its sandboxes
-	All   time.Duration // by all programs of the machine
-	Whole time.Duration // by all of its processors, idle time included
+	Own       time.Duration // by the server and its sandboxes
+	All       time.Duration // by all programs of the machine
+	Whole     time.Duration // by all of its processors, idle time included
+	Sandboxes int           // that were begun, or given their code
 }
 
 // WorkerEvents hears what happens to one activation, each event at most once, one at a time. A worker holds none of its

@@ -119,7 +119,9 @@ func (w *Worker) Spent() (s forerun.Spent, known bool) {
 		return s, false
 	}
 	own := inside + time.Duration(self.Utime.Nano()+self.Stime.Nano())
-	return forerun.Spent{Own: own, All: time.Duration(busy) * tick, Whole: time.Duration(total) * tick}, true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return forerun.Spent{Own: own, All: time.Duration(busy) * tick, Whole: time.Duration(total) * tick, Sandboxes: w.lastBox + int(w.counters.Prewarmed)}, true
 }
 
 // readProcStat reads the time that all processors spent, in clock ticks since the start of the machine.
