@@ -62,8 +62,8 @@ type Controller struct {
 	tables   *allTables
 	executor executor
 	toll     toll
-	busy     sync.WaitGroup    // executions that have slots or records to write
-	aside    linger.Goroutines // for what an invocation does not wait for, or not under its lock
+	busy     sync.WaitGroup     // executions that have slots or records to write
+	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context
 	shut     context.CancelFunc
 

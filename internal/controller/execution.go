@@ -391,5 +391,6 @@ func (e *execution) end(t *tree) {
 		e.sum(t)
 		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
-	e.c.aside.Go(func() { e.c.publish(t) })
+	c := e.c // the execution itself need not be kept until then
+	c.aside.Go(func() { c.publish(t) })
 }

@@ -25,6 +25,7 @@ type gains struct {
 	mu      sync.RWMutex // guards the rest
 	actions map[asked]*gain
 	trial   int // that the answers are of which come now
+	era     int // times that answers were forgotten
 }
 
 // asked is what invocations have in common that is judged together.
@@ -64,15 +65,18 @@ func (k *kinds) add(o kinds) {
 }
 
 // note takes an answer into account, and reports whether it is the first.
-func (g *gains) note(what asked, ahead bool, took time.Duration) (first bool) {
+func (g *gains) note(p permit, took time.Duration) (first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	known := g.actions[what]
+	if p.era != g.era {
+		return false
+	}
+	known := g.actions[p.what]
 	if first = known == nil; first {
-		known = g.add(what)
+		known = g.add(p.what)
 	}
 	of := &known.now.plain
-	if ahead {
+	if p.ahead {
 		of = &known.now.ahead
 	}
 	of.n, of.seconds = of.n+1, of.seconds+took.Seconds()
@@ -95,13 +99,15 @@ func (g *gains) add(what asked) *gain {
 	return g.actions[what]
 }
 
-// drop forgets the answers of a trial that teaches nothing.
-func (g *gains) drop() {
+// drop forgets the answers of a trial that teaches nothing, those that are still to come included: they are of an era that is over.
+func (g *gains) drop() (era int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, known := range g.actions {
 		known.now = kinds{}
 	}
+	g.era++
+	return g.era
 }
 
 // keep keeps the answers of a trial for those that come.
@@ -109,17 +115,23 @@ func (g *gains) keep() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, known := range g.actions {
-		known.add(known.now)
-		known.now = kinds{}
+		known.keep()
+	}
+}
+
+func (g *gain) keep() {
+	if g.now != (kinds{}) {
+		g.add(g.now)
+		g.now = kinds{}
 	}
 }
 
 // judge judges those that had answers in the trial that has ended, and begins the next.
 func (g *gains) judge() {
-	g.keep()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, known := range g.actions {
+		known.keep()
 		if known.last != g.trial || !known.isKnown() {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 // learn has a trial in which n answers of each kind come, and those that run ahead take so many times as long.
 func (g *gains) learn(what asked, n int, takes float64) {
 	for range n {
-		g.note(what, false, time.Second)
-		g.note(what, true, time.Duration(takes*float64(time.Second)))
+		g.note(permit{what: what, era: g.era}, time.Second)
+		g.note(permit{what: what, ahead: true, era: g.era}, time.Duration(takes*float64(time.Second)))
 	}
 	g.judge()
 }
@@ -25,8 +25,10 @@ func TestGains(t *testing.T) {
 	if g.vain(slow) || g.clear() {
 		t.Error("judged by too few answers")
 	}
-	g.note(slow, true, time.Hour)
+	late := permit{what: slow, ahead: true}
+	g.note(late, time.Hour)
 	g.drop()
+	g.note(late, time.Hour)
 	g.learn(slow, 1, 2)
 	if mean := g.actions[slow].ahead.mean(); mean != 2 {
 		t.Errorf("with an answer of a trial that teaches nothing, the others take %v s instead of 2", mean)
@@ -52,7 +54,7 @@ func TestGains(t *testing.T) {
 		t.Error("a namespace is not forgotten, or another one is")
 	}
 	for n := range gainActions {
-		g.note(asked{code: forerun.Digest{byte(n), byte(n >> 8), byte(n >> 16)}}, true, time.Second)
+		g.note(permit{what: asked{code: forerun.Digest{byte(n), byte(n >> 8), byte(n >> 16)}}, era: g.era}, time.Second)
 	}
 	if len(g.actions) != gainActions {
 		t.Errorf("%d are known, not %d", len(g.actions), gainActions)

@@ -25,7 +25,7 @@ const (
 	calmLeast    = time.Minute // without load, before another load has first trials of its own
 	trialsKept   = 7           // that count
 	trialsLeast  = 3           // before anything is barred; until then one follows the other
-	upsetMost    = 5           // trials in a row that sandboxes were begun in, and that count for nothing therefore
+	upsetMost    = 5           // trials in a row that sandboxes started in, and that count for nothing therefore
 	tollWorth    = 1.05        // times the processor time: is not told from none
 	tollBrings   = 1.5         // times as many invocations: their clients wait for one before they ask for the next
 	tollBar      = 0.8         // share of the processors in use, if all run ahead, from which none does
@@ -57,8 +57,9 @@ type toll struct {
 	settle bool       // what the stretch before began is still to end: then it begins anew
 
 	left   int       // halves of a trial that are to come, this stretch included
-	boxes  int       // sandboxes begun before it, since ever
-	upset  int       // trials in a row that more were begun in
+	boxes  int       // sandboxes that had started before it, since ever
+	upset  int       // trials in a row that more started in
+	era    int       // of the answers
 	wait   int       // stretches until the next
 	trials int       // since ever
 	early  int       // of the first ones under load, that are to come
@@ -76,6 +77,7 @@ type phase struct {
 	trial   bool // it is one half of one
 	settled bool // and what began before it has ended, nearly
 	loaded  bool // the processors are busy
+	era     int  // of the answers
 }
 
 // permit says whether an invocation may run ahead, and what its answer is to teach.
@@ -84,6 +86,7 @@ type permit struct {
 	counts bool
 	what   asked
 	began  time.Time
+	era    int
 }
 
 // mark is what has been counted at a moment.
@@ -119,12 +122,12 @@ func (t *toll) ask(now time.Time, what asked) permit {
 	if !ahead {
 		t.back.Add(1)
 	}
-	return permit{ahead: ahead, counts: is.settled, what: what, began: now}
+	return permit{ahead: ahead, counts: is.settled, what: what, began: now, era: is.era}
 }
 
 // answered takes an invocation into account that has ended, if it did so well.
 func (t *toll) answered(p permit, status forerun.Status, now time.Time) {
-	if !p.counts || status != forerun.Success || !t.gains.note(p.what, p.ahead, now.Sub(p.began)) {
+	if !p.counts || status != forerun.Success || !t.gains.note(p, now.Sub(p.began)) {
 		return
 	}
 	t.mu.Lock()
@@ -174,9 +177,10 @@ func (t *toll) look(now, before time.Time) {
 	to, known := t.mark()
 	switch {
 	case !known || !t.known:
-		t.left, t.busy, t.loaded, t.barred = 0, 0, false, false
+		t.abandon()
+		t.busy, t.loaded, t.barred = 0, false, false
 	case silent:
-		t.left = 0
+		t.abandon()
 		t.use(now, to, 1)
 	default:
 		t.learn(to, passed.Seconds())
@@ -210,17 +214,15 @@ func (t *toll) learn(to mark, passed float64) {
 		rate: float64(to.begun-t.from.begun) / passed,
 	}
 	if h.done < enoughDone || h.own <= 0 {
-		t.left = 0
+		t.abandon()
 		return
 	}
 	if t.left--; t.left == 1 {
 		t.first = h
 		return
 	}
-	// A sandbox that begins takes more of the processors than all that is compared.
-	if t.upset++; to.Sandboxes > t.boxes && t.upset <= upsetMost {
-		t.gains.drop()
-		t.wait, t.early = min(t.wait, trialEvery), t.early+1
+	if to.Sandboxes > t.boxes && t.upset < upsetMost {
+		t.again()
 		return
 	}
 	t.upset = 0
@@ -234,6 +236,22 @@ func (t *toll) learn(to mark, passed float64) {
 		t.gains.judge()
 	} else {
 		t.gains.keep()
+	}
+}
+
+// again forgets a trial, to make it once more: a sandbox that starts takes more of the processors than all that is compared.
+func (t *toll) again() {
+	t.upset++
+	t.trials--
+	t.early++
+	t.wait = t.pause()
+	t.era = t.gains.drop()
+}
+
+// abandon ends a trial that did not come to its end.
+func (t *toll) abandon() {
+	if t.left > 0 {
+		t.left, t.era = 0, t.gains.drop()
 	}
 }
 
@@ -286,11 +304,11 @@ func (t *toll) choose(mayTry bool) {
 	case mayTry && t.loaded && t.wait <= 0:
 		t.trials++
 		t.early--
-		t.left, t.boxes, plain = 2, t.from.Sandboxes, t.trials%2 == 0
+		t.left, t.boxes, plain = 2, t.from.Sandboxes-t.from.Starting, t.trials%2 == 0
 		t.wait = t.pause()
 	}
 	t.settle = t.left > 1 || t.left > 0 && plain != was
-	t.phase.Store(&phase{plain: plain, trial: t.left > 0, settled: t.left > 0 && !t.settle, loaded: t.loaded && mayTry})
+	t.phase.Store(&phase{plain: plain, trial: t.left > 0, settled: t.left > 0 && !t.settle, loaded: t.loaded && mayTry, era: t.era})
 }
 
 // pause is how many stretches pass from the beginning of a trial to that of the next.

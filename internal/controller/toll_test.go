@@ -126,18 +126,21 @@ func TestToll(t *testing.T) {
 
 // TestUpset: trials in which sandboxes begin are made again, unless that does not end.
 func TestUpset(t *testing.T) {
+	later := loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 0.7}
 	for name, c := range map[string]struct {
 		begins      time.Duration
 		d           time.Duration
+		then        loaded
 		least, most float64
 	}{
-		"they begin for a while":  {500 * time.Millisecond, 8 * time.Second, 0.8, 1},
-		"they begin all the time": {500 * time.Millisecond, 10 * time.Minute, 0, 0.05},
-		"none begins":             {0, 10 * time.Minute, 0, 0.05},
+		"they begin for a while":      {500 * time.Millisecond, 8 * time.Second, later, 0.8, 1},
+		"they begin all the time":     {500 * time.Millisecond, 10 * time.Minute, later, 0, 0.05},
+		"none begins":                 {0, 10 * time.Minute, later, 0, 0.05},
+		"for a while, and no time is": {500 * time.Millisecond, 8 * time.Second, loaded{plain: 0.7, cost: 1.4, gain: 1}, 0, 0.05},
 	} {
 		p := newProcessors()
 		p.pass(c.d, loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 3, begins: c.begins})
-		if got := p.pass(time.Minute, loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 0.7}); got < c.least || got > c.most {
+		if got := p.pass(time.Minute, c.then); got < c.least || got > c.most {
 			t.Errorf("%s: %.2f of the invocations run ahead afterwards, want %v to %v", name, got, c.least, c.most)
 		}
 	}

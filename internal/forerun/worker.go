@@ -43,6 +43,7 @@ type Spent struct {
 	All       time.Duration // by all programs of the machine
 	Whole     time.Duration // by all of its processors, idle time included
 	Sandboxes int           // that were begun, or given their code
+	Starting  int           // sandboxes for which that goes on
 }
 
 // WorkerEvents hears what happens to one activation, each event at most once, one at a time. A worker holds none of its

@@ -2,22 +2,32 @@
 // many a task.
 package linger
 
-import "time"
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
 
-// wait is how long a goroutine waits for another task.
-const wait = time.Second
+const (
+	wait = time.Second // for which a goroutine waits for another task
+	each = 8           // goroutines for each processor, at most, that wait
+)
 
 // Goroutines run tasks, each at once. The zero value is not usable.
 type Goroutines struct {
 	next chan func()
 	done <-chan struct{}
+	idle atomic.Int64
+	most int64
 }
 
 // New returns goroutines none of which lingers once done is closed; nil is never closed.
-func New(done <-chan struct{}) Goroutines { return Goroutines{make(chan func()), done} }
+func New(done <-chan struct{}) *Goroutines {
+	return &Goroutines{next: make(chan func()), done: done, most: int64(each * runtime.GOMAXPROCS(0))}
+}
 
 // Go runs a task in a goroutine that has nothing else to do.
-func (g Goroutines) Go(task func()) {
+func (g *Goroutines) Go(task func()) {
 	select {
 	case g.next <- task:
 	default:
@@ -26,18 +36,26 @@ func (g Goroutines) Go(task func()) {
 }
 
 // serve runs a task, and what comes while it waits.
-func (g Goroutines) serve(task func()) {
-	idle := time.NewTimer(wait)
-	for {
+func (g *Goroutines) serve(task func()) {
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	for task != nil {
 		task()
-		task = nil // it may hold much
-		idle.Reset(wait)
-		select {
-		case task = <-g.next:
-		case <-idle.C:
-			return
-		case <-g.done:
-			return
-		}
+		task = g.another(late)
 	}
+}
+
+// another waits for a task; nil is the end.
+func (g *Goroutines) another(late *time.Timer) (task func()) {
+	defer g.idle.Add(-1)
+	if g.idle.Add(1) > g.most {
+		return nil
+	}
+	late.Reset(wait)
+	select {
+	case task = <-g.next:
+	case <-late.C:
+	case <-g.done:
+	}
+	return task
 }

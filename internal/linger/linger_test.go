@@ -34,6 +34,24 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
+// TestFewLinger: of many tasks at once not all goroutines stay.
+func TestFewLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		g := New(nil)
+		end := make(chan struct{})
+		for range g.most + 10 {
+			g.Go(func() { <-end })
+		}
+		close(end)
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n != int(g.most) {
+			t.Errorf("%d goroutines stay, not %d", n, g.most)
+		}
+		time.Sleep(2 * wait)
+	})
+}
+
 // TestDone: who lingers ends with what it serves, and tasks are run all the same.
 func TestDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

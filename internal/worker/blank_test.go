@@ -40,6 +40,9 @@ func TestSandboxesAreHeldReady(t *testing.T) {
 	if s := g.Stats(); s.Prewarmed != 2 || s.ColdStarts != 3 || len(g.maker.started()) != 5 {
 		t.Errorf("%+v, %d sandboxes", s, len(g.maker.started()))
 	}
+	if begun, now := g.starts(); begun != 7 || now != 0 {
+		t.Errorf("%d starts, %d of them now; want those of 5 sandboxes, and of code in 2", begun, now)
+	}
 	for i, p := range g.maker.started()[1:3] {
 		if got := p.limits.Load(); got == nil || got.MemoryMiB != 129+i {
 			t.Errorf("sandbox %d got the limits %+v", i, got)

@@ -119,9 +119,20 @@ func (w *Worker) Spent() (s forerun.Spent, known bool) {
 		return s, false
 	}
 	own := inside + time.Duration(self.Utime.Nano()+self.Stime.Nano())
+	s = forerun.Spent{Own: own, All: time.Duration(busy) * tick, Whole: time.Duration(total) * tick}
+	s.Sandboxes, s.Starting = w.starts()
+	return s, true
+}
+
+// starts tells how many sandboxes were begun or given their code, and for how many of them that goes on.
+func (w *Worker) starts() (begun, now int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return forerun.Spent{Own: own, All: time.Duration(busy) * tick, Whole: time.Duration(total) * tick, Sandboxes: w.lastBox + int(w.counters.Prewarmed)}, true
+	now = w.starting
+	for _, s := range w.shelves {
+		now += s.starting
+	}
+	return w.lastBox + int(w.counters.Prewarmed), now
 }
 
 // readProcStat reads the time that all processors spent, in clock ticks since the start of the machine.

@@ -243,12 +243,11 @@ func (g *group) limit(l sandbox.Limits) error {
 // weigh changes its share of the processors, where that can be limited.
 func (g *group) weigh(weight int) error {
 	folder, set := g.folders["cpu"], v1Weight(weight)
-	switch {
-	case folder != "":
-	case g.v2["cpu"]:
+	if folder == "" {
 		folder, set = g.folders[""], v2Weight(weight)
-	default:
-		return nil
+		if !g.v2["cpu"] {
+			return nil
+		}
 	}
 	if g.weight == nil {
 		f, err := os.OpenFile(filepath.Join(folder, set.file), os.O_WRONLY, 0)

@@ -107,7 +107,7 @@ func TestReadPIDs(t *testing.T) {
 	}
 }
 
-// firstLine is what the kernel takes of what is written to a control file.
+// firstLine leaves out what a plain file still has of a longer value, and a control file has not.
 func firstLine(b []byte) string {
 	line, _, _ := strings.Cut(string(b), "\n")
 	return line

@@ -53,8 +53,8 @@ type helper struct {
 	careful  bool                // of package guard
 	roots    map[string]*os.File // of what sandboxes may see, opened
 	cgroups  *cgroups
-	aside    linger.Goroutines // that serve requests
-	forks    chan func()       // run one after the other by the one thread whose children the sandboxes are
+	aside    *linger.Goroutines // that serve requests
+	forks    chan func()        // run one after the other by the one thread whose children the sandboxes are
 
 	mu     sync.Mutex       // guards what follows; nothing is waited for under it
 	boxes  map[string]*cell // by the sandbox's id
@@ -126,7 +126,7 @@ func raiseFileLimit() {
 	}
 }
 
-// serve answers requests, each in its own goroutine, until the server has gone.
+// serve answers requests, none of which waits for another, until the server has gone.
 func (h *helper) serve() error {
 	buffer := make([]byte, maxFrame)
 	for {

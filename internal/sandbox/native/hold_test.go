@@ -11,8 +11,13 @@ import (
 
 // TestWeightOfWhatRunsAhead: a sandbox that is held weighs little, and what it did before from its release on, in place.
 func TestWeightOfWhatRunsAhead(t *testing.T) {
+	t.Run("v1", func(t *testing.T) { weighsLittle(t, "cpu", "cpu.shares", "20", "409") })
+	t.Run("v2", func(t *testing.T) { weighsLittle(t, "", "cpu.weight", "2", "40") })
+}
+
+func weighsLittle(t *testing.T, hierarchy, file, little, usual string) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "cpu.weight"), []byte("100\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, file), []byte("1024\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.FindProcess(os.Getpid())
@@ -20,12 +25,12 @@ func TestWeightOfWhatRunsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &cell{
-		group: &group{folders: map[string]string{"": folder}, v2: map[string]bool{"cpu": true}}, process: self,
+		group: &group{folders: map[string]string{hierarchy: folder}, v2: map[string]bool{"cpu": true}}, process: self,
 		guard: new(guard.Supervisor), weight: 100,
 	}
 	weighs := func(what, want string) {
 		t.Helper()
-		if got, err := os.ReadFile(filepath.Join(folder, "cpu.weight")); err != nil || firstLine(got) != want {
+		if got, err := os.ReadFile(filepath.Join(folder, file)); err != nil || firstLine(got) != want {
 			t.Errorf("%s, it weighs %q (%v); want %s", what, got, err, want)
 		}
 	}
@@ -33,16 +38,16 @@ func TestWeightOfWhatRunsAhead(t *testing.T) {
 		if err := c.lighten(true); err != nil {
 			t.Fatal(err)
 		}
-		weighs("held", "2")
+		weighs("held", little)
 	}
 	if err := c.limit(sandbox.Limits{CPUWeight: 40}); err != nil {
 		t.Fatal(err)
 	}
-	weighs("limited while it is held", "2")
+	weighs("limited while it is held", little)
 	if err := c.release(); err != nil {
 		t.Fatal(err)
 	}
-	weighs("released", "40")
+	weighs("released", usual)
 }
 
 // TestWritable: a file that was closed before it could be looked at is nobody's any more.

@@ -61,7 +61,7 @@ func withDefaults(opts Options) Options {
 		opts.Now = time.Now
 	}
 	if opts.CacheSize == 0 {
-		opts.CacheSize = 32 << 20
+		opts.CacheSize = 32 << 20 // of which Pebble takes its memtables, mostly two
 	}
 	if opts.Fatal == nil {
 		opts.Fatal = func(err error) {
