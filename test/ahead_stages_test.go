@@ -129,8 +129,9 @@ func (w *staged) kill(point, victim string) {
 		w.s.invoke(w.Context())
 	}()
 	if !early {
-		for _, passed := range []string{"held link2", "finished link3", "finished link4"} {
-			eventually(w.T, func() bool { return w.points.hasPassed(passed) })
+		for _, point := range []string{"held link2", "finished link3", "finished link4"} {
+			_, action, _ := strings.Cut(point, " ")
+			w.awaitEnd(point, action)
 		}
 		w.letGo()
 	}
@@ -145,7 +146,7 @@ func (w *staged) kill(point, victim string) {
 		action := w.killInside(point, victim)
 		c.Close()
 		if early { // when its turn comes, it is known that it failed, if it had not finished
-			eventually(w.T, func() bool { return w.points.hasPassed("failed "+action) || w.points.hasPassed("finished "+action) })
+			w.awaitEnd("finished "+action, action)
 		}
 	case <-time.After(time.Minute):
 		w.Fatalf("%s: no slot came there; they came to %q", point, w.points.passed)
@@ -155,6 +156,13 @@ func (w *staged) kill(point, victim string) {
 	}
 	<-ended
 	w.settle(point, victim, before)
+}
+
+// awaitEnd waits until a slot has come to the point or is known to have failed, as it does where a sandbox begins it that the fault
+// before had killed and that is not known to be dead.
+func (w *staged) awaitEnd(point, action string) {
+	w.Helper()
+	eventually(w.T, func() bool { return w.points.hasPassed(point) || w.points.hasPassed("failed "+action) })
 }
 
 // killInside kills the handlers, or the first processes, of the action of a point, and returns the action's name.
