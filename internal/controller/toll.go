@@ -31,6 +31,7 @@ const (
 	tollBar      = 0.8         // share of the processors in use, if all run ahead, from which none does
 	tollLast     = 0.9         // the same where answers come sooner by more than it costs
 	tollLift     = 0.1         // so much below they do again
+	freeLeast    = 0.02        // share of the processors: of less it is not known how long who waits for it waits
 	tollWeight   = 0.5         // of the newest stretch in a moving average
 )
 
@@ -67,6 +68,7 @@ type toll struct {
 	first  half
 	kept   []trial // the newest last
 	busy   float64 // share of the processors that is in use if all run ahead: moving average
+	extra  float64 // the part of it that running ahead takes: likewise
 	loaded bool    // so much that it matters
 	barred bool
 }
@@ -95,12 +97,24 @@ type mark struct {
 	done, begun, back int64
 }
 
+// shares are the shares of the processors that Forerun used, and everybody, up to another moment.
+func (m mark) shares(to mark) (own, all float64, known bool) {
+	whole := (to.Whole - m.Whole).Seconds()
+	return (to.Own - m.Own).Seconds() / whole, (to.All - m.All).Seconds() / whole, whole > 0
+}
+
+// kept is the share of the invocations since that were kept from running ahead.
+func (m mark) kept(to mark) float64 {
+	return float64(to.back-m.back) / max(1, float64(to.begun-m.begun))
+}
+
 // half is what was seen in half a trial.
 type half struct {
 	plain bool
 	own   float64 // seconds of the processors
 	done  float64 // activations that ended
 	rate  float64 // invocations that began in a second
+	free  float64 // share of the processors that nobody used
 }
 
 // trial is both halves of one.
@@ -178,13 +192,13 @@ func (t *toll) look(now, before time.Time) {
 	switch {
 	case !known || !t.known:
 		t.abandon()
-		t.busy, t.loaded, t.barred = 0, false, false
+		t.busy, t.extra, t.loaded, t.barred = 0, 0, false, false
 	case silent:
 		t.abandon()
-		t.use(now, to, 1)
+		t.use(now, to, 1, 1)
 	default:
 		t.learn(to, passed.Seconds())
-		t.use(now, to, tollWeight)
+		t.use(now, to, t.from.kept(to), tollWeight)
 	}
 	t.since, t.from, t.known = now, to, known
 	t.choose(known && !silent)
@@ -209,11 +223,12 @@ func (t *toll) learn(to mark, passed float64) {
 	if t.left == 0 {
 		return
 	}
+	_, all, known := t.from.shares(to)
 	h := half{
 		plain: t.is().plain, own: (to.Own - t.from.Own).Seconds(), done: float64(to.done - t.from.done),
-		rate: float64(to.begun-t.from.begun) / passed,
+		rate: float64(to.begun-t.from.begun) / passed, free: 1 - all,
 	}
-	if h.done < enoughDone || h.own <= 0 {
+	if h.done < enoughDone || h.own <= 0 || !known {
 		t.abandon()
 		return
 	}
@@ -255,21 +270,23 @@ func (t *toll) abandon() {
 	}
 }
 
-// use takes into account how busy the processors were, and decides whether there is time for running ahead.
-func (t *toll) use(now time.Time, to mark, weight float64) {
-	whole := (to.Whole - t.from.Whole).Seconds()
-	if whole <= 0 {
+// use takes into account how busy the processors were while a part of the invocations was kept from running ahead, and decides
+// whether there is time for it.
+func (t *toll) use(now time.Time, to mark, back, weight float64) {
+	own, all, known := t.from.shares(to)
+	if !known {
 		return
 	}
-	own, all := (to.Own-t.from.Own).Seconds()/whole, (to.All-t.from.All).Seconds()/whole
 	cost, more := t.compared()
-	if begun := to.begun - t.from.begun; begun > 0 && cost > 0 {
-		all += own * (cost - 1) * float64(to.back-t.from.back) / float64(begun)
+	extra := 0.
+	if cost > 0 {
+		extra = own * (cost - 1) / (1 + (cost-1)*(1-back))
 	}
-	t.busy += weight * (all - t.busy)
+	t.busy += weight * (all + extra*back - t.busy)
+	t.extra += weight * (extra - t.extra)
 	t.load(now)
 	bar := tollBar
-	if times := t.gains.all(); times > 0 && times*cost < 1 {
+	if times := t.times(); times > 0 && times*cost < 1 {
 		bar = tollLast
 	}
 	if t.barred {
@@ -277,6 +294,16 @@ func (t *toll) use(now time.Time, to mark, weight float64) {
 	}
 	t.barred = t.busy > bar && cost > tollWorth && more < tollBrings
 }
+
+// times is how many times as long answers probably take now where all run ahead; 0: not known. What waits for a processor does so
+// the longer the less is free (M/M/1: 1 / (1 - its load)), now and in the trials.
+func (t *toll) times() float64 {
+	ahead, plain := t.both()
+	return t.gains.all() * slower(1-t.busy+t.extra, 1-t.busy) / slower(plain.free, ahead.free)
+}
+
+// slower is how many times as long something waits where the second share of the processors is free as where the first is.
+func slower(plain, ahead float64) float64 { return max(plain, freeLeast) / max(ahead, freeLeast) }
 
 // load notes whether the processors are so busy that it matters what runs ahead. A load that comes anew is looked at soon.
 func (t *toll) load(now time.Time) {
@@ -328,13 +355,18 @@ func (t *toll) compared() (cost, more float64) {
 	if len(t.kept) < trialsLeast {
 		return 0, 0
 	}
-	var ahead, plain half
-	for _, h := range t.kept {
-		ahead, plain = ahead.plus(h.ahead), plain.plus(h.plain)
-	}
+	ahead, plain := t.both()
 	return ahead.own / ahead.done / (plain.own / plain.done), ahead.rate / max(plain.rate, 1e-9)
 }
 
+// both is the sum of all halves in which invocations ran ahead, and of the others.
+func (t *toll) both() (ahead, plain half) {
+	for _, h := range t.kept {
+		ahead, plain = ahead.plus(h.ahead), plain.plus(h.plain)
+	}
+	return ahead, plain
+}
+
 func (h half) plus(o half) half {
-	return half{own: h.own + o.own, done: h.done + o.done, rate: h.rate + o.rate}
+	return half{own: h.own + o.own, done: h.done + o.done, rate: h.rate + o.rate, free: h.free + o.free}
 }

@@ -168,6 +168,42 @@ func TestTollIsLifted(t *testing.T) {
 	}
 }
 
+// TestTollExpects: what was learnt while the processors had more time counts for as much as it is worth now.
+func TestTollExpects(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes       float64
+		least, most float64
+	}{
+		"much sooner":         {0.4, 0.9, 1},
+		"sooner, but not now": {0.75, 0, 0.2},
+	} {
+		p := newProcessors()
+		p.pass(time.Minute, loaded{plain: 0.45, cost: 1.2, gain: 1, takes: c.takes})
+		if got := p.pass(20*time.Second, loaded{plain: 0.72, cost: 1.2, gain: 1, takes: c.takes}); got < c.least || got > c.most {
+			t.Errorf("%s: %.2f of the invocations run ahead, want %v to %v", name, got, c.least, c.most)
+		}
+	}
+}
+
+// TestTollAfterSilence: where the processors are busy with what may not run ahead, nobody runs ahead who would be too much for them.
+func TestTollAfterSilence(t *testing.T) {
+	for name, c := range map[string]struct {
+		own  float64
+		want bool
+	}{"they are busy": {0.65, false}, "they are not": {0.1, true}} {
+		p := newProcessors()
+		p.pass(time.Minute, loaded{plain: 0.5, cost: 1.4, gain: 1, takes: 0.9})
+		const pause, whole = 5 * time.Second, 20 * time.Second
+		p.now = p.now.Add(pause)
+		p.spent.Whole += whole
+		p.spent.Own += time.Duration(c.own * float64(whole))
+		p.spent.All += time.Duration(c.own * float64(whole))
+		if got := p.toll.ask(p.now, asked{}).ahead; got != c.want {
+			t.Errorf("%s: the first may run ahead: %v", name, got)
+		}
+	}
+}
+
 func TestTollUnknown(t *testing.T) {
 	p, high := newProcessors(), loaded{plain: 0.7, cost: 1.4, gain: 1}
 	p.pass(time.Minute, high)

@@ -211,6 +211,13 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	if err != nil {
 		return b.startFailure(err), false
 	}
+	defer b.weighFully()
+	defer time.AfterFunc(b.aside(), b.weighFully).Stop()
+	if b.control == nil {
+		if err := b.connect(ctx); err != nil {
+			return b.startFailure(err), false
+		}
+	}
 	if failure, ok := b.load(code); !ok {
 		return failure, false
 	}
@@ -225,12 +232,10 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	return forerun.Result{}, true
 }
 
-// start makes the sandbox. Its language's runtime has said Hello when it returns.
+// start makes the sandbox.
 func (b *box) start(ctx context.Context, memoryMiB, weight int) (err error) {
-	if b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec(memoryMiB, weight)); err != nil {
-		return err
-	}
-	return b.connect(ctx)
+	b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec(memoryMiB, weight))
+	return err
 }
 
 func (b *box) startFailure(err error) forerun.Result {

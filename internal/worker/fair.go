@@ -222,12 +222,40 @@ func weightOf(boxes int) int {
 	return max(1, sandbox.DefaultCPUWeight>>bits.Len(uint(boxes-1)))
 }
 
-// startWeight is what a box of its tenant weighs now.
+// asideWeight is the share of the processors of a sandbox that starts and that nobody waits for alone: a start takes the time of many
+// activations, and those come first.
+const asideWeight = 1
+
+// asideFor is for how long at most. Then somebody may wait for it after all, while others keep the processors busy.
+const asideFor = 250 * time.Millisecond
+
+// aside is for how long the box starts aside, if it does: most of the time that its code's loading may take is left.
+func (b *box) aside() time.Duration {
+	return min(asideFor, time.Duration(b.pool().action.Limits.Timeout)*time.Millisecond/4)
+}
+
+// startWeight is what a box weighs that begins to start: little beside others that serve the pool meanwhile.
 func (b *box) startWeight() int {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	b.weight = b.pool().tenant.weight
+	p := b.pool()
+	b.weight = p.tenant.weight
+	if slices.ContainsFunc(p.boxes, func(o *box) bool { return o.state != boxStarting }) {
+		b.weight = asideWeight
+	}
 	return b.weight
+}
+
+// weighFully has a box weigh what others of its tenant do.
+func (b *box) weighFully() {
+	b.w.mu.Lock()
+	weight := b.pool().tenant.weight
+	does := b.weight == weight
+	b.weight = weight
+	b.w.mu.Unlock()
+	if !does {
+		b.setWeight(weight)
+	}
 }
 
 func (b *box) setWeight(weight int) {

@@ -200,21 +200,26 @@ func (w *Worker) consider(p *pool) {
 
 // wantsMore reports whether one more sandbox is worth its start to a pool that has some, and to the machine.
 func (w *Worker) wantsMore(p *pool, now time.Time) bool {
-	return p.wants(now, w.load.saturated(now, w.busy())) && !(p.queue[0].isAhead() && w.load.crowded(now))
+	return p.wants(now, w.load.saturated(now, w.busy()), w.load.crowded(now))
 }
 
 // busy is the number of sandboxes that do something.
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
-// wants reports whether one more sandbox is worth its start.
-func (p *pool) wants(now time.Time, saturated bool) bool {
+// wants reports whether one more sandbox is worth its start. On crowded processors speculative activations are not, and those that
+// these keep from a sandbox wait a moment for one of theirs.
+func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
+	waiting := len(p.queue)
+	if crowded {
+		waiting = p.heads()
+	}
 	switch {
-	case len(p.queue) == 0 || p.starting >= len(p.queue):
+	case waiting == 0 || p.starting >= waiting:
 		return false
-	case len(p.boxes) == 0, p.onlyAhead():
+	case len(p.boxes) == 0, p.onlyAhead() && (!crowded || p.hasWaited(now)):
 		return true
 	}
-	wait := time.Duration(len(p.queue)) * p.serviceTime(now) / time.Duration(len(p.boxes))
+	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
 	return wait > shortWait && !saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
 }
 

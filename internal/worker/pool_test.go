@@ -294,6 +294,7 @@ func TestExpectedWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		p         pool
 		saturated bool
+		crowded   bool
 		want      bool
 	}{
 		"nobody waits":           {p: pool{}, want: false},
@@ -309,7 +310,7 @@ func TestExpectedWait(t *testing.T) {
 		"unknown, all run long":  {p: pool{queue: waiting(1), boxes: []*box{busy(time.Second), busy(time.Minute)}}, want: true},
 		"unknown, one runs long": {p: pool{queue: waiting(1), boxes: []*box{busy(0), busy(time.Minute)}}, want: false},
 	} {
-		if got := c.p.wants(now, c.saturated); got != c.want {
+		if got := c.p.wants(now, c.saturated, c.crowded); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
