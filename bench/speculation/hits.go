@@ -107,12 +107,6 @@ func (b *bench) loadsOf(ctx context.Context, slug string, s *subject) (loads []*
 	if err := b.prepare(ctx, on, m); err != nil {
 		return nil, err
 	}
-	for _, share := range []float64{0.2, 0.5} {
-		l, err := b.load(ctx, on, m, share, "off", "all")
-		if err != nil {
-			return nil, err
-		}
-		loads = append(loads, l)
-	}
-	return loads, nil
+	err = b.loads(ctx, on, m, []float64{0.2, 0.5}, "off", "all")
+	return m.loads, err
 }

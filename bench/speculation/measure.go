@@ -86,12 +86,8 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 		return err
 	}
 	if b.measures("load") {
-		for _, share := range []float64{0.2, 0.5, 0.8} {
-			l, err := b.load(ctx, on, m, share, modes()...)
-			if err != nil {
-				return fmt.Errorf("at %.0f%% of the capacity: %w", share*100, err)
-			}
-			m.loads = append(m.loads, l)
+		if err := b.loads(ctx, on, m, []float64{0.2, 0.5, 0.8}, modes()...); err != nil {
+			return err
 		}
 	}
 	if b.measures("throughput") {
@@ -100,6 +96,21 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 		}
 	}
 	b.measured = append(b.measured, m)
+	return nil
+}
+
+// loads measures some loads. The capacity is measured again before each: the machine's neighbours have it go faster and slower.
+func (b *bench) loads(ctx context.Context, on *started, m *measured, shares []float64, modes ...string) (err error) {
+	for _, share := range shares {
+		if m.capacity, err = b.capacity(ctx, on); err != nil {
+			return err
+		}
+		l, err := b.load(ctx, on, m, share, modes...)
+		if err != nil {
+			return fmt.Errorf("at %.0f%% of the capacity, %.1f/s: %w", share*100, m.capacity, err)
+		}
+		m.loads = append(m.loads, l)
+	}
 	return nil
 }
 
@@ -140,8 +151,8 @@ func (b *bench) prepare(ctx context.Context, on *started, m *measured) error {
 }
 
 // capacity is how many requests in a second the baseline answers, once it has all the sandboxes that it needs for that.
-func (b *bench) capacity(ctx context.Context, on *started) (best float64, err error) {
-	rounds := 3
+func (b *bench) capacity(ctx context.Context, on *started) (float64, error) {
+	var calm, all []float64
 	for stream := range uint64(warmest) {
 		before, err := on.read(ctx)
 		if err != nil {
@@ -155,15 +166,15 @@ func (b *bench) capacity(ctx context.Context, on *started) (best float64, err er
 		if err != nil {
 			return 0, err
 		}
-		best = math.Max(best, full.perSecond())
+		all = append(all, full.perSecond())
 		if after.cold == before.cold {
-			rounds--
+			calm = append(calm, full.perSecond())
 		}
-		if rounds == 0 {
-			break
+		if len(calm) == 3 {
+			return quantile(calm, 0.5), nil
 		}
 	}
-	return best, nil
+	return quantile(all, 0.5), nil
 }
 
 // load sends the same requests at the same moments in each mode, in rounds.
@@ -177,9 +188,9 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 			return nil, fmt.Errorf("%s: %w", mode, err)
 		}
 	}
-	rounds := 3
+	rounds := 6 // short ones, by turns: how fast the machine is changes within seconds
 	if b.quick {
-		rounds = 2
+		rounds = 4
 	}
 	for round := range rounds {
 		seed := uint64(100*share) + uint64(round)*1000
@@ -209,7 +220,7 @@ const warmest = 8
 func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) error {
 	for i, calm := uint64(0), 0; i < warmest && calm < 2; i++ {
 		seed, r := uint64(100*l.share)+7+1000*i, new(result)
-		if err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, lasting(l.rate)/2), mode, r); err != nil {
+		if err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, b.round(l.rate)), mode, r); err != nil {
 			return err
 		}
 		if calm++; r.cold > 0 {
@@ -219,11 +230,14 @@ func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) e
 	return nil
 }
 
-// round is how long a round at a rate lasts.
-func (b *bench) round(rate float64) time.Duration { return b.lasting(lasting(rate)) }
-
-// lasting is some seconds, more for few requests.
-func lasting(rate float64) time.Duration { return seconds(math.Min(10, math.Max(5, 60/rate))) }
+// round is how long a round at a rate lasts: longer where requests are few.
+func (b *bench) round(rate float64) time.Duration {
+	d := seconds(math.Min(5, math.Max(3, 30/rate)))
+	if b.quick {
+		d /= 2
+	}
+	return d
+}
 
 // arrive measures one round in one mode.
 func (b *bench) arrive(ctx context.Context, on *started, seed uint64, due []time.Duration, mode string, into *result) error {
