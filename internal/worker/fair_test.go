@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 // beginFor asks for a run of a tenant's.
@@ -106,6 +107,23 @@ func TestProcessorsAreSharedByTenants(t *testing.T) {
 	}
 	if got := weightOf(100_000); got != 1 {
 		t.Errorf("the smallest weight is %d", got)
+	}
+}
+
+// TestStartsAside: a sandbox beside others of its pool starts with what those leave of the processors, and has its share then.
+func TestStartsAside(t *testing.T) {
+	g := newRig(t, nil)
+	a := action("import time\ndef main(args):\n  time.sleep(args['s'])\n  return {}\n")
+	g.begin(a, `{"s":60}`)
+	_, other := g.begin(a, `{"s":0}`)
+	g.wait(other)
+	for i, want := range []int{sandbox.DefaultCPUWeight, asideWeight} {
+		if got := g.maker.started()[i].weight; got != want {
+			t.Errorf("sandbox %d starts with the weight %d, want %d", i+1, got, want)
+		}
+	}
+	if now := g.maker.started()[1].limits.Load(); now == nil || now.CPUWeight != sandbox.DefaultCPUWeight {
+		t.Errorf("the second is left with %+v", now)
 	}
 }
 

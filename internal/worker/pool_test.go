@@ -289,7 +289,16 @@ func TestSandboxesThatCannotBeStarted(t *testing.T) {
 func TestExpectedWait(t *testing.T) {
 	now := time.Now()
 	busy := func(since time.Duration) *box { return &box{state: boxBusy, since: now.Add(-since)} }
-	waiting := func(n int) []*run { return make([]*run, n) }
+	waiting := func(n int) (runs []*run) {
+		for range n {
+			runs = append(runs, &run{Run: &forerun.Run{}, queued: now})
+		}
+		return runs
+	}
+	ahead := func(waited time.Duration) *run {
+		return &run{Run: &forerun.Run{Speculative: true}, promoted: make(chan struct{}), queued: now.Add(-waited)}
+	}
+	runsAhead := func() *box { return &box{state: boxBusy, since: now, current: ahead(0)} }
 	paid := growth{since: now.Add(-time.Second), looked: now, ended: 1}
 	for name, c := range map[string]struct {
 		p         pool
@@ -309,6 +318,13 @@ func TestExpectedWait(t *testing.T) {
 		"unknown":                {p: pool{queue: waiting(1), boxes: []*box{{}}, starting: 0}, want: false},
 		"unknown, all run long":  {p: pool{queue: waiting(1), boxes: []*box{busy(time.Second), busy(time.Minute)}}, want: true},
 		"unknown, one runs long": {p: pool{queue: waiting(1), boxes: []*box{busy(0), busy(time.Minute)}}, want: false},
+		"ahead":                  {p: pool{queue: []*run{ahead(0)}, boxes: []*box{busy(time.Second)}}, want: true},
+		"ahead, crowded":         {p: pool{queue: []*run{ahead(0)}, boxes: []*box{busy(time.Second)}}, crowded: true, want: false},
+		"two of them, crowded":   {p: pool{queue: append(waiting(1), ahead(0), ahead(0)), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, crowded: true, want: false},
+		"two of them":            {p: pool{queue: append(waiting(1), ahead(0), ahead(0)), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: true},
+		"they have it":           {p: pool{queue: waiting(1), boxes: []*box{runsAhead()}}, want: true},
+		"they have it, crowded":  {p: pool{queue: waiting(1), boxes: []*box{runsAhead()}}, crowded: true, want: false},
+		"for long, crowded":      {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{runsAhead()}}, crowded: true, want: true},
 	} {
 		if got := c.p.wants(now, c.saturated, c.crowded); got != c.want {
 			t.Errorf("%s: %v", name, got)
