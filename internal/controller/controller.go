@@ -9,6 +9,7 @@ package controller
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"forerun.dev/forerun/internal/clock"
@@ -78,7 +79,7 @@ func New(c Config) *Controller {
 	}
 	open, shut := context.WithCancel(context.Background())
 	controller := &Controller{
-		Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent},
+		Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent, processors: runtime.GOMAXPROCS(0)},
 		executor: executor{clock: c.Clock}, aside: linger.New(open.Done()), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
 	}
 	if c.Bridge != nil {

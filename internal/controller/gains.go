@@ -172,18 +172,27 @@ func (g *gains) clear() bool {
 	return times > 0 && times < gainLarge || times > gainNone
 }
 
-// all is how many times as long answers take where all run ahead, of all together that came in the last trials; 0: not known.
+// all is how many times as long answers take where all run ahead; 0: not known.
 func (g *gains) all() float64 {
+	ahead, plain := g.means()
+	return ahead / max(plain, 1e-9)
+}
+
+// means are the seconds that an answer takes where all run ahead, and else, of all actions together that came in the last trials; 0:
+// not known.
+func (g *gains) means() (ahead, plain float64) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	var took, without float64
+	var n float64
 	for _, known := range g.actions {
 		if g.trial-known.last <= trialsKept && known.isKnown() {
-			took += known.ahead.seconds
-			without += known.ahead.n * known.plain.mean()
+			n += known.ahead.n
+			ahead += known.ahead.seconds
+			plain += known.ahead.n * known.plain.mean()
 		}
 	}
-	return took / max(without, 1e-9)
+	n = max(n, 1)
+	return ahead / n, plain / n
 }
 
 // forget forgets a namespace.

@@ -29,9 +29,8 @@ const (
 	tollWorth    = 1.05        // times the processor time: is not told from none
 	tollBrings   = 1.5         // times as many invocations: their clients wait for one before they ask for the next
 	tollBar      = 0.8         // share of the processors in use, if all run ahead, from which none does
-	tollLast     = 0.9         // the same where answers come sooner by more than it costs
-	tollLift     = 0.1         // so much below they do again
-	freeLeast    = 0.02        // share of the processors: of less it is not known how long who waits for it waits
+	tollLast     = 0.95        // the same where answers come sooner by more than it costs
+	tollEase     = 6           // stretches of less, after which they do again
 	tollWeight   = 0.5         // of the newest stretch in a moving average
 )
 
@@ -42,7 +41,8 @@ const (
 // one and not in the other. What others' programs take counts where the processors' use is asked for, not in the comparison. The
 // trials also tell which actions' answers come no sooner while the processors are busy: those do not run ahead either.
 type toll struct {
-	spent func() (s forerun.Spent, known bool) // may be nil
+	spent      func() (s forerun.Spent, known bool) // may be nil
+	processors int
 
 	phase atomic.Pointer[phase]
 	gains gains
@@ -67,6 +67,7 @@ type toll struct {
 	calm   time.Time // when the last load was over
 	first  half
 	kept   []trial // the newest last
+	ease   int     // stretches since the processors had no time for it
 	busy   float64 // share of the processors that is in use if all run ahead: moving average
 	extra  float64 // the part of it that running ahead takes: likewise
 	loaded bool    // so much that it matters
@@ -111,10 +112,11 @@ func (m mark) kept(to mark) float64 {
 // half is what was seen in half a trial.
 type half struct {
 	plain bool
+	took  float64 // seconds
 	own   float64 // seconds of the processors
+	used  float64 // likewise, of all that runs: as a share of them, times took
+	begun float64 // invocations
 	done  float64 // activations that ended
-	rate  float64 // invocations that began in a second
-	free  float64 // share of the processors that nobody used
 }
 
 // trial is both halves of one.
@@ -195,10 +197,10 @@ func (t *toll) look(now, before time.Time) {
 		t.busy, t.extra, t.loaded, t.barred = 0, 0, false, false
 	case silent:
 		t.abandon()
-		t.use(now, to, 1, 1)
+		t.use(now, to, 1, true)
 	default:
 		t.learn(to, passed.Seconds())
-		t.use(now, to, t.from.kept(to), tollWeight)
+		t.use(now, to, t.from.kept(to), false)
 	}
 	t.since, t.from, t.known = now, to, known
 	t.choose(known && !silent)
@@ -225,8 +227,8 @@ func (t *toll) learn(to mark, passed float64) {
 	}
 	_, all, known := t.from.shares(to)
 	h := half{
-		plain: t.is().plain, own: (to.Own - t.from.Own).Seconds(), done: float64(to.done - t.from.done),
-		rate: float64(to.begun-t.from.begun) / passed, free: 1 - all,
+		plain: t.is().plain, took: passed, own: (to.Own - t.from.Own).Seconds(), used: all * passed,
+		begun: float64(to.begun - t.from.begun), done: float64(to.done - t.from.done),
 	}
 	if h.done < enoughDone || h.own <= 0 || !known {
 		t.abandon()
@@ -271,39 +273,33 @@ func (t *toll) abandon() {
 }
 
 // use takes into account how busy the processors were while a part of the invocations was kept from running ahead, and decides
-// whether there is time for it.
-func (t *toll) use(now time.Time, to mark, back, weight float64) {
+// whether there is time for it. What it is told is sure if it was so for long.
+func (t *toll) use(now time.Time, to mark, back float64, sure bool) {
 	own, all, known := t.from.shares(to)
 	if !known {
 		return
 	}
 	cost, more := t.compared()
-	extra := 0.
+	extra, weight := 0., tollWeight
 	if cost > 0 {
 		extra = own * (cost - 1) / (1 + (cost-1)*(1-back))
+	}
+	if sure {
+		weight = 1
 	}
 	t.busy += weight * (all + extra*back - t.busy)
 	t.extra += weight * (extra - t.extra)
 	t.load(now)
-	bar := tollBar
-	if times := t.times(); times > 0 && times*cost < 1 {
-		bar = tollLast
-	}
-	if t.barred {
-		bar -= tollLift
-	}
-	t.barred = t.busy > bar && cost > tollWorth && more < tollBrings
+	t.bar(cost > tollWorth && more < tollBrings && t.isTight(cost), sure)
 }
 
-// times is how many times as long answers probably take now where all run ahead; 0: not known. What waits for a processor does so
-// the longer the less is free (M/M/1: 1 / (1 - its load)), now and in the trials.
-func (t *toll) times() float64 {
-	ahead, plain := t.both()
-	return t.gains.all() * slower(1-t.busy+t.extra, 1-t.busy) / slower(plain.free, ahead.free)
+// bar keeps invocations from running ahead where the processors have no time for that, until they have had it for a while.
+func (t *toll) bar(tight, sure bool) {
+	if t.ease++; tight {
+		t.ease = 0
+	}
+	t.barred = tight || t.barred && !sure && t.ease < tollEase
 }
-
-// slower is how many times as long something waits where the second share of the processors is free as where the first is.
-func slower(plain, ahead float64) float64 { return max(plain, freeLeast) / max(ahead, freeLeast) }
 
 // load notes whether the processors are so busy that it matters what runs ahead. A load that comes anew is looked at soon.
 func (t *toll) load(now time.Time) {
@@ -356,7 +352,7 @@ func (t *toll) compared() (cost, more float64) {
 		return 0, 0
 	}
 	ahead, plain := t.both()
-	return ahead.own / ahead.done / (plain.own / plain.done), ahead.rate / max(plain.rate, 1e-9)
+	return ahead.own / ahead.done / (plain.own / plain.done), ahead.begun / ahead.took / max(plain.begun/plain.took, 1e-9)
 }
 
 // both is the sum of all halves in which invocations ran ahead, and of the others.
@@ -368,5 +364,5 @@ func (t *toll) both() (ahead, plain half) {
 }
 
 func (h half) plus(o half) half {
-	return half{own: h.own + o.own, done: h.done + o.done, rate: h.rate + o.rate, free: h.free + o.free}
+	return half{took: h.took + o.took, own: h.own + o.own, used: h.used + o.used, begun: h.begun + o.begun, done: h.done + o.done}
 }

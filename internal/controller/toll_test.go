@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -24,13 +25,14 @@ type loaded struct {
 	others float64       // share that others' programs take
 	lasts  time.Duration // how much later an activation ends that does not run ahead
 	every  time.Duration // between invocations
-	takes  float64       // times what an answer takes where they do not; 0: half of it
+	answer time.Duration // takes so long where they do not; 0: much longer than it takes of a processor
+	takes  float64       // times that where they do; 0: half
 	begins time.Duration // between two sandboxes that begin; 0: none does
 }
 
 func newProcessors() *processors {
 	p := &processors{now: time.Unix(1_000_000, 0), spent: forerun.Spent{Own: time.Minute, All: time.Hour, Whole: time.Hour}}
-	p.toll.spent = func() (forerun.Spent, bool) { return p.spent, true }
+	p.toll.spent, p.toll.processors = func() (forerun.Spent, bool) { return p.spent, true }, 4
 	return p
 }
 
@@ -48,7 +50,7 @@ func (p *processors) pass(d time.Duration, l loaded) float64 {
 		p.now = p.now.Add(l.every)
 		whole := l.every.Seconds() * number
 		invocations, share, lasts := 1., l.plain, l.lasts
-		answer := 50 * time.Millisecond
+		answer := cmp.Or(l.answer, 50*time.Millisecond)
 		may := p.toll.ask(p.now, asked{})
 		if may.ahead {
 			answer = time.Duration(l.takes * float64(answer))
@@ -170,16 +172,22 @@ func TestTollIsLifted(t *testing.T) {
 
 // TestTollExpects: what was learnt while the processors had more time counts for as much as it is worth now.
 func TestTollExpects(t *testing.T) {
+	const busy = 300 * time.Microsecond // of which half is work
 	for name, c := range map[string]struct {
+		answer      time.Duration
 		takes       float64
 		least, most float64
 	}{
-		"much sooner":         {0.4, 0.9, 1},
-		"sooner, but not now": {0.75, 0, 0.2},
+		"much sooner":                  {busy, 0.4, 0.9, 1},
+		"sooner, but not now":          {busy, 0.75, 0, 0.1},
+		"sooner, and nearly all waits": {0, 0.75, 0.9, 1},
 	} {
 		p := newProcessors()
-		p.pass(time.Minute, loaded{plain: 0.45, cost: 1.2, gain: 1, takes: c.takes})
-		if got := p.pass(20*time.Second, loaded{plain: 0.72, cost: 1.2, gain: 1, takes: c.takes}); got < c.least || got > c.most {
+		learnt := loaded{plain: 0.45, cost: 1.2, gain: 1, answer: c.answer, takes: c.takes}
+		p.pass(time.Minute, learnt)
+		now := learnt
+		now.plain = 0.69
+		if got := p.pass(20*time.Second, now); got < c.least || got > c.most {
 			t.Errorf("%s: %.2f of the invocations run ahead, want %v to %v", name, got, c.least, c.most)
 		}
 	}

@@ -1,0 +1,35 @@
+package controller
+
+import "math"
+
+// isTight reports whether the processors have no time for running ahead at a cost: they are nearly all in use then, and answers
+// come sooner, if they do, by less than that costs.
+func (t *toll) isTight(cost float64) bool {
+	if t.busy <= tollBar {
+		return false
+	}
+	times := t.expected(cost)
+	return times == 0 || times*cost >= 1 || t.busy > tollLast
+}
+
+// expected is how many times as long answers take now where all run ahead at a cost; 0 if that is not known. It is what it was in the
+// trials, but that what an invocation does on the processors lasts longer as they are busier.
+func (t *toll) expected(cost float64) float64 {
+	took, without := t.gains.means()
+	ahead, plain := t.both()
+	if took == 0 || plain.begun == 0 {
+		return 0
+	}
+	work := plain.own / plain.begun
+	took += cost * work * t.slower(ahead.used/ahead.took, t.busy)
+	without += work * t.slower(plain.used/plain.took, t.busy-t.extra)
+	return took / without
+}
+
+// slower is how much longer something lasts, in times what it takes of a processor, where they are busy to one share than to another.
+func (t *toll) slower(then, now float64) float64 { return max(0, t.lasts(now)-t.lasts(then)) }
+
+// lasts is how long, in the same times: as in a queue with a server for each processor (M/M/n, nearly).
+func (t *toll) lasts(busy float64) float64 {
+	return 1 / (1 - math.Pow(min(max(0, busy), tollLast), float64(t.processors)))
+}
