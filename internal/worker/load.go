@@ -29,11 +29,15 @@ type load struct {
 	read  func() (busy, total uint64, ok bool)
 	at    atomic.Int64  // when it was sampled last, Unix nanoseconds
 	share atomic.Uint64 // of the processors that is busy: the bits of a float64
+	mean  atomic.Uint64 // likewise, on average of late
 	known atomic.Bool   // there were samples enough, a short time apart
 
 	mu   sync.Mutex // guards last
 	last []ticks    // the newest last, each fresh for the one after it
 }
+
+// lateFor is over how long a mean is taken.
+const lateFor = time.Second
 
 // ticks is the time that all processors spent up to a moment.
 type ticks struct{ busy, total uint64 }
@@ -58,8 +62,13 @@ func (l *load) sample(now time.Time) {
 	}
 	known := len(l.last) == window
 	if known {
-		share := float64(busy-l.last[0].busy) / max(1, float64(total-l.last[0].total))
+		share, mean := float64(busy-l.last[0].busy)/max(1, float64(total-l.last[0].total)), math.Float64frombits(l.mean.Load())
+		if !l.known.Load() {
+			mean = share
+		}
+		mean += (share - mean) * min(1, float64(now.UnixNano()-l.at.Load())/float64(lateFor))
 		l.share.Store(math.Float64bits(share))
+		l.mean.Store(math.Float64bits(mean))
 		l.last = append(l.last[:0], l.last[1:]...)
 	}
 	l.last = append(l.last, ticks{busy, total})
@@ -84,14 +93,14 @@ func (l *load) saturated(now time.Time, running int) bool {
 	return running > runtime.GOMAXPROCS(0)
 }
 
-// crowdedShare is the busy share of the processors from which activations take them from each other, and no further sandbox is
-// started for what runs ahead: a start takes the time of many activations.
+// crowdedShare is the busy share of the processors, now or of late, from which activations take them from each other, and no further
+// sandbox is started for what runs ahead: a start takes the time of many activations.
 const crowdedShare = 0.5
 
 // crowded reports whether the processors have better to do than to prepare for what runs ahead; what is not known is no.
 func (l *load) crowded(now time.Time) bool {
 	share, ok := l.busy(now)
-	return ok && share > crowdedShare
+	return ok && max(share, math.Float64frombits(l.mean.Load())) > crowdedShare
 }
 
 // Load tells how busy the node is; what is not known is told as nothing.

@@ -439,6 +439,24 @@ func TestCrowded(t *testing.T) {
 	if l.sample(at); !l.crowded(at) {
 		t.Error("more than half is in use")
 	}
+	for range 20 {
+		at, busy, total = at.Add(50*time.Millisecond), busy+20, total+20
+		l.sample(at)
+	}
+	for range 2 {
+		at, total = at.Add(50*time.Millisecond), total+20
+		l.sample(at)
+	}
+	if !l.crowded(at) {
+		t.Error("more than half was in use until a moment ago")
+	}
+	for range 20 {
+		at, total = at.Add(50*time.Millisecond), total+20
+		l.sample(at)
+	}
+	if l.crowded(at) {
+		t.Error("nothing was in use of late")
+	}
 	if l.crowded(at.Add(time.Minute)) {
 		t.Error("what is not known is taken for no")
 	}
