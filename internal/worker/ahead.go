@@ -279,12 +279,33 @@ func (w *Worker) makeWay(p *pool) {
 func (w *Worker) busyAhead() (boxes []*box) {
 	for _, p := range w.pools {
 		for _, b := range p.boxes {
-			if b.state == boxBusy && b.current != nil && b.current.isAhead() {
+			if b.isAhead() {
 				boxes = append(boxes, b)
 			}
 		}
 	}
 	return boxes
+}
+
+// busyAhead is how many of them are the pool's.
+func (p *pool) busyAhead() (n int) {
+	for _, b := range p.boxes {
+		if b.isAhead() {
+			n++
+		}
+	}
+	return n
+}
+
+// isAhead reports whether a speculative activation occupies the box.
+func (b *box) isAhead() bool { return b.state == boxBusy && b.current != nil && b.current.isAhead() }
+
+// atWork is until when, if not until now, the handler of a run that has ended did not only wait for what becomes of it.
+func (r *run) atWork(now time.Time) time.Time {
+	if r.parked {
+		return r.ended
+	}
+	return now
 }
 
 // shut holds what the sandbox sends to the outside.

@@ -206,8 +206,8 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 // busy is the number of sandboxes that do something.
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
-// wants reports whether one more sandbox is worth its start. On crowded processors speculative activations are not, and those that
-// these keep from a sandbox wait a moment for one of theirs.
+// wants reports whether one more sandbox is worth its start. On crowded processors speculative activations are not, and others wait a
+// moment for a sandbox that such a one has.
 func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
 	waiting := len(p.queue)
 	if crowded {
@@ -216,7 +216,11 @@ func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
 	switch {
 	case waiting == 0 || p.starting >= waiting:
 		return false
-	case len(p.boxes) == 0, p.onlyAhead() && (!crowded || p.hasWaited(now)):
+	case len(p.boxes) == 0:
+		return true
+	case crowded && waiting <= p.busyAhead() && !p.hasWaited(now):
+		return false
+	case p.onlyAhead():
 		return true
 	}
 	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
@@ -348,7 +352,8 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	case started:
 		w.startOver(p)
 	case b.state == boxBusy:
-		p.learn(now.Sub(b.since), !w.load.crowded(now))
+		p.tenant.served += now.Sub(b.since)
+		p.learn(b.current.atWork(now).Sub(b.since), !w.load.crowded(now))
 	}
 	if w.closing {
 		w.forget(b)
@@ -382,7 +387,6 @@ func (w *Worker) rest(b *box, now time.Time) {
 // learn takes a service time into the moving averages; calm is false if activations took the processors from each other.
 func (p *pool) learn(d time.Duration, calm bool) {
 	p.growth.ended++
-	p.tenant.served += d
 	average(&p.service, d)
 	if calm {
 		average(&p.calm, d)

@@ -35,11 +35,12 @@ type run struct {
 	box      *box // that executes it; nil while it waits
 	returned int  // how often it came back from a box that had died
 	squashed bool
-	parked   bool   // it has ended, and its handler waits for what becomes of it
-	wanted   bool   // it was asked to make way
-	effects  func() // what it sent before it ended, which waits until it is promoted
-	left     bool   // it has ended, has no sandbox any more, and stays on the books for its effects
-	yielded  bool   // its parked handler makes way
+	parked   bool      // it has ended, and its handler waits for what becomes of it
+	ended    time.Time // when it was parked
+	wanted   bool      // it was asked to make way
+	effects  func()    // what it sent before it ended, which waits until it is promoted
+	left     bool      // it has ended, has no sandbox any more, and stays on the books for its effects
+	yielded  bool      // its parked handler makes way
 }
 
 // execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
@@ -277,7 +278,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Lock()
 	squashed := r.squashed
 	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
-	r.parked = parked
+	r.parked, r.ended = parked, time.Now()
 	switch {
 	case !parked:
 		w.leave(r)
