@@ -28,6 +28,11 @@ func newAheadTown(t *testing.T) *town {
 	town.Controller = New(Config{
 		Worker: town, Actions: town, Records: town, State: store, Bridge: new(Bridge), Speculation: speculate.Settings{Mode: speculate.All, Depth: 4},
 	})
+	t.Cleanup(func() {
+		if n := town.ahead.Load(); n != 0 {
+			t.Errorf("%d functions are counted as ahead when nothing runs", n)
+		}
+	})
 	return town
 }
 

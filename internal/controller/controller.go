@@ -11,6 +11,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
@@ -63,6 +64,7 @@ type Controller struct {
 	tables   *allTables
 	executor executor
 	toll     toll
+	ahead    atomic.Int64       // functions that run ahead, of all invocations
 	busy     sync.WaitGroup     // executions that have slots or records to write
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context

@@ -5,8 +5,18 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// depth is how far an invocation with a setting may run ahead now.
-func (c *Controller) depth(s speculate.Settings) int { return speculate.DepthUnder(c.load(s), s.Depth) }
+// depthNow is how far the invocation may run ahead now.
+func (e *execution) depthNow() int {
+	return speculate.DepthUnder(e.c.load(e.speculation), e.speculation.Depth, int(e.c.ahead.Load())-e.ahead)
+}
+
+// noteAhead counts the invocation's functions that run ahead among those of all.
+func (e *execution) noteAhead() {
+	if now := e.machine.Ahead(); now != e.ahead {
+		e.c.ahead.Add(int64(now - e.ahead))
+		e.ahead = now
+	}
+}
 
 // load is the worker's, as far as it matters to an invocation with a setting; what is not known is none.
 func (c *Controller) load(s speculate.Settings) (l forerun.Load) {
@@ -37,7 +47,7 @@ func (e *execution) breathe() {
 	if e.speculation.Mode == speculate.Off {
 		return
 	}
-	if depth := e.c.depth(e.speculation); depth != e.depth {
+	if depth := e.depthNow(); depth != e.depth {
 		e.depth = depth
 		e.carryOut(e.machine.Step(speculate.LoadChanged{Depth: depth}))
 	}

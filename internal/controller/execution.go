@@ -39,6 +39,7 @@ type execution struct {
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
 	depth      int // that the machine was told last
+	ahead      int // functions that run ahead, as the controller counts them
 	slots      map[speculate.SlotID]*slot
 	active     map[forerun.ActivationID]*slot // the slots whose functions run, or ran ahead and are not committed
 	calls      map[speculate.OpID]*tree       // that are not over; 0: the client's
@@ -191,6 +192,7 @@ func (e *execution) carryOut(actions []speculate.Action) {
 			e.do(action)
 		}
 		if len(e.events) == 0 {
+			e.noteAhead()
 			return
 		}
 		event := e.events[0]

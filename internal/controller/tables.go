@@ -197,7 +197,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		return nil
 	}
 	e.tables = tables
-	e.depth = e.c.depth(e.speculation)
+	e.depth = e.depthNow()
 	return []speculate.Option{
 		speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor),
 		speculate.Depth(e.depth), speculate.Band(e.speculation.Band),

@@ -33,8 +33,9 @@ type Worker interface {
 
 // Load is how busy a worker's node is.
 type Load struct {
-	Busy    float64 // share of its processors that is in use, 0 to 1
-	Waiting bool    // activations that are not speculative wait for a sandbox
+	Busy       float64 // share of its processors that is in use, 0 to 1
+	Processors int     // that it has
+	Waiting    bool    // activations that are not speculative wait for a sandbox
 }
 
 // Spent is processor time that was spent since some moment, and what takes much of it.

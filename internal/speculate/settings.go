@@ -28,18 +28,19 @@ const (
 
 const mostDepth = 64
 
-// DepthUnder is how many slots may be ahead of the heads under a load, of most that may at all (C5): fewer when the processors
-// are nearly all busy, and none while others wait. SpecFaaS (section V-D) allows few much sooner. But what runs ahead and is
-// right, as most is, would run anyway: with few ahead invocations last longer, more of them are under way, and they take more
-// of the processors in all.
-func DepthUnder(l forerun.Load, most int) int {
+// DepthUnder is how many slots may be ahead of the heads under a load, of most that may at all, while others' invocations have so
+// many (C5): fewer when the processors are nearly all busy, of all invocations together, and none while others wait. SpecFaaS
+// (section V-D) allows few much sooner. But what runs ahead and is right, as most is, would run anyway: with few ahead invocations
+// last longer, more of them are under way, and they take more of the processors in all. Where many are ahead on processors that are
+// busy, they get nothing done, and keep the sandboxes that they have from the heads.
+func DepthUnder(l forerun.Load, most, others int) int {
 	switch {
 	case l.Waiting:
 		return 0
 	case l.Busy > 0.95:
-		return min(most, 4)
+		return min(most, max(0, 2*l.Processors-others))
 	case l.Busy > 0.9:
-		return min(most, 12)
+		return min(most, max(0, 6*l.Processors-others))
 	}
 	return most
 }

@@ -40,6 +40,9 @@ func New(action string, input json.RawMessage, options ...Option) (*Machine, []A
 	return m, m.take()
 }
 
+// Ahead is how many slots ahead of the heads occupy handlers.
+func (m *Machine) Ahead() int { return m.launched }
+
 // Step tells the machine an event and returns what to do, in order. An event of a slot that is over changes nothing:
 // what comes late from a squashed slot is refused.
 func (m *Machine) Step(e Event) []Action {

@@ -113,7 +113,7 @@ func (w *Worker) Load() forerun.Load {
 	if !ok {
 		share = 0
 	}
-	return forerun.Load{Busy: share, Waiting: w.waiting.Load()}
+	return forerun.Load{Busy: share, Processors: runtime.GOMAXPROCS(0), Waiting: w.waiting.Load()}
 }
 
 // tick is the unit of /proc/stat (USER_HZ).
