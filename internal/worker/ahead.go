@@ -287,14 +287,9 @@ func (w *Worker) busyAhead() (boxes []*box) {
 	return boxes
 }
 
-// busyAhead is how many of them are the pool's.
-func (p *pool) busyAhead() (n int) {
-	for _, b := range p.boxes {
-		if b.isAhead() {
-			n++
-		}
-	}
-	return n
+// runsAhead reports whether speculative activations have sandboxes of the pool, or wait for one.
+func (p *pool) runsAhead() bool {
+	return len(p.queue) > p.heads() || slices.ContainsFunc(p.boxes, (*box).isAhead)
 }
 
 // isAhead reports whether a speculative activation occupies the box.

@@ -206,8 +206,8 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 // busy is the number of sandboxes that do something.
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
-// wants reports whether one more sandbox is worth its start. On crowded processors speculative activations are not, and others wait a
-// moment for a sandbox that such a one has.
+// wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, and hardly
+// where there are some: they soon make way.
 func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
 	waiting := len(p.queue)
 	if crowded {
@@ -216,15 +216,15 @@ func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
 	switch {
 	case waiting == 0 || p.starting >= waiting:
 		return false
-	case len(p.boxes) == 0:
-		return true
-	case crowded && waiting <= p.busyAhead() && !p.hasWaited(now):
-		return false
-	case p.onlyAhead():
+	case len(p.boxes) == 0, p.onlyAhead() && (!crowded || p.hasWaited(now)):
 		return true
 	}
+	worth := shortWait
+	if crowded && p.runsAhead() {
+		worth = longWait
+	}
 	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
-	return wait > shortWait && !saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
+	return wait > worth && !saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
 }
 
 // serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.

@@ -324,8 +324,10 @@ func TestExpectedWait(t *testing.T) {
 		"two of them":            {p: pool{queue: append(waiting(1), ahead(0), ahead(0)), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: true},
 		"they have it":           {p: pool{queue: waiting(1), boxes: []*box{runsAhead()}}, want: true},
 		"they have it, crowded":  {p: pool{queue: waiting(1), boxes: []*box{runsAhead()}}, crowded: true, want: false},
-		"they have one, crowded": {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: time.Second}, crowded: true, want: false},
-		"not enough, crowded":    {p: pool{queue: waiting(2), boxes: []*box{busy(0), runsAhead()}, service: time.Second}, crowded: true, want: true},
+		"they have one":          {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, want: true},
+		"they have one, crowded": {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: false},
+		"they lack one, crowded": {p: pool{queue: append(waiting(1), ahead(0)), boxes: []*box{busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
+		"many wait, crowded":     {p: pool{queue: waiting(11), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
 		"for long, crowded":      {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{runsAhead()}}, crowded: true, want: true},
 	} {
 		if got := c.p.wants(now, c.saturated, c.crowded); got != c.want {
