@@ -16,7 +16,7 @@ func (t *toll) isTight(cost float64) bool {
 // trials, but that what an invocation does on the processors lasts longer as they are busier.
 func (t *toll) expected(cost float64) float64 {
 	took, without := t.gains.means()
-	ahead, plain := t.both()
+	ahead, plain := both(t.kept)
 	if took == 0 || plain.begun == 0 {
 		return 0
 	}

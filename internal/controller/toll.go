@@ -339,7 +339,7 @@ func (t *toll) pause() int {
 	switch {
 	case len(t.kept) < trialsLeast && t.trials < 2*trialsLeast: // else they are of no use: few activations end
 		return 0
-	case t.barred || t.busy > tollBar || t.early <= 0 || t.gains.clear():
+	case t.barred || t.early <= 0 || t.gains.clear():
 		return trialRarely
 	}
 	return trialEvery
@@ -351,13 +351,15 @@ func (t *toll) compared() (cost, more float64) {
 	if len(t.kept) < trialsLeast {
 		return 0, 0
 	}
-	ahead, plain := t.both()
-	return ahead.own / ahead.done / (plain.own / plain.done), ahead.begun / ahead.took / max(plain.begun/plain.took, 1e-9)
+	ahead, plain := both(t.kept)
+	cost = ahead.own / ahead.done / (plain.own / plain.done)
+	ahead, plain = both(t.kept[len(t.kept)-trialsLeast:]) // of late: clients come and go
+	return cost, ahead.begun / ahead.took / max(plain.begun/plain.took, 1e-9)
 }
 
 // both is the sum of all halves in which invocations ran ahead, and of the others.
-func (t *toll) both() (ahead, plain half) {
-	for _, h := range t.kept {
+func both(trials []trial) (ahead, plain half) {
+	for _, h := range trials {
 		ahead, plain = ahead.plus(h.ahead), plain.plus(h.plain)
 	}
 	return ahead, plain
