@@ -42,6 +42,7 @@ type cluster struct {
 	free      int           // processors
 	heads     []*burst      // that wait for a processor
 	ahead     []*burst      // likewise, behind those
+	early     int           // functions that run ahead, of all invocations
 	used      time.Duration // of processors
 	wasted    time.Duration
 	busy      time.Duration // of processors, until last
@@ -195,9 +196,9 @@ func (c *cluster) account() {
 	c.last = c.now
 }
 
-// depth is how many functions of an invocation may be ahead, by how busy the processors are, as Forerun has it.
+// depth is how many functions of an invocation that begins may be ahead, by how busy the processors are, as Forerun has it.
 func (c *cluster) depth() int {
-	return speculate.DepthUnder(forerun.Load{Busy: c.busy.Seconds()}, speculate.DefaultDepth)
+	return speculate.DepthUnder(forerun.Load{Busy: c.busy.Seconds(), Processors: c.Processors}, speculate.DefaultDepth, c.early)
 }
 
 // table is a memo table that forgets the oldest.

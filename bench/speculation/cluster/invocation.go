@@ -15,6 +15,7 @@ type invocation struct {
 	ways    []bool
 	began   time.Duration
 	machine *speculate.Machine
+	early   int // functions that run ahead, as the cluster counts them
 	tasks   map[speculate.SlotID]*task
 	ready   map[string]time.Duration // by function: from when it can begin, where one was squashed
 }
@@ -62,6 +63,9 @@ func (i *invocation) carryOut(actions []speculate.Action) {
 	for _, a := range actions {
 		i.perform(a)
 	}
+	now := i.machine.Ahead()
+	i.cluster.early += now - i.early
+	i.early = now
 }
 
 func (i *invocation) perform(a speculate.Action) {
