@@ -134,6 +134,11 @@ func (w *staged) kill(point, victim string) {
 			w.awaitEnd(point, action)
 		}
 		w.letGo()
+		if stage, action, _ := strings.Cut(point, " "); stage != "committed" && w.points.hasPassed("failed "+action) {
+			<-ended // it runs again as a head, and has nothing to promote
+			w.kill(point, victim)
+			return
+		}
 	}
 	select {
 	case c := <-w.points.reached:

@@ -174,7 +174,10 @@ func (b *bench) capacity(ctx context.Context, on *started) (float64, error) {
 			return quantile(calm, 0.5), nil
 		}
 	}
-	return quantile(all, 0.5), nil
+	if len(calm) == 0 {
+		calm = all
+	}
+	return quantile(calm, 0.5), nil
 }
 
 // load sends the same requests at the same moments in each mode, in rounds.

@@ -10,8 +10,11 @@ func (e *execution) depthNow() int {
 	return speculate.DepthUnder(e.c.load(e.speculation), e.speculation.Depth, int(e.c.ahead.Load())-e.ahead)
 }
 
-// noteAhead counts the invocation's functions that run ahead among those of all.
+// noteAhead counts the invocation's functions that run ahead among those of all, if the load matters to it.
 func (e *execution) noteAhead() {
+	if e.speculation.Mode == speculate.Off || e.speculation.AnyLoad {
+		return
+	}
 	if now := e.machine.Ahead(); now != e.ahead {
 		e.c.ahead.Add(int64(now - e.ahead))
 		e.ahead = now

@@ -188,11 +188,11 @@ func (e *execution) step(event speculate.Event) {
 
 func (e *execution) carryOut(actions []speculate.Action) {
 	for {
+		e.noteAhead()
 		for _, action := range actions {
 			e.do(action)
 		}
 		if len(e.events) == 0 {
-			e.noteAhead()
 			return
 		}
 		event := e.events[0]

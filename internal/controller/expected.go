@@ -2,8 +2,8 @@ package controller
 
 import "math"
 
-// isTight reports whether the processors have no time for running ahead at a cost: they are nearly all in use then, and answers
-// come sooner, if they do, by less than that costs.
+// isTight reports whether the processors have no time for running ahead at a cost: they would be nearly all in use, or most of them
+// and answers come sooner, if they do, by less than that costs.
 func (t *toll) isTight(cost float64) bool {
 	if t.busy <= tollBar {
 		return false
@@ -20,7 +20,7 @@ func (t *toll) expected(cost float64) float64 {
 	if took == 0 || plain.begun == 0 {
 		return 0
 	}
-	work := plain.own / plain.begun
+	work := min(plain.own/plain.begun, without) // others' included, where not all can run ahead
 	took += cost * work * t.slower(ahead.used/ahead.took, t.busy)
 	without += work * t.slower(plain.used/plain.took, t.busy-t.extra)
 	return took / without

@@ -104,9 +104,9 @@ func (m mark) shares(to mark) (own, all float64, known bool) {
 	return (to.Own - m.Own).Seconds() / whole, (to.All - m.All).Seconds() / whole, whole > 0
 }
 
-// kept is the share of the invocations since that were kept from running ahead.
-func (m mark) kept(to mark) float64 {
-	return float64(to.back-m.back) / max(1, float64(to.begun-m.begun))
+// heldBack is the share of the invocations that began up to another moment that might not run ahead.
+func (m mark) heldBack(to mark) float64 {
+	return min(1, float64(to.back-m.back)/max(1, float64(to.begun-m.begun)))
 }
 
 // half is what was seen in half a trial.
@@ -197,10 +197,14 @@ func (t *toll) look(now, before time.Time) {
 		t.busy, t.extra, t.loaded, t.barred = 0, 0, false, false
 	case silent:
 		t.abandon()
-		t.use(now, to, 1, true)
+		back := t.from.heldBack(to)
+		if to.begun-t.from.begun >= enoughDone { // they paused, and begin again
+			back = 1
+		}
+		t.use(now, to, back, true)
 	default:
 		t.learn(to, passed.Seconds())
-		t.use(now, to, t.from.kept(to), false)
+		t.use(now, to, t.from.heldBack(to), false)
 	}
 	t.since, t.from, t.known = now, to, known
 	t.choose(known && !silent)
@@ -243,11 +247,11 @@ func (t *toll) learn(to mark, passed float64) {
 		return
 	}
 	t.upset = 0
-	both := trial{ahead: h, plain: t.first}
+	whole := trial{ahead: h, plain: t.first}
 	if h.plain {
-		both = trial{ahead: t.first, plain: h}
+		whole = trial{ahead: t.first, plain: h}
 	}
-	t.kept = append(t.kept, both)
+	t.kept = append(t.kept, whole)
 	t.kept = t.kept[max(0, len(t.kept)-trialsKept):]
 	if len(t.kept) >= trialsLeast {
 		t.gains.judge()

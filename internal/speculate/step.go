@@ -40,8 +40,18 @@ func New(action string, input json.RawMessage, options ...Option) (*Machine, []A
 	return m, m.take()
 }
 
-// Ahead is how many slots ahead of the heads occupy handlers.
-func (m *Machine) Ahead() int { return m.launched }
+// Ahead is how many functions run ahead of the heads and have not finished.
+func (m *Machine) Ahead() (n int) {
+	if m.launched == 0 {
+		return 0
+	}
+	for _, s := range m.slots.rest {
+		if s != nil && s.launched && s.state == running {
+			n++
+		}
+	}
+	return n
+}
 
 // Step tells the machine an event and returns what to do, in order. An event of a slot that is over changes nothing:
 // what comes late from a squashed slot is refused.

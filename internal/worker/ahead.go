@@ -123,6 +123,7 @@ func (b *box) park(r *run) {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	b.w.leave(r)
+	r.parkedFor = time.Since(r.parkedAt)
 	b.spare.stays = r.isPromoted()
 }
 
@@ -295,12 +296,17 @@ func (p *pool) runsAhead() bool {
 // isAhead reports whether a speculative activation occupies the box.
 func (b *box) isAhead() bool { return b.state == boxBusy && b.current != nil && b.current.isAhead() }
 
-// atWork is until when, if not until now, the handler of a run that has ended did not only wait for what becomes of it.
-func (r *run) atWork(now time.Time) time.Time {
-	if r.parked {
-		return r.ended
+// atWork is for how long the box has been busy by now, without the time for which a handler that had ended was only parked.
+func (b *box) atWork(now time.Time) time.Duration {
+	d, r := now.Sub(b.since), b.current
+	switch {
+	case r == nil || r.parkedAt.IsZero():
+	case r.parkedFor > 0:
+		d -= r.parkedFor
+	default:
+		d -= now.Sub(r.parkedAt)
 	}
-	return now
+	return d
 }
 
 // shut holds what the sandbox sends to the outside.

@@ -17,6 +17,9 @@ import (
 // processes are told their limit at the start serves such actions only.
 var blankMemory = forerun.DefaultLimits().Memory
 
+// blankWeight is their share of the processors until they get their code: those that somebody waits for come first.
+const blankWeight = sandbox.DefaultCPUWeight / 10
+
 // shelf is the sandboxes without code of one language. Guarded by Worker.mu.
 type shelf struct {
 	boxes    []*box // that wait for code
@@ -130,10 +133,7 @@ func (w *Worker) unshelve(b *box) {
 func (b *box) liveBlank() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
-	err := b.start(ctx, blankMemory, asideWeight)
-	if err == nil {
-		err = b.connect(ctx)
-	}
+	err := b.start(ctx, blankMemory, blankWeight)
 	cancel()
 	if err != nil {
 		b.w.failedBlank(b, err)

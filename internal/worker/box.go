@@ -211,14 +211,7 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	if err != nil {
 		return b.startFailure(err), false
 	}
-	defer b.weighFully()
-	defer time.AfterFunc(b.aside(), b.weighFully).Stop()
-	if b.control == nil {
-		if err := b.connect(ctx); err != nil {
-			return b.startFailure(err), false
-		}
-	}
-	if failure, ok := b.load(code); !ok {
+	if failure, ok := b.loadAside(code); !ok {
 		return failure, false
 	}
 	b.fork() // which takes a while
@@ -232,10 +225,12 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	return forerun.Result{}, true
 }
 
-// start makes the sandbox.
+// start makes the sandbox. Its language's runtime has said Hello when it returns.
 func (b *box) start(ctx context.Context, memoryMiB, weight int) (err error) {
-	b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec(memoryMiB, weight))
-	return err
+	if b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec(memoryMiB, weight)); err != nil {
+		return err
+	}
+	return b.connect(ctx)
 }
 
 func (b *box) startFailure(err error) forerun.Result {
@@ -284,6 +279,16 @@ func (b *box) connect(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// loadAside has the runtime load the code, and others come first while it does if they serve the pool.
+func (b *box) loadAside(code []byte) (failure forerun.Result, ok bool) {
+	stop := b.startAside()
+	failure, ok = b.load(code)
+	if err := stop(); ok && err != nil {
+		return b.startFailure(err), false
+	}
+	return failure, ok
 }
 
 // load has the runtime load the code.

@@ -188,7 +188,7 @@ func (w *Worker) weigh() bool {
 		for _, b := range p.boxes {
 			if b.state != boxStarting && b.weight != weight {
 				b.weight = weight
-				w.alive.Go(func() { b.setWeight(weight) })
+				w.alive.Go(func() { _ = b.setWeight(weight) })
 			}
 		}
 	}
@@ -222,44 +222,47 @@ func weightOf(boxes int) int {
 	return max(1, sandbox.DefaultCPUWeight>>bits.Len(uint(boxes-1)))
 }
 
-// asideWeight is the share of the processors of a sandbox that starts and that nobody waits for alone: a start takes the time of many
+// asideWeight is the share of the processors of a sandbox that starts while others serve its pool: a start takes the time of many
 // activations, and those come first.
 const asideWeight = 1
 
 // asideFor is for how long at most. Then somebody may wait for it after all, while others keep the processors busy.
 const asideFor = 250 * time.Millisecond
 
-// aside is for how long the box starts aside, if it does: most of the time that its code's loading may take is left.
-func (b *box) aside() time.Duration {
-	return min(asideFor, time.Duration(b.pool().action.Limits.Timeout)*time.Millisecond/4)
+// startAside has a box that loads its code weigh little, if others serve its pool meanwhile, until stop or for most of the time that the
+// loading may take.
+func (b *box) startAside() (stop func() error) {
+	if !b.isBeside() {
+		return func() error { return nil }
+	}
+	fully := func() error { return b.setWeight(b.startWeight()) }
+	_ = b.setWeight(asideWeight) // if it has ended that will be seen
+	limit := time.Duration(b.pool().action.Limits.Timeout) * time.Millisecond
+	timer := time.AfterFunc(min(asideFor, limit/4), func() { _ = fully() })
+	return func() error {
+		timer.Stop()
+		return fully()
+	}
 }
 
-// startWeight is what a box weighs that begins to start: little beside others that serve the pool meanwhile.
+// isBeside reports whether others serve the box's pool.
+func (b *box) isBeside() bool {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	return slices.ContainsFunc(b.pool().boxes, func(o *box) bool { return o.state != boxStarting && !o.isAhead() })
+}
+
+// startWeight is what a box of its tenant weighs now.
 func (b *box) startWeight() int {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	p := b.pool()
-	b.weight = p.tenant.weight
-	if slices.ContainsFunc(p.boxes, func(o *box) bool { return o.state != boxStarting }) {
-		b.weight = asideWeight
-	}
+	b.weight = b.pool().tenant.weight
 	return b.weight
 }
 
-// weighFully has a box weigh what others of its tenant do.
-func (b *box) weighFully() {
-	b.w.mu.Lock()
-	weight := b.pool().tenant.weight
-	does := b.weight == weight
-	b.weight = weight
-	b.w.mu.Unlock()
-	if !does {
-		b.setWeight(weight)
-	}
-}
-
-func (b *box) setWeight(weight int) {
+// setWeight fails if the sandbox has ended.
+func (b *box) setWeight(weight int) error {
 	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
 	defer cancel()
-	_ = b.sandbox.Limit(ctx, sandbox.Limits{CPUWeight: weight}) // fails if it has ended
+	return b.sandbox.Limit(ctx, sandbox.Limits{CPUWeight: weight})
 }

@@ -110,20 +110,21 @@ func TestProcessorsAreSharedByTenants(t *testing.T) {
 	}
 }
 
-// TestStartsAside: a sandbox beside others of its pool starts with what those leave of the processors, and has its share then.
+// TestStartsAside: a sandbox beside others of its pool loads its code with what those leave of the processors, and has its share then.
 func TestStartsAside(t *testing.T) {
 	g := newRig(t, nil)
 	a := action("import time\ndef main(args):\n  time.sleep(args['s'])\n  return {}\n")
 	g.begin(a, `{"s":60}`)
 	_, other := g.begin(a, `{"s":0}`)
 	g.wait(other)
-	for i, want := range []int{sandbox.DefaultCPUWeight, asideWeight} {
-		if got := g.maker.started()[i].weight; got != want {
-			t.Errorf("sandbox %d starts with the weight %d, want %d", i+1, got, want)
-		}
+	started := g.maker.started()
+	if n := len(started[0].weighed); n > 0 {
+		t.Errorf("the first sandbox was weighed %d times", n)
 	}
-	if now := g.maker.started()[1].limits.Load(); now == nil || now.CPUWeight != sandbox.DefaultCPUWeight {
-		t.Errorf("the second is left with %+v", now)
+	for _, want := range []int{asideWeight, sandbox.DefaultCPUWeight} {
+		if got := <-started[1].weighed; got != want {
+			t.Errorf("the second weighs %d, want %d", got, want)
+		}
 	}
 }
 

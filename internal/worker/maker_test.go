@@ -69,11 +69,11 @@ type process struct {
 	memory         *atomic.Int64 // bytes that it is said to use
 	limits         atomic.Pointer[sandbox.Limits]
 	held           atomic.Int32 // 1 between Hold and Release
-	weight         int          // that it was started with
+	weighed        chan int     // weights that it was given
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
-	p := &process{folder: folder, weight: s.CPUWeight, refused: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
+	p := &process{folder: folder, weighed: make(chan int, 8), refused: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
 	env := append(slices.Clone(s.Env), "FORERUN_CODE="+filepath.Join(folder, "action"))
 	if err := os.Mkdir(filepath.Join(folder, "action"), 0o700); err != nil {
 		return nil, err
@@ -142,6 +142,12 @@ func (p *process) Denied() <-chan struct{}           { return nil }
 func (p *process) Done() <-chan struct{}             { return p.done }
 func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 	p.limits.Store(&l)
+	if l.CPUWeight > 0 {
+		select {
+		case p.weighed <- l.CPUWeight:
+		default:
+		}
+	}
 	return nil
 }
 

@@ -220,7 +220,7 @@ func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
 		return true
 	}
 	worth := shortWait
-	if crowded && p.runsAhead() {
+	if crowded && p.runsAhead() && !p.hasWaited(now) {
 		worth = longWait
 	}
 	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
@@ -234,7 +234,7 @@ func (p *pool) serviceTime(now time.Time) time.Duration {
 		if b.state != boxBusy {
 			continue
 		}
-		if elapsed := now.Sub(b.since); shortest < 0 || elapsed < shortest {
+		if elapsed := b.atWork(now); shortest < 0 || elapsed < shortest {
 			shortest = elapsed
 		}
 	}
@@ -353,7 +353,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 		w.startOver(p)
 	case b.state == boxBusy:
 		p.tenant.served += now.Sub(b.since)
-		p.learn(b.current.atWork(now).Sub(b.since), !w.load.crowded(now))
+		p.learn(b.atWork(now), !w.load.crowded(now))
 	}
 	if w.closing {
 		w.forget(b)

@@ -298,6 +298,11 @@ func TestExpectedWait(t *testing.T) {
 	ahead := func(waited time.Duration) *run {
 		return &run{Run: &forerun.Run{Speculative: true}, promoted: make(chan struct{}), queued: now.Add(-waited)}
 	}
+	parked := func(since time.Duration) *box {
+		r := ahead(0)
+		r.parked, r.parkedAt = true, now.Add(-since)
+		return &box{state: boxBusy, since: now.Add(-since), current: r}
+	}
 	runsAhead := func() *box { return &box{state: boxBusy, since: now, current: ahead(0)} }
 	paid := growth{since: now.Add(-time.Second), looked: now, ended: 1}
 	for name, c := range map[string]struct {
@@ -328,6 +333,8 @@ func TestExpectedWait(t *testing.T) {
 		"they have one, crowded": {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: false},
 		"they lack one, crowded": {p: pool{queue: append(waiting(1), ahead(0)), boxes: []*box{busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
 		"many wait, crowded":     {p: pool{queue: waiting(11), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
+		"parked for long":        {p: pool{queue: waiting(1), boxes: []*box{parked(time.Second)}}, want: false},
+		"kept for long, crowded": {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
 		"for long, crowded":      {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{runsAhead()}}, crowded: true, want: true},
 	} {
 		if got := c.p.wants(now, c.saturated, c.crowded); got != c.want {

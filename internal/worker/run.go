@@ -31,16 +31,17 @@ type run struct {
 	unpark   chan struct{} // closed when its parked handler is in the way
 
 	// Guarded by Worker.mu:
-	pool     *pool
-	box      *box // that executes it; nil while it waits
-	returned int  // how often it came back from a box that had died
-	squashed bool
-	parked   bool      // it has ended, and its handler waits for what becomes of it
-	ended    time.Time // when it was parked
-	wanted   bool      // it was asked to make way
-	effects  func()    // what it sent before it ended, which waits until it is promoted
-	left     bool      // it has ended, has no sandbox any more, and stays on the books for its effects
-	yielded  bool      // its parked handler makes way
+	pool      *pool
+	box       *box // that executes it; nil while it waits
+	returned  int  // how often it came back from a box that had died
+	squashed  bool
+	parked    bool          // it has ended, and its handler waits for what becomes of it
+	wanted    bool          // it was asked to make way
+	effects   func()        // what it sent before it ended, which waits until it is promoted
+	left      bool          // it has ended, has no sandbox any more, and stays on the books for its effects
+	yielded   bool          // its parked handler makes way
+	parkedAt  time.Time     // zero: it was not
+	parkedFor time.Duration // when that was over
 }
 
 // execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
@@ -278,7 +279,9 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Lock()
 	squashed := r.squashed
 	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
-	r.parked, r.ended = parked, time.Now()
+	if r.parked = parked; parked {
+		r.parkedAt = time.Now()
+	}
 	switch {
 	case !parked:
 		w.leave(r)
