@@ -37,7 +37,7 @@ type load struct {
 }
 
 // lateFor is over how long a mean is taken.
-const lateFor = time.Second
+const lateFor = 2 * time.Second
 
 // ticks is the time that all processors spent up to a moment.
 type ticks struct{ busy, total uint64 }
@@ -93,14 +93,17 @@ func (l *load) saturated(now time.Time, running int) bool {
 	return running > runtime.GOMAXPROCS(0)
 }
 
-// crowdedShare is the busy share of the processors, now or of late, from which activations take them from each other, and no further
-// sandbox is started for what runs ahead: a start takes the time of many activations.
-const crowdedShare = 0.5
+// The busy share of the processors from which activations take them from each other, now or of late, and no further sandbox is started
+// for what runs ahead: a start takes the time of many activations, and it is not long until the processors are as busy as of late.
+const (
+	crowdedShare = 0.5
+	crowdedLate  = 0.35
+)
 
 // crowded reports whether the processors have better to do than to prepare for what runs ahead; what is not known is no.
 func (l *load) crowded(now time.Time) bool {
 	share, ok := l.busy(now)
-	return ok && max(share, math.Float64frombits(l.mean.Load())) > crowdedShare
+	return ok && (share > crowdedShare || math.Float64frombits(l.mean.Load()) > crowdedLate)
 }
 
 // Load tells how busy the node is; what is not known is told as nothing.

@@ -450,7 +450,7 @@ func TestCrowded(t *testing.T) {
 	if l.sample(at); !l.crowded(at) {
 		t.Error("more than half is in use")
 	}
-	for range 20 {
+	for range 60 {
 		at, busy, total = at.Add(50*time.Millisecond), busy+20, total+20
 		l.sample(at)
 	}
@@ -461,7 +461,7 @@ func TestCrowded(t *testing.T) {
 	if !l.crowded(at) {
 		t.Error("more than half was in use until a moment ago")
 	}
-	for range 20 {
+	for range 60 {
 		at, total = at.Add(50*time.Millisecond), total+20
 		l.sample(at)
 	}
