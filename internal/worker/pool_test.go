@@ -439,12 +439,12 @@ func TestCrowded(t *testing.T) {
 	var busy, total uint64
 	l := newLoad(func() (uint64, uint64, bool) { return busy, total, true })
 	at := time.Unix(0, 0)
-	for _, more := range []uint64{0, 10, 10, 0} { // of 20
+	for _, more := range []uint64{0, 5, 5, 0} { // of 20
 		at, busy, total = at.Add(50*time.Millisecond), busy+more, total+20
 		l.sample(at)
 	}
 	if l.crowded(at) {
-		t.Error("a quarter is in use")
+		t.Error("an eighth is in use")
 	}
 	at, busy, total = at.Add(50*time.Millisecond), busy+21, total+20
 	if l.sample(at); !l.crowded(at) {
