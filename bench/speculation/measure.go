@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -86,7 +87,7 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 		return err
 	}
 	if b.measures("load") {
-		if err := b.loads(ctx, on, m, []float64{0.2, 0.5, 0.8}, modes()...); err != nil {
+		if err := b.loads(ctx, on, m, []float64{0.2, 0.5, 0.8}, append(modes(), again)...); err != nil {
 			return err
 		}
 	}
@@ -186,7 +187,7 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	for _, mode := range modes {
 		l.mode[mode] = new(result)
 	}
-	for _, mode := range modes {
+	for _, mode := range slices.DeleteFunc(slices.Clone(modes), func(mode string) bool { return mode == again }) {
 		if err := b.warm(ctx, on, l, mode); err != nil {
 			return nil, fmt.Errorf("%s: %w", mode, err)
 		}

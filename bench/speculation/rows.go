@@ -60,6 +60,8 @@ func (b *bench) loadRows(m *measured) {
 		}
 		branches := l.speedup("branches")
 		b.row(harness.Row{Case: name, Metric: "speedup, branches alone", Unit: "x", Value: harness.Number(branches.mean), Interval: branches.interval()})
+		noise := l.speedup(again)
+		b.row(harness.Row{Case: name, Metric: "the baseline beside itself: noise", Unit: "x", Value: harness.Number(noise.mean), Interval: noise.interval()})
 		for _, q := range []struct {
 			name  string
 			share float64

@@ -34,6 +34,9 @@ type subject struct {
 // modes are those that are compared, the baseline first.
 func modes() []string { return []string{"off", "branches", "all"} }
 
+// again is the baseline once more, as if it were a mode: by how much it differs from itself is the machine's noise.
+const again = "again"
+
 // started is a subject on a server of its own.
 type started struct {
 	*subject
@@ -71,6 +74,9 @@ func (s *started) requests(stream uint64, n int, mode string) ([]*harness.Reques
 	inputs, err := s.inputs(stream, n)
 	if err != nil {
 		return nil, err
+	}
+	if mode == again {
+		mode = modes()[0]
 	}
 	all := make([]*harness.Request, n)
 	for i, input := range inputs {
