@@ -130,8 +130,7 @@ func (w *staged) kill(point, victim string) {
 	}()
 	if !early {
 		for _, point := range []string{"held link2", "finished link3", "finished link4"} {
-			_, action, _ := strings.Cut(point, " ")
-			w.awaitEnd(point, action)
+			w.awaitEnd(point)
 		}
 		w.letGo()
 		if stage, action, _ := strings.Cut(point, " "); stage != "committed" && w.points.hasPassed("failed "+action) {
@@ -151,7 +150,7 @@ func (w *staged) kill(point, victim string) {
 		action := w.killInside(point, victim)
 		c.Close()
 		if early { // when its turn comes, it is known that it failed, if it had not finished
-			w.awaitEnd("finished "+action, action)
+			w.awaitEnd("finished " + action)
 		}
 	case <-time.After(time.Minute):
 		w.Fatalf("%s: no slot came there; they came to %q", point, w.points.passed)
@@ -165,8 +164,9 @@ func (w *staged) kill(point, victim string) {
 
 // awaitEnd waits until a slot has come to the point or is known to have failed, as it does where a sandbox begins it that the fault
 // before had killed and that is not known to be dead.
-func (w *staged) awaitEnd(point, action string) {
+func (w *staged) awaitEnd(point string) {
 	w.Helper()
+	_, action, _ := strings.Cut(point, " ")
 	eventually(w.T, func() bool { return w.points.hasPassed(point) || w.points.hasPassed("failed "+action) })
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -100,11 +99,14 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// loads measures some loads. The capacity is measured again before each: the machine's neighbours have it go faster and slower.
+// loads measures some loads. The capacity is measured again before each but the first: the machine's neighbours have it go faster and
+// slower.
 func (b *bench) loads(ctx context.Context, on *started, m *measured, shares []float64, modes ...string) (err error) {
-	for _, share := range shares {
-		if m.capacity, err = b.capacity(ctx, on); err != nil {
-			return err
+	for i, share := range shares {
+		if i > 0 {
+			if m.capacity, err = b.capacity(ctx, on); err != nil {
+				return err
+			}
 		}
 		l, err := b.load(ctx, on, m, share, modes...)
 		if err != nil {
@@ -187,7 +189,10 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	for _, mode := range modes {
 		l.mode[mode] = new(result)
 	}
-	for _, mode := range slices.DeleteFunc(slices.Clone(modes), func(mode string) bool { return mode == again }) {
+	for _, mode := range modes {
+		if mode == again {
+			continue
+		}
 		if err := b.warm(ctx, on, l, mode); err != nil {
 			return nil, fmt.Errorf("%s: %w", mode, err)
 		}

@@ -5,11 +5,11 @@ import "math"
 // isTight reports whether the processors have no time for running ahead at a cost: they would be nearly all in use, or most of them
 // and answers come sooner, if they do, by less than that costs.
 func (t *toll) isTight(cost float64) bool {
-	if t.busy <= tollBar {
-		return false
+	if t.busy <= tollBar || t.busy > tollLast {
+		return t.busy > tollLast
 	}
 	times := t.expected(cost)
-	return times == 0 || times*cost >= 1 || t.busy > tollLast
+	return times == 0 || times*cost >= 1
 }
 
 // expected is how many times as long answers take now where all run ahead at a cost; 0 if that is not known. It is what it was in the

@@ -190,7 +190,7 @@ func (w *Worker) hasten(r *run) {
 
 // onlyAhead reports whether nothing but speculative activations that run keeps the pool's sandboxes from an activation that is not.
 func (p *pool) onlyAhead() bool {
-	if slices.ContainsFunc(p.boxes, func(b *box) bool { return b.current == nil || !b.current.isAhead() || b.current.parked }) {
+	if slices.ContainsFunc(p.boxes, func(b *box) bool { return b.current == nil || !b.current.isAhead() || b.current.isParked() }) {
 		return false
 	}
 	return p.heads() > 0
@@ -204,10 +204,13 @@ func (p *pool) heads() int {
 	return len(p.queue)
 }
 
+// isParked reports whether a run has ended and its handler waits for what becomes of it, or did.
+func (r *run) isParked() bool { return !r.parkedAt.IsZero() }
+
 // parked lists the activations whose handlers are only parked.
 func (p *pool) parked() (runs []*run) {
 	for _, b := range p.boxes {
-		if b.state == boxBusy && b.current != nil && b.current.parked {
+		if b.state == boxBusy && b.current != nil && b.current.isParked() {
 			runs = append(runs, b.current)
 		}
 	}
@@ -260,14 +263,14 @@ func (w *Worker) makeWay(p *pool) {
 		if b.pool() != p && !anywhere {
 			continue
 		}
-		if victim == nil || r.parked && !victim.parked || r.parked == victim.parked && r.queued.After(victim.queued) {
+		if victim == nil || r.isParked() && !victim.isParked() || r.isParked() == victim.isParked() && r.queued.After(victim.queued) {
 			victim = r
 		}
 	}
-	if victim == nil || victim.wanted && !victim.parked {
+	if victim == nil || victim.wanted && !victim.isParked() {
 		return
 	}
-	if victim.parked {
+	if victim.isParked() {
 		victim.yield()
 		return
 	}
@@ -300,7 +303,7 @@ func (b *box) isAhead() bool { return b.state == boxBusy && b.current != nil && 
 func (b *box) atWork(now time.Time) time.Duration {
 	d, r := now.Sub(b.since), b.current
 	switch {
-	case r == nil || r.parkedAt.IsZero():
+	case r == nil || !r.isParked():
 	case r.parkedFor > 0:
 		d -= r.parkedFor
 	default:

@@ -300,7 +300,7 @@ func TestExpectedWait(t *testing.T) {
 	}
 	parked := func(since time.Duration) *box {
 		r := ahead(0)
-		r.parked, r.parkedAt = true, now.Add(-since)
+		r.parkedAt = now.Add(-since)
 		return &box{state: boxBusy, since: now.Add(-since), current: r}
 	}
 	runsAhead := func() *box { return &box{state: boxBusy, since: now, current: ahead(0)} }

@@ -35,12 +35,11 @@ type run struct {
 	box       *box // that executes it; nil while it waits
 	returned  int  // how often it came back from a box that had died
 	squashed  bool
-	parked    bool          // it has ended, and its handler waits for what becomes of it
 	wanted    bool          // it was asked to make way
 	effects   func()        // what it sent before it ended, which waits until it is promoted
 	left      bool          // it has ended, has no sandbox any more, and stays on the books for its effects
 	yielded   bool          // its parked handler makes way
-	parkedAt  time.Time     // zero: it was not
+	parkedAt  time.Time     // since when, it having ended, its handler waits for what becomes of it; zero: it does not
 	parkedFor time.Duration // when that was over
 }
 
@@ -279,7 +278,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Lock()
 	squashed := r.squashed
 	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
-	if r.parked = parked; parked {
+	if parked {
 		r.parkedAt = time.Now()
 	}
 	switch {
