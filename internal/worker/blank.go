@@ -56,16 +56,23 @@ func (w *Worker) blankFor(p *pool) *box {
 // pinchedFor is how long no sandbox without code is made after one had to make room.
 const pinchedFor = 10 * time.Second
 
+// refillLater is how long a shelf that is not empty waits for its next sandbox while the processors are crowded.
+const refillLater = 5 * time.Second
+
 // refill makes one more sandbox without code, if one is missing and nothing else is to do.
 func (w *Worker) refill() {
-	if w.closing || w.starting > 0 || len(w.hungry) > 0 || time.Since(w.pinched) < pinchedFor {
+	now := time.Now()
+	if w.closing || w.starting > 0 || len(w.hungry) > 0 || now.Sub(w.pinched) < pinchedFor {
 		return
 	}
 	for l, s := range w.shelves {
-		if s.starting > 0 {
+		switch {
+		case s.starting > 0:
 			return
-		}
-		if len(s.boxes) < w.blanksOf(l) && w.inUse(l, s) {
+		case len(s.boxes) >= w.blanksOf(l) || !w.inUse(l, s):
+		case len(s.boxes) > 0 && w.load.crowded(now) && now.Sub(s.used) < refillLater:
+			w.tickLater()
+		default:
 			w.startBlank(l, s)
 			return
 		}

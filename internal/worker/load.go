@@ -93,14 +93,14 @@ func (l *load) saturated(now time.Time, running int) bool {
 	return running > runtime.GOMAXPROCS(0)
 }
 
-// The busy share of the processors from which activations take them from each other, now or of late, and no further sandbox is started
-// for what runs ahead: a start takes the time of many activations, and it is not long until the processors are as busy as of late.
+// The busy share of the processors from which activations take them from each other, now or of late, and hardly a further sandbox is
+// started: that takes the time of many activations, and it is not long until the processors are as busy as of late.
 const (
 	crowdedShare = 0.5
 	crowdedLate  = 0.35
 )
 
-// crowded reports whether the processors have better to do than to prepare for what runs ahead; what is not known is no.
+// crowded reports whether the processors have better to do than to start sandboxes; what is not known is no.
 func (l *load) crowded(now time.Time) bool {
 	share, ok := l.busy(now)
 	return ok && (share > crowdedShare || math.Float64frombits(l.mean.Load()) > crowdedLate)

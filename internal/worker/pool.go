@@ -10,8 +10,10 @@ import (
 
 // When a queue asks for one more sandbox (see pool.wants).
 const (
-	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free
+	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free, or if activations often wait
 	longWait      = 100 * time.Millisecond // worth one while they are not, if the last ones paid
+	oftenWait     = 10 * time.Millisecond  // an activation's mean wait of late from which they often do
+	waitsOver     = time.Second            // of late
 	tickEvery     = 50 * time.Millisecond  // how often a queue is looked at again
 	serviceWeight = 0.2                    // of the newest service time in the moving average
 )
@@ -37,6 +39,7 @@ type pool struct {
 	squashes bool          // activations were squashed while they ran
 	runs     int           // given to its sandboxes since it has any
 	cpu      time.Duration // what an activation takes of the processors, as measured last; 0: never
+	waits    waits
 	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
 	calm     time.Duration // the same, of those that had the processors for themselves
 }
@@ -106,6 +109,7 @@ func (w *Worker) give(p *pool, r *run) bool {
 		return false
 	}
 	w.unidle(b)
+	p.waited(r)
 	b.take(r)
 	b.assigned <- r
 	return true
@@ -207,7 +211,7 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
 // wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, and hardly
-// where there are some: they soon make way.
+// for a few that came at once: a start takes the time of many activations.
 func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
 	waiting := len(p.queue)
 	if crowded {
@@ -220,11 +224,32 @@ func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
 		return true
 	}
 	worth := shortWait
-	if crowded && p.runsAhead() && !p.hasWaited(now) {
+	if crowded && p.waits.mean < oftenWait && !(p.runsAhead() && p.hasWaited(now)) {
 		worth = longWait
 	}
 	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
 	return wait > worth && !saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
+}
+
+// waits is how long activations that are not speculative waited for a sandbox of late.
+type waits struct {
+	mean time.Duration
+	at   time.Time // when the last of them got it
+}
+
+// waited takes the wait of a run into account that gets a sandbox.
+func (p *pool) waited(r *run) {
+	if r.isAhead() {
+		return
+	}
+	now := time.Now()
+	p.waits.note(now.Sub(r.queued), now)
+}
+
+func (w *waits) note(d time.Duration, now time.Time) {
+	newest := min(1, float64(now.Sub(w.at))/float64(waitsOver))
+	w.mean += time.Duration(newest * float64(d-w.mean))
+	w.at = now
 }
 
 // serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.
@@ -361,6 +386,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	}
 	if len(p.queue) > 0 && !w.yields(p) {
 		r = w.pop(p)
+		p.waited(r)
 		b.take(r)
 	} else {
 		w.rest(b, now)

@@ -333,6 +333,9 @@ func TestExpectedWait(t *testing.T) {
 		"they have one, crowded": {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: false},
 		"they lack one, crowded": {p: pool{queue: append(waiting(1), ahead(0)), boxes: []*box{busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
 		"many wait, crowded":     {p: pool{queue: waiting(11), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
+		"some wait":              {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, want: true},
+		"some wait, crowded":     {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
+		"often, crowded":         {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: waits{mean: oftenWait}}, crowded: true, want: true},
 		"parked for long":        {p: pool{queue: waiting(1), boxes: []*box{parked(time.Second)}}, want: false},
 		"kept for long, crowded": {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
 		"for long, crowded":      {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{runsAhead()}}, crowded: true, want: true},
@@ -340,6 +343,33 @@ func TestExpectedWait(t *testing.T) {
 		if got := c.p.wants(now, c.saturated, c.crowded); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+func TestMeanWait(t *testing.T) {
+	var w waits
+	at := time.Unix(1_000_000, 0)
+	if w.note(time.Minute, at); w.mean != time.Minute {
+		t.Errorf("%v; want the first as it is", w.mean)
+	}
+	if w.note(0, at.Add(time.Minute)); w.mean != 0 {
+		t.Errorf("%v; want nothing of long ago in it", w.mean)
+	}
+	at = at.Add(time.Minute)
+	for range 20 { // in turn, 10 ms apart
+		w.note(0, at.Add(10*time.Millisecond))
+		at = at.Add(20 * time.Millisecond)
+		w.note(100*time.Millisecond, at)
+	}
+	if w.mean < 10*time.Millisecond || w.mean > 40*time.Millisecond {
+		t.Errorf("%v after 0.4 s; want a third of 50 ms, nearly", w.mean)
+	}
+	for range 200 {
+		at = at.Add(10 * time.Millisecond)
+		w.note(50*time.Millisecond, at)
+	}
+	if w.mean < 40*time.Millisecond || w.mean > 50*time.Millisecond {
+		t.Errorf("%v after two seconds; want 50 ms, nearly", w.mean)
 	}
 }
 
