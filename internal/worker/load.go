@@ -14,9 +14,11 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// saturatedShare is the busy share of the machine's processors from which another sandbox would only take time from
-// those that run.
-const saturatedShare = 0.9
+// The busy share of the machine's processors from which another sandbox would only take time from those that run, now or of late.
+const (
+	saturatedShare = 0.9
+	saturatedLate  = 0.85
+)
 
 // freshFor is how long a sample may lie back to measure from it.
 const freshFor = 500 * time.Millisecond
@@ -62,7 +64,7 @@ func (l *load) sample(now time.Time) {
 	}
 	known := len(l.last) == window
 	if known {
-		share, mean := float64(busy-l.last[0].busy)/max(1, float64(total-l.last[0].total)), math.Float64frombits(l.mean.Load())
+		share, mean := float64(busy-l.last[0].busy)/max(1, float64(total-l.last[0].total)), l.late()
 		if !l.known.Load() {
 			mean = share
 		}
@@ -81,6 +83,9 @@ func (l *load) busy(now time.Time) (share float64, ok bool) {
 	return math.Float64frombits(l.share.Load()), l.known.Load() && !l.stale(now)
 }
 
+// late is the share of the processors that was in use on average of late.
+func (l *load) late() float64 { return math.Float64frombits(l.mean.Load()) }
+
 // stale reports whether the last sample is too old to say anything of now.
 func (l *load) stale(now time.Time) bool { return now.UnixNano()-l.at.Load() >= int64(freshFor) }
 
@@ -88,7 +93,7 @@ func (l *load) stale(now time.Time) bool { return now.UnixNano()-l.at.Load() >= 
 // known, each of those that run is taken to occupy one.
 func (l *load) saturated(now time.Time, running int) bool {
 	if share, ok := l.busy(now); ok {
-		return share >= saturatedShare
+		return share >= saturatedShare || l.late() >= saturatedLate
 	}
 	return running > runtime.GOMAXPROCS(0)
 }
@@ -103,7 +108,7 @@ const (
 // crowded reports whether the processors have better to do than to start sandboxes; what is not known is no.
 func (l *load) crowded(now time.Time) bool {
 	share, ok := l.busy(now)
-	return ok && (share > crowdedShare || math.Float64frombits(l.mean.Load()) > crowdedLate)
+	return ok && (share > crowdedShare || l.late() > crowdedLate)
 }
 
 // Load tells how busy the node is; what is not known is told as nothing.

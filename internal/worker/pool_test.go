@@ -450,6 +450,7 @@ func TestLoad(t *testing.T) {
 		want        bool
 	}{
 		{time.Hour, 100, 100, false}, // nothing to compare with
+		{50 * time.Millisecond, 5, 10, false},
 		{50 * time.Millisecond, 10, 10, false},
 		{50 * time.Millisecond, 8, 10, true},
 		{50 * time.Millisecond, 9, 10, false},
@@ -462,6 +463,17 @@ func TestLoad(t *testing.T) {
 		if l.sample(at); l.saturated(at, 0) != step.want {
 			t.Errorf("step %d: %v", i, !step.want)
 		}
+	}
+	for range 80 {
+		at, busy, total = at.Add(50*time.Millisecond), busy+9, total+10
+		l.sample(at)
+	}
+	for range 2 {
+		at, total = at.Add(50*time.Millisecond), total+10
+		l.sample(at)
+	}
+	if !l.saturated(at, 0) {
+		t.Error("nearly all was in use until a moment ago")
 	}
 }
 
