@@ -37,20 +37,38 @@ func TreeTime(pid int) (total time.Duration) {
 
 // MachineTime is the processor time that all processes of the machine have used since it started.
 func MachineTime() (total time.Duration) {
+	for _, field := range []int{user, nice, system, irq, softirq} {
+		total += sinceBoot(field)
+	}
+	return total
+}
+
+// StolenTime is the processor time that the machine's neighbours, on the same host, have kept it from using since it started.
+func StolenTime() time.Duration { return sinceBoot(steal) }
+
+// Fields of the first line of /proc/stat, after its name.
+const (
+	user    = 1
+	nice    = 2
+	system  = 3
+	irq     = 6
+	softirq = 7
+	steal   = 8
+)
+
+// sinceBoot is one of these times, of all processors; 0 if the kernel does not tell it.
+func sinceBoot(field int) time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	values := strings.Fields(line)
-	for i, value := range values {
-		if i == 0 || i == 4 || i == 5 || i > 7 { // its name, idle, waiting for disks; what guests used counts already
-			continue
-		}
-		n, _ := strconv.ParseInt(value, 10, 64)
-		total += time.Duration(n) * tick
+	if field >= len(values) {
+		return 0
 	}
-	return total
+	n, _ := strconv.ParseInt(values[field], 10, 64)
+	return time.Duration(n) * tick
 }
 
 // tick is the unit in which the kernel tells times to programs.
