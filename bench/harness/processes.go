@@ -35,40 +35,26 @@ func TreeTime(pid int) (total time.Duration) {
 	return total
 }
 
-// MachineTime is the processor time that all processes of the machine have used since it started.
-func MachineTime() (total time.Duration) {
-	for _, field := range []int{user, nice, system, irq, softirq} {
-		total += sinceBoot(field)
-	}
-	return total
-}
-
-// StolenTime is the processor time that the machine's neighbours, on the same host, have kept it from using since it started.
-func StolenTime() time.Duration { return sinceBoot(steal) }
-
-// Fields of the first line of /proc/stat, after its name.
-const (
-	user    = 1
-	nice    = 2
-	system  = 3
-	irq     = 6
-	softirq = 7
-	steal   = 8
-)
-
-// sinceBoot is one of these times, of all processors; 0 if the kernel does not tell it.
-func sinceBoot(field int) time.Duration {
+// MachineTime is the processor time that all processes of the machine have used since it started, and what its neighbours on the
+// same host have kept it from using.
+func MachineTime() (used, stolen time.Duration) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
-	values := strings.Fields(line)
-	if field >= len(values) {
-		return 0
+	const stolenField = 8
+	for i, value := range strings.Fields(line) {
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch i {
+		case 0, 4, 5: // its name, idle, waiting for disks
+		case stolenField:
+			return used, time.Duration(n) * tick // what guests used counts already
+		default:
+			used += time.Duration(n) * tick
+		}
 	}
-	n, _ := strconv.ParseInt(values[field], 10, 64)
-	return time.Duration(n) * tick
+	return used, 0
 }
 
 // tick is the unit in which the kernel tells times to programs.

@@ -47,9 +47,10 @@ type measured struct {
 
 // loaded is one load: what was measured in each mode.
 type loaded struct {
-	share float64 // of the capacity
-	rate  float64 // requests in a second
-	mode  map[string]*result
+	share  float64 // of the capacity
+	rate   float64 // requests in a second
+	mode   map[string]*result
+	stolen int // rounds that do not count, as neighbours took too much of the processors
 }
 
 // result is what was measured in one mode.
@@ -208,17 +209,18 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	if b.quick {
 		rounds = 4
 	}
-	for tried, done := 0, 0; done < rounds; tried++ {
-		of, stolen, err := b.take(ctx, on, l, tried, modes)
+	for done := 0; done < rounds; {
+		of, err := b.take(ctx, on, l, done+l.stolen, done, modes)
 		if err != nil {
 			return nil, err
 		}
-		if stolen > stolenMost && tried-done < rounds {
-			b.progress("  noise: the machine's neighbours had %.0f%% of its processors; once more", stolen*100)
+		if mode := of.disturbed(); mode != "" && l.stolen < rounds {
+			b.progress("  noise: the machine's neighbours had %.0f%% of its processors (%s): another round instead", of[mode].stolenShare()*100, mode)
+			l.stolen++
 			continue
 		}
-		for _, mode := range modes {
-			l.mode[mode].add(of[mode])
+		for mode, r := range of {
+			l.mode[mode].add(r)
 		}
 		done++
 	}
@@ -232,24 +234,38 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	return l, nil
 }
 
-// stolenMost is the share of the processors' time from which a round is measured again, in all modes: the machine has neighbours
-// that take it now and then.
+// stolenMost is the share of the processors' time that the machine's neighbours may take from a round. Of one that they took more from
+// nothing counts, in no mode.
 const stolenMost = 0.05
 
-// take measures one round in each mode, and the largest share of the processors' time that neighbours took in one.
-func (b *bench) take(ctx context.Context, on *started, l *loaded, round int, modes []string) (of map[string]*result, stolen float64, err error) {
-	seed := uint64(100*l.share) + uint64(round)*1000
-	due := arrivals(seed, l.rate, b.round(l.rate))
-	of = make(map[string]*result)
+// round is what one has shown in each mode.
+type round map[string]*result
+
+// disturbed is the mode that neighbours took the most from, if it was too much.
+func (r round) disturbed() (worst string) {
+	most := stolenMost
+	for mode, of := range r {
+		if share := of.stolenShare(); share > most {
+			worst, most = mode, share
+		}
+	}
+	return worst
+}
+
+// take measures a round of certain requests in each mode, a mode after the other: by turns, so that none is always first.
+func (b *bench) take(ctx context.Context, on *started, l *loaded, stream, turn int, modes []string) (round, error) {
+	seed := uint64(100*l.share) + uint64(stream)*1000
+	due := arrivals(seed, l.rate, b.lastingAt(l.rate))
+	of := make(round)
 	for i := range modes {
-		mode := modes[(i+round)%len(modes)] // nobody is always first
+		mode := modes[(i+turn)%len(modes)]
 		r, err := b.arrive(ctx, on, seed, due, mode)
 		if err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", mode, err)
+			return nil, fmt.Errorf("%s: %w", mode, err)
 		}
-		of[mode], stolen = r, max(stolen, r.stolenShare())
+		of[mode] = r
 	}
-	return of, stolen, nil
+	return of, nil
 }
 
 // warmest is how many rounds at most pass before those that count.
@@ -260,7 +276,7 @@ const warmest = 8
 func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) error {
 	for i, calm := uint64(0), 0; i < warmest && calm < 2; i++ {
 		seed := uint64(100*l.share) + 7 + 1000*i
-		r, err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, b.round(l.rate)), mode)
+		r, err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, b.lastingAt(l.rate)), mode)
 		if err != nil {
 			return err
 		}
@@ -271,8 +287,8 @@ func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) e
 	return nil
 }
 
-// round is how long a round at a rate lasts: longer where requests are few.
-func (b *bench) round(rate float64) time.Duration {
+// lastingAt is how long a round at a rate lasts: longer where requests are few.
+func (b *bench) lastingAt(rate float64) time.Duration {
 	d := seconds(math.Min(5, math.Max(3, 30/rate)))
 	if b.quick {
 		d /= 2
@@ -316,7 +332,9 @@ type reading struct {
 
 func (s *started) read(ctx context.Context) (reading, error) {
 	m, err := scrape(ctx, s.client)
-	return reading{m, harness.TreeTime(s.server.PID()), harness.ProcessorTime(os.Getpid()), harness.MachineTime(), harness.StolenTime()}, err
+	r := reading{metrics: m, cpu: harness.TreeTime(s.server.PID()), clients: harness.ProcessorTime(os.Getpid())}
+	r.machine, r.stolen = harness.MachineTime()
+	return r, err
 }
 
 // resultOf is what a round has shown: its answers, and what was used between two readings.

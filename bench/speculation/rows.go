@@ -62,6 +62,8 @@ func (b *bench) loadRows(m *measured) {
 		b.row(harness.Row{Case: name, Metric: "speedup, branches alone", Unit: "x", Value: harness.Number(branches.mean), Interval: branches.interval()})
 		noise := l.speedup(again)
 		b.row(harness.Row{Case: name, Metric: "the baseline beside itself: noise", Unit: "x", Value: harness.Number(noise.mean), Interval: noise.interval()})
+		b.row(harness.Row{Case: name, Metric: "rounds left out: neighbours had more than 5% of the processors", Value: harness.Number(float64(l.stolen))})
+		b.row(harness.Row{Case: name, Metric: "share of the processors that neighbours had", Value: harness.Number(all.stolenShare()), Baseline: harness.Number(off.stolenShare())})
 		for _, q := range []struct {
 			name  string
 			share float64

@@ -182,6 +182,7 @@ func (p *pool) line(r *run) {
 func (w *Worker) hasten(r *run) {
 	if i := slices.Index(r.pool.queue, r); i >= 0 {
 		r.pool.queue = slices.Delete(r.pool.queue, i, i+1)
+		r.asked = time.Now()
 		r.pool.line(r)
 		w.consider(r.pool)
 		w.unparkSoon(r.pool)

@@ -14,11 +14,9 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// The busy share of the machine's processors from which another sandbox would only take time from those that run, now or of late.
-const (
-	saturatedShare = 0.9
-	saturatedLate  = 0.85
-)
+// saturatedShare is the busy share of the machine's processors from which another sandbox would only take time from
+// those that run.
+const saturatedShare = 0.9
 
 // freshFor is how long a sample may lie back to measure from it.
 const freshFor = 500 * time.Millisecond
@@ -93,7 +91,7 @@ func (l *load) stale(now time.Time) bool { return now.UnixNano()-l.at.Load() >= 
 // known, each of those that run is taken to occupy one.
 func (l *load) saturated(now time.Time, running int) bool {
 	if share, ok := l.busy(now); ok {
-		return share >= saturatedShare || l.late() >= saturatedLate
+		return share >= saturatedShare
 	}
 	return running > runtime.GOMAXPROCS(0)
 }
@@ -103,7 +101,21 @@ func (l *load) saturated(now time.Time, running int) bool {
 const (
 	crowdedShare = 0.5
 	crowdedLate  = 0.35
+	packedLate   = 0.85 // they wait for processors rather than for sandboxes
 )
+
+// pressure is what the processors leave to the start of a sandbox.
+type pressure struct {
+	crowded   bool // they have better to do
+	packed    bool // much better, for a while
+	saturated bool // they are all in use
+}
+
+// pressure tells it for a number of sandboxes that run.
+func (l *load) pressure(now time.Time, running int) pressure {
+	crowded := l.crowded(now)
+	return pressure{crowded: crowded, packed: crowded && l.late() >= packedLate, saturated: l.saturated(now, running)}
+}
 
 // crowded reports whether the processors have better to do than to start sandboxes; what is not known is no.
 func (l *load) crowded(now time.Time) bool {

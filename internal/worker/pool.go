@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -10,10 +11,10 @@ import (
 
 // When a queue asks for one more sandbox (see pool.wants).
 const (
-	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free, or if activations often wait
-	longWait      = 100 * time.Millisecond // worth one while they are not, if the last ones paid
-	oftenWait     = 10 * time.Millisecond  // an activation's mean wait of late from which they often do
-	waitsOver     = time.Second            // of late
+	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free
+	longWait      = 100 * time.Millisecond // worth one while they are crowded, or taken, if the last ones paid
+	oftenWait     = 10 * time.Millisecond  // mean wait from which activations often wait, if it is as long as their service
+	waitsOver     = 2 * time.Second        // for how long a wait counts
 	tickEvery     = 50 * time.Millisecond  // how often a queue is looked at again
 	serviceWeight = 0.2                    // of the newest service time in the moving average
 )
@@ -109,7 +110,7 @@ func (w *Worker) give(p *pool, r *run) bool {
 		return false
 	}
 	w.unidle(b)
-	p.waited(r)
+	p.handed(r)
 	b.take(r)
 	b.assigned <- r
 	return true
@@ -204,52 +205,64 @@ func (w *Worker) consider(p *pool) {
 
 // wantsMore reports whether one more sandbox is worth its start to a pool that has some, and to the machine.
 func (w *Worker) wantsMore(p *pool, now time.Time) bool {
-	return p.wants(now, w.load.saturated(now, w.busy()), w.load.crowded(now))
+	return p.wants(now, w.load.pressure(now, w.busy()))
 }
 
 // busy is the number of sandboxes that do something.
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
-// wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, and hardly
-// for a few that came at once: a start takes the time of many activations.
-func (p *pool) wants(now time.Time, saturated, crowded bool) bool {
+// wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, nor for a
+// few that came at once: a start takes the time of many activations.
+func (p *pool) wants(now time.Time, is pressure) bool {
 	waiting := len(p.queue)
-	if crowded {
+	if is.crowded {
 		waiting = p.heads()
 	}
 	switch {
 	case waiting == 0 || p.starting >= waiting:
 		return false
-	case len(p.boxes) == 0, p.onlyAhead() && (!crowded || p.hasWaited(now)):
+	case len(p.boxes) == 0, p.onlyAhead() && (!is.crowded || p.hasWaited(now)):
 		return true
 	}
 	worth := shortWait
-	if crowded && p.waits.mean < oftenWait && !(p.runsAhead() && p.hasWaited(now)) {
+	if is.crowded && (is.packed || !p.waitOften()) && p.queue[0].waited(now) < longWait {
 		worth = longWait
 	}
 	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
-	return wait > worth && !saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
+	return wait > worth && !is.saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
 }
 
-// waits is how long activations that are not speculative waited for a sandbox of late.
+// waits are how often and how long activations that are not speculative waited for a sandbox. One counts less and less.
 type waits struct {
-	mean time.Duration
-	at   time.Time // when the last of them got it
-}
-
-// waited takes the wait of a run into account that gets a sandbox.
-func (p *pool) waited(r *run) {
-	if r.isAhead() {
-		return
-	}
-	now := time.Now()
-	p.waits.note(now.Sub(r.queued), now)
+	n, seconds float64
+	at         time.Time // when the last of them got it
 }
 
 func (w *waits) note(d time.Duration, now time.Time) {
-	newest := min(1, float64(now.Sub(w.at))/float64(waitsOver))
-	w.mean += time.Duration(newest * float64(d-w.mean))
-	w.at = now
+	old := math.Exp(-now.Sub(w.at).Seconds() / waitsOver.Seconds())
+	w.n, w.seconds, w.at = w.n*old+1, w.seconds*old+d.Seconds(), now
+}
+
+func (w *waits) mean() time.Duration {
+	return time.Duration(w.seconds / max(w.n, 1) * float64(time.Second))
+}
+
+// waitOften reports whether activations often wait.
+func (p *pool) waitOften() bool { return p.waits.mean() >= min(oftenWait, max(p.service, shortWait)) }
+
+// waited is how long a run has waited since it is not speculative; 0: it is.
+func (r *run) waited(now time.Time) time.Duration {
+	if r.isAhead() {
+		return 0
+	}
+	return now.Sub(r.asked)
+}
+
+// handed notes that a run gets a sandbox.
+func (p *pool) handed(r *run) {
+	if now := time.Now(); !r.isAhead() {
+		p.waits.note(r.waited(now), now)
+	}
 }
 
 // serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.
@@ -386,7 +399,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	}
 	if len(p.queue) > 0 && !w.yields(p) {
 		r = w.pop(p)
-		p.waited(r)
+		p.handed(r)
 		b.take(r)
 	} else {
 		w.rest(b, now)
@@ -453,8 +466,7 @@ func (w *Worker) gone(b *box, loadFailed bool) (failed []*run) {
 
 // hasWaited reports whether an activation that is not speculative waited for as long as from one look to the next.
 func (p *pool) hasWaited(now time.Time) bool {
-	first := p.queue[0]
-	return !first.isAhead() && now.Sub(first.queued) >= tickEvery
+	return p.queue[0].waited(now) >= tickEvery
 }
 
 // tickLater looks at the queues again in a while, as long as there are any.

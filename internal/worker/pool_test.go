@@ -291,7 +291,7 @@ func TestExpectedWait(t *testing.T) {
 	busy := func(since time.Duration) *box { return &box{state: boxBusy, since: now.Add(-since)} }
 	waiting := func(n int) (runs []*run) {
 		for range n {
-			runs = append(runs, &run{Run: &forerun.Run{}, queued: now})
+			runs = append(runs, &run{Run: &forerun.Run{}, asked: now})
 		}
 		return runs
 	}
@@ -304,12 +304,13 @@ func TestExpectedWait(t *testing.T) {
 		return &box{state: boxBusy, since: now.Add(-since), current: r}
 	}
 	runsAhead := func() *box { return &box{state: boxBusy, since: now, current: ahead(0)} }
+	late := func(waited time.Duration) []*run { return []*run{{Run: &forerun.Run{}, asked: now.Add(-waited)}} }
+	often := waits{n: 100, seconds: 100 * oftenWait.Seconds()}
 	paid := growth{since: now.Add(-time.Second), looked: now, ended: 1}
 	for name, c := range map[string]struct {
-		p         pool
-		saturated bool
-		crowded   bool
-		want      bool
+		p                          pool
+		saturated, crowded, packed bool
+		want                       bool
 	}{
 		"nobody waits":           {p: pool{}, want: false},
 		"no sandbox":             {p: pool{queue: waiting(1)}, saturated: true, want: true},
@@ -335,12 +336,16 @@ func TestExpectedWait(t *testing.T) {
 		"many wait, crowded":     {p: pool{queue: waiting(11), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
 		"some wait":              {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, want: true},
 		"some wait, crowded":     {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
-		"often, crowded":         {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: waits{mean: oftenWait}}, crowded: true, want: true},
+		"often, crowded":         {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, want: true},
+		"often, packed":          {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, packed: true, want: false},
+		"many wait, packed":      {p: pool{queue: waiting(11), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, packed: true, want: true},
+		"short, often, crowded":  {p: pool{queue: waiting(4), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, waits: waits{n: 1, seconds: 0.008}}, crowded: true, want: true},
 		"parked for long":        {p: pool{queue: waiting(1), boxes: []*box{parked(time.Second)}}, want: false},
-		"kept for long, crowded": {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
-		"for long, crowded":      {p: pool{queue: []*run{{Run: &forerun.Run{}, queued: now.Add(-tickEvery)}}, boxes: []*box{runsAhead()}}, crowded: true, want: true},
+		"kept, crowded":          {p: pool{queue: late(tickEvery), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: false},
+		"kept for long, crowded": {p: pool{queue: late(longWait), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, packed: true, want: true},
+		"for long, crowded":      {p: pool{queue: late(tickEvery), boxes: []*box{runsAhead()}}, crowded: true, want: true},
 	} {
-		if got := c.p.wants(now, c.saturated, c.crowded); got != c.want {
+		if got := c.p.wants(now, pressure{crowded: c.crowded, packed: c.packed, saturated: c.saturated}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -349,27 +354,20 @@ func TestExpectedWait(t *testing.T) {
 func TestMeanWait(t *testing.T) {
 	var w waits
 	at := time.Unix(1_000_000, 0)
-	if w.note(time.Minute, at); w.mean != time.Minute {
-		t.Errorf("%v; want the first as it is", w.mean)
+	if w.note(time.Minute, at); w.mean() != time.Minute {
+		t.Errorf("%v; want the first as it is", w.mean())
 	}
-	if w.note(0, at.Add(time.Minute)); w.mean != 0 {
-		t.Errorf("%v; want nothing of long ago in it", w.mean)
+	if w.note(0, at.Add(time.Minute)); w.mean() > time.Millisecond {
+		t.Errorf("%v; want nothing of long ago in it", w.mean())
 	}
-	at = at.Add(time.Minute)
-	for range 20 { // in turn, 10 ms apart
-		w.note(0, at.Add(10*time.Millisecond))
-		at = at.Add(20 * time.Millisecond)
-		w.note(100*time.Millisecond, at)
+	at = at.Add(2 * time.Minute)
+	for range 20 { // two in each second, the second one has to wait
+		at = at.Add(time.Second)
+		w.note(0, at)
+		w.note(100*time.Millisecond, at.Add(time.Millisecond))
 	}
-	if w.mean < 10*time.Millisecond || w.mean > 40*time.Millisecond {
-		t.Errorf("%v after 0.4 s; want a third of 50 ms, nearly", w.mean)
-	}
-	for range 200 {
-		at = at.Add(10 * time.Millisecond)
-		w.note(50*time.Millisecond, at)
-	}
-	if w.mean < 40*time.Millisecond || w.mean > 50*time.Millisecond {
-		t.Errorf("%v after two seconds; want 50 ms, nearly", w.mean)
+	if (w.mean() - 50*time.Millisecond).Abs() > 5*time.Millisecond {
+		t.Errorf("%v; want 50 ms, nearly", w.mean())
 	}
 }
 
@@ -472,8 +470,8 @@ func TestLoad(t *testing.T) {
 		at, total = at.Add(50*time.Millisecond), total+10
 		l.sample(at)
 	}
-	if !l.saturated(at, 0) {
-		t.Error("nearly all was in use until a moment ago")
+	if got := l.pressure(at, 0); got != (pressure{crowded: true, packed: true}) {
+		t.Errorf("%+v; want that nearly all was in use until a moment ago", got)
 	}
 }
 

@@ -24,7 +24,8 @@ const exitGrace = 2 * time.Second
 type run struct {
 	*forerun.Run
 	queued time.Time
-	tenure *tenure // what its door connections belong to; set when it gets a sandbox
+	asked  time.Time // since when it waits not being speculative; guarded by Worker.mu
+	tenure *tenure   // what its door connections belong to; set when it gets a sandbox
 
 	promoted chan struct{} // closed when a speculative one is promoted
 	promote  sync.Once

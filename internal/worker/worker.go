@@ -131,7 +131,8 @@ func machineMemoryMiB() int {
 
 // Run implements forerun.Worker.
 func (w *Worker) Run(request *forerun.Run) {
-	r := &run{Run: request, queued: time.Now()}
+	now := time.Now()
+	r := &run{Run: request, queued: now, asked: now}
 	if r.Speculative {
 		r.promoted, r.unpark = make(chan struct{}), make(chan struct{})
 	}
