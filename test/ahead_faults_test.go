@@ -379,6 +379,7 @@ time.sleep(100)`,
 	"writes for ever":  "while True: print('noise' * 1000)",
 	"fills /tmp":       "f = open('/tmp/noise', 'wb')\nwhile True:\n    try: f.write(b'x' * 65536)\n    except OSError: f.seek(0)",
 	"waits for a list": "state.blpop('never', 0)",
+	"holds a lock":     "import fcntl, threading\nf = open('/tmp/lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX)\nheld = threading.Lock(); held.acquire(); held.acquire()",
 	"waits in a transaction": `
 p = state.pipeline()
 p.watch('n'); p.multi(); p.set('wrong', 'yes')

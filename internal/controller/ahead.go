@@ -202,6 +202,9 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 	if s.counted != nil {
 		*s.counted--
 	}
+	if s.record.Timeline.Skipped {
+		e.tally.Skipped--
+	}
 	if e.active[s.record.ID] == nil {
 		return
 	}

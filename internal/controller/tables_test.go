@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 func TestQuick(t *testing.T) {
@@ -167,5 +168,37 @@ func TestHabitsAreBounded(t *testing.T) {
 	}
 	if n := len(tables.habits); n > maxKnown {
 		t.Errorf("the habits of %d functions are kept", n)
+	}
+}
+
+// The server's word is the most that anybody gets. Below it the request's counts, then the action's.
+func TestSwitches(t *testing.T) {
+	const off, branches, all = speculate.Off, speculate.Branches, speculate.All
+	asks := func(m speculate.Mode) *speculate.Settings { return &speculate.Settings{Mode: m, Depth: 7, AnyLoad: true} }
+	for name, c := range map[string]struct {
+		server     speculate.Settings
+		annotation string
+		request    *speculate.Settings
+		want       speculate.Settings
+	}{
+		"as the server says":          {server: speculate.Settings{Mode: all, Depth: 3}, want: speculate.Settings{Mode: all, Depth: 3}},
+		"the action's is less":        {server: speculate.Settings{Mode: all, Depth: 3}, annotation: `"branches"`, want: speculate.Settings{Mode: branches, Depth: 3}},
+		"the action's is more":        {server: speculate.Settings{Mode: branches}, annotation: `"all"`, want: speculate.Settings{Mode: branches}},
+		"the action has it off":       {server: speculate.Settings{Mode: all}, annotation: `"off"`, want: speculate.Settings{Mode: off}},
+		"the action's cannot be read": {server: speculate.Settings{Mode: all}, annotation: `"always"`, want: speculate.Settings{Mode: all}},
+		"the action's is no word":     {server: speculate.Settings{Mode: all}, annotation: `true`, want: speculate.Settings{Mode: all}},
+		"the request's is before it":  {server: speculate.Settings{Mode: all}, annotation: `"off"`, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7}},
+		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}},
+		"the kill switch":             {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}},
+		"at any load":                 {server: speculate.Settings{Mode: all, AnyLoad: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, AnyLoad: true}},
+	} {
+		action := new(forerun.Action)
+		if c.annotation != "" {
+			action.Annotations = []forerun.KeyValue{{Key: "speculate", Value: json.RawMessage(c.annotation)}}
+		}
+		controller := &Controller{Config: Config{Speculation: c.server}}
+		if got := controller.speculation(Request{Action: action, Speculation: c.request}); got != c.want {
+			t.Errorf("%s: %+v; want %+v", name, got, c.want)
+		}
 	}
 }

@@ -55,9 +55,9 @@ type WorkerEvents interface {
 	// Ended: the activation is over and its doors are shut to it. What it left running is killed before anything else runs
 	// in its sandbox.
 	Ended(id ActivationID, end RunEnd)
-	// Wanted: others that are not speculative wait for the sandbox of a speculative activation, which is to be squashed unless it is
-	// promoted now.
-	Wanted(id ActivationID)
+	// Wanted: a speculative activation is to be squashed unless it is promoted now, and why: others that are not speculative wait for
+	// its sandbox, or it has been ahead for too long.
+	Wanted(id ActivationID, why string)
 }
 
 // RunEnd is how an activation ended in its handler.

@@ -70,16 +70,25 @@ func (m *Machine) expect(s *slot) {
 func (m *Machine) shortcut(s *slot) {
 	switch {
 	case s.row == nil:
-	case s.traits.pure:
-		m.skip(s, "a pure function, and its output on this input is known")
+	case s.traits.pure && len(s.row.Callees) == 0:
+		m.skip(s, pureKnown)
+	case s.traits.pure && s.row.Exact:
+		m.check(s, nil) // whom it called may have been updated
 	case s.traits.cached && s.row.Exact && !s.row.Effects && m.isUntouched(s):
-		s.state, s.early, s.overtaken = checking, !s.head, false
-		c := Check{Slot: s.id, Below: s.row.Below}
-		for _, read := range s.row.Reads {
-			c.Keys = append(c.Keys, read.Key)
-		}
-		m.do(c)
+		m.check(s, s.row.Reads)
 	}
+}
+
+const pureKnown = "a pure function, and its output on this input is known"
+
+// check asks whether what a row rests on is as it was.
+func (m *Machine) check(s *slot, reads []forerun.Seen) {
+	s.state, s.early, s.overtaken = checking, !s.head, false
+	c := Check{Slot: s.id, Below: s.row.Below}
+	for _, read := range reads {
+		c.Keys = append(c.Keys, read.Key)
+	}
+	m.do(c)
 }
 
 // isUntouched tells whether no column before a slot, its callers' neither, wrote a record of its row (rule R7).
@@ -103,7 +112,13 @@ func (m *Machine) checked(e Checked) {
 		m.shortcut(s)
 		return
 	}
-	if !e.Current || len(e.Versions) != len(s.row.Reads) || !s.head && !m.isUntouched(s) {
+	switch {
+	case !e.Current:
+		return
+	case s.traits.pure:
+		m.skip(s, pureKnown)
+		return
+	case len(e.Versions) != len(s.row.Reads) || !s.head && !m.isUntouched(s):
 		return
 	}
 	for i, read := range s.row.Reads {

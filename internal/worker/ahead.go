@@ -78,7 +78,8 @@ func hostsOf(a *forerun.Action) (hosts []string) {
 }
 
 // limit begins the time that an activation may take: now, or when it is promoted. The returned function ends it, and
-// what lets a speculative one's effects go.
+// what lets a speculative one's effects go. One that is ahead for half that time is to make way: it was told when it would be
+// killed, and would take that for near.
 func (b *box) limit(r *run, begin time.Time) (stop func()) {
 	limit := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
 	expire := func() { b.timeOut(r.tenure) }
@@ -89,11 +90,14 @@ func (b *box) limit(r *run, begin time.Time) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
+		late := time.AfterFunc(limit/2, func() { b.w.outdated(r) })
+		defer late.Stop()
 		select {
 		case <-r.promoted:
 		case <-over:
 			return
 		}
+		late.Stop()
 		defer time.AfterFunc(limit, expire).Stop()
 		_ = b.release() // if it fails the sandbox has ended
 		<-over
@@ -101,6 +105,15 @@ func (b *box) limit(r *run, begin time.Time) (stop func()) {
 	return func() {
 		close(over)
 		<-ended
+	}
+}
+
+// outdated has a run end that is still ahead.
+func (w *Worker) outdated(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.isAhead() && !r.wanted && !r.squashed {
+		w.want(r, "It was ahead for half of its time limit.")
 	}
 }
 
@@ -275,9 +288,14 @@ func (w *Worker) makeWay(p *pool) {
 		victim.yield()
 		return
 	}
-	victim.wanted = true
+	w.want(victim, "It made way for others.")
+}
+
+// want asks who began a speculative run to end it. Worker.mu is held.
+func (w *Worker) want(r *run, why string) {
+	r.wanted = true
 	w.counters.Wanted++
-	w.alive.Go(func() { victim.Events.Wanted(victim.Activation) })
+	w.alive.Go(func() { r.Events.Wanted(r.Activation, why) })
 }
 
 // busyAhead lists the boxes that speculative activations occupy.

@@ -170,6 +170,33 @@ func TestTimeLimitBeginsWithPromotion(t *testing.T) {
 	}
 }
 
+// What runs ahead was told when it will be killed, counted from its launch.
+func TestAheadForLong(t *testing.T) {
+	g := newRig(t, nil)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	a.Limits.Timeout = 200
+	r, ahead := g.ahead(a, `{"path":"/"}`)
+	<-calls.arrived
+	<-ahead.wanted
+	if got := g.Stats().Wanted; got != 1 {
+		t.Errorf("it was asked %d times to end", got)
+	}
+	g.Squash(r.Activation)
+	<-calls.cut
+	r, ahead = g.ahead(a, `{"path":"/"}`)
+	<-calls.arrived
+	g.Promote(r.Activation)
+	if end := g.wait(ahead); !end.TimedOut {
+		t.Errorf("it has ended with %s", end.Result)
+	}
+	<-calls.cut
+	if got := g.Stats().Wanted; got != 1 {
+		t.Errorf("what is not ahead any more was asked to end")
+	}
+}
+
 func TestKeptHandlerIsParked(t *testing.T) {
 	g := newNativeRig(t, single)
 	a := keptAction("", "answer = {'n': n}")

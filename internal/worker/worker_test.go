@@ -68,7 +68,7 @@ func newHeard() *heard {
 func (h *heard) Started(_ forerun.ActivationID, _ time.Time, initTime time.Duration) {
 	h.started <- initTime
 }
-func (h *heard) Wanted(forerun.ActivationID)                      { h.wanted <- struct{}{} }
+func (h *heard) Wanted(forerun.ActivationID, string)              { h.wanted <- struct{}{} }
 func (h *heard) Ended(_ forerun.ActivationID, end forerun.RunEnd) { h.ended <- end }
 
 // action makes an action of Python source.

@@ -90,10 +90,14 @@ func Generate(seed uint64) *Case {
 
 // write writes n actions.
 func (g *generator) write(n int) {
-	g.costs = make([]int, n)
+	g.costs, g.pure = make([]int, n), nil
 	g.counters(n)
 	for i := n - 1; i >= 0; i-- {
-		g.add(g.action(i, n))
+		a := g.action(i, n)
+		g.add(a)
+		if a.Pure {
+			g.pure = append(g.pure, i)
+		}
 	}
 }
 
@@ -152,6 +156,7 @@ type generator struct {
 	strange  bool // crashes, clients that give up, new code
 	costs    []int
 	actions  map[string]*Action
+	pure     []int
 	counted  int // the cost of a turn of a loop that counts
 }
 
@@ -202,6 +207,9 @@ func (g *generator) action(i, n int) *Action {
 				code.Program = g.program(i, n, &cost)
 			}
 		}
+		if pure { // nothing else makes new code of it differ
+			code.Range = 1 + g.IntN(4)
+		}
 		if !composed || g.IntN(4) == 0 {
 			code.Script = g.script(i, n, pure, &cost)
 		}
@@ -217,6 +225,10 @@ func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction 
 	reader := g.IntN(3) == 0 // and no more than that
 	for range 1 + g.IntN(4) {
 		switch k := g.IntN(20); {
+		case pure && k < 14 && len(g.pure) > 0:
+			j := g.pure[g.IntN(len(g.pure))]
+			*cost += max(1, g.costs[j])
+			script = append(script, oracle.Instruction{Step: oracle.Call, Action: name(j), Own: k < 7})
 		case pure || k == 0:
 			script = append(script, oracle.Instruction{Step: oracle.SkipIf})
 		case g.implicit && k > 11 && i < n-1:

@@ -27,6 +27,7 @@ var bugs = []planted{
 	{"a merge forgets commands", "call.go", "\ts.column.commands = append(s.column.commands, c.column.commands...)\n", ""},
 	{"a skip leaves no reads (R3)", "begin.go", "\t\ts.column.add(&entry{key: read.Key, read: true, version: read.Version})\n", "\t\t_ = read\n"},
 	{"a skip of what wrote (R8)", "begin.go", "s.row.Exact && !s.row.Effects && m.isUntouched(s)", "s.row.Exact && m.isUntouched(s)"},
+	{"whom a pure function calls is not looked at", "begin.go", "\tcase s.traits.pure && len(s.row.Callees) == 0:\n", "\tcase s.traits.pure:\n"},
 	{"a row of what has no version is exact (R8)", "learn.go", "Exact: !s.inexact && len", "Exact: len"},
 	{"errors are kept", "learn.go", "\tif s.result.Status != forerun.Success {\n\t\treturn\n\t}\n", ""},
 	{"a check that was made ahead counts", "begin.go", "if s.head && s.early || s.overtaken {", "if false {"},
