@@ -29,8 +29,9 @@ const (
 	differClients = 3  // at the same time, in every other application
 )
 
-// TestDifferential runs random applications on two servers, of which one runs ahead, mostly whatever that costs: what clients are answered, the records of
-// activations, what is sent to the outside, and the state after each step must be the same. FORERUN_SEED repeats a run's first application.
+// TestDifferential runs random applications on three servers: one runs nothing ahead, one whatever that costs, one as it usually does.
+// What clients are answered, the records of activations, what is sent to the outside, and the state after each step must be the same.
+// FORERUN_SEED repeats a run's first application.
 func TestDifferential(t *testing.T) {
 	needNode(t)
 	outside := needOutside(t)
@@ -41,11 +42,7 @@ func TestDifferential(t *testing.T) {
 	usual := differing(t, outside, append(args, "--speculate", "all"))
 	began, n := time.Now(), 0
 	for ; n < differApps && (time.Since(began) < differTime || !hasSquashed(ahead)) || goOn(); n++ {
-		sides := [2]*compare.Side{plain, ahead}
-		if (seed+uint64(n))%3 == 0 {
-			sides[1] = usual
-		}
-		d := &differential{t: t, seed: seed + uint64(n), sides: sides, apart: (seed+uint64(n))%2 == 1}
+		d := &differential{t: t, seed: seed + uint64(n), sides: []*compare.Side{plain, ahead, usual}, apart: (seed+uint64(n))%2 == 1}
 		d.run(fmt.Sprintf("a%d", n))
 	}
 	early, used, squashed := ahead.Tally()
@@ -77,20 +74,20 @@ func differing(t *testing.T, outside netip.Addr, args []string) *compare.Side {
 	return side
 }
 
-// differential is one application on both servers.
+// differential is one application on all servers.
 type differential struct {
 	t     *testing.T
 	seed  uint64
-	sides [2]*compare.Side
-	apart bool // several clients, each with records of its own
+	sides []*compare.Side // the one that does not run ahead first
+	apart bool            // several clients, each with records of its own
 	app   *apps.App
 }
 
 func (d *differential) run(prefix string) {
 	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Packages: os.DirFS("../sdk/python"), Apart: d.apart})
-	d.both("deploying", func(s *compare.Side) (string, error) { return "", s.Put(d.t.Context(), d.app) })
+	d.all("deploying", func(s *compare.Side) (string, error) { return "", s.Put(d.t.Context(), d.app) })
 	defer func() { // of the next application nothing is seen of this
-		d.both("clearing", func(s *compare.Side) (string, error) {
+		d.all("clearing", func(s *compare.Side) (string, error) {
 			s.Outside.Take("")
 			_, err := s.Records(context.WithoutCancel(d.t.Context()), nil, true)
 			return "", cmp.Or(err, s.State.FlushDB(context.WithoutCancel(d.t.Context())).Err())
@@ -108,13 +105,13 @@ func (d *differential) run(prefix string) {
 		})
 	}
 	clients.Wait()
-	d.both("all records", func(s *compare.Side) (string, error) { return s.Records(d.t.Context(), nil, true) })
+	d.all("all records", func(s *compare.Side) (string, error) { return s.Records(d.t.Context(), nil, true) })
 }
 
 // alone takes the steps of the only client and compares all after each.
 func (d *differential) alone(steps []apps.Step) {
 	for n, step := range steps {
-		if !d.both(fmt.Sprintf("step %d, %v", n, step), func(s *compare.Side) (string, error) { return d.observe(s, step) }) {
+		if !d.all(fmt.Sprintf("step %d, %v", n, step), func(s *compare.Side) (string, error) { return d.observe(s, step) }) {
 			return
 		}
 	}
@@ -144,7 +141,7 @@ func (d *differential) observe(s *compare.Side, step apps.Step) (string, error) 
 // together takes the steps of one of several clients.
 func (d *differential) together(client string, steps []apps.Step) {
 	for n, step := range steps {
-		if d.t.Failed() || !d.both(fmt.Sprintf("client %s, step %d, %v", client, n, step), func(s *compare.Side) (string, error) {
+		if d.t.Failed() || !d.all(fmt.Sprintf("client %s, step %d, %v", client, n, step), func(s *compare.Side) (string, error) {
 			answer, err := s.Do(d.t.Context(), step)
 			if err == nil && step.Await && answer.Status == http.StatusAccepted { // the client's next step uses the same records
 				err = s.Await(d.t.Context(), answer.IDs[0])
@@ -156,27 +153,26 @@ func (d *differential) together(client string, steps []apps.Step) {
 	}
 }
 
-// both does something to both servers at the same time, and tells whether what was seen is equal. It fails the test if not.
-func (d *differential) both(what string, do func(*compare.Side) (string, error)) bool {
-	var seen [2]string
-	var errs [2]error
+// all does something to all servers at the same time, and tells whether what was seen is equal. It fails the test if not.
+func (d *differential) all(what string, do func(*compare.Side) (string, error)) bool {
+	seen, errs := make([]string, len(d.sides)), make([]error, len(d.sides))
 	var sides sync.WaitGroup
 	for i, s := range d.sides {
-		sides.Go(func() {
-			if seen[i], errs[i] = do(s); errs[i] != nil {
-				errs[i] = fmt.Errorf("the server with %s: %w", s.Server.Options.Args[len(s.Server.Options.Args)-1], errs[i])
-			}
-		})
+		sides.Go(func() { seen[i], errs[i] = do(s) })
 	}
 	sides.Wait()
-	if err := cmp.Or(errs[0], errs[1]); err != nil {
-		d.t.Errorf("seed %d, %s: %v", d.seed, what, err)
-		return false
+	equal := true
+	for i, s := range d.sides {
+		switch with := s.Server.Options.Args[len(s.Server.Options.Args)-1]; {
+		case errs[i] != nil:
+			d.t.Errorf("seed %d, %s: the server with %s: %v", d.seed, what, with, errs[i])
+			equal = false
+		case errs[0] == nil && seen[i] != seen[0]:
+			d.t.Errorf("seed %d, %s, the server with %s:\n%s", d.seed, what, with, compare.Difference(seen[0], seen[i]))
+			equal = false
+		}
 	}
-	if seen[0] != seen[1] {
-		d.t.Errorf("seed %d, %s:\n%s", d.seed, what, compare.Difference(seen[0], seen[1]))
-	}
-	return seen[0] == seen[1]
+	return equal
 }
 
 // needOutside is the address in this network that counts as outside.

@@ -14,7 +14,8 @@ type traced struct {
 	Trace struct {
 		Queued, Launched, Finished, Promoted, Committed int64
 		Speculative                                     bool
-		Predicted                                       string
+		Predicted, Stalled                              string
+		Held                                            int64
 		Tally                                           *struct {
 			Early, Used, Squashed, Skipped, Depth int
 			Slots                                 []map[string]any
@@ -37,7 +38,7 @@ func TestTrace(t *testing.T) {
 	c := client(t, s)
 	wait := "import redis, os, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n    time.sleep(0.05)\n"
 	putPython(t, c, map[string]string{
-		"one": wait + "    return {'n': int(state.get('n') or 1)}\n", "two": wait + "    return {'n': args['n'] + 1}\n", "three": wait + "    return {'n': args['n'] * 2}\n",
+		"one": wait + "    return {'n': int(state.get('n') or 1)}\n", "two": wait + "    return {'n': args['n'] + 1}\n", "three": strings.Replace(wait, "time.sleep", "state.blpop('nothing', 0.01); time.sleep", 1) + "    return {'n': args['n'] * 2}\n",
 	})
 	if err := c.PutSequence(t.Context(), "chain", "one", "two", "three"); err != nil {
 		t.Fatal(err)
@@ -54,6 +55,8 @@ func TestTrace(t *testing.T) {
 	last := traceOf(t, c, second.Logs[2])
 	if x := last.Trace; !x.Speculative || !strings.Contains(x.Predicted, "/guest/two") || x.Launched == 0 || x.Promoted < x.Launched || x.Committed < x.Promoted {
 		t.Errorf("the last function's: %+v", x)
+	} else if x.Held == 0 || !strings.Contains(x.Stalled, "cannot be undone") {
+		t.Errorf("it asks for something that nobody may do ahead: %+v", x)
 	}
 	putPython(t, c, map[string]string{"set": wait + "    state.set('n', 5)\n    return {}\n"})
 	invoke(t, c, "set", nil)
@@ -73,6 +76,7 @@ func TestTrace(t *testing.T) {
 	sh := newShell(t, s)
 	sh.follow(t, []step{
 		{"activation trace " + third.ActivationID, 0, "squashed: 1 (/guest/one) did not give what was expected", ""},
+		{"activation trace " + second.ActivationID, 0, "(it cannot be undone", ""},
 		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"saved":`, ""},
 		{"activation trace " + second.ActivationID + " --svg trace.svg", 0, "=", "ok: wrote trace.svg"},
 		{"activation trace", 2, "", "--last"},

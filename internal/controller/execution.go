@@ -215,6 +215,8 @@ func (e *execution) do(action speculate.Action) {
 		e.attach(a)
 	case speculate.Fetch:
 		e.fetch(a)
+	case speculate.Stall:
+		e.stalled(a)
 	case speculate.Reply:
 		e.reply(a)
 	case speculate.Promote:
@@ -228,8 +230,7 @@ func (e *execution) do(action speculate.Action) {
 	case speculate.Blame:
 		e.tables.predictor.Blame(a)
 	}
-	// Stall needs nothing here: who stalls waits for a Reply. Nor does Finish: who waits for a result waits for the records of
-	// its tree, which commit writes.
+	// Finish needs nothing here: who waits for a result waits for the records of its tree, which commit writes.
 }
 
 // launch has the action of a slot executed. A new one is found first, and entered if it is a program.

@@ -174,7 +174,9 @@ func TestHabitsAreBounded(t *testing.T) {
 // The server's word is the most that anybody gets. Below it the request's counts, then the action's.
 func TestSwitches(t *testing.T) {
 	const off, branches, all = speculate.Off, speculate.Branches, speculate.All
-	asks := func(m speculate.Mode) *speculate.Settings { return &speculate.Settings{Mode: m, Depth: 7, AnyLoad: true} }
+	asks := func(m speculate.Mode) *speculate.Settings {
+		return &speculate.Settings{Mode: m, Depth: 7, AnyLoad: true}
+	}
 	for name, c := range map[string]struct {
 		server     speculate.Settings
 		annotation string

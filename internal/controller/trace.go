@@ -29,6 +29,13 @@ func (e *execution) held(o *operation) {
 	}
 }
 
+// stalled notes why an operation waits for a Reply.
+func (e *execution) stalled(a speculate.Stall) {
+	if s := e.slots[a.Slot]; s != nil {
+		s.record.Timeline.Stalled = a.Why
+	}
+}
+
 func (s *slot) squashed(a speculate.Squash) {
 	line := &s.record.Timeline
 	line.Squashed, line.Kind, line.Cause = time.Now(), a.Kind, a.Cause

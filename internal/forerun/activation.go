@@ -52,6 +52,7 @@ type Timeline struct {
 	Skipped     bool          `json:",omitempty"` // it was not launched, since its output was known
 	Predicted   string        `json:",omitempty"` // why it was launched ahead, or skipped
 	Held        time.Duration `json:",omitempty"` // for how long what it asked for waited until it was promoted
+	Stalled     string        `json:",omitempty"` // why something it asked for was not answered ahead, the last time
 	Waited      time.Duration `json:",omitempty"` // for how long it waited for what it called
 	Kind        SquashKind    `json:",omitempty"` // why it was squashed, in one word
 	Cause       string        `json:",omitempty"` // and in a sentence

@@ -74,8 +74,8 @@ func (b *Bar) tip() string {
 	if s := b.state(); s != "" {
 		parts = append(parts, s)
 	}
-	if b.Held > 0 {
-		parts = append(parts, "held for "+length(b.Held))
+	if held := b.held(); held != "" {
+		parts = append(parts, held)
 	}
 	if why := b.why(); why != "" {
 		parts = append(parts, why)

@@ -39,8 +39,8 @@ func (t *Trace) Text(w io.Writer, width int, colour bool) error {
 		if s := bar.state(); s != "" {
 			fmt.Fprintf(&b, "  %s", s)
 		}
-		if bar.Held > 0 {
-			fmt.Fprintf(&b, ", held for %s", length(bar.Held))
+		if held := bar.held(); held != "" {
+			b.WriteString(", " + held)
 		}
 		if why := bar.why(); why != "" {
 			fmt.Fprintf(&b, ": %s", why)
@@ -50,6 +50,17 @@ func (t *Trace) Text(w io.Writer, width int, colour bool) error {
 	b.WriteString("\n" + t.summary() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// held is for how long what a slot asked for waited, and why if it was not for its records alone.
+func (b *Bar) held() string {
+	switch {
+	case b.Held == 0:
+		return ""
+	case b.Stalled == "":
+		return "held for " + length(b.Held)
+	}
+	return "held for " + length(b.Held) + " (" + plain(b.Stalled) + ")"
 }
 
 // span is what a program took.

@@ -25,7 +25,8 @@ type Bar struct {
 	Promoted    int64  `json:"promoted,omitempty"`
 	Committed   int64  `json:"committed,omitempty"`
 	Squashed    int64  `json:"squashed,omitempty"`
-	Held        int64  `json:"held,omitempty"` // microseconds
+	Held        int64  `json:"held,omitempty"`    // microseconds
+	Stalled     string `json:"stalled,omitempty"` // why it was held
 	Speculative bool   `json:"speculative"`
 	Skipped     bool   `json:"skipped,omitempty"`
 	Predicted   string `json:"predicted,omitempty"`

@@ -15,7 +15,7 @@ func example() *Trace {
 		{Name: "a", ID: "1", Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_050_000, Promoted: 1_010_000, Committed: 1_050_000},
 		{
 			Name: "b", ID: "2", Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_040_000, Promoted: 1_050_000, Committed: 1_050_000,
-			Speculative: true, Predicted: "a gave this", Held: 5_000,
+			Speculative: true, Predicted: "a gave this", Held: 5_000, Stalled: "it cannot be undone",
 		},
 		{Name: "c", Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Cause: "b \x1b[31m<gave> more"},
 		{Name: "d", ID: "3", Depth: 1, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_050_000, Committed: 1_050_000, Skipped: true, Predicted: "it is pure"},
@@ -26,7 +26,7 @@ func example() *Trace {
 func TestText(t *testing.T) {
 	const want = `chain |____________________|     100ms
   a   |..=========         |      40ms
-  b   |..>>>>>>>--         |      30ms  ahead, held for 5ms: a gave this
+  b   |..>>>>>>>--         |      30ms  ahead, held for 5ms (it cannot be undone): a gave this
   c   |..xxxxxxxxx         |      40ms  squashed: b ?[31m<gave> more
   d   |          *         |        0s  skipped: it is pure
   e   |          ==========|      50ms

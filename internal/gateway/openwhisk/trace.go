@@ -27,7 +27,8 @@ type timelineDocument struct {
 	Promoted    int64              `json:"promoted,omitempty"`
 	Committed   int64              `json:"committed,omitempty"`
 	Squashed    int64              `json:"squashed,omitempty"`
-	Held        int64              `json:"held,omitempty"`   // microseconds
+	Held        int64              `json:"held,omitempty"` // microseconds
+	Stalled     string             `json:"stalled,omitempty"`
 	Waited      int64              `json:"waited,omitempty"` // microseconds
 	Speculative bool               `json:"speculative"`
 	Skipped     bool               `json:"skipped,omitempty"`
@@ -65,7 +66,7 @@ func traceOf(a *forerun.Activation) traceDocument {
 func timelineOf(t *forerun.Timeline) timelineDocument {
 	return timelineDocument{
 		Queued: micros(t.Queued), Launched: micros(t.Launched), Finished: micros(t.Finished), Promoted: micros(t.Promoted),
-		Committed: micros(t.Committed), Squashed: micros(t.Squashed), Held: t.Held.Microseconds(), Waited: t.Waited.Microseconds(),
+		Committed: micros(t.Committed), Squashed: micros(t.Squashed), Held: t.Held.Microseconds(), Stalled: t.Stalled, Waited: t.Waited.Microseconds(),
 		Speculative: t.Speculative, Skipped: t.Skipped, Predicted: t.Predicted, Kind: t.Kind, Cause: t.Cause,
 	}
 }
