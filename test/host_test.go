@@ -20,6 +20,7 @@ import (
 type footprint struct {
 	processes  map[string]bool // "pid start-time" of it and all its descendants
 	namespaces map[string]bool // "net:[4026531840]" of those that were there when it was last observed, ours excepted
+	strangers  map[string]bool // processes that were there then, too, and in none of these
 	data       string
 	observed   int64 // when that was, in the kernel's ticks since the boot
 }
@@ -29,11 +30,27 @@ func newFootprint(data string) *footprint {
 }
 
 // observe adds what a process and its descendants have now. The kernel gives the number of a namespace that is gone to a new
-// one, so only those that are there now are looked for later, and only in processes that are there now.
+// one, so only those that are there now are looked for later, and only in processes that are there now and no strangers: another
+// server's may be about to get its own.
 func (f *footprint) observe(pid int) {
-	f.namespaces = make(map[string]bool)
+	f.namespaces, f.strangers = make(map[string]bool), make(map[string]bool)
 	f.add(pid)
+	for _, other := range allProcesses() {
+		if id := identity(other); id != "" && !f.processes[id] && len(f.shared(other)) == 0 {
+			f.strangers[id] = true
+		}
+	}
 	f.observed = ticks()
+}
+
+// shared lists the namespaces of the footprint that a process is in.
+func (f *footprint) shared(pid int) (found []string) {
+	for namespace := range namespacesOf(pid) {
+		if f.namespaces[namespace] {
+			found = append(found, namespace)
+		}
+	}
+	return found
 }
 
 func (f *footprint) add(pid int) {
@@ -109,13 +126,11 @@ func (f *footprint) left() (found []string) {
 		if f.processes[id] {
 			found = append(found, fmt.Sprintf("process %d (%s)", pid, commandLine(pid)))
 		}
-		if id == "" || started(id) > f.observed {
+		if id == "" || started(id) > f.observed || f.strangers[id] {
 			continue
 		}
-		for namespace := range namespacesOf(pid) {
-			if f.namespaces[namespace] {
-				found = append(found, fmt.Sprintf("namespace %s, of process %d (%s)", namespace, pid, commandLine(pid)))
-			}
+		for _, namespace := range f.shared(pid) {
+			found = append(found, fmt.Sprintf("namespace %s, of process %d (%s)", namespace, pid, commandLine(pid)))
 		}
 	}
 	return slices.Concat(found, f.mounts(), f.cgroups())
