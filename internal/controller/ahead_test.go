@@ -89,6 +89,37 @@ func TestSequenceRunsAhead(t *testing.T) {
 	}
 }
 
+// What was not executed for a wrong guess is executed, and not counted.
+func TestSkippedForNothing(t *testing.T) {
+	town := newAheadTown(t)
+	var n atomic.Int64
+	began := make(chan struct{}, 2)
+	town.function("a", func(*forerun.Run, map[string]any) (any, error) {
+		if n.Load() == 2 {
+			<-began
+		}
+		return map[string]any{"n": n.Load()}, nil
+	})
+	town.function("pure", add("p", 1)).Annotations = []forerun.KeyValue{{Key: "pure-function", Value: json.RawMessage("true")}}
+	town.function("c", func(_ *forerun.Run, input map[string]any) (any, error) {
+		if n.Load() == 2 {
+			began <- struct{}{}
+		}
+		return input, nil
+	})
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/pure", "/ns/c"}})
+	for _, step := range []struct {
+		n       int64
+		want    string
+		skipped int
+	}{{1, `{"n":1,"p":1}`, 0}, {1, `{"n":1,"p":1}`, 1}, {2, `{"n":2,"p":1}`, 0}} {
+		n.Store(step.n)
+		if got, tally := town.invokeAhead(seq, `{}`); got != step.want || tally.Skipped != step.skipped {
+			t.Errorf("%s, %+v; want %s, %d skipped", got, tally, step.want, step.skipped)
+		}
+	}
+}
+
 func TestNothingRunsAheadWhileOthersWait(t *testing.T) {
 	town := newAheadTown(t)
 	var waiting atomic.Bool

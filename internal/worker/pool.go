@@ -13,7 +13,7 @@ import (
 const (
 	shortWait     = 5 * time.Millisecond   // worth another sandbox while processors are free
 	longWait      = 100 * time.Millisecond // worth one while they are crowded, or taken, if the last ones paid
-	oftenWait     = 10 * time.Millisecond  // mean wait from which activations often wait, if it is as long as their service
+	oftenWait     = 10 * time.Millisecond  // mean wait from which activations often wait; it is less where they take less than that
 	waitsOver     = 2 * time.Second        // for how long a wait counts
 	tickEvery     = 50 * time.Millisecond  // how often a queue is looked at again
 	serviceWeight = 0.2                    // of the newest service time in the moving average
@@ -212,7 +212,7 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
 // wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, nor for a
-// few that came at once: a start takes the time of many activations.
+// few that came at once: a start takes the time of many activations. Who has waited long gets one all the same.
 func (p *pool) wants(now time.Time, is pressure) bool {
 	waiting := len(p.queue)
 	if is.crowded {
