@@ -310,6 +310,11 @@ func (w *Worker) busyAhead() (boxes []*box) {
 	return boxes
 }
 
+// runsAhead reports whether speculative activations have sandboxes of the pool, or wait for one.
+func (p *pool) runsAhead() bool {
+	return len(p.queue) > p.heads() || slices.ContainsFunc(p.boxes, (*box).isAhead)
+}
+
 // isAhead reports whether a speculative activation occupies the box.
 func (b *box) isAhead() bool { return b.state == boxBusy && b.current != nil && b.current.isAhead() }
 

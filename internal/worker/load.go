@@ -96,28 +96,32 @@ func (l *load) saturated(now time.Time, running int) bool {
 	return running > runtime.GOMAXPROCS(0)
 }
 
-// The busy share of the processors from which activations take them from each other, now or of late, and hardly a further sandbox is
-// started: that takes the time of many activations, and it is not long until the processors are as busy as of late.
+// The busy share of the processors from which activations take them from each other, now or of late, and no further sandbox is started
+// for what runs ahead: a start takes the time of many activations, and it is not long until the processors are as busy as of late.
 const (
 	crowdedShare = 0.5
 	crowdedLate  = 0.35
+	pressedLate  = 0.5  // hardly one is for the others
 	packedLate   = 0.85 // they wait for processors rather than for sandboxes
 )
 
 // pressure is what the processors leave to the start of a sandbox.
 type pressure struct {
-	crowded   bool // they have better to do
-	packed    bool // much better, for a while
+	crowded   bool // they have better to do than to start one for what runs ahead
+	pressed   bool // or for a few that came at once
+	packed    bool // or for those that often wait
 	saturated bool // they are all in use
 }
 
 // pressure tells it for a number of sandboxes that run.
 func (l *load) pressure(now time.Time, running int) pressure {
-	crowded := l.crowded(now)
-	return pressure{crowded: crowded, packed: crowded && l.late() >= packedLate, saturated: l.saturated(now, running)}
+	p := pressure{crowded: l.crowded(now), saturated: l.saturated(now, running)}
+	p.pressed = p.crowded && l.late() > pressedLate
+	p.packed = p.crowded && l.late() >= packedLate
+	return p
 }
 
-// crowded reports whether the processors have better to do than to start sandboxes; what is not known is no.
+// crowded reports whether the processors have better to do than to prepare for what runs ahead; what is not known is no.
 func (l *load) crowded(now time.Time) bool {
 	share, ok := l.busy(now)
 	return ok && (share > crowdedShare || l.late() > crowdedLate)

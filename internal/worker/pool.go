@@ -211,8 +211,9 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 // busy is the number of sandboxes that do something.
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
-// wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, nor for a
-// few that came at once: a start takes the time of many activations. Who has waited long gets one all the same.
+// wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, and hardly
+// where there are some: they soon make way. On pressed ones it is not for a few activations that came at once: a start takes the time
+// of many. Who has waited long gets one all the same.
 func (p *pool) wants(now time.Time, is pressure) bool {
 	waiting := len(p.queue)
 	if is.crowded {
@@ -225,7 +226,7 @@ func (p *pool) wants(now time.Time, is pressure) bool {
 		return true
 	}
 	worth := shortWait
-	if is.crowded && (is.packed || !p.waitOften()) && p.queue[0].waited(now) < longWait {
+	if is.crowded && p.runsAhead() && !p.hasWaited(now) || is.pressed && (is.packed || !p.waitOften()) && p.queue[0].waited(now) < longWait {
 		worth = longWait
 	}
 	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))

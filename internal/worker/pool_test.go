@@ -308,9 +308,9 @@ func TestExpectedWait(t *testing.T) {
 	often := waits{n: 100, seconds: 100 * oftenWait.Seconds()}
 	paid := growth{since: now.Add(-time.Second), looked: now, ended: 1}
 	for name, c := range map[string]struct {
-		p                          pool
-		saturated, crowded, packed bool
-		want                       bool
+		p                                   pool
+		saturated, crowded, pressed, packed bool
+		want                                bool
 	}{
 		"nobody waits":           {p: pool{}, want: false},
 		"no sandbox":             {p: pool{queue: waiting(1)}, saturated: true, want: true},
@@ -335,17 +335,19 @@ func TestExpectedWait(t *testing.T) {
 		"they lack one, crowded": {p: pool{queue: append(waiting(1), ahead(0)), boxes: []*box{busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
 		"many wait, crowded":     {p: pool{queue: waiting(11), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
 		"some wait":              {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, want: true},
-		"some wait, crowded":     {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
-		"often, crowded":         {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, want: true},
-		"often, packed":          {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, packed: true, want: false},
-		"many wait, packed":      {p: pool{queue: waiting(11), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, packed: true, want: true},
-		"short, often, crowded":  {p: pool{queue: waiting(4), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, waits: waits{n: 1, seconds: 0.008}}, crowded: true, want: true},
+		"some wait, crowded":     {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: true},
+		"some wait, pressed":     {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, want: false},
+		"long, pressed":          {p: pool{queue: late(longWait), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, want: true},
+		"often, pressed":         {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, pressed: true, want: true},
+		"often, packed":          {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, pressed: true, packed: true, want: false},
+		"many wait, packed":      {p: pool{queue: waiting(11), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
+		"short, often, pressed":  {p: pool{queue: waiting(4), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, waits: waits{n: 1, seconds: 0.008}}, crowded: true, pressed: true, want: true},
 		"parked for long":        {p: pool{queue: waiting(1), boxes: []*box{parked(time.Second)}}, want: false},
-		"kept, crowded":          {p: pool{queue: late(tickEvery), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: false},
-		"kept for long, crowded": {p: pool{queue: late(longWait), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, packed: true, want: true},
+		"kept, crowded":          {p: pool{queue: late(tickEvery), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
+		"kept for long, crowded": {p: pool{queue: late(longWait), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
 		"for long, crowded":      {p: pool{queue: late(tickEvery), boxes: []*box{runsAhead()}}, crowded: true, want: true},
 	} {
-		if got := c.p.wants(now, pressure{crowded: c.crowded, packed: c.packed, saturated: c.saturated}); got != c.want {
+		if got := c.p.wants(now, pressure{crowded: c.crowded, pressed: c.pressed, packed: c.packed, saturated: c.saturated}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -470,7 +472,7 @@ func TestLoad(t *testing.T) {
 		at, total = at.Add(50*time.Millisecond), total+10
 		l.sample(at)
 	}
-	if got := l.pressure(at, 0); got != (pressure{crowded: true, packed: true}) {
+	if got := l.pressure(at, 0); got != (pressure{crowded: true, pressed: true, packed: true}) {
 		t.Errorf("%+v; want that nearly all was in use until a moment ago", got)
 	}
 }
