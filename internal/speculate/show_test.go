@@ -19,7 +19,7 @@ func describe(a Action) string {
 		}
 		return how
 	case Check:
-		return fmt.Sprintf("check %d: %s%s", a.Slot, keyNames(a.Keys), codeBelow(a.Below))
+		return fmt.Sprintf("check %d: %s", a.Slot, strings.TrimPrefix(keyNames(a.Keys)+codeBelow(a.Below), ", "))
 	case Skip:
 		return fmt.Sprintf("skip %d: %s, %s", a.Slot, a.Result.Value, a.Why)
 	case Attach:

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -22,5 +23,112 @@ func TestSpent(t *testing.T) {
 	}
 	if _, known := New(Config{Maker: new(processes)}).Spent(); known {
 		t.Error("without the maker's meter it is known")
+	}
+}
+
+// meter is a load whose processors a test has used.
+type meter struct {
+	*load
+	used, whole uint64
+	at          time.Time
+}
+
+func newMeter() *meter {
+	m := &meter{at: time.Unix(0, 0)}
+	m.load = newLoad(func() (uint64, uint64, bool) { return m.used, m.whole, true })
+	return m
+}
+
+// pass has time pass, in which some of the processors' time was used, and takes a sample.
+func (m *meter) pass(d time.Duration, used, whole uint64) {
+	m.at, m.used, m.whole = m.at.Add(d), m.used+used, m.whole+whole
+	m.sample(m.at)
+}
+
+func TestLoad(t *testing.T) {
+	m := newMeter()
+	for i, step := range []struct {
+		after       time.Duration
+		busy, total uint64
+		want        bool
+	}{
+		{time.Hour, 100, 100, false}, // nothing to compare with
+		{50 * time.Millisecond, 5, 10, false},
+		{50 * time.Millisecond, 10, 10, false},
+		{50 * time.Millisecond, 8, 10, true},
+		{50 * time.Millisecond, 9, 10, false},
+		{50 * time.Millisecond, 9, 10, true},
+		{time.Second, 10, 10, false}, // too long ago
+		{50 * time.Millisecond, 10, 10, false},
+		{50 * time.Millisecond, 10, 10, true},
+	} {
+		if m.pass(step.after, step.busy, step.total); m.saturated(m.at, 0) != step.want {
+			t.Errorf("step %d: %v", i, !step.want)
+		}
+	}
+	for range 80 {
+		m.pass(50*time.Millisecond, 9, 10)
+	}
+	for range 2 {
+		m.pass(50*time.Millisecond, 0, 10)
+	}
+	if got := m.pressure(m.at, 0); got != (pressure{crowded: true, pressed: true, packed: true}) {
+		t.Errorf("%+v; want that nearly all was in use until a moment ago", got)
+	}
+}
+
+func TestCrowded(t *testing.T) {
+	m := newMeter()
+	for _, more := range []uint64{0, 5, 5, 0} { // of 20
+		m.pass(50*time.Millisecond, more, 20)
+	}
+	if m.crowded(m.at) {
+		t.Error("an eighth is in use")
+	}
+	if m.pass(50*time.Millisecond, 21, 20); !m.crowded(m.at) {
+		t.Error("more than half is in use")
+	}
+	for range 60 {
+		m.pass(50*time.Millisecond, 20, 20)
+	}
+	for range 2 {
+		m.pass(50*time.Millisecond, 0, 20)
+	}
+	if !m.crowded(m.at) {
+		t.Error("more than half was in use until a moment ago")
+	}
+	for range 60 {
+		m.pass(50*time.Millisecond, 0, 20)
+	}
+	if m.crowded(m.at) {
+		t.Error("nothing was in use of late")
+	}
+	if m.crowded(m.at.Add(time.Minute)) {
+		t.Error("what is not known is taken for no")
+	}
+}
+
+func TestLoadThatNobodyMeasured(t *testing.T) {
+	l := newLoad(func() (uint64, uint64, bool) { return 0, 0, true })
+	processors := runtime.GOMAXPROCS(0)
+	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(1000, 0)} {
+		if l.saturated(at, processors) || !l.saturated(at, processors+1) {
+			t.Error("as many as there are processors do not saturate them, one more does")
+		}
+		l.sample(at)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	if busy, total, ok := parseStat([]byte("cpu  10 1 5 100 20 2 3 4 0 0\ncpu0 1")); busy != 25 || total != 145 || !ok {
+		t.Errorf("%d %d %v", busy, total, ok)
+	}
+	for _, text := range []string{"", "cpu  1 2 3", "intr 1 2 3 4 5 6 7 8 9\n", "cpu a b c d e f g h\n"} {
+		if _, _, ok := parseStat([]byte(text)); ok {
+			t.Errorf("%q was read", text)
+		}
+	}
+	if _, total, ok := readProcStat(); !ok || total == 0 {
+		t.Error("this machine's /proc/stat cannot be read")
 	}
 }

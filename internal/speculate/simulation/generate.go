@@ -156,8 +156,8 @@ type generator struct {
 	strange  bool // crashes, clients that give up, new code
 	costs    []int
 	actions  map[string]*Action
-	pure     []int
-	counted  int // the cost of a turn of a loop that counts
+	pure     []int // of the actions, those said to be pure
+	counted  int   // the cost of a turn of a loop that counts
 }
 
 func (g *generator) add(a *Action) { g.actions[a.Name] = a }

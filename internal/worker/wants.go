@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"math"
+	"runtime"
+	"time"
+)
+
+// When a queue asks for one more sandbox (see pool.wants).
+const (
+	shortWait = 5 * time.Millisecond   // worth another sandbox while processors are free
+	longWait  = 100 * time.Millisecond // worth one while they are crowded, or taken, if the last ones paid
+	oftenWait = 10 * time.Millisecond  // mean wait from which activations often wait; it is less where they take less than that
+	waitsOver = 2 * time.Second        // for how long a wait counts
+)
+
+// wantsMore reports whether one more sandbox is worth its start to a pool that has some, and to the machine.
+func (w *Worker) wantsMore(p *pool, now time.Time) bool {
+	return p.wants(now, w.load.pressure(now, w.busy()))
+}
+
+// busy is the number of sandboxes that do something.
+func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
+
+// wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, and hardly
+// where there are some: they soon make way. On pressed ones it is not for a few activations that came at once: a start takes the time
+// of many. Who has waited long gets one all the same.
+func (p *pool) wants(now time.Time, is pressure) bool {
+	waiting := len(p.queue)
+	if is.crowded {
+		waiting = p.heads()
+	}
+	switch {
+	case waiting == 0 || p.starting >= waiting:
+		return false
+	case len(p.boxes) == 0, p.onlyAhead() && (!is.crowded || p.hasWaited(now)):
+		return true
+	}
+	worth := shortWait
+	if is.crowded && p.runsAhead() && !p.hasWaited(now) || is.pressed && (is.packed || !p.waitOften()) && p.queue[0].waited(now) < longWait {
+		worth = longWait
+	}
+	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
+	return wait > worth && !is.saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
+}
+
+// waits are how often and how long activations that are not speculative waited for a sandbox. One counts less and less.
+type waits struct {
+	n, seconds float64
+	at         time.Time // when the last of them got it
+}
+
+func (w *waits) note(d time.Duration, now time.Time) {
+	old := math.Exp(-now.Sub(w.at).Seconds() / waitsOver.Seconds())
+	w.n, w.seconds, w.at = w.n*old+1, w.seconds*old+d.Seconds(), now
+}
+
+func (w *waits) mean() time.Duration {
+	return time.Duration(w.seconds / max(w.n, 1) * float64(time.Second))
+}
+
+// waitOften reports whether activations often wait.
+func (p *pool) waitOften() bool { return p.waits.mean() >= min(oftenWait, max(p.service, shortWait)) }
+
+// waited is how long a run has waited since it is not speculative; 0: it is.
+func (r *run) waited(now time.Time) time.Duration {
+	if r.isAhead() {
+		return 0
+	}
+	return now.Sub(r.asked)
+}
+
+// handed notes that a run gets a sandbox.
+func (p *pool) handed(r *run) {
+	if now := time.Now(); !r.isAhead() {
+		p.waits.note(r.waited(now), now)
+	}
+}
+
+// serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.
+func (p *pool) serviceTime(now time.Time) time.Duration {
+	shortest := time.Duration(-1)
+	for _, b := range p.boxes {
+		if b.state != boxBusy {
+			continue
+		}
+		if elapsed := b.atWork(now); shortest < 0 || elapsed < shortest {
+			shortest = elapsed
+		}
+	}
+	return max(p.service, shortest, 0)
+}
+
+// hasWaited reports whether an activation that is not speculative waited for as long as from one look to the next.
+func (p *pool) hasWaited(now time.Time) bool {
+	return p.queue[0].waited(now) >= tickEvery
+}
+
+// startingFor is how long a start counts as one that needs a processor: code that takes longer to load mostly waits.
+const startingFor = 500 * time.Millisecond
+
+// mayStart reports whether one more start would not keep those under way, and the sandboxes that are warm, from their
+// work. A queue that has to wait with its start is looked at again when one is over, and by tick.
+func (w *Worker) mayStart(now time.Time) bool {
+	if w.starting < maxStarting() {
+		return true
+	}
+	fresh := 0
+	for _, p := range w.pools {
+		for _, b := range p.boxes {
+			if b.state == boxStarting && now.Sub(b.since) < startingFor {
+				fresh++
+			}
+		}
+	}
+	return fresh < maxStarting()
+}
+
+// maxStarting is how many starts may need a processor at a time.
+func maxStarting() int { return max(2, runtime.GOMAXPROCS(0)) }
