@@ -10,11 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,12 +51,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{Options: o, log: new(output), exited: make(chan struct{})}
 	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--data", o.Data}, o.Args...)
 	if o.Redis {
-		address, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		s.Redis = address
-		args = append(args, "--redis-listen", address)
+		args = append(args, "--redis-listen", "127.0.0.1:0") // its own choice: a port we found free may be taken by then
 	}
 	s.cmd = exec.Command(o.Binary, args...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
@@ -89,7 +84,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		if s.readProps() && healthy(ctx, s.URL) {
+		if s.readProps() && s.readRedis() && healthy(ctx, s.URL) {
 			return nil
 		}
 		select {
@@ -127,6 +122,17 @@ func (s *Server) readProps() bool {
 		}
 	}
 	return s.URL != "" && s.Auth != ""
+}
+
+// redisSaid is where the server says which port Redis clients reach it on.
+var redisSaid = regexp.MustCompile(`redis-cli -p (\d+) `)
+
+// readRedis reads the port of the door for Redis clients in what the server says when it listens, if that is open.
+func (s *Server) readRedis() bool {
+	if said := redisSaid.FindStringSubmatch(s.Log()); said != nil {
+		s.Redis = "127.0.0.1:" + said[1]
+	}
+	return s.Redis != "" || !s.Options.Redis
 }
 
 // Props is the path of the clients' settings.
@@ -176,16 +182,6 @@ func (s *Server) Stop() error {
 		return fmt.Errorf("the server ended badly: %w: %s", s.err, s.Log())
 	}
 	return nil
-}
-
-// freeAddress is a loopback address that nobody listens on now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // output collects what a process writes.
