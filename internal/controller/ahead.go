@@ -211,6 +211,11 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 	e.tally.Squashed++
 	e.tables.noteAhead(e.c.digests.Of(s.action), true)
 	s.squashed(a)
+	if e.tally.Kinds == nil {
+		e.tally.Kinds = map[forerun.SquashKind]int{}
+	}
+	e.tally.Kinds[a.Kind]++
+	e.tally.Held += s.record.Timeline.Held
 	if len(e.tally.Slots) < forerun.MaxSquashedSlots {
 		e.tally.Slots = append(e.tally.Slots, forerun.SquashedSlot{Action: s.record.Action, Timeline: s.record.Timeline})
 	}

@@ -33,7 +33,11 @@ func (s *slot) started(at time.Time, initTime time.Duration) {
 func (s *slot) ended(end forerun.RunEnd) {
 	s.record.Logs, s.cpu, s.timedOut = end.Logs, end.CPU, end.TimedOut
 	s.record.End = end.At
-	s.record.Timeline.Finished = end.At
+	line := &s.record.Timeline
+	line.Finished = end.At
+	if line.Held += end.Held; end.Held > 0 {
+		line.Stalled = "it reaches for the outside"
+	}
 }
 
 // finish completes the record of a slot that is over.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -60,7 +61,7 @@ func (t *tree) waited() {
 // sum tells how far the invocation ran ahead: its client, and the record of its root.
 func (e *execution) sum(t *tree) {
 	tally := e.tally
-	tally.Slots = slices.Clip(slices.Clone(e.tally.Slots))
+	tally.Slots, tally.Kinds = slices.Clip(slices.Clone(e.tally.Slots)), maps.Clone(e.tally.Kinds)
 	t.invocation.tally = tally
 	if tally.Ahead() && len(t.records) > 0 {
 		t.records[len(t.records)-1].Tally = &tally

@@ -13,27 +13,17 @@ type Tally struct {
 	Skipped  int // slots that were not launched, since their output was known
 	Depth    int // the most that were ahead at one time
 	Slots    []SquashedSlot
+	Kinds    map[SquashKind]int `json:",omitempty"` // how many of Squashed were so
+	Held     time.Duration      `json:",omitempty"` // for how long what squashed slots asked for waited
 }
 
-// MaxSquashedSlots bounds Tally.Slots; Squashed counts all.
+// MaxSquashedSlots bounds Tally.Slots; the rest counts all.
 const MaxSquashedSlots = 256
 
 // SquashedSlot is what is left of a slot that ran ahead and was wrong: no input, output or logs (C4).
 type SquashedSlot struct {
 	Action   Name
 	Timeline Timeline
-}
-
-// Ran is for how long a handler was busy with the slot.
-func (t *Timeline) Ran() time.Duration {
-	end := t.Finished
-	if end.IsZero() {
-		end = t.Squashed
-	}
-	if t.Launched.IsZero() || t.Skipped || end.Before(t.Launched) {
-		return 0
-	}
-	return end.Sub(t.Launched)
 }
 
 // SquashKind is why a slot was squashed, in one word.

@@ -68,6 +68,8 @@ type RunEnd struct {
 	At     time.Time
 	// CPU is what activations of the function take of the processors, on average; 0: that is not known.
 	CPU time.Duration
+	// Held is for how long the first call that reached for the outside waited until the activation was promoted.
+	Held time.Duration
 	// TimedOut: the action's time limit ended it.
 	TimedOut bool
 }

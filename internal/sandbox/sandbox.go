@@ -76,8 +76,9 @@ type Sandbox interface {
 	// names, but for those to hosts ("name", "name:port", "address", "address:port"), which only read from them. What waits when a
 	// Reset comes is gone.
 	Hold(ctx context.Context, hosts []string) (Held, error)
-	// Release lets go what waits, and whatever is sent from now on.
-	Release(ctx context.Context) error
+	// Release lets go what waits, and whatever is sent from now on. It returns for how long the first call that waits has; datagrams
+	// have nobody wait.
+	Release(ctx context.Context) (waited time.Duration, err error)
 	// TakeHeld takes out the datagrams that wait, of an activation that has ended without waiting for them; nil if there are none.
 	// send sends them, whatever the sandbox does meanwhile. Nobody hears an answer.
 	TakeHeld() (send func())

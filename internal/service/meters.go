@@ -21,6 +21,7 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 	})
 	m.Counter("forerun_cold_starts_total", "Sandboxes that were started.", func() float64 { return float64(w.Stats().ColdStarts) })
 	m.Counter("forerun_prewarmed_starts_total", "Sandboxes that were started ahead of their code.", func() float64 { return float64(w.Stats().Prewarmed) })
+	m.Counter("forerun_wasted_seconds_total", "Processor time of activations that ran ahead and were squashed, and of their removal.", func() float64 { return w.Stats().Wasted.Seconds() })
 	m.Counter("forerun_expired_total", "Activations that waited too long for a sandbox.", func() float64 { return float64(w.Stats().Expired) })
 	m.Counter("forerun_evictions_total", "Sandboxes that were closed to make room.", func() float64 { return float64(w.Stats().Evicted) })
 	for _, gauge := range []struct {

@@ -11,7 +11,6 @@ type speculation struct {
 	predictions *prometheus.CounterVec
 	squashes    *prometheus.CounterVec
 	held        prometheus.Counter
-	wasted      prometheus.Counter
 	depth       prometheus.Histogram
 }
 
@@ -33,15 +32,12 @@ func newSpeculation(registry *prometheus.Registry) speculation {
 		held: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "forerun_held_seconds_total", Help: "Time for which activations that ran ahead waited until it was their turn.",
 		}),
-		wasted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "forerun_wasted_seconds_total", Help: "Time for which activations ran that were squashed.",
-		}),
 		depth: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "forerun_speculation_depth", Help: "The most activations of an invocation that were ahead at one time.",
 			Buckets: []float64{0, 1, 2, 4, 8, 16, 32, 64},
 		}),
 	}
-	registry.MustRegister(s.predictions, s.squashes, s.held, s.wasted, s.depth)
+	registry.MustRegister(s.predictions, s.squashes, s.held, s.depth)
 	for _, outcome := range []string{right, wrong, skipped} { // so that rates begin at zero
 		s.predictions.WithLabelValues(outcome)
 	}
@@ -57,10 +53,8 @@ func (s *speculation) count(t *forerun.Tally) {
 	s.predictions.WithLabelValues(wrong).Add(float64(t.Squashed))
 	s.predictions.WithLabelValues(skipped).Add(float64(t.Skipped))
 	s.depth.Observe(float64(t.Depth))
-	for i := range t.Slots {
-		line := &t.Slots[i].Timeline
-		s.squashes.WithLabelValues(string(line.Kind)).Inc()
-		s.held.Add(line.Held.Seconds())
-		s.wasted.Add(line.Ran().Seconds())
+	s.held.Add(t.Held.Seconds())
+	for kind, n := range t.Kinds {
+		s.squashes.WithLabelValues(string(kind)).Add(float64(n))
 	}
 }

@@ -16,9 +16,7 @@ func TestScrape(t *testing.T) {
 	m.Observe(&forerun.Activation{End: queued.Add(3 * time.Millisecond), Timeline: forerun.Timeline{Queued: queued}})
 	m.Observe(&forerun.Activation{Status: forerun.DeveloperError, Cause: "x"})
 	m.Observe(&forerun.Activation{Cause: "x", Timeline: forerun.Timeline{Held: time.Second}, Tally: &forerun.Tally{
-		Early: 3, Used: 2, Squashed: 1, Depth: 2, Slots: []forerun.SquashedSlot{{Timeline: forerun.Timeline{
-			Launched: queued, Squashed: queued.Add(2 * time.Second), Held: time.Second, Kind: forerun.StaleRead,
-		}}},
+		Early: 3, Used: 2, Squashed: 1, Depth: 2, Kinds: map[forerun.SquashKind]int{forerun.StaleRead: 1}, Held: time.Second,
 	}})
 	m.Counter("forerun_cold_starts_total", "Sandboxes started.", func() float64 { return 1 })
 	m.Gauge("forerun_sandboxes", "Sandboxes that run.", func() float64 { return 7 })
@@ -37,7 +35,6 @@ func TestScrape(t *testing.T) {
 		`forerun_squashes_total{cause="stale_read"} 1`,
 		`forerun_squashes_total{cause="conflict"} 0`,
 		`forerun_held_seconds_total 2`,
-		`forerun_wasted_seconds_total 2`,
 		`forerun_speculation_depth_bucket{le="1"} 0`,
 		`forerun_speculation_depth_bucket{le="2"} 1`,
 	} {

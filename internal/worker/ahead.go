@@ -37,14 +37,14 @@ func (b *box) hold(r *run) error {
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}
-			return b.release()
+			return b.letOut()
 		}
 		return r.tenure.squashedErr()
 	}
 	if err := r.tenure.squashedErr(); err != nil {
 		return err
 	}
-	return b.release()
+	return b.letOut()
 }
 
 // awaitPromotion keeps an activation from its handler until it is promoted.
@@ -99,7 +99,7 @@ func (b *box) limit(r *run, begin time.Time) (stop func()) {
 		}
 		late.Stop()
 		defer time.AfterFunc(limit, expire).Stop()
-		_ = b.release() // if it fails the sandbox has ended
+		r.atGuard, _ = b.release() // if it fails the sandbox has ended
 		<-over
 	}()
 	return func() {
@@ -160,12 +160,35 @@ func (r *run) withhold(b *box) {
 	}
 }
 
-// leave takes a run that has ended off the books, or as soon as it is known whether what waits of it is to be sent.
+// leave takes a run that has ended off the books: one that is ahead as soon as it is known whether it happened.
 func (w *Worker) leave(r *run) {
-	if r.effects != nil {
+	switch {
+	case r.squashed:
+	case r.isAhead():
 		r.left = true
-	} else if !r.squashed {
+	default:
 		delete(w.runs, r.Activation)
+	}
+}
+
+// spent is what a box has taken of the processors, if that matters for a run: what was squashed is wasted.
+func (b *box) spent(r *run) time.Duration {
+	if !r.Speculative {
+		return 0
+	}
+	usage, _ := b.sandbox.Usage() // the sandbox may have ended
+	return usage.CPU
+}
+
+// account notes what a run has taken, and its removal.
+func (b *box) account(r *run, before time.Duration) {
+	took := max(0, b.spent(r)-before)
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	if r.squashed {
+		b.w.counters.Wasted += took
+	} else {
+		r.took = took
 	}
 }
 
@@ -339,16 +362,21 @@ func (b *box) shut(r *run) (held sandbox.Held, err error) {
 	return b.sandbox.Hold(ctx, hostsOf(r.Action))
 }
 
-// release lets it go.
-func (b *box) release() error {
+// letOut lets it go where nothing waits yet.
+func (b *box) letOut() error {
+	_, err := b.release()
+	return err
+}
+
+// release lets it go, and returns for how long the first call that waits has.
+func (b *box) release() (waited time.Duration, err error) {
 	if !b.held {
-		return nil
+		return 0, nil
 	}
 	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
 	defer cancel()
-	err := b.sandbox.Release(ctx)
-	if err == nil {
+	if waited, err = b.sandbox.Release(ctx); err == nil {
 		b.held = false
 	}
-	return err
+	return waited, err
 }

@@ -135,7 +135,9 @@ func (b *box) live() {
 		if r == nil {
 			break
 		}
+		before := b.spent(r)
 		ok = b.execute(r) && b.clean()
+		b.account(r, before)
 		if b.unmeasured++; ok && time.Since(b.measuredAt) >= measureEvery {
 			b.measure()
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
@@ -309,6 +310,48 @@ func (g *rig) mustForget() {
 	if n := len(g.runs); n > 0 {
 		g.t.Errorf("%d activations are on the books", n)
 	}
+}
+
+// TestHeldAtTheGuard: an activation tells for how long it waited to reach out, and what squashed ones took of the processors is known,
+// whether they had ended or not.
+func TestHeldAtTheGuard(t *testing.T) {
+	o := newOutside(t)
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
+	calls := newCalls()
+	g.ServeAPI(calls)
+	m := matrix{g, calls, o, guarded()["Python TLS"]}
+	m.plain("after")
+	for tries := 0; m.held() == 0; tries++ {
+		if tries == 50 {
+			t.Fatal("it is never held")
+		}
+	}
+	if n := g.Stats().Wasted; n != 0 {
+		t.Errorf("%v wasted, and nothing was squashed", n)
+	}
+	m.squash(true)
+	g.awaitStats("squashed while it ran", func(s Stats) bool { return s.Wasted > 0 })
+	before := g.Stats().Wasted
+	r, h := m.ahead(action("import time\ndef main(a):\n    while time.process_time() < 0.05: pass\n    return {}\n"), `{}`)
+	m.wait(h)
+	m.Squash(r.Activation)
+	g.awaitStats("squashed when it had ended", func(s Stats) bool { return s.Wasted-before >= 40*time.Millisecond })
+	m.mustForget()
+}
+
+// held promotes an activation when it has most probably come to the guard, and returns for how long it says that it waited there.
+func (m *matrix) held() time.Duration {
+	m.t.Helper()
+	r, h := m.ahead(m.a, m.o.input("promoted"))
+	<-m.calls.arrived
+	m.calls.answer <- "go"
+	m.plain("after") // in another sandbox
+	m.Promote(r.Activation)
+	end := m.wait(h)
+	if n := m.o.reached("promoted"); n != 1 || end.Status != forerun.Success {
+		m.t.Errorf("%s, and the outside was reached %d times", end.Result, n)
+	}
+	return end.Held
 }
 
 func TestReadHostsAnswerAhead(t *testing.T) {

@@ -163,9 +163,9 @@ func (p *process) Hold(context.Context, []string) (sandbox.Held, error) {
 	return sandbox.Held{}, nil
 }
 
-func (p *process) Release(context.Context) error {
+func (p *process) Release(context.Context) (time.Duration, error) {
 	p.held.Store(0)
-	return nil
+	return 0, nil
 }
 
 func (p *process) TakeHeld() func() { return nil }

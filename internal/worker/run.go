@@ -27,6 +27,8 @@ type run struct {
 	asked  time.Time // since when it waits not being speculative; guarded by Worker.mu
 	tenure *tenure   // what its door connections belong to; set when it gets a sandbox
 
+	atGuard time.Duration // for how long what it sent waited until it was promoted; set when its limit is stopped
+
 	promoted chan struct{} // closed when a speculative one is promoted
 	promote  sync.Once
 	unpark   chan struct{} // closed when its parked handler is in the way
@@ -38,7 +40,8 @@ type run struct {
 	squashed  bool
 	wanted    bool          // it was asked to make way
 	effects   func()        // what it sent before it ended, which waits until it is promoted
-	left      bool          // it has ended, has no sandbox any more, and stays on the books for its effects
+	left      bool          // it has ended, has no sandbox any more, and stays on the books as it is ahead
+	took      time.Duration // what it took of the processors, if it was ahead and has ended
 	yielded   bool          // its parked handler makes way
 	parkedAt  time.Time     // since when, it having ended, its handler waits for what becomes of it; zero: it does not
 	parkedFor time.Duration // when that was over
@@ -297,7 +300,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Unlock()
 	if !squashed {
 		timedOut := r.tenure != nil && r.tenure.timedOut.Load()
-		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, TimedOut: timedOut})
+		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, TimedOut: timedOut})
 	}
 	return parked
 }

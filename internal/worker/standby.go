@@ -49,7 +49,7 @@ func (b *box) standbyAfter() time.Duration {
 
 // standBy has a second process loaded. Its memory is not taken from the first one's.
 func (b *box) standBy() {
-	if !b.wantsStandby() || !b.roomForStandby() || b.release() != nil {
+	if !b.wantsStandby() || !b.roomForStandby() || b.letOut() != nil {
 		return
 	}
 	b.second.loading, b.second.conns = true, b.doors.accepted.Load()

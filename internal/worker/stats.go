@@ -1,17 +1,22 @@
 package worker
 
-import "forerun.dev/forerun/internal/forerun"
+import (
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
 
 // counters count since the worker's start. Guarded by Worker.mu.
 type counters struct {
-	Runs       int64    // activations asked for
-	ColdStarts int64    // sandboxes started
-	Prewarmed  int64    // of them, those that took one that was there without code
-	Evicted    int64    // sandboxes closed to make room
-	Expired    int64    // activations that waited too long
-	Squashed   int64    // activations squashed
-	Wanted     int64    // speculative activations that were asked to make way
-	Ended      [4]int64 // activations that ended, by forerun.Status
+	Runs       int64         // activations asked for
+	ColdStarts int64         // sandboxes started
+	Prewarmed  int64         // of them, those that took one that was there without code
+	Evicted    int64         // sandboxes closed to make room
+	Expired    int64         // activations that waited too long
+	Squashed   int64         // activations squashed
+	Wasted     time.Duration // what those took of the processors that ran ahead, and their removal
+	Wanted     int64         // speculative activations that were asked to make way
+	Ended      [4]int64      // activations that ended, by forerun.Status
 }
 
 func (c *counters) ended(s forerun.Status) { c.Ended[s]++ }

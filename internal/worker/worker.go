@@ -185,6 +185,7 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 	delete(w.runs, id)
 	r.squashed, r.effects = true, nil
 	if r.left {
+		w.counters.Wasted += r.took
 		w.mu.Unlock()
 		return
 	}

@@ -28,6 +28,7 @@ var discover = sync.OnceValue(func() *Languages {
 
 // newRig makes a worker over plain processes. Close is called, and must return, at the test's end.
 func newRig(t *testing.T, change func(*Config)) *rig {
+	t.TempDir() // what sandboxes are in is removed after them
 	maker := &processes{t: t}
 	config := Config{
 		Maker: maker, Languages: discover(), MemoryMiB: 16 << 10,

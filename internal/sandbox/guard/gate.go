@@ -17,6 +17,7 @@ import (
 type gate struct {
 	mu        sync.Mutex              // guards the rest
 	open      chan struct{}           // closed when the gate is opened; nil while it is open
+	since     time.Time               // when the first came that it has not let pass since it was shut; zero: none did
 	permitted map[netip.AddrPort]bool // these pass although it is shut; port 0: all of the address
 	opening   int                     // connections that passed and are not in the sandbox yet
 	lent      map[uint64]bool         // inodes of the sockets that were put into the sandbox, but for permitted ones
@@ -31,19 +32,24 @@ func (s *Supervisor) Hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open == nil {
-		g.open = make(chan struct{})
+		g.open, g.since = make(chan struct{}), time.Time{}
 	}
 }
 
-// Release opens the gate, and lets those go on that wait at it and still live.
-func (s *Supervisor) Release() {
+// Release opens the gate, and lets those go on that wait at it and still live. It returns for how long the first of them has.
+func (s *Supervisor) Release() (waited time.Duration) {
 	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open != nil {
-		close(g.open)
-		g.open = nil
+	if g.open == nil {
+		return 0
 	}
+	close(g.open)
+	g.open = nil
+	if !g.since.IsZero() {
+		waited = time.Since(g.since)
+	}
+	return waited
 }
 
 // Permit lets connections to these addresses pass although the gate is shut, also those that wait; a port of 0 stands
@@ -67,6 +73,9 @@ func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open != nil && !g.permits(to) {
+		if g.since.IsZero() {
+			g.since = time.Now()
+		}
 		return g.open
 	}
 	g.opening++

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -214,12 +215,12 @@ func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
 }
 
 // Release implements sandbox.Sandbox.
-func (b *box) Release(ctx context.Context) error {
-	b.names.gate.lift()
+func (b *box) Release(ctx context.Context) (waited time.Duration, err error) {
+	waited = b.names.gate.lift()
 	b.datagrams.release()
 	b.shut.undo()
-	_, err := b.maker.ask(ctx, request{kind: kindRelease, id: b.id})
-	return err
+	answer, err := b.maker.ask(ctx, request{kind: kindRelease, id: b.id})
+	return max(waited, answer.waited), err
 }
 
 // TakeHeld implements sandbox.Sandbox.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -39,15 +40,14 @@ func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, steady bool, er
 	return held, c.unshared && !held.Connected, nil
 }
 
-// release opens it.
-func (c *cell) release() error {
+// release opens it, and returns for how long the first call that waits there has.
+func (c *cell) release() (waited time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
-		return fmt.Errorf("the sandbox %q has ended", c.id)
+		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
-	c.guard.Release()
-	return c.lighten(false)
+	return c.guard.Release(), c.lighten(false)
 }
 
 // lighten has the sandbox weigh little, or what it weighs else. mu is held.

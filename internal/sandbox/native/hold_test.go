@@ -44,7 +44,7 @@ func weighsLittle(t *testing.T, hierarchy, file, little, usual string) {
 		t.Fatal(err)
 	}
 	weighs("limited while it is held", little)
-	if err := c.release(); err != nil {
+	if _, err := c.release(); err != nil {
 		t.Fatal(err)
 	}
 	weighs("released", usual)

@@ -2,6 +2,7 @@ package native
 
 import (
 	"net/netip"
+	"time"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -148,6 +149,7 @@ type report struct {
 	killed   int                   // of the reply to a reset
 	held     sandbox.Held          // of the reply to a hold
 	steady   bool                  // likewise: held stays so until something is let go or reset
+	waited   time.Duration         // of the reply to a release
 	enforced []sandbox.Enforcement // of the reply to configure
 }
 
@@ -161,6 +163,7 @@ func (r report) encode() []byte {
 	e.flag(r.held.Connected)
 	e.flag(r.held.Shared)
 	e.flag(r.steady)
+	e.number(uint64(r.waited))
 	e.number(uint64(len(r.enforced)))
 	for _, f := range r.enforced {
 		e.text(f.What)
@@ -175,6 +178,7 @@ func decodeReport(b []byte) (report, error) {
 	r := report{kind: d.small(), number: d.number(), id: d.text(), problem: d.text()}
 	r.killed = d.small()
 	r.held, r.steady = sandbox.Held{Connected: d.flag(), Shared: d.flag()}, d.flag()
+	r.waited = time.Duration(d.number())
 	for range d.count() {
 		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
 	}

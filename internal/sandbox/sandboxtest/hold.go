@@ -104,7 +104,7 @@ func (a agent) hold(hosts ...string) sandbox.Held {
 
 func (a agent) release() {
 	a.t.Helper()
-	if err := a.Release(a.t.Context()); err != nil {
+	if _, err := a.Release(a.t.Context()); err != nil {
 		a.t.Fatal(err)
 	}
 }
