@@ -14,7 +14,7 @@ type traced struct {
 	Trace struct {
 		Queued, Launched, Finished, Promoted, Committed int64
 		Speculative                                     bool
-		Predicted, Stalled                              string
+		Predicted, InTurn, Stalled                      string
 		Held                                            int64
 		Tally                                           *struct {
 			Early, Used, Squashed, Skipped, Depth int
@@ -52,6 +52,11 @@ func TestTrace(t *testing.T) {
 	if tally == nil || tally.Early == 0 || tally.Used != tally.Early || tally.Depth == 0 || len(tally.Slots) != 0 {
 		t.Fatalf("the second time: %+v", second.Trace)
 	}
+	for i, want := range []string{"", "what 1 (/guest/one) gives on this input was not known", "what 2 (/guest/two) gives"} {
+		if x := traceOf(t, c, first.Logs[i]).Trace; !strings.HasPrefix(x.InTurn, want) || (x.InTurn == "") != (want == "") {
+			t.Errorf("function %d did not run ahead at first, since %q", i, x.InTurn)
+		}
+	}
 	last := traceOf(t, c, second.Logs[2])
 	if x := last.Trace; !x.Speculative || !strings.Contains(x.Predicted, "/guest/two") || x.Launched == 0 || x.Promoted < x.Launched || x.Committed < x.Promoted {
 		t.Errorf("the last function's: %+v", x)
@@ -76,6 +81,7 @@ func TestTrace(t *testing.T) {
 	sh := newShell(t, s)
 	sh.follow(t, []step{
 		{"activation trace " + third.ActivationID, 0, "squashed: 1 (/guest/one) did not give what was expected", ""},
+		{"activation trace " + third.ActivationID, 0, "in turn: 1 (/guest/one) did not give what was expected", ""},
 		{"activation trace " + second.ActivationID, 0, "(it cannot be undone", ""},
 		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"saved":`, ""},
 		{"activation trace " + second.ActivationID + " --svg trace.svg", 0, "=", "ok: wrote trace.svg"},

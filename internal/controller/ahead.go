@@ -27,7 +27,7 @@ func (e *execution) find(r speculate.Resolve) {
 		e.events = append(e.events, speculate.Resolved{
 			Slot: s.id, Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
 			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"),
-			Alone: has("non-speculative") || e.forbids(code, doubts),
+			Alone: e.alone(has("non-speculative"), code, doubts),
 		})
 	})
 }

@@ -34,6 +34,19 @@ func (c *Controller) load(s speculate.Settings) (l forerun.Load) {
 // runs twice, and a process is begun for it: on processors that have little to spare all requests wait for that.
 const busyShare = 0.5
 
+// alone says why a function waits for its turn; it is empty if it need not.
+func (e *execution) alone(annotated bool, code forerun.Digest, d doubts) string {
+	switch {
+	case annotated:
+		return "it is annotated non-speculative"
+	case !e.forbids(code, d):
+		return ""
+	case d.computes:
+		return "it computes, and the processors are busy"
+	}
+	return "it is often squashed, and the processors are busy"
+}
+
 // forbids reports whether what is known of a function and the load keep it from running ahead.
 func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 	if !d.computes && !d.risky || e.c.load(e.speculation).Busy <= busyShare {

@@ -35,6 +35,7 @@ type execution struct {
 	speculation speculate.Settings
 	tables      *tables // of the namespace; nil with speculation off
 	permit      permit  // to run ahead, if one was asked for
+	off         string  // why nothing of it does, although it might
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
@@ -260,6 +261,9 @@ func (e *execution) newSlot(id, parent, caller speculate.SlotID, op speculate.Op
 	default:
 		s.tree = e.calls[op]
 		s.record = newRecord(e.namespace, e.subject, e.newID(s.tree), s.tree.cause)
+		if op == 0 {
+			s.record.Timeline.InTurn = e.off
+		}
 	}
 	e.slots[s.id] = s
 	return s
@@ -309,6 +313,8 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	e.c.setRunning(id, e)
 	if l.Speculative {
 		e.early(s, l.Why)
+	} else if l.Why != "" {
+		s.record.Timeline.InTurn = l.Why
 	}
 	e.c.Worker.Run(&forerun.Run{
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: s.token, Transaction: e.transaction,

@@ -194,6 +194,9 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 	alone := conductor || program == nil && !tables.calls(e.c.digests.Of(r.Action))
 	if alone || !e.permitted(r) {
 		e.speculation.Mode = speculate.Off
+		if e.off = e.permit.why; conductor {
+			e.off = "a conductor's steps are not known before it takes them"
+		}
 		return nil
 	}
 	e.tables = tables

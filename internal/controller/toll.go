@@ -86,6 +86,7 @@ type phase struct {
 // permit says whether an invocation may run ahead, and what its answer is to teach.
 type permit struct {
 	ahead  bool
+	why    string // it may not
 	counts bool
 	what   asked
 	began  time.Time
@@ -134,11 +135,20 @@ func (t *toll) ask(now time.Time, what asked) permit {
 	}
 	t.begun.Add(1)
 	is := t.is()
-	ahead := !is.plain && (is.trial || !is.loaded || !t.gains.vain(what))
-	if !ahead {
-		t.back.Add(1)
+	p := permit{counts: is.settled, what: what, began: now, era: is.era}
+	switch {
+	case is.plain && is.trial:
+		p.why = "for a moment nothing runs ahead, to see what that costs"
+	case is.plain:
+		p.why = "the processors have no time to run ahead"
+	case !is.trial && is.loaded && t.gains.vain(what):
+		p.why = "the processors are busy, and its answers come no sooner then if it runs ahead"
+	default:
+		p.ahead = true
+		return p
 	}
-	return permit{ahead: ahead, counts: is.settled, what: what, began: now, era: is.era}
+	t.back.Add(1)
+	return p
 }
 
 // answered takes an invocation into account that has ended, if it did so well.

@@ -51,6 +51,7 @@ type Timeline struct {
 	Squashed    time.Time     `json:",omitzero"`
 	Skipped     bool          `json:",omitempty"` // it was not launched, since its output was known
 	Predicted   string        `json:",omitempty"` // why it was launched ahead, or skipped
+	InTurn      string        `json:",omitempty"` // why it was not; of a workflow's root, why nothing of it was
 	Held        time.Duration `json:",omitempty"` // for how long what it asked for waited until it was promoted
 	Stalled     string        `json:",omitempty"` // why something it asked for was not answered ahead, the last time
 	Waited      time.Duration `json:",omitempty"` // for how long it waited for what it called

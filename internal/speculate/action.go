@@ -33,8 +33,8 @@ type (
 		Function    *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
 		Detach      forerun.Program   // if not nil: begin this as an invocation of its own, and tell its id as the slot's output
 		Input       json.RawMessage
-		Speculative bool // hold its effects until it is promoted
-		Why         string
+		Speculative bool   // hold its effects until it is promoted
+		Why         string // it is speculative, or was not launched before its turn
 	}
 	// Check: what versions have these records now, and are these actions what they were? Tell Checked.
 	Check struct {

@@ -30,8 +30,10 @@ func (m *Machine) resolved(e Resolved) {
 		return
 	}
 	s.state, s.code, s.input = waiting, e.Code, e.Input
-	s.traits = traits{e.Pure, e.Cached, e.Alone, e.Open, e.Stray}
-	s.patient = s.patient || e.Alone
+	s.traits = traits{e.Pure, e.Cached, e.Open, e.Stray}
+	if e.Alone != "" {
+		s.patient, s.inTurn = true, e.Alone
+	}
 	if m.mode == All && m.memo != nil {
 		s.row = m.memo.Find(s.code, s.input)
 	}
@@ -49,7 +51,7 @@ func (m *Machine) enter(e Entered) {
 	t := &thread{owner: s, program: s, table: e.Program}
 	s.branches = []*thread{t}
 	start := e.Program.Start(e.Input)
-	t.goOn(&start, s.path, s.why)
+	t.goOn(&start, s.path, s.why, s.inTurn)
 	m.expect(s)
 	m.changed = true
 }
@@ -150,10 +152,13 @@ func (m *Machine) launch(s *slot) {
 		Slot: s.id, Parent: s.parent(), Caller: s.callerID(), Op: s.op,
 		Action: s.stop.Action, Self: s.stop.Self, Function: s.stop.Function, Detach: s.stop.Detach, Input: s.stop.Input,
 	}
-	if !s.head {
+	switch {
+	case !s.head:
 		l.Speculative, l.Why = true, s.why
 		s.launched = true
 		m.launched++
+	case m.mode != Off && s != m.root:
+		l.Why = s.whyInTurn()
 	}
 	if s.row != nil && !s.traits.stray {
 		s.script = s.row.Callees
@@ -181,8 +186,10 @@ func (m *Machine) tend(s *slot) {
 }
 
 func (m *Machine) tendFunction(s *slot) {
-	if s.state == waiting && !s.patient && m.hasRoom() {
-		m.launch(s)
+	if s.state == waiting && !s.patient {
+		if s.crowded = !m.hasRoom(); !s.crowded {
+			m.launch(s)
+		}
 	}
 	m.answerAll(s)
 	for i := 0; i < len(s.callees) && !s.dead; i++ {
@@ -206,8 +213,18 @@ func (m *Machine) tendThread(t *thread) {
 		if s := t.steps[i]; !s.walked && t.pending == nil {
 			m.walk(s)
 		}
-		if t.pending != nil && m.hasRoom() {
-			m.materialize(t)
+		if t.pending != nil {
+			if t.pending.crowded = !m.hasRoom(); !t.pending.crowded {
+				m.materialize(t)
+			}
 		}
 	}
+}
+
+// whyInTurn says why a slot was not launched before its turn; it is empty if that came at once.
+func (s *slot) whyInTurn() string {
+	if s.inTurn == "" && s.crowded {
+		return "as many as may be were ahead"
+	}
+	return s.inTurn
 }

@@ -46,7 +46,7 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 	}
 	c := m.newCallee(s, r.call.Action, r.call.Input)
 	c.attached, c.op = true, r.op
-	c.why = fmt.Sprintf("%v called it", s)
+	c.why, c.inTurn = fmt.Sprintf("%v called it", s), fmt.Sprintf("nobody knew that %v would call it", s)
 	m.execute(c)
 	return true
 }

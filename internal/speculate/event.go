@@ -18,7 +18,7 @@ type (
 		Input  json.RawMessage // what is delivered: the slot's input with the action's parameters
 		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
 		Cached bool            // annotation state_cache: an exact row does, if what it read is current
-		Alone  bool            // annotation non-speculative: it waits until it is the head
+		Alone  string          // if not empty, why it waits until it is the head: annotation non-speculative
 		Open   bool            // its row is no guess of what it will give
 		Stray  bool            // nor of what it will call
 	}

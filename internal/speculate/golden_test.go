@@ -142,7 +142,10 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 	switch d.Cmd {
 	case "resolved":
 		e := Resolved{Slot: slot, Code: digest(word(t, d, "code")), Input: json.RawMessage(word(t, d, "input"))}
-		e.Pure, e.Cached, e.Alone, e.Open, e.Stray = d.HasArg("pure"), d.HasArg("cached"), d.HasArg("alone"), d.HasArg("open"), d.HasArg("stray")
+		e.Pure, e.Cached, e.Open, e.Stray = d.HasArg("pure"), d.HasArg("cached"), d.HasArg("open"), d.HasArg("stray")
+		if d.HasArg("alone") {
+			e.Alone = nonSpeculative
+		}
 		return e
 	case "entered":
 		e := Entered{Slot: slot, Program: readProgram(d.Input), Input: json.RawMessage(word(t, d, "input"))}

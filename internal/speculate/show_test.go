@@ -16,6 +16,8 @@ func describe(a Action) string {
 		how := fmt.Sprintf("launch %d: %s(%s)%s", a.Slot, a.Action, a.Input, place(a.Parent, a.Caller, a.Op))
 		if a.Speculative {
 			how += ", speculative: " + a.Why
+		} else if a.Why != "" {
+			how += ", in its turn: " + a.Why
 		}
 		return how
 	case Check:

@@ -33,6 +33,8 @@ type slot struct {
 	overtaken bool   // what its row reads was written while that was checked
 	dead      bool   // it was squashed or is over
 	why       string // it is speculative
+	inTurn    string // why it could not be launched before its turn
+	crowded   bool   // as many as may be were ahead
 
 	code   forerun.Digest
 	input  json.RawMessage // as delivered
@@ -66,7 +68,7 @@ type conduct struct {
 	inexact bool // its output may depend on what has no version, or on the failure of what it called (rule R8)
 }
 
-type traits struct{ pure, cached, alone, open, stray bool }
+type traits struct{ pure, cached, open, stray bool }
 
 // guess is an expected result, and why.
 type guess struct {

@@ -119,9 +119,15 @@ func lineOf(t *testing.T, d *datadriven.TestData, line string) *datadriven.TestD
 	return &datadriven.TestData{Pos: d.Pos, Cmd: cmd, CmdArgs: args}
 }
 
+// nonSpeculative is why an action waits for its turn.
+const nonSpeculative = "it is annotated so"
+
 // readAction reads what an action is, beside a name. A late one is not resolved before an event says so.
 func (s *story) readAction(t *testing.T, d *datadriven.TestData) Resolved {
-	a := Resolved{Code: digest(word(t, d, "name")), Pure: d.HasArg("pure"), Cached: d.HasArg("cached"), Alone: d.HasArg("alone"), Open: d.HasArg("open"), Stray: d.HasArg("stray")}
+	a := Resolved{Code: digest(word(t, d, "name")), Pure: d.HasArg("pure"), Cached: d.HasArg("cached"), Open: d.HasArg("open"), Stray: d.HasArg("stray")}
+	if d.HasArg("alone") {
+		a.Alone = nonSpeculative
+	}
 	if d.HasArg("code") {
 		a.Code = digest(word(t, d, "code"))
 	}

@@ -23,16 +23,18 @@ type pending struct {
 	stop    *forerun.Stop
 	path    uint64
 	patient bool
+	crowded bool
 	why     string // it is ahead
+	inTurn  string // why it could not be before
 }
 
-// goOn makes a stop the step to come, or the end. why says what it runs ahead on.
-func (t *thread) goOn(stop *forerun.Stop, path uint64, why string) {
+// goOn makes a stop the step to come, or the end. why says what it runs ahead on, and inTurn why it did not before.
+func (t *thread) goOn(stop *forerun.Stop, path uint64, why, inTurn string) {
 	if stop.End {
 		t.end = &stop.Result
 		return
 	}
-	t.pending = &pending{stop: stop, path: path, why: why}
+	t.pending = &pending{stop: stop, path: path, why: why, inTurn: inTurn}
 }
 
 // isOver tells whether all steps are committed and none is to come.
@@ -48,7 +50,7 @@ func mixPath(path uint64, place int) uint64 { return (path ^ uint64(place)) * 10
 func (m *Machine) materialize(t *thread) {
 	p := t.pending
 	t.pending = nil
-	s := &slot{id: None, stop: p.stop, thread: t, path: p.path, patient: p.patient, why: p.why}
+	s := &slot{id: None, stop: p.stop, thread: t, path: p.path, patient: p.patient, crowded: p.crowded, why: p.why, inTurn: p.inTurn}
 	t.steps = append(t.steps, s)
 	m.changed = true
 	if !p.stop.Join {
@@ -59,7 +61,7 @@ func (m *Machine) materialize(t *thread) {
 	m.runAhead(s)
 	for _, stop := range p.stop.Fork {
 		branch := &thread{owner: s, program: t.program, table: t.table}
-		branch.goOn(&stop, mixPath(s.path, s.stop.Place), s.why)
+		branch.goOn(&stop, mixPath(s.path, s.stop.Place), s.why, s.inTurn)
 		s.branches = append(s.branches, branch)
 	}
 }
@@ -108,7 +110,7 @@ func (m *Machine) walk(s *slot) {
 	stop, ok := s.after()
 	if ok {
 		s.walked, s.next, m.changed = true, stop, true
-		s.thread.goOn(stop, mixPath(s.path, s.stop.Place), s.prospect())
+		s.thread.goOn(stop, mixPath(s.path, s.stop.Place), s.prospect(), m.surprise(s))
 		if stop.End {
 			m.revise(s.thread.owner)
 		}
@@ -126,6 +128,25 @@ func (s *slot) prospect() string {
 		return s.why
 	}
 	return s.String() + " has finished, and is not committed"
+}
+
+// surprise says why what follows a step is not known before now; it is empty if the step's result is only expected.
+func (m *Machine) surprise(s *slot) string {
+	switch {
+	case s.kind == fork:
+		return "not all that goes before it was foreseen"
+	case s.guess != nil && s.kind == function && s.state != finished, s.kind == program && s.branches[0].end == nil, s.skipped:
+		return ""
+	case s.guess != nil:
+		return s.String() + " did not give what was expected"
+	case s.row != nil:
+		return s.String() + " is soon over, or often gave something else than expected"
+	case s.stop.Branch:
+		return s.String() + " does not go one way often enough"
+	case m.memo == nil:
+		return s.String() + " is no branch"
+	}
+	return "what " + s.String() + " gives on this input was not known"
 }
 
 // revise compares what was walked behind a step with where its outcome leads now. If that is elsewhere, what follows is squashed.

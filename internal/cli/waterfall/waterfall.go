@@ -30,7 +30,8 @@ type Bar struct {
 	Speculative bool   `json:"speculative"`
 	Skipped     bool   `json:"skipped,omitempty"`
 	Predicted   string `json:"predicted,omitempty"`
-	Kind        string `json:"kind,omitempty"` // of the squash
+	InTurn      string `json:"inTurn,omitempty"` // why it was neither
+	Kind        string `json:"kind,omitempty"`   // of the squash
 	Cause       string `json:"cause,omitempty"`
 	Waited      int64  `json:"waited,omitempty"` // microseconds that it waited for what it called
 }
@@ -97,6 +98,8 @@ func (b *Bar) state() string {
 		return "skipped"
 	case b.Speculative:
 		return "ahead"
+	case b.InTurn != "":
+		return "in turn"
 	}
 	return ""
 }
@@ -109,7 +112,7 @@ func (b *Bar) why() string {
 	case b.Skipped || b.Speculative:
 		return plain(b.Predicted)
 	}
-	return ""
+	return plain(b.InTurn)
 }
 
 // label is a slot's name, indented.

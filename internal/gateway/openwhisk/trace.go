@@ -33,6 +33,7 @@ type timelineDocument struct {
 	Speculative bool               `json:"speculative"`
 	Skipped     bool               `json:"skipped,omitempty"`
 	Predicted   string             `json:"predicted,omitempty"`
+	InTurn      string             `json:"inTurn,omitempty"`
 	Kind        forerun.SquashKind `json:"kind,omitempty"`
 	Cause       string             `json:"cause,omitempty"`
 }
@@ -67,7 +68,7 @@ func timelineOf(t *forerun.Timeline) timelineDocument {
 	return timelineDocument{
 		Queued: micros(t.Queued), Launched: micros(t.Launched), Finished: micros(t.Finished), Promoted: micros(t.Promoted),
 		Committed: micros(t.Committed), Squashed: micros(t.Squashed), Held: t.Held.Microseconds(), Stalled: t.Stalled, Waited: t.Waited.Microseconds(),
-		Speculative: t.Speculative, Skipped: t.Skipped, Predicted: t.Predicted, Kind: t.Kind, Cause: t.Cause,
+		Speculative: t.Speculative, Skipped: t.Skipped, Predicted: t.Predicted, InTurn: t.InTurn, Kind: t.Kind, Cause: t.Cause,
 	}
 }
 

@@ -88,7 +88,11 @@ func (r *run) resolved(s *slot) (e speculate.Event) {
 		e = speculate.Entered{Slot: s.id, Program: s.code.Program, Code: s.digest, Input: s.input}
 	default:
 		a := r.world.actions[s.action]
-		e = speculate.Resolved{Slot: s.id, Code: s.digest, Input: s.input, Pure: a.Pure, Cached: a.Cached, Alone: a.Alone, Open: r.world.IntN(10) == 0, Stray: r.world.IntN(10) == 0}
+		resolved := speculate.Resolved{Slot: s.id, Code: s.digest, Input: s.input, Pure: a.Pure, Cached: a.Cached, Open: r.world.IntN(10) == 0, Stray: r.world.IntN(10) == 0}
+		if a.Alone {
+			resolved.Alone = "non-speculative"
+		}
+		e = resolved
 	}
 	r.cover(e, s, true)
 	if !s.over {
