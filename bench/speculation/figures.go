@@ -2,66 +2,157 @@ package speculation
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"forerun.dev/forerun/bench/harness"
 )
 
-// figures draws the paper's Figures 11 to 14, and Table III, for what was measured.
+// figures draws the paper's Figures 11 to 14, and Table III, for what was measured: bars of each application, of each suite's mean, and
+// beside those what the paper prints of it.
 func (b *bench) figures() error {
-	var names []string
-	for _, m := range b.measured {
-		names = append(names, m.slug)
-	}
-	shares := []string{"20%", "50%", "80%"}
-	var ups, tails []harness.Bars
-	for i, share := range shares {
-		ups = append(ups, harness.Bars{Name: share, Values: b.at(i, func(l *loaded) float64 { return l.speedup("all").mean })})
-		tails = append(tails, harness.Bars{Name: share, Values: b.at(i, func(l *loaded) float64 { return 1 - l.tail()/100 })})
-	}
-	parts := []harness.Bars{
-		{Name: "branches", Values: b.at(0, func(l *loaded) float64 { return l.speedup("branches").mean })},
-		{Name: "and memoization, and fast squash", Values: b.at(0, func(l *loaded) float64 { return l.speedup("all").mean })},
-	}
-	served := []harness.Bars{{Name: "off"}, {Name: "all"}}
-	for _, m := range b.measured {
-		served[0].Values = append(served[0].Values, m.effective("off"))
-		served[1].Values = append(served[1].Values, m.effective("all"))
-	}
-	hits, hitNames := []harness.Bars{{Name: "Forerun"}, {Name: "paper"}}, []string(nil)
-	for _, r := range b.ratios {
-		hitNames = append(hitNames, fmt.Sprintf("%.0f%%", r.rate*100))
-		hits[0].Values, hits[1].Values = append(hits[0].Values, r.ours), append(hits[1].Values, r.speedup)
-	}
+	all := b.groups()
 	var written []string
 	for _, f := range []struct {
-		name, title, unit string
-		groups            []string
-		ratios            bool
-		bars              []harness.Bars
+		name, title string
+		groups      groups
+		bars        []harness.Bars
 	}{
-		{"speedup", "Mean speedup, by load (Figure 11)", "times", names, true, ups},
-		{"breakdown", "Mean speedup at 20% load, by what is predicted (Figure 12)", "times", names, true, parts},
-		{"tail", "P99, as a part of the baseline's (Figure 13)", "part", names, true, tails},
-		{"throughput", "Answers within the objective (Table III)", "1/s", names, false, served},
-		{"hits", "Mean speedup, by the rate at which branches go as usual (Figure 14)", "times", hitNames, true, hits},
+		{"speedup", "Mean speedup, by load (Figure 11)", all, all.speedups()},
+		{"breakdown", "Mean speedup at 20% load, by what is predicted (Figure 12)", all, all.parts()},
+		{"tail", "P99, as a part of the baseline's (Figure 13)", all, all.tails()},
+		{"throughput", "Answers within twice the baseline's time alone, beside the baseline's (Table III)", all, all.throughputs()},
+		{"hits", "Mean speedup of FaaSChain, by the rate at which branches go as usual (Figure 14)", b.rates(), b.hitRates()},
 	} {
-		if len(f.groups) == 0 {
+		if !slices.ContainsFunc(f.bars, measuredAny) {
 			continue
 		}
-		if err := harness.Grouped(b.out, "speculation-"+f.name, f.title, f.unit, f.groups, f.ratios, f.bars...); err != nil {
+		name := "speculation-" + f.name
+		if err := harness.Grouped(b.out, name, f.title, "times", f.groups.names(), true, f.bars...); err != nil {
 			return err
 		}
-		written = append(written, "speculation-"+f.name+".svg")
+		written = append(written, name+".svg")
 	}
 	fmt.Printf("written to %s: speculation.json, %s\n", b.out, strings.Join(written, ", "))
 	return nil
 }
 
-// at is a figure of each application at the i-th load.
-func (b *bench) at(i int, figure func(*loaded) float64) (values []float64) {
-	for _, m := range b.measured {
-		values = append(values, overall([]*measured{m}, i, figure))
+// measuredAny reports whether bars are some of what was measured.
+func measuredAny(b harness.Bars) bool {
+	return !b.Hollow && slices.ContainsFunc(b.Values, func(v float64) bool { return !math.IsNaN(v) })
+}
+
+// group is bars beside each other: of an application, or of the mean of some.
+type group struct {
+	name  string
+	of    []*measured
+	paper suite // what it prints of them
+}
+
+type groups []group
+
+// groups are the applications, the suites of which some were measured, and all suites together.
+func (b *bench) groups() (all groups) {
+	none := math.NaN()
+	nothing := suite{
+		speedup: [3]float64{none, none, none}, branches: none, memoized: none, all: none, tail: none, baseline: none, served: none, throughput: none,
 	}
-	return values
+	for _, m := range b.measured {
+		all = append(all, group{m.slug, []*measured{m}, nothing})
+	}
+	for _, s := range append(suites(), whole()) {
+		if of := b.of(s); len(of) > 0 {
+			all = append(all, group{s.name, of, s})
+		}
+	}
+	return all
+}
+
+func (g groups) names() (names []string) {
+	for _, one := range g {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// ours are bars of what was measured, papers of what the paper prints.
+func (g groups) ours(name string, colour int, figure func(*group) float64) harness.Bars {
+	bars := harness.Bars{Name: name, Colour: colour}
+	for i := range g {
+		bars.Values = append(bars.Values, figure(&g[i]))
+	}
+	return bars
+}
+
+func (g groups) papers(name string, colour int, figure func(*suite) float64) harness.Bars {
+	bars := g.ours(name, colour, func(one *group) float64 { return figure(&one.paper) })
+	bars.Hollow = true
+	return bars
+}
+
+// meanColour is that of bars that the paper has for all loads together.
+const meanColour = 3
+
+// shares are the loads' of the capacity.
+func shares() []string { return []string{"20%", "50%", "80%"} }
+
+// speedups are Figure 11.
+func (g groups) speedups() (bars []harness.Bars) {
+	for i, load := range []string{"low", "medium", "high"} {
+		ours := g.ours("Forerun, "+shares()[i], i, func(one *group) float64 {
+			return overall(one.of, i, speedupOf("all"))
+		})
+		bars = append(bars, ours, g.papers("paper, "+load+" load", i, func(s *suite) float64 { return s.speedup[i] }))
+	}
+	return append(bars, g.papers("paper, mean of all loads", meanColour, func(s *suite) float64 { return s.all }))
+}
+
+// parts are Figure 12.
+func (g groups) parts() (bars []harness.Bars) {
+	for i, part := range []struct {
+		name, mode string
+		paper      func(*suite) float64
+	}{
+		{"branches", "branches", func(s *suite) float64 { return s.branches }},
+		{"and memoization, and fast squash", "all", func(s *suite) float64 { return s.all }},
+	} {
+		ours := g.ours("Forerun: "+part.name, i, func(one *group) float64 {
+			return overall(one.of, 0, speedupOf(part.mode))
+		})
+		bars = append(bars, ours, g.papers("paper, mean of all loads: "+part.name, i, part.paper))
+	}
+	return bars
+}
+
+// tails are Figure 13.
+func (g groups) tails() (bars []harness.Bars) {
+	for i, share := range shares() {
+		bars = append(bars, g.ours("Forerun, "+share, i, func(one *group) float64 { return 1 - overall(one.of, i, (*loaded).tail)/100 }))
+	}
+	return append(bars, g.papers("paper, mean of all loads", meanColour, func(s *suite) float64 { return 1 - s.tail/100 }))
+}
+
+// throughputs are Table III's ratios: its machines answer more in a second than this one.
+func (g groups) throughputs() []harness.Bars {
+	return []harness.Bars{
+		g.ours("Forerun", 1, func(one *group) float64 { return effective(one.of, "all") / effective(one.of, "off") }),
+		g.papers("paper", 1, func(s *suite) float64 { return s.throughput }),
+	}
+}
+
+// rates are the groups of Figure 14.
+func (b *bench) rates() (all groups) {
+	for _, r := range b.ratios {
+		all = append(all, group{name: fmt.Sprintf("%.0f%%", r.rate*100)})
+	}
+	return all
+}
+
+func (b *bench) hitRates() []harness.Bars {
+	ours, paper := harness.Bars{Name: "Forerun", Colour: 1}, harness.Bars{Name: "paper", Colour: 1, Hollow: true}
+	for _, r := range b.ratios {
+		ours.Values, paper.Values = append(ours.Values, r.ours), append(paper.Values, r.speedup)
+	}
+	return []harness.Bars{ours, paper}
 }

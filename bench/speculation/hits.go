@@ -7,18 +7,6 @@ import (
 	"forerun.dev/forerun/bench/harness"
 )
 
-// hit is a row of Table IV, with what the paper has.
-type hit struct {
-	rate    float64
-	speedup float64
-	cpu     float64 // beside the baseline's
-	lazy    float64 // likewise, if squashed functions run to their ends
-}
-
-func hits() []hit {
-	return []hit{{1, 5.2, 1, 1}, {0.9, 5.0, 1.03, 1.09}, {0.7, 4.6, 1.08, 1.24}, {0.5, 4.0, 1.15, 1.43}}
-}
-
 // ratio is a bar of Figure 14: what was measured at a rate.
 type ratio struct {
 	hit

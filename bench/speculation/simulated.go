@@ -76,21 +76,22 @@ func runAt(processors int, a *cluster.Application, share float64, mode string) c
 
 // simulateLoads is Figures 11 to 13.
 func (b *bench) simulateLoads(m *model, a *cluster.Application) {
+	var tails []float64
 	for i, share := range []float64{0.2, 0.5, 0.8} {
 		name := b.on(processors, fmt.Sprintf("%s at %.0f%%", m.name, share*100))
 		off, all := playAt(processors, a, share, "off", 0), playAt(processors, a, share, "all", 0)
 		before := mean(off.MS)
 		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(before / mean(all.MS)), Paper: harness.Number(m.speedup[i])})
-		b.row(harness.Row{
-			Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(100 * (1 - quantile(all.MS, 0.99)/quantile(off.MS, 0.99))), Paper: harness.Number(m.tail),
-		})
+		tails = append(tails, 100*(1-quantile(all.MS, 0.99)/quantile(off.MS, 0.99)))
+		b.row(harness.Row{Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(tails[i])})
 		if i > 0 {
 			continue
 		}
 		branches, slow := playAt(processors, a, share, "branches", oneByOne), playAt(processors, a, share, "all", oneByOne)
-		b.row(harness.Row{Case: name, Metric: "mean speedup, branches alone, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(branches.MS)), Paper: harness.Number(m.branches)})
-		b.row(harness.Row{Case: name, Metric: "mean speedup, sandboxes ended by squashes", Unit: "x", Value: harness.Number(before / mean(slow.MS)), Paper: harness.Number(m.memoized)})
+		b.row(harness.Row{Case: name, Metric: "mean speedup, branches alone, sandboxes ended by squashes (paper: all loads)", Unit: "x", Value: harness.Number(before / mean(branches.MS)), Paper: harness.Number(m.branches)})
+		b.row(harness.Row{Case: name, Metric: "mean speedup, sandboxes ended by squashes (paper: all loads)", Unit: "x", Value: harness.Number(before / mean(slow.MS)), Paper: harness.Number(m.memoized)})
 	}
+	b.row(harness.Row{Case: b.on(processors, m.name+", mean of all loads"), Metric: "p99 lower by", Unit: "%", Value: harness.Number(mean(tails)), Paper: harness.Number(m.tail)})
 }
 
 // simulateThroughput is Table III: as many requests under way as there are processors.

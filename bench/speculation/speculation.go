@@ -32,6 +32,7 @@ type options struct {
 	binary, out string
 	only        []string
 	quick       bool
+	files       bool // are written
 }
 
 // Run runs `bench speculation`.
@@ -101,11 +102,13 @@ func (b *bench) parse(args []string) error {
 	f.StringVar(&b.binary, "binary", "bin/forerun", "the server's `PATH`")
 	f.StringVar(&b.out, "out", "bench/out", "`FOLDER` for figures")
 	f.BoolVar(&b.quick, "quick", false, "measure a quarter, for a rough look")
-	only := f.String("case", "", "measure some `CASES`, with commas between, and write no files: applications, and parts of what is measured of them; of "+strings.Join(words, ", "))
+	only := f.String("case", "", "measure some `CASES`, with commas between, and write no files but where -out says a folder: applications, and parts of what is measured of them; of "+strings.Join(words, ", "))
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	f.Visit(func(given *flag.Flag) { b.files = b.files || given.Name == "out" })
 	b.only = strings.FieldsFunc(*only, func(r rune) bool { return r == ',' || r == ' ' })
+	b.files = b.files || len(b.only) == 0
 	for _, word := range b.only {
 		if !slices.Contains(words, word) {
 			return fmt.Errorf("there is no case %q: name some of %s", word, strings.Join(words, ", "))
