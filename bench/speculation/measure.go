@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -94,7 +95,11 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 		return err
 	}
 	if b.measures("load") {
-		if err := b.loads(ctx, on, m, []float64{0.2, 0.5, 0.8}, append(modes(), again)...); err != nil {
+		compared := append(modes(), again)
+		if err := b.loads(ctx, on, m, []float64{0.2}, append(compared, s.naiveModes()...)...); err != nil {
+			return err
+		}
+		if err := b.loads(ctx, on, m, []float64{0.5, 0.8}, compared...); err != nil {
 			return err
 		}
 	}
@@ -110,8 +115,8 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 // loads measures some loads. The capacity is measured again before each but the first: the machine's neighbours have it go faster and
 // slower.
 func (b *bench) loads(ctx context.Context, on *started, m *measured, shares []float64, modes ...string) (err error) {
-	for i, share := range shares {
-		if i > 0 {
+	for _, share := range shares {
+		if len(m.loads) > 0 {
 			if m.capacity, err = b.capacity(ctx, on); err != nil {
 				return err
 			}
@@ -198,7 +203,7 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 		l.mode[mode] = new(result)
 	}
 	for _, mode := range modes {
-		if mode == again {
+		if mode == again || isNaive(mode) {
 			continue
 		}
 		if err := b.warm(ctx, on, l, mode); err != nil {
@@ -252,18 +257,26 @@ func (r round) disturbed() (worst string) {
 	return worst
 }
 
-// take measures a round of certain requests in each mode, a mode after the other: by turns, so that none is always first.
+// take measures a round of certain requests in each mode, a mode after the other: by turns, so that none is always first. The
+// naive ones are the last, of the modes too: they leave fewer sandboxes than there were.
 func (b *bench) take(ctx context.Context, on *started, l *loaded, stream, turn int, modes []string) (round, error) {
 	seed := uint64(100*l.share) + uint64(stream)*1000
 	due := arrivals(seed, l.rate, b.lastingAt(l.rate))
 	of := make(round)
-	for i := range modes {
-		mode := modes[(i+turn)%len(modes)]
+	turns := slices.DeleteFunc(slices.Clone(modes), isNaive)
+	first := turn % len(turns)
+	order := slices.Concat(turns[first:], turns[:first], modes[len(turns):])
+	for _, mode := range order {
 		r, err := b.arrive(ctx, on, seed, due, mode)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", mode, err)
 		}
 		of[mode] = r
+	}
+	if len(turns) < len(modes) { // so that the next round has all sandboxes
+		if _, err := b.arrive(ctx, on, seed, due, "all"); err != nil {
+			return nil, err
+		}
 	}
 	return of, nil
 }

@@ -64,7 +64,7 @@ func sooner() *measured {
 	m := &measured{subject: &subject{slug: "login", suite: "FaaSChain"}, bound: 5, alone: 40}
 	for _, share := range []float64{0.2, 0.5, 0.8} {
 		l := &loaded{share: share, rate: 10, mode: make(map[string]*result)}
-		for mode, ms := range map[string]float64{"off": 40, "branches": 20, "all": 10, again: 40} {
+		for mode, ms := range map[string]float64{"off": 40, "branches": 20, "all": 10, again: 40, naiveBranches: 25, naive: 16} {
 			r := &result{took: time.Second, cpu: time.Second}
 			for range 20 {
 				r.ms = append(r.ms, ms)
@@ -96,6 +96,7 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		`login at 20% +speedup, 20 requests, 10.0/s +4 x +4 to 4 `, `login at 20% +share of Amdahl's bound.* 0.8 +- +5 .*>=0.8 +met`,
 		`all applications, low load +mean speedup +4 x .* >=4.6 +MISSED`, `all applications, low load +p99 lower by +75 % .*>=58.7 +met`,
+		`FaaSChain, low load +mean speedup, branches; squash=sandbox .* +1.6 x .* 2.9 `, `FaaSChain, low load +mean speedup, all; squash=sandbox .* +2.5 x .* 3.9 `,
 		`FaaSChain, high load +mean speedup +4 x .* 4.9 `, `all applications, mean of all loads +mean speedup +4 x .* 4.6 `,
 		`FaaSChain, mean of all loads +p99 lower by +75 % .* 62 `, `FaaSChain +most answers within .*, beside the baseline's +4 x .* 4.1 `,
 		`lowest upper end of a speedup's interval, any load +4 x .*>=0.97 +met`, `login +most answers within 80 ms +100 1/s +- +25 +4 `,

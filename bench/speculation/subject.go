@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -34,6 +35,25 @@ type subject struct {
 // modes are those that are compared, the baseline first.
 func modes() []string { return []string{"off", "branches", "all"} }
 
+// In these modes a squash ends the sandbox, as in the paper without its last step. They are measured at the first load only.
+const (
+	naiveBranches = "branches; squash=sandbox"
+	naive         = "all; squash=sandbox"
+)
+
+// naiveModes are those of them that tell something of an application. Where functions call one another, branches alone do not.
+func (s *subject) naiveModes() []string {
+	switch {
+	case s.suite == suites()[0].name:
+		return []string{naiveBranches, naive}
+	case slices.ContainsFunc(suites(), func(one suite) bool { return one.name == s.suite }):
+		return []string{naive}
+	}
+	return nil
+}
+
+func isNaive(mode string) bool { return mode == naive || mode == naiveBranches }
+
 // again is the baseline once more, as if it were a mode: by how much it differs from itself is the machine's noise.
 const again = "again"
 
@@ -48,7 +68,7 @@ type started struct {
 func (b *bench) start(ctx context.Context, s *subject) (*started, error) {
 	running, err := server.Start(ctx, server.Options{
 		Binary: b.binary, Data: filepath.Join(b.folder, s.slug), Redis: true,
-		Args: append([]string{"--speculate", "all", "--memory", "65536"}, s.arguments...), // functions use a small part of their limits
+		Args: append([]string{"--speculate", naive, "--memory", "65536"}, s.arguments...), // functions use a small part of their limits
 	})
 	if err != nil {
 		return nil, err

@@ -318,7 +318,8 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	}
 	e.c.Worker.Run(&forerun.Run{
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: s.token, Transaction: e.transaction,
-		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, Events: e,
+		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, EndSandbox: l.Speculative && e.speculation.EndSandbox,
+		Events: e,
 	})
 }
 

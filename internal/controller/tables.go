@@ -219,6 +219,7 @@ func (e *execution) permitted(r Request) bool {
 // speculation is what the request says, or the action, or the server. Nobody gets more than the server allows.
 func (c *Controller) speculation(r Request) speculate.Settings {
 	given := c.Speculation
+	given.EndSandbox = false
 	var word string
 	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &word) == nil {
 		if mode, ok := speculate.ParseMode(word); ok {
@@ -229,6 +230,7 @@ func (c *Controller) speculation(r Request) speculate.Settings {
 		given = *r.Speculation
 		given.Mode = min(given.Mode, c.Speculation.Mode)
 		given.AnyLoad = given.AnyLoad && c.Speculation.AnyLoad
+		given.EndSandbox = given.EndSandbox && c.Speculation.EndSandbox
 	}
 	return given
 }

@@ -175,7 +175,7 @@ func TestHabitsAreBounded(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	const off, branches, all = speculate.Off, speculate.Branches, speculate.All
 	asks := func(m speculate.Mode) *speculate.Settings {
-		return &speculate.Settings{Mode: m, Depth: 7, AnyLoad: true}
+		return &speculate.Settings{Mode: m, Depth: 7, AnyLoad: true, EndSandbox: true}
 	}
 	for name, c := range map[string]struct {
 		server     speculate.Settings
@@ -193,6 +193,8 @@ func TestSwitches(t *testing.T) {
 		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}},
 		"the kill switch":             {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}},
 		"at any load":                 {server: speculate.Settings{Mode: all, AnyLoad: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, AnyLoad: true}},
+		"squashes end sandboxes":      {server: speculate.Settings{Mode: all, EndSandbox: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, EndSandbox: true}},
+		"but nobody else's":           {server: speculate.Settings{Mode: all, EndSandbox: true}, want: speculate.Settings{Mode: all}},
 	} {
 		action := new(forerun.Action)
 		if c.annotation != "" {

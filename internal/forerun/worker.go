@@ -14,6 +14,7 @@ type Run struct {
 	Token       string          // API key of this activation alone, void when it ends ("uuid:secret")
 	Transaction string          // X-Request-ID of the invocation
 	Speculative bool            // hold its effects on the outside until Promote; other activations come first
+	EndSandbox  bool            // when it is squashed its sandbox is not used again
 	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store
 	Events      WorkerEvents    // where what happens is told
 }

@@ -16,6 +16,9 @@ type Settings struct {
 	Least time.Duration // what a function gives is not guessed that gives it sooner
 	// AnyLoad: as far on busy processors as on free ones, whatever that takes from others. A request gets it only where the server has it.
 	AnyLoad bool
+	// EndSandbox: a squash ends the sandbox, not only what runs in it, to measure what that would cost. Only a request gets it, where
+	// the server has it.
+	EndSandbox bool
 }
 
 // The defaults of settings. The band is the paper's; the depth is more than its applications have functions; a slot that runs ahead
@@ -50,8 +53,8 @@ func NewSettings(m Mode) Settings {
 	return Settings{Mode: m, Depth: DefaultDepth, Band: DefaultBand, Least: DefaultLeast}
 }
 
-// ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms" and
-// "load=any" behind it, with semicolons between.
+// ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms",
+// "load=any" and "squash=sandbox" behind it, with semicolons between.
 func ParseSettings(text string) (Settings, error) {
 	word, rest, _ := strings.Cut(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(word))
@@ -84,6 +87,9 @@ func (s *Settings) set(setting string) bool {
 	case "load":
 		s.AnyLoad = value == "any"
 		return s.AnyLoad
+	case "squash":
+		s.EndSandbox = value == "sandbox"
+		return s.EndSandbox || value == "handler"
 	}
 	return false
 }

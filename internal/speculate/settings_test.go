@@ -10,12 +10,14 @@ func TestParseSettings(t *testing.T) {
 		"branches":                              NewSettings(Branches),
 		" all ; depth=4; band=0.2 ;least=250us": {Mode: All, Depth: 4, Band: 0.2, Least: 250 * time.Microsecond},
 		"all; least=0s; load=any":               {Mode: All, Depth: DefaultDepth, Band: DefaultBand, AnyLoad: true},
+		"all; squash=sandbox":                   {Mode: All, Depth: DefaultDepth, Band: DefaultBand, Least: DefaultLeast, EndSandbox: true},
+		"all; squash=handler":                   NewSettings(All),
 	} {
 		if got, err := ParseSettings(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "fast", "all; depth=0", "all; depth=x", "all; band=0.5", "all; least=soon", "all; least=-1s", "all; load=none", "all; load", "all; speed=9"} {
+	for _, text := range []string{"", "fast", "all; depth=0", "all; depth=x", "all; band=0.5", "all; least=soon", "all; least=-1s", "all; load=none", "all; load", "all; squash=all", "all; squash", "all; speed=9"} {
 		if got, err := ParseSettings(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
 		}

@@ -15,11 +15,14 @@ import (
 )
 
 // ahead begins a speculative run.
-func (g *rig) ahead(a *forerun.Action, input string) (*forerun.Run, *heard) {
+func (g *rig) ahead(a *forerun.Action, input string, changes ...func(*forerun.Run)) (*forerun.Run, *heard) {
 	h := newHeard()
 	r := &forerun.Run{
 		Activation: forerun.NewActivationID(time.Now()), Action: a, Input: json.RawMessage(input), Namespace: "guest",
 		Speculative: true, Bridged: g.config.Bridge != nil, Events: h,
+	}
+	for _, change := range changes {
+		change(r)
 	}
 	g.Run(r)
 	return r, h
@@ -95,6 +98,40 @@ func TestAheadIsSquashedInEveryStage(t *testing.T) {
 	}
 	if s := g.Stats(); s.ColdStarts != 1 {
 		t.Errorf("%d sandboxes were started", s.ColdStarts)
+	}
+}
+
+// TestSquashEndsTheSandbox: where that is asked for, the next activation gets another sandbox. One that had ended took nothing along.
+func TestSquashEndsTheSandbox(t *testing.T) {
+	for name, ending := range map[string]bool{"a squash leaves the sandbox": false, "a squash ends the sandbox": true} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, single)
+			calls := newCalls()
+			g.ServeAPI(calls)
+			a := caller("a")
+			change := func(r *forerun.Run) { r.EndSandbox = ending }
+			running, _ := g.ahead(a, `{"path":"/x"}`, change)
+			<-calls.arrived
+			g.Squash(running.Activation)
+			<-calls.cut
+			ended, h := g.ahead(a, `{}`, change)
+			g.wait(h)
+			g.Squash(ended.Activation)
+			promoted, h := g.ahead(a, `{}`, change)
+			g.Promote(promoted.Activation)
+			g.wait(h)
+			if end := g.call(a, `{}`); end.Status != forerun.Success {
+				t.Errorf("after the squashed: %s", end.Result)
+			}
+			want := int64(1)
+			if ending {
+				want = 2
+				<-g.maker.started()[0].Done()
+			}
+			if s := g.Stats(); s.ColdStarts != want {
+				t.Errorf("%d sandboxes were started; want %d", s.ColdStarts, want)
+			}
+		})
 	}
 }
 
