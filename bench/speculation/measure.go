@@ -61,14 +61,16 @@ type result struct {
 	cpu     time.Duration
 	strange time.Duration // processor time of what has nothing to do with it
 	stolen  time.Duration // processor time that the machine did not get
-	wasted  float64       // seconds that squashed functions ran
-	ended   float64       // functions that counted
+	wasted  float64       // seconds of the processors that squashed functions took
 	cold    float64       // sandboxes that were started
 	ahead   outcomes
 }
 
 // cpuPer is the processor time of each request in milliseconds.
 func (r *result) cpuPer() float64 { return r.cpu.Seconds() * 1000 / float64(len(r.ms)) }
+
+// wastedPer is what of cpuPer squashed functions took.
+func (r *result) wastedPer() float64 { return r.wasted * 1000 / float64(len(r.ms)) }
 
 // others is how many processors worked for something else.
 func (r *result) others() float64 { return r.strange.Seconds() / r.took.Seconds() }
@@ -356,7 +358,7 @@ func resultOf(a *answered, before, after reading) *result {
 	r := &result{
 		ms: a.ms, took: a.took, cpu: cpu,
 		strange: after.machine - before.machine - cpu - (after.clients - before.clients), stolen: after.stolen - before.stolen,
-		wasted: after.wasted - before.wasted, ended: after.ended - before.ended, cold: after.cold - before.cold,
+		wasted: after.wasted - before.wasted, cold: after.cold - before.cold,
 	}
 	r.ahead.add(after.outcomes, before.outcomes)
 	return r
@@ -370,7 +372,6 @@ func (r *result) add(o *result) {
 	r.strange += o.strange
 	r.stolen += o.stolen
 	r.wasted += o.wasted
-	r.ended += o.ended
 	r.cold += o.cold
 	r.ahead.add(o.ahead, outcomes{})
 }

@@ -28,8 +28,7 @@ func (o outcomes) String() string {
 // metrics are what a server tells at /metrics of running ahead.
 type metrics struct {
 	outcomes
-	wasted float64 // seconds
-	ended  float64 // activations that counted
+	wasted float64 // seconds of the processors
 	cold   float64 // sandboxes that were started, or given code
 }
 
@@ -51,13 +50,6 @@ func scrape(ctx context.Context, c *server.Client) (m metrics, err error) {
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
-		if strings.HasPrefix(name, "forerun_activations_total{") {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return m, err
-			}
-			m.ended += n
-		}
 		if at, ok := into[name]; ok {
 			if *at, err = strconv.ParseFloat(value, 64); err != nil {
 				return m, err

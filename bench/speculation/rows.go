@@ -84,7 +84,7 @@ func (b *bench) loadRows(m *measured) {
 			b.row(harness.Row{Case: name, Metric: q.name, Unit: "ms", Value: harness.Number(after), Baseline: harness.Number(before), Ratio: harness.Number(after / before)})
 		}
 		b.row(harness.Row{Case: name, Metric: "processor time of a request", Unit: "ms", Value: harness.Number(all.cpuPer()), Baseline: harness.Number(off.cpuPer()), Ratio: harness.Number(all.cpuPer() / off.cpuPer())})
-		b.row(harness.Row{Case: name, Metric: "time of squashed functions, of a request", Unit: "ms", Value: harness.Number(all.wasted * 1000 / float64(len(all.ms)))})
+		b.row(harness.Row{Case: name, Metric: "processor time of squashed functions, of a request", Unit: "ms", Value: harness.Number(all.wastedPer())})
 		b.row(harness.Row{Case: name, Metric: "ahead and right, of a request", Value: harness.Number(all.ahead.right / float64(len(all.ms)))})
 		b.row(harness.Row{Case: name, Metric: "sandboxes started meanwhile", Value: harness.Number(all.cold), Baseline: harness.Number(off.cold)})
 		b.row(harness.Row{Case: name, Metric: "ahead and wrong, of a request", Value: harness.Number(all.ahead.wrong / float64(len(all.ms)))})
