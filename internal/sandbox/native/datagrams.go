@@ -52,16 +52,12 @@ type peer struct{ conn *net.UDPConn }
 
 // newDatagramRelay uses a copy of the file.
 func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, refused func(string)) (*datagramRelay, error) {
-	fd, err := unix.FcntlInt(packets.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	own, err := pollable(packets, "packets")
 	if err != nil {
 		return nil, fmt.Errorf("opening the datagram relay: %w", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		_ = unix.Close(fd)
-		return nil, fmt.Errorf("opening the datagram relay: %w", err)
-	}
 	r := &datagramRelay{
-		policy: policy, refused: refused, hosts: hosts, packets: os.NewFile(uintptr(fd), "packets"),
+		policy: policy, refused: refused, hosts: hosts, packets: own,
 		buffer: make([]byte, maxPacket), flows: map[flow]*peer{},
 	}
 	go r.serve()

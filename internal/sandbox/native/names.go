@@ -2,7 +2,9 @@ package native
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Limits of the name relay of one sandbox.
@@ -46,51 +50,95 @@ func nameservers(path string) ([]string, error) {
 // nameRelay serves 127.0.0.1:53 in a sandbox by passing every query to the host's nameservers. It runs in the server,
 // which has no privilege to lose; it looks into no query.
 type nameRelay struct {
-	servers []string
-	udp     net.PacketConn
-	tcp     net.Listener
-	slots   chan struct{} // one for each query that is being served
-	gate    gate
-	hosts   *readHosts
-	learned func(ctx context.Context, answer []byte)
-	calls   *activity
+	servers  []string
+	udp, tcp *os.File
+	slots    chan struct{} // one for each query that is being served
+	gate     gate
+	hosts    *readHosts
+	learned  func(ctx context.Context, answer []byte)
+	calls    *activity
+
+	mu     sync.Mutex // held from when a query is taken until it belongs to an activation, and from there to its successor
+	buffer []byte     // the query that is being read
 }
 
 // newNameRelay uses copies of the two files.
 func newNameRelay(udp, tcp *os.File, servers []string, hosts *readHosts, learned func(context.Context, []byte)) (*nameRelay, error) {
-	packets, err := net.FilePacketConn(udp)
+	packets, err := pollable(udp, "questions")
 	if err != nil {
 		return nil, fmt.Errorf("opening the name relay: %w", err)
 	}
-	listener, err := net.FileListener(tcp)
+	listener, err := pollable(tcp, "streams of questions")
 	if err != nil {
 		packets.Close()
 		return nil, fmt.Errorf("opening the name relay: %w", err)
 	}
-	r := &nameRelay{servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity(), hosts: hosts, learned: learned}
-	go r.servePackets()
-	go r.serveStreams()
+	r := &nameRelay{
+		servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity(), hosts: hosts, learned: learned,
+		buffer: make([]byte, maxQuery),
+	}
+	go r.serve(r.udp, r.takePacket)
+	go r.serve(r.tcp, r.takeStream)
 	return r, nil
 }
 
-func (r *nameRelay) servePackets() {
-	buffer := make([]byte, maxQuery)
-	for {
-		n, from, err := r.udp.ReadFrom(buffer)
-		if err != nil {
+// pollable is a copy of a socket's file that reads without a thread that waits.
+func pollable(socket *os.File, name string) (*os.File, error) {
+	fd, err := unix.FcntlInt(socket.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// serve takes what comes at a socket, until that is closed. What is there is taken and given to the present activation in one step, so
+// that reset knows of each whether it came before.
+func (r *nameRelay) serve(socket *os.File, take func(fd int, drop bool) bool) {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return // closed already
+	}
+	_ = raw.Read(func(fd uintptr) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for take(int(fd), false) {
+		}
+		return false
+	})
+}
+
+// takePacket takes a query, if there is one, and serves it if it is not to be dropped. mu is held.
+func (r *nameRelay) takePacket(fd int, drop bool) bool {
+	n, from, err := unix.Recvfrom(fd, r.buffer, unix.MSG_DONTWAIT)
+	if err != nil {
+		return errors.Is(err, unix.EINTR)
+	}
+	if drop {
+		return true
+	}
+	query := bytes.Clone(r.buffer[:n])
+	r.call(func(ctx context.Context) {
+		if !r.hosts.asks(query) && !r.gate.pass(ctx) {
 			return
 		}
-		query := append([]byte(nil), buffer[:n]...)
-		r.call(func(ctx context.Context) {
-			if !r.hosts.asks(query) && !r.gate.pass(ctx) {
-				return
-			}
-			if answer := r.ask(ctx, query); answer != nil {
-				r.learned(ctx, answer)
-				_, _ = r.udp.WriteTo(answer, from) // the asker may have gone
-			}
-		})
+		if answer := r.ask(ctx, query); answer != nil {
+			r.learned(ctx, answer)
+			r.reply(answer, from)
+		}
+	})
+	return true
+}
+
+func (r *nameRelay) reply(answer []byte, to unix.Sockaddr) {
+	raw, err := r.udp.SyscallConn()
+	if err != nil {
+		return // it is closed
 	}
+	_ = raw.Control(func(fd uintptr) { _ = unix.Sendto(int(fd), answer, unix.MSG_DONTWAIT, to) }) // the asker may have gone
 }
 
 // call serves one query; while all slots are taken more of them are dropped, as a network would.
@@ -137,27 +185,33 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, err
 }
 
-func (r *nameRelay) serveStreams() {
-	for {
-		conn, err := r.tcp.Accept()
-		if err != nil {
-			return
-		}
-		if !r.call(func(ctx context.Context) {
-			if r.gate.pass(ctx) {
-				r.stream(ctx, conn)
-			} else {
-				conn.Close()
-			}
-		}) {
-			conn.Close()
-		}
+// takeStream does the same with a connection.
+func (r *nameRelay) takeStream(fd int, drop bool) bool {
+	accepted, _, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	if err != nil {
+		return errors.Is(err, unix.EINTR) || errors.Is(err, unix.ECONNABORTED)
 	}
+	f := os.NewFile(uintptr(accepted), "stream of questions")
+	defer f.Close()
+	if drop {
+		return true
+	}
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return true
+	}
+	if !r.call(func(ctx context.Context) { r.stream(ctx, conn) }) {
+		conn.Close()
+	}
+	return true
 }
 
 func (r *nameRelay) stream(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	context.AfterFunc(ctx, func() { conn.Close() })
+	if !r.gate.pass(ctx) {
+		return
+	}
 	for _, server := range r.servers {
 		up, err := dial(ctx, "tcp", server)
 		if err != nil {
@@ -165,12 +219,27 @@ func (r *nameRelay) stream(ctx context.Context, conn net.Conn) {
 		}
 		defer up.Close()
 		go func() {
-			_, _ = io.Copy(up, idle{conn})
+			_, _ = io.Copy(up, gated{idle{conn}, ctx, &r.gate})
 			_ = up.(*net.TCPConn).CloseWrite()
 		}()
 		_, _ = io.Copy(conn, idle{up})
 		return
 	}
+}
+
+// gated reads what may go out: of a stream that began before the gate was shut the rest waits.
+type gated struct {
+	from io.Reader
+	ctx  context.Context
+	gate *gate
+}
+
+func (g gated) Read(b []byte) (int, error) {
+	n, err := g.from.Read(b)
+	if err == nil && !g.gate.pass(g.ctx) {
+		return 0, context.Cause(g.ctx)
+	}
+	return n, err
 }
 
 // idle ends reading when nothing comes for a while.
@@ -181,11 +250,33 @@ func (i idle) Read(b []byte) (int, error) {
 	return i.Conn.Read(b)
 }
 
-// reset ends what an activation has asked and not got yet.
+// reset ends what an activation has asked and not got yet, also what nobody has read of that. Whoever asked is gone.
 func (r *nameRelay) reset() {
-	if r != nil {
-		r.calls.reset()
+	if r == nil {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget()
+}
+
+// forget is reset with mu held.
+func (r *nameRelay) forget() {
+	r.drop(r.udp, r.takePacket)
+	r.drop(r.tcp, r.takeStream)
+	r.calls.reset()
+}
+
+// drop forgets what has come at a socket. mu is held.
+func (r *nameRelay) drop(socket *os.File, take func(fd int, drop bool) bool) {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return // it is closed
+	}
+	_ = raw.Control(func(fd uintptr) {
+		for take(int(fd), true) {
+		}
+	})
 }
 
 func (r *nameRelay) close() {
