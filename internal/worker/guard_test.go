@@ -150,7 +150,7 @@ func newOutside(t *testing.T) *outside {
 	if !host.IsValid() {
 		t.Skip("the tests have no network namespace of their own")
 	}
-	o := &outside{Counter: sandboxtest.NewCounter(t, host.String()), host: host.String()}
+	o := &outside{Counter: sandboxtest.NewCounter(t), host: host.String()}
 	l, err := net.Listen("tcp", net.JoinHostPort(o.host, "0"))
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func newOutside(t *testing.T) *outside {
 func (o *outside) reached(word string) int { return o.Take(word) + int(o.http.Swap(0)) }
 
 func (o *outside) input(word string) string {
-	b, err := json.Marshal(map[string]any{"host": o.host, "tcp": o.TCP, "udp": o.UDP, "tls": o.tls, "word": word})
+	b, err := json.Marshal(map[string]any{"host": o.host, "tcp": o.TCP(word), "udp": o.UDP, "tls": o.tls, "word": word})
 	if err != nil {
 		panic(err)
 	}

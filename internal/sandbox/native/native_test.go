@@ -30,7 +30,11 @@ func TestMain(m *testing.M) {
 
 func newMaker(t *testing.T, o sandboxtest.Options) sandbox.Maker {
 	t.Helper()
-	m, err := StartHelper(Config{DataDir: t.TempDir(), BindRoots: o.BindRoots, Egress: o.Egress})
+	c := Config{DataDir: t.TempDir(), BindRoots: o.BindRoots, Egress: o.Egress}
+	if o.Names.IsValid() {
+		c.ResolvConf = sandboxtest.ResolvConf(t, o.Names)
+	}
+	m, err := StartHelper(c)
 	if err != nil {
 		t.Skipf("no sandbox can be made here: %v", err)
 	}

@@ -3,7 +3,6 @@ package sandboxtest
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -14,65 +13,6 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// effects are ways to send WORD to the peer over TCP, or udp. Each writes a line to the standard output when it is about
-// to, and has for its result what comes back.
-var effects = map[string]string{
-	"blocking":       "tell(); s = socket.create_connection(peer); s.sendall(WORD); result = s.recv(100).decode()",
-	"with a timeout": "tell(); s = socket.create_connection(peer, timeout=10); s.sendall(WORD); result = s.recv(100).decode()",
-	"non-blocking": `
-tell(); s = socket.socket(); s.setblocking(False); s.connect_ex(peer)
-select.select([], [s], []); s.send(WORD); select.select([s], [], []); result = s.recv(100).decode()`,
-	"write": "tell(); s = socket.create_connection(peer); os.write(s.fileno(), WORD); result = os.read(s.fileno(), 100).decode()",
-	"sendmsg after connect": `
-tell(); s = socket.create_connection(peer); s.sendmsg([WORD]); result = s.recv(100).decode()`,
-	"udp":           "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.sendto(WORD, udp); result = s.recv(100).decode()",
-	"udp connected": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.connect(udp); s.send(WORD); result = s.recv(100).decode()",
-	"udp write": `
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(udp); tell()
-os.write(s.fileno(), WORD); result = os.read(s.fileno(), 100).decode()`,
-	"udp sendmsg": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.sendmsg([WORD], [], 0, udp); result = s.recv(100).decode()",
-	"sendmmsg": `
-import ctypes
-class iovec(ctypes.Structure): _fields_ = [('base', ctypes.c_char_p), ('len', ctypes.c_size_t)]
-class msghdr(ctypes.Structure): _fields_ = [('name', ctypes.c_char_p), ('namelen', ctypes.c_uint), ('iov', ctypes.POINTER(iovec)),
-    ('iovlen', ctypes.c_size_t), ('control', ctypes.c_void_p), ('controllen', ctypes.c_size_t), ('flags', ctypes.c_int)]
-class mmsghdr(ctypes.Structure): _fields_ = [('hdr', msghdr), ('len', ctypes.c_uint)]
-name = struct.pack('=H', socket.AF_INET) + struct.pack('!H', udp[1]) + socket.inet_aton(udp[0]) + bytes(8)
-one = iovec(WORD, len(WORD)); many = mmsghdr(msghdr(name, len(name), ctypes.pointer(one), 1, None, 0, 0), 0)
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell()
-assert ctypes.CDLL(None, use_errno=True).sendmmsg(s.fileno(), ctypes.byref(many), 1, 0) == 1, ctypes.get_errno()
-result = s.recv(100).decode()`,
-	"thread": `
-import _thread
-done = _thread.allocate_lock(); done.acquire()
-def work():
-    global result
-    tell(); s = socket.create_connection(peer); s.sendall(WORD); result = s.recv(100).decode(); done.release()
-_thread.start_new_thread(work, ()); done.acquire()`,
-	"child": `
-back, out = os.pipe()
-if os.fork() == 0:
-    os.setsid(); tell(); s = socket.create_connection(peer); s.sendall(WORD); os.write(out, s.recv(100)); os._exit(0)
-result = os.read(back, 100).decode()`,
-	"detached child": `
-back, out = os.pipe()
-if os.fork() == 0:
-    if os.fork() == 0:
-        os.setsid(); tell(); s = socket.create_connection(peer); s.sendall(WORD); os.write(out, s.recv(100))
-    os._exit(0)
-result = os.read(back, 100).decode()`,
-	"passed on": `
-a, b = socket.socketpair()
-if os.fork() == 0:
-    s = socket.socket(); tell(); s.connect(peer); socket.send_fds(a, [b'x'], [s.fileno()]); os._exit(0)
-s = socket.socket(fileno=socket.recv_fds(b, 1, 1)[1][0]); s.sendall(WORD); result = s.recv(100).decode()`,
-}
-
-const effectHeader = `
-import os, select, socket, struct
-def tell(): os.write(1, b'!')
-`
-
 // atOnce is how many processes try at the same time: the suite runs three times, so that there are more than 1,000 for it all.
 const atOnce = 7
 
@@ -82,11 +22,6 @@ func soakTimes() int {
 		return n
 	}
 	return 4
-}
-
-// program is an effect that sends word.
-func (s *suite) program(effect, word string, c *Counter) string {
-	return effectHeader + fmt.Sprintf("peer, udp, WORD = ('%v', %d), ('%v', %d), b'%s\\n'\n", s.host, c.TCP, s.host, c.UDP, word) + effects[effect]
 }
 
 // withLibrary is an agent whose Python has its standard library's C modules.
@@ -118,9 +53,17 @@ func (a agent) told() {
 	}
 }
 
-func (s *suite) testHoldSquashed(t *testing.T) {
+// counter is a host outside, which is the nameserver too.
+func (s *suite) counter(t *testing.T) *Counter {
+	t.Helper()
 	s.needHost(t)
-	c := NewCounter(t, s.host.String())
+	c := NewCounter(t)
+	c.ServeNames(t)
+	return c
+}
+
+func (s *suite) testHoldSquashed(t *testing.T) {
+	c := s.counter(t)
 	a, tried := s.agent(t, withLibrary), 0
 	for effect := range effects {
 		for n := range soakTimes() {
@@ -145,9 +88,7 @@ func (s *suite) testHoldSquashed(t *testing.T) {
 				a.hold()
 			}
 			a.release()
-			a.expect("after", s.program("blocking", "after", c)+".strip()")
-			a.expect("after", s.program("udp", "after", c)+".strip()")
-			a.drain()
+			s.after(a, c)
 			if _, err := a.Reset(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -157,6 +98,15 @@ func (s *suite) testHoldSquashed(t *testing.T) {
 		}
 	}
 	t.Logf("%d processes tried", tried)
+}
+
+// after has an agent that is released reach the outside, in the ways that come behind whatever else reached it.
+func (s *suite) after(a agent, c *Counter) {
+	a.t.Helper()
+	for _, effect := range []string{"blocking", "udp", "question"} {
+		a.expect("after", s.program(effect, "after", c)+".strip()")
+	}
+	a.drain()
 }
 
 // drain reads what the standard output has.
@@ -174,8 +124,7 @@ func (a agent) drain() {
 }
 
 func (s *suite) testHoldPromoted(t *testing.T) {
-	s.needHost(t)
-	c := NewCounter(t, s.host.String())
+	c := s.counter(t)
 	a := s.agent(t, withLibrary)
 	for effect := range effects {
 		a.hold()
@@ -196,8 +145,7 @@ func (s *suite) testHoldPromoted(t *testing.T) {
 
 // testHoldTaken has processes send datagrams and end: what waits of them can be sent later, or never.
 func (s *suite) testHoldTaken(t *testing.T) {
-	s.needHost(t)
-	c := NewCounter(t, s.host.String())
+	c := s.counter(t)
 	a := s.agent(t, withLibrary)
 	for _, word := range []string{"later", "never", "later", "released"} {
 		a.hold()
@@ -256,43 +204,15 @@ func (s *suite) testHoldInside(t *testing.T) {
 	a.expect("1", "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nc.syscall(425, 1, None)\nresult = ctypes.get_errno() # io_uring_setup")
 }
 
-func (s *suite) testHoldReadHosts(t *testing.T) {
-	s.needHost(t)
-	c := NewCounter(t, s.host.String())
-	a := s.agent(t, withLibrary)
-	if held := a.hold(s.host.String()); held.Connected {
-		t.Error("a sandbox that never connected is said to be connected")
-	}
-	for _, effect := range []string{"blocking", "udp"} {
-		a.expect("read", s.program(effect, "read", c)+".strip()")
-		a.drain()
-	}
-	b := s.agent(t, withLibrary)
-	b.hold(net.JoinHostPort(s.host.String(), strconv.Itoa(c.TCP)))
-	b.expect("read", s.program("blocking", "read", c)+".strip()")
-	b.drain()
-	b.send(s.program("udp", "other", c))
-	b.told()
-	if _, err := b.Reset(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.receive()
-	b.release()
-	if seen := c.Take("other"); seen != 0 {
-		t.Error("a port that was not named has been reached")
-	}
-}
-
 // testHeld looks at what a sandbox says that it cannot hold back.
 func (s *suite) testHeld(t *testing.T) {
-	s.needHost(t)
-	c := NewCounter(t, s.host.String())
+	c := s.counter(t)
 	a := s.agent(t, withLibrary)
 	if held := a.hold(); held.Connected || held.Shared {
 		t.Errorf("a fresh sandbox: %+v", held)
 	}
 	a.release()
-	a.send(effectHeader + fmt.Sprintf("s = socket.create_connection(('%v', %d)); tell(); os.read(s.fileno(), 1)", s.host, c.TCP))
+	a.send(effectHeader + fmt.Sprintf("s = socket.create_connection(('%v', %d)); tell(); os.read(s.fileno(), 1)", s.host, c.TCP("kept")))
 	a.told()
 	if held := a.hold(); !held.Connected {
 		t.Error("a connection that was made before is not seen")

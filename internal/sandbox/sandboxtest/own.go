@@ -57,5 +57,8 @@ func openTestNetwork() error {
 			return fmt.Errorf("ip %q: %w: %s", arguments, err, out)
 		}
 	}
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("53"), 0); err != nil { // for nameservers
+		return err
+	}
 	return os.Setenv(inNetwork, opened) // for the processes that fuzz
 }

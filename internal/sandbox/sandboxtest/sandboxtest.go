@@ -21,14 +21,15 @@ import (
 type Options struct {
 	Egress    []netip.Prefix // allowed although they are denied kinds of addresses
 	BindRoots []string       // host folders that specifications bind
+	Names     netip.Addr     // the nameserver; the machine's own if it is invalid
 }
 
 // Run runs the suite. newMaker's makers are closed by their tests.
 func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
-	s := &suite{python: findPython(t), host: outwardAddress(netip.Addr.Is4), host6: outwardAddress(netip.Addr.Is6)}
+	s := &suite{python: findPython(t), host: Outside(), host6: Outside6()}
 	s.replaced = filepath.Join(t.TempDir(), "replaced")
 	fill(t, s.replaced, "before")
-	options := Options{BindRoots: append(s.python.roots(), s.replaced)}
+	options := Options{BindRoots: append(s.python.roots(), s.replaced), Names: s.host}
 	for _, a := range []netip.Addr{s.host, s.host6} {
 		if a.IsValid() {
 			options.Egress = append(options.Egress, netip.PrefixFrom(a, a.BitLen()))
@@ -73,6 +74,8 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"HoldTaken", s.testHoldTaken},
 		{"HoldInside", s.testHoldInside},
 		{"HoldReadHosts", s.testHoldReadHosts},
+		{"HoldReadNames", s.testHoldReadNames},
+		{"HoldReadNameLate", s.testHoldReadNameLate},
 		{"Held", s.testHeld},
 		{"MemoryLimit", s.testMemoryLimit},
 		{"ChangedLimits", s.testChangedLimits},
@@ -173,6 +176,9 @@ func outwardAddress(wanted func(netip.Addr) bool) netip.Addr {
 
 // Outside is an IPv4 address that counts as outside in a test; invalid if there is none (see InNetwork).
 func Outside() netip.Addr { return outwardAddress(netip.Addr.Is4) }
+
+// Outside6 is the same in IPv6.
+func Outside6() netip.Addr { return outwardAddress(netip.Addr.Is6) }
 
 // patience bounds whatever a test waits for.
 const patience = 10 * time.Second
