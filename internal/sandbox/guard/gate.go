@@ -1,15 +1,10 @@
 package guard
 
 import (
-	"fmt"
 	"net/netip"
-	"os"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // gate holds the connections to the outside that a speculative activation asks for, until it is promoted. One that is
@@ -20,7 +15,7 @@ type gate struct {
 	since     time.Time               // when the first came that it has not let pass since it was shut; zero: none did
 	permitted map[netip.AddrPort]bool // these pass although it is shut; port 0: all of the address
 	opening   int                     // connections that passed and are not in the sandbox yet
-	lent      map[uint64]bool         // inodes of the sockets that were put into the sandbox, but for permitted ones
+	lent      []lent                  // the sockets that were put into the sandbox, but for permitted ones
 }
 
 // permittedAtMost bounds how many addresses a gate lets pass.
@@ -118,69 +113,29 @@ func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) 
 
 // lend notes a socket that is about to be put into the sandbox.
 func (g *gate) lend(socket int, to netip.AddrPort) {
-	var st unix.Stat_t
-	if unix.Fstat(socket, &st) != nil {
-		return
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.permits(to) {
 		return
 	}
-	if g.lent == nil {
-		g.lent = map[uint64]bool{}
+	if len(g.lent) == cap(g.lent) { // before it grows
+		g.forgetClosed()
 	}
-	g.lent[st.Ino] = true
+	if l, ok := lentSocket(socket, to); ok {
+		g.lent = append(g.lent, l)
+	}
 }
 
-// Connected reports whether one of the processes, which are all that there are, has a connection to the outside on which
-// it could send without asking, or is being given one. Those that were permitted do not count. When it cannot be told,
-// one has.
-func (s *Supervisor) Connected(processes []int) bool {
+func (g *gate) forgetClosed() {
+	g.lent = slices.DeleteFunc(g.lent, func(l lent) bool { return !l.open() })
+}
+
+// Connected reports whether somebody in the sandbox has a connection to the outside on which it could send without asking, or is
+// being given one. Those that were permitted do not count. When it cannot be told, somebody has.
+func (s *Supervisor) Connected() bool {
 	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.opening > 0 {
-		return true
-	}
-	if len(g.lent) == 0 {
-		return false
-	}
-	for _, pid := range processes {
-		if g.holds(pid) {
-			return true
-		}
-	}
-	g.lent = nil // they are closed
-	return false
-}
-
-func (g *gate) holds(pid int) bool {
-	folder := fmt.Sprintf("/proc/%d/fd", pid)
-	names, err := readNames(folder)
-	if err != nil {
-		return !os.IsNotExist(err) // it has ended
-	}
-	for _, name := range names {
-		target, err := os.Readlink(folder + "/" + name)
-		if err != nil {
-			continue // closed meanwhile
-		}
-		if inode, ok := strings.CutPrefix(target, "socket:["); ok {
-			n, _ := strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64) // 0 is no socket's
-			if g.lent[n] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func readNames(folder string) ([]string, error) {
-	f, err := os.Open(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
+	g.forgetClosed()
+	return g.opening > 0 || len(g.lent) > 0
 }

@@ -25,14 +25,10 @@ func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, steady bool, er
 	}
 	c.guard.Permit(permit)
 	c.guard.Hold()
-	pids, err := c.processes()
-	if err != nil {
-		return held, false, err
-	}
 	if err := c.lighten(true); err != nil {
 		return held, false, err
 	}
-	held.Connected = c.guard.Connected(pids)
+	held.Connected = c.guard.Connected()
 	if !c.unshared {
 		held.Shared = shares(c.process.Pid)
 		c.unshared = !held.Shared && isAlone(c.process.Pid)

@@ -224,6 +224,23 @@ func (s *suite) testHeld(t *testing.T) {
 	if held := a.hold(); held.Connected {
 		t.Error("a connection of a process that is gone is seen")
 	}
+	a.release()
+	a.send(effectHeader + fmt.Sprintf(`
+ours, theirs = socket.socketpair()
+s = socket.create_connection(('%v', %d)); socket.send_fds(ours, [b'x'], [s.fileno()]); s.close(); tell(); os.read(ours.fileno(), 1)`, s.host, c.TCP("kept")))
+	a.told()
+	for range 2 {
+		if held := a.hold(); !held.Connected {
+			t.Error("a connection that is on its way from one process to another is not seen")
+		}
+	}
+	if _, err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.receive()
+	if held := a.hold(); held.Connected {
+		t.Error("a connection that was on its way is seen when it is gone")
+	}
 	for what, code := range map[string]string{
 		"shared memory": "import mmap; kept = mmap.mmap(-1, 4096)",
 		"a file":        "kept = open('/tmp/kept', 'w')",

@@ -1,0 +1,95 @@
+package guard
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// lent is a socket that was put into the sandbox. Somebody in there has it until the kernel says that it is nobody's: a
+// descriptor may also be on its way from one process to another, where no process's folder shows it.
+type lent struct {
+	domain      int
+	inode       uint32
+	local, peer netip.AddrPort
+	untold      bool // the kernel does not say
+}
+
+// lentSocket is the socket that is about to be put into the sandbox; ok is false if it is connected no more.
+func lentSocket(socket int, to netip.AddrPort) (l lent, ok bool) {
+	var st unix.Stat_t
+	name, err := unix.Getsockname(socket)
+	if err == nil {
+		err = unix.Fstat(socket, &st)
+	}
+	l = lent{inode: uint32(st.Ino), peer: to, untold: err != nil} // the numbers of sockets have no more bits
+	switch name := name.(type) {
+	case *unix.SockaddrInet4:
+		l.domain, l.local = unix.AF_INET, netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port))
+	case *unix.SockaddrInet6:
+		l.domain, l.local = unix.AF_INET6, netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port))
+	}
+	if l.open() {
+		return l, true
+	}
+	l.untold = true // it is open, unless it has failed meanwhile
+	return l, tcpState(socket) != tcpClose
+}
+
+// open reports whether somebody has the socket, with its connection. When it cannot be told, somebody has.
+func (l lent) open() bool {
+	if l.untold {
+		return true
+	}
+	inode, err := owner(l.request())
+	return err != nil || inode == l.inode
+}
+
+// request is a struct inet_diag_req_v2 behind its header: for one socket.
+func (l lent) request() []byte {
+	const size, every, anyCookie = unix.NLMSG_HDRLEN + 56, 0xffffffff, 0xffffffff
+	b := make([]byte, unix.NLMSG_HDRLEN, size)
+	binary.NativeEndian.PutUint32(b, size)
+	binary.NativeEndian.PutUint16(b[4:], unix.SOCK_DIAG_BY_FAMILY)
+	binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST)
+	b = append(b, byte(l.domain), unix.IPPROTO_TCP, 0, 0)
+	b = binary.NativeEndian.AppendUint32(b, every)
+	b = binary.BigEndian.AppendUint16(b, l.local.Port())
+	b = binary.BigEndian.AppendUint16(b, l.peer.Port())
+	for _, a := range []netip.Addr{l.local.Addr(), l.peer.Addr()} {
+		var field [16]byte
+		copy(field[:], a.AsSlice())
+		b = append(b, field[:]...)
+	}
+	b = binary.NativeEndian.AppendUint32(b, 0) // whatever device
+	b = binary.NativeEndian.AppendUint32(b, anyCookie)
+	return binary.NativeEndian.AppendUint32(b, anyCookie)
+}
+
+// owner asks the kernel for the inode of a socket; 0 if there is none, or none that a process has.
+func owner(request []byte) (inode uint32, err error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return 0, err
+	}
+	const at = unix.NLMSG_HDRLEN + 68 // of the inode in struct inet_diag_msg
+	b := make([]byte, 512)
+	n, _, err := unix.Recvfrom(fd, b, 0) // the answer is there: the kernel gives it in the sending
+	switch {
+	case err != nil:
+		return 0, err
+	case n >= at+4 && binary.NativeEndian.Uint16(b[4:]) == unix.SOCK_DIAG_BY_FAMILY:
+		return binary.NativeEndian.Uint32(b[at:]), nil
+	case n >= unix.NLMSG_HDRLEN+4 && binary.NativeEndian.Uint16(b[4:]) == unix.NLMSG_ERROR:
+		if errno := unix.Errno(-int32(binary.NativeEndian.Uint32(b[unix.NLMSG_HDRLEN:]))); errno != unix.ENOENT {
+			return 0, errno
+		}
+		return 0, nil
+	}
+	return 0, unix.EBADMSG
+}
