@@ -36,11 +36,13 @@ func TestMain(m *testing.M) {
 }
 
 // egress allows what counts as outside in a test.
-func egress() []netip.Prefix {
-	if a := sandboxtest.Outside(); a.IsValid() {
-		return []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}
+func egress() (allowed []netip.Prefix) {
+	for _, a := range []netip.Addr{sandboxtest.Outside(), sandboxtest.Outside6()} {
+		if a.IsValid() {
+			allowed = append(allowed, netip.PrefixFrom(a, a.BitLen()))
+		}
 	}
-	return nil
+	return allowed
 }
 
 // newNativeRig makes a worker over real sandboxes.
@@ -49,7 +51,11 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 	if languages.Check("python:3") != nil {
 		t.Skip("this machine has no Python")
 	}
-	maker, err := native.StartHelper(native.Config{DataDir: t.TempDir(), BindRoots: languages.Folders(), Egress: egress()})
+	sandboxes := native.Config{DataDir: t.TempDir(), BindRoots: languages.Folders(), Egress: egress()}
+	if names := sandboxtest.Outside(); names.IsValid() {
+		sandboxes.ResolvConf = sandboxtest.ResolvConf(t, names)
+	}
+	maker, err := native.StartHelper(sandboxes)
 	if err != nil {
 		t.Skipf("no sandboxes can be made here: %v", err)
 	}

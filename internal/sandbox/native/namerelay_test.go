@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
 
 // relayed is a name relay without a sandbox, and its nameserver.
@@ -95,16 +97,6 @@ func nameIn(query []byte) string {
 	return m.Questions[0].Name.String()
 }
 
-func question(t *testing.T, name string) []byte {
-	t.Helper()
-	m := dnsmessage.Message{Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName(name), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}}}
-	b, err := m.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func streamed(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(message))), message...)
 }
@@ -155,18 +147,18 @@ func TestUnreadQuestionsEnd(t *testing.T) {
 	r := newRelayed(t)
 	r.gate.shut()
 	r.mu.Lock() // the relay has no processor
-	r.write(r.dial("udp", r.udp), question(t, "squashed.test."))
+	r.write(r.dial("udp", r.udp), sandboxtest.Question("squashed"))
 	stream := r.dial("tcp", r.tcp)
-	r.write(stream, streamed(question(t, "squashed.test.")))
+	r.write(stream, streamed(sandboxtest.Question("squashed")))
 	r.forget()
 	r.mu.Unlock()
 	r.gate.lift()
 	if _, err := stream.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the stream of one that has ended is open")
 	}
-	r.write(r.dial("udp", r.udp), question(t, "after.test."))
+	r.write(r.dial("udp", r.udp), sandboxtest.Question("after"))
 	r.mustBeAsked("after.test.")
-	r.write(r.dial("tcp", r.tcp), streamed(question(t, "last.test.")))
+	r.write(r.dial("tcp", r.tcp), streamed(sandboxtest.Question("last")))
 	r.mustBeAsked("last.test.")
 }
 
@@ -176,13 +168,13 @@ func TestStreamOfQuestionsWaits(t *testing.T) {
 	r := newRelayed(t)
 	for _, squashed := range []bool{false, true} {
 		stream := r.dial("tcp", r.tcp)
-		r.write(stream, streamed(question(t, "before.test.")))
+		r.write(stream, streamed(sandboxtest.Question("before")))
 		r.mustBeAsked("before.test.")
 		if _, err := readStreamed(stream); err != nil {
 			t.Fatal(err)
 		}
 		r.gate.shut()
-		r.write(stream, streamed(question(t, "ahead.test.")))
+		r.write(stream, streamed(sandboxtest.Question("ahead")))
 		time.Sleep(10 * time.Millisecond) // it would be there in less
 		if len(r.asked) > 0 {
 			t.Errorf("the nameserver is asked for %s before the gate is opened", <-r.asked)
@@ -197,7 +189,7 @@ func TestStreamOfQuestionsWaits(t *testing.T) {
 		if !squashed {
 			r.mustBeAsked("ahead.test.")
 		}
-		r.write(r.dial("udp", r.udp), question(t, "after.test."))
+		r.write(r.dial("udp", r.udp), sandboxtest.Question("after"))
 		r.mustBeAsked("after.test.")
 	}
 }

@@ -77,18 +77,15 @@ const effectHeader = `
 import os, select, socket, struct
 def tell(): os.write(1, b'!')
 def found(address): return WORD.decode() if address == socket.inet_aton(peer[0]) else str(address)
-def question():
-    parts = b''.join(bytes([len(p)]) + p.encode() for p in NAME.split('.'))
-    return os.urandom(2) + struct.pack('!5H', 0x100, 1, 0, 0, 0) + parts + struct.pack('!B2H', 0, 1, 1)
 def ask(server):
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.sendto(question(), (server, 53)); return found(s.recv(512)[-4:])
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tell(); s.sendto(QUESTION, (server, 53)); return found(s.recv(512)[-4:])
 def ask_stream(server):
-    tell(); s = socket.create_connection((server, 53)); q = question()
-    s.sendall(struct.pack('!H', len(q)) + q); return found(s.recv(512)[-4:])
+    tell(); s = socket.create_connection((server, 53))
+    s.sendall(struct.pack('!H', len(QUESTION)) + QUESTION); return found(s.recv(512)[-4:])
 `
 
 // program is an effect that sends word.
 func (s *suite) program(effect, word string, c *Counter) string {
-	return effectHeader + fmt.Sprintf("peer, udp, peer6, udp6 = ('%[1]v', %[3]d), ('%[1]v', %[4]d), ('%[2]v', %[3]d), ('%[2]v', %[4]d)\nWORD, NAME = b'%[5]s\\n', '%[5]s.test'\n",
-		s.host, s.host6, c.TCP(word), c.UDP, word) + effects[effect]
+	return effectHeader + fmt.Sprintf("peer, udp, peer6, udp6 = ('%[1]v', %[3]d), ('%[1]v', %[4]d), ('%[2]v', %[3]d), ('%[2]v', %[4]d)\nWORD, NAME, QUESTION = b'%[5]s\\n', '%[5]s.test', bytes.fromhex('%[6]x')\n",
+		s.host, s.host6, c.TCP(word), c.UDP, word, Question(word)) + effects[effect]
 }

@@ -93,6 +93,17 @@ func (c *Counter) answer(question []byte) []byte {
 	return answer
 }
 
+// Question asks a nameserver for a word.
+func Question(word string) []byte {
+	name, class := dnsmessage.MustNewName(word+".test."), dnsmessage.ClassINET
+	m := dnsmessage.Message{Header: dnsmessage.Header{RecursionDesired: true}, Questions: []dnsmessage.Question{{Name: name, Type: dnsmessage.TypeA, Class: class}}}
+	b, err := m.Pack()
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 // ResolvConf is a file that says which nameserver to ask.
 func ResolvConf(t testing.TB, names netip.Addr) string {
 	t.Helper()
