@@ -3,6 +3,8 @@ package test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -12,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"forerun.dev/forerun/test/apps"
 	"forerun.dev/forerun/test/compare"
@@ -144,7 +148,7 @@ func TestSharedRecords(t *testing.T) {
 	met := func() bool { return used > 0 && squashed > 0 }
 	const rounds = 20 // on a machine that is busy otherwise little runs ahead
 	for round := 0; (round == 0 || goOn() || !met() && round < rounds) && !t.Failed(); round++ {
-		all = append(all, shareRecords(t, side, seed, round)...)
+		all = append(all, shareRecords(t, side, uint64(round)<<32^seed, []string{"chain", "short", "effect", "nested"}, countAlong)...)
 		checkShared(t, side, all)
 		early, used, squashed = side.Tally()
 	}
@@ -154,54 +158,78 @@ func TestSharedRecords(t *testing.T) {
 	}
 }
 
-// shareRecords lets all clients make their invocations, and another count along.
-func shareRecords(t *testing.T, side *compare.Side, seed uint64, round int) []shared {
+// otherClient does something to the records as a client of the state that is no function, and tells what it saw.
+type otherClient func(ctx context.Context, state *redis.Client) ([]saw, error)
+
+// countAlong counts as functions do.
+func countAlong(ctx context.Context, state *redis.Client) ([]saw, error) {
+	n, err := state.Incr(ctx, "total").Result()
+	return []saw{{"counted", int(n)}}, err
+}
+
+// shareRecords lets all clients invoke what they draw of the names, and the others do along with them what they do.
+func shareRecords(t *testing.T, side *compare.Side, seed uint64, names []string, others ...otherClient) []shared {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	invoked := make(chan struct{})
 	var mu sync.Mutex
 	var all []shared
-	var clients, other sync.WaitGroup
-	other.Go(func() {
-		for ctx.Err() == nil {
-			s := shared{name: "another client", begin: time.Now()}
-			n, err := side.State.Incr(ctx, "total").Result()
-			s.end, s.saw = time.Now(), []saw{{"counted", int(n)}}
-			if err == nil {
-				mu.Lock()
-				all = append(all, s)
-				mu.Unlock()
+	add := func(s shared) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, s)
+	}
+	var clients, along sync.WaitGroup
+	for _, other := range others {
+		along.Go(func() {
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				s := shared{name: "another client", begin: time.Now()}
+				var err error
+				if s.saw, err = other(t.Context(), side.State); err != nil {
+					t.Errorf("another client: %v", err)
+				}
+				s.end = time.Now()
+				add(s)
+				select {
+				case <-invoked:
+					return
+				case <-tick.C:
+				}
 			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	})
+		})
+	}
 	for i := range sharedClients {
 		clients.Go(func() {
-			chance := rand.New(rand.NewPCG(seed, uint64(round*sharedClients+i)))
+			chance := rand.New(rand.NewPCG(seed, uint64(i)))
 			for n := range sharedInvocations {
-				s := shared{name: pickName(chance), begin: time.Now()}
-				answer, err := side.Do(t.Context(), apps.Step{Method: "POST", Path: "actions/" + s.name + "?blocking=true", Body: fmt.Sprintf(`{"k":%d}`, chance.IntN(3))})
-				s.end = time.Now()
-				if err != nil || answer.Status != http.StatusOK {
-					t.Errorf("seed %d, round %d, client %d, invocation %d: %s: %v %s", seed, round, i, n, s.name, err, answer.Text)
+				s, err := invokeShared(t, side, names[chance.IntN(len(names))], chance.IntN(3))
+				if err != nil {
+					t.Errorf("seed %d, client %d, invocation %d: %s: %v", seed, i, n, s.name, err)
 					return
 				}
-				var r server.Record
-				decode(t, answer.Body, &r)
-				s.id = r.ActivationID
-				mu.Lock()
-				all = append(all, s)
-				mu.Unlock()
+				add(s)
 			}
 		})
 	}
 	clients.Wait()
-	cancel()
-	other.Wait()
+	close(invoked)
+	along.Wait()
 	return all
 }
 
-func pickName(chance *rand.Rand) string {
-	return []string{"chain", "short", "effect", "nested"}[chance.IntN(4)]
+func invokeShared(t *testing.T, side *compare.Side, name string, k int) (shared, error) {
+	t.Helper()
+	s := shared{name: name, begin: time.Now()}
+	answer, err := side.Do(t.Context(), apps.Step{Method: "POST", Path: "actions/" + name + "?blocking=true", Body: fmt.Sprintf(`{"k":%d}`, k)})
+	s.end = time.Now()
+	if err == nil && answer.Status != http.StatusOK {
+		err = errors.New(answer.Text)
+	}
+	var r server.Record
+	err = cmp.Or(err, json.Unmarshal(answer.Body, &r))
+	s.id = r.ActivationID
+	return s, err
 }
 
 // readLogs fills in what the invocations saw: the logs of their functions, in the order of their programs.
@@ -274,19 +302,24 @@ func checkShared(t *testing.T, side *compare.Side, all []shared) {
 	if sum != 300 {
 		t.Errorf("the accounts hold %d", sum)
 	}
-	wins := 0
-	for _, s := range all {
-		for _, saw := range s.saw {
-			if saw.what == "won" {
-				wins++
-			}
-		}
-	}
+	wins := len(sawOf(all, "won"))
 	different(t, "pushed", side.State.LRange(t.Context(), "pushed", 0, -1).Val())
 	different(t, "sent", side.Outside.Sent())
 	if locks := len(side.State.Keys(t.Context(), "lock:*").Val()); locks != wins {
 		t.Errorf("%d locks were won %d times", locks, wins)
 	}
+}
+
+// sawOf are the numbers that were seen as something.
+func sawOf(all []shared, what string) (numbers []int) {
+	for _, s := range all {
+		for _, saw := range s.saw {
+			if saw.what == what {
+				numbers = append(numbers, saw.n)
+			}
+		}
+	}
+	return numbers
 }
 
 // checkCounter checks that the counter was what one that is there once can be, and that what was made of it was pushed or sent.
@@ -302,7 +335,7 @@ func checkCounter(t *testing.T, side *compare.Side, all []shared) {
 			before = most[n-1]
 		}
 		for _, saw := range s.saw {
-			if saw.what == "won" {
+			if !slices.Contains([]string{"get", "made", "counted"}, saw.what) {
 				continue
 			}
 			if saw.n < before || saw.what != "get" && saw.n == before {
