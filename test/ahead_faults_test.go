@@ -449,3 +449,11 @@ func (s *stormy) set(key string, value int) {
 		s.Fatal(err)
 	}
 }
+
+// letGo lets a function go on that waits for it.
+func (s *stormy) letGo() {
+	s.Helper()
+	if err := s.state.RPush(s.Context(), "go", "1").Err(); err != nil {
+		s.Fatal(err)
+	}
+}

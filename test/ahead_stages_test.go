@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,10 +22,14 @@ import (
 
 // Where the slots of a chain come by while its first function waits, and where when it does not wait any more.
 var (
-	aheadOfGate  = []string{"begun link2", "begun link3", "begun leaf", "begun link4", "attached leaf", "held link2", "finished leaf", "finished link3", "finished link4"}
+	aheadOfGate = []string{
+		"resolved leaf", "resolved link3", "resolved link4", "queued leaf", "queued link3", "queued link4",
+		"begun link2", "begun link3", "begun leaf", "begun link4", "attached leaf", "held link2", "finished leaf", "finished link3", "finished link4",
+	}
 	behindOfGate = []string{
-		"promoting link2", "promoting link3", "promoting link4", "applied link2", "applied link3", "applied link4",
+		"told link1", "promoting link2", "promoting link3", "promoting link4", "conflicting link3", "applied link2", "applied link3", "applied link4",
 		"committed link1", "committed link2", "committed leaf", "committed link3", "committed link4", "committed chain",
+		"squashed link2", "squashed leaf", "squashed link3", "squashed link4",
 	}
 	victims = []string{"handler", "sandbox", "server"}
 )
@@ -59,6 +65,7 @@ type staged struct {
 	random        *rand.Rand
 	s             *stormy
 	news          <-chan *redis.Message // that the second function sends
+	n             int                   // that the first function gives, and the third reads
 	faults        int
 	well, ill     int // invocations of a fault
 }
@@ -79,8 +86,14 @@ func (w *staged) begin() {
 	}
 	w.news = news.Channel()
 	w.Cleanup(func() { news.Close() })
+	w.learn()
+}
+
+// learn has the chain run until it is known.
+func (w *staged) learn() {
+	w.Helper()
 	for range learning {
-		w.letGo()
+		w.s.letGo()
 		w.s.invoke(w.Context())
 	}
 }
@@ -92,23 +105,65 @@ const learning = 2
 func (w *staged) deploy() {
 	w.Helper()
 	chain(w.T, w.s.client)
-	actions := map[string]string{"leaf": "import time\ndef main(args):\n    time.sleep(0.02)\n    return args\n"}
+	actions := map[string]string{"leaf": "import os, redis, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n    time.sleep(0.02)\n    return args\n"}
 	for n := 1; n <= chainLength; n++ {
 		actions[fmt.Sprint("link", n)] = strings.ReplaceAll(link, "NUMBER", fmt.Sprint(n))
 	}
 	actions["link1"] = strings.Replace(actions["link1"], "def main(args):\n", "def main(args):\n    state.blpop('go')\n", 1)
 	for name, code := range actions {
+		code = strings.Replace(code, "def main(args):\n", "def main(args):\n    if args.get('stay'): state.blpop('never')\n", 1)
 		const setName = 15 // PR_SET_NAME
 		actions[name] = fmt.Sprintf("import ctypes\nctypes.CDLL(None).prctl(%d, b'%s')\n%s", setName, name, code)
 	}
 	putPython(w.T, w.s.client, actions)
 }
 
-func (w *staged) letGo() {
+// occupy has the action's sandbox do something else, until it is killed.
+func (w *staged) occupy(action string) {
 	w.Helper()
-	if err := w.s.state.RPush(w.Context(), "go", "1").Err(); err != nil {
-		w.Fatal(err)
+	if code, answer := status(w.T, w.s.client, http.MethodPost, "actions/"+action, map[string]bool{"stay": true}); code != http.StatusAccepted {
+		w.Fatalf("%d %s", code, answer)
 	}
+	eventually(w.T, func() bool { return gauge(w.T, w.s.server, "forerun_sandboxes_busy") == "1" })
+}
+
+// change has the first function give something else than is expected of it, when it has not given anything yet, and what the third
+// has read be out of date.
+func (w *staged) change() {
+	w.Helper()
+	w.n++
+	w.s.set("n", w.n)
+}
+
+// goOn lets the first function go on so that a slot comes to the point.
+func (w *staged) goOn(point string) {
+	w.Helper()
+	stage, _, _ := strings.Cut(point, " ")
+	if stage == "squashed" || stage == "told" && w.random.IntN(2) == 0 {
+		w.change()
+	}
+	if stage != "conflicting" {
+		w.s.letGo()
+		return
+	}
+	w.points.stopAt("applied link2")
+	w.s.letGo()
+	c := w.await("applied link2")
+	w.change()
+	w.points.stopAt(point)
+	c.Close()
+}
+
+// await waits until a slot has come to the point, where it stays until the connection is closed.
+func (w *staged) await(point string) net.Conn {
+	w.Helper()
+	select {
+	case c := <-w.points.reached:
+		return c
+	case <-time.After(time.Minute):
+		w.Fatalf("%s: no slot came there; they came to %q", point, w.points.passed)
+	}
+	return nil
 }
 
 // kill kills the victim when a slot has come to the point, and looks at what is left.
@@ -120,8 +175,12 @@ func (w *staged) kill(point, victim string) {
 			w.Log(w.s.server.Log())
 		}
 	}()
-	before := w.did()
+	before, n := w.did(), w.n
 	early := slices.Contains(aheadOfGate, point)
+	stage, action, _ := strings.Cut(point, " ")
+	if stage == "queued" {
+		w.occupy(action)
+	}
 	w.points.stopAt(point)
 	ended := make(chan struct{})
 	go func() {
@@ -132,34 +191,34 @@ func (w *staged) kill(point, victim string) {
 		for _, point := range []string{"held link2", "finished link3", "finished link4"} {
 			w.awaitEnd(point)
 		}
-		w.letGo()
-		if stage, action, _ := strings.Cut(point, " "); stage != "committed" && w.points.hasPassed("failed "+action) {
-			<-ended // it runs again as a head, and has nothing to promote
+		failed := w.points.hasPassed("failed "+action) || w.points.hasPassed("failed link2")
+		if failed && stage != "committed" { // it runs again as a head, and has nothing to promote
+			w.points.stopAt("")
+			w.s.letGo()
+			<-ended
 			w.kill(point, victim)
 			return
 		}
+		w.goOn(point)
 	}
-	select {
-	case c := <-w.points.reached:
-		defer c.Close()
-		w.faults++
-		if victim == "server" {
-			w.killServer(point, ended, before)
-			return
-		}
-		action := w.killInside(point, victim)
-		c.Close()
-		if early { // when its turn comes, it is known that it failed, if it had not finished
-			w.awaitEnd("finished " + action)
-		}
-	case <-time.After(time.Minute):
-		w.Fatalf("%s: no slot came there; they came to %q", point, w.points.passed)
+	c := w.await(point)
+	defer c.Close()
+	w.faults++
+	if victim == "server" {
+		w.killServer(point, ended, before)
+		return
 	}
-	if early {
-		w.letGo()
+	action = w.killInside(point, victim)
+	c.Close()
+	if early { // when its turn comes, it is known that it failed, if it had not finished
+		w.awaitEnd("finished " + action)
+		w.s.letGo()
 	}
 	<-ended
 	w.settle(point, victim, before)
+	if w.n != n {
+		w.learn()
+	}
 }
 
 // awaitEnd waits until a slot has come to the point or is known to have failed, as it does where a sandbox begins it that the fault
@@ -177,6 +236,8 @@ func (w *staged) killInside(point, victim string) (action string) {
 	switch {
 	case action == "chain":
 		action = "link4"
+	case point == "told link1":
+		action = "link2" // which ran ahead of it
 	case point == "attached leaf" && w.random.IntN(2) == 0:
 		action = "link3" // which waits for it
 	}
@@ -192,6 +253,7 @@ func (w *staged) killInside(point, victim string) (action string) {
 		for _, pid := range pids {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
 				killed++
+				eventually(w.T, func() bool { return identity(pid) == "" })
 			}
 		}
 	}
@@ -216,7 +278,7 @@ func (w *staged) settle(point, victim string, before chainDid) {
 	switch stage, _, _ := strings.Cut(point, " "); {
 	case after.well > before.well:
 		after.mustFollow(w.T, point+", "+victim, before, 1, 1)
-	case stage == "promoting" || stage == "applied":
+	case stage == "told" || stage == "promoting" || stage == "applied":
 		after.mustFollow(w.T, point+", "+victim, before, 0, 1)
 	default:
 		w.Errorf("%s, %s: the invocation went ill: %s", point, victim, w.s.why)

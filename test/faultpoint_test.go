@@ -19,15 +19,17 @@ type faultPoint struct{ file, from, to string }
 // faultPoints are patches of a copy of the source: the server that people run has none of this.
 var faultPoints = []faultPoint{
 	{"execution.go", "\t\ts.started(at, initTime)\n\t}\n", "\t\ts.started(at, initTime)\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"begun\", s.record.Action.Entity)\n\t\t}\n\t}\n"},
-	{"execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
+	{"execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})", "\t\tif !s.ahead {\n\t\t\tatFaultPoint(\"told\", s.record.Action.Entity)\n\t\t}\n\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
 	{"execution.go", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t}\n}\n", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t\tatFaultPoint(\"failed\", s.record.Action.Entity)\n\t}\n}\n"},
 	{"execution.go", "func (e *execution) do(action speculate.Action) {\n", "func (e *execution) do(action speculate.Action) {\n\tdefer e.passPoint(action)()\n"},
 	{"ahead.go", "\te.promoting(a.Slots, true)\n", "\te.promoting(a.Slots, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
 	{"ahead.go", "\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n", "\t\tatFaultPoint(\"promoting\", names...)\n\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n\t\tatFaultPoint(\"applied\", names...)\n"},
+	{"ahead.go", "\t\t\tcase isConflict:\n", "\t\t\tcase isConflict:\n\t\t\t\tatFaultPoint(\"conflicting\", names...)\n"},
 }
 
-// stages are those that a slot comes to, in order.
-var stages = []string{"begun", "attached", "held", "finished", "promoting", "applied", "committed"}
+// stages are those that a slot comes to, in order: "queued" is launched ahead, "told" is that a head has given what others were expected
+// to go on with. What is "squashed" is being killed.
+var stages = []string{"resolved", "queued", "begun", "attached", "held", "finished", "told", "promoting", "conflicting", "applied", "committed", "squashed"}
 
 // buildPointed makes a server that calls points at the fault points.
 func buildPointed(t *testing.T, p *points) string {

@@ -35,6 +35,15 @@ func (e *execution) pointsOf(slots ...speculate.SlotID) (names []string) {
 func (e *execution) passPoint(action speculate.Action) (carriedOut func()) {
 	stage, id := "", speculate.None
 	switch a := action.(type) {
+	case speculate.Resolve: // it has no name before
+		return func() { atFaultPoint("resolved", e.pointsOf(a.Slot)...) }
+	case speculate.Launch:
+		if !a.Speculative {
+			return func() {}
+		}
+		stage, id = "queued", a.Slot
+	case speculate.Squash:
+		stage, id = "squashed", a.Slot
 	case speculate.Attach:
 		stage, id = "attached", a.Slot
 	case speculate.Stall:
