@@ -63,10 +63,12 @@ type staged struct {
 	points        *points
 	pointed, data string
 	random        *rand.Rand
+	kept          *language // of the second and the fourth function, whose processes serve several activations; nil: Python, as the others
 	s             *stormy
 	news          <-chan *redis.Message // that the second function sends
 	n             int                   // that the first function gives, and the third reads
 	faults        int
+	tookOver      int // processes that were killed beside one that stands by
 	well, ill     int // invocations of a fault
 }
 
@@ -74,6 +76,9 @@ type staged struct {
 func (w *staged) begin() {
 	w.Helper()
 	w.s = newStormyOf(w.T, w.pointed, w.data, w.random)
+	if w.kept != nil {
+		w.s.stays = 2
+	}
 	if w.faults == 0 {
 		w.deploy()
 	}
@@ -92,9 +97,13 @@ func (w *staged) begin() {
 // learn has the chain run until it is known.
 func (w *staged) learn() {
 	w.Helper()
+	before := w.s.wentWell()
 	for range learning {
 		w.s.letGo()
 		w.s.invoke(w.Context())
+	}
+	if well := w.s.wentWell() - before; well != learning {
+		w.Errorf("of %d invocations where nothing is killed %d went well: %s", learning, well, w.s.why)
 	}
 }
 
@@ -116,6 +125,14 @@ func (w *staged) deploy() {
 		actions[name] = fmt.Sprintf("import ctypes\nctypes.CDLL(None).prctl(%d, b'%s')\n%s", setName, name, code)
 	}
 	putPython(w.T, w.s.client, actions)
+	if w.kept != nil {
+		for _, n := range []int{2, 4} {
+			put(w.T, w.s.client, fmt.Sprint("link", n), map[string]any{
+				"exec":       map[string]any{"kind": w.kept.kind, "code": w.kept.code(w.T)},
+				"parameters": []any{map[string]any{"key": "link", "value": n}},
+			})
+		}
+	}
 }
 
 // occupy has the action's sandbox do something else, until it is killed.
@@ -241,26 +258,41 @@ func (w *staged) killInside(point, victim string) (action string) {
 	case point == "attached leaf" && w.random.IntN(2) == 0:
 		action = "link3" // which waits for it
 	}
-	killed := 0
-	for _, first := range firsts(w.s.server) {
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", first)); strings.TrimSpace(string(name)) != action {
-			continue
-		}
-		pids := []int{first}
-		if victim == "handler" {
-			pids = below(first)
-		}
-		for _, pid := range pids {
-			if syscall.Kill(pid, syscall.SIGKILL) == nil {
-				killed++
-				eventually(w.T, func() bool { return identity(pid) == "" })
-			}
-		}
-	}
-	if killed == 0 {
+	pids := w.victims(action, victim)
+	if len(pids) == 0 && (w.kept == nil || !strings.HasPrefix(point, "squashed ")) { // else the server was quicker
 		w.Errorf("%s: there was no %s to be killed", point, victim)
 	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+	}
+	eventually(w.T, func() bool { return !slices.ContainsFunc(pids, func(pid int) bool { return identity(pid) != "" }) })
 	return action
+}
+
+// victims are the processes that are to be killed: the first ones of an action's sandboxes, or all below them, or of these the one
+// that serves and not the one that stands by.
+func (w *staged) victims(action, victim string) (pids []int) {
+	w.Helper()
+	for _, first := range firsts(w.s.server) {
+		all := below(first)
+		serving := slices.DeleteFunc(append([]int{first}, all...), func(pid int) bool {
+			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // empty if it has ended
+			return strings.TrimSpace(string(name)) != action
+		})
+		switch {
+		case len(serving) == 0:
+		case victim == "sandbox":
+			pids = append(pids, first)
+		case victim == "process":
+			pids = append(pids, serving...)
+			if len(all) > len(serving) {
+				w.tookOver++
+			}
+		default:
+			pids = append(pids, all...)
+		}
+	}
+	return pids
 }
 
 // firsts are the first processes of a server's sandboxes.
@@ -284,7 +316,9 @@ func (w *staged) settle(point, victim string, before chainDid) {
 		w.Errorf("%s, %s: the invocation went ill: %s", point, victim, w.s.why)
 	}
 	w.s.calm()
-	w.mustBeDisconnected()
+	if w.kept == nil { // who is kept keeps its connections
+		w.mustBeDisconnected()
+	}
 }
 
 // killServer kills the server, and looks at what the next one has.

@@ -69,7 +69,7 @@ func buildPointed(t *testing.T, p *points) string {
 	if err := os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pointed := filepath.Join(filepath.Dir(binary), "forerun-pointed") // beside the packages for functions
+	pointed := filepath.Join(filepath.Dir(binary), "forerun-"+t.Name()) // beside the packages for functions
 	cmd := exec.Command("go", "build", "-trimpath", "-overlay", filepath.Join(folder, "overlay.json"),
 		"-ldflags", "-X forerun.dev/forerun/internal/controller.faultPoints="+p.listener.Addr().String(), "-o", pointed, "../cmd/forerun")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -93,7 +93,7 @@ type points struct {
 
 func newPoints(t *testing.T) *points {
 	t.Helper()
-	address := fmt.Sprintf("@forerun-points-%d", os.Getpid())
+	address := fmt.Sprintf("@forerun-points-%d-%s", os.Getpid(), t.Name())
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", address)
 	if err != nil {
 		t.Fatal(err)

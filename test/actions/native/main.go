@@ -9,22 +9,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
 // activation is the line that comes for each.
 type activation struct {
 	Value struct {
-		Do string
-		N  int
+		Do   string
+		N    int
+		Link int
 	}
-	ID     string `json:"activation_id"`
-	Action string `json:"action_name"`
+	ID          string `json:"activation_id"`
+	Action      string `json:"action_name"`
+	Transaction string `json:"transaction_id"`
 }
 
 func main() {
+	runtime.LockOSThread() // whose name is the process's
 	lines, out := bufio.NewReader(os.Stdin), json.NewEncoder(os.NewFile(3, "out"))
 	f := &function{}
 	for {
@@ -49,6 +55,9 @@ type function struct {
 
 func (f *function) call(a *activation) any {
 	f.calls++
+	if a.Value.Link > 0 {
+		return f.link(a)
+	}
 	switch a.Value.Do {
 	case "throw":
 		return map[string]any{"error": "nooo"}
@@ -93,15 +102,35 @@ func (f *function) leave() any {
 	return map[string]any{"files": len(files), "children": children, "calls": f.calls}
 }
 
-// count increments a counter over a connection that it keeps.
-func (f *function) count() int {
+// link is a link of a chain that runs ahead: what link of ahead_faults_test.go is in Python.
+func (f *function) link(a *activation) any {
+	number := a.Value.Link
+	name := fmt.Append(nil, "link", number, "\x00")
+	if _, _, err := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0); err != 0 {
+		panic(err)
+	}
+	f.command("RPUSH did:%d %s", number, a.Transaction)
+	time.Sleep(20 * time.Millisecond)
+	f.command("INCR count:%d", number)
+	if number == 2 {
+		f.command("PUBLISH news x")
+	}
+	fmt.Println(a.ID, "of", number)
+	return map[string]int{"n": a.Value.N}
+}
+
+// count increments a counter.
+func (f *function) count() int { return f.command("INCR counter") }
+
+// command executes a command of Redis that answers a number, over a connection that is kept.
+func (f *function) command(format string, args ...any) int {
 	if f.redis == nil {
 		var err error
 		if f.redis, err = net.Dial("tcp", "127.0.0.1:6379"); err != nil {
 			panic(err)
 		}
 	}
-	if _, err := f.redis.Write([]byte("INCR counter\r\n")); err != nil {
+	if _, err := fmt.Fprintf(f.redis, format+"\r\n", args...); err != nil {
 		panic(err)
 	}
 	answer, err := bufio.NewReader(f.redis).ReadString('\n')
