@@ -63,8 +63,8 @@ func ParseSettings(text string) (Settings, error) {
 		ok = ok && s.set(strings.TrimSpace(setting))
 	}
 	if !ok {
-		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d ; band=%v ; least=%v ; load=any behind it.",
-			text, DefaultDepth, DefaultBand, DefaultLeast)
+		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to 0.5) ; least=%v ; load=any behind it.",
+			text, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
 	}
 	return s, nil
 }

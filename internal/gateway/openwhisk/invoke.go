@@ -68,13 +68,9 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	if err := checkFinal(action, input); err != nil {
 		return controller.Request{}, err
 	}
-	var ahead *speculate.Settings
-	if text := c.r.Header.Get("X-Forerun-Speculate"); text != "" {
-		settings, err := speculate.ParseSettings(text)
-		if err != nil {
-			return controller.Request{}, err
-		}
-		ahead = &settings
+	ahead, err := c.speculation()
+	if err != nil {
+		return controller.Request{}, err
 	}
 	flight, err := a.Quotas.Invocation(c.r.Context(), c.caller.Namespace)
 	if err != nil {
@@ -85,6 +81,20 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
 		Speculation: ahead, Ended: flight.Land,
 	}, nil
+}
+
+// speculation is how far the request wants its invocation to run ahead; nil if it does not say.
+func (c *call) speculation() (*speculate.Settings, error) {
+	const header = "X-Forerun-Speculate"
+	text := c.r.Header.Get(header)
+	if text == "" {
+		return nil, nil
+	}
+	settings, err := speculate.ParseSettings(text)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, "", "The header %s: %w", header, err)
+	}
+	return &settings, nil
 }
 
 // finish answers a request for an invocation on its terms.

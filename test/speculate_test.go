@@ -1,0 +1,73 @@
+package test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// invokeAhead invokes an action with the header that says how far to run ahead, and returns the answer and its body.
+func invokeAhead(t *testing.T, c *server.Client, name, speculate, input string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+"/api/v1/namespaces/_/actions/"+name+"?blocking=true&result=true", strings.NewReader(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, key, _ := strings.Cut(c.Auth, ":")
+	r.SetBasicAuth(user, key)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Forerun-Speculate", speculate)
+	return send(t, r)
+}
+
+// TestSpeculateHeader: what cannot be read is refused in words that say what could be, whatever the server allows, and nothing is executed.
+func TestSpeculateHeader(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"off", "all"} {
+		c := client(t, start(t, server.Options{Args: []string{"--speculate", word}}))
+		putPython(t, c, map[string]string{"echo": echoes})
+		for _, text := range []string{"fast", "ALL", ";", "all, depth=3", "all; depth=0", "all; depth=65", "all; depth=4.5", "branches; band=0.5", "all; least=-1s", "all; least=1", "all; load=much", "all; speed=9"} {
+			answer, body := invokeAhead(t, c, "echo", text, "{}")
+			if answer.StatusCode != http.StatusBadRequest {
+				t.Errorf("%q is answered %d %s", text, answer.StatusCode, body)
+			}
+			for _, part := range []string{"X-Forerun-Speculate", text, "off, branches or all", "depth=32 (1 to 64)", "band=0.1 (0 to 0.5)", "least=1ms", "load=any"} {
+				if !strings.Contains(body, part) {
+					t.Errorf("%q is answered without %q: %s", text, part, body)
+				}
+			}
+		}
+		for _, text := range []string{"off", "branches", "all", " all ; depth=64;band=0; least=0s ;load=any"} {
+			if answer, body := invokeAhead(t, c, "echo", text, `{"n":1}`); answer.StatusCode != http.StatusOK || body != `{"n":1}` {
+				t.Errorf("%q is answered %d %s", text, answer.StatusCode, body)
+			}
+		}
+		if _, records := status(t, c, "GET", "activations?limit=200", nil); strings.Count(records, `"activationId"`) != 4 {
+			t.Errorf("what was refused has records: %s", records)
+		}
+	}
+}
+
+// TestSpeculateBranches: a server that runs ahead of branches alone goes on with the branch that was taken before, but guesses and skips
+// no function by its input, and a request gets no more.
+func TestSpeculateBranches(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Args: []string{"--speculate", "branches; least=0s; load=any"}})
+	k := newKnown(t, s, "ada")
+	k.must(false, false)
+	k.must(false, true)
+	k.must(false, true)
+	for _, text := range []string{"branches; least=0s; load=any", "all; least=0s; load=any"} {
+		for program, want := range map[string]string{"chain": "", "branch": "early=1, used=1, squashed=0, skipped=0"} {
+			answer, body := invokeAhead(t, k.Client, program, text, `{"n":4}`)
+			if got := answer.Header.Get("X-Forerun-Speculation"); got != want || answer.StatusCode != http.StatusOK {
+				t.Errorf("%s with %q ran ahead %q, want %q: %s", program, text, got, want, body)
+			}
+		}
+	}
+	if answer, _ := invokeAhead(t, k.Client, "branch", "off", `{"n":4}`); answer.Header.Get("X-Forerun-Speculation") != "" {
+		t.Errorf("with off it ran ahead %q", answer.Header.Get("X-Forerun-Speculation"))
+	}
+}
