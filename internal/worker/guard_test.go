@@ -256,17 +256,78 @@ func (m *matrix) held() time.Duration {
 	return end.Held
 }
 
+// TestReadHostsAnswerAhead: hosts that an action only reads from answer before its turn, be they named by address or by name.
 func TestReadHostsAnswerAhead(t *testing.T) {
 	o := newOutside(t)
+	const python = `
+    s = socket.create_connection((a["to"], a["tcp"])); s.sendall(a["word"].encode() + b"\n"); return s.recv(100).decode()`
+	for name, a := range inLanguages(python, "say(a, a.to)") {
+		for _, host := range []string{o.host, sandboxtest.Outside6().String(), "read.test"} {
+			t.Run(name+" "+host, func(t *testing.T) {
+				if discover().Check(a.Exec.Kind) != nil {
+					t.Skip("this machine does not have the language")
+				}
+				readsAhead(t, o, a, host)
+			})
+		}
+	}
+}
+
+func readsAhead(t *testing.T, o *outside, a *forerun.Action, host string) {
 	g := newNativeRig(t, single)
 	calls := newCalls()
 	g.ServeAPI(calls)
-	a := guarded()["Python TLS"]
-	a.Annotations = append(slices.Clone(a.Annotations), forerun.KeyValue{Key: readHosts, Value: json.RawMessage(`["` + o.host + `"]`)})
-	m := matrix{g, calls, o, a}
-	r, h := m.ahead(a, o.input("read"))
+	reads := *a
+	reads.Annotations = append(slices.Clone(a.Annotations), forerun.KeyValue{Key: readHosts, Value: json.RawMessage("[" + strconv.Quote(host) + "]")})
+	m := matrix{g, calls, o, &reads}
+	r, h := m.ahead(&reads, strings.Replace(o.input("read"), "{", `{"to":`+strconv.Quote(host)+",", 1))
 	<-calls.arrived
 	calls.answer <- "go"
 	m.check(h, "read")
 	g.Promote(r.Activation)
+}
+
+// TestConnectedWhileLoaded: where an action's code has connected with the outside before there was an activation, one that runs
+// ahead sends nothing there.
+func TestConnectedWhileLoaded(t *testing.T) {
+	o := newOutside(t)
+	python := strings.NewReplacer("kept = None", fmt.Sprintf("kept = socket.create_connection((%q, %d))", o.host, o.TCP("loaded")))
+	node := strings.NewReplacer("let kept", fmt.Sprintf("let kept = net.connect(%d, %q)", o.TCP("loaded"), o.host))
+	for name, a := range inLanguages(pythonEffects["keep-alive"], nodeEffects["keep-alive"]) {
+		switch name {
+		case "Python", "kept Python":
+			continue // its handlers do not have the connections of where it was loaded
+		case "native":
+			a.Exec.Code = encode(python.Replace(decode(a)))
+		default:
+			a.Exec.Code = node.Replace(python.Replace(a.Exec.Code))
+		}
+		t.Run(name, func(t *testing.T) {
+			if discover().Check(a.Exec.Kind) != nil {
+				t.Skip("this machine does not have the language")
+			}
+			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 }) // one is for another action
+			calls := newCalls()
+			g.ServeAPI(calls)
+			m := matrix{g, calls, o, a}
+			for range 2 {
+				r, _ := m.ahead(a, o.input("squashed"))
+				other := matrix{g, calls, o, inPython(pythonEffects["bare connect"])}
+				other.plain("after") // its leave is for whichever comes first
+				g.Squash(r.Activation)
+				m.plain("after")
+				if n := o.reached("squashed"); n > 0 {
+					t.Errorf("a squashed activation has reached the outside %d times", n)
+				}
+			}
+			r, h := m.ahead(a, o.input("promoted"))
+			g.Promote(r.Activation)
+			<-calls.arrived
+			calls.answer <- "go"
+			m.check(h, "promoted")
+			if n := o.reached("promoted"); n != 1 {
+				t.Errorf("a promoted activation has reached the outside %d times", n)
+			}
+		})
+	}
 }

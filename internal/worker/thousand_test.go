@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// What TestThousandSquashed does in each language: so many activations, a few of them at a time, each with some effects at once. That
+// makes a thousand effects; a thousand activations take several times as long, and are for FORERUN_SOAK_TIMES=100.
+const (
+	manySquashed    = 200
+	squashedAtOnce  = 5
+	effectsAtOnce   = 5
+	betweenTwoKinds = 3 // steps in the list of effects, so that what starts processes is spread
+)
+
+// manyEffects is an action in Node or a native one that has all effects of its language; the input says which it tries at once.
+func manyEffects(language string) (a *forerun.Action, names []string) {
+	var text strings.Builder
+	if language == "Node" {
+		names = slices.Sorted(maps.Keys(nodeEffects))
+		for _, name := range names {
+			fmt.Fprintf(&text, "%q: a => %s,\n", name, nodeEffects[name])
+		}
+		return inNode("Promise.all(a.effects.map(e => ({" + text.String() + "})[e](a))).then(got => got.map(g => g.trim()).join())"), names
+	}
+	names = slices.Sorted(maps.Keys(pythonEffects))
+	text.WriteString("\n    all = {}")
+	for _, name := range names {
+		fmt.Fprintf(&text, "\n    def one(a):%s\n    all[%q] = one", strings.ReplaceAll(pythonEffects[name], "\n", "\n    "), name)
+	}
+	text.WriteString(`
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor() as pool: return ",".join(got.strip() for got in pool.map(lambda e: all[e](a), a["effects"]))`)
+	return inNative(text.String()), names
+}
+
+// TestThousandSquashed squashes activations in languages whose process is kept: before they reach out, on their way there, and when
+// they wait there.
+func TestThousandSquashed(t *testing.T) {
+	o := newOutside(t)
+	t.Run("languages", func(t *testing.T) {
+		for _, language := range []string{"Node", "native"} {
+			t.Run(language, func(t *testing.T) {
+				t.Parallel()
+				squashMany(t, o, language)
+			})
+		}
+	})
+	if n := o.reached("squashed"); n > 0 {
+		t.Errorf("%d times something of a squashed activation has reached the outside", n)
+	}
+}
+
+func squashMany(t *testing.T, o *outside, language string) {
+	a, effects := manyEffects(language)
+	if discover().Check(a.Exec.Kind) != nil {
+		t.Skip("this machine does not have the language")
+	}
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = squashedAtOnce })
+	calls := newCalls()
+	g.ServeAPI(calls)
+	m, activations := many{matrix{g, calls, o, a}, effects}, manySquashed
+	if times, err := strconv.Atoi(os.Getenv("FORERUN_SOAK_TIMES")); err == nil {
+		activations = max(activations, 10*times)
+	}
+	for wave := range activations / squashedAtOnce {
+		m.squash(wave)
+	}
+	for i := range effects { // each of them does reach the outside, behind what was squashed
+		_, h := m.begin(a, m.input(i, 1, "after"))
+		<-calls.arrived
+		calls.answer <- "go"
+		m.check(h, "after")
+	}
+	t.Logf("%d activations were squashed, with %d effects", activations, activations*effectsAtOnce)
+}
+
+type many struct {
+	matrix
+	effects []string
+}
+
+// input has an activation try some effects, from the n-th on.
+func (m *many) input(n, count int, word string) string {
+	input := map[string]any{}
+	if err := json.Unmarshal([]byte(m.o.input(word)), &input); err != nil {
+		panic(err)
+	}
+	var chosen []string
+	for i := range count {
+		chosen = append(chosen, m.effects[(n+i*betweenTwoKinds)%len(m.effects)])
+	}
+	input["effects"] = chosen
+	b, err := json.Marshal(input)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// squash begins some activations, and squashes them in one of three stages.
+func (m *many) squash(wave int) {
+	runs := make([]*forerun.Run, squashedAtOnce)
+	for i := range runs {
+		runs[i], _ = m.ahead(m.a, m.input(wave*squashedAtOnce+i, effectsAtOnce, "squashed"))
+	}
+	for range runs {
+		<-m.calls.arrived
+	}
+	const before, way = 0, 1
+	stage := wave % 3
+	if stage != before {
+		for range runs {
+			m.calls.answer <- "go"
+		}
+	}
+	if stage != before && stage != way {
+		time.Sleep(20 * time.Millisecond) // for processes of Node this is still on their way
+	}
+	for _, r := range runs {
+		m.Squash(r.Activation)
+	}
+	if stage == before {
+		for range runs {
+			<-m.calls.cut
+		}
+	}
+}
