@@ -1,7 +1,7 @@
 """Runs all tests of the repository, and ends with one line that counts them: `N passed, N failed, N skipped`.
 
 Each runner's own closing line is printed too. What fails, or is skipped, is shown with its output or its reason; a
-runner that fails without naming a test counts as one failure.
+runner that fails without naming a test counts as one failure, and so does anything that the tests leave on the machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+import leftovers
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TELLING = "coverage: "  # what lines of tests that pass begin with that are shown
 
 
 @dataclass
@@ -62,6 +65,8 @@ class GoReport:
         lines = "".join(self.output.pop((package, test), []))
         if ending == "pass":
             self.count.passed += 1
+            told = [line.strip() for line in lines.splitlines() if line.strip().startswith(TELLING)]
+            print("".join(f"{line}\n" for line in told), end="", flush=True)
         elif ending == "skip":
             self.count.skipped += 1
             reason = [line.strip() for line in lines.splitlines() if not line.startswith(("===", "---"))]
@@ -121,12 +126,25 @@ def python_tests() -> Count:
     return count
 
 
+def nothing_left(before: set[str]) -> Count:
+    """Look at what is left of all tests."""
+    found = leftovers.left(before)
+    if not found:
+        print("nothing left: no handler, mount or connection of the tests", flush=True)
+        return Count()
+    print("FAILED   the tests have left\n" + "\n".join(found), flush=True)
+    return Count(failed=1)
+
+
 def main() -> int:
     """Run every suite, whatever the others did."""
     start = time.monotonic()
+    leftovers.adopt()
+    before = leftovers.marks()
     total = Count()
     for suite in (python_tests, go_tests):
         total += suite()
+    total += nothing_left(before)
     print(f"all tests ran in {time.monotonic() - start:.0f} s", flush=True)
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0

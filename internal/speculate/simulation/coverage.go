@@ -117,7 +117,7 @@ func (c *Coverage) Table() (table string, share float64) {
 			fmt.Fprintf(&b, "  (%s)", k.why)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d of %d pairs", covered, all)
+	fmt.Fprintf(&b, "\ncoverage: %d of %d pairs of an event and a state of its slot", covered, all)
 	return b.String(), float64(covered) / float64(all)
 }
 

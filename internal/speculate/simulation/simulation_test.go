@@ -98,7 +98,9 @@ func TestSeeds(t *testing.T) {
 		return
 	}
 	table, share := coverage.Table()
-	t.Logf("events by the states of slots in which they came:\n%s", table)
+	if !underRace { // else its few seeds say nothing
+		t.Logf("events by the states of slots in which they came:\n%s", table)
+	}
 	if count >= 20_000 && share < 0.95 {
 		t.Errorf("%.0f%% of the pairs of events and states that can be are covered: at least 95%% must be", share*100)
 	}

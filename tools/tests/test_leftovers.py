@@ -1,0 +1,34 @@
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import leftovers
+import pytest
+
+
+@pytest.fixture
+def orphan() -> Iterator[int]:
+    """Have a process whose parent has ended."""
+    leftovers.adopt()
+    leave = "import subprocess; print(subprocess.Popen(['sleep', '1000'], stdout=subprocess.DEVNULL).pid)"
+    out = subprocess.run([sys.executable, "-c", leave], check=True, stdout=subprocess.PIPE).stdout
+    yield int(out)
+    os.kill(int(out), signal.SIGKILL)
+    assert leftovers.left(leftovers.marks()) == []
+
+
+def test_a_process_that_lost_its_parent_is_named(orphan: int) -> None:
+    assert leftovers.left(leftovers.marks(), patience=0) == [f"process {orphan}: sleep 1000"]
+
+
+def test_what_was_there_before_does_not_count() -> None:
+    before = leftovers.marks()
+    assert leftovers.left(before | {"mount of another server"}, patience=0) == []
+
+
+def test_a_new_mount_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = leftovers.marks()
+    monkeypatch.setattr(leftovers, "marks", lambda: before | {"mount of a test"})
+    assert leftovers.left(before, patience=0) == ["mount of a test"]
