@@ -1,7 +1,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import leftovers
@@ -11,9 +10,7 @@ import pytest
 @pytest.fixture
 def orphan() -> Iterator[int]:
     """Have a process whose parent has ended."""
-    leftovers.adopt()
-    leave = "import subprocess; print(subprocess.Popen(['sleep', '1000'], stdout=subprocess.DEVNULL).pid)"
-    out = subprocess.run([sys.executable, "-c", leave], check=True, stdout=subprocess.PIPE).stdout
+    out = leftovers.adopt(lambda: str(subprocess.Popen(["sleep", "1000"]).pid))
     yield int(out)
     os.kill(int(out), signal.SIGKILL)
     assert leftovers.left(leftovers.marks()) == []
@@ -21,6 +18,11 @@ def orphan() -> Iterator[int]:
 
 def test_a_process_that_lost_its_parent_is_named(orphan: int) -> None:
     assert leftovers.left(leftovers.marks(), patience=0) == [f"process {orphan}: sleep 1000"]
+
+
+def test_what_fails_has_no_answer(capfd: pytest.CaptureFixture[str]) -> None:
+    assert leftovers.adopt(lambda: str(1 // 0)) == ""
+    assert "ZeroDivisionError" in capfd.readouterr().err
 
 
 def test_what_was_there_before_does_not_count() -> None:
