@@ -182,10 +182,13 @@ func (b *box) spent(r *run) time.Duration {
 
 // account notes what a run has taken, and its removal.
 func (b *box) account(r *run, before time.Duration) {
+	if !r.Speculative {
+		return
+	}
 	took := max(0, b.spent(r)-before)
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	if r.squashed {
+	if r.squashed && !r.isPromoted() {
 		b.w.counters.Wasted += took
 	} else {
 		r.took = took

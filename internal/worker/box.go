@@ -136,7 +136,7 @@ func (b *box) live() {
 			break
 		}
 		before := b.spent(r)
-		ok = b.execute(r) && !(r.EndSandbox && r.isSquashed(b.w)) && b.clean()
+		ok = b.execute(r) && !b.w.endsBox(r) && b.clean()
 		b.account(r, before)
 		if b.unmeasured++; ok && time.Since(b.measuredAt) >= measureEvery {
 			b.measure()

@@ -38,6 +38,7 @@ type run struct {
 	box       *box // that executes it; nil while it waits
 	returned  int  // how often it came back from a box that had died
 	squashed  bool
+	endsBox   bool          // its squash ends the sandbox, too
 	wanted    bool          // it was asked to make way
 	effects   func()        // what it sent before it ended, which waits until it is promoted
 	left      bool          // it has ended, has no sandbox any more, and stays on the books as it is ahead
@@ -61,8 +62,11 @@ func (b *box) execute(r *run) bool {
 	defer stop()
 	header := b.runHeader(r, start.Add(time.Duration(r.Action.Limits.Timeout)*time.Millisecond))
 	o := outcome{err: b.send(r, t, header)}
-	if o.err != nil && b.giveBack(r, t) {
-		return false
+	if o.err != nil {
+		stop() // another sandbox may have it at once
+		if b.giveBack(r, t) {
+			return false
+		}
 	}
 	fork := b.prepareSoon()
 	if o.err == nil {
@@ -316,6 +320,13 @@ func (r *run) isSquashed(w *Worker) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return r.squashed
+}
+
+// endsBox reports whether the squash of a run, while that had a handler, is to end the sandbox.
+func (w *Worker) endsBox(r *run) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.endsBox
 }
 
 func (r *run) tellEnded(end forerun.RunEnd) {

@@ -20,6 +20,7 @@ const (
 	manySquashed    = 1000
 	squashingLasts  = 10 * time.Second
 	squashedAtOnce  = 5
+	squashingStages = 3
 	effectsAtOnce   = 5
 	betweenTwoKinds = 3 // steps in the list of effects, so that what starts processes is spread
 )
@@ -70,7 +71,7 @@ func squashMany(t *testing.T, o *outside, language string) {
 	if times, err := strconv.Atoi(os.Getenv("FORERUN_SOAK_TIMES")); err == nil {
 		most, end = 10*times, time.Now().Add(time.Hour)
 	}
-	for squashed < most && time.Now().Before(end) {
+	for squashed < most && time.Now().Before(end) || squashed < squashingStages*squashedAtOnce {
 		m.squash(squashed / squashedAtOnce)
 		squashed += squashedAtOnce
 	}
@@ -116,7 +117,7 @@ func (m *many) squash(wave int) {
 		<-m.calls.arrived
 	}
 	const before, way = 0, 1
-	stage := wave % 3
+	stage := wave % squashingStages
 	if stage != before {
 		for range runs {
 			m.calls.answer <- "go"

@@ -191,6 +191,7 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 	}
 	w.counters.Squashed++
 	b := r.box
+	r.endsBox = r.EndSandbox && b != nil && !r.isParked()
 	if b == nil {
 		w.withdraw(r)
 	} else if r.Speculative {

@@ -12,11 +12,16 @@ import (
 type gate struct {
 	mu        sync.Mutex              // guards the rest
 	open      chan struct{}           // closed when the gate is opened; nil while it is open
-	since     time.Time               // when the first came that it has not let pass since it was shut; zero: none did
+	waiting   int                     // connections that wait
+	since     time.Time               // since when any do
 	permitted map[netip.AddrPort]bool // these pass although it is shut; port 0: all of the address
 	opening   int                     // connections that passed and are not in the sandbox yet
 	lent      []lent                  // the sockets that were put into the sandbox, but for permitted ones
+	look      int                     // how many of them there may be before those are forgotten that are closed
 }
+
+// fewLent is how many sockets may have been closed before anybody looks.
+const fewLent = 16
 
 // permittedAtMost bounds how many addresses a gate lets pass.
 const permittedAtMost = 1024
@@ -27,11 +32,11 @@ func (s *Supervisor) Hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open == nil {
-		g.open, g.since = make(chan struct{}), time.Time{}
+		g.open = make(chan struct{})
 	}
 }
 
-// Release opens the gate, and lets those go on that wait at it and still live. It returns for how long the first of them has.
+// Release opens the gate, and lets those go on that wait at it and still live. It returns for how long any have.
 func (s *Supervisor) Release() (waited time.Duration) {
 	g := &s.gate
 	g.mu.Lock()
@@ -41,7 +46,7 @@ func (s *Supervisor) Release() (waited time.Duration) {
 	}
 	close(g.open)
 	g.open = nil
-	if !g.since.IsZero() {
+	if g.waiting > 0 {
 		waited = time.Since(g.since)
 	}
 	return waited
@@ -68,9 +73,6 @@ func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open != nil && !g.permits(to) {
-		if g.since.IsZero() {
-			g.since = time.Now()
-		}
 		return g.open
 	}
 	g.opening++
@@ -80,6 +82,16 @@ func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 func (g *gate) permits(to netip.AddrPort) bool {
 	ip := to.Addr().Unmap()
 	return g.permitted[netip.AddrPortFrom(ip, to.Port())] || g.permitted[netip.AddrPortFrom(ip, 0)]
+}
+
+// wait counts connections that wait.
+func (g *gate) wait(more int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting == 0 {
+		g.since = time.Now()
+	}
+	g.waiting += more
 }
 
 // leave ends what enter began.
@@ -92,6 +104,10 @@ func (g *gate) leave() {
 // pass waits for what gate.enter has returned, and until it returns nothing: a connection may be opened, until gate.leave. It
 // reports false if its caller has been killed.
 func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) bool {
+	if opened != nil {
+		s.gate.wait(1)
+		defer s.gate.wait(-1)
+	}
 	look := time.NewTicker(liveness)
 	defer look.Stop()
 	for opened != nil {
@@ -118,8 +134,9 @@ func (g *gate) lend(socket int, to netip.AddrPort) {
 	if g.permits(to) {
 		return
 	}
-	if len(g.lent) == cap(g.lent) { // before it grows
+	if len(g.lent) >= g.look {
 		g.forgetClosed()
+		g.look = 2*len(g.lent) + fewLent
 	}
 	if l, ok := lentSocket(socket, to); ok {
 		g.lent = append(g.lent, l)

@@ -8,20 +8,21 @@ import (
 
 // gate holds what a speculative activation sends through the server.
 type gate struct {
-	mu    sync.Mutex    // guards the rest
-	open  chan struct{} // closed when the gate is opened; nil while it is open
-	since time.Time     // when the first came that waits since it was shut; zero: none did
+	mu      sync.Mutex    // guards the rest
+	open    chan struct{} // closed when the gate is opened; nil while it is open
+	waiting int           // how many wait
+	since   time.Time     // since when any do
 }
 
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open == nil {
-		g.open, g.since = make(chan struct{}), time.Time{}
+		g.open = make(chan struct{})
 	}
 }
 
-// lift opens it, and returns for how long the first that waits has.
+// lift opens it, and returns for how long any have waited.
 func (g *gate) lift() (waited time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -30,7 +31,7 @@ func (g *gate) lift() (waited time.Duration) {
 	}
 	close(g.open)
 	g.open = nil
-	if !g.since.IsZero() {
+	if g.waiting > 0 {
 		waited = time.Since(g.since)
 	}
 	return waited
@@ -40,17 +41,26 @@ func (g *gate) lift() (waited time.Duration) {
 func (g *gate) pass(ctx context.Context) bool {
 	g.mu.Lock()
 	opened := g.open
-	if opened != nil && g.since.IsZero() {
-		g.since = time.Now()
-	}
 	g.mu.Unlock()
 	if opened == nil {
 		return ctx.Err() == nil
 	}
+	g.wait(1)
+	defer g.wait(-1)
 	select {
 	case <-opened:
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// wait counts who waits.
+func (g *gate) wait(more int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting == 0 {
+		g.since = time.Now()
+	}
+	g.waiting += more
 }

@@ -31,12 +31,12 @@ func newRelayed(t *testing.T) *relayed {
 			t.Fatal(err)
 		}
 	}
-	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	must(err)
-	t.Cleanup(func() { server.Close() })
-	streams, err := net.Listen("tcp", server.LocalAddr().String())
+	streams, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	t.Cleanup(func() { streams.Close() })
+	server, err := net.ListenPacket("udp", streams.Addr().String())
+	must(err)
+	t.Cleanup(func() { server.Close() })
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	must(err)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")

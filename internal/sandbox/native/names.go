@@ -22,6 +22,7 @@ const (
 	queryPatience = 3 * time.Second // for one nameserver
 	namesIdle     = 10 * time.Second
 	maxQuery      = 64 << 10
+	droppedAtMost = 8192 // more than a socket holds: what comes after as many is a living process's
 )
 
 // nameservers reads the host's from a resolv.conf, as host:port.
@@ -103,12 +104,16 @@ func (r *nameRelay) serve(socket *os.File, take func(fd int, drop bool) bool) {
 		return // closed already
 	}
 	_ = raw.Read(func(fd uintptr) bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for take(int(fd), false) {
+		for r.takeOne(int(fd), take) {
 		}
 		return false
 	})
+}
+
+func (r *nameRelay) takeOne(fd int, take func(fd int, drop bool) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return take(fd, false)
 }
 
 // takePacket takes a query, if there is one, and serves it if it is not to be dropped. mu is held.
@@ -274,7 +279,7 @@ func (r *nameRelay) drop(socket *os.File, take func(fd int, drop bool) bool) {
 		return // it is closed
 	}
 	_ = raw.Control(func(fd uintptr) {
-		for take(int(fd), true) {
+		for n := 0; n < droppedAtMost && take(int(fd), true); n++ {
 		}
 	})
 }
