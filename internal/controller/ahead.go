@@ -17,7 +17,8 @@ import (
 // find finds the action of a new slot.
 func (e *execution) find(r speculate.Resolve) {
 	s := e.newSlot(r.Slot, r.Parent, r.Caller, r.Op)
-	e.prepare(s, placement{r.Action, r.Self, r.Function, r.Input}, func(input json.RawMessage) {
+	s.at = placement{r.Action, r.Self, r.Function, r.Input}
+	e.prepare(s, s.at, func(input json.RawMessage) {
 		s.input = input
 		has := func(annotation string) bool {
 			return string(forerun.Lookup(s.action.Annotations, annotation)) == "true"
@@ -81,6 +82,7 @@ func (e *execution) later(outside func() (inside func())) {
 
 // check looks whether records and actions are what they were.
 func (e *execution) check(a speculate.Check) {
+	e.slots[a.Slot].below = a.Below
 	e.later(func() func() {
 		event := speculate.Checked{Slot: a.Slot, Current: e.areCurrent(a.Below)}
 		records, err := e.c.State.Fetch(context.Background(), a.Keys...)
@@ -188,6 +190,11 @@ func (e *execution) letGo(s *slot) {
 		e.tables.noteAhead(e.c.digests.Of(s.action), false)
 		e.c.Worker.Promote(s.record.ID)
 	}
+	for _, t := range e.calls {
+		if t.caller == s {
+			t.invocation.noteLater()
+		}
+	}
 }
 
 // lead notes that a slot is a head, and so is what it is a part of.
@@ -221,14 +228,20 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 	}
 }
 
-// abandon ends the calls of a slot that is over and nobody waits for any more.
+// abandon ends the calls of a slot that is over and nobody waits for any more. Those of one that was ahead never were.
 func (e *execution) abandon(s *slot) {
+	gone := forerun.Errorf(forerun.Unavailable, "", "The function that called has ended.")
 	for op, t := range e.calls {
-		if t.caller == s {
-			delete(e.calls, op)
-			t.invocation.end(t.invocation.accepted, forerun.Errorf(forerun.Unavailable, "", "The function that called has ended."))
-			e.c.busy.Done()
+		switch {
+		case t.caller != s:
+			continue
+		case s.ahead:
+			t.invocation.undo(gone)
+		default:
+			t.invocation.end(t.invocation.accepted, gone)
 		}
+		delete(e.calls, op)
+		e.c.busy.Done()
 	}
 }
 

@@ -221,3 +221,54 @@ func TestAskersWhoGoAway(t *testing.T) {
 		t.Errorf("%s, %+v", got, tally)
 	}
 }
+
+// TestCallsAheadAreNotAccepted: a call that may never have been leaves nothing behind a server that dies, however long it lasts, until
+// it is its caller's turn.
+func TestCallsAheadAreNotAccepted(t *testing.T) {
+	town := newAheadTown(t)
+	var second atomic.Bool
+	called, first, callee := make(chan *Invocation), make(chan struct{}), make(chan struct{})
+	town.function("a", func(*forerun.Run, map[string]any) (any, error) {
+		if second.Load() {
+			<-first
+		}
+		return map[string]any{}, nil
+	})
+	c := town.function("c", func(*forerun.Run, map[string]any) (any, error) {
+		if second.Load() {
+			<-callee
+		}
+		return map[string]any{}, nil
+	})
+	town.function("b", func(run *forerun.Run, _ map[string]any) (any, error) {
+		i := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: c, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+		if second.Load() {
+			called <- i
+		}
+		<-i.Done()
+		return map[string]any{}, nil
+	})
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+	town.invokeAhead(seq, `{}`)
+	second.Store(true)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		town.invokeAhead(seq, `{}`)
+	}()
+	i := <-called
+	if !town.IsAhead(i.accepted.Cause) {
+		t.Error("its caller is not ahead")
+	}
+	if i.note.Stop() {
+		t.Error("it is to be accepted while its caller is ahead")
+	}
+	close(first)
+	for end := time.Now().Add(10 * time.Second); !i.note.Stop(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is not to be accepted when it is its caller's turn")
+		}
+	}
+	close(callee)
+	<-over
+}

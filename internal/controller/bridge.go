@@ -54,6 +54,18 @@ func (b *Bridge) Versions(ctx context.Context, id forerun.ActivationID, keys []f
 // Hold implements state.Bridge.
 func (b *Bridge) Hold(ctx context.Context, id forerun.ActivationID) error { return b.c.Hold(ctx, id) }
 
+// IsAhead reports whether an activation runs ahead of its turn.
+func (c *Controller) IsAhead(id forerun.ActivationID) bool {
+	e := c.executionOf(id)
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.active[id]
+	return s != nil && s.ahead
+}
+
 // Hold returns when an activation may do what cannot be taken back: it is a head. If it was squashed, that is the error.
 func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID) error {
 	e := c.executionOf(id)

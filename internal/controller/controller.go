@@ -26,6 +26,8 @@ type Actions interface {
 	// Resolve finds an action as a caller of some namespace names it, with the parameters that it inherits. It is immutable, and
 	// the same as long as nothing of it changes. The error is forerun.NotFound, or forerun.Forbidden if the caller may not run it.
 	Resolve(ctx context.Context, name forerun.Name, caller string) (*forerun.Action, error)
+	// Changes grows when something changes that Resolve finds, before who changes it is told so.
+	Changes() uint64
 }
 
 // Records keeps the records of activations. What it was given is in the log when its methods return.

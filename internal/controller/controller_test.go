@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,7 @@ type town struct {
 	squashed map[forerun.ActivationID]bool
 	accepted map[forerun.ActivationID]*forerun.Activation
 	putError error
+	changes  atomic.Uint64
 }
 
 func newTown(tb testing.TB) *town {
@@ -58,6 +60,9 @@ func (t *town) Resolve(_ context.Context, name forerun.Name, _ string) (*forerun
 	}
 	return nil, forerun.Errorf(forerun.NotFound, "", "no %s", name)
 }
+
+// Changes implements Actions.
+func (t *town) Changes() uint64 { return t.changes.Load() }
 
 // Put implements Records.
 func (t *town) Put(_ context.Context, records ...*forerun.Activation) error {

@@ -36,6 +36,7 @@ type execution struct {
 	tables      *tables // of the namespace; nil with speculation off
 	permit      permit  // to run ahead, if one was asked for
 	off         string  // why nothing of it does, although it might
+	changes     uint64  // of actions, as of when all that is ahead was found
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
@@ -90,6 +91,8 @@ type slot struct {
 	ahead      bool            // it is no head, or not known to be one
 	promoting  bool            // the store has been asked to promote it
 	input      json.RawMessage // as delivered; of one that is resolved and not launched
+	at         placement
+	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }
 
 // begin starts the invocation of a client.
@@ -121,6 +124,9 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	e.lastOp++
 	t := e.newTree(r, i)
 	t.caller, t.op, t.called, t.calls = caller, e.lastOp, time.Now(), caller.tree.calls+1
+	if caller.ahead {
+		i.noteNever()
+	}
 	e.calls[t.op] = t
 	e.step(speculate.Call{
 		Slot: caller.id, Op: t.op, Action: r.Action.Name.String(), Input: r.Input, Code: e.c.digests.Of(r.Action),
@@ -177,13 +183,14 @@ func (e *execution) Wanted(id forerun.ActivationID, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.active[id]; s != nil && s.ahead && !s.promoting {
-		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, why)})
+		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, why), Why: why})
 	}
 }
 
 // step tells the machine an event, and those that arise from carrying out what it says.
 func (e *execution) step(event speculate.Event) {
 	e.breathe()
+	e.renew()
 	e.carryOut(e.machine.Step(event))
 }
 

@@ -22,6 +22,7 @@ type Request struct {
 	Transaction string               // X-Request-ID
 	Speculation *speculate.Settings  // how far it may run ahead; nil: as its action says
 	Ended       func()               // called once it is over; may be nil
+	Undone      func()               // called in its place if it was squashed with the function that asked; may be nil
 
 	part forerun.Program // what of the action's program is to run, if not all of it
 }
@@ -34,6 +35,7 @@ type Invocation struct {
 	kept     atomic.Pointer[forerun.Activation]
 	note     *time.Timer // calls Accept; nil if that was done before it began
 	ended    func()
+	undone   func()
 	answered sync.Once
 	done     chan struct{}
 	record   *forerun.Activation
@@ -96,6 +98,14 @@ func (i *Invocation) end(record *forerun.Activation, err error) {
 	i.forget()
 }
 
+// undo is end for an invocation that never was.
+func (i *Invocation) undo(err error) {
+	if i.undone != nil {
+		i.ended = i.undone
+	}
+	i.end(i.accepted, err)
+}
+
 // forget drops what Accept kept, when the invocation is over. Left behind, it is dropped by the next server.
 func (i *Invocation) forget() {
 	if kept := i.kept.Load(); kept != nil {
@@ -109,6 +119,19 @@ func (c *Controller) Invoke(r Request) *Invocation {
 	i := c.newInvocation(r)
 	c.start(r, i)
 	return i
+}
+
+// noteNever keeps an invocation from being accepted that may never have been, until noteLater.
+func (i *Invocation) noteNever() {
+	if i.note != nil {
+		i.note.Stop()
+	}
+}
+
+func (i *Invocation) noteLater() {
+	if i.note != nil {
+		i.note.Reset(noted)
+	}
 }
 
 // InvokeAccepted is Invoke for an invocation that is to end with a record come what may: accept keeps what is known of it,
@@ -127,7 +150,7 @@ func (c *Controller) newID() forerun.ActivationID { return forerun.NewActivation
 
 func (c *Controller) newInvocation(r Request) *Invocation {
 	now := c.Clock.Now()
-	i := &Invocation{records: c.Records, ended: r.Ended, done: make(chan struct{})}
+	i := &Invocation{records: c.Records, ended: r.Ended, undone: r.Undone, done: make(chan struct{})}
 	id := forerun.NewActivationID(now)
 	i.id.Store(&id)
 	i.accepted = newRecord(r.Namespace, r.Subject, id, r.Cause)

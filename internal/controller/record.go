@@ -35,7 +35,7 @@ func (s *slot) ended(end forerun.RunEnd) {
 	s.record.End = end.At
 	line := &s.record.Timeline
 	line.Finished = end.At
-	if line.Held += end.Held; end.Held > 0 {
+	if line.Held += end.Held; end.Held > 0 && line.Stalled == "" {
 		line.Stalled = "it reaches for the outside"
 	}
 }

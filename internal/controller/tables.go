@@ -200,7 +200,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		return nil
 	}
 	e.tables = tables
-	e.depth = e.depthNow()
+	e.depth, e.changes = e.depthNow(), e.c.Actions.Changes()
 	return []speculate.Option{
 		speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor),
 		speculate.Depth(e.depth), speculate.Band(e.speculation.Band),

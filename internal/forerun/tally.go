@@ -35,13 +35,14 @@ const (
 	WrongCall  SquashKind = "call"       // its caller made no such call
 	StaleRead  SquashKind = "stale_read" // a slot before it wrote what it had read
 	Overtaken  SquashKind = "conflict"   // others wrote what it had read
+	Updated    SquashKind = "update"     // its action was updated or deleted meanwhile
 	Failed     SquashKind = "failure"    // it failed, which counts only as a head
 	GivenUp    SquashKind = "cancelled"  // the invocation was given up
 )
 
 // SquashKinds lists them.
 func SquashKinds() []SquashKind {
-	return []SquashKind{WrongInput, WrongCall, StaleRead, Overtaken, Failed, GivenUp}
+	return []SquashKind{WrongInput, WrongCall, StaleRead, Overtaken, Updated, Failed, GivenUp}
 }
 
 // Ahead tells whether anything was done ahead, or skipped.

@@ -29,8 +29,10 @@ func HoldEffects(handler http.Handler, caller func(context.Context) forerun.Acti
 
 var invocation = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/actions/`)
 
-// isCall tells whether a request is a call that its function waits for, and that is nothing else.
+// isCall tells whether a request is a call that its function waits for to the end, and that is nothing else. One that waits for a
+// while may be told an id, which is not final as long as anything runs ahead.
 func isCall(r *http.Request) bool {
-	return r.Method == http.MethodPost && invocation.MatchString(r.URL.Path) && r.URL.Query().Get("blocking") == "true" &&
+	query := r.URL.Query()
+	return r.Method == http.MethodPost && invocation.MatchString(r.URL.Path) && query.Get("blocking") == "true" && !query.Has("timeout") &&
 		r.Header.Get("Idempotency-Key") == ""
 }

@@ -37,6 +37,16 @@ type meter struct {
 // window counts within a minute of the clock, as OpenWhisk does: the minute in the upper half, the count in the lower.
 type window struct{ state atomic.Uint64 }
 
+// take takes one back that was counted in a minute.
+func (w *window) take(minute uint32) {
+	for {
+		old := w.state.Load()
+		if uint32(old>>32) != minute || uint32(old) == 0 || w.state.CompareAndSwap(old, old-1) {
+			return
+		}
+	}
+}
+
 // add counts one more in a minute and returns how many that makes.
 func (w *window) add(minute uint32) int {
 	for {
@@ -52,10 +62,19 @@ func (w *window) add(minute uint32) int {
 }
 
 // Flight is an invocation that was admitted.
-type Flight struct{ meter *meter }
+type Flight struct {
+	meter  *meter
+	minute uint32 // in which it was counted
+}
 
 // Land says that the invocation has ended.
 func (f Flight) Land() { f.meter.flying.Add(-1) }
+
+// Undo says, in place of Land, that there never was one.
+func (f Flight) Undo() {
+	f.Land()
+	f.meter.invocations.take(f.minute)
+}
 
 // Invocation admits an invocation of a tenant, which is counted until its Flight lands. The error is forerun.TooMany, in
 // OpenWhisk's words, Unauthorized if the tenant was deleted meanwhile, or that of room.
@@ -64,7 +83,8 @@ func (q *Quotas) Invocation(ctx context.Context, namespace string) (Flight, erro
 	if err != nil {
 		return Flight{}, err
 	}
-	if err := q.charge(&m.invocations, limits.InvocationsPerMinute); err != nil {
+	minute, err := q.charge(&m.invocations, limits.InvocationsPerMinute)
+	if err != nil {
 		return Flight{}, err
 	}
 	if q.waiting != nil && limits.QueuedInvocations != registry.NoLimit {
@@ -76,7 +96,7 @@ func (q *Quotas) Invocation(ctx context.Context, namespace string) (Flight, erro
 		m.flying.Add(-1)
 		return Flight{}, tooMany(1, "Too many concurrent requests in flight (count: %d, allowed: %d).", before, limits.ConcurrentInvocations)
 	}
-	return Flight{m}, nil
+	return Flight{m, minute}, nil
 }
 
 // Fire admits the firing of a trigger. The errors are those of Invocation.
@@ -85,7 +105,8 @@ func (q *Quotas) Fire(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	return q.charge(&m.fires, limits.FiresPerMinute)
+	_, err = q.charge(&m.fires, limits.FiresPerMinute)
+	return err
 }
 
 // Forget drops the meters of a tenant that was deleted.
@@ -115,16 +136,17 @@ func (q *Quotas) meter(namespace string) *meter {
 	return m.(*meter)
 }
 
-// charge counts one more in the minute that is.
-func (q *Quotas) charge(w *window, allowed int) error {
+// charge counts one more in the minute that is, if there is a limit; else the minute is 0.
+func (q *Quotas) charge(w *window, allowed int) (minute uint32, err error) {
 	if allowed == registry.NoLimit {
-		return nil
+		return 0, nil
 	}
 	now := q.now().Unix()
-	if count := w.add(uint32(now / 60)); count > allowed {
-		return tooMany(60-now%60, "Too many requests in the last minute (count: %d, allowed: %d).", count, allowed)
+	minute = uint32(now / 60)
+	if count := w.add(minute); count > allowed {
+		return minute, tooMany(60-now%60, "Too many requests in the last minute (count: %d, allowed: %d).", count, allowed)
 	}
-	return nil
+	return minute, nil
 }
 
 // throttled is a refusal that says when to come back.

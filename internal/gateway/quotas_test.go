@@ -68,9 +68,27 @@ func TestRate(t *testing.T) {
 		t.Errorf("another tenant: %v", err)
 	}
 	now = now.Add(20 * time.Second)
-	if _, err := q.Invocation(t.Context(), "ada"); err != nil {
-		t.Errorf("the next minute: %v", err)
+	for range 3 * two { // what never was does not count
+		f, err := q.Invocation(t.Context(), "ada")
+		if err != nil {
+			t.Fatalf("the next minute: %v", err)
+		}
+		f.Undo()
 	}
+	f, err := q.Invocation(t.Context(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Minute)
+	if _, err := q.Invocation(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	f.Undo() // of a minute that is over
+	if _, err := q.Invocation(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = q.Invocation(t.Context(), "ada")
+	refused(t, err, "Too many requests in the last minute (count: 3, allowed: 2).", "60")
 	if _, err := q.Invocation(t.Context(), "nobody"); forerun.KindOf(err) != forerun.Unauthorized {
 		t.Errorf("nobody: %v", err)
 	}

@@ -11,6 +11,7 @@ package registry
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -30,6 +31,7 @@ type Registry struct {
 	tenants   *cache[string, Tenant]           // by namespace
 	accounts  sync.Map                         // of *account by namespace
 	voids     voids
+	changes   atomic.Uint64 // of actions and packages
 	stopWatch func()
 }
 
@@ -54,12 +56,17 @@ func Open(store state.Store, defaults Limits) *Registry {
 // Close ends the watch over the store.
 func (r *Registry) Close() { r.stopWatch() }
 
+// Changes counts the changes of what Resolve finds: what it finds is the same as long as that does not grow.
+func (r *Registry) Changes() uint64 { return r.changes.Load() }
+
 // forget drops what is cached of a record that has changed.
 func (r *Registry) forget(record string) {
 	if name, ok := actionOfRecord(record); ok {
 		r.actions.forget(name)
+		r.changes.Add(1)
 	} else if name, ok := entityOfRecord(record); ok {
 		r.entities.forget(name)
+		r.changes.Add(1)
 	} else if uuid, ok := uuidOfRecord(record); ok {
 		r.keys.forget(uuid)
 	} else if namespace, ok := namespaceOfTenant(record); ok {

@@ -202,8 +202,10 @@ func (m *Machine) tendFunction(s *slot) {
 // tendThread tends the steps of a thread and goes on behind the last one while it is known where to. One without any is that of
 // a program, or of a branch, that is ahead itself.
 func (m *Machine) tendThread(t *thread) {
-	if len(t.steps) == 0 && t.pending != nil && m.hasRoom() {
-		m.materialize(t)
+	if len(t.steps) == 0 && t.pending != nil {
+		if t.pending.crowded = !m.hasRoom(); !t.pending.crowded {
+			m.materialize(t)
+		}
 	}
 	for i := 0; i < len(t.steps); i++ {
 		m.tend(t.steps[i])
@@ -221,10 +223,10 @@ func (m *Machine) tendThread(t *thread) {
 	}
 }
 
-// whyInTurn says why a slot was not launched before its turn; it is empty if that came at once.
+// whyInTurn says why a slot was not launched before its turn; it is empty if nothing kept it.
 func (s *slot) whyInTurn() string {
 	if s.inTurn == "" && s.crowded {
-		return "as many as may be were ahead"
+		return "no more might be ahead"
 	}
 	return s.inTurn
 }

@@ -39,14 +39,18 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 		}
 		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v called something else first", s)})
 	}
-	if len(s.script) > 0 && s.script[0].Action == r.call.Action && bytes.Equal(s.script[0].Input, r.call.Input) {
+	known := len(s.script) > 0 && s.script[0].Action == r.call.Action && bytes.Equal(s.script[0].Input, r.call.Input)
+	if known {
 		s.script = s.script[1:]
 	} else {
 		s.script = nil
 	}
 	c := m.newCallee(s, r.call.Action, r.call.Input)
 	c.attached, c.op = true, r.op
-	c.why, c.inTurn = fmt.Sprintf("%v called it", s), fmt.Sprintf("nobody knew that %v would call it", s)
+	c.why, c.crowded = fmt.Sprintf("%v called it", s), known
+	if !known {
+		c.inTurn = fmt.Sprintf("it was not expected that %v calls it", s)
+	}
 	m.execute(c)
 	return true
 }

@@ -13,6 +13,22 @@ type column struct {
 // maxColumn is how many bytes one column may take. A slot that wants more waits until it is the head.
 const maxColumn = 64 << 20
 
+// maxColumns is how many bytes all columns of an invocation may take. Of a slot whose column is not large nobody counts that.
+const (
+	maxColumns = 4 * maxColumn
+	largeSize  = 1 << 20
+)
+
+// columns is how many bytes the columns of all slots take.
+func (m *Machine) columns() (size int) {
+	for _, s := range m.slots.rest {
+		if s != nil && !s.head {
+			size += s.column.size
+		}
+	}
+	return size
+}
+
 // What an entry takes beside its name and images, about, and a command beside its arguments.
 const (
 	entryCost   = 256

@@ -29,16 +29,19 @@ type (
 		Code    forerun.Digest  // of the action
 		Input   json.RawMessage // what was delivered: the launched input with the action's parameters
 	}
+	// Renewed: the actions of these slots are not any more what they were found to be. Those whose turn it was by then keep theirs.
+	Renewed struct{ Slots []SlotID }
 	// Output: the slot's function returned. Result.Status is Success or ApplicationError.
 	Output struct {
 		Slot    SlotID
 		Result  forerun.Result
 		Outside bool // it reached the outside, or sent something to it
 	}
-	// Failed: the slot could not be resolved or executed, or crashed, or took too long.
+	// Failed: the slot could not be resolved or executed, or crashed, or took too long, or is to make way.
 	Failed struct {
 		Slot   SlotID
 		Result forerun.Result
+		Why    string // a slot that is ahead is to run again; empty: it failed
 	}
 	// Read: the slot wants to read records.
 	Read struct {
@@ -119,6 +122,7 @@ type Record struct {
 
 func (Resolved) event()    {}
 func (Entered) event()     {}
+func (Renewed) event()     {}
 func (Output) event()      {}
 func (Failed) event()      {}
 func (Read) event()        {}

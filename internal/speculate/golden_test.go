@@ -202,6 +202,8 @@ func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) 
 			e.Versions = append(e.Versions, seen(t, "@"+v).Version)
 		}
 		return e
+	case "renewed":
+		return Renewed{Slots: slots(t, d)}
 	case "promoted":
 		return Promoted{Slots: slots(t, d), Version: forerun.Version(number(t, d, "version"))}
 	case "conflict":

@@ -186,7 +186,12 @@ func (m *Machine) conflict(e Conflict) {
 			slots = append(slots, s)
 		}
 	}
-	if len(slots) != 1 || len(e.Slots) != 1 {
+	for _, s := range slots {
+		if s.outdated && !s.dead {
+			m.rewind(s, changed, false)
+		}
+	}
+	if len(slots) != 1 || len(e.Slots) != 1 || slots[0].dead {
 		return
 	}
 	s := slots[0]

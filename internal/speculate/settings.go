@@ -63,7 +63,7 @@ func ParseSettings(text string) (Settings, error) {
 		ok = ok && s.set(strings.TrimSpace(setting))
 	}
 	if !ok {
-		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to 0.5) ; least=%v ; load=any behind it.",
+		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v ; load=any ; squash=sandbox behind it.",
 			text, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
 	}
 	return s, nil

@@ -31,6 +31,7 @@ type slot struct {
 	launched  bool   // and occupies a handler
 	early     bool   // its row was checked before it was the head
 	overtaken bool   // what its row reads was written while that was checked
+	outdated  bool   // its action has changed while its promotion was under way
 	dead      bool   // it was squashed or is over
 	why       string // it is speculative
 	inTurn    string // why it could not be launched before its turn

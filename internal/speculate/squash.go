@@ -32,6 +32,32 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 	}
 }
 
+// changed is why slots are executed again whose action is another now.
+var changed = cause{forerun.Updated, "its action, or one that it called, was updated or deleted"}
+
+// renewed executes slots again whose actions have changed since they were found: in their turn they find what is there then. What
+// returned to a caller that is ahead itself is a part of that.
+func (m *Machine) renewed(e Renewed) {
+	for _, id := range e.Slots {
+		s := m.at(id)
+		for s != nil && s.isMerged() {
+			s = s.caller
+		}
+		switch {
+		case s == nil || s.head:
+		case s.promoting:
+			s.outdated = true // if it is refused, its turn is still to come
+		default:
+			m.rewind(s, changed, false)
+		}
+	}
+}
+
+// isMerged tells whether a callee has returned to its caller.
+func (s *slot) isMerged() bool {
+	return s.caller != nil && !s.orphan && !slices.Contains(s.caller.callees, s)
+}
+
 // dropAfter squashes all that follows a slot in program order, but for heads: those are callees that the same head waits for.
 func (m *Machine) dropAfter(s *slot, why cause) {
 	m.changed = true

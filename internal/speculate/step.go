@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -81,6 +82,8 @@ func (m *Machine) hear(e Event) {
 		m.resolved(e)
 	case Entered:
 		m.enter(e)
+	case Renewed:
+		m.renewed(e)
 	case Output:
 		m.output(e)
 	case Failed:
@@ -144,7 +147,7 @@ func (m *Machine) failed(e Failed) {
 	case s.promoting:
 		s.failure = &e.Result // if it was promoted, it failed as a head (rule R10)
 	case s.launched:
-		m.rewind(s, cause{forerun.Failed, "it failed while it was speculative: it runs again as the head"}, true)
+		m.rewind(s, cause{forerun.Failed, cmp.Or(e.Why, "it failed while it was speculative: it runs again as the head")}, true)
 	default: // it cannot be executed, which counts when it is the head
 		s.failure, s.state = &e.Result, waiting
 		s.patient = true

@@ -130,21 +130,21 @@ func (s *slot) prospect() string {
 	return s.String() + " has finished, and is not committed"
 }
 
-// surprise says why what follows a step is not known before now; it is empty if the step's result is only expected.
+// surprise says why what follows a function is not known before now; it is empty if it was, or if there is more to it.
 func (m *Machine) surprise(s *slot) string {
 	switch {
-	case s.kind == fork:
-		return "not all that goes before it was foreseen"
-	case s.guess != nil && s.kind == function && s.state != finished, s.kind == program && s.branches[0].end == nil, s.skipped:
+	case m.mode == Off || s.kind != function || s.state != finished || s.skipped:
 		return ""
+	case s.guess != nil && sameResult(s.result, s.guess.result):
+		return s.String() + " did not call what was expected"
 	case s.guess != nil:
 		return s.String() + " did not give what was expected"
 	case s.row != nil:
 		return s.String() + " is soon over, or often gave something else than expected"
 	case s.stop.Branch:
-		return s.String() + " does not go one way often enough"
-	case m.memo == nil:
-		return s.String() + " is no branch"
+		return "it was not known, or is not certain enough, which way " + s.String() + " goes"
+	case m.mode != All:
+		return "in this mode nothing but branches is predicted, and " + s.String() + " is none"
 	}
 	return "what " + s.String() + " gives on this input was not known"
 }

@@ -42,7 +42,7 @@ func (a *API) invoke(c *call) error {
 			return a.repeat(c, first, terms)
 		}
 	}
-	request, err := a.admit(c, name, input, terms)
+	request, err := a.admitInTurn(c, name, input, terms)
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,19 @@ func (a *API) invoke(c *call) error {
 		return a.repeat(c, first, terms)
 	}
 	return c.finish(invocation, terms)
+}
+
+// admitInTurn is admit for functions that may run ahead, too: what is refused to one then may be granted in its turn.
+func (a *API) admitInTurn(c *call, name forerun.Name, input json.RawMessage, terms terms) (controller.Request, error) {
+	ahead := a.Controller.IsAhead(c.caller.Cause)
+	request, err := a.admit(c, name, input, terms)
+	if err == nil || !ahead {
+		return request, err
+	}
+	if err := a.Controller.Hold(c.r.Context(), c.caller.Cause); err != nil {
+		return controller.Request{}, err
+	}
+	return a.admit(c, name, input, terms)
 }
 
 // admit finds the action and makes the request for its invocation, which counts against the caller's quotas from then on.
@@ -79,7 +92,7 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
 		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
-		Speculation: ahead, Ended: flight.Land,
+		Speculation: ahead, Ended: flight.Land, Undone: flight.Undo,
 	}, nil
 }
 

@@ -45,6 +45,7 @@ type Coverage [len(kinds)][phases]int
 var kinds = [...]kind{
 	{"Resolved", []Phase{Resolving, Over}, "an action is found once"},
 	{"Entered", []Phase{Resolving, Over}, "an action is found once"},
+	{"Renewed", []Phase{Composed, Checking, Waiting, Ahead, Promoting, FinishedPromoting, Finished}, "only what was found, and is no head"},
 	{"Output", []Phase{Ahead, Promoting, Head, Over}, "a function returns once, and was launched before"},
 	{"Failed", []Phase{Resolving, Ahead, Promoting, Head, Over}, "what has returned does not fail, nor what waits for others"},
 	{"Read", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
@@ -70,7 +71,12 @@ func (r *run) cover(e speculate.Event, s *slot, known bool) {
 	}
 	at := slices.IndexFunc(kinds[:], func(k kind) bool { return k.event == kindOf(e) })
 	row := &c[at]
-	switch e.(type) {
+	switch e := e.(type) {
+	case speculate.Renewed:
+		for _, id := range e.Slots {
+			row[r.slots[id].phase()]++
+		}
+		return
 	case speculate.LoadChanged, speculate.Cancelled:
 		for _, s := range r.slots {
 			row[s.phase()]++

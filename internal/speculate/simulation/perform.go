@@ -45,7 +45,7 @@ func (r *run) perform(a speculate.Action) {
 
 // add makes a slot for what the machine names.
 func (r *run) add(id, parent speculate.SlotID, action string, self bool, function *forerun.Function, input []byte) *slot {
-	s := &slot{id: id, parent: parent, action: action, self: self, input: input}
+	s := &slot{id: id, parent: parent, action: action, self: self, inside: self || function != nil, input: input}
 	if self {
 		s.action = r.slots[parent].action
 	}
@@ -63,6 +63,21 @@ func (r *run) find(s *slot) {
 	s.digest = r.world.digest(s.action, s.self)
 	if r.program != nil && s.id == 0 {
 		s.code, s.digest = &oracle.Code{Program: r.program}, digestOf(s.action+" detached", s.version, false)
+	}
+}
+
+// renew tells which actions are not any more what they were found to be.
+func (r *run) renew() {
+	var e speculate.Renewed
+	for id := range r.next {
+		s := r.slots[id]
+		if id > 0 && s != nil && s.resolved && !s.over && !s.head && !s.inside && s.digest != r.world.digest(s.action, false) {
+			e.Slots = append(e.Slots, id)
+		}
+	}
+	if len(e.Slots) > 0 && !r.isOver() {
+		r.cover(e, nil, true)
+		r.stepMachine(e)
 	}
 }
 

@@ -11,6 +11,7 @@ type slot struct {
 	id        speculate.SlotID
 	action    string
 	self      bool
+	inside    bool // its code is a part of the program around it
 	input     []byte
 	parent    speculate.SlotID
 	code      *oracle.Code

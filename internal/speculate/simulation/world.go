@@ -253,6 +253,9 @@ func (w *world) happen(o Other) bool {
 	case Change:
 		w.version[o.Action]++
 		w.saw(oracle.Event{Kind: oracle.Update, Action: o.Action})
+		for _, r := range w.runs {
+			r.renew()
+		}
 	case Tick:
 		w.clock++
 		w.saw(oracle.Event{Kind: oracle.Tick})

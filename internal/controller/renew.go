@@ -1,0 +1,57 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// renew has what runs ahead executed again whose action has changed since it was found: found in its turn, it would be the new
+// one (C1). Most changes are those of other workflows.
+func (e *execution) renew() {
+	if e.speculation.Mode == speculate.Off {
+		return
+	}
+	now := e.c.Actions.Changes()
+	if now == e.changes {
+		return
+	}
+	e.changes = now
+	var outdated []speculate.SlotID
+	for _, s := range e.slots {
+		if s.ahead && e.isOutdated(s) {
+			outdated = append(outdated, finder(s))
+		}
+	}
+	if len(outdated) > 0 {
+		slices.Sort(outdated) // what something is in comes before it
+		e.carryOut(e.machine.Step(speculate.Renewed{Slots: outdated}))
+	}
+}
+
+// finder is the slot that is to be executed again for another action to be found: the one that has it, or its caller, which has
+// called what was there.
+func finder(s *slot) speculate.SlotID {
+	if s.parent == nil && s.tree.op != 0 {
+		return s.tree.caller.id
+	}
+	return s.id
+}
+
+// isOutdated reports whether a slot's action would be another if it were found now, or an action that its output rests on.
+func (e *execution) isOutdated(s *slot) bool {
+	if s.parent == nil && s.tree.caller == nil || s.at.Self || s.at.Function != nil { // a client's, or code of the program around it
+		return false
+	}
+	name, err := forerun.ParseName(s.at.Action, e.namespace)
+	if err != nil {
+		return false
+	}
+	action, err := e.c.Actions.Resolve(context.Background(), name, e.namespace)
+	if err != nil {
+		return s.action != nil
+	}
+	return action != s.action || !e.areCurrent(s.below)
+}
