@@ -111,16 +111,15 @@ func (g groups) speedups() (bars []harness.Bars) {
 // parts are Figure 12: without its last part squashes end sandboxes.
 func (g groups) parts() (bars []harness.Bars) {
 	for i, part := range []struct {
-		name, mode string
-		paper      func(*suite) float64
+		name  string
+		ours  func(of []*measured) float64
+		paper func(*suite) float64
 	}{
-		{"branches", naiveBranches, func(s *suite) float64 { return s.branches }},
-		{"and memoization", naive, func(s *suite) float64 { return s.memoized }},
-		{"and fast squash", "all", func(s *suite) float64 { return s.all }},
+		{"branches", func(of []*measured) float64 { return naively(of, naiveBranches) }, func(s *suite) float64 { return s.branches }},
+		{"and memoization", func(of []*measured) float64 { return naively(of, naive) }, func(s *suite) float64 { return s.memoized }},
+		{"and fast squash", func(of []*measured) float64 { return overall(of, 0, speedupOf("all")) }, func(s *suite) float64 { return s.all }},
 	} {
-		ours := g.ours("Forerun: "+part.name, i, func(one *group) float64 {
-			return overall(one.of, 0, speedupOf(part.mode))
-		})
+		ours := g.ours("Forerun: "+part.name, i, func(one *group) float64 { return part.ours(one.of) })
 		bars = append(bars, ours, g.papers("paper, mean of all loads: "+part.name, i, part.paper))
 	}
 	return bars

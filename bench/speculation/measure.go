@@ -43,6 +43,7 @@ type measured struct {
 	capacity float64            // requests in a second that the baseline answers
 	profile  *workloads.Profile // nil if there is none
 	loads    []*loaded
+	naive    *loaded // with squashes that end sandboxes; nil if it is not measured
 	served   []served
 }
 
@@ -97,11 +98,7 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 		return err
 	}
 	if b.measures("load") {
-		compared := append(modes(), again)
-		if err := b.loads(ctx, on, m, []float64{0.2}, append(compared, s.naiveModes()...)...); err != nil {
-			return err
-		}
-		if err := b.loads(ctx, on, m, []float64{0.5, 0.8}, compared...); err != nil {
+		if err := b.loads(ctx, on, m, []float64{0.2, 0.5, 0.8}, append(modes(), again)...); err != nil {
 			return err
 		}
 	}
@@ -110,8 +107,24 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 			return err
 		}
 	}
+	if b.measures("load") {
+		if m.naive, err = b.naive(ctx, on, m); err != nil {
+			return err
+		}
+	}
 	b.measured = append(b.measured, m)
 	return nil
+}
+
+// naive measures what squashes cost that end sandboxes, at the lowest load. Nothing is measured behind it: fewer sandboxes are left.
+func (b *bench) naive(ctx context.Context, on *started, m *measured) (l *loaded, err error) {
+	if m.capacity, err = b.capacity(ctx, on); err != nil {
+		return nil, err
+	}
+	if l, err = b.load(ctx, on, m, 0.2, append([]string{"off", "all"}, m.naiveModes()...)...); err != nil {
+		return nil, fmt.Errorf("with squashes that end sandboxes: %w", err)
+	}
+	return l, nil
 }
 
 // loads measures some loads. The capacity is measured again before each but the first: the machine's neighbours have it go faster and

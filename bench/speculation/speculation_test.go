@@ -73,6 +73,7 @@ func sooner() *measured {
 		}
 		m.loads = append(m.loads, l)
 	}
+	m.naive = m.loads[0]
 	m.served = []served{{1, map[string]float64{"off": 25, "all": 100}, map[string]float64{"off": 40, "all": 10}}}
 	return m
 }
