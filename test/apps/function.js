@@ -59,7 +59,8 @@ async function raw (method, path, body, headers) {
   })
   const document = await answer.json()
   for (const member of ['updated', 'version', 'start', 'end', 'duration', 'annotations', 'code', 'activationId', 'logs', 'publish']) delete document[member]
-  delete document.exec?.code // which holds where the outside is
+  delete document.exec?.code // which holds where the outside is,
+  delete document.parameters // as these may
   return [answer.status, told(document)]
 }
 

@@ -127,9 +127,10 @@ def raw(method, path, body, headers):
             "activationId",
             "logs",
             "publish",
+            "parameters",  # which may hold where the outside is,
         ]:
             document.pop(member, None)
-        document.get("exec", {}).pop("code", None)  # which holds where the outside is
+        document.get("exec", {}).pop("code", None)  # as this does
     return [status, told(document)]
 
 
