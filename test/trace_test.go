@@ -47,7 +47,11 @@ func TestTrace(t *testing.T) {
 	if first.Trace.Tally != nil {
 		t.Errorf("nothing was known, and it ran ahead: %+v", first.Trace)
 	}
-	second := traceOf(t, c, invoke(t, c, "chain", nil).ActivationID)
+	var second, last traced
+	for tries := 0; last.Trace.Held == 0 && tries < 20; tries++ { // on a busy machine its turn may come before it asks
+		second = traceOf(t, c, invoke(t, c, "chain", nil).ActivationID)
+		last = traceOf(t, c, second.Logs[2])
+	}
 	tally := second.Trace.Tally
 	if tally == nil || tally.Early == 0 || tally.Used != tally.Early || tally.Depth == 0 || len(tally.Slots) != 0 {
 		t.Fatalf("the second time: %+v", second.Trace)
@@ -57,7 +61,6 @@ func TestTrace(t *testing.T) {
 			t.Errorf("function %d did not run ahead at first, since %q", i, x.InTurn)
 		}
 	}
-	last := traceOf(t, c, second.Logs[2])
 	if x := last.Trace; !x.Speculative || !strings.Contains(x.Predicted, "/guest/two") || x.Launched == 0 || x.Promoted < x.Launched || x.Committed < x.Promoted {
 		t.Errorf("the last function's: %+v", x)
 	} else if x.Held == 0 || !strings.Contains(x.Stalled, "cannot be undone") {
