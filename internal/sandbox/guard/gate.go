@@ -10,10 +10,8 @@ import (
 // gate holds the connections to the outside that a speculative activation asks for, until it is promoted. One that is
 // squashed is killed, and its connections are never made.
 type gate struct {
-	mu        sync.Mutex              // guards the rest
-	open      chan struct{}           // closed when the gate is opened; nil while it is open
-	waiting   int                     // connections that wait
-	since     time.Time               // since when any do
+	mu        sync.Mutex // guards the rest
+	latch     Latch
 	permitted map[netip.AddrPort]bool // these pass although it is shut; port 0: all of the address
 	opening   int                     // connections that passed and are not in the sandbox yet
 	lent      []lent                  // the sockets that were put into the sandbox, but for permitted ones
@@ -31,9 +29,7 @@ func (s *Supervisor) Hold() {
 	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open == nil {
-		g.open = make(chan struct{})
-	}
+	g.latch.Shut()
 }
 
 // Release opens the gate, and lets those go on that wait at it and still live. It returns for how long any have.
@@ -41,15 +37,7 @@ func (s *Supervisor) Release() (waited time.Duration) {
 	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open == nil {
-		return 0
-	}
-	close(g.open)
-	g.open = nil
-	if g.waiting > 0 {
-		waited = time.Since(g.since)
-	}
-	return waited
+	return g.latch.Lift()
 }
 
 // Permit lets connections to these addresses pass although the gate is shut, also those that wait; a port of 0 stands
@@ -72,8 +60,8 @@ func (s *Supervisor) Permit(to []netip.AddrPort) {
 func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open != nil && !g.permits(to) {
-		return g.open
+	if opened := g.latch.Opened(); opened != nil && !g.permits(to) {
+		return opened
 	}
 	g.opening++
 	return nil
@@ -88,10 +76,7 @@ func (g *gate) permits(to netip.AddrPort) bool {
 func (g *gate) wait(more int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting == 0 {
-		g.since = time.Now()
-	}
-	g.waiting += more
+	g.latch.Wait(more)
 }
 
 // leave ends what enter began.

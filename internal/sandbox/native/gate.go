@@ -4,43 +4,33 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
 // gate holds what a speculative activation sends through the server.
 type gate struct {
-	mu      sync.Mutex    // guards the rest
-	open    chan struct{} // closed when the gate is opened; nil while it is open
-	waiting int           // how many wait
-	since   time.Time     // since when any do
+	mu    sync.Mutex // guards latch
+	latch guard.Latch
 }
 
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open == nil {
-		g.open = make(chan struct{})
-	}
+	g.latch.Shut()
 }
 
 // lift opens it, and returns for how long any have waited.
 func (g *gate) lift() (waited time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open == nil {
-		return 0
-	}
-	close(g.open)
-	g.open = nil
-	if g.waiting > 0 {
-		waited = time.Since(g.since)
-	}
-	return waited
+	return g.latch.Lift()
 }
 
 // pass returns when the gate is open, and reports whether it was before ctx was done.
 func (g *gate) pass(ctx context.Context) bool {
 	g.mu.Lock()
-	opened := g.open
+	opened := g.latch.Opened()
 	g.mu.Unlock()
 	if opened == nil {
 		return ctx.Err() == nil
@@ -59,8 +49,5 @@ func (g *gate) pass(ctx context.Context) bool {
 func (g *gate) wait(more int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting == 0 {
-		g.since = time.Now()
-	}
-	g.waiting += more
+	g.latch.Wait(more)
 }
