@@ -15,7 +15,7 @@ type node struct {
 	kind       nodeKind
 	invocation int
 	action     string
-	self       bool            // the function of an action that is a program
+	self       bool            // the function of an action that is a program, whose code it has
 	detach     forerun.Program // in place of it: begin this
 	input      json.RawMessage
 
@@ -36,7 +36,7 @@ type node struct {
 type nodeKind byte
 
 const (
-	starting nodeKind = iota // which version of the code is not decided
+	starting nodeKind = iota // which version of the code it has is decided when it begins
 	function
 	walk
 	done
@@ -68,6 +68,7 @@ func (r *search) encode(b []byte, n *node) []byte {
 		return append(b, ')')
 	case starting:
 		b = append(append(append(b, n.action...), n.input...), flag(n.detach != nil))
+		b = binary.AppendUvarint(b, r.number(n.code))
 		if n.detach != nil {
 			b = binary.AppendUvarint(b, r.number(n.detach))
 		}
@@ -75,6 +76,7 @@ func (r *search) encode(b []byte, n *node) []byte {
 		b = append(b, byte(n.acc), byte(n.next))
 		b = binary.AppendUvarint(b, r.number(n.code))
 	case walk:
+		b = binary.AppendUvarint(b, r.number(n.code))
 		b = binary.AppendUvarint(b, r.number(n.program))
 		b = binary.AppendUvarint(b, r.number(n.at))
 	}

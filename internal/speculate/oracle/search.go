@@ -73,9 +73,9 @@ func count(events []int, before int) (n int) {
 	return n
 }
 
-// span are the values that a counter had during an invocation up to now.
-func (r *search) span(events []int, base, invocation, now int) (low, high int) {
-	return base + count(events, r.begin[invocation%Apart]), base + count(events, now)
+// span are the times that a clock showed during an invocation up to now.
+func (r *search) span(invocation, now int) (low, high int) {
+	return r.Clock + count(r.ticks, r.begin[invocation%Apart]), r.Clock + count(r.ticks, now)
 }
 
 // explain tries everything that could come next.
@@ -306,9 +306,8 @@ func (r *search) step(s *state, n *node, choice int) (done, last bool) {
 		return true, true
 	}
 	if n.kind == starting {
-		low, high := r.span(r.updates[n.action], r.Version[n.action], n.invocation, s.at)
-		r.start(s, n, low+choice)
-		return true, low+choice >= high
+		r.start(s, n)
+		return true, true
 	}
 	if n.next >= len(n.code.Script) || n.code.Script[n.next].Step != Do {
 		r.doAlone(s, n)
@@ -328,7 +327,7 @@ func (r *search) step(s *state, n *node, choice int) (done, last bool) {
 		s.pass(r)
 		n.acc = Mix(n.acc, "OK")
 	case Clock:
-		low, high := r.span(r.ticks, r.Clock, n.invocation, s.at)
+		low, high := r.span(n.invocation, s.at)
 		n.acc = Mix(n.acc, ClockReply(low+choice))
 		return true, low+choice >= high
 	default:
@@ -340,10 +339,15 @@ func (r *search) step(s *state, n *node, choice int) (done, last bool) {
 // ClockReply is what Clock replies.
 func ClockReply(tick int) string { return fmt.Sprint("t", tick) }
 
-// start begins an execution with a version of its action's code.
-func (r *search) start(s *state, n *node, version int) {
-	a := r.Actions[n.action]
-	n.code = &a.Versions[min(version, len(a.Versions)-1)]
+// start begins an execution with the code that its action has now; a program's own function has the program's.
+func (r *search) start(s *state, n *node) {
+	if !n.self {
+		a, version := r.Actions[n.action], r.Version[n.action]
+		if !r.Fixed {
+			version += count(r.updates[n.action], s.at)
+		}
+		n.code = &a.Versions[min(version, len(a.Versions)-1)]
+	}
 	if n.code.Program != nil && !n.self {
 		n.kind, n.program, n.owner = walk, n.code.Program, n.action
 		r.goTo(s, n, r.begins(n.program, n.input))
@@ -354,7 +358,7 @@ func (r *search) start(s *state, n *node, version int) {
 
 // detach begins an invocation that nobody waits for.
 func (r *search) detach(s *state, n *node) {
-	loose := &node{kind: walk, invocation: n.invocation%Apart + Apart, program: n.detach, owner: n.action}
+	loose := &node{kind: walk, invocation: n.invocation%Apart + Apart, code: n.code, program: n.detach, owner: n.action}
 	r.goTo(s, loose, r.begins(n.detach, n.input))
 	s.loose = append(s.loose, loose)
 	n.end(Detached)
@@ -373,8 +377,8 @@ func (r *search) settle(s *state, n *node) {
 			r.detach(s, n)
 		case n.kind == starting && r.Actions[n.action] == nil:
 			n.end(Unknown)
-		case n.kind == starting && (r.Fixed || len(r.updates[n.action]) == 0):
-			r.start(s, n, r.Version[n.action])
+		case n.kind == starting && (n.self || r.Fixed || len(r.updates[n.action]) == 0):
+			r.start(s, n)
 		case n.kind == walk && r.walkOn(s, n), n.kind == function && r.goOn(s, n):
 		default:
 			return
@@ -408,15 +412,15 @@ func (r *search) goTo(s *state, n *node, stop forerun.Stop) {
 		return
 	case stop.Join:
 		for _, first := range stop.Fork {
-			branch := &node{kind: walk, invocation: n.invocation, program: n.program, owner: n.owner}
+			branch := &node{kind: walk, invocation: n.invocation, code: n.code, program: n.program, owner: n.owner}
 			r.goTo(s, branch, first)
 			n.calls = append(n.calls, branch)
 		}
 		return
 	case stop.Detach != nil:
-		x.detach, x.action = stop.Detach, n.owner
+		x.detach, x.action, x.code = stop.Detach, n.owner, n.code
 	case stop.Self:
-		x.action, x.self = n.owner, true
+		x.action, x.self, x.code = n.owner, true, n.code
 	case stop.Function != nil:
 		x.action = stop.Function.Code
 	}

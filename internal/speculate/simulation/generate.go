@@ -189,7 +189,7 @@ func (g *generator) later(i, n int, cost *int) string {
 func (g *generator) action(i, n int) *Action {
 	a := &Action{Name: name(i)}
 	versions := 1
-	if g.strange && g.IntN(4) == 0 {
+	if g.strange && g.IntN(3) == 0 {
 		versions = 2
 	}
 	composed := i < n-1 && g.IntN(10) < 6
@@ -424,11 +424,15 @@ func (g *generator) other(c *Case, invocations int) Other {
 		return Other{What: Kill}
 	case 5:
 		return Other{What: GiveUp, Number: g.IntN(invocations)}
-	case 6, 7:
+	case 6, 7, 8:
+		var several []string
 		for _, a := range c.Actions {
 			if len(a.Versions) > 1 {
-				return Other{What: Change, Action: a.Name}
+				several = append(several, a.Name)
 			}
+		}
+		if len(several) > 0 {
+			return Other{What: Change, Action: several[g.IntN(len(several))]}
 		}
 	}
 	return Other{Command: g.command(false)}

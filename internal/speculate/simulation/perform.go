@@ -45,7 +45,7 @@ func (r *run) perform(a speculate.Action) {
 
 // add makes a slot for what the machine names.
 func (r *run) add(id, parent speculate.SlotID, action string, self bool, function *forerun.Function, input []byte) *slot {
-	s := &slot{id: id, parent: parent, action: action, self: self, inside: self || function != nil, input: input}
+	s := &slot{id: id, parent: parent, action: action, self: self, input: input}
 	if self {
 		s.action = r.slots[parent].action
 	}
@@ -57,11 +57,16 @@ func (r *run) add(id, parent speculate.SlotID, action string, self bool, functio
 	return s
 }
 
-// find takes the code of a slot's action as it is now.
+// find takes the code of a slot's action as it is now; that of a program's own function, and of a part of it that was detached,
+// as it was when the program began.
 func (r *run) find(s *slot) {
-	s.code, s.version = r.world.code(s.action), r.world.version[s.action]
-	s.digest = r.world.digest(s.action, s.self)
+	w := r.world
+	if s.version = w.version[s.action]; s.self {
+		s.version = r.slots[s.parent].version
+	}
+	s.code, s.digest = w.code(s.action, s.version), w.digest(s.action, s.version, s.self)
 	if r.program != nil && s.id == 0 {
+		s.version = r.version
 		s.code, s.digest = &oracle.Code{Program: r.program}, digestOf(s.action+" detached", s.version, false)
 	}
 }
@@ -71,7 +76,7 @@ func (r *run) renew() {
 	var e speculate.Renewed
 	for id := range r.next {
 		s := r.slots[id]
-		if id > 0 && s != nil && s.resolved && !s.over && !s.head && !s.inside && s.digest != r.world.digest(s.action, false) {
+		if id > 0 && s != nil && s.resolved && !s.over && !s.head && !s.self && (s.digest != r.world.digestNow(s.action) || !r.world.areCurrent(s.below)) {
 			e.Slots = append(e.Slots, id)
 		}
 	}
@@ -90,7 +95,7 @@ func (r *run) resolve(a speculate.Resolve) {
 	}
 	r.later(&task{slot: s.id, do: func() {
 		r.find(s)
-		r.later(&task{slot: s.id, do: func() { r.stepMachine(r.resolved(s)) }})
+		r.stepMachine(r.resolved(s))
 	}})
 }
 
@@ -152,7 +157,7 @@ func (r *run) launch(a speculate.Launch) {
 		r.countAhead()
 	}
 	s.handler = &handler{slot: s.id, action: s.action, code: s.code, input: s.input, acc: oracle.Accumulator(s.input), digests: func(action string) forerun.Digest {
-		return r.world.digest(action, false)
+		return r.world.digestNow(action)
 	}}
 	s.handler.run()
 }
@@ -176,9 +181,9 @@ func (r *run) detach(s *slot, a speculate.Launch) {
 		return
 	}
 	s.digest = digestOf("detach", 0, false)
-	action := r.slots[a.Parent].action
+	parent := r.slots[a.Parent]
 	r.later(&task{slot: s.id, stores: true, do: func() {
-		r.world.begin(&run{world: r.world, number: r.number, apart: true, program: a.Detach, action: action, limit: r.limit}, r.mode, a.Input)
+		r.world.begin(&run{world: r.world, number: r.number, apart: true, program: a.Detach, action: parent.action, version: parent.version, limit: r.limit}, r.mode, a.Input)
 		e := speculate.Output{Slot: s.id, Result: oracle.Detached}
 		r.later(&task{slot: s.id, do: func() {
 			r.cover(e, s, true)
@@ -195,15 +200,11 @@ func (r *run) check(a speculate.Check) {
 	if s == nil {
 		return
 	}
-	s.checking = true
+	s.checking, s.below = true, a.Below
 	r.later(&task{slot: a.Slot, do: func() {
-		e := speculate.Checked{Slot: a.Slot, Current: true}
+		e := speculate.Checked{Slot: a.Slot, Current: r.world.areCurrent(a.Below)}
 		for _, key := range a.Keys {
 			e.Versions = append(e.Versions, r.world.store.versions[recordOf(key)])
-		}
-		for _, c := range a.Below {
-			d := c.Code
-			e.Current = e.Current && (d == r.world.digest(c.Action, false) || d == r.world.digest(c.Action, true))
 		}
 		r.later(&task{slot: a.Slot, of: checks, do: func() {
 			r.cover(e, s, true)

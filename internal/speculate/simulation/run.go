@@ -15,6 +15,7 @@ type run struct {
 	apart    bool // it was detached by another
 	program  forerun.Program
 	action   string
+	version  int // of the action, for what was detached
 	mode     speculate.Mode
 	limit    int // of the depth
 	machine  *speculate.Machine

@@ -24,7 +24,8 @@ func (r *run) promote(a speculate.Promote) {
 		return
 	}
 	for _, id := range a.Slots {
-		r.slots[id].promoting = true
+		s := r.slots[id]
+		s.promoting, s.expect, s.joint = true, a.Expect, len(a.Slots) > 1 || s.skipped || len(s.handler.results) > 0
 	}
 	r.later(&task{slot: a.Slots[0], stores: true, do: func() {
 		w := r.world

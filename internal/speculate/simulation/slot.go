@@ -11,12 +11,12 @@ type slot struct {
 	id        speculate.SlotID
 	action    string
 	self      bool
-	inside    bool // its code is a part of the program around it
 	input     []byte
 	parent    speculate.SlotID
 	code      *oracle.Code
 	digest    forerun.Digest
 	version   int
+	below     []forerun.Callee // whose code its output rests on, if it is skipped
 	program   bool
 	resolved  bool
 	checking  bool
@@ -24,6 +24,8 @@ type slot struct {
 	counted   bool // it was launched ahead, and is no head yet
 	head      bool
 	promoting bool
+	joint     bool           // with others, or with what it called
+	expect    []forerun.Seen // by the promotion
 	finished  bool
 	committed bool
 	over      bool

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -100,6 +101,11 @@ func (s *store) changed(seen []forerun.Seen) (keys []forerun.Key) {
 		}
 	}
 	return keys
+}
+
+// refuses tells whether a record that was there is not any more as it was seen: it never is that again.
+func (s *store) refuses(seen []forerun.Seen) bool {
+	return slices.ContainsFunc(seen, func(e forerun.Seen) bool { return e.Version != 0 && s.versions[recordOf(e.Key)] != e.Version })
 }
 
 // records executes commands on images for the machine.

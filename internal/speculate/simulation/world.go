@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -151,7 +152,7 @@ func (w *world) round(r Round) (steps int) {
 			invocations = invocations[1:]
 			continue
 		}
-		if len(others) > 0 && w.IntN(w.calm) == 0 {
+		if len(others) > 0 && w.isTime(others[0]) {
 			if w.happen(others[0]) {
 				others = others[1:]
 			}
@@ -244,6 +245,11 @@ func (w *world) isSlow(at int) bool {
 	return false
 }
 
+// isTime picks the time for something: often one at which it does most harm.
+func (w *world) isTime(o Other) bool {
+	return w.IntN(w.calm) == 0 || o.What == Change && (w.isPromoting(false) || w.isPromoting(true)) && w.IntN(2) == 0
+}
+
 // happen lets something happen beside the invocations; false: it cannot yet.
 func (w *world) happen(o Other) bool {
 	switch o.What {
@@ -251,6 +257,9 @@ func (w *world) happen(o Other) bool {
 		reply, _ := w.store.do(o.Command)
 		w.saw(oracle.Event{Kind: oracle.Other, Command: o.Command, Reply: reply})
 	case Change:
+		if w.isPromoting(true) { // the later of two was found before the transaction that the earlier ends with: a moment too early
+			return false
+		}
 		w.version[o.Action]++
 		w.saw(oracle.Event{Kind: oracle.Update, Action: o.Action})
 		for _, r := range w.runs {
@@ -278,6 +287,18 @@ func (w *world) happen(o Other) bool {
 	return true
 }
 
+// isPromoting tells whether what a function did is being promoted, alone or with what others did, and not yet sure to be refused.
+func (w *world) isPromoting(joint bool) bool {
+	for _, r := range w.runs {
+		for _, s := range r.slots {
+			if s.promoting && s.joint == joint && !w.store.refuses(s.expect) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // kill lets a random handler crash, or take too long.
 func (w *world) kill() {
 	type victim struct {
@@ -298,24 +319,34 @@ func (w *world) kill() {
 	}
 }
 
-func (w *world) digest(action string, self bool) forerun.Digest {
-	v := w.version[action]
-	d := digestOf(action, v, self)
-	w.codes[d] = v
+func (w *world) digest(action string, version int, self bool) forerun.Digest {
+	d := digestOf(action, version, self)
+	w.codes[d] = version
 	return d
+}
+
+// digestNow is that of the code that an action has now.
+func (w *world) digestNow(action string) forerun.Digest {
+	return w.digest(action, w.version[action], false)
+}
+
+func (w *world) areCurrent(callees []forerun.Callee) bool {
+	return !slices.ContainsFunc(callees, func(c forerun.Callee) bool {
+		return c.Code != w.digestNow(c.Action) && c.Code != w.digest(c.Action, w.version[c.Action], true)
+	})
 }
 
 func digestOf(action string, version int, self bool) forerun.Digest {
 	return sha256.Sum256(fmt.Appendf(nil, "%s %d %v", action, version, self))
 }
 
-// code is what an action is now; nil: there is none.
-func (w *world) code(action string) *oracle.Code {
+// code is what a version of an action is; nil: there is none.
+func (w *world) code(action string, version int) *oracle.Code {
 	a := w.actions[action]
 	if a == nil {
 		return nil
 	}
-	return &a.Versions[min(w.version[action], len(a.Versions)-1)]
+	return &a.Versions[min(version, len(a.Versions)-1)]
 }
 
 func (w *world) invoke(in Invocation) {
