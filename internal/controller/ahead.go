@@ -20,17 +20,29 @@ func (e *execution) find(r speculate.Resolve) {
 	s.at = placement{r.Action, r.Self, r.Function, r.Input}
 	e.prepare(s, s.at, func(input json.RawMessage) {
 		s.input = input
-		has := func(annotation string) bool {
-			return string(forerun.Lookup(s.action.Annotations, annotation)) == "true"
-		}
 		code := e.c.digests.Of(s.action)
 		doubts := e.tables.doubts(code, e.speculation.Least)
 		e.events = append(e.events, speculate.Resolved{
 			Slot: s.id, Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
-			Pure: has("pure-function") || has("compute_cache"), Cached: has("state_cache"),
-			Alone: e.alone(has("non-speculative"), code, doubts),
+			Pure: s.has("pure-function") || s.has("compute_cache"), Cached: s.has("state_cache"),
+			Alone: e.alone(s.isNonSpeculative(), code, doubts),
 		})
 	})
+}
+
+// has reports whether the slot's action is annotated so.
+func (s *slot) has(annotation string) bool {
+	return string(forerun.Lookup(s.action.Annotations, annotation)) == "true"
+}
+
+// isNonSpeculative reports whether the slot's action is annotated non-speculative, or a program that it is a part of.
+func (s *slot) isNonSpeculative() bool {
+	for ; s != nil; s = s.parent {
+		if s.has("non-speculative") {
+			return true
+		}
+	}
+	return false
 }
 
 // expectTree makes the tree of a callee that is not called yet.

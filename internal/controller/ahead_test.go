@@ -32,6 +32,9 @@ func newAheadTown(t *testing.T) *town {
 		if n := town.ahead.Load(); n != 0 {
 			t.Errorf("%d functions are counted as ahead when nothing runs", n)
 		}
+		if n := town.buffered.Load(); n != 0 {
+			t.Errorf("%d bytes are counted as buffered when nothing runs", n)
+		}
 	})
 	return town
 }
@@ -86,6 +89,35 @@ func TestSequenceRunsAhead(t *testing.T) {
 	records := town.written[1]
 	if len(records) != 4 || strings.Join(records[1].Logs, ",") != "ran b" || len(records[3].Logs) != 3 {
 		t.Errorf("the records are %+v", records)
+	}
+}
+
+// What is annotated non-speculative is not launched before its turn; of a sequence, nothing in it is.
+func TestNonSpeculative(t *testing.T) {
+	for name, annotated := range map[string]string{"a function": "b", "a sequence": "inner", "the whole": "seq"} {
+		t.Run(name, func(t *testing.T) {
+			town := newAheadTown(t)
+			for _, name := range []string{"a", "b", "c"} {
+				town.function(name, add(name, 1))
+			}
+			town.deploy("inner", forerun.Exec{Kind: "sequence", Components: []string{"/ns/b"}})
+			seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/inner", "/ns/c"}})
+			var early []int
+			for i := range 3 {
+				if i == 2 {
+					town.actions["/ns/"+annotated].Annotations = []forerun.KeyValue{{Key: "non-speculative", Value: json.RawMessage("true")}}
+				}
+				_, tally := town.invokeAhead(seq, `{}`)
+				early = append(early, tally.Early)
+			}
+			want := 1 // c
+			if annotated == "seq" {
+				want = 0
+			}
+			if early[1] != 2 || early[2] != want {
+				t.Errorf("%v functions were launched ahead in turn", early)
+			}
+		})
 	}
 }
 

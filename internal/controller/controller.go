@@ -67,6 +67,7 @@ type Controller struct {
 	executor executor
 	toll     toll
 	ahead    atomic.Int64       // functions that run ahead, of all invocations
+	buffered atomic.Int64       // bytes in the columns of all invocations
 	busy     sync.WaitGroup     // executions that have slots or records to write
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context

@@ -21,6 +21,20 @@ func (e *execution) noteAhead() {
 	}
 }
 
+// maxBuffered is how many bytes the columns of all invocations may take, but for small ones: how many functions run bounds those.
+const maxBuffered = 512 << 20
+
+// noteBuffered counts what the invocation buffers among what all do.
+func (e *execution) noteBuffered() {
+	if e.speculation.Mode == speculate.Off {
+		return
+	}
+	if now := e.machine.Buffered(); now != e.buffered {
+		e.c.buffered.Add(int64(now - e.buffered))
+		e.buffered = now
+	}
+}
+
 // load is the worker's, as far as it matters to an invocation with a setting; what is not known is none.
 func (c *Controller) load(s speculate.Settings) (l forerun.Load) {
 	if c.Load != nil && !s.AnyLoad {
@@ -58,13 +72,14 @@ func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 	return true
 }
 
-// breathe tells the machine if more or fewer slots may be ahead than it knows.
+// breathe tells the machine if more or fewer slots may be ahead than it knows, or there is room for columns where there was none.
 func (e *execution) breathe() {
 	if e.speculation.Mode == speculate.Off {
 		return
 	}
-	if depth := e.depthNow(); depth != e.depth {
-		e.depth = depth
-		e.carryOut(e.machine.Step(speculate.LoadChanged{Depth: depth}))
+	depth, full := e.depthNow(), e.c.buffered.Load() > maxBuffered
+	if depth != e.depth || full != e.full {
+		e.depth, e.full = depth, full
+		e.carryOut(e.machine.Step(speculate.LoadChanged{Depth: depth, Full: full}))
 	}
 }

@@ -35,13 +35,16 @@ type execution struct {
 	speculation speculate.Settings
 	tables      *tables // of the namespace; nil with speculation off
 	permit      permit  // to run ahead, if one was asked for
+	mayAhead    bool    // it is asked to run ahead, and allowed; whether anything does may depend on more
 	off         string  // why nothing of it does, although it might
 	changes     uint64  // of actions, as of when all that is ahead was found
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
-	depth      int // that the machine was told last
-	ahead      int // functions that run ahead, as the controller counts them
+	depth      int  // that the machine was told last
+	ahead      int  // functions that run ahead, as the controller counts them
+	buffered   int  // bytes in columns, as it does
+	full       bool // what the machine was told last
 	slots      map[speculate.SlotID]*slot
 	active     map[forerun.ActivationID]*slot // the slots whose functions run, or ran ahead and are not committed
 	calls      map[speculate.OpID]*tree       // that are not over; 0: the client's
@@ -197,6 +200,7 @@ func (e *execution) step(event speculate.Event) {
 func (e *execution) carryOut(actions []speculate.Action) {
 	for {
 		e.noteAhead()
+		e.noteBuffered()
 		for _, action := range actions {
 			e.do(action)
 		}

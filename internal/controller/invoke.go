@@ -40,14 +40,14 @@ type Invocation struct {
 	done     chan struct{}
 	record   *forerun.Activation
 	err      error
-	tally    forerun.Tally
+	tally    *forerun.Tally
 }
 
 // ID is the activation id that the client is told. While what waits for it runs ahead it is not final before Done.
 func (i *Invocation) ID() forerun.ActivationID { return *i.id.Load() }
 
-// Tally is how far the invocation ran ahead; to be read after Done.
-func (i *Invocation) Tally() *forerun.Tally { return &i.tally }
+// Tally is how far the invocation ran ahead; nil if it was to run nothing ahead. To be read after Done.
+func (i *Invocation) Tally() *forerun.Tally { return i.tally }
 
 // Done is closed when the invocation is over and its records are in the log.
 func (i *Invocation) Done() <-chan struct{} { return i.done }

@@ -185,6 +185,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 	if e.speculation.Mode == speculate.Off {
 		return nil
 	}
+	e.mayAhead = true
 	tables := e.c.tables.tenant(e.namespace)
 	program := r.part
 	if program == nil {
@@ -220,18 +221,18 @@ func (e *execution) permitted(r Request) bool {
 func (c *Controller) speculation(r Request) speculate.Settings {
 	given := c.Speculation
 	given.EndSandbox = false
-	var word string
-	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &word) == nil {
-		if mode, ok := speculate.ParseMode(word); ok {
-			given.Mode = min(given.Mode, mode)
+	var text string
+	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &text) == nil {
+		if asked, err := given.With(text); err == nil {
+			given = asked
 		}
 	}
 	if r.Speculation != nil {
 		given = *r.Speculation
-		given.Mode = min(given.Mode, c.Speculation.Mode)
-		given.AnyLoad = given.AnyLoad && c.Speculation.AnyLoad
-		given.EndSandbox = given.EndSandbox && c.Speculation.EndSandbox
 	}
+	given.Mode = min(given.Mode, c.Speculation.Mode)
+	given.AnyLoad = given.AnyLoad && c.Speculation.AnyLoad
+	given.EndSandbox = given.EndSandbox && c.Speculation.EndSandbox && r.Speculation != nil
 	return given
 }
 

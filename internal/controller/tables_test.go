@@ -186,6 +186,8 @@ func TestSwitches(t *testing.T) {
 		"as the server says":          {server: speculate.Settings{Mode: all, Depth: 3}, want: speculate.Settings{Mode: all, Depth: 3}},
 		"the action's is less":        {server: speculate.Settings{Mode: all, Depth: 3}, annotation: `"branches"`, want: speculate.Settings{Mode: branches, Depth: 3}},
 		"the action's is more":        {server: speculate.Settings{Mode: branches}, annotation: `"all"`, want: speculate.Settings{Mode: branches}},
+		"the action names a depth":    {server: speculate.Settings{Mode: all, Depth: 3, Band: 0.3}, annotation: `"all; depth=5; load=any; squash=sandbox"`, want: speculate.Settings{Mode: all, Depth: 5, Band: 0.3}},
+		"no action ends sandboxes":    {server: speculate.Settings{Mode: all, EndSandbox: true}, annotation: `"all; squash=sandbox"`, want: speculate.Settings{Mode: all}},
 		"the action has it off":       {server: speculate.Settings{Mode: all}, annotation: `"off"`, want: speculate.Settings{Mode: off}},
 		"the action's cannot be read": {server: speculate.Settings{Mode: all}, annotation: `"always"`, want: speculate.Settings{Mode: all}},
 		"the action's is no word":     {server: speculate.Settings{Mode: all}, annotation: `true`, want: speculate.Settings{Mode: all}},

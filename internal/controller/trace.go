@@ -62,7 +62,9 @@ func (t *tree) waited() {
 func (e *execution) sum(t *tree) {
 	tally := e.tally
 	tally.Slots, tally.Kinds = slices.Clip(slices.Clone(e.tally.Slots)), maps.Clone(e.tally.Kinds)
-	t.invocation.tally = tally
+	if e.mayAhead {
+		t.invocation.tally = &tally
+	}
 	if tally.Ahead() && len(t.records) > 0 {
 		t.records[len(t.records)-1].Tally = &tally
 	}

@@ -69,7 +69,7 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 		return false // until Done
 	case r.hold:
 		m.stall(s, r, "it cannot be undone: it waits until the slot is the head")
-	case s.column.size > maxColumn || s.column.size > largeSize && m.columns() > maxColumns:
+	case m.isFull(s):
 		m.stall(s, r, "the slot's column is full: it waits until the slot is the head")
 	default:
 		return m.buffer(s, r)

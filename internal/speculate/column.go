@@ -19,8 +19,14 @@ const (
 	largeSize  = 1 << 20
 )
 
-// columns is how many bytes the columns of all slots take.
-func (m *Machine) columns() (size int) {
+// isFull reports whether a slot may put no more into its column: that is as large as one may be, or it is large and there is no
+// room for all of the invocation, or of the server.
+func (m *Machine) isFull(s *slot) bool {
+	return s.column.size > maxColumn || s.column.size > largeSize && (m.full || m.Buffered() > maxColumns)
+}
+
+// Buffered is about how many bytes the columns of all slots take that are no heads.
+func (m *Machine) Buffered() (size int) {
 	for _, s := range m.slots.rest {
 		if s != nil && !s.head {
 			size += s.column.size

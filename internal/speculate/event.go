@@ -107,8 +107,12 @@ type (
 		Slots []SlotID
 		Keys  []forerun.Key
 	}
-	// LoadChanged: so many slots may be ahead of the heads at once from now on (C5).
-	LoadChanged struct{ Depth int }
+	// LoadChanged: so many slots may be ahead of the heads at once from now on (C5), and, if Full, no large column may grow: the
+	// server has no more room for them.
+	LoadChanged struct {
+		Depth int
+		Full  bool
+	}
 	// Cancelled: the invocation is given up.
 	Cancelled struct{ Reason string }
 )

@@ -86,16 +86,21 @@ func TestColumnIsBounded(t *testing.T) {
 		name    string
 		request func(n int) Event
 		most    int // that may be answered
+		full    bool
 	}{
 		{"absent records", func(n int) Event {
 			return Read{Slot: 2, Op: OpID(n), Keys: []forerun.Key{{Name: strings.Repeat("k", 16<<10) + string(rune(n))}}, Command: []string{"get", "k"}}
-		}, maxColumn >> 14},
+		}, maxColumn >> 14, false},
 		{"one record", func(n int) Event {
 			return Write{Slot: 2, Op: OpID(n), Keys: []forerun.Key{key("k")}, Command: []string{"set", "k", "1"}, Size: 1 << 20}
-		}, maxColumn >> 20},
+		}, maxColumn >> 20, false},
+		{"one record, while the server has no room", func(n int) Event {
+			return Write{Slot: 2, Op: OpID(n), Keys: []forerun.Key{key("k")}, Command: []string{"set", "k", "1"}, Size: 1 << 16}
+		}, largeSize >> 16, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := ahead()
+			m.Step(LoadChanged{Depth: DefaultDepth, Full: c.full})
 			for n := 1; n <= c.most+1; n++ {
 				for _, a := range m.Step(c.request(n)) {
 					switch a := a.(type) {

@@ -55,15 +55,18 @@ func NewSettings(m Mode) Settings {
 
 // ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms",
 // "load=any" and "squash=sandbox" behind it, with semicolons between.
-func ParseSettings(text string) (Settings, error) {
+func ParseSettings(text string) (Settings, error) { return NewSettings(Off).With(text) }
+
+// With is ParseSettings, but what the text does not name is as it is in s.
+func (s Settings) With(text string) (Settings, error) {
 	word, rest, _ := strings.Cut(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(word))
-	s := NewSettings(mode)
+	s.Mode = mode
 	for setting := range strings.SplitSeq(rest, ";") {
 		ok = ok && s.set(strings.TrimSpace(setting))
 	}
 	if !ok {
-		return s, forerun.Errorf(forerun.Invalid, "", "%q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v ; load=any ; squash=sandbox behind it.",
+		return s, forerun.Errorf(forerun.Invalid, "", "%.200q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v ; load=any ; squash=sandbox behind it.",
 			text, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
 	}
 	return s, nil

@@ -15,6 +15,7 @@ type Machine struct {
 	predictor *Predictor
 	records   Records
 	depth     int     // how many slots may be launched ahead of the heads at once
+	full      bool    // the server has no room for large columns to grow
 	likely    float64 // the share from which on an outcome is expected
 
 	slots    window   // that are not over
@@ -107,7 +108,7 @@ func (m *Machine) hear(e Event) {
 	case Conflict:
 		m.conflict(e)
 	case LoadChanged:
-		m.depth = e.Depth
+		m.depth, m.full = e.Depth, e.Full
 	case Cancelled:
 		m.cancel(e.Reason)
 	}
