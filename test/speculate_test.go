@@ -60,7 +60,7 @@ func TestSpeculateBranches(t *testing.T) {
 	k.must(false, true)
 	k.must(false, true)
 	for _, text := range []string{"branches; least=0s; load=any", "all; least=0s; load=any"} {
-		for program, want := range map[string]string{"chain": "", "branch": "early=1, used=1, squashed=0, skipped=0"} {
+		for program, want := range map[string]string{"chain": "early=0, used=0, squashed=0, skipped=0", "branch": "early=1, used=1, squashed=0, skipped=0"} {
 			answer, body := invokeAhead(t, k.Client, program, text, `{"n":4}`)
 			if got := answer.Header.Get("X-Forerun-Speculation"); got != want || answer.StatusCode != http.StatusOK {
 				t.Errorf("%s with %q ran ahead %q, want %q: %s", program, text, got, want, body)

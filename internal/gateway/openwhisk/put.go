@@ -10,6 +10,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 // putAction answers PUT .../actions/NAME: it creates the action or, with overwrite, updates it; what the body leaves out
@@ -70,7 +71,7 @@ func (a *API) readPut(c *call) (*actionPut, error) {
 	if err := a.checkExec(content, c.caller.Namespace); err != nil {
 		return nil, err
 	}
-	return content, errors.Join(content.checkSizes(a.Bounds.Code), content.Limits.check(&a.Bounds), checkVersion(content.Version))
+	return content, errors.Join(content.checkSizes(a.Bounds.Code), content.checkAnnotations(), content.Limits.check(&a.Bounds), checkVersion(content.Version))
 }
 
 // decode reads a JSON object into content, and says in words what does not fit.
@@ -117,6 +118,37 @@ func (p *actionPut) checkSizes(maxCode int) error {
 	}
 	if n := p.Annotations.size(); n > maxParameters {
 		return tooBig("annotations", n, maxParameters)
+	}
+	return nil
+}
+
+// checkAnnotations refuses those of Forerun's own that it could not heed. What says null is as if it were not there.
+func (p *actionPut) checkAnnotations() error {
+	if p.Annotations == nil {
+		return nil
+	}
+	for _, kv := range *p.Annotations {
+		switch kv.Key {
+		case "pure-function", "non-speculative":
+			if json.Unmarshal(kv.Value, new(bool)) != nil {
+				return malformed("The annotation '%s' must be true or false, without quotes, not %.200s.", kv.Key, kv.Value)
+			}
+		case "read-hosts":
+			if json.Unmarshal(kv.Value, new([]string)) != nil {
+				return malformed("The annotation 'read-hosts' must be an array of hosts, each a string, not %.200s.", kv.Value)
+			}
+		case "speculate":
+			var text *string
+			if json.Unmarshal(kv.Value, &text) != nil {
+				return malformed("The annotation 'speculate' must be a string: \"off\", \"branches\" or \"all\", not %.200s.", kv.Value)
+			}
+			if text == nil {
+				continue
+			}
+			if _, err := speculate.ParseSettings(*text); err != nil {
+				return malformed("The annotation 'speculate': %w", err)
+			}
+		}
 	}
 	return nil
 }
