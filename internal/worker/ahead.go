@@ -17,21 +17,28 @@ import (
 // readHosts is the annotation that lists the hosts from which an action only reads: what it sends them need not wait.
 const readHosts = "read-hosts"
 
+// endLooks is how often is looked whether the process has ended that had a connection and was killed: one with threads may still have
+// it for a moment, when it is listed no more.
+const endLooks = 20
+
 var errSquashed = errors.New("the activation was squashed before it began")
 
 // hold prepares the sandbox for an activation. What a speculative one sends to the outside waits. One that could reach the
 // outside or its successors all the same, through what was there before it, begins only when it is promoted.
 func (b *box) hold(r *run) error {
-	for fresh := false; r.isAhead(); fresh = true {
+	for looks := 0; r.isAhead(); looks++ {
 		held, err := b.shut(r)
 		switch {
 		case err != nil:
 			return err
-		case b.keeps() && held.Connected && !fresh:
+		case b.keeps() && held.Connected && looks == 0:
 			b.spare.stays = false
 			if !b.clean() { // to a process that has no connections
 				return errExited
 			}
+			continue
+		case b.keeps() && held.Connected && looks < endLooks:
+			time.Sleep(time.Millisecond)
 			continue
 		case b.keeps() && held.Connected, !b.language.launched && (held.Shared || b.spare.threads):
 			if err := b.awaitPromotion(r); err != nil {

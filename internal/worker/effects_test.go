@@ -3,8 +3,12 @@ package worker
 import (
 	"encoding/base64"
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -121,6 +125,36 @@ const UV_RING = "const fs = require('fs'), [host, port, word] = process.argv.sli
   "const s = require('net').connect(port, host); s.on('data', d => { console.log(String(d)); s.end() }); s.write((ring ? 'ring' : word) + '\\n') })"
 const effect = a => EFFECT
 `
+
+// goEffects are ways of test/actions/effects.
+var goEffects = []string{
+	"TLS", "UDP", "IPv6", "bare connect", "keep-alive", "thread", "sendmmsg", "TCP fast open or else TCP", "child", "child's socket", "socket of a child",
+	"io_uring or else TCP", "name", "question over TCP",
+}
+
+// inGo is a static program that knows one way.
+func inGo(program []byte, effect string) *forerun.Action {
+	a := action("")
+	code := slices.Concat(program, []byte("/"+effect))
+	a.Exec = forerun.Exec{Kind: "native", Code: base64.StdEncoding.EncodeToString(code), Binary: true}
+	return a
+}
+
+// buildEffects builds the program.
+func buildEffects(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "effects")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "forerun.dev/forerun/test/actions/effects")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
 
 // inLanguages are the actions of an effect in Python, which native programs have too, and in Node.
 func inLanguages(python, node string) map[string]*forerun.Action {

@@ -22,7 +22,7 @@ import (
 )
 
 // guarded are the actions of the matrix: a language and one of its effects each.
-func guarded() map[string]*forerun.Action {
+func guarded(t *testing.T) map[string]*forerun.Action {
 	all := map[string]*forerun.Action{}
 	for name, effect := range pythonEffects {
 		all["Python "+name], all["native "+name] = inPython(effect), inNative(effect)
@@ -30,6 +30,10 @@ func guarded() map[string]*forerun.Action {
 	}
 	for name, effect := range nodeEffects {
 		all["Node "+name] = inNode(effect)
+	}
+	program := buildEffects(t)
+	for _, name := range goEffects {
+		all["Go "+name] = inGo(program, name)
 	}
 	return all
 }
@@ -92,7 +96,7 @@ func TestGuardMatrix(t *testing.T) {
 	if err != nil {
 		times = 1
 	}
-	for name, a := range guarded() {
+	for name, a := range guarded(t) {
 		t.Run(name, func(t *testing.T) {
 			if discover().Check(a.Exec.Kind) != nil {
 				t.Skip("this machine does not have the language")
@@ -221,7 +225,7 @@ func TestHeldAtTheGuard(t *testing.T) {
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
 	calls := newCalls()
 	g.ServeAPI(calls)
-	m := matrix{g, calls, o, guarded()["Python TLS"]}
+	m := matrix{g, calls, o, inPython(pythonEffects["TLS"])}
 	m.plain("after")
 	for tries := 0; m.held() == 0; tries++ {
 		if tries == 50 {
