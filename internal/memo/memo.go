@@ -85,15 +85,6 @@ func (t *Table) Tenant(name string) *Tenant {
 	return m
 }
 
-// Drop forgets the rows of what is not executed any more, since its action was changed or is gone.
-func (t *Table) Drop(code forerun.Digest) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for _, m := range t.tenants {
-		m.drop(code)
-	}
-}
-
 // Forget forgets the rows of a tenant that is gone. What still runs for it learns nothing more.
 func (t *Table) Forget(tenant string) {
 	t.mu.Lock()
@@ -185,14 +176,6 @@ func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.
 	m.push(e)
 	m.count(1, e.size)
 	return before
-}
-
-func (m *Tenant) drop(code forerun.Digest) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, e := range m.codes[code] {
-		m.remove(e)
-	}
 }
 
 // close drops all rows, and takes no more.
