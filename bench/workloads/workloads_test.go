@@ -253,11 +253,34 @@ func TestSizes(t *testing.T) {
 	if len(sizes) > 0 || applications != 5 {
 		t.Errorf("missing: %v; %d of Alibaba's", sizes, applications)
 	}
-	if average := float64(functions) / float64(applications); math.Abs(average-alibabaFunctions) > 0.5 {
+	if average := float64(functions) / float64(applications); math.Abs(average-alibabaFunctions) > 0.05 {
 		t.Errorf("%.1f functions on average", average)
 	}
 	if average := float64(calls) / float64(callers); math.Abs(average-alibabaCallees) > 0.35 {
 		t.Errorf("%.2f callees on average of the functions that call", average)
+	}
+}
+
+// TestEffects: of no application's functions more than a third do something to the outside; one does in six of them.
+func TestEffects(t *testing.T) {
+	effects := 0
+	for _, a := range all(t) {
+		act := 0
+		for _, function := range a.Functions {
+			_, code, found := strings.Cut(a.code, "\ndef "+function+"(")
+			if !found {
+				t.Fatalf("%s has no code of %s", a.Name, function)
+			}
+			if code, _, _ = strings.Cut(code, "\ndef "); strings.Contains(code, "tell(") {
+				act++
+			}
+		}
+		if effects += act; 3*act > len(a.Functions) {
+			t.Errorf("%s: %d of %d functions do something to the outside", a.Name, act, len(a.Functions))
+		}
+	}
+	if effects != 6 {
+		t.Errorf("%d functions of all do something to the outside", effects)
 	}
 }
 
