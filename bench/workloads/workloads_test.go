@@ -261,9 +261,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestEffects: of no application's functions more than a third do something to the outside; one does in six of them.
+// TestEffects: of no application's functions more than a third do something to the outside; one does in six applications.
 func TestEffects(t *testing.T) {
-	effects := 0
+	with := 0
 	for _, a := range all(t) {
 		act := 0
 		for _, function := range a.Functions {
@@ -275,12 +275,13 @@ func TestEffects(t *testing.T) {
 				act++
 			}
 		}
-		if effects += act; 3*act > len(a.Functions) {
+		with += act
+		if act > 1 || 3*act > len(a.Functions) {
 			t.Errorf("%s: %d of %d functions do something to the outside", a.Name, act, len(a.Functions))
 		}
 	}
-	if effects != 6 {
-		t.Errorf("%d functions of all do something to the outside", effects)
+	if with != 6 {
+		t.Errorf("%d applications do something to the outside", with)
 	}
 }
 

@@ -60,14 +60,21 @@ func TestSequenceRunsAhead(t *testing.T) {
 	town := newAheadTown(t)
 	var second atomic.Bool
 	lastBegan, tell := context.WithCancel(context.Background())
+	wrote, tellWrote := context.WithCancel(context.Background())
 	town.function("a", func(_ *forerun.Run, input map[string]any) (any, error) {
 		if second.Load() {
-			<-lastBegan.Done() // the test hangs if the last one waits for this one
+			<-lastBegan.Done() // the test hangs if the others wait for this one
+			<-wrote.Done()
 		}
 		return map[string]any{"n": input["n"]}, nil
 	})
+	var buffered atomic.Int64
 	town.function("b", func(run *forerun.Run, input map[string]any) (any, error) {
 		_, err := town.do(run, "INCR", "count")
+		if second.Load() {
+			buffered.Add(town.buffered.Load())
+			tellWrote()
+		}
 		return map[string]any{"n": input["n"]}, err
 	})
 	town.function("c", func(run *forerun.Run, input map[string]any) (any, error) {
@@ -85,6 +92,9 @@ func TestSequenceRunsAhead(t *testing.T) {
 	got, tally := town.invokeAhead(seq, `{"n":1}`)
 	if got != `{"count":"2"}` || tally.Early < 2 || tally.Used != tally.Early-tally.Squashed { // c may have read too early
 		t.Errorf("%s, %+v", got, tally)
+	}
+	if buffered.Load() == 0 {
+		t.Error("what a function ahead writes is not counted as buffered")
 	}
 	records := town.written[1]
 	if len(records) != 4 || strings.Join(records[1].Logs, ",") != "ran b" || len(records[3].Logs) != 3 {

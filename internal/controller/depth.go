@@ -72,7 +72,7 @@ func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 	return true
 }
 
-// breathe tells the machine if more or fewer slots may be ahead than it knows, or there is room for columns where there was none.
+// breathe tells the machine if more or fewer slots may be ahead than it knows, or the room for columns has ended, or begun.
 func (e *execution) breathe() {
 	if e.speculation.Mode == speculate.Off {
 		return

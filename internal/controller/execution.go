@@ -35,7 +35,7 @@ type execution struct {
 	speculation speculate.Settings
 	tables      *tables // of the namespace; nil with speculation off
 	permit      permit  // to run ahead, if one was asked for
-	mayAhead    bool    // it is asked to run ahead, and allowed; whether anything does may depend on more
+	mayAhead    bool    // speculation is not off for it; whether anything runs ahead may depend on more
 	off         string  // why nothing of it does, although it might
 	changes     uint64  // of actions, as of when all that is ahead was found
 

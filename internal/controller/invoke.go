@@ -46,7 +46,7 @@ type Invocation struct {
 // ID is the activation id that the client is told. While what waits for it runs ahead it is not final before Done.
 func (i *Invocation) ID() forerun.ActivationID { return *i.id.Load() }
 
-// Tally is how far the invocation ran ahead; nil if it was to run nothing ahead. To be read after Done.
+// Tally is how far the invocation ran ahead; nil if speculation is off for it, or it is a part of another. To be read after Done.
 func (i *Invocation) Tally() *forerun.Tally { return i.tally }
 
 // Done is closed when the invocation is over and its records are in the log.

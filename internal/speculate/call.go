@@ -99,6 +99,7 @@ func (m *Machine) merge(s, c *slot) (ok bool) {
 	}
 	s.column.commands = append(s.column.commands, c.column.commands...)
 	s.column.size += c.column.size // it is kept until the caller is promoted
+	c.column.size = 0
 	return true
 }
 

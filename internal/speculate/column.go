@@ -27,6 +27,9 @@ func (m *Machine) isFull(s *slot) bool {
 
 // Buffered is about how many bytes the columns of all slots take that are no heads.
 func (m *Machine) Buffered() (size int) {
+	if m.ahead == 0 {
+		return 0
+	}
 	for _, s := range m.slots.rest {
 		if s != nil && !s.head {
 			size += s.column.size

@@ -3,6 +3,7 @@ package speculate
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,10 @@ func TestConditionsAreSmall(t *testing.T) {
 	}
 }
 
+func isAnswered(actions []Action) bool {
+	return slices.ContainsFunc(actions, func(a Action) bool { _, is := a.(Reply); return is })
+}
+
 // TestColumnIsBounded has a slot that runs ahead read what is not there, and write one record over and over: it is stopped before
 // it has taken much more than a column may.
 func TestColumnIsBounded(t *testing.T) {
@@ -107,6 +112,9 @@ func TestColumnIsBounded(t *testing.T) {
 					case Fetch:
 						m.Step(Fetched{Slot: a.Slot, Op: a.Op, Records: []Record{{Key: a.Keys[0], Image: str("-")}}})
 					case Stall:
+						if c.full && !isAnswered(m.Step(LoadChanged{Depth: DefaultDepth})) {
+							t.Error("it waits on when there is room again")
+						}
 						return
 					}
 				}

@@ -17,8 +17,8 @@ import (
 // readHosts is the annotation that lists the hosts from which an action only reads: what it sends them need not wait.
 const readHosts = "read-hosts"
 
-// endLooks is how often is looked whether the process has ended that had a connection and was killed: one with threads may still have
-// it for a moment, when it is listed no more.
+// endLooks is how often is looked for a connection of a process that was killed: one with threads may have it a moment longer than it
+// is listed.
 const endLooks = 20
 
 var errSquashed = errors.New("the activation was squashed before it began")
@@ -38,7 +38,9 @@ func (b *box) hold(r *run) error {
 			}
 			continue
 		case b.keeps() && held.Connected && looks < endLooks:
-			time.Sleep(time.Millisecond)
+			if err := b.pause(r, time.Millisecond); err != nil {
+				return err
+			}
 			continue
 		case b.keeps() && held.Connected, !b.language.launched && (held.Shared || b.spare.threads):
 			if err := b.awaitPromotion(r); err != nil {
@@ -52,6 +54,19 @@ func (b *box) hold(r *run) error {
 		return err
 	}
 	return b.letOut()
+}
+
+// pause waits, unless the activation's turn comes, or never will.
+func (b *box) pause(r *run, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-r.promoted:
+	case <-r.tenure.squashed:
+		return errSquashed
+	case <-b.dead:
+		return errExited
+	}
+	return nil
 }
 
 // awaitPromotion keeps an activation from its handler until it is promoted.

@@ -47,7 +47,7 @@ func (a *API) invoke(c *call) error {
 		return err
 	}
 	if once == nil {
-		return a.finish(c, a.Controller.Invoke(request), terms)
+		return c.finish(a.Controller.Invoke(request), terms)
 	}
 	invocation, first, err := a.invokeOnce(c.r.Context(), request, once)
 	switch {
@@ -56,7 +56,7 @@ func (a *API) invoke(c *call) error {
 	case invocation == nil:
 		return a.repeat(c, first, terms)
 	}
-	return a.finish(c, invocation, terms)
+	return c.finish(invocation, terms)
 }
 
 // admitInTurn is admit for functions that may run ahead, too: what is refused to one then may be granted in its turn.
@@ -110,17 +110,9 @@ func (c *call) speculation() (*speculate.Settings, error) {
 	return &settings, nil
 }
 
-// finish answers a request for an invocation on its terms. A function that runs ahead hears an id in its turn: before, it may be
-// another in the end.
-func (a *API) finish(c *call, invocation *controller.Invocation, terms terms) error {
-	over := terms.blocking && c.over(invocation, terms.wait)
-	if !over && a.Controller.IsAhead(c.caller.Cause) {
-		if err := a.Controller.Hold(c.r.Context(), c.caller.Cause); err != nil {
-			return err
-		}
-		over = terms.blocking && c.over(invocation, 0)
-	}
-	if !over {
+// finish answers a request for an invocation on its terms.
+func (c *call) finish(invocation *controller.Invocation, terms terms) error {
+	if !terms.blocking || !c.over(invocation, terms.wait) {
 		if c.r.Context().Err() != nil {
 			return nil // the client has gone: nobody is left to answer
 		}

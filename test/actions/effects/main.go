@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // input is what the function is called with.
@@ -86,9 +88,8 @@ var ways = map[string]func(*input) string{
 		return hear(kept)
 	},
 	"io_uring or else TCP": func(a *input) string {
-		const setup = 425
 		var parameters [120]byte
-		if ring, _, err := syscall.Syscall(setup, 1, uintptr(unsafe.Pointer(&parameters)), 0); err == 0 {
+		if ring, _, err := syscall.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&parameters)), 0); err == 0 {
 			return fmt.Sprint("ring ", ring)
 		}
 		return bare(a)
@@ -173,8 +174,7 @@ func sendmmsg(a *input) string {
 		syscall.Msghdr
 		sent uint32
 	}{Msghdr: syscall.Msghdr{Name: (*byte)(unsafe.Pointer(&name)), Namelen: syscall.SizeofSockaddrInet4, Iov: &part, Iovlen: 1}}
-	const call = 307
-	if n, _, err := syscall.Syscall6(call, uintptr(s), uintptr(unsafe.Pointer(&message)), 1, 0, 0, 0); n != 1 {
+	if n, _, err := syscall.Syscall6(unix.SYS_SENDMMSG, uintptr(s), uintptr(unsafe.Pointer(&message)), 1, 0, 0, 0); n != 1 {
 		return err.Error()
 	}
 	return read(s)
