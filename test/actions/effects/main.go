@@ -137,47 +137,52 @@ func overTLS(a *input) string {
 	return body
 }
 
-// bare says the word by system calls alone.
-func bare(a *input) string {
-	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+// over makes a socket, has something sent on it, and returns the answer.
+func over(kind int, send func(s int)) string {
+	s, err := syscall.Socket(syscall.AF_INET, kind, 0)
 	must(err)
 	defer syscall.Close(s)
-	must(syscall.Connect(s, ipv4(a.Host, a.TCP)))
-	_, err = syscall.Write(s, []byte(a.Word+"\n"))
+	send(s)
+	answer := make([]byte, 100)
+	n, err := syscall.Read(s, answer)
 	must(err)
-	return read(s)
+	return string(answer[:n])
+}
+
+// bare says the word by system calls alone.
+func bare(a *input) string { return over(syscall.SOCK_STREAM, a.write) }
+
+func (a *input) write(s int) {
+	must(syscall.Connect(s, ipv4(a.Host, a.TCP)))
+	_, err := syscall.Write(s, []byte(a.Word+"\n"))
+	must(err)
 }
 
 // fastOpen connects and sends with one call, where that can be done.
 func fastOpen(a *input) string {
-	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	must(err)
-	defer syscall.Close(s)
-	const flag = 0x20000000 // MSG_FASTOPEN
-	err = syscall.Sendto(s, []byte(a.Word+"\n"), flag, ipv4(a.Host, a.TCP))
-	if errors.Is(err, syscall.EOPNOTSUPP) {
-		return bare(a)
-	}
-	must(err)
-	return read(s)
+	return over(syscall.SOCK_STREAM, func(s int) {
+		err := syscall.Sendto(s, []byte(a.Word+"\n"), unix.MSG_FASTOPEN, ipv4(a.Host, a.TCP))
+		if errors.Is(err, syscall.EOPNOTSUPP) {
+			a.write(s)
+			return
+		}
+		must(err)
+	})
 }
 
 func sendmmsg(a *input) string {
-	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
-	must(err)
-	defer syscall.Close(s)
-	to := ipv4(a.Host, a.UDP)
+	to, word := ipv4(a.Host, a.UDP), []byte(a.Word)
 	name := syscall.RawSockaddrInet4{Family: syscall.AF_INET, Port: uint16(to.Port>>8 | to.Port<<8&0xff00), Addr: to.Addr}
-	word := []byte(a.Word)
 	part := syscall.Iovec{Base: &word[0], Len: uint64(len(word))}
 	message := struct {
 		syscall.Msghdr
 		sent uint32
 	}{Msghdr: syscall.Msghdr{Name: (*byte)(unsafe.Pointer(&name)), Namelen: syscall.SizeofSockaddrInet4, Iov: &part, Iovlen: 1}}
-	if n, _, err := syscall.Syscall6(unix.SYS_SENDMMSG, uintptr(s), uintptr(unsafe.Pointer(&message)), 1, 0, 0, 0); n != 1 {
-		return err.Error()
-	}
-	return read(s)
+	return over(syscall.SOCK_DGRAM, func(s int) {
+		if n, _, err := syscall.Syscall6(unix.SYS_SENDMMSG, uintptr(s), uintptr(unsafe.Pointer(&message)), 1, 0, 0, 0); n != 1 {
+			panic(err)
+		}
+	})
 }
 
 // lent says the word over a connection that a child has made.
@@ -263,13 +268,6 @@ func say(connection net.Conn, text string) string {
 func hear(r io.Reader) string {
 	answer := make([]byte, 1000)
 	n, err := r.Read(answer)
-	must(err)
-	return string(answer[:n])
-}
-
-func read(s int) string {
-	answer := make([]byte, 100)
-	n, err := syscall.Read(s, answer)
 	must(err)
 	return string(answer[:n])
 }
