@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"forerun.dev/forerun/bench/harness"
 )
 
 // figures draws the paper's Figures 11 to 14, and Table III, for what was measured: bars of each application, of each suite's mean, and
-// beside those what the paper prints of it.
-func (b *bench) figures() error {
+// beside those what the paper prints of it. It returns the names of the files.
+func (b *bench) figures() (written []string, err error) {
 	all := b.groups()
-	var written []string
 	for _, f := range []struct {
 		name, title string
 		groups      groups
@@ -30,12 +28,11 @@ func (b *bench) figures() error {
 		}
 		name := "speculation-" + f.name
 		if err := harness.Grouped(b.out, name, f.title, "times", f.groups.names(), true, f.bars...); err != nil {
-			return err
+			return nil, err
 		}
 		written = append(written, name+".svg")
 	}
-	fmt.Printf("written to %s: speculation.json, %s\n", b.out, strings.Join(written, ", "))
-	return nil
+	return written, nil
 }
 
 // measuredAny reports whether bars are some of what was measured.

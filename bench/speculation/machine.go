@@ -3,56 +3,42 @@ package speculation
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"syscall"
-	"time"
+	"strings"
 
 	"forerun.dev/forerun/bench/harness"
-	"forerun.dev/forerun/bench/speculation/cluster"
 )
 
-// measureMachine drives the pure machine alone, on one core: chains of ten functions, each known and right.
-func measureMachine(_ context.Context, b *bench) error {
-	chain := cluster.NewChain(functions)
-	millions := 10
+// measureMachine has the machine's own benchmarks drive it alone, and reads what they say.
+func measureMachine(ctx context.Context, b *bench) error {
+	lasting := "2s"
 	if b.quick {
-		millions = 1
+		lasting = "200ms"
 	}
-	chain.Drive(100_000) // warm
-	small := inUse()
-	begin, err := processorTime()
+	found, err := benchmarks(ctx, "./internal/speculate", "^(BenchmarkStep|BenchmarkMemory)$", lasting)
 	if err != nil {
 		return err
 	}
-	driven := 0
-	for range millions {
-		driven += chain.Drive(1_000_000)
+	for _, f := range found {
+		b.machineRow(f)
 	}
-	end, err := processorTime()
-	if err != nil {
-		return err
-	}
-	grown := inUse() - small
-	runtime.KeepAlive(chain)
-	b.row(harness.Row{
-		Case: "speculate.Step", Metric: fmt.Sprintf("events, %d million", millions), Unit: "1/s of a core",
-		Value: harness.Number(float64(driven) / (end - begin).Seconds()), Target: harness.Text(">=1000000"),
-	})
-	b.row(harness.Row{Case: "speculate.Step", Metric: "memory in use, grown by", Unit: "KiB", Value: harness.Number(grown / 1024), Target: harness.Text("<=256")})
 	return nil
 }
 
-// inUse is the memory that is not garbage.
-func inUse() float64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
+// machineRow is a row of a benchmark: how fast the machine hears the events of a workload, or what it has grown by.
+func (b *bench) machineRow(f benchmark) {
+	if workload, ok := strings.CutPrefix(f.name, "BenchmarkStep/"); ok {
+		b.row(harness.Row{
+			Case: "speculate.Step, " + workload, Metric: "events", Unit: "1/s of a core",
+			Value: harness.Number(f.value("events/cpu-s")), Target: harness.Text(">=1000000"),
+		})
+		return
+	}
+	first, last := f.value("MB-after-1M"), f.value("MB-after-10M")
+	b.row(harness.Row{
+		Case: "speculate.Step, no input seen twice", Metric: "memory held after ten million events (baseline: one million)", Unit: "MB",
+		Value: harness.Number(last), Baseline: harness.Number(first), Target: harness.Text(fmt.Sprintf("<=%.2f", mostHeld(first))),
+	})
 }
 
-// processorTime is what this process has used of the processors, its collector of garbage included.
-func processorTime() (time.Duration, error) {
-	var used syscall.Rusage
-	err := syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()), err
-}
+// mostHeld is how many MB BenchmarkMemory allows after ten million events.
+func mostHeld(first float64) float64 { return first*1.05 + 1 }

@@ -16,10 +16,12 @@ import (
 const (
 	// busy is how many requests are under way when the capacity is measured.
 	busy = 16
-	// training is for how long requests come in each mode before anything counts, so many at a time: as where an application
-	// has been served for a while, most customers have asked for the same before. For a rough look it is no shorter: that would measure
-	// how the tables learn.
-	training, trainingAtOnce = 8 * time.Second, 4
+	// training is for how long requests come in each mode before anything counts, so many at a time, of so many streams: as where an
+	// application has been served for a while, most customers have asked for the same before. For a rough look it is no shorter: that
+	// would measure how the tables learn.
+	training, trainingAtOnce, trainingStreams = 16 * time.Second, 4, 8
+	// trainingStream is the first of those streams, none of which is measured.
+	trainingStream = 200
 )
 
 // measurement is a part of what is measured of an application, or something apart from them.
@@ -163,8 +165,10 @@ func (b *bench) profile(ctx context.Context, on *started, m *measured) error {
 // prepare warms all up, has the tables learn, and measures the baseline alone and its capacity.
 func (b *bench) prepare(ctx context.Context, on *started, m *measured) error {
 	for _, mode := range modes() {
-		if _, err := on.flood(ctx, trainingAtOnce, 0, mode, training); err != nil {
-			return fmt.Errorf("the first requests: %w", err)
+		for stream := range uint64(trainingStreams) {
+			if _, err := on.flood(ctx, trainingAtOnce, trainingStream+stream, mode, training/trainingStreams); err != nil {
+				return fmt.Errorf("the first requests: %w", err)
+			}
 		}
 	}
 	alone, err := on.flood(ctx, 1, 1, "off", b.lasting(4*time.Second))

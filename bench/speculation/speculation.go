@@ -80,6 +80,9 @@ func (b *bench) measure(ctx context.Context) error {
 		if err := b.subject(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s.slug, err)
 		}
+		if err := b.keep(); err != nil {
+			return err
+		}
 	}
 	for _, m := range others() {
 		if !b.named(m.name) {
@@ -88,6 +91,9 @@ func (b *bench) measure(ctx context.Context) error {
 		b.progress("%s: %s", m.name, m.about)
 		if err := m.run(ctx, b); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if err := b.keep(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -100,6 +100,7 @@ func TestReport(t *testing.T) {
 		`FaaSChain, low load +mean speedup, branches; squash=sandbox .* +1.6 x .* 2.9 `, `FaaSChain, low load +mean speedup, all; squash=sandbox .* +2.5 x .* 3.9 `,
 		`FaaSChain, high load +mean speedup +4 x .* 4.9 `, `all applications, mean of all loads +mean speedup +4 x .* 4.6 `,
 		`FaaSChain, mean of all loads +p99 lower by +75 % .* 62 `, `FaaSChain +most answers within .*, beside the baseline's +4 x .* 4.1 `,
+		`all applications +most answers within .*, beside the baseline's +4 x .* 3.9 +>=3.9 +met`,
 		`lowest upper end of a speedup's interval, any load +4 x .*>=0.97 +met`, `login +most answers within 80 ms +100 1/s +- +25 +4 `,
 	} {
 		if !regexp.MustCompile(want).MatchString(table.String()) {
@@ -108,9 +109,24 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestSquashesAreRead(t *testing.T) {
-	got := squashes("goos: linux\nBenchmarkSquash/Python-2 \t 20\t 216874121 ns/op\t 800 p50-plain-us\t 2500 p50-squash-and-next-us\t 1200 p50-squash-to-ready-us\nPASS\n")
-	if len(got) != 1 || got[0] != (squashed{"Python", 1200, 2500, 800}) {
-		t.Errorf("got %+v", got)
+func TestBenchmarksAreRead(t *testing.T) {
+	got := readBenchmarks("goos: linux\nBenchmarkSquash/Python-2 \t 20\t 216874121 ns/op\t 800 p50-plain-us\t 1.2e+03 p50-squash-to-ready-us\nBenchmarkMemory \t 1\t 8.5 MB-after-1M\nPASS\n")
+	if len(got) != 2 || got[0].name != "BenchmarkSquash/Python" || got[1].name != "BenchmarkMemory" {
+		t.Fatalf("got %+v", got)
+	}
+	if ready, plain, none := got[0].value("p50-squash-to-ready-us"), got[0].value("p50-plain-us"), got[1].value("p50-plain-us"); ready != 1200 || plain != 800 || !math.IsNaN(none) {
+		t.Errorf("got %v, %v and %v", ready, plain, none)
+	}
+}
+
+func TestMachineRows(t *testing.T) {
+	b := new(bench)
+	b.machineRow(benchmark{"BenchmarkStep/known", map[string]float64{"events/cpu-s": 999_000}})
+	b.machineRow(benchmark{"BenchmarkMemory", map[string]float64{"MB-after-1M": 100, "MB-after-10M": 106}})
+	b.machineRow(benchmark{"BenchmarkMemory", map[string]float64{"MB-after-1M": 100, "MB-after-10M": 106.1}})
+	for i, want := range []bool{false, true, false} {
+		if got, ok := b.report.Rows[i].Meets(); !ok || got != want {
+			t.Errorf("%+v: %v, %v", b.report.Rows[i], got, ok)
+		}
 	}
 }

@@ -124,12 +124,6 @@ func TestEffectsAreInTheirTurn(t *testing.T) {
 	}
 }
 
-func TestChainsEnd(t *testing.T) {
-	if n := NewChain(10).Drive(100); n < 100 || n > 140 {
-		t.Errorf("%d events", n)
-	}
-}
-
 func TestRequestsUnderWay(t *testing.T) {
 	a := Called("called", 12, 4, 3, cost())
 	took, _ := a.Alone()
