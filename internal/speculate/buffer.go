@@ -45,6 +45,21 @@ func (m *Machine) request(id SlotID, r *request) {
 	}
 }
 
+// withdrawn executes a slot again, as the head, that gave up what it had asked for while it was ahead: without speculation it would have
+// had the answer. A head would have given up then, too. What a slot did that is being promoted may be applied by now, so it goes on;
+// what it gave up is never done, as it may have asked for that again (rule R10).
+func (m *Machine) withdrawn(e Withdrawn) {
+	s := m.at(e.Slot)
+	switch {
+	case s == nil || s.state != running || s.head:
+	case s.promoting:
+		s.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })
+		s.inexact = true
+	default:
+		m.rewind(s, cause{forerun.Failed, "it did not wait for what it had asked for: it runs again as the head"}, true)
+	}
+}
+
 // answerAll answers what can be answered now, in the order of asking.
 func (m *Machine) answerAll(s *slot) {
 	for i := 0; i < len(s.requests) && !s.dead; {

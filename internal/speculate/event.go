@@ -67,6 +67,11 @@ type (
 		Slot SlotID
 		Op   OpID
 	}
+	// Withdrawn: the slot does not wait any more for the answer to what it asked for, which it may not have had.
+	Withdrawn struct {
+		Slot SlotID
+		Op   OpID
+	}
 	// Fetched: the records of a Fetch, in the order of its Keys, all of one moment.
 	Fetched struct {
 		Slot    SlotID
@@ -102,7 +107,7 @@ type (
 		Slots   []SlotID
 		Version forerun.Version
 	}
-	// Conflict: the transaction of a Promote was refused, because these records had changed.
+	// Conflict: the transaction of a Promote was refused, because these records had changed; without any, since the store has no room.
 	Conflict struct {
 		Slots []SlotID
 		Keys  []forerun.Key
@@ -132,6 +137,7 @@ func (Failed) event()      {}
 func (Read) event()        {}
 func (Write) event()       {}
 func (Hold) event()        {}
+func (Withdrawn) event()   {}
 func (Fetched) event()     {}
 func (Done) event()        {}
 func (Call) event()        {}

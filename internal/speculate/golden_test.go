@@ -161,6 +161,8 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 		return Failed{Slot: slot, Result: forerun.Failure(forerun.DeveloperError, word(t, d, "message"))}
 	case "hold":
 		return Hold{Slot: slot, Op: op}
+	case "withdrawn":
+		return Withdrawn{Slot: slot, Op: op}
 	case "call":
 		e := Call{Slot: slot, Op: op, Action: word(t, d, "action"), Input: json.RawMessage(word(t, d, "input"))}
 		e.Code = s.action(e.Action).Code

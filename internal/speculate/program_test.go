@@ -15,9 +15,11 @@ type table []line
 type line struct {
 	test     string
 	branches [][]string
+	loops    bool // behind the first branch the test comes again
 }
 
-// readProgram reads lines of branches, separated by "|"; "test ? a b : c" chooses; "fork" alone is a fork without branches.
+// readProgram reads lines of branches, separated by "|"; "test ? a b : c" chooses; "test * a b" repeats; "fork" alone is a fork
+// without branches.
 func readProgram(text string) table {
 	var p table
 	for _, text := range strings.Split(text, "\n") {
@@ -27,7 +29,9 @@ func readProgram(text string) table {
 		}
 		if test, rest, ok := strings.Cut(text, "?"); ok {
 			yes, no, _ := strings.Cut(rest, ":")
-			l = line{strings.TrimSpace(test), [][]string{strings.Fields(yes), strings.Fields(no)}}
+			l = line{test: strings.TrimSpace(test), branches: [][]string{strings.Fields(yes), strings.Fields(no)}}
+		} else if test, turn, ok := strings.Cut(text, "*"); ok {
+			l = line{test: strings.TrimSpace(test), branches: [][]string{strings.Fields(turn), nil}, loops: true}
 		} else if text != "fork" {
 			for _, branch := range strings.Split(text, "|") {
 				l.branches = append(l.branches, strings.Fields(branch))
@@ -71,6 +75,8 @@ func (p table) stop(at spot, r forerun.Result) forerun.Stop {
 	switch {
 	case at.action < len(branch):
 		return forerun.Stop{Cursor: at, Place: at.line*100 + at.branch*10 + at.action + 1, Action: branch[at.action], Input: r.Value}
+	case l.loops && at.branch == 0:
+		return p.begin(at.line, r)
 	case len(l.branches) == 1 || l.test != "":
 		return p.begin(at.line+1, r)
 	}

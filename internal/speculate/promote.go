@@ -198,7 +198,11 @@ func (m *Machine) conflict(e Conflict) {
 	for _, key := range e.Keys {
 		m.do(Blame{Consumer: s.code, Key: key, Others: true})
 	}
-	m.rewind(s, cause{forerun.Overtaken, "what it read was written by others: " + names(e.Keys)}, false)
+	why := cause{forerun.Overtaken, "what it read was written by others: " + names(e.Keys)}
+	if len(e.Keys) == 0 {
+		why = cause{forerun.Failed, "the store has no room for what it wrote"}
+	}
+	m.rewind(s, why, false)
 }
 
 func names(keys []forerun.Key) string {

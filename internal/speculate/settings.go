@@ -12,7 +12,7 @@ import (
 type Settings struct {
 	Mode  Mode
 	Depth int           // slots ahead of the heads at once, 1 to 64
-	Band  float64       // around one half, in which the share of a branch's likeliest outcome is too small, 0 to 0.5
+	Band  float64       // around one half, in which the share of a branch's likeliest outcome is too small, 0 to less than 0.5
 	Least time.Duration // what a function gives is not guessed that gives it sooner
 	// AnyLoad: as far on busy processors as on free ones, whatever that takes from others. A request gets it only where the server has it.
 	AnyLoad bool

@@ -95,6 +95,8 @@ func (m *Machine) hear(e Event) {
 		m.request(e.Slot, &request{op: e.Op, writes: e.Keys, reads: e.Reads, command: e.Command, size: e.Size, inexact: e.Inexact})
 	case Hold:
 		m.request(e.Slot, &request{op: e.Op, hold: true})
+	case Withdrawn:
+		m.withdrawn(e)
 	case Fetched:
 		m.fetched(e)
 	case Done:

@@ -76,17 +76,17 @@ func (g *generator) combinator(depth int) combinator {
 		return g.action(g.part())
 	}
 	d := depth - 1
-	switch g.IntN(22) {
+	switch g.IntN(24) {
 	case 0, 1, 2, 3:
 		return combinator{"type": "sequence", "components": g.several(2+g.IntN(3), d)}
 	case 4, 5, 6:
-		return combinator{"type": "if", "test": g.test(), "consequent": g.combinator(d), "alternate": g.combinator(d)}
+		return g.branch("if", d)
 	case 7:
-		return combinator{"type": "if_nosave", "test": g.test(), "consequent": g.combinator(d), "alternate": g.combinator(d)}
+		return g.branch("if_nosave", d)
 	case 8, 9:
-		return combinator{"type": "while", "test": g.helper("test1"), "body": g.function()}
+		return combinator{"type": pick(g, "while", "while_nosave"), "test": g.helper("test1"), "body": g.function()}
 	case 10:
-		return combinator{"type": "dowhile", "body": g.function(), "test": g.helper("test1")}
+		return combinator{"type": pick(g, "dowhile", "dowhile_nosave"), "body": g.function(), "test": g.helper("test1")}
 	case 11:
 		return combinator{"type": "repeat", "count": 1 + g.IntN(3), "components": g.several(1, min(d, 1))}
 	case 12:
@@ -106,7 +106,7 @@ func (g *generator) combinator(depth int) combinator {
 		}
 		return combinator{"type": "sequence", "components": []combinator{g.helper("fan"), {"type": "map", "components": g.several(1+g.IntN(2), min(d, 1))}}}
 	case 18:
-		return combinator{"type": "let", "declarations": map[string]any{"n": g.IntN(3), "t": "let"}, "components": append([]combinator{g.inline()}, g.several(1, d)...)}
+		return combinator{"type": "let", "declarations": map[string]any{"n": g.IntN(3), "t": "let"}, "components": append([]combinator{g.inline()}, g.within(d)...)}
 	case 19:
 		return combinator{"type": pick(g, "merge", "retain", "retain_catch"), "components": g.several(1, d)}
 	case 20:
@@ -116,13 +116,45 @@ func (g *generator) combinator(depth int) combinator {
 		return combinator{"type": "sequence", "components": []combinator{
 			g.helper("apart"), {"type": "async", "components": []combinator{g.action(g.name(g.IntN(3))), g.action(g.name(g.IntN(3)))}}, g.helper("note"),
 		}}
+	case 21: // alone it would take from the others where they keep their records
+		return combinator{"type": "merge", "components": []combinator{{"type": "literal", "value": map[string]any{"w": "literal", "k": g.IntN(3)}}}}
+	case 22:
+		return g.dynamic()
 	}
 	return g.action(g.part())
 }
 
-// inline is a function that is part of the composition.
+// within is what is in the reach of variables; half of it under a mask, and tells that it sees none.
+func (g *generator) within(depth int) []combinator {
+	parts := append([]combinator{inlined("p => Object.assign({}, p, {x: typeof n})")}, g.several(1, depth)...)
+	if g.chance(2) {
+		return []combinator{{"type": "mask", "components": parts}}
+	}
+	return parts
+}
+
+// branch is a choice; one of three has nothing to do if its test fails.
+func (g *generator) branch(kind string, depth int) combinator {
+	c := combinator{"type": kind, "test": g.test(), "consequent": g.combinator(depth)}
+	if !g.chance(3) {
+		c["alternate"] = g.combinator(depth)
+	}
+	return c
+}
+
+// dynamic names what is to run only when it is its turn.
+func (g *generator) dynamic() combinator {
+	code := fmt.Sprintf("p => ({type: 'action', name: '/_/%s', params: {at: p.at, k: p.k}})", g.part())
+	return combinator{"type": "sequence", "components": []combinator{inlined(code), {"type": "dynamic"}}}
+}
+
+// inline is a function that is part of the composition, and sees its variables.
 func (g *generator) inline() combinator {
 	code := pick(g, "p => { n = n + 1; return Object.assign({}, p, {n, t}) }", "p => { t = t + p.at }", "p => p.k === 2 ? {error: 'inline'} : p", "({at, k}) => ({at, k, float: 1.0, n})")
+	return inlined(code)
+}
+
+func inlined(code string) combinator {
 	return combinator{"type": "function", "function": map[string]any{"exec": map[string]any{"kind": "nodejs:default", "code": code}}}
 }
 

@@ -26,7 +26,7 @@ type search struct {
 }
 
 // DefaultBudget is how many states a search may visit.
-const DefaultBudget = 1_000_000
+const DefaultBudget = 3_000_000
 
 // Check looks for an execution without speculation that explains a segment. It returns how many states that took.
 func Check(seg *Segment) (states int, err error) {

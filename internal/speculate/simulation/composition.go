@@ -3,6 +3,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
@@ -190,15 +191,29 @@ func (w *writer) loop(depth int) *Node {
 		return &Node{Type: "retry", Count: 1 + w.IntN(2), Components: w.nodes(depth)}
 	}
 	*w.cost += w.counted
+	kind := w.one("while", "dowhile", "while_nosave", "dowhile_nosave")
 	less, more := &Node{Type: "action", Name: "less"}, &Node{Type: "action", Name: "more"}
-	body := less
+	body, handler := less, less
+	if strings.HasSuffix(kind, "_nosave") {
+		// What the test gives is the body's input: "less" makes 0 of {"value":true}, or fails each time.
+		handler = &Node{Type: "literal", Value: map[string]int{"value": 0}}
+	}
 	switch w.IntN(4) {
 	case 0:
 		body = &Node{Type: "if", Test: w.action(), Consequent: less, Alternate: less}
 	case 1:
-		body = &Node{Type: "let", Declarations: map[string]int{"x": 1}, Components: []*Node{{Type: "try", Body: less, Handler: less}}}
+		body = &Node{Type: "let", Declarations: map[string]int{"x": 1}, Components: []*Node{{Type: "try", Body: less, Handler: handler}}}
 	}
-	return &Node{Type: w.one("while", "dowhile"), Test: more, Body: body}
+	return &Node{Type: kind, Test: more, Body: body}
+}
+
+// counts tells whether it is a loop that runs "less" for as long as there is "more".
+func (n *Node) counts() bool {
+	switch n.Type {
+	case "while", "dowhile", "while_nosave", "dowhile_nosave":
+		return true
+	}
+	return false
 }
 
 // parts are a node's own places for others.
@@ -238,7 +253,7 @@ func (n *Node) clone() *Node {
 func (n *Node) without(i *int) bool {
 	for at, part := range n.parts() {
 		p := *part
-		if p == nil || p.Type == "empty" || n.Type == "while" || n.Type == "dowhile" {
+		if p == nil || p.Type == "empty" || n.counts() {
 			continue
 		}
 		if *i == 0 {

@@ -52,6 +52,7 @@ var kinds = [...]kind{
 	{"Write", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
 	{"Hold", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
 	{"Call", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
+	{"Withdrawn", []Phase{Ahead, Promoting, Head, Over}, "only a running function waits for what it asked for"},
 	{"Fetched", []Phase{Ahead, Promoting, Head, FinishedPromoting, Finished, Over}, "only what had run has asked"},
 	{"Done", []Phase{Head, Over}, "only a head reaches the store, and one that has finished is over at once"},
 	{"Checked", []Phase{Checking, Over}, "the answer to Check"},
@@ -140,6 +141,8 @@ func slotOf(e speculate.Event) speculate.SlotID {
 	case speculate.Write:
 		return e.Slot
 	case speculate.Hold:
+		return e.Slot
+	case speculate.Withdrawn:
 		return e.Slot
 	case speculate.Fetched:
 		return e.Slot

@@ -23,6 +23,16 @@ func (r *run) giveUp() {
 	r.world.saw(oracle.Event{Kind: oracle.Gone, Invocation: r.number})
 }
 
+// withdraw has a handler give up the command that it waits for, and do it again, or go on without; one that is a head is too late for that.
+func (r *run) withdraw(s *slot) {
+	e := speculate.Withdrawn{Slot: s.id, Op: s.handler.awaits[0]}
+	again := s.promoting || r.world.IntN(2) == 0 // else what it did is explained by no execution without speculation
+	r.tell(e)
+	if !s.head {
+		s.handler.giveUp(again)
+	}
+}
+
 // crash ends a handler, which crashed or took too long; of what it sent to the store some arrives.
 func (r *run) crash(s *slot, with *forerun.Result) {
 	tasks := r.tasks

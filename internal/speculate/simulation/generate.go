@@ -16,6 +16,7 @@ type Case struct {
 	Rounds  []Round   // one after the other; what was learnt stays
 	Order   uint64    // seed of the order
 	Stormy  bool      // what others do comes often
+	Large   bool      // records are: a column with one cannot grow where the server has no room
 }
 
 // Action is an action with its name.
@@ -44,6 +45,7 @@ type Other struct {
 	Command oracle.Command // of Touch
 	Action  string         // of Change
 	Number  int            // of Load: the depth; of GiveUp: which invocation
+	Full    bool           // of Load: the server has no more room for columns
 }
 
 // Happening is the kind of something that happens.
@@ -51,12 +53,13 @@ type Happening byte
 
 // What happens beside the invocations.
 const (
-	Touch  Happening = iota // another client does a command
-	Change                  // an action gets its next version
-	Tick                    // the clock goes on
-	Load                    // the depth changes
-	Kill                    // a handler crashes
-	GiveUp                  // a client gives up
+	Touch    Happening = iota // another client does a command
+	Change                    // an action gets its next version
+	Tick                      // the clock goes on
+	Load                      // the depth, or the room for columns, changes
+	Kill                      // a handler crashes
+	GiveUp                    // a client gives up
+	Withdraw                  // a handler gives up a command
 )
 
 // maxCost bounds what one invocation does, so that the oracle finds its way.
@@ -71,7 +74,7 @@ func Generate(seed uint64) *Case {
 	if g.stormy {
 		g.records = 1 + g.IntN(2)
 	}
-	c.Stormy = g.stormy
+	c.Stormy, c.Large = g.stormy, g.IntN(8) == 0
 	for range 6 {
 		if g.write(3 + g.IntN(4)); g.isWorthwhile() {
 			break
@@ -419,11 +422,13 @@ func (g *generator) other(c *Case, invocations int) Other {
 	case 0:
 		return Other{What: Tick}
 	case 1:
-		return Other{What: Load, Number: g.IntN(4)}
+		return Other{What: Load, Number: g.IntN(4), Full: g.IntN(2) == 0}
 	case 2, 3, 4:
 		return Other{What: Kill}
 	case 5:
 		return Other{What: GiveUp, Number: g.IntN(invocations)}
+	case 9, 11:
+		return Other{What: Withdraw}
 	case 6, 7, 8:
 		var several []string
 		for _, a := range c.Actions {

@@ -102,6 +102,28 @@ func (h *handler) replied(op speculate.OpID, reply string) {
 	h.run()
 }
 
+// hangUp is the end of the handler's process: what was not sent never is, and what was asked for is not waited for any more.
+func (h *handler) hangUp() {
+	h.out = nil
+	if h.command {
+		h.out = append(h.out, speculate.Withdrawn{Slot: h.slot, Op: h.awaits[0]})
+	}
+}
+
+// hasAsked tells whether the handler waits for a command that it has asked for.
+func (h *handler) hasAsked() bool { return h.command && len(h.out) == 0 }
+
+// giveUp ends the wait for a command, which is asked for once more, or has failed.
+func (h *handler) giveUp(again bool) {
+	h.command, h.awaits = false, nil
+	if again {
+		h.next--
+	} else {
+		h.acc = oracle.Mix(h.acc, "gave up")
+	}
+	h.run()
+}
+
 // returned takes the result of a call.
 func (h *handler) returned(op speculate.OpID, r forerun.Result) {
 	if h.results == nil {

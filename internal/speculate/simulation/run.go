@@ -17,7 +17,8 @@ type run struct {
 	action   string
 	version  int // of the action, for what was detached
 	mode     speculate.Mode
-	limit    int // of the depth
+	limit    int  // of the depth
+	full     bool // there is no more room for columns
 	machine  *speculate.Machine
 	slots    map[speculate.SlotID]*slot
 	next     speculate.SlotID
@@ -98,7 +99,7 @@ func (r *run) deliver(s *slot, e speculate.Event) {
 	if late {
 		s.handler.out = nil
 		r.cover(e, s, false)
-		r.tell(speculate.LoadChanged{Depth: r.limit}) // what others taught the predictor has its consequences before
+		r.tell(speculate.LoadChanged{Depth: r.limit, Full: r.full}) // what others taught the predictor has its consequences before
 		if actions := r.machine.Step(e); len(actions) > 0 {
 			r.world.fail("a late %T of slot %d has consequences: %v", e, s.id, actions)
 		}

@@ -100,7 +100,7 @@ func (r *run) squash(a speculate.Squash) {
 		r.world.fail("slot %d is a head, and is squashed", s.id)
 	}
 	if s.handler != nil && r.world.IntN(2) == 0 {
-		s.handler.out = nil
+		s.handler.hangUp()
 	}
 }
 
@@ -156,10 +156,11 @@ func (r *run) proveRow(s *slot, row *forerun.Row) {
 		seg.Before[record] = w.store.past[past{record, seen.Version}]
 	}
 	for _, c := range row.Below {
-		if v, ok := seg.Version[c.Action]; ok && v != w.codes[c.Code] {
+		code := w.codes[c.Code] // of what a program brings along the action says nothing
+		if v, ok := seg.Version[code.action]; ok && v != code.version {
 			return // it called two versions of an action: the row never stands for it again
 		}
-		seg.Version[c.Action] = w.codes[c.Code]
+		seg.Version[code.action] = code.version
 	}
 	seg.Events = []oracle.Event{{Kind: oracle.Begin, Action: s.action, Input: s.input}, {Kind: oracle.End, Result: forerun.Result{Value: row.Output}}}
 	if _, err := oracle.Check(seg); err != nil {

@@ -44,9 +44,22 @@ func (c *Case) smaller() *Case {
 	}
 }
 
+// parts is how many things can be left out of a case.
+func (c *Case) parts() (n int) {
+	for i := 0; ; i++ {
+		d, ok := c.without(i)
+		switch {
+		case !ok:
+			return n
+		case d != nil:
+			n++
+		}
+	}
+}
+
 // clone copies what without changes.
 func (c *Case) clone() *Case {
-	d := &Case{Order: c.Order, Stormy: c.Stormy, Rounds: slices.Clone(c.Rounds)}
+	d := &Case{Order: c.Order, Stormy: c.Stormy, Large: c.Large, Rounds: slices.Clone(c.Rounds)}
 	for i := range d.Rounds {
 		d.Rounds[i].Invocations = slices.Clone(d.Rounds[i].Invocations)
 		d.Rounds[i].Others = slices.Clone(d.Rounds[i].Others)

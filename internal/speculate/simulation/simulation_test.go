@@ -1,12 +1,18 @@
 package simulation
 
 import (
+	"encoding/json"
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/speculate/oracle"
 )
 
 // number reads a number from the environment.
@@ -92,8 +98,9 @@ func TestSeeds(t *testing.T) {
 	if found != nil {
 		t.Errorf("seed %d: %v\nTo see it again: FORERUN_SEED=%d FORERUN_SEEDS=1 go test -run TestSeeds ./internal/speculate/simulation", found.seed, found.problem, found.seed)
 		if os.Getenv("FORERUN_STORY") != "off" {
-			c := Generate(found.seed).Shrink()
-			t.Logf("%v\n%s", c, c.Play(nil, true).Story)
+			c := Generate(found.seed)
+			s := c.Shrink()
+			t.Logf("made smaller: %d of %d parts are left\n%v\n%s", s.parts(), c.parts(), s, s.Play(nil, true).Story)
 		}
 		return
 	}
@@ -113,5 +120,29 @@ func TestOneSeedIsOneStory(t *testing.T) {
 		if a.Story != b.Story {
 			t.Errorf("seed %d has two stories:\n%s\n%s", seed, a.Story, b.Story)
 		}
+	}
+}
+
+// broken is a program that panics.
+type broken struct{ forerun.Program }
+
+func (broken) Start(json.RawMessage) forerun.Stop { panic("no start") }
+
+// TestPanicsAreProblems: what panics is told with where that was, and made smaller like any other case.
+func TestPanicsAreProblems(t *testing.T) {
+	round := Round{Invocations: []Invocation{{Action: "f0", Mode: speculate.All, Depth: 1}}}
+	c := &Case{
+		Actions: []*Action{{Name: "f0", Action: oracle.Action{Versions: []oracle.Code{{Program: broken{}}}}}},
+		Rounds:  []Round{{Others: []Other{{What: Tick}}}, round, round},
+	}
+	o := c.Play(nil, true)
+	if o.Problem == nil || !strings.Contains(o.Problem.Error(), "panic: no start") || !strings.Contains(o.Problem.Error(), "broken.Start") {
+		t.Fatalf("the problem is %v", o.Problem)
+	}
+	if !strings.Contains(o.Story, "\nPROBLEM: panic: no start") {
+		t.Errorf("the story does not tell it:\n%s", o.Story)
+	}
+	if s := c.Shrink(); len(s.Rounds) != 1 || s.Play(nil, false).Problem == nil {
+		t.Errorf("made smaller, it is\n%v", s)
 	}
 }

@@ -16,6 +16,7 @@ type store struct {
 	versions [oracle.Records]forerun.Version // 0: there is no record
 	last     forerun.Version
 	past     map[past]oracle.Value
+	large    bool // to the machine all that records hold is
 }
 
 type past struct {
@@ -26,10 +27,23 @@ type past struct {
 func newStore() *store { return &store{past: make(map[past]oracle.Value)} }
 
 // image is a value as the machine keeps it.
-type image struct{ oracle.Value }
+type image struct {
+	oracle.Value
+	size int
+}
 
 func (i image) Absent() bool { return i.Kind == 0 }
-func (i image) Size() int    { return len(i.Text) }
+func (i image) Size() int    { return i.size }
+
+// largeSize makes a column with one large record large, and many of them have room.
+const largeSize = 1 << 20
+
+func (s *store) image(v oracle.Value) image {
+	if s.large {
+		return image{v, largeSize}
+	}
+	return image{v, len(v.Text)}
+}
 
 func keyOf(record int) forerun.Key { return forerun.Key{Name: "r" + strconv.Itoa(record)} }
 
@@ -56,7 +70,7 @@ func (s *store) fetch(keys []forerun.Key) []speculate.Record {
 	records := make([]speculate.Record, len(keys))
 	for i, key := range keys {
 		r := recordOf(key)
-		records[i] = speculate.Record{Key: key, Image: image{s.values[r]}, Version: s.versions[r]}
+		records[i] = speculate.Record{Key: key, Image: s.image(s.values[r]), Version: s.versions[r]}
 	}
 	return records
 }
@@ -127,7 +141,7 @@ func (r records) Execute(command any, reads []speculate.Image) (reply any, write
 	writes = make([]speculate.Image, len(made))
 	for i, v := range made {
 		if v != nil {
-			writes[i] = image{*v}
+			writes[i] = r.world.store.image(*v)
 		}
 	}
 	return text, writes

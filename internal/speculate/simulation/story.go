@@ -85,6 +85,9 @@ func (c *Case) String() string {
 			sayCode(&b, code)
 		}
 	}
+	if c.Large {
+		b.WriteString("records are large\n")
+	}
 	for i, r := range c.Rounds {
 		fmt.Fprintf(&b, "round %d:", i+1)
 		for _, in := range r.Invocations {
@@ -129,9 +132,14 @@ func (o Other) String() string {
 	case Tick:
 		return "tick"
 	case Load:
+		if o.Full {
+			return fmt.Sprintf("depth %d, no more room for columns", o.Number)
+		}
 		return fmt.Sprintf("depth %d", o.Number)
 	case Kill:
 		return "a handler crashes"
+	case Withdraw:
+		return "a handler gives up a command"
 	}
 	return fmt.Sprintf("invocation %d is given up", o.Number)
 }

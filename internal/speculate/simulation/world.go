@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ type world struct {
 	memo      table
 	predictor *speculate.Predictor
 	version   map[string]int // of actions: an index of their versions
-	codes     map[forerun.Digest]int
+	codes     map[forerun.Digest]source
 	clock     int
 	slow      pace
 	prompt    bool // actions are found at once
@@ -40,7 +41,14 @@ type world struct {
 	story     *strings.Builder
 	coverage  *Coverage
 	states    int // that the oracle visited
+	steps     int
 	problem   error
+}
+
+// source is what code is of.
+type source struct {
+	action  string
+	version int
 }
 
 // task is something that can happen next.
@@ -75,10 +83,10 @@ type Outcome struct {
 func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 	w := &world{
 		Rand: rand.New(rand.NewPCG(c.Order, 2)), actions: make(map[string]*oracle.Action), store: newStore(), memo: make(table),
-		predictor: speculate.NewPredictor(), version: make(map[string]int), codes: make(map[forerun.Digest]int), coverage: coverage,
+		predictor: speculate.NewPredictor(), version: make(map[string]int), codes: make(map[forerun.Digest]source), coverage: coverage,
 	}
 	w.slow, w.calm = []pace{nothing, heads, heads, heads, heads, heads, checks, checks, fetches, promotions}[w.IntN(10)], 12
-	w.prompt = w.IntN(4) > 0
+	w.prompt, w.store.large = w.IntN(4) > 0, c.Large
 	if c.Stormy {
 		w.calm = 5
 	}
@@ -89,18 +97,27 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 		w.actions[a.Name] = &a.Action
 	}
 	w.oneLine = c.isOneLine()
-	steps := 0
-	for i, r := range c.Rounds {
-		w.say("round %d: the store has %v", i+1, w.store.values)
-		if steps += w.round(r); w.problem != nil {
-			break
-		}
-	}
-	o := Outcome{Problem: w.problem, States: w.states, Steps: steps}
+	w.play(c.Rounds)
+	o := Outcome{Problem: w.problem, States: w.states, Steps: w.steps}
 	if tell {
 		o.Story = w.story.String()
 	}
 	return o
+}
+
+// play plays rounds until one has a problem. A panic is one: its case can be played again, and made smaller.
+func (w *world) play(rounds []Round) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.fail("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	for i, r := range rounds {
+		w.say("round %d: the store has %v", i+1, w.store.values)
+		if w.round(r); w.problem != nil {
+			break
+		}
+	}
 }
 
 func (w *world) say(format string, values ...any) {
@@ -134,7 +151,7 @@ func (r *run) hint(commands ...oracle.Command) {
 const maxSteps = 20_000
 
 // round plays a round and has it judged.
-func (w *world) round(r Round) (steps int) {
+func (w *world) round(r Round) {
 	seg := &oracle.Segment{Actions: w.actions, Version: make(map[string]int), Clock: w.clock, Before: w.store.values}
 	for name, v := range w.version {
 		seg.Version[name] = v
@@ -142,8 +159,8 @@ func (w *world) round(r Round) (steps int) {
 	w.runs, w.history, w.hints = nil, nil, nil
 	invocations, others := r.Invocations, r.Others
 	w.quiet = w.oneLine && len(invocations) == 1 && len(others) == 0
-	for w.problem == nil {
-		if steps++; steps > maxSteps {
+	for last := w.steps + maxSteps; w.problem == nil; {
+		if w.steps++; w.steps > last {
 			w.fail("the round does not end")
 			break
 		}
@@ -170,7 +187,7 @@ func (w *world) round(r Round) (steps int) {
 		}
 	}
 	if w.problem != nil {
-		return steps
+		return
 	}
 	seg.Events, seg.Hints, seg.After = w.history, w.hints, &w.store.values
 	states, err := oracle.Check(seg)
@@ -178,7 +195,6 @@ func (w *world) round(r Round) (steps int) {
 	if err != nil {
 		w.fail("%w; the store is %v", err, w.store.values)
 	}
-	return steps
 }
 
 func (w *world) isOver() bool {
@@ -271,12 +287,18 @@ func (w *world) happen(o Other) bool {
 	case Load:
 		for _, r := range w.runs {
 			if !r.isOver() {
-				r.limit = o.Number
-				r.tell(speculate.LoadChanged{Depth: o.Number})
+				r.limit, r.full = o.Number, o.Full
+				r.tell(speculate.LoadChanged{Depth: o.Number, Full: o.Full})
 			}
 		}
 	case Kill:
-		w.kill()
+		if v, ok := w.victim(func(s *slot) bool { return !s.handler.isBetween() }); ok {
+			v.run.crash(v.slot, []*forerun.Result{&oracle.Crashed, &oracle.TimedOut}[w.IntN(2)])
+		}
+	case Withdraw:
+		if v, ok := w.victim(func(s *slot) bool { return s.handler.hasAsked() }); ok {
+			v.run.withdraw(v.slot)
+		}
 	case GiveUp:
 		for _, r := range w.runs {
 			if r.number == o.Number && !r.answered && !r.apart {
@@ -299,29 +321,31 @@ func (w *world) isPromoting(joint bool) bool {
 	return false
 }
 
-// kill lets a random handler crash, or take too long.
-func (w *world) kill() {
-	type victim struct {
-		r *run
-		s *slot
-	}
+// victim is a slot whose handler runs.
+type victim struct {
+	run  *run
+	slot *slot
+}
+
+// victim picks one of those for which is holds, if there are any.
+func (w *world) victim(is func(*slot) bool) (v victim, ok bool) {
 	var victims []victim
 	for _, r := range w.runs {
 		for id := range r.next {
-			if s := r.slots[id]; s != nil && s.handler != nil && !s.over && !s.finished && !s.handler.isBetween() {
+			if s := r.slots[id]; s != nil && s.handler != nil && !s.over && !s.finished && is(s) {
 				victims = append(victims, victim{r, s})
 			}
 		}
 	}
-	if len(victims) > 0 {
-		v := victims[w.IntN(len(victims))]
-		v.r.crash(v.s, []*forerun.Result{&oracle.Crashed, &oracle.TimedOut}[w.IntN(2)])
+	if len(victims) == 0 {
+		return v, false
 	}
+	return victims[w.IntN(len(victims))], true
 }
 
 func (w *world) digest(action string, version int, self bool) forerun.Digest {
 	d := digestOf(action, version, self)
-	w.codes[d] = version
+	w.codes[d] = source{action, version}
 	return d
 }
 
