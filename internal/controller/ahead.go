@@ -24,16 +24,21 @@ func (e *execution) find(r speculate.Resolve) {
 		doubts := e.tables.doubts(code, e.speculation.Least)
 		e.events = append(e.events, speculate.Resolved{
 			Slot: s.id, Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
-			Pure: s.has("pure-function") || s.has("compute_cache"), Cached: s.has("state_cache"),
+			Pure: isPure(s.action), Cached: s.has("state_cache"),
 			Alone: e.alone(s.isNonSpeculative(), code, doubts),
 		})
 	})
 }
 
 // has reports whether the slot's action is annotated so.
-func (s *slot) has(annotation string) bool {
-	return string(forerun.Lookup(s.action.Annotations, annotation)) == "true"
+func (s *slot) has(annotation string) bool { return has(s.action, annotation) }
+
+func has(a *forerun.Action, annotation string) bool {
+	return string(forerun.Lookup(a.Annotations, annotation)) == "true"
 }
+
+// isPure reports whether a known output of an action stands for its execution.
+func isPure(a *forerun.Action) bool { return has(a, "pure-function") || has(a, "compute_cache") }
 
 // isNonSpeculative reports whether the slot's action is annotated non-speculative, or a program that it is a part of.
 func (s *slot) isNonSpeculative() bool {
@@ -167,6 +172,9 @@ func (e *execution) promote(a speculate.Promote) {
 			case isConflict:
 				e.promoting(a.Slots, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
+			case forerun.KindOf(err) == forerun.Full: // nothing was applied: in their turn the functions hear of it
+				e.promoting(a.Slots, false)
+				e.step(speculate.Conflict{Slots: a.Slots})
 			default:
 				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: " + err.Error()})
 			}
@@ -204,7 +212,7 @@ func (e *execution) letGo(s *slot) {
 	}
 	for _, t := range e.calls {
 		if t.caller == s {
-			t.invocation.noteLater()
+			t.invocation.begin()
 		}
 	}
 }

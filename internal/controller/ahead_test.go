@@ -45,7 +45,7 @@ func (t *town) do(run *forerun.Run, command ...string) (string, error) {
 	for i, arg := range command {
 		args[i] = []byte(arg)
 	}
-	reply, _, err := t.Bridge.Do(context.Background(), run.Activation, state.Command{Space: "ns", Args: args})
+	reply, _, err := t.Bridge.Do(context.Background(), state.Asker{Activation: run.Activation}, state.Command{Space: "ns", Args: args})
 	return string(reply.Text), err
 }
 
@@ -204,7 +204,7 @@ func TestTransactionsOfHeads(t *testing.T) {
 	town := newAheadTown(t)
 	key := forerun.Key{Space: "ns", Name: "k"}
 	town.function("a", func(run *forerun.Run, _ map[string]any) (any, error) {
-		expect, err := town.Bridge.Versions(t.Context(), run.Activation, []forerun.Key{key})
+		expect, err := town.Bridge.Versions(t.Context(), state.Asker{Activation: run.Activation}, []forerun.Key{key})
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func TestTransactionsOfHeads(t *testing.T) {
 		if _, _, err := town.State.Do(t.Context(), state.Command{Space: "ns", Args: set}); err != nil {
 			return nil, err
 		}
-		_, _, err = town.Bridge.Exec(t.Context(), run.Activation, "ns", expect, [][][]byte{set})
+		_, _, err = town.Bridge.Exec(t.Context(), state.Asker{Activation: run.Activation}, "ns", expect, [][][]byte{set})
 		_, refused := errors.AsType[*state.ConflictError](err)
 		return map[string]any{"refused": refused}, nil
 	})
@@ -234,9 +234,9 @@ func TestAskersWhoGoAway(t *testing.T) {
 	var second atomic.Bool
 	asked, read := make(chan struct{}), make(chan struct{})
 	town.function("writer", func(run *forerun.Run, _ map[string]any) (any, error) {
-		for range 64 { // each is answered and given up at the same moment: which is first is by chance
+		for range 64 { // each is answered and given up at the same moment
 			set := state.Command{Space: "ns", Args: [][]byte{[]byte("SET"), []byte("k"), []byte("1")}}
-			if _, _, err := town.Bridge.Do(gone, run.Activation, set); err != nil && !errors.Is(err, context.Canceled) {
+			if _, _, err := town.Bridge.Do(gone, state.Asker{Activation: run.Activation}, set); err != nil && !errors.Is(err, context.Canceled) {
 				return nil, err
 			}
 		}

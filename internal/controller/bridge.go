@@ -16,23 +16,24 @@ type operation struct {
 	id    speculate.OpID
 	slot  speculate.SlotID
 	step  *command.Step // nil: leave
-	ready chan answer   // has room for the one answer
+	ready chan answer   // has room for all that can come: that it is stalled, and the answer
 	since time.Time     // when it was asked ahead; zero: it was not
 }
 
 // answer is how an operation ends: with an outcome; or direct, the slot being a head, which does it itself.
 type answer struct {
+	stalled bool // it is none yet, and waits for the slot's turn
 	direct  bool
-	outcome command.Outcome
 	refused bool
+	outcome command.Outcome
 }
 
 // Bridge implements state.Bridge: it is made before the worker, and used when the controller is there.
 type Bridge struct{ c *Controller }
 
 // Do implements state.Bridge.
-func (b *Bridge) Do(ctx context.Context, id forerun.ActivationID, o state.Command) (state.Reply, forerun.Version, error) {
-	outcome, version, err := b.c.operate(ctx, id, func() *command.Step { return command.NewStep(o.Space, time.Time{}, o.Args) })
+func (b *Bridge) Do(ctx context.Context, by state.Asker, o state.Command) (state.Reply, forerun.Version, error) {
+	outcome, version, err := b.c.operate(ctx, by, func() *command.Step { return command.NewStep(o.Space, time.Time{}, o.Args) })
 	if err != nil || len(outcome.Replies) == 0 {
 		return state.Reply{}, version, err
 	}
@@ -40,19 +41,19 @@ func (b *Bridge) Do(ctx context.Context, id forerun.ActivationID, o state.Comman
 }
 
 // Exec implements state.Bridge.
-func (b *Bridge) Exec(ctx context.Context, id forerun.ActivationID, space string, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
-	outcome, version, err := b.c.operate(ctx, id, func() *command.Step { return command.NewTransaction(space, time.Time{}, expect, commands) })
+func (b *Bridge) Exec(ctx context.Context, by state.Asker, space string, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
+	outcome, version, err := b.c.operate(ctx, by, func() *command.Step { return command.NewTransaction(space, time.Time{}, expect, commands) })
 	return outcome.Replies, version, err
 }
 
 // Versions implements state.Bridge.
-func (b *Bridge) Versions(ctx context.Context, id forerun.ActivationID, keys []forerun.Key) ([]state.Expect, error) {
-	outcome, _, err := b.c.operate(ctx, id, func() *command.Step { return command.NewLook(keys) })
+func (b *Bridge) Versions(ctx context.Context, by state.Asker, keys []forerun.Key) ([]state.Expect, error) {
+	outcome, _, err := b.c.operate(ctx, by, func() *command.Step { return command.NewLook(keys) })
 	return outcome.Seen, err
 }
 
 // Hold implements state.Bridge.
-func (b *Bridge) Hold(ctx context.Context, id forerun.ActivationID) error { return b.c.Hold(ctx, id) }
+func (b *Bridge) Hold(ctx context.Context, by state.Asker) error { return b.c.hold(ctx, by) }
 
 // IsAhead reports whether an activation runs ahead of its turn.
 func (c *Controller) IsAhead(id forerun.ActivationID) bool {
@@ -66,29 +67,35 @@ func (c *Controller) IsAhead(id forerun.ActivationID) bool {
 	return s != nil && s.ahead
 }
 
-// Hold returns when an activation may do what cannot be taken back: it is a head. If it was squashed, that is the error.
+// Hold returns when an activation may do what cannot be taken back: it is a head, and what it called has records. If it was squashed,
+// that is the error. If ctx ends before, who asked has given up, and an activation that is ahead runs again in its turn.
 func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID) error {
-	e := c.executionOf(id)
+	return c.hold(ctx, state.Asker{Activation: id})
+}
+
+func (c *Controller) hold(ctx context.Context, by state.Asker) error {
+	e := c.executionOf(by.Activation)
 	if e == nil {
 		return errOver()
 	}
-	op, a, err := e.ask(ctx, id, nil)
-	if err == nil && a.direct {
-		e.tell(speculate.Done{Slot: op.slot, Op: op.id, Outside: true})
+	op, a, err := e.ask(ctx, by, nil)
+	if err != nil || !a.direct {
+		return err
 	}
-	return err
+	e.tell(speculate.Done{Slot: op.slot, Op: op.id, Outside: true})
+	return e.published(ctx)
 }
 
 func errOver() error {
 	return forerun.Errorf(forerun.Forbidden, "", "The activation that asked is over.")
 }
 
-func (c *Controller) operate(ctx context.Context, id forerun.ActivationID, newStep func() *command.Step) (command.Outcome, forerun.Version, error) {
-	e := c.executionOf(id)
+func (c *Controller) operate(ctx context.Context, by state.Asker, newStep func() *command.Step) (command.Outcome, forerun.Version, error) {
+	e := c.executionOf(by.Activation)
 	if e == nil {
 		return command.Outcome{}, 0, errOver()
 	}
-	o, a, err := e.ask(ctx, id, newStep)
+	o, a, err := e.ask(ctx, by, newStep)
 	switch {
 	case err != nil:
 		return command.Outcome{}, 0, err
@@ -99,19 +106,34 @@ func (c *Controller) operate(ctx context.Context, id forerun.ActivationID, newSt
 }
 
 // ask tells the machine of an operation and waits for its answer.
-func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep func() *command.Step) (*operation, answer, error) {
-	e.mu.Lock()
-	s := e.active[id]
-	if s == nil {
-		e.mu.Unlock()
+func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *command.Step) (*operation, answer, error) {
+	o, err := e.pose(by.Activation, newStep)
+	if o == nil {
+		return nil, answer{}, err
+	}
+	a, err := e.await(ctx, o)
+	if a.stalled {
+		a, err = e.awaitTurn(ctx, by, o)
+	}
+	if a.refused {
 		return nil, answer{}, errOver()
 	}
+	return o, a, err
+}
+
+// pose tells the machine of an operation. There is none if every slot is a head, and nobody follows what it does.
+func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step) (*operation, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.active[id]
+	if s == nil {
+		return nil, errOver()
+	}
 	if e.speculation.Mode == speculate.Off {
-		e.mu.Unlock()
-		return nil, answer{}, nil // every slot is a head, and nobody follows what it does
+		return nil, nil
 	}
 	e.lastOp++
-	o := &operation{id: e.lastOp, slot: s.id, ready: make(chan answer, 1)}
+	o := &operation{id: e.lastOp, slot: s.id, ready: make(chan answer, 2)}
 	if newStep != nil {
 		o.step = newStep() // its time is that of its execution
 	}
@@ -120,31 +142,48 @@ func (e *execution) ask(ctx context.Context, id forerun.ActivationID, newStep fu
 	}
 	e.operations[o.id] = o
 	e.step(o.event())
-	e.mu.Unlock()
-	select {
-	case a := <-o.ready:
-		if a.refused {
-			return nil, answer{}, errOver()
-		}
-		return o, a, nil
-	case <-ctx.Done():
-		e.withdraw(o)
-		return nil, answer{}, ctx.Err()
-	}
+	return o, nil
 }
 
-// withdraw ends an operation whose asker does not wait for it any more. If it was just left to the asker, it is not done; that
-// depended on the time, so what the function gives is not exact.
-func (e *execution) withdraw(o *operation) {
+// awaitTurn is await for an operation that waits for its slot's turn, which may take longer than its asker does.
+func (e *execution) awaitTurn(ctx context.Context, by state.Asker, o *operation) (answer, error) {
+	if by.Listen != nil {
+		heard, stop := by.Listen(ctx)
+		defer stop()
+		ctx = heard
+	}
+	return e.await(ctx, o)
+}
+
+// await returns what comes next of an operation, or withdraws it if ctx ends before.
+func (e *execution) await(ctx context.Context, o *operation) (a answer, err error) {
+	select {
+	case a = <-o.ready:
+		if ctx.Err() == nil {
+			return a, nil
+		}
+	case <-ctx.Done():
+	}
+	e.withdraw(o, a)
+	return answer{}, ctx.Err()
+}
+
+// withdraw ends an operation whose asker does not wait for it any more, after what came of it last. If it was just left to the asker,
+// it is not done; that depended on the time, so what the function gives is not exact.
+func (e *execution) withdraw(o *operation, a answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.operations, o.id)
-	select {
-	case a := <-o.ready:
-		if a.direct {
-			e.step(speculate.Done{Slot: o.slot, Op: o.id})
-		}
-	default:
+	if e.operations[o.id] != nil {
+		delete(e.operations, o.id)
+		e.held(o)
+	}
+	for len(o.ready) > 0 {
+		a = <-o.ready
+	}
+	if a.direct {
+		e.step(speculate.Done{Slot: o.slot, Op: o.id})
+	} else {
+		e.step(speculate.Withdrawn{Slot: o.slot, Op: o.id})
 	}
 }
 
@@ -170,8 +209,6 @@ func (e *execution) reply(a speculate.Reply) {
 		}
 		outcome, _ := a.Data.(command.Outcome)
 		o.ready <- answer{direct: a.Direct, outcome: outcome}
-	case a.Direct: // who asked has gone
-		e.events = append(e.events, speculate.Done{Slot: a.Slot, Op: a.Op})
 	default:
 		e.answerCall(a)
 	}

@@ -68,6 +68,7 @@ type Controller struct {
 	toll     toll
 	ahead    atomic.Int64       // functions that run ahead, of all invocations
 	buffered atomic.Int64       // bytes in the columns of all invocations
+	inTurn   atomic.Bool        // nothing runs ahead: the operator has said so
 	busy     sync.WaitGroup     // executions that have slots or records to write
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context
@@ -114,6 +115,13 @@ func (c *Controller) Successor(token string, running forerun.ActivationID) (name
 // there were too few; barred is whether none runs ahead, as the processors are too busy for that; vain is how many actions do not,
 // as their answers come no sooner then.
 func (c *Controller) Toll() (cost float64, barred bool, vain int) { return c.toll.read() }
+
+// LetAhead says whether invocations may run ahead, as far as Speculation lets them: the kill switch. Those under way launch no more once
+// they may not.
+func (c *Controller) LetAhead(may bool) { c.inTurn.Store(!may) }
+
+// MayAhead is what LetAhead has said; before, they may.
+func (c *Controller) MayAhead() bool { return !c.inTurn.Load() }
 
 // Memo tells how the memo table fares.
 func (c *Controller) Memo() memo.Stats { return c.tables.memo.Stats() }

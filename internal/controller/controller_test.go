@@ -27,6 +27,7 @@ type town struct {
 	squashed map[forerun.ActivationID]bool
 	accepted map[forerun.ActivationID]*forerun.Activation
 	putError error
+	slowly   atomic.Bool // records are written
 	changes  atomic.Uint64
 }
 
@@ -66,6 +67,9 @@ func (t *town) Changes() uint64 { return t.changes.Load() }
 
 // Put implements Records.
 func (t *town) Put(_ context.Context, records ...*forerun.Activation) error {
+	if t.slowly.Load() {
+		time.Sleep(20 * time.Millisecond)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.written = append(t.written, records)
@@ -291,8 +295,8 @@ func TestCallIsTiedToItsCaller(t *testing.T) {
 		}
 		late := town.Invoke(Request{Namespace: "ns", Action: double, Input: json.RawMessage(`{"n":1}`), Cause: record.ID, Blocking: true})
 		<-late.Done()
-		if late.Record().Cause != record.ID {
-			t.Errorf("a call that arrives when its caller is over has the cause %q", late.Record().Cause)
+		if late.Err() == nil || len(town.written) != 2 {
+			t.Errorf("a call that arrives when its caller is over is carried out: %v", late.Err())
 		}
 	})
 }

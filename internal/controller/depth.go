@@ -7,6 +7,9 @@ import (
 
 // depthNow is how far the invocation may run ahead now.
 func (e *execution) depthNow() int {
+	if !e.c.MayAhead() {
+		return 0
+	}
 	return speculate.DepthUnder(e.c.load(e.speculation), e.speculation.Depth, int(e.c.ahead.Load())-e.ahead)
 }
 

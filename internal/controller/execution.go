@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,6 +53,7 @@ type execution struct {
 	lastOp     speculate.OpID
 	events     []speculate.Event // that arose while actions were carried out
 	committed  int               // slots
+	publishing []chan struct{}   // closed when the records of a call are written whose caller may not have waited for that
 	tally      forerun.Tally
 }
 
@@ -129,11 +131,18 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	t.caller, t.op, t.called, t.calls = caller, e.lastOp, time.Now(), caller.tree.calls+1
 	if caller.ahead {
 		i.noteNever()
+		i.leave = func() { e.tell(speculate.Withdrawn{Slot: caller.id, Op: t.op}) }
+	} else {
+		i.begin()
 	}
 	e.calls[t.op] = t
 	e.step(speculate.Call{
 		Slot: caller.id, Op: t.op, Action: r.Action.Name.String(), Input: r.Input, Code: e.c.digests.Of(r.Action),
 	})
+	if e.changes > r.Changes { // what was called may have changed since it was found, and nobody has looked at it since
+		e.changes = r.Changes
+		e.renew()
+	}
 	return true
 }
 
@@ -251,6 +260,7 @@ func (e *execution) launch(l speculate.Launch) {
 	switch {
 	case s != nil:
 		e.lead(s, !l.Speculative)
+		s.record.Timeline.Queued = time.Now() // it was found before
 		e.run(s, s.input, l)
 	case l.Detach != nil:
 		e.detach(e.newSlot(l.Slot, l.Parent, l.Caller, l.Op), l)
@@ -382,10 +392,11 @@ func (e *execution) squash(a speculate.Squash) {
 		e.c.Worker.Squash(s.record.ID)
 	}
 	e.refuse(s)
-	if s.ahead {
+	if s.ahead && !s.promoting {
 		e.wasted(s, a)
 		e.leave(s)
-	} else {
+	} else { // what is being promoted may count
+		e.lead(s, true)
 		s.squashed(a)
 		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})
 	}
@@ -412,6 +423,12 @@ func (e *execution) end(t *tree) {
 		e.sum(t)
 		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
-	c := e.c // the execution itself need not be kept until then
-	c.aside.Go(func() { c.publish(t) })
+	c, published := e.c, make(chan struct{}) // the execution itself need not be kept until then
+	if t.caller != nil && e.speculation.Mode != speculate.Off {
+		e.publishing = append(slices.DeleteFunc(e.publishing, isClosed), published)
+	}
+	c.aside.Go(func() {
+		defer close(published)
+		c.publish(t)
+	})
 }

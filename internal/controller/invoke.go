@@ -21,6 +21,8 @@ type Request struct {
 	Blocking    bool                 // the asker waits for the answer
 	Transaction string               // X-Request-ID
 	Speculation *speculate.Settings  // how far it may run ahead; nil: as its action says
+	Changes     uint64               // of actions, as of before Action was found
+	Begun       func()               // called before Ended, if the function that asks ran ahead and does no more; may be nil
 	Ended       func()               // called once it is over; may be nil
 	Undone      func()               // called in its place if it was squashed with the function that asked; may be nil
 
@@ -34,8 +36,10 @@ type Invocation struct {
 	accepted *forerun.Activation // what Accept keeps of it
 	kept     atomic.Pointer[forerun.Activation]
 	note     *time.Timer // calls Accept; nil if that was done before it began
+	begun    func()
 	ended    func()
 	undone   func()
+	leave    func() // what Leave does, for a function that called ahead of its turn; else nil
 	answered sync.Once
 	done     chan struct{}
 	record   *forerun.Activation
@@ -48,6 +52,14 @@ func (i *Invocation) ID() forerun.ActivationID { return *i.id.Load() }
 
 // Tally is how far the invocation ran ahead; nil if speculation is off for it, or it is a part of another. To be read after Done.
 func (i *Invocation) Tally() *forerun.Tally { return i.tally }
+
+// Leave tells that who waited for the end has gone. The invocation goes on. A function that called it ahead of its turn runs again
+// in its turn: the answer might have come in time then.
+func (i *Invocation) Leave() {
+	if i.leave != nil {
+		i.leave()
+	}
+}
 
 // Done is closed when the invocation is over and its records are in the log.
 func (i *Invocation) Done() <-chan struct{} { return i.done }
@@ -121,14 +133,18 @@ func (c *Controller) Invoke(r Request) *Invocation {
 	return i
 }
 
-// noteNever keeps an invocation from being accepted that may never have been, until noteLater.
+// noteNever keeps an invocation from being accepted that may never have been, until it is begun.
 func (i *Invocation) noteNever() {
 	if i.note != nil {
 		i.note.Stop()
 	}
 }
 
-func (i *Invocation) noteLater() {
+// begin says that the function that asked runs ahead no more.
+func (i *Invocation) begin() {
+	if i.begun != nil {
+		i.begun()
+	}
 	if i.note != nil {
 		i.note.Reset(noted)
 	}
@@ -150,7 +166,7 @@ func (c *Controller) newID() forerun.ActivationID { return forerun.NewActivation
 
 func (c *Controller) newInvocation(r Request) *Invocation {
 	now := c.Clock.Now()
-	i := &Invocation{records: c.Records, ended: r.Ended, undone: r.Undone, done: make(chan struct{})}
+	i := &Invocation{records: c.Records, begun: r.Begun, ended: r.Ended, undone: r.Undone, done: make(chan struct{})}
 	id := forerun.NewActivationID(now)
 	i.id.Store(&id)
 	i.accepted = newRecord(r.Namespace, r.Subject, id, r.Cause)
@@ -166,10 +182,16 @@ func (c *Controller) start(r Request, i *Invocation) {
 	if i.kept.Load() == nil {
 		i.note = time.AfterFunc(noted, func() { _ = i.Accept(context.Background()) }) // if it fails, so does the record at the end
 	}
-	if r.Cause != "" && r.Blocking {
-		if e := c.executionOf(r.Cause); e != nil && e.call(r, i) {
-			return
-		}
+	if r.Cause == "" || !r.Blocking {
+		c.begin(r, i)
+		return
 	}
-	c.begin(r, i)
+	e := c.executionOf(r.Cause)
+	switch {
+	case e != nil && e.call(r, i):
+	case i.kept.Load() != nil: // its turn had come
+		c.begin(r, i)
+	default:
+		i.undo(errOver()) // if it was squashed it never called
+	}
 }

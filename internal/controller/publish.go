@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -10,6 +11,31 @@ import (
 func (c *Controller) publish(t *tree) {
 	defer c.busy.Done()
 	t.invocation.end(t.records[len(t.records)-1], c.write(t.written, t.records))
+}
+
+// published returns when the records are written of all calls that are over: one that was answered ahead (answerCall) has its record
+// later than its answer.
+func (e *execution) published(ctx context.Context) error {
+	e.mu.Lock()
+	publishing := slices.Clone(e.publishing)
+	e.mu.Unlock()
+	for _, published := range publishing {
+		select {
+		case <-published:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // writeSome writes the records that there are, of a tree that goes on.

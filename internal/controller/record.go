@@ -50,8 +50,8 @@ func (s *slot) finish(r forerun.Result) {
 	if record.End.IsZero() {
 		record.End, record.Timeline.Finished = now, now
 	}
-	if !s.program {
-		record.Duration = record.End.Sub(record.Start)
+	if !s.program { // what it waited for its turn it would not have waited, begun then
+		record.Duration = max(0, record.End.Sub(record.Start)-record.Timeline.Held)
 	}
 	if s.parent != nil {
 		s.parent.record.Duration += record.Duration

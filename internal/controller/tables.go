@@ -178,8 +178,8 @@ func sameCall(a, b forerun.Callee) bool {
 	return a.Action == b.Action && a.Code == b.Code && bytes.Equal(a.Input, b.Input)
 }
 
-// lookAhead decides how far an invocation runs ahead. A function that is not known to call others has nothing to run ahead of,
-// and a conductor counts its steps as it goes.
+// lookAhead decides how far an invocation runs ahead. A function that is not known to call others has nothing to run ahead of, if its
+// output need not be known, and a conductor counts its steps as it goes.
 func (e *execution) lookAhead(r Request) []speculate.Option {
 	e.speculation = e.c.speculation(r)
 	if e.speculation.Mode == speculate.Off {
@@ -192,7 +192,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		program, _ = e.c.programs.of(r.Action) // its error comes up again when it is resolved
 	}
 	_, conductor := program.(flow.Conductor)
-	alone := conductor || program == nil && !tables.calls(e.c.digests.Of(r.Action))
+	alone := conductor || program == nil && !isPure(r.Action) && !tables.calls(e.c.digests.Of(r.Action))
 	if alone || !e.permitted(r) {
 		e.speculation.Mode = speculate.Off
 		if e.off = e.permit.why; conductor {
@@ -219,6 +219,9 @@ func (e *execution) permitted(r Request) bool {
 
 // speculation is what the request says, or the action, or the server. Nobody gets more than the server allows.
 func (c *Controller) speculation(r Request) speculate.Settings {
+	if !c.MayAhead() {
+		return speculate.NewSettings(speculate.Off)
+	}
 	given := c.Speculation
 	given.EndSandbox = false
 	var text string

@@ -30,8 +30,11 @@ func (e *execution) held(o *operation) {
 	}
 }
 
-// stalled notes why an operation waits for a Reply.
+// stalled notes why an operation waits for a Reply, and tells who asked that it does.
 func (e *execution) stalled(a speculate.Stall) {
+	if o := e.operations[a.Op]; o != nil {
+		o.ready <- answer{stalled: true}
+	}
 	if s := e.slots[a.Slot]; s != nil {
 		s.record.Timeline.Stalled = a.Why
 	}

@@ -32,24 +32,29 @@ func (k *Keys) Caller(r *http.Request) (Caller, error) {
 		}
 		return Caller{}, invalidKey()
 	}
-	if namespace, subject, cause, ok := k.Activations.Caller(uuid + ":" + key); ok {
-		return Caller{Namespace: namespace, Subject: subject, Cause: cause}, nil
-	}
-	if caller, ok := k.successor(r.Context(), uuid+":"+key); ok {
+	if caller := k.activation(r); caller.Cause != "" {
 		return caller, nil
 	}
 	tenant, err := k.Tenants.Authenticate(r.Context(), uuid, key)
 	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject}, err
 }
 
-// successor finds the activation that runs where a void token comes from.
-func (k *Keys) successor(ctx context.Context, token string) (Caller, bool) {
-	if k.Running == nil {
-		return Caller{}, false
+// activation finds the activation whose token a request shows; if that is void, the one that runs where it comes from. Its Cause is
+// empty if there is none.
+func (k *Keys) activation(r *http.Request) Caller {
+	uuid, key, _ := r.BasicAuth()
+	token := uuid + ":" + key
+	if namespace, subject, cause, ok := k.Activations.Caller(token); ok {
+		return Caller{Namespace: namespace, Subject: subject, Cause: cause}
 	}
-	running := k.Running(ctx)
-	namespace, subject, ok := k.Activations.Successor(token, running)
-	return Caller{Namespace: namespace, Subject: subject, Cause: running}, ok
+	if k.Running == nil {
+		return Caller{}
+	}
+	running := k.Running(r.Context())
+	if namespace, subject, ok := k.Activations.Successor(token, running); ok {
+		return Caller{Namespace: namespace, Subject: subject, Cause: running}
+	}
+	return Caller{}
 }
 
 func invalidKey() error {

@@ -13,11 +13,11 @@ type Holder interface {
 	Hold(ctx context.Context, id forerun.ActivationID) error
 }
 
-// HoldEffects has the requests of functions that run ahead wait until they are heads: all but blocking invocations, whose callees
-// run ahead with them. caller tells which activation sent a request.
-func HoldEffects(handler http.Handler, caller func(context.Context) forerun.ActivationID, h Holder) http.Handler {
+// HoldEffects has the requests of functions that run ahead wait until they are heads: all but blocking invocations with the
+// activation's own token, whose callees run ahead with them. With any other key they are invocations apart.
+func HoldEffects(handler http.Handler, keys *Keys, h Holder) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id := caller(r.Context()); id != "" && !isCall(r) {
+		if id := keys.Running(r.Context()); id != "" && !(isCall(r) && keys.activation(r).Cause == id) {
 			if err := h.Hold(r.Context(), id); err != nil {
 				Fail(w, r, err)
 				return

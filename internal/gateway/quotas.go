@@ -31,6 +31,7 @@ func NewQuotas(tenants *registry.Registry, room func() error, waiting func(names
 type meter struct {
 	invocations, fires window
 	flying             atomic.Int64 // invocations that have not ended
+	ahead              atomic.Int64 // that are not counted yet
 	bodies             atomic.Int64 // bytes of large bodies whose requests have not been answered
 }
 
@@ -45,6 +46,14 @@ func (w *window) take(minute uint32) {
 			return
 		}
 	}
+}
+
+// count is how many were counted in a minute.
+func (w *window) count(minute uint32) int {
+	if state := w.state.Load(); uint32(state>>32) == minute {
+		return int(uint32(state))
+	}
+	return 0
 }
 
 // add counts one more in a minute and returns how many that makes.
@@ -63,40 +72,79 @@ func (w *window) add(minute uint32) int {
 
 // Flight is an invocation that was admitted.
 type Flight struct {
-	meter  *meter
-	minute uint32 // in which it was counted
+	quotas  *Quotas
+	meter   *meter
+	allowed int    // in a minute
+	minute  uint32 // in which it was counted
+	ahead   bool   // it is not counted yet
+}
+
+// Begin says that the activation that called does not run ahead any more: the invocation counts as any other from now on. It may be
+// said more than once.
+func (f *Flight) Begin() {
+	if !f.ahead {
+		return
+	}
+	f.ahead = false
+	f.meter.ahead.Add(-1)
+	f.meter.flying.Add(1)
+	f.minute, _ = f.quotas.charge(&f.meter.invocations, f.allowed) // there was room when it was admitted
 }
 
 // Land says that the invocation has ended.
-func (f Flight) Land() { f.meter.flying.Add(-1) }
+func (f *Flight) Land() {
+	f.Begin()
+	f.meter.flying.Add(-1)
+}
 
 // Undo says, in place of Land, that there never was one.
-func (f Flight) Undo() {
+func (f *Flight) Undo() {
+	if f.ahead {
+		f.meter.ahead.Add(-1)
+		return
+	}
 	f.Land()
 	f.meter.invocations.take(f.minute)
 }
 
-// Invocation admits an invocation of a tenant, which is counted until its Flight lands. The error is forerun.TooMany, in
-// OpenWhisk's words, Unauthorized if the tenant was deleted meanwhile, or that of room.
-func (q *Quotas) Invocation(ctx context.Context, namespace string) (Flight, error) {
+// Ahead admits an invocation that an activation asks for which runs ahead, if there is room beside all that is ahead. It takes none from
+// those whose turn it is: it counts once it Begins.
+func (q *Quotas) Ahead(ctx context.Context, namespace string) (*Flight, error) {
 	limits, m, err := q.find(ctx, namespace)
 	if err != nil {
-		return Flight{}, err
+		return nil, err
+	}
+	ahead := int(m.ahead.Add(1)) - 1
+	minute := uint32(q.now().Unix() / 60)
+	if int(m.flying.Load())+ahead >= limits.ConcurrentInvocations ||
+		limits.InvocationsPerMinute != registry.NoLimit && m.invocations.count(minute)+ahead >= limits.InvocationsPerMinute {
+		m.ahead.Add(-1)
+		return nil, tooMany(1, "Too many requests run ahead.")
+	}
+	return &Flight{quotas: q, meter: m, allowed: limits.InvocationsPerMinute, ahead: true}, nil
+}
+
+// Invocation admits an invocation of a tenant, which is counted until its Flight lands. The error is forerun.TooMany, in
+// OpenWhisk's words, Unauthorized if the tenant was deleted meanwhile, or that of room.
+func (q *Quotas) Invocation(ctx context.Context, namespace string) (*Flight, error) {
+	limits, m, err := q.find(ctx, namespace)
+	if err != nil {
+		return nil, err
 	}
 	minute, err := q.charge(&m.invocations, limits.InvocationsPerMinute)
 	if err != nil {
-		return Flight{}, err
+		return nil, err
 	}
 	if q.waiting != nil && limits.QueuedInvocations != registry.NoLimit {
 		if count := q.waiting(namespace); count >= limits.QueuedInvocations {
-			return Flight{}, tooMany(1, "Too many requests wait for a sandbox (count: %d, allowed: %d).", count, limits.QueuedInvocations)
+			return nil, tooMany(1, "Too many requests wait for a sandbox (count: %d, allowed: %d).", count, limits.QueuedInvocations)
 		}
 	}
 	if before := int(m.flying.Add(1)) - 1; before >= limits.ConcurrentInvocations {
 		m.flying.Add(-1)
-		return Flight{}, tooMany(1, "Too many concurrent requests in flight (count: %d, allowed: %d).", before, limits.ConcurrentInvocations)
+		return nil, tooMany(1, "Too many concurrent requests in flight (count: %d, allowed: %d).", before, limits.ConcurrentInvocations)
 	}
-	return Flight{m, minute}, nil
+	return &Flight{quotas: q, meter: m, allowed: limits.InvocationsPerMinute, minute: minute}, nil
 }
 
 // Fire admits the firing of a trigger. The errors are those of Invocation.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -113,7 +114,7 @@ func TestQueue(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	ten := 10
 	q := newQuotas(t, registry.Quotas{ConcurrentInvocations: &ten})
-	var flights []Flight
+	var flights []*Flight
 	for range ten {
 		f, err := q.Invocation(t.Context(), "ada")
 		if err != nil {
@@ -140,6 +141,44 @@ func TestConcurrency(t *testing.T) {
 	all.Wait()
 	if admitted.Load() != 10 {
 		t.Errorf("%d of 100 at once were admitted, not 10", admitted.Load())
+	}
+}
+
+// TestAhead: what runs ahead takes no room from those whose turn it is, and counts when its own turn has come.
+func TestAhead(t *testing.T) {
+	two, five := 2, 5
+	q := newQuotas(t, registry.Quotas{ConcurrentInvocations: &two, InvocationsPerMinute: &five})
+	now := time.Unix(1_000_000_060, 0)
+	q.now = func() time.Time { return now }
+	admit := func(count func(context.Context, string) (*Flight, error)) *Flight {
+		t.Helper()
+		f, err := count(t.Context(), "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	ahead := []*Flight{admit(q.Ahead), admit(q.Ahead)}
+	if _, err := q.Ahead(t.Context(), "ada"); forerun.KindOf(err) != forerun.TooMany {
+		t.Errorf("a third ahead: %v", err)
+	}
+	heads := []*Flight{admit(q.Invocation), admit(q.Invocation)}
+	ahead[0].Begin()
+	ahead[0].Begin()
+	_, err := q.Invocation(t.Context(), "ada")
+	refused(t, err, "Too many concurrent requests in flight (count: 3, allowed: 2).", "1")
+	for _, f := range append(heads, ahead[0]) {
+		f.Land()
+	}
+	ahead[1].Undo() // four are counted in the minute: three, and one that was refused
+	admit(q.Ahead).Land()
+	if _, err := q.Ahead(t.Context(), "ada"); forerun.KindOf(err) != forerun.TooMany {
+		t.Errorf("one more ahead than the minute has room for: %v", err)
+	}
+	_, err = q.Invocation(t.Context(), "ada")
+	refused(t, err, "Too many requests in the last minute (count: 6, allowed: 5).", "20")
+	if m := q.meter("ada"); m.ahead.Load() != 0 || m.flying.Load() != 0 {
+		t.Errorf("%d are ahead, %d fly", m.ahead.Load(), m.flying.Load())
 	}
 }
 

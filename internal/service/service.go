@@ -271,7 +271,7 @@ func (s *server) openDoors(ctx context.Context) error {
 		}),
 		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
-	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Caller, s.controller)) // a function learns nothing of other tenants, and goes on when clients are shut out
+	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), keys, s.controller)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	c.Metrics, c.Admin, c.Gate = s.metrics.Handler(), operator, s.gate
 	s.http = &http.Server{
 		Handler: gateway.New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -302,7 +302,10 @@ func (s *server) operatorAPI() *admin.API {
 // admit counts an invocation against the quotas of its namespace until ended is called.
 func (s *server) admit(ctx context.Context, namespace string) (ended func(), err error) {
 	flight, err := s.quotas.Invocation(ctx, namespace)
-	return flight.Land, err
+	if err != nil {
+		return nil, err
+	}
+	return flight.Land, nil
 }
 
 // eraseState removes the state of a namespace's functions.

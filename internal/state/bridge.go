@@ -10,9 +10,17 @@ import (
 // of a RESP session; they wait as long as the activation may not be answered, and fail when it is over. What is returned rests on
 // writes up to the version, as with Store.Do.
 type Bridge interface {
-	Do(ctx context.Context, id forerun.ActivationID, c Command) (Reply, forerun.Version, error)
-	Exec(ctx context.Context, id forerun.ActivationID, space string, expect []Expect, commands [][][]byte) ([]Reply, forerun.Version, error)
-	Versions(ctx context.Context, id forerun.ActivationID, keys []forerun.Key) ([]Expect, error)
+	Do(ctx context.Context, by Asker, c Command) (Reply, forerun.Version, error)
+	Exec(ctx context.Context, by Asker, space string, expect []Expect, commands [][][]byte) ([]Reply, forerun.Version, error)
+	Versions(ctx context.Context, by Asker, keys []forerun.Key) ([]Expect, error)
 	// Hold returns when the activation may do what cannot be taken back.
-	Hold(ctx context.Context, id forerun.ActivationID) error
+	Hold(ctx context.Context, by Asker) error
+}
+
+// Asker is a connection of an activation that asks something.
+type Asker struct {
+	Activation forerun.ActivationID
+	// Listen is for what waits for the activation's turn: the context that it returns ends with ctx, and when the other end is
+	// closed, until stop is called. Who has gone is to get nothing any more. nil: only ctx tells.
+	Listen func(ctx context.Context) (heard context.Context, stop func())
 }

@@ -325,19 +325,19 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 // bridge answers every command with its activation.
 type bridge struct{ promoted chan struct{} }
 
-func (bridge) Do(_ context.Context, id forerun.ActivationID, c state.Command) (state.Reply, forerun.Version, error) {
-	return state.Reply{Kind: state.Bulk, Text: []byte(string(id) + " " + string(c.Args[0]))}, 0, nil
+func (bridge) Do(_ context.Context, by state.Asker, c state.Command) (state.Reply, forerun.Version, error) {
+	return state.Reply{Kind: state.Bulk, Text: []byte(string(by.Activation) + " " + string(c.Args[0]))}, 0, nil
 }
 
-func (bridge) Exec(context.Context, forerun.ActivationID, string, []state.Expect, [][][]byte) ([]state.Reply, forerun.Version, error) {
+func (bridge) Exec(context.Context, state.Asker, string, []state.Expect, [][][]byte) ([]state.Reply, forerun.Version, error) {
 	return nil, 0, nil
 }
 
-func (bridge) Versions(context.Context, forerun.ActivationID, []forerun.Key) ([]state.Expect, error) {
+func (bridge) Versions(context.Context, state.Asker, []forerun.Key) ([]state.Expect, error) {
 	return nil, nil
 }
 
-func (b bridge) Hold(ctx context.Context, _ forerun.ActivationID) error {
+func (b bridge) Hold(ctx context.Context, _ state.Asker) error {
 	select {
 	case <-b.promoted:
 		return nil

@@ -69,7 +69,13 @@ func (s *apiServer) guard(handler http.Handler) http.Handler {
 		c.requests.Add(1)
 		t.working.RUnlock()
 		defer c.requests.Add(-1)
-		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tenureKey{}, t)))
+		ctx := context.WithValue(r.Context(), tenureKey{}, t)
+		if t.squashed != nil { // it may have to wait for its activation's turn
+			var stop func()
+			ctx, stop = c.watched(ctx)
+			defer stop()
+		}
+		handler.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 

@@ -166,14 +166,20 @@ func (w *Worker) expire(now time.Time) {
 	}
 }
 
-// Queued is how many of a namespace's activations wait for a sandbox.
-func (w *Worker) Queued(namespace string) int {
+// Queued is how many of a namespace's activations wait for a sandbox, of those whose turn it is.
+func (w *Worker) Queued(namespace string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t := w.tenants[namespace]; t != nil {
-		return t.queued
+	t := w.tenants[namespace]
+	if t == nil || t.queued == 0 {
+		return 0
 	}
-	return 0
+	for _, p := range w.pools {
+		if p.tenant == t {
+			n += p.heads()
+		}
+	}
+	return n
 }
 
 // weigh shares the processors out: while the activations of several tenants want them, the sandboxes of each get what one

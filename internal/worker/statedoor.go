@@ -13,16 +13,22 @@ const maxArgument = 64 << 20
 
 // session is what one connection to a state door may do: operate on its tenant's state while its activation lasts.
 type session struct {
-	store state.Store
-	space string
-	conn  *doorConn
+	store  state.Store
+	space  string
+	conn   *doorConn
+	listen func(context.Context) (context.Context, func()) // conn's, made once
 }
 
 // StateSpace is the space of the store that holds the state of a namespace's functions.
 func StateSpace(namespace string) string { return "state/" + namespace }
 
 func (w *Worker) serveState(c *doorConn) {
-	w.resp.ServeConn(c.ctx, c, &session{store: w.config.Store, space: StateSpace(c.namespace), conn: c})
+	w.resp.ServeConn(c.ctx, c, &session{store: w.config.Store, space: StateSpace(c.namespace), conn: c, listen: c.listen})
+}
+
+// asker is who asks in a tenure.
+func (s *session) asker(t *tenure) state.Asker {
+	return state.Asker{Activation: t.activation, Listen: s.listen}
 }
 
 // Do executes one command. Outside an activation it is answered with an error, or waits for the next one of its handler.
@@ -34,7 +40,7 @@ func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.V
 	defer t.working.RUnlock()
 	c := state.Command{Space: s.space, Args: args}
 	if t.bridge != nil {
-		return t.bridge.Do(t.ctx, t.activation, c)
+		return t.bridge.Do(t.ctx, s.asker(t), c)
 	}
 	return s.store.Do(t.ctx, c)
 }
@@ -47,7 +53,7 @@ func (s *session) Exec(ctx context.Context, expect []state.Expect, commands [][]
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Exec(t.ctx, t.activation, s.space, expect, commands)
+		return t.bridge.Exec(t.ctx, s.asker(t), s.space, expect, commands)
 	}
 	return state.ExecIn(t.ctx, s.store, s.space, expect, commands)
 }
@@ -60,7 +66,7 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Versions(t.ctx, t.activation, keys)
+		return t.bridge.Versions(t.ctx, s.asker(t), keys)
 	}
 	return state.Versions(t.ctx, s.store, keys)
 }
@@ -73,7 +79,7 @@ func (s *session) Hold(ctx context.Context) error {
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Hold(t.ctx, t.activation)
+		return t.bridge.Hold(t.ctx, s.asker(t))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (a *API) activate(c *call, rule forerun.Name, link *registry.RuleLink, inpu
 		outcome.Error = "Rule '" + outcome.Rule + "' is inactive, action '" + outcome.Action + "' was not activated."
 		return outcome
 	}
-	request, err := a.admit(c, link.Action, input, terms{})
+	request, err := a.admit(c, link.Action, input, terms{}, a.Quotas.Invocation)
 	if err == nil {
 		request.Cause = "" // as OpenWhisk's: the log tells what belongs together
 		outcome.ActivationID, err = a.start(request)

@@ -72,7 +72,7 @@ func (a *API) repeat(c *call, id forerun.ActivationID, terms terms) error {
 		u := u.(*underWay)
 		select {
 		case <-u.begun:
-			return c.finish(u.invocation, terms)
+			return a.finish(c, u.invocation, terms)
 		case <-c.r.Context().Done():
 			return nil // nobody is left to answer
 		}

@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -47,7 +48,7 @@ func (a *API) invoke(c *call) error {
 		return err
 	}
 	if once == nil {
-		return c.finish(a.Controller.Invoke(request), terms)
+		return a.finish(c, a.Controller.Invoke(request), terms)
 	}
 	invocation, first, err := a.invokeOnce(c.r.Context(), request, once)
 	switch {
@@ -56,24 +57,29 @@ func (a *API) invoke(c *call) error {
 	case invocation == nil:
 		return a.repeat(c, first, terms)
 	}
-	return c.finish(invocation, terms)
+	return a.finish(c, invocation, terms)
 }
 
 // admitInTurn is admit for functions that may run ahead, too: what is refused to one then may be granted in its turn.
 func (a *API) admitInTurn(c *call, name forerun.Name, input json.RawMessage, terms terms) (controller.Request, error) {
-	ahead := a.Controller.IsAhead(c.caller.Cause)
-	request, err := a.admit(c, name, input, terms)
-	if err == nil || !ahead {
-		return request, err
+	if !terms.blocking || !a.Controller.IsAhead(c.caller.Cause) {
+		return a.admit(c, name, input, terms, a.Quotas.Invocation)
+	}
+	if request, err := a.admit(c, name, input, terms, a.Quotas.Ahead); err == nil {
+		return request, nil
 	}
 	if err := a.Controller.Hold(c.r.Context(), c.caller.Cause); err != nil {
 		return controller.Request{}, err
 	}
-	return a.admit(c, name, input, terms)
+	return a.admit(c, name, input, terms, a.Quotas.Invocation)
 }
 
-// admit finds the action and makes the request for its invocation, which counts against the caller's quotas from then on.
-func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms terms) (controller.Request, error) {
+// counting is a method of gateway.Quotas that counts an invocation.
+type counting func(ctx context.Context, namespace string) (*gateway.Flight, error)
+
+// admit finds the action and makes the request for its invocation, which is counted against the caller's quotas.
+func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms terms, count counting) (controller.Request, error) {
+	changes := a.Registry.Changes()
 	action, err := a.Registry.Resolve(c.r.Context(), name, c.caller.Namespace)
 	if err != nil {
 		return controller.Request{}, err
@@ -85,14 +91,14 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	if err != nil {
 		return controller.Request{}, err
 	}
-	flight, err := a.Quotas.Invocation(c.r.Context(), c.caller.Namespace)
+	flight, err := count(c.r.Context(), c.caller.Namespace)
 	if err != nil {
 		return controller.Request{}, err
 	}
 	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
-		Action: action, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
-		Speculation: ahead, Ended: flight.Land, Undone: flight.Undo,
+		Action: action, Changes: changes, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
+		Speculation: ahead, Begun: flight.Begin, Ended: flight.Land, Undone: flight.Undo,
 	}, nil
 }
 
@@ -110,9 +116,15 @@ func (c *call) speculation() (*speculate.Settings, error) {
 	return &settings, nil
 }
 
-// finish answers a request for an invocation on its terms.
-func (c *call) finish(invocation *controller.Invocation, terms terms) error {
-	if !terms.blocking || !c.over(invocation, terms.wait) {
+// finish answers a request for an invocation on its terms. A function that runs ahead is never told an id, which is not final then: it
+// runs again, and has the answer of its turn.
+func (a *API) finish(c *call, invocation *controller.Invocation, terms terms) error {
+	over := terms.blocking && c.over(invocation, terms.wait)
+	for !over && c.r.Context().Err() == nil && a.Controller.IsAhead(c.caller.Cause) {
+		invocation.Leave()
+		over = c.over(invocation, terms.wait)
+	}
+	if !over {
 		if c.r.Context().Err() != nil {
 			return nil // the client has gone: nobody is left to answer
 		}
@@ -213,7 +225,8 @@ func (c *call) over(i *controller.Invocation, wait time.Duration) bool {
 	case <-i.Done():
 		return true
 	case <-timer.C:
-	case <-c.r.Context().Done(): // the client has gone; the invocation goes on
+	case <-c.r.Context().Done():
+		i.Leave()
 	}
 	return false
 }

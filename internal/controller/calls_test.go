@@ -1,0 +1,238 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// waiting is a sequence whose second function, b, runs ahead of its first once that is known: the first waits until the test lets it
+// go on.
+type waiting struct {
+	*town
+	sequence *forerun.Action
+	ahead    atomic.Bool   // the first waits
+	goOn     chan struct{} // closed, lets it
+}
+
+func newWaiting(t *testing.T, b func(run *forerun.Run) (any, error)) *waiting {
+	w := &waiting{town: newAheadTown(t), goOn: make(chan struct{})}
+	w.function("a", func(*forerun.Run, map[string]any) (any, error) {
+		if w.ahead.Load() {
+			<-w.goOn
+		}
+		return map[string]any{}, nil
+	})
+	w.function("b", func(run *forerun.Run, _ map[string]any) (any, error) { return b(run) })
+	w.sequence = w.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+	return w
+}
+
+// twice invokes the sequence, so that it is known, and once more with b ahead; it returns what that gave.
+func (w *waiting) twice() (string, forerun.Tally) {
+	w.invokeAhead(w.sequence, `{}`)
+	w.ahead.Store(true)
+	return w.invokeAhead(w.sequence, `{}`)
+}
+
+// call has an activation call an action.
+func (w *waiting) call(run *forerun.Run, a *forerun.Action, changes uint64) *Invocation {
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: a, Changes: changes, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+	<-i.Done()
+	return i
+}
+
+// What a function called ahead has its record before the function may ask for it.
+func TestRecordsOfCallsComeFirst(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		i := w.call(run, w.actions["/ns/c"], 0)
+		if w.ahead.Load() {
+			w.slowly.Store(true)
+			close(w.goOn)
+		}
+		err := w.Hold(context.Background(), run.Activation)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, records := range w.written {
+			for _, r := range records {
+				if r.ID == i.ID() {
+					return map[string]any{"written": true}, err
+				}
+			}
+		}
+		return map[string]any{"written": false}, err
+	})
+	w.function("c", add("c", 1))
+	if got, tally := w.twice(); got != `{"written":true}` || tally.Used != 2 {
+		t.Errorf("%s, %+v", got, tally)
+	}
+}
+
+// A function that does not wait any more for what it called ahead is executed again in its turn.
+func TestLeave(t *testing.T) {
+	var w *waiting
+	var runs atomic.Int32
+	called := make(chan struct{})
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if runs.Add(1) == 2 {
+			i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.actions["/ns/c"], Input: json.RawMessage(`{"ahead":true}`), Cause: run.Activation, Blocking: true})
+			i.Leave()
+			close(called)
+			close(w.goOn)
+			return map[string]any{"wrong": true}, nil
+		}
+		return map[string]any{"right": w.call(run, w.actions["/ns/c"], w.Changes()).Record().Result}, nil
+	})
+	w.function("c", func(_ *forerun.Run, input map[string]any) (any, error) {
+		if input["ahead"] != nil {
+			<-called
+		}
+		return input, nil
+	})
+	if got, tally := w.twice(); got != `{"right":{}}` || tally.Squashed == 0 || runs.Load() != 3 {
+		t.Errorf("%s, %+v, %d runs", got, tally, runs.Load())
+	}
+}
+
+// An action that was found for a call just before it was updated is found again.
+func TestCallOfWhatChanges(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		found, changes := w.actions["/ns/c"], w.Changes()
+		if w.ahead.CompareAndSwap(true, false) {
+			w.actions["/ns/c"] = &forerun.Action{Name: found.Name, Version: "0.0.2", Exec: forerun.Exec{Kind: "go:test", Code: "2"}, Limits: found.Limits}
+			w.changes.Add(1)
+			if _, err := w.do(run, "GET", "k"); err != nil { // its execution hears of the change
+				return nil, err
+			}
+			defer close(w.goOn)
+		}
+		return map[string]any{"c": w.call(run, found, changes).Record().Result}, nil
+	})
+	w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
+		return map[string]any{"version": run.Action.Version}, nil
+	})
+	if got, tally := w.twice(); got != `{"c":{"version":"0.0.2"}}` || tally.Squashed == 0 {
+		t.Errorf("%s, %+v", got, tally)
+	}
+}
+
+// full is a store that has no room for a while.
+type full struct {
+	state.Store
+	is atomic.Bool
+}
+
+func (f *full) Exec(ctx context.Context, expect []state.Expect, commands []state.Command) ([]state.Reply, forerun.Version, error) {
+	if f.is.Load() {
+		return nil, 0, forerun.Errorf(forerun.Full, "state", "no room")
+	}
+	return f.Store.Exec(ctx, expect, commands)
+}
+
+func (f *full) Observe(ctx context.Context, expect []state.Expect, commands []state.Command) (state.Observed, error) {
+	if f.is.Load() {
+		return state.Observed{}, forerun.Errorf(forerun.Full, "state", "no room")
+	}
+	return f.Store.Observe(ctx, expect, commands)
+}
+
+// What the store has no room for its function hears of, in its turn.
+func TestNoRoom(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		_, err := w.do(run, "SET", "k", "v")
+		if w.ahead.CompareAndSwap(true, false) {
+			close(w.goOn)
+		}
+		return map[string]any{"refused": forerun.KindOf(err) == forerun.Full && err != nil}, nil
+	})
+	store := &full{Store: w.State}
+	w.State = store
+	w.invokeAhead(w.sequence, `{}`)
+	w.ahead.Store(true)
+	store.is.Store(true)
+	if got, tally := w.invokeAhead(w.sequence, `{}`); got != `{"refused":true}` || tally.Squashed != 1 {
+		t.Errorf("%s, %+v", got, tally)
+	}
+}
+
+// stuck is a store that does not answer before it is told to.
+type stuck struct {
+	state.Store
+	asked, answer chan struct{}
+}
+
+func (s *stuck) Exec(ctx context.Context, expect []state.Expect, commands []state.Command) ([]state.Reply, forerun.Version, error) {
+	close(s.asked)
+	<-s.answer
+	return s.Store.Exec(ctx, expect, commands)
+}
+
+// What is being promoted when its invocation is given up has a record: what it wrote may stay.
+func TestGivenUpInAPromotion(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		_, err := w.do(run, "INCR", "k")
+		if w.ahead.CompareAndSwap(true, false) {
+			close(w.goOn)
+		}
+		return map[string]any{}, err
+	})
+	w.invokeAhead(w.sequence, `{}`)
+	store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+	w.State = store
+	w.ahead.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	<-store.asked
+	gone, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	go w.Close(gone)
+	<-i.Done()
+	close(store.answer)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last := w.written[len(w.written)-1]; !slices.ContainsFunc(last, func(r *forerun.Activation) bool {
+		return r.Action.Entity == "b" && r.Status == forerun.InternalError
+	}) {
+		t.Errorf("b has no record: %v", last)
+	}
+}
+
+// A pure function is not executed on what it was executed on before, whoever asks for it, while what it calls is what it was.
+func TestPureFunctionsThatCall(t *testing.T) {
+	w := newWaiting(t, nil)
+	pure := forerun.KeyValue{Key: "pure-function", Value: json.RawMessage("true")}
+	var runs atomic.Int32
+	w.function("inner", func(_ *forerun.Run, input map[string]any) (any, error) {
+		runs.Add(1)
+		return input, nil
+	}).Annotations = []forerun.KeyValue{pure}
+	outer := w.function("outer", func(run *forerun.Run, _ map[string]any) (any, error) {
+		runs.Add(1)
+		return map[string]any{"inner": w.call(run, w.actions["/ns/inner"], w.Changes()).Record().Result}, nil
+	})
+	outer.Annotations = []forerun.KeyValue{pure}
+	for i, want := range []struct{ runs, skipped int }{
+		{2, 0}, {2, 1}, {2, 1}, // it is executed once
+		{4, 0}, {4, 1}, // and once more when what it calls is another
+	} {
+		if i == 3 {
+			inner := *w.actions["/ns/inner"]
+			inner.Exec.Code = "another"
+			w.actions["/ns/inner"] = &inner
+			w.changes.Add(1)
+		}
+		got, tally := w.invokeAhead(outer, `{}`)
+		if got != `{"inner":{}}` || int(runs.Load()) != want.runs || tally.Skipped != want.skipped {
+			t.Errorf("%d: %s, %d executions, %+v; want %+v", i, got, runs.Load(), tally, want)
+		}
+	}
+}

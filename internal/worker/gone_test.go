@@ -1,0 +1,130 @@
+package worker
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// turn is a bridge whose commands wait for their activation's turn, or until their client has gone.
+type turn struct {
+	bridge
+	asked chan string   // commands that wait
+	comes chan struct{} // closed when it is their turn
+	gone  chan error    // of those whose client has: whether the activation is over
+}
+
+func newTurn() turn {
+	return turn{asked: make(chan string, 8), comes: make(chan struct{}), gone: make(chan error, 8)}
+}
+
+func (w turn) Do(ctx context.Context, by state.Asker, c state.Command) (state.Reply, forerun.Version, error) {
+	heard, stop := by.Listen(ctx)
+	defer stop()
+	w.asked <- string(c.Args[1])
+	select {
+	case <-w.comes:
+		return w.bridge.Do(ctx, by, c)
+	case <-heard.Done():
+		w.gone <- ctx.Err()
+		return state.Reply{}, 0, heard.Err()
+	}
+}
+
+// TestClientsThatGiveUpAreNoticed: while a command waits for its activation's turn, also behind others that were sent with it, which are
+// not executed.
+func TestClientsThatGiveUpAreNoticed(t *testing.T) {
+	store, w, calls := withStore(t), newTurn(), newCalls()
+	g := newRig(t, func(c *Config) { single(c); store(c); c.Bridge = w })
+	g.ServeAPI(calls)
+	_, h := g.ahead(action(client+`
+def main(args):
+    conn = connect("STATE")
+    conn.sendall(b"SPOP one\r\nSPOP two\r\n")
+    api("/sent")
+    conn.close()
+    return {"answer": api("/closed")}
+`), `{}`)
+	if first := <-w.asked; first != "one" {
+		t.Errorf("the first command is for %s", first)
+	}
+	<-calls.arrived
+	calls.answer <- ""
+	if err := <-w.gone; err != nil {
+		t.Errorf("the activation was over: %v", err)
+	}
+	<-calls.arrived
+	calls.answer <- "well"
+	if end := g.wait(h); string(end.Result) != `{"answer":"well"}` {
+		t.Errorf("%s", end.Result)
+	}
+	if len(w.asked) > 0 {
+		t.Errorf("the command for %s was executed, and its client had gone", <-w.asked)
+	}
+}
+
+// TestWhatComesWhileACommandWaitsIsKept: the client that is listened to may go on sending.
+func TestWhatComesWhileACommandWaitsIsKept(t *testing.T) {
+	store, w, calls := withStore(t), newTurn(), newCalls()
+	g := newRig(t, func(c *Config) { single(c); store(c); c.Bridge = w })
+	g.ServeAPI(calls)
+	_, h := g.ahead(action(client+`
+def main(args):
+    conn = connect("STATE")
+    conn.sendall(b"GET one\r\n")
+    api("/sent")
+    conn.sendall(b"GET two\r\nGET th")
+    api("/more")
+    conn.sendall(b"ree\r\n")
+    answers = b""
+    while answers.count(b"GET") < 3 and (part := conn.recv(1000)):
+        answers += part
+    return {"answers": answers.count(b"GET")}
+`), `{}`)
+	<-w.asked
+	for range 2 {
+		<-calls.arrived
+		calls.answer <- ""
+	}
+	close(w.comes)
+	if end := g.wait(h); string(end.Result) != `{"answers":3}` {
+		t.Errorf("%s", end.Result)
+	}
+	if two, three := <-w.asked, <-w.asked; two != "two" || three != "three" {
+		t.Errorf("behind it came commands for %s and %s", two, three)
+	}
+}
+
+// TestClientsThatGiveUpRequestsAreNoticed: also before the body of a request is read, as it is not while that waits for its
+// activation's turn.
+func TestClientsThatGiveUpRequestsAreNoticed(t *testing.T) {
+	g := newRig(t, single)
+	arrived, gone := make(chan struct{}), make(chan struct{})
+	g.ServeAPI(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/given-up":
+			close(arrived)
+			<-r.Context().Done() // the test hangs if that is not noticed
+			close(gone)
+		case "/arrived":
+			<-arrived
+		case "/gone":
+			<-gone
+		}
+	}))
+	_, h := g.ahead(action(client+`
+def main(args):
+    conn = connect("API")
+    conn.sendall(b"POST /given-up HTTP/1.1\r\nHost: api\r\nContent-Length: 2\r\n\r\n{}")
+    api("/arrived")
+    conn.close()
+    api("/gone")
+    return {}
+`), `{}`)
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Errorf("%s", end.Result)
+	}
+}
