@@ -2,6 +2,8 @@ package test
 
 import (
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,4 +72,33 @@ func TestSpeculateBranches(t *testing.T) {
 	if answer, _ := invokeAhead(t, k.Client, "branch", "off", `{"n":4}`); answer.Header.Get("X-Forerun-Speculation") != "" {
 		t.Errorf("with off it ran ahead %q", answer.Header.Get("X-Forerun-Speculation"))
 	}
+}
+
+// TestKillSwitch: the operator stops all running ahead on a server that runs, whatever requests ask for, and lets it go on.
+func TestKillSwitch(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Args: []string{"--speculate", "all; least=0s; load=any"}})
+	k := newKnown(t, s, "ada")
+	k.must(false, false)
+	operator := func(verb, want string) {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), binary, "speculation", verb, "--operator", filepath.Join(s.Options.Data, "operator")).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("speculation %s: %v, %s", verb, err, out)
+		}
+	}
+	ran := func(want bool) {
+		t.Helper()
+		answer, body := invokeAhead(t, k.Client, "branch", "all; least=0s; load=any", `{"n":4}`)
+		if early := answer.Header.Get("X-Forerun-Speculation"); strings.HasPrefix(early, "early=1") != want || !want && early != "" {
+			t.Errorf("it ran ahead %q: %s", early, body)
+		}
+	}
+	ran(true)
+	operator("off", "ok:")
+	operator("get", "off")
+	ran(false)
+	operator("on", "ok:")
+	operator("get", "on: all")
+	ran(true)
 }

@@ -1,5 +1,6 @@
 // Package admin is the operator's API below /admin/v1/: it makes tenants, sets
-// their quotas, rotates their keys and deletes them, and it gives out backups.
+// their quotas, rotates their keys and deletes them, it gives out backups, and
+// it stops and lets go on whatever runs ahead.
 //
 // It is no part of OpenWhisk's API. It promises that no tenant's key and no
 // function's token opens it, only the operator's own, and that a tenant who was
@@ -59,6 +60,8 @@ func New(c Config) *API {
 		"DELETE " + Prefix + "tenants/{name}":      a.delete,
 		"POST " + Prefix + "tenants/{name}/rotate": a.rotate,
 		"GET " + Prefix + "backup":                 a.backup,
+		"GET " + Prefix + "speculation":            a.getSpeculation,
+		"PUT " + Prefix + "speculation":            a.putSpeculation,
 	} {
 		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := handle(w, r); err != nil {

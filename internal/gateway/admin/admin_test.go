@@ -19,6 +19,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/embedded"
 )
@@ -102,7 +103,7 @@ func TestWhoMayOperate(t *testing.T) {
 	w := newWorld(t)
 	tenant := w.want(200, "PUT", "tenants/ada", "").Auth
 	for _, auth := range []string{"", ":", "operator:", ":0123456789abcdef", "operator:0123456789abcdeF", operator + " ", tenant} {
-		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "GET backup", "GET nothing"} {
+		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "GET backup", "GET speculation", "PUT speculation", "GET nothing"} {
 			method, path, _ := strings.Cut(request, " ")
 			if status, answer := w.ask(auth, method, path, ""); status != 401 || strings.Contains(answer, "ada") {
 				t.Errorf("%s as %q: %d %s", request, auth, status, answer)
@@ -145,6 +146,26 @@ func TestTenants(t *testing.T) {
 	w.want(404, "GET", "things", "")
 	w.want(404, "POST", "tenants/bob/rotate", "")
 	w.want(404, "DELETE", "tenants/bob", "")
+}
+
+func TestKillSwitch(t *testing.T) {
+	w := newWorld(t)
+	ask := func(method, body string, status int, want string) {
+		t.Helper()
+		if got, answer := w.ask(operator, method, "speculation", body); got != status || !strings.Contains(strings.ReplaceAll(answer, " ", ""), want) {
+			t.Errorf("%s %s: %d %s", method, body, got, answer)
+		}
+	}
+	ask("GET", "", 200, `{"mode":"off","on":false}`)
+	ask("PUT", `{"on":true}`, 409, "--speculateoff")
+	w.api.Controller.Speculation.Mode = speculate.All
+	ask("GET", "", 200, `{"mode":"all","on":true}`)
+	ask("PUT", `{"on":false}`, 200, `{"mode":"all","on":false}`)
+	ask("GET", "", 200, `"on":false`)
+	ask("PUT", `{"on":true}`, 200, `"on":true`)
+	for _, body := range []string{"", "{}", "off", `{"on":1}`, `{"of":true}`} {
+		ask("PUT", body, 400, `Say{\"on\":true}`)
+	}
 }
 
 func TestRotate(t *testing.T) {

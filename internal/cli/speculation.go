@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"forerun.dev/forerun/internal/cli/whisk"
+)
+
+func (a *app) speculationCommand() *cobra.Command {
+	cmd := group("speculation", "Whether workflows run ahead on a server, for its operator",
+		a.speculationGet(),
+		a.speculationSet("off", "Let nothing run ahead, from now until it is on or the server is started anew", false),
+		a.speculationSet("on", "Let workflows run ahead again, as the server was started to", true))
+	cmd.Long = "Stop all running ahead on a server, and let it go on. It takes the operator's key, as `forerun tenant` does."
+	cmd.PersistentFlags().String("operator", "", "`FILE` with the operator's key")
+	return cmd
+}
+
+func (a *app) speculationGet() *cobra.Command {
+	cmd := &cobra.Command{Use: "get", Short: "Show whether workflows run ahead", Args: between(0, 0)}
+	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
+		s, err := whisk.Get[whisk.Speculation](cmd.Context(), c, whisk.SpeculationPath, nil)
+		switch {
+		case err != nil:
+			return err
+		case a.output != asText:
+			return a.show(cmd, s.Raw)
+		case s.Value.On:
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "on: %s\n", s.Value.Mode)
+		default:
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "off")
+		}
+		return err
+	})
+	return cmd
+}
+
+func (a *app) speculationSet(use, short string, on bool) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: between(0, 0)}
+	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
+		s, err := whisk.PutSpeculation(cmd.Context(), c, on)
+		return a.did(cmd, err, "turned", use, "running ahead", s.Raw)
+	})
+	return cmd
+}

@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// speculationDocument tells whether workflows run ahead.
+type speculationDocument struct {
+	Mode string `json:"mode"` // the most that the server was started with
+	On   bool   `json:"on"`
+}
+
+// getSpeculation answers GET speculation.
+func (a *API) getSpeculation(w http.ResponseWriter, _ *http.Request) error {
+	mode := a.Controller.Speculation.Mode
+	gateway.WriteJSON(w, http.StatusOK, speculationDocument{mode.String(), mode != speculate.Off && a.Controller.MayAhead()})
+	return nil
+}
+
+// putSpeculation answers PUT speculation, {"on": false} or {"on": true}: the kill switch, until the server is started anew.
+func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
+	body, err := gateway.Body(w, r, maxBody)
+	if err != nil {
+		return err
+	}
+	var content struct {
+		On *bool `json:"on"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&content); err != nil || content.On == nil {
+		return forerun.Errorf(forerun.Invalid, "body", `Say {"on": true} or {"on": false}.`)
+	}
+	if *content.On && a.Controller.Speculation.Mode == speculate.Off {
+		return forerun.Errorf(forerun.Exists, "speculation", "The server was started with --speculate off: start it with --speculate all.")
+	}
+	a.Controller.LetAhead(*content.On)
+	a.Log.Info("the operator has set whether workflows run ahead", "on", *content.On)
+	return a.getSpeculation(w, r)
+}
