@@ -78,10 +78,10 @@ func newStormy(t *testing.T, data string, random *rand.Rand) *stormy {
 	return newStormyOf(t, binary, data, random)
 }
 
-// newStormyOf starts a binary that is not the one that all tests use.
-func newStormyOf(t *testing.T, binary, data string, random *rand.Rand) *stormy {
+// newStormyOf starts a binary that is not the one that all tests use, with further arguments.
+func newStormyOf(t *testing.T, binary, data string, random *rand.Rand, args ...string) *stormy {
 	t.Helper()
-	s, err := server.Start(t.Context(), server.Options{Binary: binary, Data: data, Redis: true, Args: []string{"--speculate", "all; least=0s; load=any"}})
+	s, err := server.Start(t.Context(), server.Options{Binary: binary, Data: data, Redis: true, Args: append(args, "--speculate", "all; least=0s; load=any")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -226,9 +226,12 @@ func (w *staged) kill(point, victim string) {
 		return
 	}
 	action = w.killInside(point, victim)
+	squashed := w.points.times("squashed " + action)
 	c.Close()
-	if early { // when its turn comes, it is known that it failed, if it had not finished
-		w.awaitEnd("finished " + action)
+	if early { // when its turn comes, it is known that it failed, or that its connections have ended, if it had not finished
+		eventually(w.T, func() bool {
+			return w.hasEnded("finished "+action) || w.points.times("squashed "+action) > squashed
+		})
 		w.s.letGo()
 	}
 	<-ended
@@ -242,8 +245,12 @@ func (w *staged) kill(point, victim string) {
 // before had killed and that is not known to be dead.
 func (w *staged) awaitEnd(point string) {
 	w.Helper()
+	eventually(w.T, func() bool { return w.hasEnded(point) })
+}
+
+func (w *staged) hasEnded(point string) bool {
 	_, action, _ := strings.Cut(point, " ")
-	eventually(w.T, func() bool { return w.points.hasPassed(point) || w.points.hasPassed("failed "+action) })
+	return w.points.hasPassed(point) || w.points.hasPassed("failed "+action)
 }
 
 // killInside kills the handlers, or the first processes, of the action of a point, and returns the action's name.

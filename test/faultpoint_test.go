@@ -2,29 +2,40 @@ package test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// faultPoint is a place in the controller's code where a slot has come to a stage; the binary for these tests calls there.
+// faultPoint is a place in the code, in a file below internal, where a slot has come to a stage; the binary for these tests calls there.
 type faultPoint struct{ file, from, to string }
 
 // faultPoints are patches of a copy of the source: the server that people run has none of this.
 var faultPoints = []faultPoint{
-	{"execution.go", "\t\ts.started(at, initTime)\n\t}\n", "\t\ts.started(at, initTime)\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"begun\", s.record.Action.Entity)\n\t\t}\n\t}\n"},
-	{"execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})", "\t\tif !s.ahead {\n\t\t\tatFaultPoint(\"told\", s.record.Action.Entity)\n\t\t}\n\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
-	{"execution.go", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t}\n}\n", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t\tatFaultPoint(\"failed\", s.record.Action.Entity)\n\t}\n}\n"},
-	{"execution.go", "func (e *execution) do(action speculate.Action) {\n", "func (e *execution) do(action speculate.Action) {\n\tdefer e.passPoint(action)()\n"},
-	{"ahead.go", "\te.promoting(a.Slots, true)\n", "\te.promoting(a.Slots, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
-	{"ahead.go", "\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n", "\t\tatFaultPoint(\"promoting\", names...)\n\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n\t\tatFaultPoint(\"applied\", names...)\n"},
-	{"ahead.go", "\t\t\tcase isConflict:\n", "\t\t\tcase isConflict:\n\t\t\t\tatFaultPoint(\"conflicting\", names...)\n"},
+	{"controller/execution.go", "\t\ts.started(at, initTime)\n\t}\n", "\t\ts.started(at, initTime)\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"begun\", s.record.Action.Entity)\n\t\t}\n\t}\n"},
+	{"controller/execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})", "\t\tif !s.ahead {\n\t\t\tatFaultPoint(\"told\", s.record.Action.Entity)\n\t\t}\n\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
+	{"controller/execution.go", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t}\n}\n", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t\tatFaultPoint(\"failed\", s.record.Action.Entity)\n\t}\n}\n"},
+	{"controller/execution.go", "func (e *execution) do(action speculate.Action) {\n", "func (e *execution) do(action speculate.Action) {\n\tdefer e.passPoint(action)()\n"},
+	{"controller/ahead.go", "\te.promoting(a.Slots, true)\n", "\te.promoting(a.Slots, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
+	{"controller/ahead.go", "\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n", "\t\tatFaultPoint(\"promoting\", names...)\n\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n\t\tatFaultPoint(\"applied\", names...)\n"},
+	{"controller/ahead.go", "\t\t\tcase isConflict:\n", "\t\t\tcase isConflict:\n\t\t\t\tatFaultPoint(\"conflicting\", names...)\n"},
+	// "gated" is a connection that waits to be made, "opening" one that waits no more, "connected" one that the function does not have yet.
+	{"sandbox/guard/outside.go", "\t\t\tif opened == nil || s.pass(n.id, to, opened) {\n", "\t\t\tname := threadName(n.pid)\n\t\t\tif opened != nil {\n\t\t\t\tgo atFaultPoint(\"gated\", name)\n\t\t\t}\n\t\t\tif opened == nil || s.pass(n.id, to, opened) {\n\t\t\t\tatFaultPoint(\"opening\", name)\n"},
+	{"sandbox/guard/outside.go", "\ts.gate.lend(socket, to)\n", "\tatFaultPoint(\"connected\", threadName(n.pid))\n\ts.gate.lend(socket, to)\n"},
+	// "withheld" is a datagram that waits to be sent, "taken" what its activation has left to be sent, "sending" that this is its turn.
+	{"sandbox/native/datagrams.go", "\t\tr.queue, r.bytes = append(r.queue, d), r.bytes+len(d.payload)\n", "\t\tr.queue, r.bytes = append(r.queue, d), r.bytes+len(d.payload)\n\t\tatFaultPoint(\"withheld\", firstWord(d.payload))\n"},
+	{"worker/ahead.go", "\tif send == nil {\n\t\treturn\n\t}\n", "\tif send == nil {\n\t\treturn\n\t}\n\tatFaultPoint(\"taken\", r.Action.Name.Entity)\n"},
+	{"worker/worker.go", "\tif effects != nil {\n", "\tif effects != nil {\n\t\tatFaultPoint(\"sending\", r.Action.Name.Entity)\n"},
 }
 
 // stages are those that a slot comes to, in order: "queued" is launched ahead, "told" is that a head has given what others were expected
@@ -35,49 +46,76 @@ var stages = []string{"resolved", "queued", "begun", "attached", "held", "finish
 func buildPointed(t *testing.T, p *points) string {
 	t.Helper()
 	folder := t.TempDir()
-	controller, err := filepath.Abs("../internal/controller")
-	if err != nil {
-		t.Fatal(err)
-	}
-	added, err := filepath.Abs("testdata/faultpoint.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	replace := map[string]string{filepath.Join(controller, "faultpoint.go"): added}
-	for _, place := range faultPoints {
-		source, patched := filepath.Join(controller, place.file), filepath.Join(folder, place.file)
-		from := source
-		if replace[source] != "" {
-			from = patched
-		}
-		text, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Count(string(text), place.from) != 1 {
-			t.Fatalf("%s has no such place, or more than one: %s", place.file, place.from)
-		}
-		if err := os.WriteFile(patched, []byte(strings.Replace(string(text), place.from, place.to, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		replace[source] = patched
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	overlay, err := json.Marshal(map[string]any{"Replace": patch(t, folder)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var variables []string
+	for _, room := range pointedRooms() {
+		variables = append(variables, fmt.Sprintf("-X forerun.dev/forerun/internal/%s.faultPoints=%v", room, p.listener.Addr()))
+	}
 	pointed := filepath.Join(filepath.Dir(binary), "forerun-"+t.Name()) // beside the packages for functions
 	cmd := exec.Command("go", "build", "-trimpath", "-overlay", filepath.Join(folder, "overlay.json"),
-		"-ldflags", "-X forerun.dev/forerun/internal/controller.faultPoints="+p.listener.Addr().String(), "-o", pointed, "../cmd/forerun")
+		"-ldflags", strings.Join(variables, " "), "-o", pointed, "../cmd/forerun")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Cleanup(func() { os.Remove(pointed) })
 	return pointed
+}
+
+// pointedRooms are the packages with fault points.
+func pointedRooms() (rooms []string) {
+	for _, place := range faultPoints {
+		rooms = append(rooms, path.Dir(place.file))
+	}
+	slices.Sort(rooms)
+	return slices.Compact(rooms)
+}
+
+// patch writes into a folder the sources with the calls, and what these call, and returns by which it replaces which.
+func patch(t *testing.T, folder string) (replace map[string]string) {
+	t.Helper()
+	internal, err := filepath.Abs("../internal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, err := os.ReadFile("testdata/faultpoint.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace = make(map[string]string)
+	write := func(file, text string) {
+		patched := filepath.Join(folder, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(patched), 0o700), os.WriteFile(patched, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(internal, file)] = patched
+	}
+	for _, room := range pointedRooms() {
+		write(room+"/faultpoint.go", strings.Replace(string(calls), "package main\n", "package "+path.Base(room)+"\n", 1))
+	}
+	slots, err := os.ReadFile("testdata/slotpoint.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("controller/slotpoint.go", string(slots))
+	for _, place := range faultPoints {
+		source := filepath.Join(internal, place.file)
+		text, err := os.ReadFile(cmp.Or(replace[source], source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(text), place.from) != 1 {
+			t.Fatalf("%s has no such place, or more than one: %s", place.file, place.from)
+		}
+		write(place.file, strings.Replace(string(text), place.from, place.to, 1))
+	}
+	return replace
 }
 
 // points hears of the stages that slots come to, and stops the server at the one that it waits for.
@@ -145,13 +183,16 @@ func (p *points) stopAt(point string) {
 }
 
 // hasPassed tells whether a slot came to a stage since stopAt.
-func (p *points) hasPassed(point string) bool {
+func (p *points) hasPassed(point string) bool { return p.times(point) > 0 }
+
+// times is how often slots did.
+func (p *points) times(point string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, passed := range p.passed {
 		if passed == point {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }

@@ -67,6 +67,7 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 		change(&config)
 	}
 	w := New(config)
+	w.load.read = idle
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close: %v", err)

@@ -41,7 +41,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 		change(&config)
 	}
 	w := New(config)
-	w.load.read = func() (busy, total uint64, ok bool) { return 0, 0, true } // other tests' load is not its own
+	w.load.read = idle
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -54,6 +54,9 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	})
 	return &rig{w, maker, t}
 }
+
+// idle has a machine's processors be free: other tests' load is not the worker's own.
+func idle() (busy, total uint64, ok bool) { return 0, 0, true }
 
 // heard is what a run's events said.
 type heard struct {

@@ -1,10 +1,11 @@
-package controller
+package main
 
 import (
+	"bytes"
+	"fmt"
 	"net"
+	"os"
 	"strings"
-
-	"forerun.dev/forerun/internal/speculate"
 )
 
 // faultPoints is the socket that the test listens on. The linker sets it.
@@ -21,38 +22,14 @@ func atFaultPoint(stage string, names ...string) {
 	_, _ = c.Read(make([]byte, 1))
 }
 
-// pointsOf are the names of the slots' actions.
-func (e *execution) pointsOf(slots ...speculate.SlotID) (names []string) {
-	for _, id := range slots {
-		if s := e.slots[id]; s != nil {
-			names = append(names, s.record.Action.Entity)
-		}
-	}
-	return names
+// threadName is the name that a thread gave itself; a function of the tests takes its action's.
+func threadName(id uint32) string {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id)) // empty if it has ended
+	return strings.TrimSpace(string(name))
 }
 
-// passPoint calls what an action leads to, when it is carried out.
-func (e *execution) passPoint(action speculate.Action) (carriedOut func()) {
-	stage, id := "", speculate.None
-	switch a := action.(type) {
-	case speculate.Resolve: // it has no name before
-		return func() { atFaultPoint("resolved", e.pointsOf(a.Slot)...) }
-	case speculate.Launch:
-		if !a.Speculative {
-			return func() {}
-		}
-		stage, id = "queued", a.Slot
-	case speculate.Squash:
-		stage, id = "squashed", a.Slot
-	case speculate.Attach:
-		stage, id = "attached", a.Slot
-	case speculate.Stall:
-		stage, id = "held", a.Slot
-	case speculate.Commit:
-		stage, id = "committed", a.Slot
-	default:
-		return func() {}
-	}
-	names := e.pointsOf(id)
-	return func() { atFaultPoint(stage, names...) }
+// firstWord is what a text begins with; functions of the tests begin what they send with their action's name.
+func firstWord(text []byte) string {
+	word, _, _ := bytes.Cut(text, []byte(" "))
+	return string(word)
 }

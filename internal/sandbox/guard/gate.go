@@ -40,6 +40,14 @@ func (s *Supervisor) Release() (waited time.Duration) {
 	return g.latch.Lift()
 }
 
+// Waiting is how many connections wait at the gate.
+func (s *Supervisor) Waiting() int {
+	g := &s.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.latch.Waiting()
+}
+
 // Permit lets connections to these addresses pass although the gate is shut, also those that wait; a port of 0 stands
 // for all. The policy still decides about them.
 func (s *Supervisor) Permit(to []netip.AddrPort) {
@@ -89,19 +97,22 @@ func (g *gate) leave() {
 // pass waits for what gate.enter has returned, and until it returns nothing: a connection may be opened, until gate.leave. It
 // reports false if its caller has been killed.
 func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) bool {
+	killed := make(chan struct{}, 1)
 	if opened != nil {
+		defer s.waiting.begin(id, func() { killed <- struct{}{} })()
 		s.gate.wait(1)
 		defer s.gate.wait(-1)
 	}
 	look := time.NewTicker(liveness)
 	defer look.Stop()
 	for opened != nil {
-		select {
-		case <-opened:
-		case <-look.C:
-		}
 		if !s.listener.valid(id) {
 			return false
+		}
+		select {
+		case <-opened:
+		case <-killed:
+		case <-look.C:
 		}
 		opened = s.gate.enter(to)
 	}

@@ -32,6 +32,9 @@ func (l *Latch) Lift() (waited time.Duration) {
 // Opened is closed when it is lifted; nil while it is open.
 func (l *Latch) Opened() <-chan struct{} { return l.open }
 
+// Waiting is how many wait.
+func (l *Latch) Waiting() int { return l.waiting }
+
 // Wait counts who waits.
 func (l *Latch) Wait(more int) {
 	if l.waiting == 0 {

@@ -112,7 +112,7 @@ func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno
 	if err != nil {
 		return unix.EIO
 	}
-	defer s.waiting.begin(id, f)()
+	defer s.waiting.begin(id, func() { _ = f.SetWriteDeadline(time.Now()) })()
 	for begin := time.Now(); ; {
 		_ = f.SetWriteDeadline(time.Now().Add(liveness))
 		err := raw.Write(func(fd uintptr) bool { return tcpState(int(fd)) != tcpSynSent })

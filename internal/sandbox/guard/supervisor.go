@@ -2,7 +2,6 @@ package guard
 
 import (
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,7 +45,7 @@ func (s *Supervisor) Run() {
 func (s *Supervisor) Sweep() {
 	for _, w := range s.waiting.list() {
 		if !s.listener.valid(w.id) {
-			_ = w.file.SetWriteDeadline(time.Now()) // wait looks for its caller
+			w.wake()
 			<-w.done
 		}
 	}

@@ -1,11 +1,8 @@
 package guard
 
-import (
-	"os"
-	"sync"
-)
+import "sync"
 
-// waiters are the connects that wait for the other side.
+// waiters are the connects that wait for the other side, or at the gate.
 type waiters struct {
 	mu  sync.Mutex // guards all
 	all map[uint64]waiter
@@ -13,13 +10,13 @@ type waiters struct {
 
 type waiter struct {
 	id   uint64
-	file *os.File
+	wake func() // has it look for its caller
 	done chan struct{}
 }
 
 // begin notes a waiting connect; the returned function ends it.
-func (w *waiters) begin(id uint64, f *os.File) (end func()) {
-	one := waiter{id: id, file: f, done: make(chan struct{})}
+func (w *waiters) begin(id uint64, wake func()) (end func()) {
+	one := waiter{id: id, wake: wake, done: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {

@@ -223,6 +223,13 @@ func (b *box) Release(ctx context.Context) (waited time.Duration, err error) {
 	return max(waited, answer.waited), err
 }
 
+// Waiting is how many calls, questions for names and datagrams of processes inside wait since a Hold. Tests ask for it, which squash
+// what waits.
+func (b *box) Waiting(ctx context.Context) (int, error) {
+	answer, err := b.maker.ask(ctx, request{kind: kindWaiting, id: b.id})
+	return answer.waiting + b.names.gate.waiting() + b.datagrams.waiting(), err
+}
+
 // TakeHeld implements sandbox.Sandbox.
 func (b *box) TakeHeld() (send func()) { return b.datagrams.takeHeld() }
 

@@ -133,6 +133,13 @@ func (r *datagramRelay) release() {
 	r.queue, r.bytes = nil, 0
 }
 
+// waiting is how many wait.
+func (r *datagramRelay) waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue)
+}
+
 // takeHeld is Sandbox.TakeHeld.
 func (r *datagramRelay) takeHeld() (send func()) {
 	r.mu.Lock()

@@ -27,6 +27,13 @@ func (g *gate) lift() (waited time.Duration) {
 	return g.latch.Lift()
 }
 
+// waiting is how many wait at it.
+func (g *gate) waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.latch.Waiting()
+}
+
 // pass returns when the gate is open, and reports whether it was before ctx was done.
 func (g *gate) pass(ctx context.Context) bool {
 	g.mu.Lock()

@@ -174,6 +174,8 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 		err = h.with(r.id, func(c *cell) (err error) { answer.held, answer.steady, err = c.hold(r.permit); return err })
 	case kindRelease:
 		err = h.with(r.id, func(c *cell) (err error) { answer.waited, err = c.release(); return err })
+	case kindWaiting:
+		err = h.with(r.id, func(c *cell) (err error) { answer.waiting, err = c.waiting(); return err })
 	case kindPermit:
 		err = h.with(r.id, func(c *cell) error { c.guard.Permit(r.permit); return nil })
 	case kindSeal:

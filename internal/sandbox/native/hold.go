@@ -46,6 +46,16 @@ func (c *cell) release() (waited time.Duration, err error) {
 	return c.guard.Release(), c.lighten(false)
 }
 
+// waiting is how many calls wait there.
+func (c *cell) waiting() (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.process == nil {
+		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	return c.guard.Waiting(), nil
+}
+
 // lighten has the sandbox weigh little, or what it weighs else. mu is held.
 func (c *cell) lighten(light bool) error {
 	if c.light == light {

@@ -17,6 +17,7 @@ const (
 	kindClose
 	kindHold
 	kindRelease
+	kindWaiting
 	kindPermit
 	kindSeal
 	// helper -> server; of the settings with the descriptors of cgroups.openMeters, of a start with those of readyFDs for the server,
@@ -150,6 +151,7 @@ type report struct {
 	held     sandbox.Held          // of the reply to a hold
 	steady   bool                  // likewise: held stays so until something is let go or reset
 	waited   time.Duration         // of the reply to a release
+	waiting  int                   // of the reply to a request for that
 	enforced []sandbox.Enforcement // of the reply to configure
 }
 
@@ -164,6 +166,7 @@ func (r report) encode() []byte {
 	e.flag(r.held.Shared)
 	e.flag(r.steady)
 	e.number(uint64(r.waited))
+	e.number(uint64(r.waiting))
 	e.number(uint64(len(r.enforced)))
 	for _, f := range r.enforced {
 		e.text(f.What)
@@ -179,6 +182,7 @@ func decodeReport(b []byte) (report, error) {
 	r.killed = d.small()
 	r.held, r.steady = sandbox.Held{Connected: d.flag(), Shared: d.flag()}, d.flag()
 	r.waited = time.Duration(d.number())
+	r.waiting = d.small()
 	for range d.count() {
 		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
 	}

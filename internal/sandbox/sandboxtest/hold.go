@@ -1,12 +1,14 @@
 package sandboxtest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,6 +46,24 @@ func (a agent) release() {
 	}
 }
 
+// Waiting is how much of what processes in a sandbox send to the outside waits since a Hold.
+func Waiting(t testing.TB, s sandbox.Sandbox) int {
+	t.Helper()
+	n, err := s.(interface {
+		Waiting(ctx context.Context) (int, error)
+	}).Waiting(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// awaitWaiting waits until so much does.
+func (a agent) awaitWaiting(n int) {
+	a.t.Helper()
+	eventually(a.t, fmt.Sprintf("%d wait", n), func() bool { return Waiting(a.t, a.Sandbox) >= n })
+}
+
 // told waits until a program is about to send.
 func (a agent) told() {
 	a.t.Helper()
@@ -64,7 +84,7 @@ func (s *suite) counter(t *testing.T) *Counter {
 
 func (s *suite) testHoldSquashed(t *testing.T) {
 	c := s.counter(t)
-	a, tried := s.agent(t, withLibrary), 0
+	a, tried, waited := s.agent(t, withLibrary), 0, 0
 	for effect := range effects {
 		for n := range soakTimes() {
 			a.hold()
@@ -77,6 +97,8 @@ func (s *suite) testHoldSquashed(t *testing.T) {
 				for range 2*atOnce - 1 {
 					a.told()
 				}
+				a.awaitWaiting(atOnce)
+				waited += atOnce
 			}
 			tried += atOnce
 			if _, err := a.Reset(t.Context()); err != nil {
@@ -97,7 +119,7 @@ func (s *suite) testHoldSquashed(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d processes tried", tried)
+	t.Logf("%d processes tried, of which %d waited when they were squashed", tried, waited)
 }
 
 // after has an agent that is released reach the outside, in the ways that come behind whatever else reached it.
@@ -121,6 +143,37 @@ func (a agent) drain() {
 		_, _ = readFD(fd, b)
 		return true
 	})
+}
+
+// testHoldWaiting: what waits is counted, what was killed not, nor does that count for how long anything has waited.
+func (s *suite) testHoldWaiting(t *testing.T) {
+	c := s.counter(t)
+	a := s.agent(t, withLibrary)
+	for _, effect := range []string{"blocking", "non-blocking", "udp"} {
+		a.hold()
+		a.send(s.program(effect, "squashed", c))
+		a.awaitWaiting(1)
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.receive()
+		if n := Waiting(t, a.Sandbox); n != 0 {
+			t.Errorf("%s: %d of what was killed wait", effect, n)
+		}
+		a.hold()
+		began := time.Now()
+		a.send(s.program(effect, "promoted", c))
+		a.awaitWaiting(1)
+		waited, err := a.Release(t.Context())
+		if most := time.Since(began); err != nil || waited > most || (waited == 0) != (effect == "udp") { // datagrams have nobody wait
+			t.Errorf("%s: it has waited for %v of %v, %v", effect, waited, most, err)
+		}
+		a.receive()
+		a.drain()
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func (s *suite) testHoldPromoted(t *testing.T) {

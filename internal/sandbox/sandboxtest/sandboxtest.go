@@ -70,6 +70,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"EgressDenied", s.testEgressDenied},
 		{"EgressWaiting", s.testEgressWaiting},
 		{"HoldSquashed", s.testHoldSquashed},
+		{"HoldWaiting", s.testHoldWaiting},
 		{"HoldPromoted", s.testHoldPromoted},
 		{"HoldTaken", s.testHoldTaken},
 		{"HoldInside", s.testHoldInside},
