@@ -5,20 +5,20 @@ import (
 	"net/http"
 	"regexp"
 
-	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // Holder lets an activation do what cannot be taken back, when its turn has come.
 type Holder interface {
-	Hold(ctx context.Context, id forerun.ActivationID) error
+	Hold(ctx context.Context, by state.Asker) error
 }
 
 // HoldEffects has the requests of functions that run ahead wait until they are heads: all but blocking invocations with the
-// activation's own token, whose callees run ahead with them. With any other key they are invocations apart.
-func HoldEffects(handler http.Handler, keys *Keys, h Holder) http.Handler {
+// activation's own token, whose callees run ahead with them. With any other key they are invocations apart. asker tells who sent a request.
+func HoldEffects(handler http.Handler, asker func(context.Context) state.Asker, keys *Keys, h Holder) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id := keys.Running(r.Context()); id != "" && !(isCall(r) && keys.activation(r).Cause == id) {
-			if err := h.Hold(r.Context(), id); err != nil {
+		if by := asker(r.Context()); by.Activation != "" && !(isCall(r) && keys.activation(r).Cause == by.Activation) {
+			if err := h.Hold(r.Context(), by); err != nil {
 				Fail(w, r, err)
 				return
 			}

@@ -271,7 +271,7 @@ func (s *server) openDoors(ctx context.Context) error {
 		}),
 		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
-	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), keys, s.controller)) // a function learns nothing of other tenants, and goes on when clients are shut out
+	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	c.Metrics, c.Admin, c.Gate = s.metrics.Handler(), operator, s.gate
 	s.http = &http.Server{
 		Handler: gateway.New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,

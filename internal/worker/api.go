@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // headerLimit is how long a function may take to send the head of a request.
@@ -53,6 +54,15 @@ func Caller(ctx context.Context) forerun.ActivationID {
 	return ""
 }
 
+// Asker is who sent a request through its API door; of no activation for a request that came otherwise.
+func Asker(ctx context.Context) state.Asker {
+	c, ok := ctx.Value(connKey{}).(*doorConn)
+	if !ok {
+		return state.Asker{}
+	}
+	return state.Asker{Activation: Caller(ctx), Listen: c.watched}
+}
+
 // guard refuses requests that no activation stands behind, and notes which one does.
 func (s *apiServer) guard(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,13 +79,7 @@ func (s *apiServer) guard(handler http.Handler) http.Handler {
 		c.requests.Add(1)
 		t.working.RUnlock()
 		defer c.requests.Add(-1)
-		ctx := context.WithValue(r.Context(), tenureKey{}, t)
-		if t.squashed != nil { // it may have to wait for its activation's turn
-			var stop func()
-			ctx, stop = c.watched(ctx)
-			defer stop()
-		}
-		handler.ServeHTTP(w, r.WithContext(ctx))
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tenureKey{}, t)))
 	})
 }
 
