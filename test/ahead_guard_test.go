@@ -170,6 +170,9 @@ func (w *sending) kill(point, victim string) {
 		return
 	}
 	action := w.killInside(point, victim)
+	if strings.HasPrefix(point, "squashed ") { // it runs again, in its turn
+		w.awaitNoticed()
+	}
 	c.Close()
 	if early { // when its turn comes, it is known that it failed, if it had not finished
 		w.awaitEnd("finished " + action)
