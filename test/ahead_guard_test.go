@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -214,25 +213,6 @@ func (w *sending) comeAhead() bool {
 		w.awaitEnd(point)
 	}
 	return !slices.ContainsFunc([]string{"link2", "link3", "link4"}, func(action string) bool { return w.points.hasPassed("failed " + action) })
-}
-
-// awaitNoticed waits until nothing is about to end, of which threads may be left that have their sockets open, and the server knows which
-// sandboxes have: what begins where something is dying may fail in its turn.
-func (w *sending) awaitNoticed() {
-	w.Helper()
-	eventually(w.T, func() bool {
-		known, all := 0, firsts(w.s.server)
-		for _, first := range all {
-			if slices.ContainsFunc(append(below(first), first), func(pid int) bool { return identity(pid) == "" }) {
-				return false
-			}
-		}
-		for _, state := range []string{"starting", "idle", "busy", "blank"} {
-			n, _ := strconv.Atoi(gauge(w.T, w.s.server, "forerun_sandboxes_"+state)) // it is there, and a number
-			known += n
-		}
-		return known == len(all)
-	})
 }
 
 // killServer kills the server, of which nothing is left.

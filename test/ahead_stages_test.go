@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +98,7 @@ func (w *staged) begin() {
 // learn has the chain run until it is known.
 func (w *staged) learn() {
 	w.Helper()
+	w.awaitNoticed()
 	before := w.s.wentWell()
 	for range learning {
 		w.s.letGo()
@@ -308,6 +310,25 @@ func firsts(s *server.Server) (pids []int) {
 		pids = append(pids, childrenOf(helper)...)
 	}
 	return pids
+}
+
+// awaitNoticed waits until nothing is about to end, of which threads may be left that have their sockets open, and the server knows which
+// sandboxes have: what begins where something is dying may fail in its turn.
+func (w *staged) awaitNoticed() {
+	w.Helper()
+	eventually(w.T, func() bool {
+		known, all := 0, firsts(w.s.server)
+		for _, first := range all {
+			if slices.ContainsFunc(append(below(first), first), func(pid int) bool { return identity(pid) == "" }) {
+				return false
+			}
+		}
+		for _, state := range []string{"starting", "idle", "busy", "blank"} {
+			n, _ := strconv.Atoi(gauge(w.T, w.s.server, "forerun_sandboxes_"+state)) // it is there, and a number
+			known += n
+		}
+		return known == len(all)
+	})
 }
 
 // settle looks at what an invocation did in which something was killed. Only a function whose turn has come may have failed.
