@@ -14,14 +14,14 @@ const impatient = `
 import base64, os, redis, urllib.request
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=0.4, retry=Retry(NoBackoff(), 100))
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=0.8, retry=Retry(NoBackoff(), 100))
 def ask(path):
     r = urllib.request.Request(os.environ["__OW_API_HOST"] + "/api/v1/namespaces/_/" + path, method="POST", data=b"{}")
     r.add_header("Authorization", "Basic " + base64.b64encode(os.environ["__OW_API_KEY"].encode()).decode())
     r.add_header("Content-Type", "application/json")
     while True:
         try:
-            with urllib.request.urlopen(r, timeout=0.4) as answer:
+            with urllib.request.urlopen(r, timeout=0.8) as answer:
                 return answer.status
         except TimeoutError:
             pass
@@ -91,7 +91,7 @@ func TestAheadOfImpatientClients(t *testing.T) {
 			for i, how := range []struct{ pause, speculate, tally string }{
 				{"0", "off", ""},
 				{"0", "all; least=0s; load=any", "early=0, used=0, squashed=0, skipped=0"}, // it becomes known
-				{"1.5", "all; least=0s; load=any", "early=1, used=0, squashed=1, skipped=0"},
+				{"2.5", "all; least=0s; load=any", "early=1, used=0, squashed=1, skipped=0"},
 			} {
 				if err := state.Set(t.Context(), "pause", how.pause, 0).Err(); err != nil {
 					t.Fatal(err)
