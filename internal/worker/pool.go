@@ -21,22 +21,23 @@ type poolKey struct {
 
 // pool is the sandboxes of one poolKey and the runs that wait for them. Guarded by Worker.mu.
 type pool struct {
-	key      poolKey
-	tenant   *tenant
-	action   *forerun.Action
-	language *language
-	queue    []*run // oldest first
-	boxes    []*box
-	starting int
-	hungry   bool // on Worker.hungry
-	growth   growth
-	keeps    bool          // a handler serves several activations, as the action's author wants
-	squashes bool          // activations were squashed while they ran
-	runs     int           // given to its sandboxes since it has any
-	cpu      time.Duration // what an activation takes of the processors, as measured last; 0: never
-	waits    waits
-	service  time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
-	calm     time.Duration // the same, of those that had the processors for themselves
+	key       poolKey
+	tenant    *tenant
+	action    *forerun.Action
+	language  *language
+	queue     []*run // oldest first
+	boxes     []*box
+	starting  int
+	hungry    bool // on Worker.hungry
+	growth    growth
+	keeps     bool          // a handler serves several activations, as the action's author wants
+	squashes  bool          // activations were squashed while they ran
+	runs      int           // given to its sandboxes since it has any
+	cpu       time.Duration // what an activation takes of the processors, as measured last; 0: never
+	waits     waits
+	startTook time.Duration // of the last sandbox that was started
+	service   time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
+	calm      time.Duration // the same, of those that had the processors for themselves
 }
 
 // poolOf finds the pool for a run, or makes one.
@@ -284,6 +285,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	switch {
 	case started:
 		w.startOver(p)
+		p.startTook = now.Sub(b.since)
 	case b.state == boxBusy:
 		p.tenant.served += now.Sub(b.since)
 		p.learn(b.atWork(now), !w.load.crowded(now))

@@ -22,9 +22,10 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 // busy is the number of sandboxes that do something.
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
-// wants reports whether one more sandbox is worth its start. On crowded processors it is not for speculative activations, and hardly
-// where there are some: they soon make way. On pressed ones it is not for a few activations that came at once: a start takes the time
-// of many. Who has waited long gets one all the same.
+// wants reports whether one more sandbox is worth its start. Where activations are speculative it is not before activations have waited
+// for as long as a start takes: mostly several came at once, and those ahead are soon over. On crowded processors it is not for speculative
+// ones, and hardly where there are some: they make way. On pressed ones it is not for a few activations that came at once: a start takes
+// the time of many. Who has waited long gets one all the same.
 func (p *pool) wants(now time.Time, is pressure) bool {
 	waiting := len(p.queue)
 	if is.crowded {
@@ -33,15 +34,31 @@ func (p *pool) wants(now time.Time, is pressure) bool {
 	switch {
 	case waiting == 0 || p.starting >= waiting:
 		return false
-	case len(p.boxes) == 0, p.onlyAhead() && (!is.crowded || p.hasWaited(now)):
+	case len(p.boxes) == 0:
+		return true
+	case !is.crowded && p.runsAhead() && !p.owes(now, waiting):
+		return false
+	case p.onlyAhead() && (!is.crowded || p.hasWaited(now)):
 		return true
 	}
 	worth := shortWait
 	if is.crowded && p.runsAhead() && !p.hasWaited(now) || is.pressed && (is.packed || !p.waitOften()) && p.queue[0].waited(now) < longWait {
 		worth = longWait
 	}
-	wait := time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
+	wait := p.wait(now, waiting)
 	return wait > worth && !is.saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
+}
+
+// wait is how long the last of so many probably waits.
+func (p *pool) wait(now time.Time, waiting int) time.Duration {
+	return time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
+}
+
+// owes reports whether activations have waited, of late and with those that wait now, for as long as a start takes.
+func (p *pool) owes(now time.Time, waiting int) bool {
+	waits := p.waits
+	waits.note(p.wait(now, waiting)*time.Duration(waiting+1)/2, now)
+	return waits.sum() >= p.startTook
 }
 
 // waits are how often and how long activations that are not speculative waited for a sandbox. One counts less and less.
@@ -55,9 +72,9 @@ func (w *waits) note(d time.Duration, now time.Time) {
 	w.n, w.seconds, w.at = w.n*old+1, w.seconds*old+d.Seconds(), now
 }
 
-func (w *waits) mean() time.Duration {
-	return time.Duration(w.seconds / max(w.n, 1) * float64(time.Second))
-}
+func (w *waits) sum() time.Duration { return time.Duration(w.seconds * float64(time.Second)) }
+
+func (w *waits) mean() time.Duration { return time.Duration(float64(w.sum()) / max(w.n, 1)) }
 
 // waitOften reports whether activations often wait.
 func (p *pool) waitOften() bool { return p.waits.mean() >= min(oftenWait, max(p.service, shortWait)) }
