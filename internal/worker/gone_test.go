@@ -106,8 +106,10 @@ func TestClientsThatGiveUpRequestsAreNoticed(t *testing.T) {
 	g.ServeAPI(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/given-up":
+			heard, stop := Asker(r.Context()).Listen(r.Context())
+			defer stop()
 			close(arrived)
-			<-r.Context().Done() // the test hangs if that is not noticed
+			<-heard.Done() // the test hangs if that is not noticed
 			close(gone)
 		case "/arrived":
 			<-arrived
