@@ -17,8 +17,14 @@ type turn struct {
 	gone  chan error    // of those whose client has: whether the activation is over
 }
 
-func newTurn() turn {
-	return turn{asked: make(chan string, 8), comes: make(chan struct{}), gone: make(chan error, 8)}
+// newTurnRig is a rig with such a bridge, and an API whose calls the test answers.
+func newTurnRig(t *testing.T) (*rig, turn, *calls) {
+	t.Helper()
+	w := turn{asked: make(chan string, 8), comes: make(chan struct{}), gone: make(chan error, 8)}
+	store, calls := withStore(t), newCalls()
+	g := newRig(t, func(c *Config) { single(c); store(c); c.Bridge = w })
+	g.ServeAPI(calls)
+	return g, w, calls
 }
 
 func (w turn) Do(ctx context.Context, by state.Asker, c state.Command) (state.Reply, forerun.Version, error) {
@@ -37,9 +43,7 @@ func (w turn) Do(ctx context.Context, by state.Asker, c state.Command) (state.Re
 // TestClientsThatGiveUpAreNoticed: while a command waits for its activation's turn, also behind others that were sent with it, which are
 // not executed.
 func TestClientsThatGiveUpAreNoticed(t *testing.T) {
-	store, w, calls := withStore(t), newTurn(), newCalls()
-	g := newRig(t, func(c *Config) { single(c); store(c); c.Bridge = w })
-	g.ServeAPI(calls)
+	g, w, calls := newTurnRig(t)
 	_, h := g.ahead(action(client+`
 def main(args):
     conn = connect("STATE")
@@ -68,9 +72,7 @@ def main(args):
 
 // TestWhatComesWhileACommandWaitsIsKept: the client that is listened to may go on sending.
 func TestWhatComesWhileACommandWaitsIsKept(t *testing.T) {
-	store, w, calls := withStore(t), newTurn(), newCalls()
-	g := newRig(t, func(c *Config) { single(c); store(c); c.Bridge = w })
-	g.ServeAPI(calls)
+	g, w, calls := newTurnRig(t)
 	_, h := g.ahead(action(client+`
 def main(args):
     conn = connect("STATE")

@@ -164,7 +164,7 @@ func TestKillSwitch(t *testing.T) {
 	ask("GET", "", 200, `"on":false`)
 	ask("PUT", `{"on":true}`, 200, `"on":true`)
 	for _, body := range []string{"", "{}", "off", `{"on":1}`, `{"of":true}`} {
-		ask("PUT", body, 400, `Say{\"on\":true}`)
+		ask("PUT", body, 400, `Thecontentisno{\"on\":true}or{\"on\":false}`)
 	}
 }
 

@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -25,17 +23,15 @@ func (a *API) getSpeculation(w http.ResponseWriter, _ *http.Request) error {
 
 // putSpeculation answers PUT speculation, {"on": false} or {"on": true}: the kill switch, until the server is started anew.
 func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
-	body, err := gateway.Body(w, r, maxBody)
-	if err != nil {
-		return err
-	}
+	const switches = `{"on": true} or {"on": false}`
 	var content struct {
 		On *bool `json:"on"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&content); err != nil || content.On == nil {
-		return forerun.Errorf(forerun.Invalid, "body", `Say {"on": true} or {"on": false}.`)
+	if err := decode(w, r, switches, &content); err != nil {
+		return err
+	}
+	if content.On == nil {
+		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s.", switches)
 	}
 	if *content.On && a.Controller.Speculation.Mode == speculate.Off {
 		return forerun.Errorf(forerun.Exists, "speculation", "The server was started with --speculate off: start it with --speculate all.")

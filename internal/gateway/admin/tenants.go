@@ -63,17 +63,11 @@ func (a *API) show(w http.ResponseWriter, r *http.Request, auth string) error {
 // put answers PUT tenants/NAME: it makes a tenant and answers with its key or, with overwrite=true, changes the quotas of
 // one that is there.
 func (a *API) put(w http.ResponseWriter, r *http.Request) error {
-	body, err := gateway.Body(w, r, maxBody)
-	if err != nil {
-		return err
-	}
 	var content struct {
 		Quotas registry.Quotas `json:"quotas"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields() // a quota that is not one would not hold
-	if err := decoder.Decode(&content); len(body) > 0 && err != nil {
-		return forerun.Errorf(forerun.Invalid, "body", "The content is no tenant: %w", err)
+	if err := decode(w, r, "tenant", &content); err != nil {
+		return err
 	}
 	name := r.PathValue("name")
 	if r.URL.Query().Get("overwrite") == "true" {
@@ -87,6 +81,20 @@ func (a *API) put(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.show(w, r, credentials.String())
+}
+
+// decode reads the content of a request, which is to be a certain thing, if there is any. A member that is not known would not hold.
+func decode(w http.ResponseWriter, r *http.Request, what string, content any) error {
+	body, err := gateway.Body(w, r, maxBody)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(content); err != nil {
+		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s: %w", what, err)
+	}
+	return nil
 }
 
 // create makes a tenant. What late requests of a former tenant of the same name may have left is removed first.
