@@ -298,21 +298,23 @@ func (t *toll) use(now time.Time, to mark, back float64, sure bool) {
 	if cost > 0 {
 		extra = own * (cost - 1) / (1 + (cost-1)*(1-back))
 	}
-	if sure {
+	busy := all + extra*back
+	if sure || busy < trialCalm { // the load is over
 		weight = 1
 	}
-	t.busy += weight * (all + extra*back - t.busy)
+	t.busy += weight * (busy - t.busy)
 	t.extra += weight * (extra - t.extra)
 	t.load(now)
 	t.bar(cost > tollWorth && more < tollBrings && t.isTight(cost), sure)
 }
 
-// bar keeps invocations from running ahead where the processors have no time for that, until they have had it for a while.
+// bar keeps invocations from running ahead where the processors have no time for that, until they have had it for a while, or the load
+// is over.
 func (t *toll) bar(tight, sure bool) {
 	if t.ease++; tight {
 		t.ease = 0
 	}
-	t.barred = tight || t.barred && !sure && t.ease < tollEase
+	t.barred = tight || t.barred && !sure && t.loaded && t.ease < tollEase
 }
 
 // load notes whether the processors are so busy that it matters what runs ahead. A load that comes anew is looked at soon.

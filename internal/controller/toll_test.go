@@ -156,6 +156,7 @@ func TestTollIsLifted(t *testing.T) {
 	}{
 		"an application that is faster":  {loaded{plain: 0.7, cost: 0.8, gain: 1, takes: 0.8}, 10 * time.Minute},
 		"there is less to do":            {low, 20 * time.Second},
+		"there is hardly anything to do": {loaded{plain: 0.1, cost: 1.4, gain: 1}, 2500 * time.Millisecond},
 		"an application that saves time": {loaded{plain: 0.7, cost: 0.8, gain: 1}, 10 * time.Minute},
 		"hardly anybody comes":           {loaded{plain: 0.01, cost: 1.4, gain: 1, every: 5 * time.Second}, time.Minute},
 	} {

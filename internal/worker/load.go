@@ -42,6 +42,11 @@ const lateFor = 2 * time.Second
 // ticks is the time that all processors spent up to a moment.
 type ticks struct{ busy, total uint64 }
 
+// share is what was busy of the time up to another moment.
+func (t ticks) share(to ticks) float64 {
+	return float64(to.busy-t.busy) / max(1, float64(to.total-t.total))
+}
+
 func newLoad(read func() (busy, total uint64, ok bool)) *load { return &load{read: read} }
 
 // sample measures over the window, unless somebody just did; after a pause it begins anew.
@@ -57,21 +62,22 @@ func (l *load) sample(now time.Time) {
 	if !ok {
 		return
 	}
+	to := ticks{busy, total}
+	if n := len(l.last); n > 0 {
+		passed := float64(now.UnixNano() - l.at.Load())
+		mean := l.late()
+		mean += (l.last[n-1].share(to) - mean) * min(1, passed/float64(lateFor))
+		l.mean.Store(math.Float64bits(mean))
+	}
 	if l.stale(now) {
 		l.last = l.last[:0]
 	}
 	known := len(l.last) == window
 	if known {
-		share, mean := float64(busy-l.last[0].busy)/max(1, float64(total-l.last[0].total)), l.late()
-		if !l.known.Load() {
-			mean = share
-		}
-		mean += (share - mean) * min(1, float64(now.UnixNano()-l.at.Load())/float64(lateFor))
-		l.share.Store(math.Float64bits(share))
-		l.mean.Store(math.Float64bits(mean))
+		l.share.Store(math.Float64bits(l.last[0].share(to)))
 		l.last = append(l.last[:0], l.last[1:]...)
 	}
-	l.last = append(l.last, ticks{busy, total})
+	l.last = append(l.last, to)
 	l.known.Store(known)
 	l.at.Store(now.UnixNano())
 }
@@ -105,6 +111,9 @@ const (
 	packedLate   = 0.85 // they wait for processors rather than for sandboxes
 )
 
+// calmLate is the busy share of the processors of late up to which a busy moment is a short one.
+const calmLate = crowdedLate
+
 // pressure is what the processors leave to the start of a sandbox.
 type pressure struct {
 	crowded   bool // they have better to do than to start one for what runs ahead
@@ -127,17 +136,23 @@ func (l *load) crowded(now time.Time) bool {
 	return ok && (share > crowdedShare || l.late() > crowdedLate)
 }
 
-// Load tells how busy the node is; what is not known is told as nothing.
+// lasting is the share of the processors that is in use if that is not over soon: where they had time of late, a few invocations have
+// come at once, and are over sooner if they run ahead than one function after the other. What is not known is nothing.
+func (l *load) lasting(now time.Time) float64 {
+	share, ok := l.busy(now)
+	if !ok || l.late() <= calmLate {
+		return 0
+	}
+	return share
+}
+
+// Load tells how busy the node is, and has been of late.
 func (w *Worker) Load() forerun.Load {
 	now := time.Now()
 	if now.UnixNano()-w.load.at.Load() >= int64(tickEvery) {
 		w.load.sample(now)
 	}
-	share, ok := w.load.busy(now)
-	if !ok {
-		share = 0
-	}
-	return forerun.Load{Busy: share, Processors: runtime.GOMAXPROCS(0), Waiting: w.waiting.Load()}
+	return forerun.Load{Busy: w.load.lasting(now), Processors: runtime.GOMAXPROCS(0), Waiting: w.waiting.Load()}
 }
 
 // tick is the unit of /proc/stat (USER_HZ).

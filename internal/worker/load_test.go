@@ -66,7 +66,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("step %d: %v", i, !step.want)
 		}
 	}
-	for range 80 {
+	for range 300 {
 		m.pass(50*time.Millisecond, 9, 10)
 	}
 	for range 2 {
@@ -105,6 +105,29 @@ func TestCrowded(t *testing.T) {
 	}
 	if m.crowded(m.at.Add(time.Minute)) {
 		t.Error("what is not known is taken for no")
+	}
+}
+
+func TestLoadThatLasts(t *testing.T) {
+	m := newMeter()
+	pass := func(times int, used uint64) float64 {
+		for range times {
+			m.pass(50*time.Millisecond, used, 20)
+		}
+		return m.lasting(m.at)
+	}
+	if got := pass(60, 4); got != 0 {
+		t.Errorf("%v; want nothing where a fifth is in use", got)
+	}
+	if got := pass(4, 20); got != 0 {
+		t.Errorf("%v; want nothing for a moment in which all is in use", got)
+	}
+	if got := pass(20, 20); got != 1 {
+		t.Errorf("%v; want all that has been in use for a second", got)
+	}
+	m.pass(time.Minute, 0, 24_000)
+	if got := pass(3, 20); got != 0 {
+		t.Errorf("%v; want nothing for a moment after a pause", got)
 	}
 }
 
