@@ -25,13 +25,11 @@ func (m *Machine) isFull(s *slot) bool {
 	return s.column.size > maxColumn || s.column.size > largeSize && (m.full || m.Buffered() > maxColumns)
 }
 
-// Buffered is about how many bytes the columns of all slots take that are no heads.
+// Buffered is about how many bytes the columns of all slots take: that of a slot that ran ahead until it is committed, as slots behind
+// it may read there.
 func (m *Machine) Buffered() (size int) {
-	if m.ahead == 0 {
-		return 0
-	}
 	for _, s := range m.slots.rest {
-		if s != nil && !s.head {
+		if s != nil {
 			size += s.column.size
 		}
 	}

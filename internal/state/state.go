@@ -1,7 +1,7 @@
 // Package state is the versioned store of records and what speaks to it: the
-// Store contract here, its implementations in embedded (Pebble) and, later,
-// valkey; the command table in command; the RESP door in resp; the suite that
-// every implementation passes in statetest.
+// Store contract here, its implementation in embedded (Pebble); the command
+// table in command; the RESP door in resp; the suite that every
+// implementation passes in statetest.
 //
 // A record is one key with a typed value (string, hash, list, set, sorted set)
 // and perhaps an expiry. Its version comes from one store-wide sequence, so a
