@@ -30,9 +30,11 @@ func HoldEffects(handler http.Handler, asker func(context.Context) state.Asker, 
 var invocation = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/actions/`)
 
 // isCall tells whether a request is a call that its function waits for to the end, and that is nothing else. One that waits for a
-// while may be told an id, which is not final as long as anything runs ahead.
+// while may be told an id, which is not final as long as anything runs ahead. A large body counts among its tenant's, whose others could be
+// refused for what never was.
 func isCall(r *http.Request) bool {
 	query := r.URL.Query()
-	return r.Method == http.MethodPost && invocation.MatchString(r.URL.Path) && query.Get("blocking") == "true" && !query.Has("timeout") &&
+	small := r.ContentLength >= 0 && r.ContentLength <= smallBody
+	return small && r.Method == http.MethodPost && invocation.MatchString(r.URL.Path) && query.Get("blocking") == "true" && !query.Has("timeout") &&
 		r.Header.Get("Idempotency-Key") == ""
 }

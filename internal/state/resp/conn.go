@@ -131,6 +131,9 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 
 // do passes a command to the session.
 func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
+	if err := c.giveWay(ctx, spec, args); err != nil {
+		return c.failed(ctx, err)
+	}
 	at := cursorAt(spec)
 	reply, version, err := c.session.Do(ctx, c.withPosition(at, args))
 	if err != nil {
@@ -140,16 +143,29 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 	return c.withNumber(at, reply)
 }
 
+// giveWay holds a command that writes until its activation's turn if anybody waits for its records: they are served before the
+// activation goes on, which it would not see if it was ahead.
+func (c *conn) giveWay(ctx context.Context, spec *command.Spec, args [][]byte) error {
+	if keys := c.writes(spec, args); c.server.hub.isAwaited(keys) {
+		return c.session.Hold(ctx)
+	}
+	return nil
+}
+
 // settle waits, after a command that writes, until those have looked who wait for its records.
 func (c *conn) settle(ctx context.Context, spec *command.Spec, args [][]byte) {
+	c.server.hub.settle(ctx, c.writes(spec, args))
+}
+
+// writes are the records that a command writes, as long as anybody waits for any.
+func (c *conn) writes(spec *command.Spec, args [][]byte) (keys []forerun.Key) {
 	if c.server.hub.blocked.Load() == 0 || spec == nil || spec.Flags&command.Write == 0 {
-		return
+		return nil
 	}
-	var keys []forerun.Key
 	for i := range spec.KeyPositions(args) {
 		keys = append(keys, forerun.Key{Space: c.session.Space(), Name: string(args[i])})
 	}
-	c.server.hub.settle(ctx, keys)
+	return keys
 }
 
 // failed answers that the session could not do something.

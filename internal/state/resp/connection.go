@@ -98,6 +98,11 @@ func selectDatabase(index []byte) state.Reply {
 
 // reset makes the connection what it was when it was accepted.
 func (c *conn) reset(ctx context.Context) state.Reply {
+	if c.listens() {
+		if err := c.session.Hold(ctx); err != nil {
+			return c.failed(ctx, err)
+		}
+	}
 	if c.flush(ctx) != nil {
 		c.leaving = true
 	}

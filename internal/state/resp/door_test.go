@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -47,6 +48,18 @@ type door struct {
 	address string
 	store   state.Store
 	hub     *resp.Hub
+	held    *atomic.Int64 // times that something was to wait for its turn
+}
+
+// holding is a session that counts what is to wait for its turn.
+type holding struct {
+	session
+	times *atomic.Int64
+}
+
+func (h holding) Hold(context.Context) error {
+	h.times.Add(1)
+	return nil
 }
 
 func open(t testing.TB) door { return openWith(t, resp.Options{}, vfs.NewMem()) }
@@ -66,7 +79,7 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := resp.NewHub(store, nil)
+	hub, held := resp.NewHub(store, nil), new(atomic.Int64)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
 	go func() {
@@ -74,7 +87,7 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 			if options.Authenticate != nil {
 				return ctx, nil
 			}
-			return ctx, session{store, "tests"}
+			return ctx, holding{session{store, "tests"}, held}
 		})
 	}()
 	t.Cleanup(func() {
@@ -86,5 +99,5 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 			t.Error(err)
 		}
 	})
-	return door{ln.Addr().String(), store, hub}
+	return door{ln.Addr().String(), store, hub, held}
 }

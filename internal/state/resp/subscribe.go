@@ -180,13 +180,15 @@ func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args
 		c.answer(*refusal)
 		return
 	}
-	patterns := strings.HasPrefix(spec.Name, "p")
-	if strings.HasSuffix(spec.Name, "unsubscribe") {
-		c.unsubscribe(spec.Name, args[1:], patterns)
-		return
+	patterns, ends := strings.HasPrefix(spec.Name, "p"), strings.HasSuffix(spec.Name, "unsubscribe")
+	if !ends || c.listens() {
+		if err := c.session.Hold(ctx); err != nil {
+			c.answer(c.failed(ctx, err))
+			return
+		}
 	}
-	if err := c.session.Hold(ctx); err != nil {
-		c.answer(c.failed(ctx, err))
+	if ends {
+		c.unsubscribe(spec.Name, args[1:], patterns)
 		return
 	}
 	c.subscribe(spec.Name, args[1:], patterns)

@@ -233,6 +233,11 @@ func (c *conn) execOnRecords(ctx context.Context, expect []state.Expect, t *tran
 	if len(commands) == 0 && len(expect) == 0 {
 		return nil, nil
 	}
+	for _, q := range t.queue {
+		if err := c.giveWay(ctx, q.spec, q.args); err != nil {
+			return nil, err
+		}
+	}
 	replies, version, err := c.session.Exec(ctx, expect, commands)
 	if err != nil {
 		return nil, err

@@ -116,6 +116,16 @@ func (h *Hub) settle(ctx context.Context, keys []forerun.Key) {
 	}
 }
 
+// isAwaited reports whether anybody waits for one of some records.
+func (h *Hub) isAwaited(keys []forerun.Key) bool {
+	if len(keys) == 0 {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(keys, func(key forerun.Key) bool { return len(h.waiting[key]) > 0 })
+}
+
 // looking is closed when one has looked who has to look at some records; nil: there is none.
 func (h *Hub) looking(keys []forerun.Key) <-chan struct{} {
 	h.mu.Lock()

@@ -1,0 +1,56 @@
+package resp_test
+
+import "testing"
+
+// TestWhatIsHeld: what others see at once, who listens and who waits, is done in an activation's turn.
+func TestWhatIsHeld(t *testing.T) {
+	d := open(t)
+	k, other := talkTo(t, "tcp", d.address), talkTo(t, "tcp", d.address)
+	held := func(words ...string) int64 {
+		before := d.held.Load()
+		k.say(words...)
+		return d.held.Load() - before
+	}
+	for i, c := range []struct {
+		words []string
+		want  int64
+	}{
+		{[]string{"RPUSH", "l", "1"}, 0},
+		{[]string{"UNSUBSCRIBE", "c"}, 0},
+		{[]string{"RESET"}, 0},
+		{[]string{"SUBSCRIBE", "c"}, 1},
+		{[]string{"UNSUBSCRIBE", "c"}, 1},
+		{[]string{"PUNSUBSCRIBE"}, 0},
+		{[]string{"PSUBSCRIBE", "c*"}, 1},
+		{[]string{"RESET"}, 1},
+		{[]string{"DEL", "l"}, 0},
+	} {
+		if got := held(c.words...); got != c.want {
+			t.Errorf("%d: %v was held %d times; want %d", i, c.words, got, c.want)
+		}
+	}
+	other.waits(k, []string{"BLPOP", "l", "0"})
+	for i, c := range []struct {
+		words []string
+		want  int64
+	}{
+		{[]string{"LLEN", "l"}, 0},
+		{[]string{"RPUSH", "m", "1"}, 0},
+		{[]string{"MULTI"}, 0},
+		{[]string{"GET", "l"}, 0},
+		{[]string{"SADD", "l", "1"}, 0},
+		{[]string{"EXEC"}, 1},
+		{[]string{"DEL", "l"}, 1},
+		{[]string{"RPUSH", "l", "1"}, 1},
+	} {
+		if got := held(c.words...); got != c.want {
+			t.Errorf("while somebody waits, %d: %v was held %d times; want %d", i, c.words, got, c.want)
+		}
+	}
+	if got := other.reply(); got != `*2|$1 "l"|$1 "1"` {
+		t.Error(got)
+	}
+	if got := held("RPUSH", "l", "1"); got != 0 {
+		t.Errorf("it was held %d times that nobody waits for", got)
+	}
+}
