@@ -160,7 +160,8 @@ func (e *execution) promote(a speculate.Promote) {
 	}
 	e.later(func() func() {
 		_, version, err := e.c.State.Exec(context.Background(), expect, ops)
-		if err == nil {
+		applied := err == nil
+		if applied {
 			err = e.c.State.Durable(context.Background(), version)
 		}
 		return func() {
@@ -172,7 +173,7 @@ func (e *execution) promote(a speculate.Promote) {
 			case isConflict:
 				e.promoting(a.Slots, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
-			case forerun.KindOf(err) == forerun.Full: // nothing was applied: in their turn the functions hear of it
+			case !applied && forerun.KindOf(err) == forerun.Full: // in their turn the functions hear of it
 				e.promoting(a.Slots, false)
 				e.step(speculate.Conflict{Slots: a.Slots})
 			default:

@@ -164,6 +164,47 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// late is a store whose log has no room for what was applied.
+type late struct {
+	state.Store
+	is atomic.Bool
+}
+
+func (l *late) Durable(ctx context.Context, v forerun.Version) error {
+	if l.is.CompareAndSwap(true, false) {
+		return forerun.Errorf(forerun.Full, "state", "no room")
+	}
+	return l.Store.Durable(ctx, v)
+}
+
+// What was applied and may not be on disk is not done once more: its invocation is given up.
+func TestNoRoomForTheLog(t *testing.T) {
+	var w *waiting
+	var runs atomic.Int32
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		runs.Add(1)
+		_, err := w.do(run, "INCR", "k")
+		if w.ahead.CompareAndSwap(true, false) {
+			close(w.goOn)
+		}
+		return map[string]any{}, err
+	})
+	store := &late{Store: w.State}
+	w.State = store
+	w.invokeAhead(w.sequence, `{}`)
+	w.ahead.Store(true)
+	store.is.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	<-i.Done()
+	if got := i.Record(); got.Status != forerun.InternalError || runs.Load() != 2 {
+		t.Errorf("%v, %s, %d runs", got.Status, got.Result, runs.Load())
+	}
+	reply, _, err := w.State.Do(t.Context(), state.Command{Space: "ns", Args: [][]byte{[]byte("GET"), []byte("k")}})
+	if err != nil || string(reply.Text) != "2" {
+		t.Errorf("it was counted %q times, %v", reply.Text, err)
+	}
+}
+
 // stuck is a store that does not answer before it is told to.
 type stuck struct {
 	state.Store
@@ -233,6 +274,94 @@ func TestPureFunctionsThatCall(t *testing.T) {
 		got, tally := w.invokeAhead(outer, `{}`)
 		if got != `{"inner":{}}` || int(runs.Load()) != want.runs || tally.Skipped != want.skipped {
 			t.Errorf("%d: %s, %d executions, %+v; want %+v", i, got, runs.Load(), tally, want)
+		}
+	}
+}
+
+// A call whose id is known to its client is not what runs ahead already, which has another.
+func TestCallsWithIDs(t *testing.T) {
+	var w *waiting
+	var called atomic.Pointer[Invocation]
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if w.ahead.Load() {
+			close(w.goOn)
+		}
+		if err := w.Hold(context.Background(), run.Activation); err != nil {
+			return nil, err
+		}
+		i, err := w.InvokeAccepted(Request{
+			Namespace: "ns", Subject: "ada", Action: w.actions["/ns/c"], Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true,
+		}, func(a *forerun.Activation) error { return w.Accept(context.Background(), a) })
+		if err == nil {
+			<-i.Done()
+			called.Store(i)
+		}
+		return map[string]any{}, err
+	})
+	w.function("c", add("c", 1))
+	_, tally := w.twice()
+	i := called.Load()
+	if record := i.Record(); record.ID != i.accepted.ID || i.ID() != record.ID {
+		t.Errorf("the client was told %s, and the record is that of %s", i.accepted.ID, record.ID)
+	}
+	if tally.Kinds[forerun.WrongCall] == 0 {
+		t.Errorf("what b was expected to call did not run ahead: %+v", tally)
+	}
+}
+
+// What is found through a package's binding is expected through that.
+func TestCallsThroughBindings(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		i := w.call(run, w.actions["/ns/bound/c"], w.Changes())
+		return map[string]any{"binding": forerun.Lookup(i.Record().Annotations, "binding"), "n": i.Record().Result}, nil
+	})
+	w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
+		if w.ahead.Load() {
+			defer close(w.goOn)
+		}
+		return map[string]any{"package": run.Action.Name.Package}, nil
+	})
+	for _, from := range []string{"p", "q"} {
+		bound := *w.actions["/ns/c"]
+		bound.Name.Package, bound.Binding = from, "ns/bound"
+		w.actions["/ns/bound/c"] = &bound
+		w.changes.Add(1)
+		w.ahead.Store(false)
+		w.goOn = make(chan struct{})
+		got, tally := w.twice()
+		if want := `{"binding":"ns/bound","n":{"package":"` + from + `"}}`; got != want || tally.Used != 2 || tally.Squashed != 0 {
+			t.Errorf("%s, %+v; want %s", got, tally, want)
+		}
+	}
+}
+
+// A function that has ended while something that it sent ahead waits still, for which it did not wait, is executed again in its turn.
+func TestUnheard(t *testing.T) {
+	var w *waiting
+	var runs atomic.Int32
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if n := runs.Add(1); n == 2 {
+			w.unheard.Store(run.Activation, true)
+			close(w.goOn)
+		}
+		return map[string]any{"run": runs.Load()}, nil
+	})
+	if got, tally := w.twice(); got != `{"run":3}` || tally.Squashed != 1 {
+		t.Errorf("%s, %+v", got, tally)
+	}
+}
+
+func TestHeldFor(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	s := &slot{record: new(forerun.Activation)}
+	for i, d := range []struct{ from, to, want int }{
+		{10, 20, 10}, {11, 21, 11}, {12, 20, 11}, // at the same time
+		{5, 21, 16}, // as well, since before that
+		{30, 31, 17},
+	} {
+		if s.heldFor(span{at(d.from), at(d.to)}); s.record.Timeline.Held != time.Duration(d.want)*time.Second {
+			t.Errorf("%d: %v; want %d seconds", i, s.record.Timeline.Held, d.want)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type town struct {
 	putError error
 	slowly   atomic.Bool // records are written
 	changes  atomic.Uint64
+	unheard  sync.Map // activations that end without waiting for what they sent ahead
 }
 
 func newTown(tb testing.TB) *town {
@@ -107,7 +108,8 @@ func (t *town) Run(r *forerun.Run) {
 		var input map[string]any
 		_ = json.Unmarshal(r.Input, &input)
 		output, err := t.functions[r.Action.Name.Entity](r, input)
-		end := forerun.RunEnd{At: time.Now(), CPU: t.cpu, Logs: []string{"ran " + r.Action.Name.Entity}}
+		_, unheard := t.unheard.Load(r.Activation)
+		end := forerun.RunEnd{At: time.Now(), CPU: t.cpu, Unheard: unheard, Logs: []string{"ran " + r.Action.Name.Entity}}
 		end.Result, _ = json.Marshal(output)
 		if err != nil {
 			failure := forerun.Failure(forerun.DeveloperError, err.Error())

@@ -91,6 +91,7 @@ type slot struct {
 	memory     int           // MB, the largest limit of what its program ran
 	wait       time.Duration // between queued and launched
 	initTime   time.Duration
+	lastHeld   span          // when something that it asked for ahead waited last
 	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
 	ahead      bool            // it is no head, or not known to be one
@@ -137,7 +138,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	}
 	e.calls[t.op] = t
 	e.step(speculate.Call{
-		Slot: caller.id, Op: t.op, Action: r.Action.Name.String(), Input: r.Input, Code: e.c.digests.Of(r.Action),
+		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Of(r.Action), Known: i.kept.Load() != nil,
 	})
 	if e.changes > r.Changes { // what was called may have changed since it was found, and nobody has looked at it since
 		e.changes = r.Changes
@@ -183,9 +184,12 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	}
 	s.ended(end)
 	result := forerun.Result{Status: end.Status, Value: end.Result}
-	if end.Status == forerun.Success || end.Status == forerun.ApplicationError {
+	switch gives := end.Status == forerun.Success || end.Status == forerun.ApplicationError; {
+	case gives && end.Unheard:
+		e.step(speculate.Failed{Slot: s.id, Result: result, Why: "it ended without waiting for what it sent to the outside: it runs again as the head"})
+	case gives:
 		e.step(speculate.Output{Slot: s.id, Result: result, Outside: true}) // the worker does not tell whether it did
-	} else {
+	default:
 		e.step(speculate.Failed{Slot: s.id, Result: result})
 	}
 }

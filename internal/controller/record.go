@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -35,8 +36,9 @@ func (s *slot) ended(end forerun.RunEnd) {
 	s.record.End = end.At
 	line := &s.record.Timeline
 	line.Finished = end.At
-	if line.Held += end.Held; end.Held > 0 && line.Stalled == "" {
-		line.Stalled = "it reaches for the outside"
+	if end.Held > 0 {
+		s.heldFor(span{line.Promoted.Add(-end.Held), line.Promoted})
+		line.Stalled = cmp.Or(line.Stalled, "it reaches for the outside")
 	}
 }
 

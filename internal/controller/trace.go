@@ -26,7 +26,28 @@ func (e *execution) early(s *slot, why string) {
 // held notes for how long an operation waited that was asked for ahead and waits no longer.
 func (e *execution) held(o *operation) {
 	if s := e.slots[o.slot]; s != nil && !o.since.IsZero() {
-		s.record.Timeline.Held += time.Since(o.since)
+		s.heldFor(span{o.since, time.Now()})
+	}
+}
+
+// span is a time that begins and ends.
+type span struct{ from, to time.Time }
+
+// heldFor notes that something which a function asked for waited for a while. What waits at the same time counts once.
+func (s *slot) heldFor(d span) {
+	line, last := &s.record.Timeline, &s.lastHeld
+	if d.from.After(last.to) {
+		line.Held += d.to.Sub(d.from)
+		*last = d
+		return
+	}
+	if d.from.Before(last.from) {
+		line.Held += last.from.Sub(d.from)
+		last.from = d.from
+	}
+	if d.to.After(last.to) {
+		line.Held += d.to.Sub(last.to)
+		last.to = d.to
 	}
 }
 

@@ -44,6 +44,14 @@ const MaxComponents = 50
 // DefaultLimits are those of an action that names none (OpenWhisk's defaults).
 func DefaultLimits() Limits { return Limits{Timeout: 60000, Memory: 256, Logs: 10, Concurrency: 1} }
 
+// FoundAs is the name by which an action was found: that of the package's binding, if it was found through one.
+func (a *Action) FoundAs() string {
+	if a.Binding != "" {
+		return "/" + a.Binding + "/" + a.Name.Entity
+	}
+	return a.Name.String()
+}
+
 // Action is one deployed function, sequence or composition: what the registry stores.
 type Action struct {
 	Name        Name

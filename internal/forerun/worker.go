@@ -34,7 +34,7 @@ type Worker interface {
 
 // Load is how busy a worker's node is.
 type Load struct {
-	Busy       float64 // share of its processors that is in use, 0 to 1
+	Busy       float64 // share of its processors that is in use, 0 to 1; 0 also for a moment that is the first such of late
 	Processors int     // that it has
 	Waiting    bool    // activations that are not speculative wait for a sandbox
 }
@@ -71,6 +71,9 @@ type RunEnd struct {
 	CPU time.Duration
 	// Held is for how long the first call that reached for the outside waited until the activation was promoted.
 	Held time.Duration
+	// Unheard: it is ahead, and has ended without waiting for what it sent to the outside, which waits, or had, and was not sent. In its
+	// turn some of it would have been.
+	Unheard bool
 	// TimedOut: the action's time limit ended it.
 	TimedOut bool
 }

@@ -57,7 +57,7 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 
 // isFor tells whether an expected callee is what a call asks for (rule R6). What is not resolved yet will be the newest.
 func (s *slot) isFor(call *Call) bool {
-	return s.stop.Action == call.Action && bytes.Equal(s.stop.Input, call.Input) && (s.state == resolving || s.code == call.Code)
+	return !call.Known && s.stop.Action == call.Action && bytes.Equal(s.stop.Input, call.Input) && (s.state == resolving || s.code == call.Code)
 }
 
 // takeBack returns the finished callees of a speculative function to it: their columns become a part of its own. Callees of a

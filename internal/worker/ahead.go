@@ -314,11 +314,11 @@ func (r *run) yield() {
 
 // makeWay takes a sandbox from a speculative activation for a pool whose activations wait although they are not: from one that
 // has ended, whose handler is only parked, or else from the one that began last, if who asked for that agrees.
-func (w *Worker) makeWay(p *pool) {
-	if !p.onlyAhead() {
+func (w *Worker) makeWay(p *pool, now time.Time) {
+	anywhere := w.lacksRoom(p, now)
+	if !anywhere && !p.onlyAhead() {
 		return
 	}
-	anywhere := w.blocked(p) && len(p.boxes) == 0
 	var victim *run
 	for _, b := range w.busyAhead() {
 		r := b.current
@@ -337,6 +337,15 @@ func (w *Worker) makeWay(p *pool) {
 		return
 	}
 	w.want(victim, "It made way for others.")
+}
+
+// lacksRoom reports whether an activation that is not speculative waits, and more room would spare it that. What it waits for otherwise
+// may itself wait for it: a function that it was called by.
+func (w *Worker) lacksRoom(p *pool, now time.Time) bool {
+	if p.heads() == 0 || !w.blocked(p) {
+		return false
+	}
+	return len(p.boxes) == 0 || p.hasWaited(now) && (p.idleBox() != nil || w.wantsMore(p, now))
 }
 
 // want asks who began a speculative run to end it. Worker.mu is held.

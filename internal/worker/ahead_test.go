@@ -176,6 +176,77 @@ func TestAheadMakesWay(t *testing.T) {
 	}
 }
 
+// TestAheadMakesWayWhereThereIsNoRoom: for one that waits for a sandbox of its pool, which is busy, too: perhaps with who waits for it.
+func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
+	g := newRig(t, func(c *Config) { c.MaxSandboxes = 2 })
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	_, outer := g.begin(a, `{"path":"/outer"}`)
+	<-calls.arrived
+	b := caller("b")
+	b.Limits.Timeout = 600_000 // else it makes way soon in any case
+	r, ahead := g.ahead(b, `{"path":"/ahead"}`)
+	<-calls.arrived
+	_, inner := g.begin(a, `{}`)
+	select {
+	case <-ahead.wanted:
+	case <-time.After(20 * time.Second):
+		t.Fatal("what runs ahead keeps its sandbox")
+	}
+	g.Squash(r.Activation)
+	<-calls.cut
+	if end := g.wait(inner); end.Status != forerun.Success {
+		t.Errorf("%s", end.Result)
+	}
+	calls.answer <- ""
+	g.wait(outer)
+}
+
+// TestQueueTimeBeginsWithPromotion: what waited while it was ahead does not count.
+func TestQueueTimeBeginsWithPromotion(t *testing.T) {
+	g := newRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	_, first := g.begin(a, `{"path":"/first"}`)
+	<-calls.arrived
+	r, second := g.ahead(a, `{}`)
+	g.mu.Lock()
+	g.runs[r.Activation].queued = time.Now().Add(-time.Hour)
+	g.mu.Unlock()
+	g.Promote(r.Activation)
+	g.mu.Lock()
+	g.expire(time.Now())
+	g.mu.Unlock()
+	calls.answer <- ""
+	g.wait(first)
+	if end := g.wait(second); end.Status != forerun.Success {
+		t.Errorf("%s", end.Result)
+	}
+}
+
+// TestUnheard: who asked hears whether an activation has ended ahead while something waited that it had sent.
+func TestUnheard(t *testing.T) {
+	g := newRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := caller("a")
+	for _, promoted := range []bool{false, true} {
+		r, h := g.ahead(a, `{"path":"/x"}`)
+		<-calls.arrived
+		g.maker.started()[0].reached.Store(true)
+		if promoted {
+			g.Promote(r.Activation)
+		}
+		calls.answer <- ""
+		if end := g.wait(h); end.Unheard == promoted {
+			t.Errorf("promoted: %v, unheard: %v", promoted, end.Unheard)
+		}
+		g.Squash(r.Activation)
+	}
+}
+
 // TestTimeLimitBeginsWithPromotion: one that runs ahead outlives another of the same limit.
 func TestTimeLimitBeginsWithPromotion(t *testing.T) {
 	g := newRig(t, nil)

@@ -147,11 +147,11 @@ func (w *Worker) blocked(h *pool) bool {
 	return w.boxes+boxes > w.config.MaxSandboxes || w.charged+need > w.limit
 }
 
-// expire ends the runs that have waited too long.
+// expire ends the runs that have waited too long, those that were promoted since then.
 func (w *Worker) expire(now time.Time) {
 	for _, p := range w.pools {
 		late := false
-		for len(p.queue) > 0 && now.Sub(p.queue[0].queued) > w.config.QueueTimeout {
+		for len(p.queue) > 0 && now.Sub(p.queue[0].asked) > w.config.QueueTimeout {
 			r := w.pop(p)
 			delete(w.runs, r.Activation)
 			w.counters.Expired++

@@ -68,6 +68,7 @@ type process struct {
 	oomKills       atomic.Int64
 	memory         *atomic.Int64 // bytes that it is said to use
 	limits         atomic.Pointer[sandbox.Limits]
+	reached        atomic.Bool
 	held           atomic.Int32 // 1 between Hold and Release
 	weighed        chan int     // weights that it was given
 }
@@ -150,6 +151,8 @@ func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 	}
 	return nil
 }
+
+func (p *process) Reached() bool { return p.reached.Load() }
 
 func (p *process) Refused() (sentences []string) {
 	for len(p.refused) > 0 {

@@ -391,7 +391,7 @@ func (w *Worker) tick() {
 			waiting = waiting || p.hasWaited(now)
 			w.consider(p)
 			w.unpark(p)
-			w.makeWay(p)
+			w.makeWay(p, now)
 			w.tickLater()
 		}
 	}

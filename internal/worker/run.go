@@ -28,6 +28,7 @@ type run struct {
 	tenure *tenure   // what its door connections belong to; set when it gets a sandbox
 
 	atGuard time.Duration // for how long what it sent waited until it was promoted; set when its limit is stopped
+	unheard bool          // it ended without waiting for what it sent ahead; set then, too
 
 	promoted chan struct{} // closed when a speculative one is promoted
 	promote  sync.Once
@@ -75,6 +76,7 @@ func (b *box) execute(r *run) bool {
 	}
 	stop()
 	r.withhold(b)
+	r.unheard = b.held && b.sandbox.Reached()
 	fork()
 	b.spare.served = true
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
@@ -300,11 +302,11 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	if !squashed {
 		w.counters.ended(result.Status)
 	}
-	cpu := r.pool.cpu
+	cpu, unheard := r.pool.cpu, r.unheard && r.isAhead()
 	w.mu.Unlock()
 	if !squashed {
 		timedOut := r.tenure != nil && r.tenure.timedOut.Load()
-		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, TimedOut: timedOut})
+		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, Unheard: unheard, TimedOut: timedOut})
 	}
 	return parked
 }

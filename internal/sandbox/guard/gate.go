@@ -99,6 +99,7 @@ func (g *gate) leave() {
 func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) bool {
 	killed := make(chan struct{}, 1)
 	if opened != nil {
+		s.reached()
 		defer s.waiting.begin(id, func() { killed <- struct{}{} })()
 		s.gate.wait(1)
 		defer s.gate.wait(-1)

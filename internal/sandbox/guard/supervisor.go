@@ -13,19 +13,20 @@ type Supervisor struct {
 	policy   Policy
 	careful  bool // sockets that are put into the sandbox cannot be locked to their peer
 	refused  func(sentence string)
+	reached  func()
 	outside  sync.WaitGroup // connections being opened
 	waiting  waiters
 	gate     gate
 }
 
 // NewSupervisor takes over the descriptor listener; careful is what the filter was installed with. refused is called,
-// from any goroutine, with a sentence for each connection that the policy refuses.
-func NewSupervisor(listener int, policy Policy, careful bool, refused func(sentence string)) (*Supervisor, error) {
+// from any goroutine, with a sentence for each connection that the policy refuses, and reached for each that begins to wait at the gate.
+func NewSupervisor(listener int, policy Policy, careful bool, refused func(sentence string), reached func()) (*Supervisor, error) {
 	l, err := newListener(listener)
 	if err != nil {
 		return nil, err
 	}
-	return &Supervisor{listener: l, policy: policy, careful: careful, refused: refused}, nil
+	return &Supervisor{listener: l, policy: policy, careful: careful, refused: refused, reached: reached}, nil
 }
 
 // Run answers until the sandbox is gone. A connection that takes long holds up no other call.

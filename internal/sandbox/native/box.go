@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,7 @@ type box struct {
 	meters         *meters
 	hosts          readHosts
 	shut           shut
+	reached        atomic.Bool // something has waited at the helper's gate since the last Hold
 
 	done      chan struct{}
 	endOnce   sync.Once
@@ -200,6 +202,9 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 
 // Hold implements sandbox.Sandbox.
 func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
+	b.maker.awaitTold() // of what is gone
+	b.reached.Store(false)
+	b.names.gate.forget()
 	changes := b.shut.changes.Load()
 	if b.shut.lasts(changes, hosts) {
 		return sandbox.Held{}, nil
@@ -228,6 +233,12 @@ func (b *box) Release(ctx context.Context) (waited time.Duration, err error) {
 func (b *box) Waiting(ctx context.Context) (int, error) {
 	answer, err := b.maker.ask(ctx, request{kind: kindWaiting, id: b.id})
 	return answer.waiting + b.names.gate.waiting() + b.datagrams.waiting(), err
+}
+
+// Reached implements sandbox.Sandbox.
+func (b *box) Reached() bool {
+	b.maker.awaitTold()
+	return b.reached.Load() || b.names.gate.reached()
 }
 
 // TakeHeld implements sandbox.Sandbox.

@@ -10,8 +10,9 @@ import (
 
 // gate holds what a speculative activation sends through the server.
 type gate struct {
-	mu    sync.Mutex // guards latch
+	mu    sync.Mutex // guards the rest
 	latch guard.Latch
+	ever  bool // somebody has waited since forget
 }
 
 func (g *gate) shut() {
@@ -25,6 +26,19 @@ func (g *gate) lift() (waited time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.latch.Lift()
+}
+
+// reached reports whether any have waited since forget.
+func (g *gate) reached() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ever
+}
+
+func (g *gate) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ever = g.latch.Waiting() > 0
 }
 
 // waiting is how many wait at it.
@@ -57,4 +71,5 @@ func (g *gate) wait(more int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.latch.Wait(more)
+	g.ever = true
 }

@@ -207,10 +207,10 @@ func (h *helper) tell(kind int, id, sentence string) {
 	_ = h.link.send(report{kind: kind, id: id, problem: sentence}.encode()) // fails if the server has gone
 }
 
-// refused tells of a refusal. Whoever learns of it finds it counted.
-func (h *helper) refused(id, sentence string) {
+// tellCounted tells of a connection that was refused, or waits. Whoever learns of it finds it counted.
+func (h *helper) tellCounted(kind int, id, sentence string) {
 	h.told.add()
-	h.tell(kindDenied, id, sentence)
+	h.tell(kind, id, sentence)
 }
 
 // reserve takes the id and a range of user ids for a new sandbox.

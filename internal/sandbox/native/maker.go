@@ -191,10 +191,12 @@ func (m *Maker) dispatch(r reply) {
 		box.ended()
 	case r.kind == kindDenied && box != nil:
 		box.refusals.add(r.problem)
+	case r.kind == kindReached && box != nil:
+		box.reached.Store(true)
 	default:
 		closeAll(r.files) // of a start that nobody waits for any more
 	}
-	if r.kind == kindDenied {
+	if r.kind == kindDenied || r.kind == kindReached {
 		m.mu.Lock()
 		m.heard.Add(1)
 		m.mu.Unlock()

@@ -25,6 +25,7 @@ const (
 	kindReply
 	kindExited // helper -> server, by itself
 	kindDenied
+	kindReached
 )
 
 // maxFrame bounds a frame; what is longer travels in a file.

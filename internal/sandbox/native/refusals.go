@@ -43,8 +43,8 @@ func (r *refusals) take() []string {
 	return taken
 }
 
-// awaitTold returns when everything was heard that the helper has refused before: the end of an activation that was refused
-// something comes on another way, which may be the faster one.
+// awaitTold returns when everything was heard that the helper has refused before, or has wait: the end of the activation whose it is
+// comes on another way, which may be the faster one.
 func (m *Maker) awaitTold() {
 	told := m.told.load()
 	if m.heard.Load() >= told {

@@ -216,7 +216,7 @@ func (h *helper) supervise(c *cell, listener *os.File) error {
 	if err != nil {
 		return err
 	}
-	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, func(sentence string) { h.refused(c.id, sentence) })
+	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, func(sentence string) { h.tellCounted(kindDenied, c.id, sentence) }, func() { h.tellCounted(kindReached, c.id, "") })
 	if err != nil {
 		return err
 	}

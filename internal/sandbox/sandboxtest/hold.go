@@ -145,18 +145,25 @@ func (a agent) drain() {
 	})
 }
 
-// testHoldWaiting: what waits is counted, what was killed not, nor does that count for how long anything has waited.
+// testHoldWaiting: what waits is counted, what was killed not, nor does that count for how long anything has waited. That somebody has
+// waited is known until the next Hold.
 func (s *suite) testHoldWaiting(t *testing.T) {
 	c := s.counter(t)
 	a := s.agent(t, withLibrary)
-	for _, effect := range []string{"blocking", "non-blocking", "udp"} {
+	for _, effect := range []string{"blocking", "non-blocking", "question", "udp"} {
 		a.hold()
+		if a.Reached() {
+			t.Errorf("%s: something has waited before it", effect)
+		}
 		a.send(s.program(effect, "squashed", c))
 		a.awaitWaiting(1)
 		if _, err := a.Reset(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		a.receive()
+		if a.Reached() != (effect != "udp") {
+			t.Errorf("%s: that it has waited is known: %v", effect, a.Reached())
+		}
 		if n := Waiting(t, a.Sandbox); n != 0 {
 			t.Errorf("%s: %d of what was killed wait", effect, n)
 		}
