@@ -271,7 +271,7 @@ type found struct {
 // find looks for a record in what is before a slot, the newest first.
 func (m *Machine) find(s *slot, key forerun.Key) found {
 	if b := (blame{consumer: s.code, key: key, others: true}); !m.predictor.trusts(b) {
-		return found{where: unknown, listed: &b, why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
+		return found{where: unknown, listed: new(b), why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
 	}
 	for x := s; ; {
 		list, at := x.beside()
@@ -352,7 +352,7 @@ func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	if !m.predictor.isListed(b) {
 		return found{}, false
 	}
-	return found{where: unknown, listed: &b, why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, true
+	return found{where: unknown, listed: new(b), why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, true
 }
 
 // waitsFor tells whether s waits for a slot, or for what called that (rule R9).
