@@ -111,9 +111,6 @@ const (
 	packedLate   = 0.85 // they wait for processors rather than for sandboxes
 )
 
-// calmLate is the busy share of the processors of late up to which a busy moment is a short one.
-const calmLate = crowdedLate
-
 // pressure is what the processors leave to the start of a sandbox.
 type pressure struct {
 	crowded   bool // they have better to do than to start one for what runs ahead
@@ -140,7 +137,7 @@ func (l *load) crowded(now time.Time) bool {
 // come at once, and are over sooner if they run ahead than one function after the other. What is not known is nothing.
 func (l *load) lasting(now time.Time) float64 {
 	share, ok := l.busy(now)
-	if !ok || l.late() <= calmLate {
+	if !ok || l.late() <= crowdedLate {
 		return 0
 	}
 	return share

@@ -87,6 +87,9 @@ func (b *box) execute(r *run) bool {
 	}
 	if r.end(b.w, result, logs) {
 		b.park(r)
+		if r.isPromoted() && b.sandbox.Reached() { // what its process has begun since then is not the next one's
+			_ = b.letOut() // if it fails the sandbox has ended
+		}
 	}
 	b.prepare()
 	return true

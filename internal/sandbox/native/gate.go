@@ -38,7 +38,7 @@ func (g *gate) reached() bool {
 func (g *gate) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ever = g.latch.Waiting() > 0
+	g.ever = false
 }
 
 // waiting is how many wait at it.
