@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -58,9 +60,22 @@ func checkOurs(path string) error {
 	return nil
 }
 
+// A server that was killed has the lock until the last of its threads has ended.
+const (
+	lockWait  = 50 * time.Millisecond // for one that may be about to end
+	dyingWait = 5 * time.Second       // for one that is
+	lockLooks = 10 * time.Millisecond
+)
+
 // seize takes the lock and writes our process id into it.
 func (f *folder) seize() error {
-	err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err := f.tryLock()
+	for begin := time.Now(); errors.Is(err, syscall.EWOULDBLOCK); err = f.tryLock() {
+		if passed := time.Since(begin); passed > dyingWait || passed > lockWait && !f.holderEnds() {
+			break
+		}
+		time.Sleep(lockLooks)
+	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return forerun.Errorf(forerun.Exists, "", "Another server (process %s) already uses the data folder %s. Stop it, or choose another folder with --data.", f.holder(), f.path)
 	}
@@ -74,6 +89,25 @@ func (f *folder) seize() error {
 		return forerun.Errorf(forerun.Internal, f.path, "The data folder cannot be locked: %w", err)
 	}
 	return nil
+}
+
+func (f *folder) tryLock() error {
+	return syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// holderEnds reports whether the process that holds the lock is gone but for the lock, or is on its way out (proc(5), stat).
+func (f *folder) holderEnds() bool {
+	const state, flags, exiting = 0, 6, 0x4 // fields behind the name, and PF_EXITING
+	stat, err := os.ReadFile("/proc/" + f.holder() + "/stat")
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name before may hold anything
+	if len(fields) <= flags {
+		return false
+	}
+	set, err := strconv.ParseUint(fields[flags], 10, 64)
+	return fields[state] == "Z" || fields[state] == "X" || err == nil && set&exiting != 0
 }
 
 // holder reads whose process holds the lock.

@@ -1,12 +1,15 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -32,6 +35,42 @@ func TestFolderHasOneServer(t *testing.T) {
 		t.Fatalf("after the first has gone: %v", err)
 	}
 	if err := second.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLockOfOneThatWasKilled: who has just been killed is there for a moment more, and has the lock so long.
+func TestLockOfOneThatWasKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	killed, err := openFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, lockName), fmt.Appendln(nil, dead.Process.Pid), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	last := exec.Command("cat") // has the lock until it ends
+	last.ExtraFiles = []*os.File{killed.lock}
+	end, err := last.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := last.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.close(); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(2*lockWait, func() { _ = end.Close() })
+	next, err := openFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(next.close(), last.Wait()); err != nil {
 		t.Error(err)
 	}
 }
