@@ -92,6 +92,9 @@ func decode(w http.ResponseWriter, r *http.Request, what string, content any) er
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(content); err != nil {
+		if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); wrongType { // it would name types of this program
+			err = errors.New("something in it has another type")
+		}
 		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s: %w", what, err)
 	}
 	return nil

@@ -134,8 +134,8 @@ func (p *actionPut) checkAnnotations() error {
 				return malformed("The annotation '%s' must be true or false, without quotes, not %.200s.", kv.Key, kv.Value)
 			}
 		case "read-hosts":
-			if json.Unmarshal(kv.Value, new([]string)) != nil {
-				return malformed("The annotation 'read-hosts' must be an array of hosts, each a string, not %.200s.", kv.Value)
+			if err := checkHosts(kv.Value); err != nil {
+				return err
 			}
 		case "speculate":
 			var text *string
@@ -148,6 +148,19 @@ func (p *actionPut) checkAnnotations() error {
 			if _, err := speculate.ParseSettings(*text); err != nil {
 				return malformed("The annotation 'speculate': %w", err)
 			}
+		}
+	}
+	return nil
+}
+
+func checkHosts(value json.RawMessage) error {
+	var hosts []string
+	if json.Unmarshal(value, &hosts) != nil {
+		return malformed("The annotation 'read-hosts' must be an array of hosts, each a string, not %.200s.", value)
+	}
+	for _, host := range hosts {
+		if _, _, err := forerun.ParseHost(host); err != nil {
+			return malformed("The annotation 'read-hosts' has %.200q, which is no host: %w. Write a name or an address, with ':' and a port or without.", host, err)
 		}
 	}
 	return nil

@@ -106,6 +106,7 @@ func TestPutIsRefused(t *testing.T) {
 		`{"exec":{"kind":"nodejs:default","code":""},"annotations":[{"key":"conductor","value":{"type":1}}]}`: "",
 		`{` + python + `,"annotations":[{"key":"pure-function","value":"true"}]}`:                             malformed(`The annotation 'pure-function' must be true or false, without quotes, not "true".`),
 		`{` + python + `,"annotations":[{"key":"non-speculative","value":1}]}`:                                malformed("The annotation 'non-speculative' must be true or false, without quotes, not 1."),
+		`{` + python + `,"annotations":[{"key":"read-hosts","value":["a.example:80","http://b"]}]}`:           malformed(`The annotation 'read-hosts' has "http://b", which is no host: it is a URL, or a range of addresses. Write a name or an address, with ':' and a port or without.`),
 		`{` + python + `,"annotations":[{"key":"read-hosts","value":"a.example"}]}`:                           malformed(`The annotation 'read-hosts' must be an array of hosts, each a string, not "a.example".`),
 		`{` + python + `,"annotations":[{"key":"speculate","value":true}]}`:                                   malformed(`The annotation 'speculate' must be a string: "off", "branches" or "all", not true.`),
 		`{` + python + `,"annotations":[{"key":"speculate","value":"al"}]}`:                                   malformed(`The annotation 'speculate': "al" says not how far to run ahead: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5) ; least=1ms ; load=any ; squash=sandbox behind it.`),

@@ -1,14 +1,14 @@
 package native
 
 import (
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 // readHosts are the hosts from which a sandbox's action only reads, and their addresses as far as the sandbox was told
@@ -22,8 +22,7 @@ type readHosts struct {
 // addressesAtMost bounds how many are remembered.
 const addressesAtMost = 1024
 
-// name takes hosts ("name", "name:port", "address", "address:port"; a port of 0 or none is all) and returns those that
-// are addresses. What is no host means nothing.
+// name takes hosts, as forerun.ParseHost reads them, and returns those that are addresses. What is no host means nothing.
 func (r *readHosts) name(hosts []string) (addresses []netip.AddrPort) {
 	if len(hosts) == 0 {
 		return nil
@@ -34,28 +33,17 @@ func (r *readHosts) name(hosts []string) (addresses []netip.AddrPort) {
 		r.names, r.addresses = map[string][]uint16{}, map[netip.AddrPort]bool{}
 	}
 	for _, text := range hosts {
-		host, port := splitHost(text)
+		host, port, err := forerun.ParseHost(text)
+		if err != nil {
+			continue
+		}
 		if ip, err := netip.ParseAddr(host); err == nil {
-			addresses = append(addresses, netip.AddrPortFrom(ip.Unmap(), port))
-		} else if host != "" {
-			key := canonicalName(host)
-			if !slices.Contains(r.names[key], port) {
-				r.names[key] = append(r.names[key], port)
-			}
+			addresses = append(addresses, netip.AddrPortFrom(ip, port))
+		} else if !slices.Contains(r.names[host], port) {
+			r.names[host] = append(r.names[host], port)
 		}
 	}
 	return r.remember(addresses)
-}
-
-func splitHost(text string) (host string, port uint16) {
-	if h, p, err := net.SplitHostPort(text); err == nil {
-		n, err := strconv.ParseUint(p, 10, 16)
-		if err != nil {
-			return "", 0
-		}
-		return h, uint16(n)
-	}
-	return strings.Trim(text, "[]"), 0
 }
 
 func canonicalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
