@@ -81,6 +81,9 @@ func TestTrace(t *testing.T) {
 			}
 		}
 	}
+	if why := traceOf(t, c, invokeOff(t, c, "chain")).Trace.InTurn; why != "the request says off" {
+		t.Errorf("a request has it off, and the trace says %q", why)
+	}
 	sh := newShell(t, s)
 	sh.follow(t, []step{
 		{"activation trace " + third.ActivationID, 0, "squashed: 1 (/guest/one) did not give what was expected", ""},
@@ -88,9 +91,21 @@ func TestTrace(t *testing.T) {
 		{"activation trace " + second.ActivationID, 0, "(it cannot be undone", ""},
 		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"saved":`, ""},
 		{"activation trace " + second.ActivationID + " --svg trace.svg", 0, "=", "ok: wrote trace.svg"},
+		{"activation trace --last", 0, "chain", ""}, // and not only its last function
+		{"activation trace --last " + second.ActivationID, 2, "", "not both"},
 		{"activation trace", 2, "", "--last"},
 	})
 	if _, body, err := c.Do(t.Context(), http.MethodGet, "activations/"+third.ActivationID, nil); err != nil || strings.Contains(string(body), `"trace"`) {
 		t.Errorf("who does not ask gets %s (%v)", body, err)
 	}
+}
+
+// invokeOff invokes an action of whose workflow nothing is to run ahead, and returns the activation's id.
+func invokeOff(t *testing.T, c *server.Client, name string) string {
+	t.Helper()
+	answer, body := invokeAhead(t, c, name, "off", `{}`)
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", answer.StatusCode, body)
+	}
+	return answer.Header.Get("X-Openwhisk-Activation-Id")
 }

@@ -119,6 +119,9 @@ func activationPath(ctx context.Context, c *whisk.Client, last bool, args []stri
 		}
 		return collection + "/" + url.PathEscape(args[0]), nil
 	}
+	if len(args) > 0 {
+		return "", wrongf("there is too much: write the activation's id, or --last, not both")
+	}
 	newest, err := whisk.List[whisk.Activation](ctx, c, collection, url.Values{"limit": {"1"}})
 	if err != nil {
 		return "", err
@@ -135,7 +138,11 @@ func (a *app) activationGet() *cobra.Command {
 	summary := cmd.Flags().BoolP("summary", "s", false, "say how it ended, and show the result only")
 	logs := cmd.Flags().BoolP("logs", "g", false, "show what it wrote only, without times and streams")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
-		path, err := activationPath(cmd.Context(), c, *last, args)
+		ids, fields := args[:min(1, len(args))], args[min(1, len(args)):]
+		if *last {
+			ids, fields = nil, args
+		}
+		path, err := activationPath(cmd.Context(), c, *last, ids)
 		if err != nil {
 			return err
 		}
@@ -149,11 +156,7 @@ func (a *app) activationGet() *cobra.Command {
 		case *logs:
 			return a.showLog(cmd, x.Logs, true)
 		}
-		name := optional(args, 1)
-		if *last {
-			name = optional(args, 0)
-		}
-		return a.field(cmd, record.Raw, name)
+		return a.field(cmd, record.Raw, optional(fields, 0))
 	})
 	return cmd
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -35,7 +36,7 @@ type tracedActivation struct {
 func (a *app) activationTrace() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace (ID | --last)", Short: "Draw when each part of an invocation ran, and what ran ahead", Args: between(0, 1),
-		Long: `Draw when each part of an invocation ran, and what ran ahead.
+		Long: `Draw when each part of an invocation ran, and what ran ahead. --last is the newest invocation, with all its parts.
 
 Each line is an activation: . it waits, = it runs, > it runs ahead of its turn, - it has ended and its turn has not come,
 x it ran for nothing and was squashed, * it was not executed, since its output was known.`,
@@ -44,21 +45,48 @@ x it ran for nothing and was squashed, * it was not executed, since its output w
 	svg := cmd.Flags().String("svg", "", "write a picture to `FILE`")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		path, err := activationPath(cmd.Context(), c, *last, args)
+		if err == nil && *last {
+			path, err = outermost(cmd.Context(), c, path)
+		}
 		if err != nil {
 			return err
 		}
 		trace, err := traceOf(cmd.Context(), c, path)
+		if err == nil && *svg != "" {
+			err = a.drawSVG(cmd, trace, *svg)
+		}
 		switch {
 		case err != nil:
 			return err
-		case *svg != "":
-			return a.drawSVG(cmd, trace, *svg)
 		case a.output != asText:
 			return a.showLine(cmd, "", trace)
+		case *svg != "":
+			return nil
 		}
 		return trace.Text(cmd.OutOrStdout(), traceWidth, isTerminal(cmd.OutOrStdout()) && a.env.Getenv("NO_COLOR") == "")
 	})
 	return cmd
+}
+
+// outermost finds the path of what an activation is a part of at last: of a workflow, not of a trigger, which has no trace. What has no
+// record yet is left out.
+func outermost(ctx context.Context, c *whisk.Client, path string) (string, error) {
+	for above := path; ; {
+		record, err := whisk.Get[tracedActivation](ctx, c, above, url.Values{"trace": {"true"}})
+		switch {
+		case whisk.IsStatus(err, http.StatusNotFound):
+			return path, nil
+		case err != nil:
+			return "", err
+		case record.Value.Trace.Queued == 0:
+			return path, nil
+		}
+		path = above
+		if record.Value.Cause == "" {
+			return path, nil
+		}
+		above = whisk.Collection("_", whisk.Activations, "") + "/" + url.PathEscape(record.Value.Cause)
+	}
 }
 
 func (a *app) drawSVG(cmd *cobra.Command, trace *waterfall.Trace, name string) error {

@@ -181,7 +181,7 @@ func sameCall(a, b forerun.Callee) bool {
 // lookAhead decides how far an invocation runs ahead. A function that is not known to call others has nothing to run ahead of, if its
 // output need not be known, and a conductor counts its steps as it goes.
 func (e *execution) lookAhead(r Request) []speculate.Option {
-	e.speculation = e.c.speculation(r)
+	e.speculation, e.off = e.c.speculation(r)
 	if e.speculation.Mode == speculate.Off {
 		return nil
 	}
@@ -217,26 +217,31 @@ func (e *execution) permitted(r Request) bool {
 	return e.permit.ahead
 }
 
-// speculation is what the request says, or the action, or the server. Nobody gets more than the server allows.
-func (c *Controller) speculation(r Request) speculate.Settings {
-	if !c.MayAhead() {
-		return speculate.NewSettings(speculate.Off)
+// speculation is what the request says, or the action, or the server. Nobody gets more than the server allows. off is who else has said
+// that nothing is to run ahead.
+func (c *Controller) speculation(r Request) (given speculate.Settings, off string) {
+	switch given = c.Speculation; {
+	case given.Mode == speculate.Off:
+	case !c.MayAhead():
+		return speculate.NewSettings(speculate.Off), "the operator has switched running ahead off"
 	}
-	given := c.Speculation
 	given.EndSandbox = false
 	var text string
 	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &text) == nil {
 		if asked, err := given.With(text); err == nil {
-			given = asked
+			given, off = asked, "its annotation 'speculate' says off"
 		}
 	}
 	if r.Speculation != nil {
-		given = *r.Speculation
+		given, off = *r.Speculation, "the request says off"
+	}
+	if given.Mode != speculate.Off || c.Speculation.Mode == speculate.Off {
+		off = ""
 	}
 	given.Mode = min(given.Mode, c.Speculation.Mode)
 	given.AnyLoad = given.AnyLoad && c.Speculation.AnyLoad
 	given.EndSandbox = given.EndSandbox && c.Speculation.EndSandbox && r.Speculation != nil
-	return given
+	return given, off
 }
 
 // noteCaller notes that a function calls others, so that its next invocation may run ahead.

@@ -181,19 +181,23 @@ func TestSwitches(t *testing.T) {
 		server     speculate.Settings
 		annotation string
 		request    *speculate.Settings
+		killed     bool
 		want       speculate.Settings
+		off        string
 	}{
 		"as the server says":          {server: speculate.Settings{Mode: all, Depth: 3}, want: speculate.Settings{Mode: all, Depth: 3}},
 		"the action's is less":        {server: speculate.Settings{Mode: all, Depth: 3}, annotation: `"branches"`, want: speculate.Settings{Mode: branches, Depth: 3}},
 		"the action's is more":        {server: speculate.Settings{Mode: branches}, annotation: `"all"`, want: speculate.Settings{Mode: branches}},
 		"the action names a depth":    {server: speculate.Settings{Mode: all, Depth: 3, Band: 0.3}, annotation: `"all; depth=5; load=any; squash=sandbox"`, want: speculate.Settings{Mode: all, Depth: 5, Band: 0.3}},
 		"no action ends sandboxes":    {server: speculate.Settings{Mode: all, EndSandbox: true}, annotation: `"all; squash=sandbox"`, want: speculate.Settings{Mode: all}},
-		"the action has it off":       {server: speculate.Settings{Mode: all}, annotation: `"off"`, want: speculate.Settings{Mode: off}},
+		"the action has it off":       {server: speculate.Settings{Mode: all}, annotation: `"off"`, want: speculate.Settings{Mode: off}, off: "its annotation 'speculate' says off"},
 		"the action's cannot be read": {server: speculate.Settings{Mode: all}, annotation: `"always"`, want: speculate.Settings{Mode: all}},
 		"the action's is no word":     {server: speculate.Settings{Mode: all}, annotation: `true`, want: speculate.Settings{Mode: all}},
 		"the request's is before it":  {server: speculate.Settings{Mode: all}, annotation: `"off"`, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7}},
-		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}},
-		"the kill switch":             {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}},
+		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: "the request says off"},
+		"the server has it off":       {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}},
+		"the kill switch":             {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(all), killed: true, want: speculate.NewSettings(off), off: "the operator has switched running ahead off"},
+		"both have it off":            {server: speculate.Settings{Mode: off}, killed: true, want: speculate.Settings{Mode: off}},
 		"at any load":                 {server: speculate.Settings{Mode: all, AnyLoad: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, AnyLoad: true}},
 		"squashes end sandboxes":      {server: speculate.Settings{Mode: all, EndSandbox: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, EndSandbox: true}},
 		"but nobody else's":           {server: speculate.Settings{Mode: all, EndSandbox: true}, want: speculate.Settings{Mode: all}},
@@ -203,8 +207,10 @@ func TestSwitches(t *testing.T) {
 			action.Annotations = []forerun.KeyValue{{Key: "speculate", Value: json.RawMessage(c.annotation)}}
 		}
 		controller := &Controller{Config: Config{Speculation: c.server}}
-		if got := controller.speculation(Request{Action: action, Speculation: c.request}); got != c.want {
-			t.Errorf("%s: %+v; want %+v", name, got, c.want)
+		controller.LetAhead(!c.killed)
+		got, off := controller.speculation(Request{Action: action, Speculation: c.request})
+		if got != c.want || off != c.off {
+			t.Errorf("%s: %+v, %q; want %+v, %q", name, got, off, c.want, c.off)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -62,12 +63,15 @@ func (s Settings) With(text string) (Settings, error) {
 	word, rest, _ := strings.Cut(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(word))
 	s.Mode = mode
+	wrong := ""
 	for setting := range strings.SplitSeq(rest, ";") {
-		ok = ok && s.set(strings.TrimSpace(setting))
+		if ok && !s.set(strings.TrimSpace(setting)) {
+			ok, wrong = false, fmt.Sprintf(", since %.50q cannot be", strings.TrimSpace(setting))
+		}
 	}
 	if !ok {
-		return s, forerun.Errorf(forerun.Invalid, "", "%.200q says not how far to run ahead: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v ; load=any ; squash=sandbox behind it.",
-			text, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
+		return s, forerun.Errorf(forerun.Invalid, "", "%.200q says not how far to run ahead%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v ; load=any ; squash=sandbox behind it.",
+			text, wrong, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
 	}
 	return s, nil
 }
