@@ -94,6 +94,9 @@ def go_tests() -> Count:
     suites = [(ROOT, ["./..."]), (ROOT / "bench", ["./..."])]
     if shutil.which("cc"):
         suites.append((ROOT, ["-race", "-run=^TestSeeds$", "./internal/speculate/simulation"]))
+    else:
+        print("skipped: simulations with the race detector, as there is no C compiler", flush=True)
+        report.count.skipped += 1
     for folder, what in suites:
         command = ["go", "test", "-json", "-timeout=20m", *what]
         with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:

@@ -150,14 +150,16 @@ func TestApplications(t *testing.T) {
 			applications = append(applications, a)
 		}
 	}
-	r := newRig(t, applications, "--speculate", "all")
-	for _, mode := range []string{"off", "all", "all", "all"} {
+	r := newRig(t, applications, "--speculate", "all; load=any")
+	ahead := map[string]bool{} // of the applications
+	for _, mode := range []string{"off", "all; load=any", "all; load=any", "all; load=any"} {
 		if err := Setup(t.Context(), r.door); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range expected {
-			result, ahead := r.ask(t, bySlug[e.slug], e.request, mode)
-			t.Logf("%s, %s: %s", e.slug, mode, ahead)
+			result, tally := r.ask(t, bySlug[e.slug], e.request, mode)
+			t.Logf("%s, %s: %s", e.slug, mode, tally)
+			ahead[e.slug] = ahead[e.slug] || tally != "" && !strings.HasPrefix(tally, "early=0,")
 			for name, want := range e.result {
 				if !reflect.DeepEqual(result[name], want) {
 					t.Errorf("%s %v, %s: %s is %v, not %v", e.slug, e.request, mode, name, result[name], want)
@@ -168,6 +170,11 @@ func TestApplications(t *testing.T) {
 			}
 		}
 		r.checkState(t, mode)
+	}
+	for _, a := range applications {
+		if !ahead[a.Slug] {
+			t.Errorf("nothing of %s ever ran ahead", a.Slug)
+		}
 	}
 }
 
