@@ -15,7 +15,8 @@ type Predictor struct {
 	branches map[Branch]*branchTable
 	paths    int // of all branches
 	blamed   map[blame]*blameCount
-	hot      atomic.Int32 // of blamed, are listed; it is changed with mu held
+	families map[pair]*family
+	hot      atomic.Int32 // of blamed and families, are listed; it is changed with mu held
 	others   atomic.Int32 // of blamed, are others'; likewise
 }
 
@@ -46,7 +47,9 @@ type way struct {
 
 // NewPredictor returns one that knows nothing.
 func NewPredictor() *Predictor {
-	return &Predictor{branches: make(map[Branch]*branchTable), blamed: make(map[blame]*blameCount)}
+	p := &Predictor{branches: make(map[Branch]*branchTable)}
+	p.pardon()
+	return p
 }
 
 // fewOnPath is from how many outcomes on a path on these are looked at, and not those of all paths.
@@ -194,9 +197,7 @@ func (p *Predictor) Blame(b Blame) {
 	c := p.blamed[key]
 	if c == nil {
 		if len(p.blamed) >= maxBlames {
-			p.blamed = make(map[blame]*blameCount)
-			p.hot.Store(0)
-			p.others.Store(0)
+			p.pardon()
 		}
 		c = new(blameCount)
 		p.blamed[key] = c
@@ -212,6 +213,16 @@ func (p *Predictor) Blame(b Blame) {
 		c.list(b.Others)
 		p.hot.Add(1)
 	}
+	if !b.Others && c.stalls == 0 {
+		p.blameFamily(b)
+	}
+}
+
+// pardon forgets who came too early. mu is held, or nobody else knows the predictor.
+func (p *Predictor) pardon() {
+	p.blamed, p.families = make(map[blame]*blameCount), make(map[pair]*family)
+	p.hot.Store(0)
+	p.others.Store(0)
 }
 
 // listsAny tells whether any read is to be stalled. There may be no predictor.
@@ -222,7 +233,7 @@ func (p *Predictor) isListed(b blame) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.blamed[b]
-	return c != nil && c.stalls > 0
+	return c != nil && c.stalls > 0 || p.listedFamily(b) != nil
 }
 
 // trusts tells whether a read need not be stalled for what others write; then it counts that it was not. There may be no predictor.
@@ -243,9 +254,16 @@ func (p *Predictor) trusts(b blame) bool {
 func (p *Predictor) spend(b blame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.blamed[b]; c != nil && c.stalls > 0 {
+	c, f := p.blamed[b], p.listedFamily(b)
+	switch {
+	case c != nil && c.stalls > 0:
 		if c.stalls--; c.stalls == 0 {
 			c.squashes = 0
+			p.hot.Add(-1)
+		}
+	case f != nil:
+		if f.stalls--; f.stalls == 0 {
+			f.squashes = 0
 			p.hot.Add(-1)
 		}
 	}

@@ -1,0 +1,73 @@
+package speculate
+
+import (
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// TestFamilies: early reads are counted for the records of a kind together, and those of that kind are stalled then, for a while.
+func TestFamilies(t *testing.T) {
+	p := NewPredictor()
+	producer, consumer := forerun.Digest{1}, forerun.Digest{2}
+	blames := func(names ...string) {
+		for _, name := range names {
+			p.Blame(Blame{Producer: producer, Consumer: consumer, Key: key(name)})
+		}
+	}
+	read := func(name string) blame { return blame{producer: producer, consumer: consumer, key: key(name)} }
+	stalls := func(want bool, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if got := p.isListed(read(name)); got != want {
+				t.Errorf("%s is stalled: %v", name, got)
+			}
+		}
+	}
+	blames("app:ticket:ada", "app:ticket:bob")
+	stalls(false, "app:ticket:ada", "app:ticket:eve")
+	blames("app:ticket:cyd")
+	stalls(true, "app:ticket:ada", "app:ticket:eve")
+	stalls(false, "app:seats:ada", "ticket")
+	if p.isListed(blame{producer: consumer, consumer: producer, key: key("app:ticket:ada")}) {
+		t.Error("another pair's reads are stalled")
+	}
+	for range stallsToRetry {
+		stalls(true, "app:ticket:eve")
+		p.spend(read("app:ticket:eve"))
+	}
+	stalls(false, "app:ticket:eve")
+	if p.listsAny() {
+		t.Error("something is listed still")
+	}
+
+	blames("x:1", "y:1", "z:1", "x:2", "y:2", "z:2") // of no kind
+	stalls(false, "x:1", "y:1", "z:1", "x:3")
+	blames("one", "one", "one")
+	stalls(true, "one")
+	stalls(false, "one:two", "on")
+	for i := range stallsToRetry {
+		stalls(true, "one")
+		if p.spend(read("one")); i == stallsToRetry-1 {
+			stalls(false, "one")
+		}
+	}
+}
+
+func TestCommonPrefix(t *testing.T) {
+	for _, c := range [][3]string{
+		{"a:b", "a:c", "a:"},
+		{"a:b", "a:b", "a:b"},
+		{"user17", "user18", ""},
+		{"a:", "a:b:c", "a:"},
+		{"a/b/1", "a/b/2", "a/b/"},
+		{"", "a", ""},
+		{"a:1", "b:1", ""},
+		{"k-é", "k-è", "k-"},
+		{"t:user1:x", "t:user2:x", "t:"},
+	} {
+		if got := commonPrefix(c[0], c[1]); got != c[2] {
+			t.Errorf("%q and %q begin with %q; want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
