@@ -220,9 +220,7 @@ func (e *execution) permitted(r Request) bool {
 // speculation is what the request says, or the action, or the server. Nobody gets more than the server allows. off is who else has said
 // that nothing is to run ahead.
 func (c *Controller) speculation(r Request) (given speculate.Settings, off string) {
-	switch given = c.Speculation; {
-	case given.Mode == speculate.Off:
-	case !c.MayAhead():
+	if given = c.Speculation; given.Mode != speculate.Off && !c.MayAhead() {
 		return speculate.NewSettings(speculate.Off), "the operator has switched running ahead off"
 	}
 	given.EndSandbox = false

@@ -1,13 +1,14 @@
 package launcher
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // A program that speaks lines does not say when it waits for one, and may go on with something else meanwhile. So what is to wait
@@ -53,8 +54,7 @@ func (ps *processes) signal(pid int, s syscall.Signal) bool {
 func isResting(pid int) bool {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, t := range threads {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/stat", pid, t.Name()))
-		if state := bytes.TrimSpace(stat[bytes.LastIndexByte(stat, ')')+1:]); err != nil || len(state) == 0 || state[0] != 'S' {
+		if task, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/task/%s/stat", pid, t.Name())); !ok || task.State != 'S' {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/proc"
 )
 
 // lockName is the file in the data folder that tells a folder of ours from any other and keeps a second server out.
@@ -95,19 +95,10 @@ func (f *folder) tryLock() error {
 	return syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// holderEnds reports whether the process that holds the lock is gone but for the lock, or is on its way out (proc(5), stat).
+// holderEnds reports whether the process that holds the lock is gone but for the lock, or on its way out.
 func (f *folder) holderEnds() bool {
-	const state, flags, exiting = 0, 6, 0x4 // fields behind the name, and PF_EXITING
-	stat, err := os.ReadFile("/proc/" + f.holder() + "/stat")
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name before may hold anything
-	if len(fields) <= flags {
-		return false
-	}
-	set, err := strconv.ParseUint(fields[flags], 10, 64)
-	return fields[state] == "Z" || fields[state] == "X" || err == nil && set&exiting != 0
+	t, ok := proc.ReadTask("/proc/" + f.holder() + "/stat")
+	return !ok || t.Exits()
 }
 
 // holder reads whose process holds the lock.

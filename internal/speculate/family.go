@@ -19,23 +19,27 @@ type pair struct {
 
 // family are the records of which the consumer of a pair read some before the producer wrote them.
 type family struct {
-	prefix   string // of their names: it ends behind a separator, or is the one name there is
-	squashes int    // likewise as in blameCount
-	stalls   int
+	prefix string // of their names: it ends behind a separator, or is the only name so far
+	listing
 }
 
-// blameFamily counts a squash for all records of the kind. mu is held.
+// blameFamily counts a squash for all records of the kind; those of one record alone have a list of their own. mu is held.
 func (p *Predictor) blameFamily(b Blame) {
 	of := pair{b.Producer, b.Consumer, b.Key.Space}
 	f := p.families[of]
-	if f == nil {
+	switch {
+	case f == nil:
 		if len(p.families) >= maxBlames {
 			p.pardon()
 		}
 		f = &family{prefix: b.Key.Name}
 		p.families[of] = f
+	case f.prefix == b.Key.Name:
+		return
+	default:
+		f.prefix = commonPrefix(f.prefix, b.Key.Name)
 	}
-	if f.prefix = commonPrefix(f.prefix, b.Key.Name); f.prefix == "" { // records of another kind
+	if f.prefix == "" { // records of another kind
 		if f.stalls > 0 {
 			p.hot.Add(-1)
 		}
@@ -47,20 +51,17 @@ func (p *Predictor) blameFamily(b Blame) {
 	}
 }
 
-// listedFamily is the family of a blame, if its reads are to be stalled. mu is held.
-func (p *Predictor) listedFamily(b blame) *family {
+// listedFamily is what stalls the reads of a blame's family, if anything does. mu is held.
+func (p *Predictor) listedFamily(b blame) *listing {
 	f := p.families[pair{b.producer, b.consumer, b.key.Space}]
 	if f == nil || b.others || f.stalls == 0 || !strings.HasPrefix(b.key.Name, f.prefix) {
 		return nil
 	}
-	return f
+	return &f.listing
 }
 
-// commonPrefix is what two names begin with, up to a separator, if they are not the same: "ticket:ada" and "ticket:bob" do with "ticket:".
+// commonPrefix is what two names begin with, up to a separator: "ticket:ada" and "ticket:bob" do with "ticket:".
 func commonPrefix(a, b string) string {
-	if a == b {
-		return a
-	}
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -161,10 +161,15 @@ type blame struct {
 }
 
 type blameCount struct {
-	squashes int // since it was listed last, or forgiven
-	stalls   int // that are left, if it is listed
+	listing
 	listings int // of a read that others come before, since it was forgiven
 	trusted  int // how often such a read was not stalled, since its last squash
+}
+
+// listing is what a read is stalled by.
+type listing struct {
+	squashes int // since it was listed last, or forgiven
+	stalls   int // that are left, if it is listed
 }
 
 // A read is stalled after so many squashes, for so many times; then it is tried again. Others who write the record come and go:
@@ -213,7 +218,7 @@ func (p *Predictor) Blame(b Blame) {
 		c.list(b.Others)
 		p.hot.Add(1)
 	}
-	if !b.Others && c.stalls == 0 {
+	if !b.Others {
 		p.blameFamily(b)
 	}
 }
@@ -232,8 +237,15 @@ func (p *Predictor) listsAny() bool { return p != nil && p.hot.Load() > 0 }
 func (p *Predictor) isListed(b blame) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.blamed[b]
-	return c != nil && c.stalls > 0 || p.listedFamily(b) != nil
+	return p.listed(b) != nil
+}
+
+// listed is what stalls a read; nil: nothing does. mu is held.
+func (p *Predictor) listed(b blame) *listing {
+	if c := p.blamed[b]; c != nil && c.stalls > 0 {
+		return &c.listing
+	}
+	return p.listedFamily(b)
 }
 
 // trusts tells whether a read need not be stalled for what others write; then it counts that it was not. There may be no predictor.
@@ -254,17 +266,12 @@ func (p *Predictor) trusts(b blame) bool {
 func (p *Predictor) spend(b blame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c, f := p.blamed[b], p.listedFamily(b)
-	switch {
-	case c != nil && c.stalls > 0:
-		if c.stalls--; c.stalls == 0 {
-			c.squashes = 0
-			p.hot.Add(-1)
-		}
-	case f != nil:
-		if f.stalls--; f.stalls == 0 {
-			f.squashes = 0
-			p.hot.Add(-1)
-		}
+	l := p.listed(b)
+	if l == nil {
+		return
+	}
+	if l.stalls--; l.stalls == 0 {
+		l.squashes = 0
+		p.hot.Add(-1)
 	}
 }

@@ -32,9 +32,7 @@ func (g *rig) ahead(a *forerun.Action, input string, changes ...func(*forerun.Ru
 func (g *rig) held() int { return int(g.maker.started()[0].held.Load()) }
 
 func TestAheadIsHeldUntilPromoted(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	for range 2 {
 		r, h := g.ahead(a, `{"path":"/x"}`)
@@ -65,9 +63,7 @@ func (g *rig) awaitHeld(want int) {
 }
 
 func TestAheadIsSquashedInEveryStage(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	for range 5 {
 		running, first := g.ahead(a, `{"path":"/x"}`)
@@ -105,9 +101,7 @@ func TestAheadIsSquashedInEveryStage(t *testing.T) {
 func TestSquashEndsTheSandbox(t *testing.T) {
 	for name, ending := range map[string]bool{"a squash leaves the sandbox": false, "a squash ends the sandbox": true} {
 		t.Run(name, func(t *testing.T) {
-			g := newRig(t, single)
-			calls := newCalls()
-			g.ServeAPI(calls)
+			g, calls := newCallingRig(t, single)
 			a := caller("a")
 			change := func(r *forerun.Run) { r.EndSandbox = ending }
 			running, _ := g.ahead(a, `{"path":"/x"}`, change)
@@ -136,9 +130,7 @@ func TestSquashEndsTheSandbox(t *testing.T) {
 }
 
 func TestAheadWaitsBehindOthers(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	_, first := g.begin(a, `{"path":"/first"}`)
 	<-calls.arrived
@@ -159,9 +151,7 @@ func TestAheadWaitsBehindOthers(t *testing.T) {
 }
 
 func TestAheadMakesWay(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	for _, other := range []*forerun.Action{a, caller("b")} { // for another action there is no room
 		r, ahead := g.ahead(a, `{"path":"/ahead"}`)
@@ -178,9 +168,7 @@ func TestAheadMakesWay(t *testing.T) {
 
 // TestAheadMakesWayWhereThereIsNoRoom: for one that waits for a sandbox of its pool, which is busy, too: perhaps with who waits for it.
 func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
-	g := newRig(t, func(c *Config) { c.MaxSandboxes = 2 })
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, func(c *Config) { c.MaxSandboxes = 2 })
 	a := caller("a")
 	_, outer := g.begin(a, `{"path":"/outer"}`)
 	<-calls.arrived
@@ -205,9 +193,7 @@ func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
 
 // TestQueueTimeBeginsWithPromotion: what waited while it was ahead does not count.
 func TestQueueTimeBeginsWithPromotion(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	_, first := g.begin(a, `{"path":"/first"}`)
 	<-calls.arrived
@@ -228,9 +214,7 @@ func TestQueueTimeBeginsWithPromotion(t *testing.T) {
 
 // TestUnheard: who asked hears whether an activation has ended ahead while something waited that it had sent.
 func TestUnheard(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	for _, promoted := range []bool{false, true} {
 		r, h := g.ahead(a, `{"path":"/x"}`)
@@ -249,9 +233,7 @@ func TestUnheard(t *testing.T) {
 
 // TestTimeLimitBeginsWithPromotion: one that runs ahead outlives another of the same limit.
 func TestTimeLimitBeginsWithPromotion(t *testing.T) {
-	g := newRig(t, nil)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, nil)
 	a := caller("a")
 	g.call(a, `{}`)
 	b := *a
@@ -280,9 +262,7 @@ func TestTimeLimitBeginsWithPromotion(t *testing.T) {
 
 // What runs ahead was told when it will be killed, counted from its launch.
 func TestAheadForLong(t *testing.T) {
-	g := newRig(t, nil)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, nil)
 	a := caller("a")
 	a.Limits.Timeout = 200
 	r, ahead := g.ahead(a, `{"path":"/"}`)

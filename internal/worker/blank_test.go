@@ -61,9 +61,7 @@ func (g *rig) blankBoxes() (boxes []*box) {
 }
 
 func TestSandboxesHeldReadyMakeRoom(t *testing.T) {
-	g := newRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 2, 3 })
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 2, 3 })
 	_, first := g.begin(caller("a"), `{"path":"/"}`)
 	<-calls.arrived
 	g.awaitStats("two are ready", func(Stats) bool { return len(g.blankBoxes()) == 2 })

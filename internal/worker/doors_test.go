@@ -128,9 +128,7 @@ def main(args):
 }
 
 func TestCallsAreCutWithTheirCaller(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := action(client + "def main(args):\n  return {'answer': api('/')} if args else {}\n")
 	r, h := g.begin(a, `{"call":true}`)
 	<-calls.arrived
@@ -153,6 +151,14 @@ type calls struct {
 
 func newCalls() *calls {
 	return &calls{arrived: make(chan string, 64), answer: make(chan string, 64), cut: make(chan string, 64)}
+}
+
+// newCallingRig is newRig, with an API that the test answers for.
+func newCallingRig(t *testing.T, change func(*Config)) (*rig, *calls) {
+	t.Helper()
+	g, c := newRig(t, change), newCalls()
+	g.ServeAPI(c)
+	return g, c
 }
 
 func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -23,9 +23,7 @@ func (g *rig) beginFor(namespace string, a *forerun.Action, input string) *heard
 func TestOneThatFloodsWaitsForItself(t *testing.T) {
 	for name, actions := range map[string]int{"one action": 1, "many actions": 10} {
 		t.Run(name, func(t *testing.T) {
-			g := newRig(t, single)
-			calls := newCalls()
-			g.ServeAPI(calls)
+			g, calls := newCallingRig(t, single)
 			var all []*heard
 			for n := range 10 {
 				all = append(all, g.beginFor("flood", caller(fmt.Sprintf("f%d", n%actions)), `{"path":"/flood"}`))
@@ -129,9 +127,7 @@ func TestStartsAside(t *testing.T) {
 }
 
 func TestWaitingEnds(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	_, running := g.begin(caller("a"), `{"path":"/"}`)
 	<-calls.arrived
 	g.mu.Lock()

@@ -53,9 +53,7 @@ func TestIdleSandboxesMakeRoom(t *testing.T) {
 }
 
 func TestABusyActionDoesNotStarveAnother(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	var queue []*heard
 	for range 3 {
 		_, h := g.begin(caller("busy"), `{"path":"/busy"}`)
@@ -81,9 +79,7 @@ func TestABusyActionDoesNotStarveAnother(t *testing.T) {
 }
 
 func TestWaitingRunsGetMoreSandboxes(t *testing.T) {
-	g := newRig(t, nil)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, nil)
 	var all []*heard
 	for range 3 {
 		_, h := g.begin(caller("a"), `{"path":"/"}`)
@@ -107,9 +103,7 @@ func TestSandboxesAgeOut(t *testing.T) {
 }
 
 func TestSquash(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	starting, hs := g.begin(caller("a"), `{"path":"/never"}`)
 	g.Squash(starting.Activation) // its sandbox is being started
 	running, hr := g.begin(caller("a"), `{"path":"/running"}`)
@@ -139,9 +133,7 @@ func TestSquash(t *testing.T) {
 }
 
 func TestSandboxThatDies(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	_, h := g.begin(caller("a"), `{"path":"/"}`)
 	<-calls.arrived
 	p := g.maker.started()[0]
@@ -188,9 +180,7 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 func TestLogsOfLoadingAndDenials(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	a.Exec.Code = "print('loading')\n" + a.Exec.Code
 	_, h := g.begin(a, `{"path":"/"}`)
@@ -240,9 +230,7 @@ func TestAnotherCodeOrTenantGetsAnotherSandbox(t *testing.T) {
 }
 
 func TestCloseEndsEverything(t *testing.T) {
-	g := newRig(t, single)
-	calls := newCalls()
-	g.ServeAPI(calls)
+	g, calls := newCallingRig(t, single)
 	_, running := g.begin(caller("a"), `{"path":"/"}`)
 	<-calls.arrived
 	_, waiting := g.begin(caller("a"), `{}`)

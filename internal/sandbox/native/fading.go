@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // The end of a large process takes milliseconds, nearly all of which the kernel spends on giving back its memory. By then none of
@@ -95,33 +97,30 @@ func statusField(status []byte, name string) uint64 {
 	return 0
 }
 
-// exiting is PF_EXITING of the kernel: a task that has it executes no system call and returns to none of its code.
-const exiting = 0x4
-
 // lastThread is the one thread that a killed process has left, and which is on its way out; 0 if there are others, or it may execute
 // something. Such a process gets no further threads, so the list of those that it has is whole if it is as long as their number was
 // before.
 func lastThread(pid int) int {
 	own := fmt.Sprintf("/proc/%d/", pid)
-	leader, ok := readTask(own + "stat")
-	if !ok || leader.flags&exiting == 0 || leader.threads < 1 {
+	leader, ok := proc.ReadTask(own + "stat")
+	if !ok || !leader.Exits() || leader.Threads < 1 {
 		return 0
 	}
-	if leader.threads == 1 {
+	if leader.Threads == 1 {
 		return pid
 	}
 	names, err := readNames(own + "task")
-	if err != nil || len(names) != leader.threads {
+	if err != nil || len(names) != leader.Threads {
 		return 0
 	}
 	last := 0
 	for _, name := range names {
-		t, ok := readTask(own + "task/" + name + "/stat")
+		t, ok := proc.ReadTask(own + "task/" + name + "/stat")
 		tid, err := strconv.Atoi(name)
 		switch {
-		case !ok || err != nil || t.flags&exiting == 0: // or it has made way for one that goes under its number
+		case !ok || err != nil || !t.Exits(): // or it has made way for one that goes under its number
 			return 0
-		case t.state == 'Z' || t.state == 'X':
+		case t.HasEnded():
 		case last != 0:
 			return 0
 		default:
@@ -129,34 +128,4 @@ func lastThread(pid int) int {
 		}
 	}
 	return last
-}
-
-// task is what the kernel says of a thread.
-type task struct {
-	state   byte
-	flags   uint64
-	threads int // of its process
-}
-
-// Fields of a task's line in stat, counted from the one after the name.
-const (
-	statFlags   = 6
-	statThreads = 17
-)
-
-func readTask(path string) (t task, ok bool) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return t, false
-	}
-	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // the name before may hold anything
-	if len(fields) <= statThreads {
-		return t, false
-	}
-	t.state = fields[0][0]
-	if t.flags, err = strconv.ParseUint(string(fields[statFlags]), 10, 64); err != nil {
-		return t, false
-	}
-	t.threads, err = strconv.Atoi(string(fields[statThreads]))
-	return t, err == nil
 }

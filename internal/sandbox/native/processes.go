@@ -1,17 +1,16 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // openListed opens a pidfd of every listed process but those in keep. A number that is listed before and after its
@@ -176,13 +175,8 @@ func children(pid int) []int {
 
 // alive tells a process from one that has ended and waits for its parent.
 func alive(pid int) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	after := b[bytes.LastIndexByte(b, ')')+1:] // the name before may hold anything
-	state := strings.TrimSpace(string(after))
-	return state != "" && state[0] != 'Z' && state[0] != 'X'
+	t, ok := proc.ReadTask("/proc/" + strconv.Itoa(pid) + "/stat")
+	return ok && !t.HasEnded()
 }
 
 // killDeadline bounds how long a kill is waited for where nobody gave a deadline.

@@ -1,0 +1,48 @@
+// Package proc reads what the kernel tells of processes and their threads in /proc (proc(5)).
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// Task is what the kernel tells of a thread, or of a process, which is its first thread.
+type Task struct {
+	State   byte // 'R' it runs, 'S' it sleeps, 'Z' and 'X' it has ended, ...
+	Flags   uint64
+	Threads int // of its process
+}
+
+// Fields of a task's line in stat, counted from the one after the name.
+const (
+	statFlags   = 6
+	statThreads = 17
+)
+
+// exiting is PF_EXITING of the kernel: a task that has it executes no system call and returns to none of its code.
+const exiting = 0x4
+
+// ReadTask reads a task's file stat. ok is false if there is none, as the task is gone, or not all of it.
+func ReadTask(path string) (t Task, ok bool) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return t, false
+	}
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // the name before may hold anything
+	if len(fields) <= statThreads {
+		return t, false
+	}
+	t.State = fields[0][0]
+	if t.Flags, err = strconv.ParseUint(string(fields[statFlags]), 10, 64); err != nil {
+		return t, false
+	}
+	t.Threads, err = strconv.Atoi(string(fields[statThreads]))
+	return t, err == nil
+}
+
+// HasEnded tells one that nothing is left of but its number, for its parent.
+func (t Task) HasEnded() bool { return t.State == 'Z' || t.State == 'X' }
+
+// Exits tells one that is on its way out, or has ended.
+func (t Task) Exits() bool { return t.Flags&exiting != 0 || t.HasEnded() }

@@ -1,0 +1,58 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+func TestReadTask(t *testing.T) {
+	self, ok := ReadTask("/proc/self/stat")
+	if !ok || self.HasEnded() || self.Exits() || self.Threads < 1 {
+		t.Errorf("of this process: %+v, %v", self, ok)
+	}
+	ended := exec.Command("true")
+	out, err := ended.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ended.Start(); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/proc/%d/stat", ended.Process.Pid)
+	_, _ = out.Read(make([]byte, 1)) // it closes it on its way out
+	for task, ok := ReadTask(path); !task.Exits(); task, ok = ReadTask(path) {
+		if !ok {
+			t.Fatal("it is not there, and nobody has waited for it")
+		}
+	}
+	if err := ended.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if task, ok := ReadTask(path); ok {
+		t.Errorf("nothing of it is left, and it is %+v", task)
+	}
+}
+
+func TestNamesHoldAnything(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stat")
+	for line, want := range map[string]Task{
+		"7 (a) Z 1 (b) R 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 5\n": {State: 'R', Flags: 4194560, Threads: 3},
+		"7 (a\nb) S 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 5\n":            {State: 'S', Flags: 4, Threads: 1},
+	} {
+		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := ReadTask(path); !ok || got != want {
+			t.Errorf("%q: %+v, %v", line, got, ok)
+		}
+	}
+	if err := os.WriteFile(path, []byte("7 (a) R 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := ReadTask(path); ok {
+		t.Errorf("half a line is %+v", got)
+	}
+}
