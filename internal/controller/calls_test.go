@@ -18,6 +18,7 @@ type waiting struct {
 	*town
 	sequence *forerun.Action
 	ahead    atomic.Bool   // the first waits
+	ran      atomic.Bool   // b has, while that does
 	goOn     chan struct{} // closed, lets it
 }
 
@@ -40,6 +41,9 @@ func (w *waiting) twice() (string, forerun.Tally) {
 	w.ahead.Store(true)
 	return w.invokeAhead(w.sequence, `{}`)
 }
+
+// first reports whether b runs for the first time while the first function waits, or is about to.
+func (w *waiting) first() bool { return w.ahead.Load() && w.ran.CompareAndSwap(false, true) }
 
 // call has an activation call an action.
 func (w *waiting) call(run *forerun.Run, a *forerun.Action, changes uint64) *Invocation {
@@ -106,7 +110,7 @@ func TestCallOfWhatChanges(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		found, changes := w.actions["/ns/c"], w.Changes()
-		if w.ahead.CompareAndSwap(true, false) {
+		if w.first() {
 			w.actions["/ns/c"] = &forerun.Action{Name: found.Name, Version: "0.0.2", Exec: forerun.Exec{Kind: "go:test", Code: "2"}, Limits: found.Limits}
 			w.changes.Add(1)
 			if _, err := w.do(run, "GET", "k"); err != nil { // its execution hears of the change
@@ -149,7 +153,7 @@ func TestNoRoom(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		_, err := w.do(run, "SET", "k", "v")
-		if w.ahead.CompareAndSwap(true, false) {
+		if w.first() {
 			close(w.goOn)
 		}
 		return map[string]any{"refused": forerun.KindOf(err) == forerun.Full && err != nil}, nil
@@ -184,7 +188,7 @@ func TestNoRoomForTheLog(t *testing.T) {
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		runs.Add(1)
 		_, err := w.do(run, "INCR", "k")
-		if w.ahead.CompareAndSwap(true, false) {
+		if w.first() {
 			close(w.goOn)
 		}
 		return map[string]any{}, err
@@ -222,7 +226,7 @@ func TestGivenUpInAPromotion(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		_, err := w.do(run, "INCR", "k")
-		if w.ahead.CompareAndSwap(true, false) {
+		if w.first() {
 			close(w.goOn)
 		}
 		return map[string]any{}, err
