@@ -86,15 +86,17 @@ func (e *execution) skip(a speculate.Skip) {
 }
 
 // later does something outside of the lock, and then with it what that returns.
-func (e *execution) later(outside func() (inside func())) {
+func (e *execution) later(outside func() (inside func())) { e.c.aside.Go(e.task(outside)) }
+
+func (e *execution) task(outside func() (inside func())) func() {
 	e.c.busy.Add(1)
-	e.c.aside.Go(func() {
+	return func() {
 		defer e.c.busy.Done()
 		inside := outside()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		inside()
-	})
+	}
 }
 
 // check looks whether records and actions are what they were.
@@ -125,10 +127,10 @@ func (e *execution) areCurrent(callees []forerun.Callee) bool {
 	return true
 }
 
-// fetch reads records for an operation. If they cannot be read the operation waits until its slot is the head, which reads them
-// itself.
+// fetch reads records for an operation: its asker does, which waits for that, if it is just being posed. If they cannot be read the
+// operation waits until its slot is the head, which reads them itself.
 func (e *execution) fetch(a speculate.Fetch) {
-	e.later(func() func() {
+	read := func() func() {
 		event := speculate.Fetched{Slot: a.Slot, Op: a.Op}
 		records, err := e.c.State.Fetch(context.Background(), a.Keys...)
 		for i, r := range records {
@@ -139,7 +141,12 @@ func (e *execution) fetch(a speculate.Fetch) {
 				e.step(event)
 			}
 		}
-	})
+	}
+	if o := e.posed; o != nil && o.id == a.Op {
+		o.fetch = e.task(read)
+		return
+	}
+	e.later(read)
 }
 
 // promote validates and applies what slots did, and lets them go on as heads. If it is not known whether that was done, the

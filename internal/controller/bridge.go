@@ -16,6 +16,7 @@ type operation struct {
 	id    speculate.OpID
 	slot  speculate.SlotID
 	step  *command.Step // nil: leave
+	fetch func()        // reads what it needs; nil: nothing, or somebody else does
 	ready chan answer   // has room for all that can come: that it is stalled, and the answer
 	since time.Time     // when it was asked ahead; zero: it was not
 }
@@ -111,6 +112,9 @@ func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *com
 	if o == nil {
 		return nil, answer{}, err
 	}
+	if o.fetch != nil {
+		o.fetch()
+	}
 	a, err := e.await(ctx, o)
 	if a.stalled {
 		a, err = e.awaitTurn(ctx, by, o)
@@ -141,7 +145,9 @@ func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step) 
 		o.since = time.Now()
 	}
 	e.operations[o.id] = o
+	e.posed = o
 	e.step(o.event())
+	e.posed = nil
 	return o, nil
 }
 

@@ -50,6 +50,7 @@ type execution struct {
 	active     map[forerun.ActivationID]*slot // the slots whose functions run, or ran ahead and are not committed
 	calls      map[speculate.OpID]*tree       // that are not over; 0: the client's
 	operations map[speculate.OpID]*operation  // of functions, that are not answered
+	posed      *operation                     // that the machine is being told of; nil: none
 	lastOp     speculate.OpID
 	events     []speculate.Event // that arose while actions were carried out
 	committed  int               // slots
