@@ -86,8 +86,10 @@ type Sandbox interface {
 	TakeHeld() (send func())
 	// Seal makes /action read-only for good, unless a process has a file there open for writing.
 	Seal(ctx context.Context) error
-	// Usage reads the sandbox's meters.
+	// Usage reads what the sandbox has of memory.
 	Usage() (Usage, error)
+	// Spent is what all processes inside have taken of the processors; 0 where that is not measured.
+	Spent() (time.Duration, error)
 	// Close kills the sandbox and removes every trace of it.
 	Close() error
 	// Done is closed when the initializer has ended, for whatever reason.
@@ -111,10 +113,9 @@ type Held struct {
 	Shared bool
 }
 
-// Usage is what a sandbox has used.
+// Usage is what a sandbox uses of memory.
 type Usage struct {
 	MemoryBytes int64
-	CPU         time.Duration
 	OOMKills    int // processes killed because the memory limit was reached
 }
 

@@ -193,18 +193,18 @@ func (w *Worker) leave(r *run) {
 	}
 }
 
-// spent is what a box has taken of the processors, if that matters for a run: what was squashed is wasted.
+// spent is what a box has taken of the processors, if that matters for a run: what is squashed, or may be yet, is wasted.
 func (b *box) spent(r *run) time.Duration {
-	if !r.Speculative {
+	if !r.isAhead() {
 		return 0
 	}
-	usage, _ := b.sandbox.Usage() // the sandbox may have ended
-	return usage.CPU
+	spent, _ := b.sandbox.Spent() // the sandbox may have ended
+	return spent
 }
 
 // account notes what a run has taken, and its removal.
 func (b *box) account(r *run, before time.Duration) {
-	if !r.Speculative {
+	if !r.isAhead() {
 		return
 	}
 	took := max(0, b.spent(r)-before)

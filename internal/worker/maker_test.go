@@ -175,6 +175,8 @@ func (p *process) TakeHeld() func() { return nil }
 
 func (p *process) Seal(context.Context) error { return nil }
 
+func (p *process) Spent() (time.Duration, error) { return 0, nil }
+
 func (p *process) Usage() (sandbox.Usage, error) {
 	return sandbox.Usage{OOMKills: int(p.oomKills.Load()), MemoryBytes: p.memory.Load()}, nil
 }

@@ -128,8 +128,9 @@ func (b *box) measure() {
 	if err != nil || usage.MemoryBytes <= 0 {
 		return
 	}
-	cpu, runs, known := usage.CPU-b.cpu, b.unmeasured, b.loaded
-	b.cpu, b.unmeasured, b.loaded = usage.CPU, 0, known || runs > 0
+	spent, _ := b.sandbox.Spent()
+	cpu, runs, known := spent-b.cpu, b.unmeasured, b.loaded
+	b.cpu, b.unmeasured, b.loaded = spent, 0, known || runs > 0
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	if known && runs > 0 { // else it is that of the start, too

@@ -30,6 +30,7 @@ type stricken struct {
 	closed bool
 }
 
+func (s *stricken) Spent() (time.Duration, error) { return 0, nil }
 func (s *stricken) Usage() (sandbox.Usage, error) { return sandbox.Usage{}, nil }
 
 func (s *stricken) Strike(context.Context, ...int) error {

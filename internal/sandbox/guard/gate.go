@@ -10,8 +10,9 @@ import (
 // gate holds the connections to the outside that a speculative activation asks for, until it is promoted. One that is
 // squashed is killed, and its connections are never made.
 type gate struct {
-	mu        sync.Mutex // guards the rest
-	latch     Latch
+	shared    *Switch
+	mu        sync.Mutex              // guards the rest
+	latch     Latch                   // of those that found it shut
 	permitted map[netip.AddrPort]bool // these pass although it is shut; port 0: all of the address
 	opening   int                     // connections that passed and are not in the sandbox yet
 	lent      []lent                  // the sockets that were put into the sandbox, but for permitted ones
@@ -24,15 +25,7 @@ const fewLent = 16
 // permittedAtMost bounds how many addresses a gate lets pass.
 const permittedAtMost = 1024
 
-// Hold shuts the gate.
-func (s *Supervisor) Hold() {
-	g := &s.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.latch.Shut()
-}
-
-// Release opens the gate, and lets those go on that wait at it and still live. It returns for how long any have.
+// Release lets those go on that wait at the gate, which was lifted, and still live. It returns for how long any have.
 func (s *Supervisor) Release() (waited time.Duration) {
 	g := &s.gate
 	g.mu.Lock()
@@ -68,12 +61,19 @@ func (s *Supervisor) Permit(to []netip.AddrPort) {
 func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if opened := g.latch.Opened(); opened != nil && !g.permits(to) {
-		return opened
-	}
 	g.opening++
-	return nil
+	g.publish()
+	if !g.shared.isShut() || g.permits(to) {
+		return nil
+	}
+	g.opening--
+	g.publish()
+	g.latch.Shut()
+	return g.latch.Opened()
 }
+
+// publish tells who may shut the gate what is through it. mu is held.
+func (g *gate) publish() { g.shared.open.Store(uint32(g.opening + len(g.lent))) }
 
 func (g *gate) permits(to netip.AddrPort) bool {
 	ip := to.Addr().Unmap()
@@ -85,6 +85,7 @@ func (g *gate) wait(more int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.latch.Wait(more)
+	g.shared.waiting.Store(uint32(g.latch.Waiting()))
 }
 
 // leave ends what enter began.
@@ -92,6 +93,7 @@ func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.opening--
+	g.publish()
 }
 
 // pass waits for what gate.enter has returned, and until it returns nothing: a connection may be opened, until gate.leave. It
@@ -103,6 +105,7 @@ func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) 
 		defer s.waiting.begin(id, func() { killed <- struct{}{} })()
 		s.gate.wait(1)
 		defer s.gate.wait(-1)
+		opened = s.gate.enter(to) // who lifts it tells those that wait by now
 	}
 	look := time.NewTicker(liveness)
 	defer look.Stop()
@@ -137,11 +140,13 @@ func (g *gate) lend(socket int, to netip.AddrPort) {
 	}
 	if l, ok := lentSocket(socket, to); ok {
 		g.lent = append(g.lent, l)
+		g.publish()
 	}
 }
 
 func (g *gate) forgetClosed() {
 	g.lent = slices.DeleteFunc(g.lent, func(l lent) bool { return !l.open() })
+	g.publish()
 }
 
 // Connected reports whether somebody in the sandbox has a connection to the outside on which it could send without asking, or is

@@ -23,7 +23,7 @@
 // sandbox; datagrams to the outside are relayed (package native).
 //
 // While an activation is speculative, connections to the outside wait at a
-// gate ([Supervisor.Hold]) until it is promoted. What else leaves a sandbox
+// gate ([Switch]) until it is promoted. What else leaves a sandbox
 // does so through the server's doors and relays, which hold it there: no other
 // call has an effect outside. [Supervisor.decide] is the one place where a held
 // call is answered.

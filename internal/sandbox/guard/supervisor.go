@@ -19,14 +19,15 @@ type Supervisor struct {
 	gate     gate
 }
 
-// NewSupervisor takes over the descriptor listener; careful is what the filter was installed with. refused is called,
-// from any goroutine, with a sentence for each connection that the policy refuses, and reached for each that begins to wait at the gate.
-func NewSupervisor(listener int, policy Policy, careful bool, refused func(sentence string), reached func()) (*Supervisor, error) {
+// NewSupervisor takes over the descriptor listener; careful is what the filter was installed with, and shut shuts its gate. refused is
+// called, from any goroutine, with a sentence for each connection that the policy refuses, and reached for each that begins to wait at
+// the gate.
+func NewSupervisor(listener int, policy Policy, careful bool, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
 	l, err := newListener(listener)
 	if err != nil {
 		return nil, err
 	}
-	return &Supervisor{listener: l, policy: policy, careful: careful, refused: refused, reached: reached}, nil
+	return &Supervisor{listener: l, policy: policy, careful: careful, refused: refused, reached: reached, gate: gate{shared: shut}}, nil
 }
 
 // Run answers until the sandbox is gone. A connection that takes long holds up no other call.

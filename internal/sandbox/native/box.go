@@ -31,7 +31,7 @@ type box struct {
 	glance         *glance
 	meters         *meters
 	hosts          readHosts
-	shut           shut
+	outlet         outlet
 	reached        atomic.Bool // something has waited at the helper's gate since the last Hold
 
 	done      chan struct{}
@@ -49,7 +49,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 		return nil, forerun.Errorf(forerun.Invalid, "sandbox "+s.ID, "The specification has a bad id or a limit that cannot be: %d MiB of memory, a CPU weight of %d, %d processes, %d MiB for /tmp, %d for /action.",
 			s.MemoryMiB, s.CPUWeight, s.Processes, s.TmpMiB, s.CodeMiB)
 	}
-	b := &box{maker: m, id: s.ID, shut: shut{since: -1}, refusals: newRefusals(), done: make(chan struct{})}
+	b := &box{maker: m, id: s.ID, refusals: newRefusals(), done: make(chan struct{})}
 	passed, err := b.open(s)
 	if err != nil {
 		b.release()
@@ -68,6 +68,8 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	answer, err := m.ask(ctx, r, passed...)
 	closeAll(passed)
 	if err == nil {
+		b.outlet.gate, b.outlet.usual = &m.shared.gates[answer.place], r.start.cpuWeight
+		b.outlet.weight.shares = answer.shares
 		err = b.serve(answer.files)
 	}
 	if err != nil {
@@ -132,11 +134,12 @@ func memoryFile(b []byte) (*os.File, error) {
 
 // serve takes the sockets that the first stage handed out, and what the helper added.
 func (b *box) serve(files []*os.File) error {
-	if len(files) < readyForServer+meterFiles {
+	const weight = readyForServer + meterFiles
+	if len(files) <= weight {
 		closeAll(files)
-		return fmt.Errorf("the helper handed out %d descriptors, not %d", len(files), readyForServer+meterFiles)
+		return fmt.Errorf("the helper handed out %d descriptors, not %d", len(files), weight+1)
 	}
-	b.meters, b.glance = newMeters(files[readyForServer:][:meterFiles]), newGlance(files[readyForServer+meterFiles:])
+	b.meters, b.outlet.weight.file, b.glance = newMeters(files[readyForServer:weight]), files[weight], newGlance(files[weight+1:])
 	files = files[:readyForServer]
 	defer closeAll(files)
 	doors := map[string]net.Listener{}
@@ -172,10 +175,12 @@ func (b *box) Refused() []string {
 // Reset implements sandbox.Sandbox.
 func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 	if !b.glance.nothing(keep) {
+		if err := b.outlet.hurry(); err != nil {
+			return 0, b.ill(err)
+		}
 		var answer reply
 		answer, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
 		killed = answer.killed
-		b.shut.undo()
 	}
 	b.names.reset()
 	b.datagrams.reset()
@@ -184,8 +189,10 @@ func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 
 // Strike implements sandbox.Sandbox.
 func (b *box) Strike(ctx context.Context, keep ...int) error {
+	if err := b.outlet.hurry(); err != nil {
+		return b.ill(err)
+	}
 	_, err := b.maker.ask(ctx, request{kind: kindStrike, id: b.id, keep: keep})
-	b.shut.undo()
 	b.names.reset()
 	b.datagrams.reset()
 	return err
@@ -196,7 +203,15 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 	if l.MemoryMiB < 0 || !validWeight(l.CPUWeight) {
 		return forerun.Errorf(forerun.Invalid, "sandbox "+b.id, "A limit is out of its range: %d MiB of memory, a CPU weight of %d.", l.MemoryMiB, l.CPUWeight)
 	}
-	_, err := b.maker.ask(ctx, request{kind: kindLimit, id: b.id, limits: l})
+	if l.CPUWeight != 0 {
+		if err := b.outlet.weigh(l.CPUWeight); err != nil {
+			return b.ill(err)
+		}
+	}
+	if l.MemoryMiB == 0 {
+		return nil
+	}
+	_, err := b.maker.ask(ctx, request{kind: kindLimit, id: b.id, memory: l.MemoryMiB})
 	return err
 }
 
@@ -205,16 +220,19 @@ func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
 	b.maker.awaitTold() // of what is gone
 	b.reached.Store(false)
 	b.names.gate.forget()
-	changes := b.shut.changes.Load()
-	if b.shut.lasts(changes, hosts) {
-		return sandbox.Held{}, nil
-	}
 	permit := b.hosts.name(hosts)
 	b.names.gate.shut()
 	b.datagrams.hold()
+	surely, err := b.outlet.shut()
+	switch {
+	case err != nil:
+		return sandbox.Held{}, b.ill(err)
+	case surely && len(permit) == 0:
+		return sandbox.Held{}, nil
+	}
 	answer, err := b.maker.ask(ctx, request{kind: kindHold, id: b.id, permit: permit})
-	if err == nil && answer.steady && answer.held == (sandbox.Held{}) {
-		b.shut.since, b.shut.hosts = changes, hosts
+	if answer.unshared {
+		b.outlet.isUnshared()
 	}
 	return answer.held, err
 }
@@ -223,9 +241,20 @@ func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
 func (b *box) Release(ctx context.Context) (waited time.Duration, err error) {
 	waited = b.names.gate.lift()
 	b.datagrams.release()
-	b.shut.undo()
+	waiting, err := b.outlet.lift()
+	if err != nil {
+		return waited, b.ill(err)
+	}
+	if !waiting {
+		return waited, nil
+	}
 	answer, err := b.maker.ask(ctx, request{kind: kindRelease, id: b.id})
 	return max(waited, answer.waited), err
+}
+
+// ill is what keeps the server from having a hand on the sandbox.
+func (b *box) ill(err error) error {
+	return forerun.Errorf(forerun.Internal, "sandbox "+b.id, "%w", err)
 }
 
 // Waiting is how many calls, questions for names and datagrams of processes inside wait since a Hold. Tests ask for it, which squash
@@ -260,6 +289,9 @@ func (b *box) learned(ctx context.Context, answer []byte) {
 // Usage implements sandbox.Sandbox.
 func (b *box) Usage() (sandbox.Usage, error) { return b.meters.read() }
 
+// Spent implements sandbox.Sandbox.
+func (b *box) Spent() (time.Duration, error) { return b.meters.spent() }
+
 // Close implements sandbox.Sandbox. Who calls it while another does waits for the same end.
 func (b *box) Close() error {
 	b.closeOnce.Do(func() { b.closeErr = b.remove() })
@@ -274,6 +306,7 @@ func (b *box) remove() error {
 	if !mine {
 		return nil
 	}
+	b.outlet.close()
 	_, err := m.ask(context.Background(), request{kind: kindClose, id: b.id})
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		<-m.done // the link is lost before the helper's end is known
@@ -301,6 +334,7 @@ func (b *box) release() {
 		}
 		b.glance.close()
 		b.meters.close()
+		b.outlet.close()
 		b.names.close()
 		b.maker.closing.Go(b.datagrams.close)
 	})

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
@@ -25,9 +24,8 @@ type cell struct {
 	folders  []*os.File // what handlers may write to
 	seal     *os.File   // of the folder of the code; nil: it is set
 	guard    *guard.Supervisor
+	guarded  chan struct{} // closed when that has nothing more to do; nil: there was none
 	fading   fading
-	light    bool // it weighs heldWeight of the processors
-	weight   int  // or this
 	unshared bool // its initializer has nothing that its handlers share, and never will
 }
 
@@ -37,10 +35,6 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
 		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
-	}
-	// What is killed needs the processors to end: it would hold up others while it waits for them.
-	if err := c.lighten(false); err != nil {
-		return 0, err
 	}
 	ctx, cancel := killContext()
 	defer cancel()
@@ -70,20 +64,14 @@ func (c *cell) listed() ([]int, error) {
 	return inhabitants(c.process.Pid)
 }
 
-// limit is Sandbox.Limit.
-func (c *cell) limit(l sandbox.Limits) error {
+// limit is Sandbox.Limit, of memory.
+func (c *cell) limit(memoryMiB int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.group == nil {
 		return fmt.Errorf("the sandbox %q has ended", c.id)
 	}
-	if l.CPUWeight != 0 {
-		c.weight = l.CPUWeight
-	}
-	if c.light {
-		l.CPUWeight = 0
-	}
-	return c.group.limit(l)
+	return c.group.resize(memoryMiB)
 }
 
 // setSeal is Sandbox.Seal.

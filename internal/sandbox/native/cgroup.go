@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"forerun.dev/forerun/internal/sandbox"
 )
 
 // cgroups are the hierarchies in which this instance has folders: forerun/<instance>/<sandbox> in each.
@@ -156,7 +154,6 @@ type group struct {
 	tasks   []*os.File // to be joined by the first stage itself (v1)
 	dir     *os.File   // the v2 folder, to be born in; nil if there is none
 	procs   *os.File   // its list of processes
-	weight  *os.File   // sets its share of the processors; open from the first change on, as that changes often
 }
 
 // create makes the sandbox's cgroups with their limits.
@@ -226,51 +223,55 @@ func v1Weight(weight int) limit {
 	return limit{file: "cpu.shares", value: strconv.Itoa(max(2, weight*1024/100))}
 }
 
-// limit changes limits of a group that was made.
-func (g *group) limit(l sandbox.Limits) error {
-	if l.MemoryMiB > 0 && l.MemoryMiB != g.memory {
-		if err := g.resize(l.MemoryMiB); err != nil {
-			return err
-		}
-		g.memory = l.MemoryMiB
-	}
-	if l.CPUWeight > 0 {
-		return g.weigh(l.CPUWeight)
-	}
-	return nil
+// weight is the file that sets a sandbox's share of the processors. It stays open in the server: that changes often.
+type weight struct {
+	file   *os.File
+	shares bool // on v1's scale
 }
 
-// weigh changes its share of the processors, where that can be limited.
-func (g *group) weigh(weight int) error {
-	folder, set := g.folders["cpu"], v1Weight(weight)
-	if folder == "" {
-		folder, set = g.folders[""], v2Weight(weight)
-		if !g.v2["cpu"] {
-			return nil
-		}
+// scaled reports whether the weights of its sandboxes are on v1's scale.
+func (c *cgroups) scaled() bool { return c.roots["cpu"] != "" }
+
+// openWeight opens it, in the helper. Where shares cannot be set it takes everything.
+func (g *group) openWeight() (*os.File, error) {
+	path := os.DevNull
+	if folder, ok := g.folders["cpu"]; ok {
+		path = filepath.Join(folder, v1Weight(0).file)
+	} else if g.v2["cpu"] {
+		path = filepath.Join(g.folders[""], v2Weight(0).file)
 	}
-	if g.weight == nil {
-		f, err := os.OpenFile(filepath.Join(folder, set.file), os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("setting a limit: %w", err)
-		}
-		g.weight = f
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the sandbox's weight: %w", err)
 	}
-	if _, err := g.weight.WriteAt([]byte(set.value+"\n"), 0); err != nil {
+	return f, nil
+}
+
+func (w weight) set(to int) error {
+	set := v2Weight(to)
+	if w.shares {
+		set = v1Weight(to)
+	}
+	if _, err := w.file.WriteAt([]byte(set.value+"\n"), 0); err != nil {
 		return fmt.Errorf("setting a limit: %w", err)
 	}
 	return nil
 }
 
 // resize changes its limit of memory, where that can be limited.
-func (g *group) resize(mib int) error {
-	if folder, ok := g.folders["memory"]; ok {
-		return writeLimits(folder, v1Memory(mib, mib > g.memory))
+func (g *group) resize(mib int) (err error) {
+	folder, v1 := g.folders["memory"]
+	switch {
+	case mib == g.memory:
+	case v1:
+		err = writeLimits(folder, v1Memory(mib, mib > g.memory))
+	case g.v2["memory"]:
+		err = writeLimits(g.folders[""], v2Memory(mib))
 	}
-	if g.v2["memory"] {
-		return writeLimits(g.folders[""], v2Memory(mib))
+	if err == nil {
+		g.memory = mib
 	}
-	return nil
+	return err
 }
 
 func writeLimits(folder string, limits []limit) error {
@@ -310,7 +311,7 @@ func (g *group) freeze(on bool) {
 
 // remove removes the folders. Its processes must have ended.
 func (g *group) remove() error {
-	closeAll(append(g.tasks, g.dir, g.procs, g.weight))
+	closeAll(append(g.tasks, g.dir, g.procs))
 	var errs []error
 	for _, folder := range g.folders {
 		errs = append(errs, removeGroup(folder))

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"forerun.dev/forerun/internal/sandbox"
 )
 
 func TestReadMountLine(t *testing.T) {
@@ -55,7 +53,15 @@ func TestUnifiedLimits(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %s", file, b, err, want)
 		}
 	}
-	if err := g.limit(sandbox.Limits{MemoryMiB: 128, CPUWeight: 25}); err != nil {
+	if err := g.resize(128); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := g.openWeight()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	if err := (weight{file: opened, shares: c.scaled()}).set(25); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{"memory.max": "134217728", "cpu.weight": "25"} {
@@ -74,8 +80,11 @@ func TestUnifiedLimits(t *testing.T) {
 	}
 	m := newMeters(files)
 	defer m.close()
-	if u, err := m.read(); err != nil || u.MemoryBytes != 4096 || u.OOMKills != 2 || u.CPU.Microseconds() != 1500 {
+	if u, err := m.read(); err != nil || u.MemoryBytes != 4096 || u.OOMKills != 2 {
 		t.Errorf("%+v, %v", u, err)
+	}
+	if d, err := m.spent(); err != nil || d.Microseconds() != 1500 {
+		t.Errorf("%v, %v", d, err)
 	}
 }
 

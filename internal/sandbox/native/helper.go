@@ -46,7 +46,7 @@ func HelperMain(fd int) int {
 // helper makes sandboxes for one server.
 type helper struct {
 	link     *link
-	told     *counter // of refusals
+	shared   *shared // with the server
 	settings settings
 	policy   guard.Policy
 	root     bool                // ids and mounts of the host are ours to give
@@ -73,7 +73,7 @@ func newHelper(l *link) (*helper, error) {
 	if len(files) != 1 {
 		return nil, fmt.Errorf("the settings came with %d descriptors, not one", len(files))
 	}
-	told, err := mapCounter(files[0])
+	memory, err := mapShared(files[0])
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func newHelper(l *link) (*helper, error) {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
 	h := &helper{
-		link: l, told: told, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0, careful: !guard.CanLock(),
+		link: l, shared: memory, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0, careful: !guard.CanLock(),
 		forks: make(chan func()), aside: linger.New(nil), boxes: map[string]*cell{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
@@ -162,6 +162,7 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	switch r.kind {
 	case kindStart:
 		if err == nil {
+			answer.place, answer.shares = c.number, h.cgroups.scaled()
 			handed, err = h.start(c, r.start, files)
 		}
 	case kindReset:
@@ -169,9 +170,9 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	case kindStrike:
 		err = h.with(r.id, func(c *cell) error { _, err := c.reset(r.keep, true); return err })
 	case kindLimit:
-		err = h.with(r.id, func(c *cell) error { return c.limit(r.limits) })
+		err = h.with(r.id, func(c *cell) error { return c.limit(r.memory) })
 	case kindHold:
-		err = h.with(r.id, func(c *cell) (err error) { answer.held, answer.steady, err = c.hold(r.permit); return err })
+		err = h.with(r.id, func(c *cell) (err error) { answer.held, answer.unshared, err = c.hold(r.permit); return err })
 	case kindRelease:
 		err = h.with(r.id, func(c *cell) (err error) { answer.waited, err = c.release(); return err })
 	case kindWaiting:
@@ -209,7 +210,7 @@ func (h *helper) tell(kind int, id, sentence string) {
 
 // tellCounted tells of a connection that was refused, or waits. Whoever learns of it finds it counted.
 func (h *helper) tellCounted(kind int, id, sentence string) {
-	h.told.add()
+	h.shared.told.Add(1)
 	h.tell(kind, id, sentence)
 }
 
@@ -230,6 +231,7 @@ func (h *helper) reserve(id string) (*cell, error) {
 		if !h.ranges[n] {
 			c := &cell{id: id, number: n, exited: make(chan struct{}), fading: make(fading)}
 			h.ranges[n], h.boxes[id] = true, c
+			h.shared.gates[n].Clear()
 			return c, nil
 		}
 	}
@@ -243,9 +245,19 @@ func (h *helper) remove(c *cell) error {
 	defer h.mu.Unlock()
 	if h.boxes[c.id] == c {
 		delete(h.boxes, c.id)
-		delete(h.ranges, c.number)
+		h.aside.Go(func() { h.free(c) })
 	}
 	return err
+}
+
+// free lets another sandbox have the number once nothing of this one is left, its guard included: that changes the switch of its gate.
+func (h *helper) free(c *cell) {
+	if c.guarded != nil {
+		<-c.guarded
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.ranges, c.number)
 }
 
 // closeAll ends every sandbox and removes the cgroups.

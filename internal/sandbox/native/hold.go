@@ -12,38 +12,30 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// heldWeight is the share of the processors of a sandbox whose activation is speculative: what the others leave.
-const heldWeight = 2
-
-// hold shuts the gate of the sandbox, and looks for what that does not hold back. What it finds is steady if it stays so until
-// something is let go or reset.
-func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, steady bool, err error) {
+// hold looks for what the gate of the sandbox, which is shut, does not hold back. unshared is for good.
+func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, unshared bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
 		return held, false, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	c.guard.Permit(permit)
-	c.guard.Hold()
-	if err := c.lighten(true); err != nil {
-		return held, false, err
-	}
 	held.Connected = c.guard.Connected()
 	if !c.unshared {
 		held.Shared = shares(c.process.Pid)
 		c.unshared = !held.Shared && isAlone(c.process.Pid)
 	}
-	return held, c.unshared && !held.Connected, nil
+	return held, c.unshared, nil
 }
 
-// release opens it, and returns for how long the first call that waits there has.
+// release lets go what waits there, and returns for how long the first call has.
 func (c *cell) release() (waited time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
 		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
-	return c.guard.Release(), c.lighten(false)
+	return c.guard.Release(), nil
 }
 
 // waiting is how many calls wait there.
@@ -54,22 +46,6 @@ func (c *cell) waiting() (int, error) {
 		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	return c.guard.Waiting(), nil
-}
-
-// lighten has the sandbox weigh little, or what it weighs else. mu is held.
-func (c *cell) lighten(light bool) error {
-	if c.light == light {
-		return nil
-	}
-	weight := c.weight
-	if light {
-		weight = heldWeight
-	}
-	err := c.group.limit(sandbox.Limits{CPUWeight: weight})
-	if err == nil {
-		c.light = light
-	}
-	return err
 }
 
 // isAlone reports whether a process has one thread: then an initializer whose code is loaded opens nothing more.

@@ -5,29 +5,26 @@ import (
 	"path/filepath"
 	"testing"
 
-	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
 // TestWeightOfWhatRunsAhead: a sandbox that is held weighs little, and what it did before from its release on, in place.
 func TestWeightOfWhatRunsAhead(t *testing.T) {
-	t.Run("v1", func(t *testing.T) { weighsLittle(t, "cpu", "cpu.shares", "20", "409") })
-	t.Run("v2", func(t *testing.T) { weighsLittle(t, "", "cpu.weight", "2", "40") })
+	t.Run("v1", func(t *testing.T) { weighsLittle(t, "cpu", "cpu.shares", "256", "102", "409") })
+	t.Run("v2", func(t *testing.T) { weighsLittle(t, "", "cpu.weight", "25", "10", "40") })
 }
 
-func weighsLittle(t *testing.T, hierarchy, file, little, usual string) {
+func weighsLittle(t *testing.T, hierarchy, file, held, little, usual string) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, file), []byte("1024\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.FindProcess(os.Getpid())
+	opened, err := (&group{folders: map[string]string{hierarchy: folder}, v2: map[string]bool{"cpu": true}}).openWeight()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cell{
-		group: &group{folders: map[string]string{hierarchy: folder}, v2: map[string]bool{"cpu": true}}, process: self,
-		guard: new(guard.Supervisor), weight: 100,
-	}
+	o := outlet{gate: new(guard.Switch), weight: weight{file: opened, shares: hierarchy == "cpu"}, usual: 100}
+	defer o.close()
 	weighs := func(what, want string) {
 		t.Helper()
 		if got, err := os.ReadFile(filepath.Join(folder, file)); err != nil || firstLine(got) != want {
@@ -35,16 +32,24 @@ func weighsLittle(t *testing.T, hierarchy, file, little, usual string) {
 		}
 	}
 	for range 2 {
-		if err := c.lighten(true); err != nil {
+		if _, err := o.shut(); err != nil {
 			t.Fatal(err)
 		}
-		weighs("held", little)
+		weighs("held", held)
 	}
-	if err := c.limit(sandbox.Limits{CPUWeight: 40}); err != nil {
+	if err := o.weigh(40); err != nil {
 		t.Fatal(err)
 	}
 	weighs("limited while it is held", little)
-	if _, err := c.release(); err != nil {
+	if err := o.hurry(); err != nil {
+		t.Fatal(err)
+	}
+	weighs("about to be killed", usual)
+	if _, err := o.shut(); err != nil {
+		t.Fatal(err)
+	}
+	weighs("held again", little)
+	if _, err := o.lift(); err != nil {
 		t.Fatal(err)
 	}
 	weighs("released", usual)

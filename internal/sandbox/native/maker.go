@@ -30,7 +30,7 @@ type Maker struct {
 	policy   guard.Policy
 	names    []string // nameservers, as host:port
 	enforced []sandbox.Enforcement
-	spent    *meters       // of all sandboxes together; empty if this machine has none
+	meters   *meters       // of all sandboxes together; empty if this machine has none
 	done     chan struct{} // closed when the helper has ended
 
 	mu      sync.Mutex // guards what follows
@@ -40,8 +40,8 @@ type Maker struct {
 	closed  bool
 	err     error // why the helper ended
 
-	told      *counter      // of refusals, by the helper
-	heard     atomic.Uint64 // of those; changes with mu held
+	shared    *shared       // with the helper
+	heard     atomic.Uint64 // of what that has told of; changes with mu held
 	hearsMore sync.Cond     // of mu: heard has changed, or the helper has ended
 
 	closing sync.WaitGroup // what sandboxes that are closed still have to close
@@ -63,7 +63,7 @@ func StartHelper(c Config) (*Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, page, err := newCounter()
+	memory, page, err := newShared()
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,11 @@ func StartHelper(c Config) (*Maker, error) {
 	}
 	m := &Maker{
 		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, done: make(chan struct{}),
-		waiting: map[uint64]chan reply{}, boxes: map[string]*box{}, told: told,
+		waiting: map[uint64]chan reply{}, boxes: map[string]*box{}, shared: memory,
 	}
 	m.hearsMore.L = &m.mu
 	if err := m.configure(c, page); err != nil {
-		m.spent.close()
+		m.meters.close()
 		l.conn.Close()
 		_ = cmd.Wait()
 		return nil, forerun.Errorf(forerun.Unavailable, "sandbox helper", "No sandbox can be made: %w", err)
@@ -102,19 +102,19 @@ func StartHelper(c Config) (*Maker, error) {
 	return m, nil
 }
 
-func (m *Maker) configure(c Config, told *os.File) error {
+func (m *Maker) configure(c Config, memory *os.File) error {
 	if err := m.link.conn.SetReadDeadline(time.Now().Add(configureDeadline)); err != nil {
 		return err
 	}
 	s := settings{dataDir: c.DataDir, bindRoots: c.BindRoots, egress: c.Egress, executable: c.Executable, initArgs: c.InitArgs}
-	if err := m.link.send(s.encode(), told); err != nil {
+	if err := m.link.send(s.encode(), memory); err != nil {
 		return err
 	}
 	b, files, err := m.link.receive(make([]byte, maxFrame))
 	if err != nil {
 		return fmt.Errorf("waiting for the helper: %w", err)
 	}
-	m.spent = newMeters(files)
+	m.meters = newMeters(files)
 	r, err := decodeReport(b)
 	switch {
 	case err != nil:
@@ -134,11 +134,11 @@ func (m *Maker) Enforced() []sandbox.Enforcement { return slices.Clone(m.enforce
 // Spent implements sandbox.Maker.
 func (m *Maker) Spent() (d time.Duration, known bool) {
 	var helper unix.Timespec
-	usage, err := m.spent.read()
-	if err != nil || usage.CPU == 0 || unix.ClockGettime(cpuClock(m.helper.Process.Pid), &helper) != nil {
+	boxes, err := m.meters.spent()
+	if err != nil || boxes == 0 || unix.ClockGettime(cpuClock(m.helper.Process.Pid), &helper) != nil {
 		return 0, false
 	}
-	return usage.CPU + time.Duration(helper.Nano()), true
+	return boxes + time.Duration(helper.Nano()), true
 }
 
 // cpuClock is the clock of what all threads of a process have taken of the processors (clock_getcpuclockid(3)).
@@ -282,6 +282,6 @@ func (m *Maker) Close() error {
 		b.release()
 	}
 	m.closing.Wait()
-	m.spent.close()
+	m.meters.close()
 	return m.Err()
 }

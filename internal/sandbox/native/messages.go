@@ -21,7 +21,7 @@ const (
 	kindPermit
 	kindSeal
 	// helper -> server; of the settings with the descriptors of cgroups.openMeters, of a start with those of readyFDs for the server,
-	// of group.openMeters and of cell.sights
+	// of group.openMeters, of group.openWeight and of cell.sights
 	kindReply
 	kindExited // helper -> server, by itself
 	kindDenied
@@ -63,7 +63,7 @@ type request struct {
 	id     string // the sandbox
 	start  startRequest
 	keep   []int            // of a reset and a strike
-	limits sandbox.Limits   // of a limit
+	memory int              // of a limit, in MiB
 	permit []netip.AddrPort // of a hold and a permit
 }
 
@@ -90,8 +90,7 @@ func (r request) encode() []byte {
 			e.number(uint64(pid))
 		}
 	case kindLimit:
-		e.number(uint64(r.limits.MemoryMiB))
-		e.number(uint64(r.limits.CPUWeight))
+		e.number(uint64(r.memory))
 	case kindHold, kindPermit:
 		e.number(uint64(len(r.permit)))
 		for _, a := range r.permit {
@@ -113,7 +112,7 @@ func decodeRequest(b []byte) (request, error) {
 			r.keep = append(r.keep, d.small())
 		}
 	case kindLimit:
-		r.limits = sandbox.Limits{MemoryMiB: d.small(), CPUWeight: d.small()}
+		r.memory = d.small()
 	case kindHold, kindPermit:
 		for range d.count() {
 			a, err := netip.ParseAddrPort(d.text())
@@ -148,9 +147,11 @@ type report struct {
 	number   uint64
 	id       string
 	problem  string
+	place    int                   // of the reply to a start: the number of its gate
+	shares   bool                  // likewise: its weight is on v1's scale
 	killed   int                   // of the reply to a reset
 	held     sandbox.Held          // of the reply to a hold
-	steady   bool                  // likewise: held stays so until something is let go or reset
+	unshared bool                  // likewise: nothing is shared, and never will be
 	waited   time.Duration         // of the reply to a release
 	waiting  int                   // of the reply to a request for that
 	enforced []sandbox.Enforcement // of the reply to configure
@@ -162,10 +163,12 @@ func (r report) encode() []byte {
 	e.number(r.number)
 	e.text(r.id)
 	e.text(r.problem)
+	e.number(uint64(r.place))
+	e.flag(r.shares)
 	e.number(uint64(r.killed))
 	e.flag(r.held.Connected)
 	e.flag(r.held.Shared)
-	e.flag(r.steady)
+	e.flag(r.unshared)
 	e.number(uint64(r.waited))
 	e.number(uint64(r.waiting))
 	e.number(uint64(len(r.enforced)))
@@ -180,8 +183,9 @@ func (r report) encode() []byte {
 func decodeReport(b []byte) (report, error) {
 	d := decoder{b: b}
 	r := report{kind: d.small(), number: d.number(), id: d.text(), problem: d.text()}
+	r.place, r.shares = d.small(), d.flag()
 	r.killed = d.small()
-	r.held, r.steady = sandbox.Held{Connected: d.flag(), Shared: d.flag()}, d.flag()
+	r.held, r.unshared = sandbox.Held{Connected: d.flag(), Shared: d.flag()}, d.flag()
 	r.waited = time.Duration(d.number())
 	r.waiting = d.small()
 	for range d.count() {

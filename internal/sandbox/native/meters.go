@@ -74,9 +74,16 @@ func (m *meters) read() (u sandbox.Usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	cpu, err := m.number(meterCPU, "usage_usec ")
-	u.OOMKills, u.CPU = int(kills), time.Duration(cpu)*time.Microsecond
+	u.OOMKills = int(kills)
 	return u, err
+}
+
+// spent is Sandbox.Spent.
+func (m *meters) spent() (time.Duration, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	cpu, err := m.number(meterCPU, "usage_usec ")
+	return time.Duration(cpu) * time.Microsecond, err
 }
 
 // number reads the number behind a name, which a line begins with; 0 if there is none.

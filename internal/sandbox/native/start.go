@@ -53,7 +53,6 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 	if c.group, err = h.cgroups.create(c.id, r); err != nil {
 		return nil, fmt.Errorf("making the sandbox's cgroups: %w", err)
 	}
-	c.weight = r.cpuWeight
 	defer c.group.joined()
 	if h.root {
 		if err := errors.Join(c.own(files[startStdout]), c.own(files[startStderr])); err != nil {
@@ -79,17 +78,32 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 	if err != nil {
 		return nil, err
 	}
-	meters, err := c.group.openMeters()
+	looks, err := c.looks()
 	if err != nil {
 		closeAll(handed)
-		return nil, fmt.Errorf("opening the sandbox's meters: %w", err)
-	}
-	sights, err := c.sights()
-	if err != nil {
-		closeAll(append(handed, meters...))
 		return nil, err
 	}
-	return slices.Concat(handed, meters, sights), nil
+	return slices.Concat(handed, looks), nil
+}
+
+// looks opens what the server reads and sets by itself.
+func (c *cell) looks() (files []*os.File, err error) {
+	meters, err := c.group.openMeters()
+	if err != nil {
+		return nil, fmt.Errorf("opening the sandbox's meters: %w", err)
+	}
+	weight, err := c.group.openWeight()
+	if err != nil {
+		closeAll(meters)
+		return nil, err
+	}
+	files = append(meters, weight)
+	sights, err := c.sights()
+	if err != nil {
+		closeAll(files)
+		return nil, err
+	}
+	return append(files, sights...), nil
 }
 
 // fork starts the first stage in its namespaces.
@@ -216,10 +230,16 @@ func (h *helper) supervise(c *cell, listener *os.File) error {
 	if err != nil {
 		return err
 	}
-	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, func(sentence string) { h.tellCounted(kindDenied, c.id, sentence) }, func() { h.tellCounted(kindReached, c.id, "") })
+	refused := func(sentence string) { h.tellCounted(kindDenied, c.id, sentence) }
+	reached := func() { h.tellCounted(kindReached, c.id, "") }
+	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, &h.shared.gates[c.number], refused, reached)
 	if err != nil {
 		return err
 	}
-	go c.guard.Run()
+	c.guarded = make(chan struct{})
+	go func() {
+		defer close(c.guarded)
+		c.guard.Run()
+	}()
 	return nil
 }
