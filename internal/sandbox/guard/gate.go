@@ -80,6 +80,12 @@ func (g *gate) permits(to netip.AddrPort) bool {
 	return g.permitted[netip.AddrPortFrom(ip, to.Port())] || g.permitted[netip.AddrPortFrom(ip, 0)]
 }
 
+// lineUp counts a connection that waits, and is enter once more: who lifts the gate tells those that are counted by then.
+func (g *gate) lineUp(to netip.AddrPort) (wait <-chan struct{}) {
+	g.wait(1)
+	return g.enter(to)
+}
+
 // wait counts connections that wait.
 func (g *gate) wait(more int) {
 	g.mu.Lock()
@@ -103,9 +109,8 @@ func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) 
 	if opened != nil {
 		s.reached()
 		defer s.waiting.begin(id, func() { killed <- struct{}{} })()
-		s.gate.wait(1)
+		opened = s.gate.lineUp(to)
 		defer s.gate.wait(-1)
-		opened = s.gate.enter(to) // who lifts it tells those that wait by now
 	}
 	look := time.NewTicker(liveness)
 	defer look.Stop()

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,20 +10,21 @@ import (
 
 // TestSwitch: whoever shuts a gate while connections are opened sees those that are through it, and whoever lifts it those that wait.
 func TestSwitch(t *testing.T) {
-	const connections, turns = 4, 20_000
+	const connections, enough = 4, 100_000
 	shared := new(Switch)
 	s := &Supervisor{gate: gate{shared: shared}}
 	g := &s.gate
-	var through, done atomic.Int64
+	var through, blocked atomic.Int64
+	var over atomic.Bool
 	var opening sync.WaitGroup
 	for range connections {
 		opening.Go(func() {
-			defer done.Add(1)
-			for range turns {
+			for !over.Load() {
 				if opened := g.enter(netip.AddrPort{}); opened != nil {
-					g.wait(1)
-					for opened = g.enter(netip.AddrPort{}); opened != nil; opened = g.enter(netip.AddrPort{}) {
+					for opened = g.lineUp(netip.AddrPort{}); opened != nil; opened = g.enter(netip.AddrPort{}) {
+						blocked.Add(1)
 						<-opened
+						blocked.Add(-1)
 					}
 					g.wait(-1)
 				}
@@ -33,23 +35,35 @@ func TestSwitch(t *testing.T) {
 		})
 	}
 	shuts, waits := 0, 0
-	for done.Load() < connections {
+	for turn := 0; shuts < enough || waits < enough; turn++ {
 		shared.Shut()
 		if !shared.Connected() {
 			shuts++
-			for range 10 {
-				if n := through.Load(); n != 0 {
-					t.Fatalf("%d connections are through a gate that is shut, and nobody is seen to be", n)
-				}
-			}
+			never(t, &through, "are through a gate that is shut")
+		}
+		if turn%2 == 0 {
+			runtime.Gosched()
 		}
 		if shared.Lift() {
 			waits++
 			s.Release()
+		} else {
+			never(t, &blocked, "wait at a gate that is lifted")
 		}
 	}
+	over.Store(true)
 	opening.Wait() // nobody waits for ever
-	if shuts == 0 || waits == 0 || shared.Connected() || shared.waiting.Load() != 0 {
-		t.Errorf("nobody was through it %d times, some waited %d times; at the end %d are counted as through it, %d wait", shuts, waits, shared.open.Load(), shared.waiting.Load())
+	if shared.Connected() || shared.waiting.Load() != 0 {
+		t.Errorf("at the end %d are counted as through it, %d as waiting", shared.open.Load(), shared.waiting.Load())
+	}
+}
+
+// never looks for a while whether there are connections that nobody was told of.
+func never(t *testing.T, connections *atomic.Int64, what string) {
+	t.Helper()
+	for range 200 {
+		if n := connections.Load(); n != 0 {
+			t.Fatalf("%d connections %s, and nobody is told so", n, what)
+		}
 	}
 }

@@ -118,7 +118,7 @@ func (b *box) open(s sandbox.Spec) (passed []*os.File, err error) {
 	return passed, nil
 }
 
-// memoryFile holds b, for a process that is told its descriptor.
+// memoryFile holds b, for a process that is given its descriptor.
 func memoryFile(b []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -232,7 +232,7 @@ func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
 	}
 	answer, err := b.maker.ask(ctx, request{kind: kindHold, id: b.id, permit: permit})
 	if answer.unshared {
-		b.outlet.isUnshared()
+		b.outlet.noteUnshared()
 	}
 	return answer.held, err
 }

@@ -88,8 +88,8 @@ func (o *outlet) lighten(light bool) error {
 	return err
 }
 
-// isUnshared notes that nothing is shared.
-func (o *outlet) isUnshared() {
+// noteUnshared notes that nothing is shared.
+func (o *outlet) noteUnshared() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unshared = true

@@ -17,7 +17,7 @@ type shared struct {
 	gates []guard.Switch // by the numbers of the sandboxes
 }
 
-// The layout: the counter has a part of its own, of which gates take no more than they need.
+// The layout: the counter has a page of its own, and the gates follow. What no sandbox uses takes no memory.
 const (
 	sharedGates = 4096
 	sharedSize  = sharedGates + rangesAtMost*int(unsafe.Sizeof(guard.Switch{}))
@@ -25,20 +25,20 @@ const (
 
 // newShared makes it, and the file through which another process gets it.
 func newShared() (*shared, *os.File, error) {
-	fd, err := unix.MemfdCreate("shared", unix.MFD_CLOEXEC)
+	file, err := memoryFile(nil)
 	if err != nil {
-		return nil, nil, os.NewSyscallError("memfd_create", err)
+		return nil, nil, err
 	}
-	file := os.NewFile(uintptr(fd), "shared")
-	err = file.Truncate(int64(sharedSize))
-	if err == nil {
-		var s *shared
-		if s, err = mapShared(file); err == nil {
-			return s, file, nil
-		}
+	if err := file.Truncate(int64(sharedSize)); err != nil {
+		file.Close()
+		return nil, nil, err
 	}
-	file.Close()
-	return nil, nil, err
+	s, err := mapShared(file)
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return s, file, nil
 }
 
 func mapShared(file *os.File) (*shared, error) {
