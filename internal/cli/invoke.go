@@ -13,6 +13,7 @@ import (
 type invokeFlags struct {
 	blocking, result bool
 	timeout          int
+	speculate        string
 	params           *keyValues
 }
 
@@ -21,11 +22,15 @@ func newInvokeFlags(flags *pflag.FlagSet) *invokeFlags {
 	flags.BoolVarP(&f.blocking, "blocking", "b", false, "wait for the end, and show the record of the activation")
 	flags.BoolVarP(&f.result, "result", "r", false, "wait for the end, and show the result only")
 	flags.IntVarP(&f.timeout, "timeout", "t", 0, "wait at most `MS` for the end; as long as the server does by default (60 s)")
+	flags.StringVar(&f.speculate, "speculate", "", "run ahead as `SETTINGS` say: off, branches or all, and what docs/speculation.md has behind it; as the action and the server say by default")
 	return f
 }
 
 func (f *invokeFlags) terms() whisk.Terms {
-	return whisk.Terms{Blocking: f.blocking || f.result, Result: f.result, Wait: time.Duration(f.timeout) * time.Millisecond}
+	return whisk.Terms{
+		Blocking: f.blocking || f.result, Result: f.result,
+		Wait: time.Duration(f.timeout) * time.Millisecond, Speculate: f.speculate,
+	}
 }
 
 func (a *app) invokeCommand() *cobra.Command {
@@ -64,6 +69,9 @@ func (a *app) showOutcome(cmd *cobra.Command, name string, flags *invokeFlags, o
 	}
 	if !flags.result {
 		say(cmd, "%s: invoked %s with id %s", map[bool]string{false: "ok", true: "failed"}[o.Failed], name, o.Activation)
+	}
+	if o.Ahead != "" && (!flags.result || flags.speculate != "") {
+		say(cmd, "functions that ran ahead: %s", o.Ahead)
 	}
 	if err := a.show(cmd, o.Body); err != nil {
 		return err

@@ -20,6 +20,7 @@ type answer struct {
 	status     int
 	body       string
 	activation string // header X-Openwhisk-Activation-Id
+	ahead      string // header X-Forerun-Speculation
 }
 
 // world is a server that says what a test tells it to, and remembers what it was asked.
@@ -46,7 +47,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = append(w.asked, strings.TrimSpace(request+" "+string(body)))
+	w.asked = append(w.asked, strings.TrimSpace(request+" "+string(body)+" "+r.Header.Get("X-Forerun-Speculate")))
 	a, ok := w.answers[request]
 	switch {
 	case user+":"+password != testKey:
@@ -56,6 +57,9 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	if a.activation != "" {
 		rw.Header().Set("X-Openwhisk-Activation-Id", a.activation)
+	}
+	if a.ahead != "" {
+		rw.Header().Set("X-Forerun-Speculation", a.ahead)
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(a.status)

@@ -104,9 +104,10 @@ func (c *Client) Fire(ctx context.Context, path string, event json.RawMessage) (
 
 // Terms are how the caller of an action wants to be answered.
 type Terms struct {
-	Blocking bool          // at the end
-	Result   bool          // with nothing but the result
-	Wait     time.Duration // until this has passed; 0: as long as the server waits
+	Blocking  bool          // at the end
+	Result    bool          // with nothing but the result
+	Wait      time.Duration // until this has passed; 0: as long as the server waits
+	Speculate string        // running ahead as this says; empty: as the action and the server say
 }
 
 // Outcome is how an invocation went.
@@ -114,6 +115,7 @@ type Outcome struct {
 	Activation string          // its id
 	Over       bool            // it has ended: Body is its record, or its result
 	Failed     bool            // it ended with an error
+	Ahead      string          // how many of its functions ran ahead; empty: the server does not say
 	Body       json.RawMessage // the server's answer
 }
 
@@ -123,7 +125,11 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 	if terms.Wait > 0 {
 		query.Set("timeout", strconv.FormatInt(terms.Wait.Milliseconds(), 10))
 	}
-	answer, err := c.send(ctx, http.MethodPost, path, query, input)
+	var headers []header
+	if terms.Speculate != "" {
+		headers = []header{{"X-Forerun-Speculate", terms.Speculate}}
+	}
+	answer, err := c.send(ctx, http.MethodPost, path, query, input, headers...)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 		Response     *Response `json:"response"`
 	}
 	_ = json.Unmarshal(answer.Body, &record) // a result may be anything
-	outcome := &Outcome{Activation: answer.Activation, Body: answer.Body}
+	outcome := &Outcome{Activation: answer.Activation, Ahead: answer.Ahead, Body: answer.Body}
 	if outcome.Activation == "" && !terms.Result {
 		outcome.Activation = record.ActivationID
 	}

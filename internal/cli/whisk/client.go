@@ -121,14 +121,18 @@ func (c *Client) Auth() string { return c.user + ":" + c.password }
 type Answer struct {
 	Status     int
 	Activation string // the activation that the answer speaks of, if any
+	Ahead      string // how many functions ran ahead, as docs/speculation.md says; empty: the server does not say
 	Body       []byte
 }
 
 // send sends a request to a path below the API's root and reads the whole answer. A nil body sends none.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any) (*Answer, error) {
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any, headers ...header) (*Answer, error) {
 	request, err := c.request(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
+	}
+	for _, h := range headers {
+		request.Header.Set(h.name, h.value)
 	}
 	begun := time.Now()
 	response, err := c.http.Do(request)
@@ -141,8 +145,13 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		return nil, &url.Error{Op: method, URL: request.URL.String(), Err: err}
 	}
 	c.trace(fmt.Sprintf("%s %s -> %d, %d bytes, %d ms", method, request.URL, response.StatusCode, len(content), time.Since(begun).Milliseconds()))
-	return &Answer{Status: response.StatusCode, Activation: response.Header.Get("X-Openwhisk-Activation-Id"), Body: content}, nil
+	return &Answer{
+		Status: response.StatusCode, Activation: response.Header.Get("X-Openwhisk-Activation-Id"),
+		Ahead: response.Header.Get("X-Forerun-Speculation"), Body: content,
+	}, nil
 }
+
+type header struct{ name, value string }
 
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
 	target := c.base + c.root + path
