@@ -53,24 +53,21 @@ func TakeImages(r Reader, now time.Time, keys []forerun.Key) ([]state.Fetched, e
 	return fetched, nil
 }
 
+// TakeWhole reads the image of a record that is a single entry of the store, which may change meanwhile: of a String, or of none. ok is
+// false if it has more than that.
+func TakeWhole(r Reader, now time.Time, k forerun.Key) (fetched state.Fetched, ok bool, err error) {
+	image, head, err := takeHead(r, now, k, maxImages, maxElements)
+	if err != nil {
+		return fetched, false, err
+	}
+	return state.Fetched{Image: image, Version: image.version}, image.Absent() || head.kind == state.String, nil
+}
+
 // takeImage reads an image of at most so many bytes and elements.
 func takeImage(r Reader, now time.Time, k forerun.Key, size, elements int) (*Image, error) {
-	stored, found, err := r.Get(RecordKey(k))
-	if err != nil || !found {
-		return &Image{}, err
-	}
-	head, ok := decodeRecord(stored)
-	switch {
-	case !ok:
-		return nil, damaged()
-	case head.gone(now.UnixMilli()):
-		return &Image{}, nil
-	case len(stored)+imageCost > size || head.elementCount() > int64(elements):
-		return nil, tooLarge(k)
-	}
-	image := &Image{version: head.version, stored: stored}
-	if head.kind == state.String {
-		return image, nil
+	image, head, err := takeHead(r, now, k, size, elements)
+	if err != nil || image.Absent() || head.kind == state.String {
+		return image, err
 	}
 	if err := image.take(r, elementPrefix, k, size); err != nil {
 		return nil, err
@@ -84,6 +81,24 @@ func takeImage(r Reader, now time.Time, k forerun.Key, size, elements int) (*Ima
 		return nil, tooLarge(k)
 	}
 	return image, nil
+}
+
+// takeHead reads an image without its elements, and what it says of them.
+func takeHead(r Reader, now time.Time, k forerun.Key, size, elements int) (*Image, record, error) {
+	stored, found, err := r.Get(RecordKey(k))
+	if err != nil || !found {
+		return &Image{}, record{}, err
+	}
+	head, ok := decodeRecord(stored)
+	switch {
+	case !ok:
+		return nil, record{}, damaged()
+	case head.gone(now.UnixMilli()):
+		return &Image{}, record{}, nil
+	case len(stored)+imageCost > size || head.elementCount() > int64(elements):
+		return nil, record{}, tooLarge(k)
+	}
+	return &Image{version: head.version, stored: stored}, head, nil
 }
 
 // take reads one kind of the record's elements, until the image is larger than size.
