@@ -60,7 +60,7 @@ func (b *box) hold(r *run) error {
 func (b *box) pause(r *run, d time.Duration) error {
 	select {
 	case <-time.After(d):
-	case <-r.promoted:
+	case <-r.promoted.Done():
 	case <-r.tenure.squashed:
 		return errSquashed
 	case <-b.dead:
@@ -72,7 +72,7 @@ func (b *box) pause(r *run, d time.Duration) error {
 // awaitPromotion keeps an activation from its handler until it is promoted.
 func (b *box) awaitPromotion(r *run) error {
 	select {
-	case <-r.promoted:
+	case <-r.promoted.Done():
 		return nil
 	case <-r.tenure.squashed:
 		return errSquashed
@@ -109,24 +109,19 @@ func (b *box) limit(r *run, begin time.Time) (stop func()) {
 		timer := time.AfterFunc(time.Until(begin.Add(limit)), expire)
 		return func() { timer.Stop() }
 	}
-	over, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		late := time.AfterFunc(limit/2, func() { b.w.outdated(r) })
-		defer late.Stop()
-		select {
-		case <-r.promoted:
-		case <-over:
-			return
-		}
-		late.Stop()
-		defer time.AfterFunc(limit, expire).Stop()
+	timer := time.AfterFunc(limit/2, func() { b.w.outdated(r) })
+	begun := make(chan struct{})
+	stays := context.AfterFunc(r.promoted, func() {
+		defer close(begun)
+		timer.Stop()
+		timer = time.AfterFunc(limit, expire)
 		r.atGuard, _ = b.release() // if it fails the sandbox has ended
-		<-over
-	}()
+	})
 	return func() {
-		close(over)
-		<-ended
+		if !stays() {
+			<-begun
+		}
+		timer.Stop()
 	}
 }
 
@@ -148,7 +143,7 @@ func (b *box) park(r *run) {
 	late := time.NewTimer(parkedAtMost)
 	defer late.Stop()
 	select {
-	case <-r.promoted:
+	case <-r.promoted.Done():
 	case <-r.tenure.squashed:
 	case <-r.unpark:
 	case <-late.C:
@@ -218,17 +213,10 @@ func (b *box) account(r *run, before time.Duration) {
 }
 
 // isPromoted reports whether a speculative activation has been promoted.
-func (r *run) isPromoted() bool {
-	select {
-	case <-r.promoted:
-		return true
-	default:
-		return false
-	}
-}
+func (r *run) isPromoted() bool { return r.promoted != nil && r.promoted.Err() != nil }
 
 // isAhead reports whether it is speculative still.
-func (r *run) isAhead() bool { return r.promoted != nil && !r.isPromoted() }
+func (r *run) isAhead() bool { return r.promoted != nil && r.promoted.Err() == nil }
 
 // line puts a run into its pool's queue: speculative ones wait behind the others (C5).
 func (p *pool) line(r *run) {

@@ -143,10 +143,22 @@ func (l *load) lasting(now time.Time) float64 {
 	return share
 }
 
+// calmEvery is how often is measured where it would take a while until anything followed from it; less than freshFor.
+const calmEvery = 4 * tickEvery
+
+// due reports whether it is time for another sample.
+func (l *load) due(now time.Time) bool {
+	every := calmEvery
+	if l.late() > crowdedLate {
+		every = tickEvery
+	}
+	return now.UnixNano()-l.at.Load() >= int64(every)
+}
+
 // Load tells how busy the node is, and has been of late.
 func (w *Worker) Load() forerun.Load {
 	now := time.Now()
-	if now.UnixNano()-w.load.at.Load() >= int64(tickEvery) {
+	if w.load.due(now) {
 		w.load.sample(now)
 	}
 	return forerun.Load{Busy: w.load.lasting(now), Processors: runtime.GOMAXPROCS(0), Waiting: w.waiting.Load()}

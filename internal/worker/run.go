@@ -30,8 +30,8 @@ type run struct {
 	atGuard time.Duration // for how long what it sent waited until it was promoted; set when its limit is stopped
 	unheard bool          // it ended without waiting for what it sent ahead; set then, too
 
-	promoted chan struct{} // closed when a speculative one is promoted
-	promote  sync.Once
+	promoted context.Context // of a speculative one: done when it is promoted
+	promote  context.CancelFunc
 	unpark   chan struct{} // closed when its parked handler is in the way
 
 	// Guarded by Worker.mu:

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestExpectedWait(t *testing.T) {
 		return runs
 	}
 	ahead := func(waited time.Duration) *run {
-		return &run{Run: &forerun.Run{Speculative: true}, promoted: make(chan struct{}), queued: now.Add(-waited)}
+		return &run{Run: &forerun.Run{Speculative: true}, promoted: context.Background(), queued: now.Add(-waited)}
 	}
 	parked := func(since time.Duration) *box {
 		r := ahead(0)

@@ -134,7 +134,8 @@ func (w *Worker) Run(request *forerun.Run) {
 	now := time.Now()
 	r := &run{Run: request, queued: now, asked: now}
 	if r.Speculative {
-		r.promoted, r.unpark = make(chan struct{}), make(chan struct{})
+		r.promoted, r.promote = context.WithCancel(context.Background())
+		r.unpark = make(chan struct{})
 	}
 	language, err := w.config.Languages.language(request.Action.Exec.Kind)
 	if err != nil {
@@ -158,7 +159,7 @@ func (w *Worker) Promote(id forerun.ActivationID) {
 		w.mu.Unlock()
 		return
 	}
-	r.promote.Do(func() { close(r.promoted) })
+	r.promote()
 	effects := r.effects
 	r.effects = nil
 	switch {
