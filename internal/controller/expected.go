@@ -15,7 +15,7 @@ func (t *toll) isTight(cost float64) bool {
 // expected is how many times as long answers take now where all run ahead at a cost; 0 if that is not known. It is what it was in the
 // trials, but that what an invocation does on the processors lasts longer as they are busier.
 func (t *toll) expected(cost float64) float64 {
-	took, without := t.gains.means()
+	took, without, _ := t.gains.means()
 	ahead, plain := both(t.kept)
 	if took == 0 || plain.begun == 0 {
 		return 0

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 // How it is judged whether an action's invocations gain by running ahead.
 const (
 	gainLeast   = 150    // answers of each kind, from which it is known
+	gainFew     = 10     // from which it is, if it is large beyond doubt
+	gainDoubt   = 3      // standard errors
 	gainKept    = 1500   // of a kind, before all older ones count half
 	gainVain    = 0.95   // times what an answer takes else: no gain
 	gainAgain   = 0.9    // down from which it is one again
@@ -47,14 +50,21 @@ type gain struct {
 // kinds are answers of invocations that could run ahead, and of those that could not.
 type kinds struct{ ahead, plain answers }
 
-// answers are how many there were, and the seconds that they took.
-type answers struct{ n, seconds float64 }
+// answers are how many there were, the seconds that they took, and the sum of these squared.
+type answers struct{ n, seconds, squares float64 }
 
 func (a answers) mean() float64 { return a.seconds / a.n }
 
-func (a answers) plus(o answers) answers { return answers{a.n + o.n, a.seconds + o.seconds} }
+// doubt is how far the mean may be from what it would be of more of them.
+func (a answers) doubt() float64 {
+	return gainDoubt * math.Sqrt(max(0, a.squares/a.n-a.mean()*a.mean())/a.n)
+}
 
-func (a answers) half() answers { return answers{a.n / 2, a.seconds / 2} }
+func (a answers) plus(o answers) answers {
+	return answers{a.n + o.n, a.seconds + o.seconds, a.squares + o.squares}
+}
+
+func (a answers) half() answers { return answers{a.n / 2, a.seconds / 2, a.squares / 2} }
 
 // add adds those of a trial. Old ones count less.
 func (k *kinds) add(o kinds) {
@@ -79,7 +89,8 @@ func (g *gains) note(p permit, took time.Duration) (first bool) {
 	if p.ahead {
 		of = &known.now.ahead
 	}
-	of.n, of.seconds = of.n+1, of.seconds+took.Seconds()
+	s := took.Seconds()
+	*of = of.plus(answers{1, s, s * s})
 	known.last = g.trial
 	return first
 }
@@ -146,6 +157,12 @@ func (g *gains) judge() {
 
 func (g *gain) isKnown() bool { return g.ahead.n >= gainLeast && g.plain.n >= gainLeast }
 
+// isLarge reports whether it gains much, beyond doubt.
+func (g *gain) isLarge() bool {
+	few := g.ahead.n < gainFew || g.plain.n < gainFew
+	return !few && g.ahead.mean()+g.ahead.doubt() < gainLarge*(g.plain.mean()-g.plain.doubt())
+}
+
 // vain reports whether running ahead gains nothing.
 func (g *gains) vain(what asked) bool {
 	g.mu.RLock()
@@ -168,31 +185,37 @@ func (g *gains) vanities() (n int) {
 
 // clear reports whether all together gain or lose so much that a trial costs more than it can teach.
 func (g *gains) clear() bool {
-	times := g.all()
-	return times > 0 && times < gainLarge || times > gainNone
+	ahead, plain, whole := g.means()
+	return whole && (isMuch(ahead, plain) || ahead > gainNone*plain)
 }
 
-// all is how many times as long answers take where all run ahead; 0: not known.
-func (g *gains) all() float64 {
-	ahead, plain := g.means()
-	return ahead / max(plain, 1e-9)
+// much reports whether they gain so much.
+func (g *gains) much() bool {
+	ahead, plain, whole := g.means()
+	return whole && isMuch(ahead, plain)
 }
 
-// means are the seconds that an answer takes where all run ahead, and else, of all actions together that came in the last trials; 0:
-// not known.
-func (g *gains) means() (ahead, plain float64) {
+func isMuch(ahead, plain float64) bool { return ahead < gainLarge*plain }
+
+// means are the seconds that an answer takes where all run ahead, and else, of all actions together that came in the last trials, and are
+// known; 0: none is. It is the whole if there are no others.
+func (g *gains) means() (ahead, plain float64, whole bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	var n float64
+	n, whole := 0., true
 	for _, known := range g.actions {
-		if g.trial-known.last <= trialsKept && known.isKnown() {
+		switch {
+		case g.trial-known.last > trialsKept:
+		case known.isKnown() || known.isLarge():
 			n += known.ahead.n
 			ahead += known.ahead.seconds
 			plain += known.ahead.n * known.plain.mean()
+		default:
+			whole = false
 		}
 	}
 	n = max(n, 1)
-	return ahead / n, plain / n
+	return ahead / n, plain / n, whole
 }
 
 // forget forgets a namespace.

@@ -77,6 +77,42 @@ func TestGainsAreClear(t *testing.T) {
 	}
 }
 
+// TestFewAnswers: a gain is known from few answers if it is large beyond doubt, and nobody comes of whom nothing is known.
+func TestFewAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		n      int
+		spread float64 // of the answers ahead, of which some take nearly nothing and some so many times the mean
+		takes  float64
+		want   bool
+	}{
+		"large":            {gainFew, 1, 0.5, true},
+		"of too few":       {gainFew - 1, 1, 0.5, false},
+		"not large":        {gainLeast - 1, 1, 0.85, false},
+		"it may be less":   {gainFew, 2, 0.5, false},
+		"it is a loss":     {gainLeast - 1, 1, 1.5, false},
+		"it is not, of 40": {40, 2, 0.4, true},
+	} {
+		var g gains
+		for i := range c.n {
+			g.note(permit{}, time.Second)
+			took := c.takes
+			if c.spread > 1 {
+				took *= c.spread * float64(i%2)
+			}
+			g.note(permit{ahead: true}, time.Duration(took*float64(time.Second)))
+		}
+		g.judge()
+		if got := g.clear(); got != c.want || g.much() != c.want {
+			t.Errorf("%s: clear is %v, much is %v", name, got, g.much())
+		}
+		g.note(permit{what: asked{part: true}}, time.Second)
+		g.judge()
+		if g.clear() {
+			t.Errorf("%s: clear although of another action nothing is known", name)
+		}
+	}
+}
+
 // TestVainInvocations: what gains nothing runs ahead in trials only while the processors are busy, and its answers teach then.
 func TestVainInvocations(t *testing.T) {
 	town := newAheadTown(t)

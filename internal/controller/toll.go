@@ -317,15 +317,19 @@ func (t *toll) bar(tight, sure bool) {
 	t.barred = tight || t.barred && !sure && t.loaded && t.ease < tollEase
 }
 
-// load notes whether the processors are so busy that it matters what runs ahead. A load that comes anew is looked at soon.
+// load notes whether the processors are so busy that it matters what runs ahead. A load that comes anew is looked at soon, unless it was
+// there just now, and much was gained.
 func (t *toll) load(now time.Time) {
 	was := t.loaded
 	t.loaded = t.busy > trialBusy || was && t.busy > trialCalm
 	switch {
 	case t.loaded && !was:
-		t.wait = min(t.wait, trialEvery)
-		if now.Sub(t.calm) > calmLeast {
+		another := now.Sub(t.calm) > calmLeast
+		if another {
 			t.early = trialsFirst
+		}
+		if another || !t.gains.much() {
+			t.wait = min(t.wait, trialEvery)
 		}
 	case was && !t.loaded:
 		t.calm = now

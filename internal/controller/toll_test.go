@@ -118,7 +118,8 @@ func TestToll(t *testing.T) {
 		"no sooner, on the verge":      {loaded{plain: 0.33, cost: 1.45, gain: 1, takes: 1.05}, 0, 0.1},
 		"a little sooner":              {loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 0.9}, 0.9, 1},
 		"no sooner, but there is time": {loaded{plain: 0.2, cost: 1.2, gain: 1, takes: 1.05}, 1, 1},
-		"few come":                     {loaded{plain: 0.65, cost: 1.4, gain: 1, every: 700 * time.Millisecond}, 0, 0.3},
+		"few come":                     {loaded{plain: 0.65, cost: 1.4, gain: 1, every: 700 * time.Millisecond, takes: little}, 0, 0.3},
+		"few come, and it brings much": {loaded{plain: 0.65, cost: 1.4, gain: 1, every: 700 * time.Millisecond}, 0.85, 1},
 	} {
 		if got := newProcessors().pass(10*time.Minute, c.loaded); got < c.least || got > c.most {
 			t.Errorf("%s: %.2f of the invocations run ahead, want %v to %v", name, got, c.least, c.most)
