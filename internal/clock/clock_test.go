@@ -82,6 +82,26 @@ func TestDate(t *testing.T) {
 	})
 }
 
+// TestDateWhileInterrupted: who is kept from the processors while it reads the clocks does not take moments for earlier than they were.
+func TestDateWhileInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var interrupted time.Duration
+		c := New(func() time.Time {
+			time.Sleep(interrupted)
+			return time.Now()
+		})
+		time.Sleep(time.Second)
+		c.Now()
+		interrupted = 50 * time.Millisecond
+		moment := time.Now()
+		told := moment
+		c.Date(&told)
+		if !told.Equal(moment) {
+			t.Errorf("it is told to be %v later", told.Sub(moment))
+		}
+	})
+}
+
 func TestTogether(t *testing.T) {
 	c := New(nil)
 	var all sync.WaitGroup
