@@ -160,7 +160,7 @@ func (g *gain) isKnown() bool { return g.ahead.n >= gainLeast && g.plain.n >= ga
 // isLarge reports whether it gains much, beyond doubt.
 func (g *gain) isLarge() bool {
 	few := g.ahead.n < gainFew || g.plain.n < gainFew
-	return !few && g.ahead.mean()+g.ahead.doubt() < gainLarge*(g.plain.mean()-g.plain.doubt())
+	return !few && isMuch(g.ahead.mean()+g.ahead.doubt(), g.plain.mean()-g.plain.doubt())
 }
 
 // vain reports whether running ahead gains nothing.
