@@ -12,7 +12,7 @@ import (
 // How it is judged whether an action's invocations gain by running ahead.
 const (
 	gainLeast   = 150    // answers of each kind, from which it is known
-	gainFew     = 10     // from which it is, if it is large beyond doubt
+	gainFew     = 5      // from which it is, if it is large beyond doubt
 	gainDoubt   = 3      // standard errors
 	gainKept    = 1500   // of a kind, before all older ones count half
 	gainVain    = 0.95   // times what an answer takes else: no gain
@@ -161,6 +161,14 @@ func (g *gain) isKnown() bool { return g.ahead.n >= gainLeast && g.plain.n >= ga
 func (g *gain) isLarge() bool {
 	few := g.ahead.n < gainFew || g.plain.n < gainFew
 	return !few && isMuch(g.ahead.mean()+g.ahead.doubt(), g.plain.mean()-g.plain.doubt())
+}
+
+// large reports whether an action's invocations gain much by running ahead, beyond doubt.
+func (g *gains) large(what asked) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	known := g.actions[what]
+	return known != nil && known.isLarge()
 }
 
 // vain reports whether running ahead gains nothing.

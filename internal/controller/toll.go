@@ -22,6 +22,7 @@ const (
 	trialsFirst  = 15          // of these, at most
 	trialsFresh  = 2           // more of them for each action that comes
 	trialRarely  = 112         // stretches between trials after those, or where one costs more than it can teach
+	trialFresh   = 100         // stretches under load, in which what a trial told of the cost holds
 	calmLeast    = time.Minute // without load, before another load has first trials of its own
 	trialsKept   = 7           // that count
 	trialsLeast  = 3           // before anything is barred; until then one follows the other
@@ -39,7 +40,8 @@ const (
 //
 // It goes by stretches of time. While the processors are busy some stretches are trials: of two neighbours, invocations run ahead in
 // one and not in the other. What others' programs take counts where the processors' use is asked for, not in the comparison. The
-// trials also tell which actions' answers come no sooner while the processors are busy: those do not run ahead either.
+// trials also tell which actions' answers come no sooner while the processors are busy: those do not run ahead either. Those that
+// surely gain much do in either half, unless the trial is to tell what it costs.
 type toll struct {
 	spent      func() (s forerun.Spent, known bool) // may be nil
 	processors int
@@ -50,6 +52,7 @@ type toll struct {
 	done  atomic.Int64 // activations ended, since ever
 	begun atomic.Int64 // invocations that could run ahead, since ever
 	back  atomic.Int64 // of these, that may not
+	spare atomic.Int64 // that may since the trial began, although it has others not run ahead
 
 	mu     sync.Mutex // guards the rest
 	since  time.Time  // when this stretch began
@@ -64,6 +67,7 @@ type toll struct {
 	wait   int       // stretches until the next
 	trials int       // since ever
 	early  int       // of the first ones under load, that are to come
+	fresh  int       // stretches under load, until what it costs has to be found out again
 	calm   time.Time // when the last load was over
 	first  half
 	kept   []trial // the newest last
@@ -78,6 +82,7 @@ type toll struct {
 type phase struct {
 	plain   bool // nothing runs ahead in it
 	trial   bool // it is one half of one
+	spares  bool // in which those run ahead that surely gain much, whatever the others do
 	settled bool // and what began before it has ended, nearly
 	loaded  bool // the processors are busy
 	era     int  // of the answers
@@ -137,6 +142,10 @@ func (t *toll) ask(now time.Time, what asked) permit {
 	is := t.is()
 	p := permit{counts: is.settled, what: what, began: now, era: is.era}
 	switch {
+	case is.plain && is.spares && t.gains.large(what):
+		t.spare.Add(1)
+		p.ahead, p.counts = true, false
+		return p
 	case is.plain && is.trial:
 		p.why = "for a moment nothing runs ahead, to see what that costs"
 	case is.plain:
@@ -257,17 +266,25 @@ func (t *toll) learn(to mark, passed float64) {
 		return
 	}
 	t.upset = 0
-	whole := trial{ahead: h, plain: t.first}
-	if h.plain {
-		whole = trial{ahead: t.first, plain: h}
+	if t.spare.Load() == 0 {
+		t.keep(t.first, h)
 	}
-	t.kept = append(t.kept, whole)
-	t.kept = t.kept[max(0, len(t.kept)-trialsKept):]
-	if len(t.kept) >= trialsLeast {
+	if t.trials >= trialsLeast {
 		t.gains.judge()
 	} else {
 		t.gains.keep()
 	}
+}
+
+// keep keeps the halves of a trial that tells what running ahead costs.
+func (t *toll) keep(first, second half) {
+	whole := trial{ahead: second, plain: first}
+	if second.plain {
+		whole = trial{ahead: first, plain: second}
+	}
+	t.kept = append(t.kept, whole)
+	t.kept = t.kept[max(0, len(t.kept)-trialsKept):]
+	t.fresh = trialFresh
 }
 
 // again forgets a trial, to make it once more: a sandbox that starts takes more of the processors than all that is compared.
@@ -334,12 +351,19 @@ func (t *toll) load(now time.Time) {
 	case was && !t.loaded:
 		t.calm = now
 	}
+	if t.busy >= tollBar && len(t.kept) < trialsLeast && t.early > 0 { // there may be no time for it, and it is not known what it costs
+		t.wait = 0
+	}
 }
 
 // choose decides what happens in the next stretch. Now and then, while the processors are busy, a trial begins: by turns with the half
 // in which invocations run ahead, and with the other.
 func (t *toll) choose(mayTry bool) {
 	was, plain := t.is().plain, t.barred
+	spares := t.is().spares
+	if t.loaded {
+		t.fresh--
+	}
 	t.wait--
 	switch {
 	case t.left > 0:
@@ -348,21 +372,27 @@ func (t *toll) choose(mayTry bool) {
 		t.trials++
 		t.early--
 		t.left, t.boxes, plain = 2, t.from.Sandboxes-t.from.Starting, t.trials%2 == 0
-		t.wait = t.pause()
+		t.wait, spares = t.pause(), t.isCostKnown()
+		t.spare.Store(0)
 	}
 	t.settle = t.left > 1 || t.left > 0 && plain != was
-	t.phase.Store(&phase{plain: plain, trial: t.left > 0, settled: t.left > 0 && !t.settle, loaded: t.loaded && mayTry, era: t.era})
+	t.phase.Store(&phase{plain: plain, trial: t.left > 0, spares: t.left > 0 && spares, settled: t.left > 0 && !t.settle, loaded: t.loaded && mayTry, era: t.era})
 }
 
 // pause is how many stretches pass from the beginning of a trial to that of the next.
 func (t *toll) pause() int {
 	switch {
-	case len(t.kept) < trialsLeast && t.trials < 2*trialsLeast: // else they are of no use: few activations end
+	case len(t.kept) < trialsLeast && t.trials < 2*trialsLeast && !t.gains.much(): // else they are of no use: few activations end
 		return 0
 	case t.barred || t.early <= 0 || t.gains.clear():
 		return trialRarely
 	}
 	return trialEvery
+}
+
+// isCostKnown reports whether it is known what running ahead costs, or there is time for it, whatever that is.
+func (t *toll) isCostKnown() bool {
+	return t.fresh > 0 && !t.barred && (t.busy < tollBar || len(t.kept) >= trialsLeast)
 }
 
 // compared is how many times the processor time an activation takes where invocations run ahead, and how many times as many

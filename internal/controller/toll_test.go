@@ -15,7 +15,11 @@ type processors struct {
 	toll    toll
 	late    []time.Time // when activations end that were executed
 	pending float64     // seconds of work that nobody has had time for
+	asked   map[asked]*held
 }
+
+// held are invocations of an action, and those of them that may not run ahead.
+type held struct{ all, back float64 }
 
 // loaded is what a machine has to do: invocations of one activation each.
 type loaded struct {
@@ -28,10 +32,13 @@ type loaded struct {
 	answer time.Duration // takes so long where they do not; 0: much longer than it takes of a processor
 	takes  float64       // times that where they do; 0: half
 	begins time.Duration // between two sandboxes that begin; 0: none does
+	mixed  bool          // every other invocation is of an action whose answers come no sooner
 }
 
+var vainAction = asked{part: true} // of those that are mixed
+
 func newProcessors() *processors {
-	p := &processors{now: time.Unix(1_000_000, 0), spent: forerun.Spent{Own: time.Minute, All: time.Hour, Whole: time.Hour}}
+	p := &processors{now: time.Unix(1_000_000, 0), asked: map[asked]*held{{}: {}, vainAction: {}}, spent: forerun.Spent{Own: time.Minute, All: time.Hour, Whole: time.Hour}}
 	p.toll.spent, p.toll.processors = func() (forerun.Spent, bool) { return p.spent, true }, 4
 	return p
 }
@@ -51,9 +58,17 @@ func (p *processors) pass(d time.Duration, l loaded) float64 {
 		whole := l.every.Seconds() * number
 		invocations, share, lasts := 1., l.plain, l.lasts
 		answer := cmp.Or(l.answer, 50*time.Millisecond)
-		may := p.toll.ask(p.now, asked{})
+		what, takes := asked{}, l.takes
+		if l.mixed && p.asked[asked{}].all > p.asked[vainAction].all {
+			what, takes = vainAction, 1
+		}
+		may := p.toll.ask(p.now, what)
+		p.asked[what].all++
+		if !may.ahead {
+			p.asked[what].back++
+		}
 		if may.ahead {
-			answer = time.Duration(l.takes * float64(answer))
+			answer = time.Duration(takes * float64(answer))
 			invocations, share, lasts = l.gain, l.plain*l.cost*l.gain, 0
 			if p.now.After(half) {
 				ahead++
@@ -127,6 +142,37 @@ func TestToll(t *testing.T) {
 	}
 }
 
+// TestTollSpares: what surely gains much is soon not held back any more, whatever is still to be learnt of others; unless there is hardly
+// time for it.
+func TestTollSpares(t *testing.T) {
+	much := loaded{plain: 0.5, cost: 1.1, gain: 1, takes: 0.15, answer: 370 * time.Millisecond, every: 50 * time.Millisecond, lasts: 200 * time.Millisecond}
+	tight, mixed, none := much, much, much
+	tight.plain, mixed.mixed, none.takes = 0.75, true, 1
+	for name, c := range map[string]struct {
+		loaded
+		most, vain float64 // shares that are held back in the first 20 s: the most of those that gain, the least of those that do not
+		kept       int     // trials that told the cost, at least
+	}{
+		"it gains much":          {much, 0.05, 0, 1},
+		"and others nothing":     {mixed, 0.1, 0.15, 1},
+		"and there is no time":   {tight, 0.15, 0, trialsLeast},
+		"it may gain or may not": {none, 1, 0, trialsLeast},
+	} {
+		p := newProcessors()
+		p.pass(20*time.Second, c.loaded)
+		gains, vain := p.asked[asked{}], p.asked[vainAction]
+		if got := gains.back / gains.all; got > c.most {
+			t.Errorf("%s: %.2f are held back, want at most %v", name, got, c.most)
+		}
+		if got := vain.back / max(1, vain.all); got < c.vain {
+			t.Errorf("%s: of the others %.2f are held back, want at least %v", name, got, c.vain)
+		}
+		if len(p.toll.kept) < c.kept {
+			t.Errorf("%s: %d trials told the cost, want %d", name, len(p.toll.kept), c.kept)
+		}
+	}
+}
+
 // TestUpset: trials in which sandboxes begin are made again, unless that does not end.
 func TestUpset(t *testing.T) {
 	later := loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 0.7}
@@ -186,7 +232,7 @@ func TestTollExpects(t *testing.T) {
 	} {
 		p := newProcessors()
 		learnt := loaded{plain: 0.45, cost: 1.2, gain: 1, answer: c.answer, takes: c.takes}
-		p.pass(time.Minute, learnt)
+		p.pass(5*time.Minute, learnt) // until it is known what that costs
 		now := learnt
 		now.plain = 0.69
 		if got := p.pass(20*time.Second, now); got < c.least || got > c.most {
