@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -267,6 +268,59 @@ func TestSequenceOfAllLanguages(t *testing.T) {
 		if err := c.Result(t.Context(), "all", map[string]int{"n": 1}, &result); err != nil || result.N != 1+2*len(languages) {
 			t.Errorf("the sequence of %v twice made %d of 1 (%v)", components, result.N, err)
 		}
+	}
+}
+
+// switched makes what follows it count. What it says was seen before, until the switch is turned.
+var switched = map[string]string{
+	"turn": sharedHeader + `
+def main(args):
+    return {"turned": state.incr("switch")}
+`,
+	"before": sharedHeader + `
+def main(args):
+    seen = state.get("switch")
+    time.sleep(0.1)
+    return {"do": "count", "seen": seen}
+`,
+}
+
+// TestLanguagesAhead: in each language a function runs ahead of one that mostly says what it said before, and is squashed if it says
+// something else. Each invocation is counted once.
+func TestLanguagesAhead(t *testing.T) {
+	t.Parallel()
+	needPackages(t)
+	c := client(t, start(t, server.Options{Args: []string{"--speculate", "all; least=0s; load=any"}}))
+	putPython(t, c, switched)
+	n := 0
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			l.put(t, c, "probe-"+l.name, nil)
+			if err := c.PutSequence(t.Context(), "ahead-"+l.name, "before", "probe-"+l.name); err != nil {
+				t.Fatal(err)
+			}
+			var used, squashed int
+			const rounds = 40 // on a machine that is busy otherwise little runs ahead
+			for round := 0; round < rounds && (used == 0 || squashed == 0); round++ {
+				if round%4 == 3 {
+					invoke(t, c, "turn", nil)
+				}
+				n++
+				answer, body := invokeAhead(t, c, "ahead-"+l.name, "all; least=0s; load=any", "{}")
+				if want := fmt.Sprintf(`{"n":%d}`, n); body != want {
+					t.Fatalf("round %d is answered %d %s, want %s", round, answer.StatusCode, body, want)
+				}
+				var early, right, wrong int
+				tally := answer.Header.Get("X-Forerun-Speculation")
+				if _, err := fmt.Sscanf(tally, "early=%d, used=%d, squashed=%d", &early, &right, &wrong); err != nil {
+					t.Fatalf("round %d ran ahead %q: %v", round, tally, err)
+				}
+				used, squashed = used+right, squashed+wrong
+			}
+			if used == 0 || squashed == 0 {
+				t.Errorf("of what ran ahead %d were used and %d squashed", used, squashed)
+			}
+		})
 	}
 }
 
