@@ -144,7 +144,7 @@ func (t *toll) ask(now time.Time, what asked) permit {
 	switch {
 	case is.plain && is.spares && t.gains.large(what):
 		t.spare.Add(1)
-		p.ahead, p.counts = true, false
+		p.ahead = true
 		return p
 	case is.plain && is.trial:
 		p.why = "for a moment nothing runs ahead, to see what that costs"
@@ -382,7 +382,7 @@ func (t *toll) choose(mayTry bool) {
 // pause is how many stretches pass from the beginning of a trial to that of the next.
 func (t *toll) pause() int {
 	switch {
-	case len(t.kept) < trialsLeast && t.trials < 2*trialsLeast && !t.gains.much(): // else they are of no use: few activations end
+	case len(t.kept) < trialsLeast && t.trials < 2*trialsLeast: // else they are of no use: few activations end
 		return 0
 	case t.barred || t.early <= 0 || t.gains.clear():
 		return trialRarely

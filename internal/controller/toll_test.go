@@ -173,6 +173,25 @@ func TestTollSpares(t *testing.T) {
 	}
 }
 
+func TestCostIsKnown(t *testing.T) {
+	enough := make([]trial, trialsLeast)
+	for name, c := range map[string]struct {
+		toll *toll
+		want bool
+	}{
+		"there is time":           {&toll{fresh: 1, busy: 0.5}, true},
+		"there is hardly any":     {&toll{fresh: 1, busy: 0.9}, false},
+		"hardly any, as is known": {&toll{fresh: 1, busy: 0.9, kept: enough}, true},
+		"there is none":           {&toll{fresh: 1, busy: 0.9, kept: enough, barred: true}, false},
+		"it was long ago":         {&toll{busy: 0.9, kept: enough}, false},
+		"nothing was tried":       {&toll{busy: 0.5}, false},
+	} {
+		if c.toll.isCostKnown() != c.want {
+			t.Errorf("%s: known is %v", name, !c.want)
+		}
+	}
+}
+
 // TestUpset: trials in which sandboxes begin are made again, unless that does not end.
 func TestUpset(t *testing.T) {
 	later := loaded{plain: 0.5, cost: 1.2, gain: 1, takes: 0.7}
