@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"forerun.dev/forerun/test/compare"
 	"forerun.dev/forerun/test/server"
 )
 
@@ -310,9 +311,9 @@ func TestLanguagesAhead(t *testing.T) {
 				if want := fmt.Sprintf(`{"n":%d}`, n); body != want {
 					t.Fatalf("round %d is answered %d %s, want %s", round, answer.StatusCode, body, want)
 				}
-				var early, right, wrong int
 				tally := answer.Header.Get("X-Forerun-Speculation")
-				if _, err := fmt.Sscanf(tally, "early=%d, used=%d, squashed=%d", &early, &right, &wrong); err != nil {
+				_, right, wrong, err := compare.ReadTally(tally)
+				if err != nil {
 					t.Fatalf("round %d ran ahead %q: %v", round, tally, err)
 				}
 				used, squashed = used+right, squashed+wrong

@@ -359,15 +359,15 @@ func (t *toll) load(now time.Time) {
 // choose decides what happens in the next stretch. Now and then, while the processors are busy, a trial begins: by turns with the half
 // in which invocations run ahead, and with the other.
 func (t *toll) choose(mayTry bool) {
-	was, plain := t.is().plain, t.barred
-	spares := t.is().spares
+	is := t.is()
+	plain, spares := t.barred, is.spares
 	if t.loaded {
 		t.fresh--
 	}
 	t.wait--
 	switch {
 	case t.left > 0:
-		plain = !was
+		plain = !is.plain
 	case mayTry && t.loaded && t.wait <= 0:
 		t.trials++
 		t.early--
@@ -375,7 +375,7 @@ func (t *toll) choose(mayTry bool) {
 		t.wait, spares = t.pause(), t.isCostKnown()
 		t.spare.Store(0)
 	}
-	t.settle = t.left > 1 || t.left > 0 && plain != was
+	t.settle = t.left > 1 || t.left > 0 && plain != is.plain
 	t.phase.Store(&phase{plain: plain, trial: t.left > 0, spares: t.left > 0 && spares, settled: t.left > 0 && !t.settle, loaded: t.loaded && mayTry, era: t.era})
 }
 

@@ -172,12 +172,17 @@ func (s *Side) command(ctx context.Context, words []string) string {
 	return fmt.Sprintf("%v %v", v, err)
 }
 
+// ReadTally reads the header X-Forerun-Speculation: how many functions ran ahead, and how many of them were used and squashed.
+func ReadTally(header string) (early, used, squashed int, err error) {
+	_, err = fmt.Sscanf(header, "early=%d, used=%d, squashed=%d", &early, &used, &squashed)
+	return early, used, squashed, err
+}
+
 func (s *Side) count(header string) {
 	if header == "" {
 		return
 	}
-	var early, used, squashed int
-	_, _ = fmt.Sscanf(header, "early=%d, used=%d, squashed=%d", &early, &used, &squashed) // zeros show that it is not understood
+	early, used, squashed, _ := ReadTally(header) // zeros show that it is not understood
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.early, s.used, s.squashed = s.early+early, s.used+used, s.squashed+squashed
