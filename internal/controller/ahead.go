@@ -128,7 +128,7 @@ func (e *execution) areCurrent(callees []forerun.Callee) bool {
 }
 
 // fetch reads records for an operation: its asker does, which waits for that, if it is just being posed. If they cannot be read the
-// operation waits until its slot is the head, which reads them itself.
+// operation waits until its slot is the head, which reads them itself. It waits, too, for what older invocations are about to write.
 func (e *execution) fetch(a speculate.Fetch) {
 	read := func() func() {
 		event := speculate.Fetched{Slot: a.Slot, Op: a.Op}
@@ -141,6 +141,14 @@ func (e *execution) fetch(a speculate.Fetch) {
 				e.step(event)
 			}
 		}
+	}
+	if e.c.claims.older(e.age, a.Keys) != nil {
+		e.slots[a.Slot].record.Timeline.Stalled = "an invocation that began before is to write what it reads: it waits a while for that"
+		e.later(func() func() {
+			e.c.claims.await(e.age, a.Keys)
+			return read()
+		})
+		return
 	}
 	if o := e.posed; o != nil && o.id == a.Op {
 		o.fetch = e.task(read)
@@ -213,6 +221,7 @@ func (e *execution) letGo(s *slot) {
 		return
 	}
 	e.lead(s, true)
+	e.unclaim(s)
 	if e.active[s.record.ID] != nil {
 		e.tally.Used++
 		e.tables.noteAhead(e.c.digests.Of(s.action), false)
@@ -223,6 +232,12 @@ func (e *execution) letGo(s *slot) {
 			t.invocation.begin()
 		}
 	}
+}
+
+// unclaim gives up what a slot claimed.
+func (e *execution) unclaim(s *slot) {
+	e.c.claims.drop(s.claims)
+	s.claims = nil
 }
 
 // lead notes that a slot is a head, and so is what it is a part of.

@@ -66,6 +66,8 @@ type Controller struct {
 	tables   *allTables
 	executor executor
 	toll     toll
+	claims   *claims
+	begun    atomic.Uint64      // executions
 	ahead    atomic.Int64       // functions that run ahead, of all invocations
 	buffered atomic.Int64       // bytes in the columns of all invocations
 	inTurn   atomic.Bool        // nothing runs ahead: the operator has said so
@@ -85,7 +87,7 @@ func New(c Config) *Controller {
 	}
 	open, shut := context.WithCancel(context.Background())
 	controller := &Controller{
-		Config: c, tokens: newTokens(), tables: newTables(), toll: toll{spent: c.Spent, processors: runtime.GOMAXPROCS(0)},
+		Config: c, tokens: newTokens(), tables: newTables(), claims: newClaims(), toll: toll{spent: c.Spent, processors: runtime.GOMAXPROCS(0)},
 		executor: executor{clock: c.Clock}, aside: linger.New(open.Done()), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
 	}
 	if c.Bridge != nil {

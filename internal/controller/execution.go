@@ -32,6 +32,7 @@ type execution struct {
 	namespace   string
 	subject     string
 	transaction string
+	age         uint64 // those that began before have lower ones
 
 	speculation speculate.Settings
 	tables      *tables // of the namespace; nil with speculation off
@@ -97,6 +98,7 @@ type slot struct {
 	timedOut   bool
 	ahead      bool            // it is no head, or not known to be one
 	promoting  bool            // the store has been asked to promote it
+	claims     []*claim        // of what it is to write
 	input      json.RawMessage // as delivered; of one that is resolved and not launched
 	at         placement
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
@@ -105,7 +107,7 @@ type slot struct {
 // begin starts the invocation of a client.
 func (c *Controller) begin(r Request, i *Invocation) {
 	e := &execution{
-		c: c, namespace: r.Namespace, subject: r.Subject, transaction: r.Transaction,
+		c: c, namespace: r.Namespace, subject: r.Subject, transaction: r.Transaction, age: c.begun.Add(1),
 		slots:      make(map[speculate.SlotID]*slot),
 		active:     make(map[forerun.ActivationID]*slot),
 		calls:      make(map[speculate.OpID]*tree),
@@ -411,6 +413,7 @@ func (e *execution) squash(a speculate.Squash) {
 // leave forgets a slot that is over; its token is void from now on.
 func (e *execution) leave(s *slot) {
 	delete(e.slots, s.id)
+	e.unclaim(s)
 	if s.detaching {
 		e.c.clearRunning(s.record.ID)
 	}

@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// claimWait is for how long a function that runs ahead waits at most for what older invocations are to write: they may wait for
+// something themselves.
+const claimWait = 100 * time.Millisecond
+
+// claims are the records that functions have asked to write ahead of their turn. What a younger invocation reads of one meanwhile is
+// another, most likely, when its own turn comes: that would be a conflict. It waits a while instead. The older one never does, so they
+// do not wait for each other.
+type claims struct {
+	mu sync.Mutex // guards the rest
+	of map[forerun.Key][]*claim
+}
+
+// claim is one function's, of one record.
+type claim struct {
+	key  forerun.Key
+	age  uint64        // of its invocation, the oldest has the lowest
+	over chan struct{} // closed when it is written, or never will be; nil: nobody waits for that
+}
+
+func newClaims() *claims { return &claims{of: make(map[forerun.Key][]*claim)} }
+
+// add claims records for an invocation.
+func (c *claims) add(age uint64, keys []forerun.Key) (added []*claim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range keys {
+		own := &claim{key: key, age: age}
+		c.of[key] = append(c.of[key], own)
+		added = append(added, own)
+	}
+	return added
+}
+
+// drop ends claims.
+func (c *claims) drop(all []*claim) {
+	if len(all) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, own := range all {
+		left := slices.DeleteFunc(c.of[own.key], func(other *claim) bool { return other == own })
+		if c.of[own.key] = left; len(left) == 0 {
+			delete(c.of, own.key)
+		}
+		if own.over != nil {
+			close(own.over)
+		}
+	}
+}
+
+// older returns what is closed when the claim of an older invocation of one of these records is over; nil if there is none.
+func (c *claims) older(age uint64, keys []forerun.Key) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range keys {
+		for _, other := range c.of[key] {
+			if other.age >= age {
+				continue
+			}
+			if other.over == nil {
+				other.over = make(chan struct{})
+			}
+			return other.over
+		}
+	}
+	return nil
+}
+
+// await waits until there is no such claim, but not for long.
+func (c *claims) await(age uint64, keys []forerun.Key) {
+	late := time.NewTimer(claimWait)
+	defer late.Stop()
+	for over := c.older(age, keys); over != nil; over = c.older(age, keys) {
+		select {
+		case <-over:
+		case <-late.C:
+			return
+		}
+	}
+}
