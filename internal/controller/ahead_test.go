@@ -35,6 +35,9 @@ func newAheadTown(t *testing.T) *town {
 		if n := town.buffered.Load(); n != 0 {
 			t.Errorf("%d bytes are counted as buffered when nothing runs", n)
 		}
+		if n := len(town.claims.of); n != 0 {
+			t.Errorf("%d records are claimed when nothing runs", n)
+		}
 	})
 	return town
 }

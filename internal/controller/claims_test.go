@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// crossing is a sequence whose second function counts ahead of its first, which waits in each invocation until the test lets it go on.
+type crossing struct {
+	*town
+	sequence *forerun.Action
+	ahead    atomic.Bool
+	goOn     [2]chan struct{} // by invocation: the first, and one that begins later
+}
+
+func newCrossing(t *testing.T) *crossing {
+	c := &crossing{town: newAheadTown(t), goOn: [2]chan struct{}{make(chan struct{}), make(chan struct{})}}
+	c.function("a", func(_ *forerun.Run, input map[string]any) (any, error) {
+		if c.ahead.Load() {
+			<-c.goOn[int(input["who"].(float64))]
+		}
+		return input, nil
+	})
+	c.function("b", func(run *forerun.Run, input map[string]any) (any, error) {
+		_, err := c.do(run, "INCR", "k")
+		return input, err
+	})
+	c.sequence = c.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+	for who := range c.goOn {
+		c.invokeAhead(c.sequence, fmt.Sprintf(`{"who":%d}`, who))
+	}
+	c.ahead.Store(true)
+	return c
+}
+
+// begin begins one of the invocations, and returns when its second function has asked to count.
+func (c *crossing) begin(who int) *Invocation {
+	i := c.Invoke(Request{Namespace: "ns", Subject: "ada", Action: c.sequence, Input: json.RawMessage(fmt.Sprintf(`{"who":%d}`, who)), Blocking: true})
+	for c.claimed() <= who {
+		runtime.Gosched()
+	}
+	return i
+}
+
+func (c *crossing) claimed() int {
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	return len(c.claims.of[forerun.Key{Space: "ns", Name: "k"}])
+}
+
+// end lets an invocation go on to its end, and tells how often a function of it was squashed.
+func (c *crossing) end(who int, i *Invocation) (squashed int) {
+	close(c.goOn[who])
+	<-i.Done()
+	return i.Tally().Squashed
+}
+
+// TestYoungerWaitsForOlder: what reads a record that an older invocation is to write finds what that wrote, and need not run again.
+func TestYoungerWaitsForOlder(t *testing.T) {
+	c := newCrossing(t)
+	first, second := c.begin(0), c.begin(1)
+	if a, b := c.end(0, first), c.end(1, second); a != 0 || b != 0 {
+		t.Errorf("of the older %d were squashed, of the younger %d", a, b)
+	}
+	if got := c.others(t, "GET k"); string(got.Text) != "4" {
+		t.Errorf("counted to %s", got.Text)
+	}
+}
+
+// TestYoungerWhoseTurnIsFirst does not wait any more. The older one has counted too early.
+func TestYoungerWhoseTurnIsFirst(t *testing.T) {
+	c := newCrossing(t)
+	first, second := c.begin(0), c.begin(1)
+	if b, a := c.end(1, second), c.end(0, first); a != 1 || b != 0 {
+		t.Errorf("of the older %d were squashed, of the younger %d", a, b)
+	}
+	if got := c.others(t, "GET k"); string(got.Text) != "4" {
+		t.Errorf("counted to %s", got.Text)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	key := func(name string) []forerun.Key { return []forerun.Key{{Space: "ns", Name: name}} }
+	synctest.Test(t, func(t *testing.T) {
+		c := newClaims()
+		begin := time.Now()
+		oldest, old := c.add(1, key("k")), c.add(2, key("k"))
+		for _, free := range []struct {
+			age  uint64
+			name string
+		}{{1, "k"}, {3, "other"}} {
+			if c.await(free.age, key(free.name)); time.Since(begin) != 0 {
+				t.Errorf("%+v waits", free)
+			}
+		}
+		time.AfterFunc(10*time.Millisecond, func() { c.drop(old) })
+		time.AfterFunc(20*time.Millisecond, func() { c.drop(oldest) })
+		if c.await(2, key("k")); time.Since(begin) != 20*time.Millisecond {
+			t.Errorf("the second waits for %v", time.Since(begin))
+		}
+		last := c.add(1, key("k"))
+		if c.await(3, append(key("other"), key("k")...)); time.Since(begin) != 20*time.Millisecond+claimWait {
+			t.Errorf("it waits for %v at most", time.Since(begin)-20*time.Millisecond)
+		}
+		if c.drop(last); len(c.of) != 0 {
+			t.Errorf("%d records are claimed at the end", len(c.of))
+		}
+	})
+}
