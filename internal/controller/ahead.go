@@ -234,6 +234,14 @@ func (e *execution) letGo(s *slot) {
 	}
 }
 
+// claim notes which records a slot is to write.
+func (e *execution) claim(s *slot, records []forerun.Key) {
+	if s.claims == nil {
+		s.claims = make(map[forerun.Key]*claim)
+	}
+	e.c.claims.add(e.age, s.claims, records)
+}
+
 // unclaim gives up what a slot claimed.
 func (e *execution) unclaim(s *slot) {
 	e.c.claims.drop(s.claims)

@@ -144,7 +144,7 @@ func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step) 
 	if s.ahead {
 		o.since = time.Now()
 		if o.step != nil {
-			s.claims = append(s.claims, e.c.claims.add(e.age, o.step.Writes())...)
+			e.claim(s, o.step.Writes())
 		}
 	}
 	e.operations[o.id] = o

@@ -22,36 +22,35 @@ type claims struct {
 
 // claim is one function's, of one record.
 type claim struct {
-	key  forerun.Key
 	age  uint64        // of its invocation, the oldest has the lowest
 	over chan struct{} // closed when it is written, or never will be; nil: nobody waits for that
 }
 
 func newClaims() *claims { return &claims{of: make(map[forerun.Key][]*claim)} }
 
-// add claims records for an invocation.
-func (c *claims) add(age uint64, keys []forerun.Key) (added []*claim) {
+// add claims records for a function of an invocation, each once, and notes that in what is its own.
+func (c *claims) add(age uint64, own map[forerun.Key]*claim, keys []forerun.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, key := range keys {
-		own := &claim{key: key, age: age}
-		c.of[key] = append(c.of[key], own)
-		added = append(added, own)
+		if own[key] == nil {
+			own[key] = &claim{age: age}
+			c.of[key] = append(c.of[key], own[key])
+		}
 	}
-	return added
 }
 
-// drop ends claims.
-func (c *claims) drop(all []*claim) {
+// drop ends a function's claims.
+func (c *claims) drop(all map[forerun.Key]*claim) {
 	if len(all) == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, own := range all {
-		left := slices.DeleteFunc(c.of[own.key], func(other *claim) bool { return other == own })
-		if c.of[own.key] = left; len(left) == 0 {
-			delete(c.of, own.key)
+	for key, own := range all {
+		left := slices.DeleteFunc(c.of[key], func(other *claim) bool { return other == own })
+		if c.of[key] = left; len(left) == 0 {
+			delete(c.of, key)
 		}
 		if own.over != nil {
 			close(own.over)

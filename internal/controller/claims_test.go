@@ -87,26 +87,39 @@ func TestYoungerWhoseTurnIsFirst(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	key := func(name string) []forerun.Key { return []forerun.Key{{Space: "ns", Name: name}} }
+	keys := func(names ...string) (all []forerun.Key) {
+		for _, name := range names {
+			all = append(all, forerun.Key{Space: "ns", Name: name})
+		}
+		return all
+	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newClaims()
+		add := func(age uint64) map[forerun.Key]*claim {
+			own := make(map[forerun.Key]*claim)
+			c.add(age, own, keys("k"))
+			return own
+		}
 		begin := time.Now()
-		oldest, old := c.add(1, key("k")), c.add(2, key("k"))
+		oldest, old := add(1), add(2)
+		if c.add(1, oldest, keys("k", "k", "l")); len(c.of[keys("k")[0]]) != 2 || len(oldest) != 2 {
+			t.Error("a function claims a record more than once")
+		}
 		for _, free := range []struct {
 			age  uint64
 			name string
 		}{{1, "k"}, {3, "other"}} {
-			if c.await(free.age, key(free.name)); time.Since(begin) != 0 {
+			if c.await(free.age, keys(free.name)); time.Since(begin) != 0 {
 				t.Errorf("%+v waits", free)
 			}
 		}
 		time.AfterFunc(10*time.Millisecond, func() { c.drop(old) })
 		time.AfterFunc(20*time.Millisecond, func() { c.drop(oldest) })
-		if c.await(2, key("k")); time.Since(begin) != 20*time.Millisecond {
+		if c.await(2, keys("k")); time.Since(begin) != 20*time.Millisecond {
 			t.Errorf("the second waits for %v", time.Since(begin))
 		}
-		last := c.add(1, key("k"))
-		if c.await(3, append(key("other"), key("k")...)); time.Since(begin) != 20*time.Millisecond+claimWait {
+		last := add(1)
+		if c.await(3, keys("other", "k")); time.Since(begin) != 20*time.Millisecond+claimWait {
 			t.Errorf("it waits for %v at most", time.Since(begin)-20*time.Millisecond)
 		}
 		if c.drop(last); len(c.of) != 0 {

@@ -96,10 +96,10 @@ type slot struct {
 	lastHeld   span          // when something that it asked for ahead waited last
 	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
-	ahead      bool            // it is no head, or not known to be one
-	promoting  bool            // the store has been asked to promote it
-	claims     []*claim        // of what it is to write
-	input      json.RawMessage // as delivered; of one that is resolved and not launched
+	ahead      bool                   // it is no head, or not known to be one
+	promoting  bool                   // the store has been asked to promote it
+	claims     map[forerun.Key]*claim // of what it is to write
+	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }
