@@ -37,6 +37,7 @@ class Sandbox:
             env={"FORERUN_CODE": str(folder), "LANG": "C.UTF-8", "PATH": os.environ["PATH"]},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
         )
         theirs.close()
         self.hello = self.read()
