@@ -43,7 +43,7 @@ type measured struct {
 	*subject
 	bound    float64            // the speedup that Amdahl's law leaves, effects being in their turn; 0 if it is not known
 	alone    float64            // ms: the mean answer of the baseline to one request at a time
-	capacity float64            // requests in a second that the baseline answers
+	capacity float64            // requests in a second that the baseline answered before all loads
 	profile  *workloads.Profile // nil if there is none
 	loads    []*loaded
 	naive    *loaded // with squashes that end sandboxes; nil if it is not measured
@@ -53,7 +53,7 @@ type measured struct {
 // loaded is one load: what was measured in each mode.
 type loaded struct {
 	share  float64 // of the capacity
-	rate   float64 // requests in a second
+	rate   float64 // requests in a second, on average of the rounds
 	mode   map[string]*result
 	stolen int // rounds that do not count, as neighbours took too much of the processors
 }
@@ -120,28 +120,20 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 }
 
 // naive measures what squashes cost that end sandboxes, at the lowest load. Nothing is measured behind it: fewer sandboxes are left.
-func (b *bench) naive(ctx context.Context, on *started, m *measured) (l *loaded, err error) {
-	if m.capacity, err = b.capacity(ctx, on); err != nil {
-		return nil, err
-	}
-	if l, err = b.load(ctx, on, m, 0.2, append([]string{"off", "all"}, m.naiveModes()...)...); err != nil {
+func (b *bench) naive(ctx context.Context, on *started, m *measured) (*loaded, error) {
+	l, err := b.load(ctx, on, m, 0.2, append([]string{"off", "all"}, m.naiveModes()...)...)
+	if err != nil {
 		return nil, fmt.Errorf("with squashes that end sandboxes: %w", err)
 	}
 	return l, nil
 }
 
-// loads measures some loads. The capacity is measured again before each but the first: the machine's neighbours have it go faster and
-// slower.
-func (b *bench) loads(ctx context.Context, on *started, m *measured, shares []float64, modes ...string) (err error) {
+// loads measures some loads.
+func (b *bench) loads(ctx context.Context, on *started, m *measured, shares []float64, modes ...string) error {
 	for _, share := range shares {
-		if len(m.loads) > 0 {
-			if m.capacity, err = b.capacity(ctx, on); err != nil {
-				return err
-			}
-		}
 		l, err := b.load(ctx, on, m, share, modes...)
 		if err != nil {
-			return fmt.Errorf("at %.0f%% of the capacity, %.1f/s: %w", share*100, m.capacity, err)
+			return fmt.Errorf("at %.0f%% of the capacity, about %.1f/s: %w", share*100, m.capacity, err)
 		}
 		m.loads = append(m.loads, l)
 	}
@@ -216,7 +208,8 @@ func (b *bench) capacity(ctx context.Context, on *started) (float64, error) {
 	return quantile(calm, 0.5), nil
 }
 
-// load sends the same requests at the same moments in each mode, in rounds.
+// load sends the same requests at the same moments in each mode, in rounds. How many a second follows from what the baseline answers
+// just before each round: the machine's neighbours have it go faster and slower, and what was 80% of the capacity may be more than all.
 func (b *bench) load(ctx context.Context, on *started, m *measured, share float64, modes ...string) (*loaded, error) {
 	l := &loaded{share: share, rate: m.capacity * share, mode: make(map[string]*result)}
 	for _, mode := range modes {
@@ -234,8 +227,14 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	if b.quick {
 		rounds = 4
 	}
+	var rates []float64
 	for done := 0; done < rounds; {
-		of, err := b.take(ctx, on, l, done+l.stolen, done, modes)
+		now, err := on.flood(ctx, busy, 2, "off", b.lasting(4*time.Second))
+		if err != nil {
+			return nil, err
+		}
+		rate := share * now.perSecond()
+		of, err := b.take(ctx, on, l, rate, done+l.stolen, done, modes)
 		if err != nil {
 			return nil, err
 		}
@@ -247,8 +246,10 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 		for mode, r := range of {
 			l.mode[mode].add(r)
 		}
+		rates = append(rates, rate)
 		done++
 	}
+	l.rate = mean(rates)
 	all := l.mode["all"]
 	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, mean(l.mode["off"].ms), mean(all.ms), mean(l.mode["off"].ms)/mean(all.ms), all.ahead)
 	for _, mode := range modes {
@@ -277,11 +278,11 @@ func (r round) disturbed() (worst string) {
 	return worst
 }
 
-// take measures a round of certain requests in each mode, a mode after the other: by turns, so that none is always first. The
+// take measures a round of certain requests, so many a second, in each mode, a mode after the other: by turns, so that none is always first. The
 // naive ones are the last, of the modes too: they leave fewer sandboxes than there were.
-func (b *bench) take(ctx context.Context, on *started, l *loaded, stream, turn int, modes []string) (round, error) {
+func (b *bench) take(ctx context.Context, on *started, l *loaded, rate float64, stream, turn int, modes []string) (round, error) {
 	seed := uint64(100*l.share) + uint64(stream)*1000
-	due := arrivals(seed, l.rate, b.lastingAt(l.rate))
+	due := arrivals(seed, rate, b.lastingAt(rate))
 	of := make(round)
 	turns := slices.DeleteFunc(slices.Clone(modes), isNaive)
 	first := turn % len(turns)
