@@ -266,22 +266,18 @@ func (b *box) clean() bool {
 		b.untouched = false
 		return true
 	}
-	err := b.renewSpare()
-	if cleared := b.takeCleared(); err == nil && (cleared == nil || cleared != b.spare) { // else it was done
+	alone, err := b.renewSpare()
+	if cleared := b.takeCleared(); err == nil && !alone && (cleared == nil || cleared != b.spare) { // else it was done
 		err = b.reset(b.kept()...)
 	}
-	if b.struck.Swap(false) {
-		if err == nil && b.starved() {
+	if b.struck.Swap(false) && err == nil {
+		if b.starved() {
 			err = errors.New("its memory was exhausted, and the initializer may end yet")
 		}
-		for _, s := range []*spare{b.spare, b.standing.Load()} {
-			if s != nil && s != b.survivor.Load() {
-				s.killed.Store(true) // or was, as it was made
-			}
-		}
+		b.mistrust(alone)
 	}
 	if err == nil && b.spare.killed.Load() { // as its activation ended
-		if err = b.renewSpare(); err == nil {
+		if alone, err = b.renewSpare(); err == nil && !alone {
 			err = b.reset(b.kept()...)
 		}
 	}
@@ -293,8 +289,19 @@ func (b *box) clean() bool {
 	}
 	b.oomClean = b.oomKills.Load()
 	b.output.discard()
-	b.doors.fence()
+	if !alone {
+		b.doors.fence()
+	}
 	return true
+}
+
+// mistrust marks the processes that a kill may have hit as they were made. One that was made alone came after it.
+func (b *box) mistrust(alone bool) {
+	for _, s := range []*spare{b.spare, b.standing.Load()} {
+		if s != nil && s != b.survivor.Load() && !alone {
+			s.killed.Store(true)
+		}
+	}
 }
 
 // takeCleared waits for a kill that is under way, and returns whom it alone has left.
@@ -310,18 +317,30 @@ func (b *box) takeCleared() *spare {
 // initializer may be one of them, which is seen only when it has got the time to end.
 func (b *box) starved() bool { return b.oomKills.Load() > b.oomClean }
 
-// renewSpare sees that there is a handler for the next activation: the one that stays, or another.
-func (b *box) renewSpare() error {
+// renewSpare sees that there is a handler for the next activation: the one that stays, or another. alone says that this loaded its code
+// when nothing of the activation was left: what is connected with the doors is the handler's own.
+func (b *box) renewSpare() (alone bool, err error) {
 	if b.spare.stays && !b.spare.killed.Load() && b.spare.readyAgain() {
-		return nil
+		return false, nil
 	}
 	b.spare.close()
 	b.doors.cut()
-	err := b.nextSpare()
+	if s := b.takeOver(); s != nil {
+		b.spare = s
+		return false, nil
+	}
+	if b.language.launched {
+		if err = b.reset(); err != nil {
+			return false, err
+		}
+		b.doors.fence()
+		return true, b.nextSpare()
+	}
+	err = b.nextSpare()
 	if err != nil && b.reset() == nil { // what the activation left may have been in the way
 		err = b.nextSpare()
 	}
-	return err
+	return false, err
 }
 
 // reset removes what is left but the initializer and the processes in keep. What the others were connected with is cut: it

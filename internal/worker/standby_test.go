@@ -197,6 +197,27 @@ func TestStandbyThatConnects(t *testing.T) {
 	}
 }
 
+// TestConnectionOfLoadingServes: what a process connects with while its code is loaded is there in its activations, also if it
+// takes the place of one that was squashed.
+func TestConnectionOfLoadingServes(t *testing.T) {
+	a := counting(t, `const c = require("net").connect(6379, "127.0.0.1")`)
+	a.Exec.Code += `
+const serve = exports.main
+exports.main = a => a.stay ? serve(a) : new Promise(resolve => {
+	c.on("close", () => resolve({said: "closed"})).on("data", data => resolve({said: String(data)}))
+	c.write("*1\r\n$4\r\nPING\r\n")
+})`
+	g := standbyRig{newNativeRig(t, single), a}
+	for range 3 {
+		for range 2 {
+			if end := g.call(a, `{}`); string(end.Result) != `{"said":"+PONG\r\n"}` {
+				t.Fatalf("%s %q", end.Result, end.Logs)
+			}
+		}
+		g.squash()
+	}
+}
+
 // TestStandbyIsNotLoadedBesideAnActivation: what comes while it is being loaded has the sandbox to itself.
 func TestStandbyIsNotLoadedBesideAnActivation(t *testing.T) {
 	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
