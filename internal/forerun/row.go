@@ -11,7 +11,7 @@ type Row struct {
 	Exact   bool
 	Effects bool     // it, or what it called, wrote a record or reached the outside: it may not be skipped
 	Reads   []Seen   // the records that it, or what it called, read, each once
-	Below   []Callee // its callees, what they called, and so on
+	Below   []Callee // its callees, what they called, and so on: without inputs
 }
 
 // Callee is an action that an execution called and waited for.

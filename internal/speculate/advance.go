@@ -39,16 +39,28 @@ func (m *Machine) advanceSlot(s *slot) {
 	case s == nil:
 	case s.kind == function:
 		m.advanceFunction(s)
-	default:
+	case s.kind == program:
 		m.lead(s)
-		ended := true
-		for _, t := range s.branches {
-			m.advanceThread(t)
-			ended = ended && t.isOver()
-		}
-		if ended {
+		m.advanceThread(s.branches[0])
+		if s.branches[0].isOver() {
 			m.join(s)
 		}
+	default:
+		m.lead(s)
+		m.advanceFork(s)
+	}
+}
+
+func (m *Machine) advanceFork(s *slot) {
+	for t := s.nextAwake(0); t != nil; t = s.nextAwake(t.branch + 1) {
+		m.advanceThread(t)
+		if t.isOver() && !t.joined {
+			t.joined = true
+			s.joined++
+		}
+	}
+	if s.joined == len(s.branches) {
+		m.join(s)
 	}
 }
 
@@ -104,7 +116,9 @@ func (m *Machine) commit(s *slot) {
 	case s.orphan:
 		m.orphans = without(m.orphans, s)
 	case s.thread != nil:
-		s.thread.program.absorb(s)
+		if m.mode != Off {
+			s.thread.program.absorb(s)
+		}
 		m.pass(s)
 	case s.caller != nil:
 		m.returned(s)

@@ -5,6 +5,7 @@ import "forerun.dev/forerun/internal/forerun"
 // execute gives a slot its number and has its action found, or, with speculation off, executed.
 func (m *Machine) execute(s *slot) {
 	m.slots.add(s)
+	s.column.total = &m.buffered
 	m.changed = true
 	switch {
 	case m.mode == Off:
@@ -25,7 +26,7 @@ func (m *Machine) execute(s *slot) {
 
 // resolved decides what is done with a slot whose action is a function.
 func (m *Machine) resolved(e Resolved) {
-	s := m.at(e.Slot)
+	s := m.hears(e.Slot)
 	if s == nil || s.state != resolving || s.kind != function {
 		return
 	}
@@ -43,7 +44,7 @@ func (m *Machine) resolved(e Resolved) {
 
 // enter makes a slot execute a program in place of a function.
 func (m *Machine) enter(e Entered) {
-	s := m.at(e.Slot)
+	s := m.hears(e.Slot)
 	if s == nil || s.kind != function || s.state != resolving && m.mode != Off {
 		return
 	}
@@ -105,7 +106,7 @@ func (m *Machine) isUntouched(s *slot) bool {
 
 // checked skips a slot if its row is current. What the row read, the slot has read (rule R3).
 func (m *Machine) checked(e Checked) {
-	s := m.at(e.Slot)
+	s := m.hears(e.Slot)
 	if s == nil || s.state != checking {
 		return
 	}
@@ -155,8 +156,9 @@ func (m *Machine) launch(s *slot) {
 	switch {
 	case !s.head:
 		l.Speculative, l.Why = true, s.why
-		s.launched = true
+		s.launched, s.working = true, true
 		m.launched++
+		m.working++
 	case m.mode != Off && s != m.root:
 		l.Why = s.whyInTurn()
 	}
@@ -178,8 +180,10 @@ func (m *Machine) tend(s *slot) {
 	case s == nil || s.dead:
 	case s.kind == function:
 		m.tendFunction(s)
+	case s.kind == program:
+		m.tendThread(s.branches[0])
 	default:
-		for _, t := range s.branches {
+		for t := s.nextAwake(0); t != nil; t = s.nextAwake(t.branch + 1) {
 			m.tendThread(t)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -70,6 +71,23 @@ func BenchmarkInvocation(b *testing.B) {
 			}
 			report(b, d.events-from, processor()-used)
 		})
+	}
+}
+
+// BenchmarkFork is an invocation that forks into many branches at once: an event of one must not cost the more, the more there are.
+func BenchmarkFork(b *testing.B) {
+	for _, mode := range []Mode{Off, All} {
+		for _, width := range []int{10, 1000, 8000} {
+			b.Run(fmt.Sprintf("%v/%d", mode, width), func(b *testing.B) {
+				d := newDrive(mode, 1<<30)
+				d.program = readProgram(strings.Repeat("rate done |", width) + " done")
+				from, used := d.events, processor()
+				for b.Loop() {
+					d.invoke(d.nextInput())
+				}
+				report(b, d.events-from, processor()-used)
+			})
+		}
 	}
 }
 

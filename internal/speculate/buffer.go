@@ -32,7 +32,7 @@ const maxRequests = 1024
 
 // request hears of an operation.
 func (m *Machine) request(id SlotID, r *request) {
-	s := m.at(id)
+	s := m.hears(id)
 	switch {
 	case s == nil || s.state != running || s.kind != function:
 	case m.mode == Off && r.call == nil:
@@ -49,7 +49,7 @@ func (m *Machine) request(id SlotID, r *request) {
 // had the answer. A head would have given up then, too. What a slot did that is being promoted may be applied by now, so it goes on;
 // what it gave up is never done, as it may have asked for that again (rule R10).
 func (m *Machine) withdrawn(e Withdrawn) {
-	s := m.at(e.Slot)
+	s := m.hears(e.Slot)
 	switch {
 	case s == nil || s.state != running || s.head:
 	case s.promoting:
@@ -111,7 +111,7 @@ func (m *Machine) direct(s *slot, r *request) {
 
 // done notes what a head did in the store.
 func (m *Machine) done(e Done) {
-	s := m.at(e.Slot)
+	s := m.hears(e.Slot)
 	if s == nil {
 		return
 	}
@@ -214,7 +214,7 @@ func (r *request) record(key forerun.Key) (record Record, ok bool) {
 
 // fetched takes what the store has for an operation.
 func (m *Machine) fetched(e Fetched) {
-	s := m.at(e.Slot)
+	s := m.hears(e.Slot)
 	if s == nil {
 		return
 	}
@@ -234,7 +234,7 @@ func (m *Machine) write(s *slot, r *request, images []Image) {
 	s.inexact = s.inexact || r.inexact
 	if writes != nil && len(r.writes) > 0 {
 		s.column.commands = append(s.column.commands, r.command)
-		s.column.size += commandCost + r.size
+		s.column.grow(commandCost + r.size)
 		s.effects = true
 	}
 	for i, image := range writes {

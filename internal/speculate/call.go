@@ -98,8 +98,8 @@ func (m *Machine) merge(s, c *slot) (ok bool) {
 		}
 	}
 	s.column.commands = append(s.column.commands, c.column.commands...)
-	s.column.size += c.column.size // it is kept until the caller is promoted
-	c.column.size = 0
+	s.column.grow(c.column.size) // it is kept until the caller is promoted
+	c.column.grow(-c.column.size)
 	return true
 }
 
@@ -107,16 +107,22 @@ func (m *Machine) merge(s, c *slot) (ok bool) {
 func (m *Machine) returned(c *slot) {
 	s := c.caller
 	s.callees = without(s.callees, c)
-	s.heardOf(c)
-	s.absorb(c)
+	if m.mode != Off { // else no row is made
+		s.heardOf(c)
+		s.absorb(c)
+	}
 	m.do(Reply{Slot: s.id, Op: c.op, Result: c.result})
 }
 
-// heardOf notes what a function called, and what that did, for the function's row.
+// heardOf notes what a function called, and what that did, for the function's row. One that calls with more input than a row may
+// hold gets none: the inputs are not kept until it ends.
 func (s *slot) heardOf(c *slot) {
-	call := forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code}
-	s.calls = append(s.calls, call)
-	s.below = append(append(s.below, call), c.below...)
+	if s.asked += len(c.stop.Input); s.asked > maxAsked {
+		s.calls = nil
+	} else {
+		s.calls = append(s.calls, forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code})
+	}
+	s.restOn(c)
 	s.effects = s.effects || c.effects
 	s.inexact = s.inexact || c.inexact
 }

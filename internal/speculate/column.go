@@ -8,6 +8,15 @@ type column struct {
 	entries  map[forerun.Key]*entry // of a large one
 	commands []any                  // that wrote, in order: they are executed again when the slot is promoted (rule R11)
 	size     int                    // about how many bytes all that takes
+	total    *int                   // of all columns of the invocation; nil: this one does not count
+}
+
+// grow counts bytes that the column takes more.
+func (c *column) grow(bytes int) {
+	c.size += bytes
+	if c.total != nil {
+		*c.total += bytes
+	}
 }
 
 // maxColumn is how many bytes one column may take. A slot that wants more waits until it is the head.
@@ -27,14 +36,7 @@ func (m *Machine) isFull(s *slot) bool {
 
 // Buffered is about how many bytes the columns of all slots take: that of a slot that ran ahead until it is committed, as slots behind
 // it may read there.
-func (m *Machine) Buffered() (size int) {
-	for _, s := range m.slots.rest {
-		if s != nil {
-			size += s.column.size
-		}
-	}
-	return size
-}
+func (m *Machine) Buffered() int { return m.buffered }
 
 // What an entry takes beside its name and images, about, and a command beside its arguments.
 const (
@@ -77,7 +79,7 @@ func (c *column) at(key forerun.Key) *entry {
 
 func (c *column) add(e *entry) *entry {
 	c.order = append(c.order, e)
-	c.size += entryCost + len(e.key.Space) + len(e.key.Name)
+	c.grow(entryCost + len(e.key.Space) + len(e.key.Name))
 	switch {
 	case c.entries != nil:
 		c.entries[e.key] = e
@@ -88,7 +90,7 @@ func (c *column) add(e *entry) *entry {
 		}
 	}
 	if e.seen != nil {
-		c.size += e.seen.Size()
+		c.grow(e.seen.Size())
 	}
 	return e
 }
@@ -135,7 +137,7 @@ func (v *versions) add(seen forerun.Seen) {
 // see notes what a record was of which only the version was known.
 func (c *column) see(e *entry, image Image) {
 	e.seen = image
-	c.size += image.Size()
+	c.grow(image.Size())
 }
 
 // write notes what a command made of a record.
@@ -145,10 +147,10 @@ func (c *column) write(key forerun.Key, value Image, stamp uint64) {
 		e = c.add(&entry{key: key})
 	}
 	if e.wrote {
-		c.size -= e.value.Size()
+		c.grow(-e.value.Size())
 	}
 	e.wrote, e.value, e.made = true, value, stamp
-	c.size += value.Size()
+	c.grow(value.Size())
 }
 
 // image is what the slot takes the record for.

@@ -49,7 +49,7 @@ func (m *Machine) learn(s *slot) {
 }
 
 func (s *slot) newRow() *forerun.Row {
-	if s.kind != function || s.skipped || s.stop.Detach != nil {
+	if s.kind != function || s.skipped || s.stop.Detach != nil || s.asked > maxAsked {
 		return nil
 	}
 	r := &forerun.Row{
@@ -93,8 +93,12 @@ func bare(value json.RawMessage) json.RawMessage {
 	return json.RawMessage(`{"value":` + string(v.Value) + `}`)
 }
 
-// maxBelow is how many callees' executions an execution may stand for.
-const maxBelow = 1000
+// Bounds of what a row says of callees: how many executions it may rest on, and how many bytes of input a function may call with and
+// have a row.
+const (
+	maxBelow = 1000
+	maxAsked = 1 << 20
+)
 
 // remember notes what the column of a promoted slot had read, for its row.
 func (s *slot) remember() {
@@ -127,13 +131,18 @@ func (c *conduct) note(reads []forerun.Seen) {
 // absorb takes over what was done inside of a slot.
 func (s *slot) absorb(c *slot) {
 	s.note(c.reads.list)
-	switch {
-	case c.thread == nil:
-	case len(s.below)+len(c.below) >= maxBelow: // nobody knows whether all of them are what they were
-		s.below, s.inexact = nil, true
-	default:
-		s.below = append(append(s.below, forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code}), c.below...)
+	if c.thread != nil {
+		s.restOn(c)
 	}
 	s.effects = s.effects || c.effects
 	s.inexact = s.inexact || c.inexact
+}
+
+// restOn notes that what a slot did rests on the code of another one, and of what that called.
+func (s *slot) restOn(c *slot) {
+	if len(s.below)+len(c.below) >= maxBelow { // nobody knows whether all of them are what they were
+		s.below, s.inexact = nil, true
+		return
+	}
+	s.below = append(append(s.below, forerun.Callee{Action: c.stop.Action, Code: c.code}), c.below...)
 }

@@ -167,6 +167,37 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
+// TestCallsAreBounded has a head call with a megabyte, again and again: what it called with is not kept until it ends, and makes no row.
+func TestCallsAreBounded(t *testing.T) {
+	for _, mode := range []Mode{Off, All} {
+		t.Run(mode.String(), func(t *testing.T) {
+			m, _ := New("f", json.RawMessage(`{}`), Speculate(mode, memo.New(memo.Options{}).Tenant("t"), NewPredictor(), strs{}))
+			m.Step(Resolved{Code: digest("f"), Input: json.RawMessage(`{}`)})
+			for n := 1; n <= 50; n++ {
+				input := json.RawMessage(strings.Repeat("1", 1<<20))
+				m.Step(Call{Op: OpID(n), Action: "g", Code: digest("g"), Input: input})
+				m.Step(Resolved{Slot: SlotID(n), Code: digest("g"), Input: input})
+				actions := m.Step(Output{Slot: SlotID(n), Result: forerun.Result{Value: json.RawMessage(`{}`)}})
+				if _, ok := actions[len(actions)-1].(Reply); !ok {
+					t.Fatalf("call %d: %+v", n, actions)
+				}
+				kept := 0
+				for _, c := range slices.Concat(m.root.calls, m.root.below) {
+					kept += len(c.Input)
+				}
+				if kept > maxAsked || mode == Off && len(m.root.calls)+len(m.root.below) > 0 {
+					t.Fatalf("%d bytes are kept of %d calls", kept, n)
+				}
+			}
+			for _, a := range m.Step(Output{Result: forerun.Result{Value: json.RawMessage(`{}`)}}) {
+				if l, ok := a.(Learn); ok && l.Lesson != nil && l.Lesson.Row != nil {
+					t.Error("it has a row, without all that it called")
+				}
+			}
+		})
+	}
+}
+
 // ahead returns a machine whose slot 2 runs ahead of slot 1.
 func ahead() *Machine {
 	tenant := memo.New(memo.Options{}).Tenant("t")

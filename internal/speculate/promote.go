@@ -115,7 +115,7 @@ func (m *Machine) apply(p *promotion) {
 func (m *Machine) promoted(e Promoted) {
 	var last map[forerun.Key]*entry
 	for _, id := range e.Slots {
-		if s := m.at(id); s != nil {
+		if s := m.hears(id); s != nil {
 			for _, en := range s.column.order {
 				if en.wrote {
 					if last == nil {
@@ -127,7 +127,7 @@ func (m *Machine) promoted(e Promoted) {
 		}
 	}
 	for _, id := range e.Slots {
-		if s := m.at(id); s != nil && s.promoting {
+		if s := m.hears(id); s != nil && s.promoting {
 			m.promotedAt(s, e.Version, last)
 		}
 	}
@@ -181,7 +181,7 @@ func (m *Machine) failAsHead(s *slot) {
 func (m *Machine) conflict(e Conflict) {
 	slots := make([]*slot, 0, len(e.Slots))
 	for _, id := range e.Slots {
-		if s := m.at(id); s != nil && s.promoting {
+		if s := m.hears(id); s != nil && s.promoting {
 			s.promoting, s.solo, m.changed = false, len(e.Slots) > 1, true
 			slots = append(slots, s)
 		}

@@ -28,7 +28,8 @@ type slot struct {
 	solo      bool   // it is promoted alone, since a group was refused
 	patient   bool   // it is not launched before it is the head
 	ahead     bool   // it counts as speculative,
-	launched  bool   // and occupies a handler
+	launched  bool   // and occupies a handler,
+	working   bool   // and has not finished
 	early     bool   // its row was checked before it was the head
 	overtaken bool   // what its row reads was written while that was checked
 	outdated  bool   // its action has changed while its promotion was under way
@@ -51,6 +52,9 @@ type slot struct {
 	next    *forerun.Stop // to here
 
 	branches []*thread // of a fork; of a program the one
+	awake    []*thread // of a fork: in which there may be something to do, in their order
+	joined   int       // branches of a fork that are over
+	open     int       // a branch of a fork of which it may not be known how it ends
 
 	column   column
 	requests []*request       // not answered yet
@@ -63,6 +67,7 @@ type slot struct {
 // conduct is what an execution did, for its row.
 type conduct struct {
 	calls   []forerun.Callee
+	asked   int // bytes of input of all calls
 	below   []forerun.Callee
 	reads   versions
 	effects bool
@@ -173,13 +178,26 @@ func (m *Machine) uncount(s *slot) {
 		s.launched = false
 		m.launched--
 	}
+	m.rest(s)
+}
+
+// rest counts a slot no more among those that are ahead and have not finished.
+func (m *Machine) rest(s *slot) {
+	if s.working {
+		s.working = false
+		m.working--
+	}
 }
 
 // lead makes a slot the head of its line.
 func (m *Machine) lead(s *slot) {
 	if !s.head {
 		s.head, m.changed = true, true
+		m.wake(s)
 		m.uncount(s)
+		if s.kind == fork {
+			s.wakeAll()
+		}
 	}
 }
 
@@ -189,6 +207,8 @@ func (m *Machine) forget(s *slot) {
 	m.uncount(s)
 	if s.id != None && !s.dead {
 		m.slots.remove(s.id)
+		m.buffered -= s.column.size
+		s.column.total = nil
 	}
 	s.dead = true
 }

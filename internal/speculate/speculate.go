@@ -23,8 +23,8 @@
 // model check that the design went through; testdata/rules shows each.
 //
 // The way in is step.go. A thread and its walk is in thread.go, what is decided
-// of a new slot in begin.go, the order of slots in order.go, the data buffer in
-// buffer.go and column.go, calls in call.go, the promotion in promote.go, the
+// of a new slot in begin.go, the order of slots in order.go, which branches of a
+// wide fork are looked at in wake.go, the data buffer in buffer.go and column.go, calls in call.go, the promotion in promote.go, the
 // squash in squash.go, what is learnt in learn.go and predictor.go.
 package speculate
 

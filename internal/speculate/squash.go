@@ -39,7 +39,7 @@ var changed = cause{forerun.Updated, "its action, or one that it called, was upd
 // returned to a caller that is ahead itself is a part of that.
 func (m *Machine) renewed(e Renewed) {
 	for _, id := range e.Slots {
-		s := m.at(id)
+		s := m.hears(id)
 		for s != nil && s.isMerged() {
 			s = s.caller
 		}
@@ -61,6 +61,7 @@ func (s *slot) isMerged() bool {
 // dropAfter squashes all that follows a slot in program order, but for heads: those are callees that the same head waits for.
 func (m *Machine) dropAfter(s *slot, why cause) {
 	m.changed = true
+	m.wake(s)
 	for x := s; x != nil && !x.orphan; x = x.around() {
 		list, at := x.beside()
 		for i := len(list) - 1; i > at; i-- {
@@ -88,6 +89,7 @@ func (m *Machine) expectAgain(caller, c *slot) {
 
 // disown squashes what a function was expected to call and did not, and all that follows the function (rule R6).
 func (m *Machine) disown(s *slot, why cause) {
+	m.wake(s)
 	s.script = nil
 	called := s.called()
 	for i := len(s.callees) - 1; i >= called; i-- {

@@ -22,7 +22,9 @@ type Machine struct {
 	root     *slot    // nil once it is over
 	orphans  []*slot  // callees whose callers ended without waiting for them
 	ahead    int      // slots that are no heads,
-	launched int      // and occupy handlers
+	launched int      // and occupy handlers,
+	working  int      // and have not finished
+	buffered int      // bytes in columns
 	stamp    uint64   // of the last write in a column
 	empty    int      // forks that joined in this step without anything having run
 	over     bool     // the client has its answer; orphans may still run
@@ -43,17 +45,7 @@ func New(action string, input json.RawMessage, options ...Option) (*Machine, []A
 }
 
 // Ahead is how many functions run ahead of the heads and have not finished.
-func (m *Machine) Ahead() (n int) {
-	if m.launched == 0 {
-		return 0
-	}
-	for _, s := range m.slots.rest {
-		if s != nil && s.launched && s.state == running {
-			n++
-		}
-	}
-	return n
-}
+func (m *Machine) Ahead() int { return m.working }
 
 // Step tells the machine an event and returns what to do, in order. An event of a slot that is over changes nothing:
 // what comes late from a squashed slot is refused.
@@ -74,7 +66,18 @@ func (m *Machine) Step(e Event) []Action {
 			break
 		}
 	}
+	m.settle()
 	return m.take()
+}
+
+// settle lets what needs no look sleep.
+func (m *Machine) settle() {
+	for _, s := range m.orphans {
+		s.settle()
+	}
+	if m.root != nil {
+		m.root.settle()
+	}
 }
 
 func (m *Machine) hear(e Event) {
@@ -132,7 +135,7 @@ func (m *Machine) take() []Action {
 
 // output ends a slot whose function returned. A speculative one with an error is kept like any other (rule R12).
 func (m *Machine) output(e Output) {
-	if s := m.at(e.Slot); s != nil && s.state == running {
+	if s := m.hears(e.Slot); s != nil && s.state == running {
 		s.effects = s.effects || e.Outside
 		m.end(s, e.Result)
 	}
@@ -141,7 +144,7 @@ func (m *Machine) output(e Output) {
 // failed ends a head that failed: it is committed like any other end (rule R12). A speculative slot has not failed before it
 // does so as the head.
 func (m *Machine) failed(e Failed) {
-	s := m.at(e.Slot)
+	s := m.hears(e.Slot)
 	switch {
 	case s == nil || s.state == finished:
 	case s.head:
@@ -171,6 +174,7 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again as the head"}, true)
 		return
 	}
+	m.rest(s)
 	s.state, s.result, s.requests, s.script = finished, r, nil, nil
 	if s.expected() != nil {
 		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v ended without calling it", s)})

@@ -16,6 +16,9 @@ type thread struct {
 	steps   []*slot         // that are not committed, in program order
 	pending *pending        // the step to come behind them, if it is known
 	end     *forerun.Result // how the thread ends behind them, if that is known
+	branch  int             // which one of the fork it is
+	asleep  bool            // there is nothing to do in it
+	joined  bool            // it is over, and counted
 }
 
 // pending is a step that has no slot yet.
@@ -59,11 +62,12 @@ func (m *Machine) materialize(t *thread) {
 	}
 	s.kind, s.state = fork, running
 	m.runAhead(s)
-	for _, stop := range p.stop.Fork {
-		branch := &thread{owner: s, program: t.program, table: t.table}
+	for i, stop := range p.stop.Fork {
+		branch := &thread{owner: s, program: t.program, table: t.table, branch: i}
 		branch.goOn(&stop, mixPath(s.path, s.stop.Place), s.why, s.inTurn)
 		s.branches = append(s.branches, branch)
 	}
+	s.wakeAll()
 }
 
 // outcome is a step's result, or what is expected to be; ok is false if neither is known.
@@ -94,15 +98,26 @@ func (s *slot) after() (stop *forerun.Stop, ok bool) {
 		next := s.thread.table.Resume(s.stop.Cursor, r)
 		return &next, true
 	}
+	if s.isOpen() {
+		return nil, false
+	}
 	results := make([]forerun.Result, len(s.branches))
 	for i, branch := range s.branches {
-		if branch.end == nil {
-			return nil, false
-		}
 		results[i] = *branch.end
 	}
 	next := s.thread.table.Join(s.stop.Cursor, results)
 	return &next, true
+}
+
+// isOpen tells whether it is not known yet how all branches of a fork end. It looks first at the one that it was not known of last.
+func (s *slot) isOpen() bool {
+	for range s.branches {
+		if s.branches[s.open].end == nil {
+			return true
+		}
+		s.open = (s.open + 1) % len(s.branches)
+	}
+	return false
 }
 
 // walk lets a thread go on behind its last step, if that step's outcome is known.
