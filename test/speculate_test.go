@@ -102,3 +102,21 @@ func TestKillSwitch(t *testing.T) {
 	operator("get", "on: all")
 	ran(true)
 }
+
+// TestPureFunctionDeployedAgain: what is known of a pure function is forgotten as it is deployed again, be it the same.
+func TestPureFunctionDeployedAgain(t *testing.T) {
+	t.Parallel()
+	c := client(t, start(t, server.Options{Args: []string{"--speculate", "all; least=0s; load=any"}}))
+	for _, version := range []string{"0.0.1", "0.0.2"} {
+		put(t, c, "pure", map[string]any{
+			"exec":        map[string]any{"kind": "python:3", "code": "import os\ndef main(args):\n    return {'version': os.environ['__OW_ACTION_VERSION']}"},
+			"annotations": []any{map[string]any{"key": "pure-function", "value": true}},
+		})
+		for _, skipped := range []string{"skipped=0", "skipped=1"} {
+			answer, body := invokeAhead(t, c, "pure", "all; least=0s; load=any", `{}`)
+			if header := answer.Header.Get("X-Forerun-Speculation"); !strings.Contains(body, version) || !strings.HasSuffix(header, skipped) {
+				t.Errorf("%s, %s; want %s of version %s", body, header, skipped, version)
+			}
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (e *execution) find(r speculate.Resolve) {
 	s.at = placement{r.Action, r.Self, r.Function, r.Input}
 	e.prepare(s, s.at, func(input json.RawMessage) {
 		s.input = input
-		code := e.c.digests.Of(s.action)
+		code := e.c.digests.Deployed(s.action)
 		doubts := e.tables.doubts(code, e.speculation.Least)
 		e.events = append(e.events, speculate.Resolved{
 			Slot: s.id, Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
@@ -120,7 +120,7 @@ func (e *execution) areCurrent(callees []forerun.Callee) bool {
 			return false
 		}
 		action, err := e.c.Actions.Resolve(context.Background(), name, e.namespace)
-		if err != nil || e.c.digests.Of(action) != callee.Code {
+		if err != nil || e.c.digests.Deployed(action) != callee.Code {
 			return false
 		}
 	}
@@ -224,7 +224,7 @@ func (e *execution) letGo(s *slot) {
 	e.unclaim(s)
 	if e.active[s.record.ID] != nil {
 		e.tally.Used++
-		e.tables.noteAhead(e.c.digests.Of(s.action), false)
+		e.tables.noteAhead(e.c.digests.Deployed(s.action), false)
 		e.c.Worker.Promote(s.record.ID)
 	}
 	for _, t := range e.calls {
@@ -267,7 +267,7 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 		return
 	}
 	e.tally.Squashed++
-	e.tables.noteAhead(e.c.digests.Of(s.action), true)
+	e.tables.noteAhead(e.c.digests.Deployed(s.action), true)
 	s.squashed(a)
 	if e.tally.Kinds == nil {
 		e.tally.Kinds = map[forerun.SquashKind]int{}

@@ -141,7 +141,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	}
 	e.calls[t.op] = t
 	e.step(speculate.Call{
-		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Of(r.Action), Known: i.kept.Load() != nil,
+		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Deployed(r.Action), Known: i.kept.Load() != nil,
 	})
 	if e.changes > r.Changes { // what was called may have changed since it was found, and nobody has looked at it since
 		e.changes = r.Changes
@@ -310,7 +310,7 @@ func (e *execution) prepare(s *slot, at placement, begin func(input json.RawMess
 	case program != nil:
 		s.program = true
 		s.started(s.record.Timeline.Queued, 0)
-		e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Code: e.c.digests.Of(s.action), Input: input})
+		e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Code: e.c.digests.Deployed(s.action), Input: input})
 	default:
 		begin(input)
 	}

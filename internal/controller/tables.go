@@ -192,7 +192,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		program, _ = e.c.programs.of(r.Action) // its error comes up again when it is resolved
 	}
 	_, conductor := program.(flow.Conductor)
-	alone := conductor || program == nil && !isPure(r.Action) && !tables.calls(e.c.digests.Of(r.Action))
+	alone := conductor || program == nil && !isPure(r.Action) && !tables.calls(e.c.digests.Deployed(r.Action))
 	if alone || !e.permitted(r) {
 		e.speculation.Mode = speculate.Off
 		if e.off = e.permit.why; conductor {
@@ -213,7 +213,7 @@ func (e *execution) permitted(r Request) bool {
 	if e.speculation.AnyLoad {
 		return true
 	}
-	e.permit = e.c.toll.ask(time.Now(), asked{e.namespace, e.c.digests.Of(r.Action), r.part != nil, e.speculation.Mode})
+	e.permit = e.c.toll.ask(time.Now(), asked{e.namespace, e.c.digests.Deployed(r.Action), r.part != nil, e.speculation.Mode})
 	return e.permit.ahead
 }
 
@@ -245,7 +245,7 @@ func (c *Controller) speculation(r Request) (given speculate.Settings, off strin
 // noteCaller notes that a function calls others, so that its next invocation may run ahead.
 func (e *execution) noteCaller(s *slot) {
 	if e.c.Speculation.Mode != speculate.Off {
-		e.c.tables.tenant(e.namespace).noteCaller(e.c.digests.Of(s.action))
+		e.c.tables.tenant(e.namespace).noteCaller(e.c.digests.Deployed(s.action))
 	}
 }
 
@@ -253,7 +253,7 @@ func (e *execution) noteCaller(s *slot) {
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
 	if e.tables != nil && !s.program && !line.Speculative && !line.Launched.IsZero() && s.record.Status == forerun.Success {
-		e.tables.noteTime(e.c.digests.Of(s.action), line.Finished.Sub(line.Launched), s.cpu)
+		e.tables.noteTime(e.c.digests.Deployed(s.action), line.Finished.Sub(line.Launched), s.cpu)
 	}
 }
 

@@ -2,6 +2,7 @@ package forerun
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"sync"
 	"weak"
@@ -14,8 +15,7 @@ type Digest [sha256.Size]byte
 var effectiveAnnotations = []string{"conductor", "keep-process", "provide-api-key", "read-hosts"}
 
 // Digest identifies what an activation of the action would execute: its code, settings, bound parameters, and the
-// annotations that matter to it. It is the part of a memo key that an update changes, and names a sandbox's content. It
-// takes a hash over the code: Digests remembers it.
+// annotations that matter to it. It names a sandbox's content. It takes a hash over the code: Digests remembers it.
 func (a *Action) Digest() Digest {
 	annotations := make([]json.RawMessage, len(effectiveAnnotations))
 	for i, key := range effectiveAnnotations {
@@ -58,5 +58,14 @@ func (d *Digests) Of(a *Action) Digest {
 		d.known = make(map[weak.Pointer[Action]]Digest)
 	}
 	d.known[key] = digest
+	return digest
+}
+
+// Deployed identifies one deployment of what an action executes. It is the part of a memo key that an update changes, also one with the
+// same content: a function is told its version, and who deploys it again wants what is known of it forgotten.
+func (d *Digests) Deployed(a *Action) Digest {
+	digest := d.Of(a)
+	at := binary.NativeEndian.Uint64(digest[:]) ^ uint64(a.Updated.UnixNano())
+	binary.NativeEndian.PutUint64(digest[:], at)
 	return digest
 }

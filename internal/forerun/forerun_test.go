@@ -98,6 +98,19 @@ func TestDigestTellsWhatWouldRunApart(t *testing.T) {
 	}
 }
 
+func TestDeploymentsOfTheSameAreToldApart(t *testing.T) {
+	var known Digests
+	first := &Action{Name: Name{"ns", "", "a"}, Updated: time.Unix(1, 1)}
+	same, again := *first, *first
+	again.Updated = time.Unix(1, 2)
+	if known.Deployed(first) != known.Deployed(&same) || known.Deployed(first) == known.Deployed(&again) {
+		t.Error("a deployment is not told by when it was made")
+	}
+	if known.Of(first) != known.Of(&again) {
+		t.Error("what is executed is told by when it was deployed")
+	}
+}
+
 func TestDigestsAreThoseOfTheActions(t *testing.T) {
 	var known Digests
 	for n := range maxDigests + 10 {
