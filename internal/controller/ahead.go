@@ -23,7 +23,7 @@ func (e *execution) find(r speculate.Resolve) {
 		code := e.c.digests.Deployed(s.action)
 		doubts := e.tables.doubts(code, e.speculation.Least)
 		e.events = append(e.events, speculate.Resolved{
-			Slot: s.id, Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
+			Slot: s.id, Name: e.name(s), Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
 			Pure: isPure(s.action), Cached: s.has("state_cache"),
 			Alone: e.alone(s.isNonSpeculative(), code, doubts),
 		})
@@ -143,7 +143,7 @@ func (e *execution) fetch(a speculate.Fetch) {
 		}
 	}
 	if e.c.claims.older(e.age, a.Keys) != nil {
-		e.slots[a.Slot].record.Timeline.Stalled = "an invocation that began before is to write what it reads: it waits a while for that"
+		e.slots[a.Slot].record.Timeline.Stalled = "an invocation that began earlier is to write what it reads: it waits a while for that"
 		e.later(func() func() {
 			e.c.claims.await(e.age, a.Keys)
 			return read()

@@ -16,6 +16,7 @@ type operation struct {
 	id    speculate.OpID
 	slot  speculate.SlotID
 	step  *command.Step // nil: leave
+	why   string        // it waits for that until its slot's turn
 	fetch func()        // reads what it needs; nil: nothing, or somebody else does
 	ready chan answer   // has room for all that can come: that it is stalled, and the answer
 	since time.Time     // when it was asked ahead; zero: it was not
@@ -54,7 +55,9 @@ func (b *Bridge) Versions(ctx context.Context, by state.Asker, keys []forerun.Ke
 }
 
 // Hold implements state.Bridge.
-func (b *Bridge) Hold(ctx context.Context, by state.Asker) error { return b.c.hold(ctx, by) }
+func (b *Bridge) Hold(ctx context.Context, by state.Asker, why string) error {
+	return b.c.hold(ctx, by, why)
+}
 
 // IsAhead reports whether an activation runs ahead of its turn.
 func (c *Controller) IsAhead(id forerun.ActivationID) bool {
@@ -69,17 +72,18 @@ func (c *Controller) IsAhead(id forerun.ActivationID) bool {
 }
 
 // Hold returns when an activation may do what cannot be taken back: it is a head, and what it called has records. If it was squashed,
-// that is the error. If ctx ends before, who asked has given up, and an activation that is ahead runs again in its turn.
-func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID) error {
-	return c.hold(ctx, state.Asker{Activation: id})
+// that is the error. If ctx ends before, who asked has given up, and an activation that is ahead runs again in its turn. why is for
+// the trace.
+func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID, why string) error {
+	return c.hold(ctx, state.Asker{Activation: id}, why)
 }
 
-func (c *Controller) hold(ctx context.Context, by state.Asker) error {
+func (c *Controller) hold(ctx context.Context, by state.Asker, why string) error {
 	e := c.executionOf(by.Activation)
 	if e == nil {
 		return errOver()
 	}
-	op, a, err := e.ask(ctx, by, nil)
+	op, a, err := e.ask(ctx, by, nil, why)
 	if err != nil || !a.direct {
 		return err
 	}
@@ -96,7 +100,7 @@ func (c *Controller) operate(ctx context.Context, by state.Asker, newStep func()
 	if e == nil {
 		return command.Outcome{}, 0, errOver()
 	}
-	o, a, err := e.ask(ctx, by, newStep)
+	o, a, err := e.ask(ctx, by, newStep, "")
 	switch {
 	case err != nil:
 		return command.Outcome{}, 0, err
@@ -107,8 +111,8 @@ func (c *Controller) operate(ctx context.Context, by state.Asker, newStep func()
 }
 
 // ask tells the machine of an operation and waits for its answer.
-func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *command.Step) (*operation, answer, error) {
-	o, err := e.pose(by.Activation, newStep)
+func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *command.Step, why string) (*operation, answer, error) {
+	o, err := e.pose(by.Activation, newStep, why)
 	if o == nil {
 		return nil, answer{}, err
 	}
@@ -126,7 +130,7 @@ func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *com
 }
 
 // pose tells the machine of an operation. There is none if every slot is a head, and nobody follows what it does.
-func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step) (*operation, error) {
+func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step, why string) (*operation, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.active[id]
@@ -137,7 +141,7 @@ func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step) 
 		return nil, nil
 	}
 	e.lastOp++
-	o := &operation{id: e.lastOp, slot: s.id, ready: make(chan answer, 2)}
+	o := &operation{id: e.lastOp, slot: s.id, why: why, ready: make(chan answer, 2)}
 	if newStep != nil {
 		o.step = newStep() // its time is that of its execution
 	}
@@ -199,8 +203,10 @@ func (e *execution) withdraw(o *operation, a answer) {
 // event is what the machine hears of an operation.
 func (o *operation) event() speculate.Event {
 	switch {
-	case o.step == nil || o.step.Holds():
-		return speculate.Hold{Slot: o.slot, Op: o.id}
+	case o.step == nil:
+		return speculate.Hold{Slot: o.slot, Op: o.id, Why: o.why}
+	case o.step.Holds():
+		return speculate.Hold{Slot: o.slot, Op: o.id, Why: o.step.Held()}
 	case len(o.step.Writes()) > 0:
 		return speculate.Write{Slot: o.slot, Op: o.id, Keys: o.step.Writes(), Reads: o.step.Reads(), Command: o.step, Size: o.step.Size(), Inexact: o.step.Inexact()}
 	}

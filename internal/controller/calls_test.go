@@ -61,7 +61,7 @@ func TestRecordsOfCallsComeFirst(t *testing.T) {
 			w.slowly.Store(true)
 			close(w.goOn)
 		}
-		err := w.Hold(context.Background(), run.Activation)
+		err := w.Hold(context.Background(), run.Activation, "")
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, records := range w.written {
@@ -290,7 +290,7 @@ func TestCallsWithIDs(t *testing.T) {
 		if w.ahead.Load() {
 			close(w.goOn)
 		}
-		if err := w.Hold(context.Background(), run.Activation); err != nil {
+		if err := w.Hold(context.Background(), run.Activation, ""); err != nil {
 			return nil, err
 		}
 		i, err := w.InvokeAccepted(Request{

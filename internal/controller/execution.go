@@ -189,7 +189,7 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	result := forerun.Result{Status: end.Status, Value: end.Result}
 	switch gives := end.Status == forerun.Success || end.Status == forerun.ApplicationError; {
 	case gives && end.Unheard:
-		e.step(speculate.Failed{Slot: s.id, Result: result, Why: "it ended without waiting for what it sent to the outside: it runs again as the head"})
+		e.step(speculate.Failed{Slot: s.id, Result: result, Why: "it ended without waiting for what it sent to the outside: it runs again in its turn"})
 	case gives:
 		e.step(speculate.Output{Slot: s.id, Result: result, Outside: true}) // the worker does not tell whether it did
 	default:
@@ -293,6 +293,7 @@ func (e *execution) newSlot(id, parent, caller speculate.SlotID, op speculate.Op
 			s.record.Timeline.InTurn = e.off
 		}
 	}
+	s.record.Timeline.Slot = int(id)
 	e.slots[s.id] = s
 	return s
 }
@@ -310,7 +311,7 @@ func (e *execution) prepare(s *slot, at placement, begin func(input json.RawMess
 	case program != nil:
 		s.program = true
 		s.started(s.record.Timeline.Queued, 0)
-		e.events = append(e.events, speculate.Entered{Slot: s.id, Program: program, Code: e.c.digests.Deployed(s.action), Input: input})
+		e.events = append(e.events, speculate.Entered{Slot: s.id, Name: e.name(s), Program: program, Code: e.c.digests.Deployed(s.action), Input: input})
 	default:
 		begin(input)
 	}

@@ -38,7 +38,7 @@ func (s *slot) ended(end forerun.RunEnd) {
 	line.Finished = end.At
 	if end.Held > 0 {
 		s.heldFor(span{line.Promoted.Add(-end.Held), line.Promoted})
-		line.Stalled = cmp.Or(line.Stalled, "it reaches for the outside")
+		line.Stalled = cmp.Or(line.Stalled, "what reaches for the outside waits for its turn: it cannot be undone")
 	}
 }
 

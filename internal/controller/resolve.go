@@ -51,6 +51,7 @@ func (e *execution) action(s *slot, at placement) (*forerun.Action, error) {
 	case at.Self:
 		return s.parent.action, nil
 	case at.Function != nil:
+		s.record.Timeline.Inline = at.Function.Number
 		return e.c.programs.inline(s.parent.action, at.Function.Kind), nil
 	}
 	composition := s.parent.action.Exec.Kind != "sequence"

@@ -1,14 +1,25 @@
 package controller
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"forerun.dev/forerun/internal/speculate"
 )
 
 // What records keep for the waterfall of an invocation.
+
+// name is what the reasons of others call a slot: its action, without the invocation's own namespace.
+func (e *execution) name(s *slot) string {
+	name := strings.TrimPrefix(s.action.Name.String(), "/"+e.namespace+"/")
+	if n := s.record.Timeline.Inline; n > 0 {
+		name += fmt.Sprintf(" (inline %d)", n)
+	}
+	return name
+}
 
 // early notes that a slot is launched ahead of its turn.
 func (e *execution) early(s *slot, why string) {

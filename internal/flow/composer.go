@@ -49,7 +49,10 @@ func compileComposition(document json.RawMessage) (*Program, error) {
 
 // compiler appends the rows of a composition to a program. Its methods are combinators of parts; the derived ones are
 // spelled as composer lowers them.
-type compiler struct{ program *Program }
+type compiler struct {
+	program   *Program
+	functions int // so far
+}
 
 // part appends some rows.
 type part func() error
@@ -174,6 +177,8 @@ func (c *compiler) function(n *node) error {
 	if !strings.HasPrefix(n.Function.Exec.Kind, "nodejs") { // whatever it says: composer evaluates it as JavaScript
 		n.Function.Exec.Kind = "nodejs:default"
 	}
+	c.functions++
+	n.Function.Exec.Number = c.functions
 	c.emit(row{op: opFunction, code: &n.Function.Exec, path: n.path})
 	return nil
 }

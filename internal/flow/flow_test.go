@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,24 @@ func what(stop forerun.Stop) string {
 		return "async"
 	}
 	return stop.Action
+}
+
+// TestFunctionsAreNumbered: they have no names by which a trace could tell them apart.
+func TestFunctionsAreNumbered(t *testing.T) {
+	const function = `{"type":"function","function":{"exec":{"kind":"nodejs:default","code":"x => x"}}}`
+	p, err := compileComposition(json.RawMessage(`{"type":"sequence","components":[` + function + `,{"type":"action","name":"/_/a"},` + function + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var numbers []int
+	for _, r := range p.rows {
+		if r.code != nil {
+			numbers = append(numbers, r.code.Number)
+		}
+	}
+	if !slices.Equal(numbers, []int{1, 2}) {
+		t.Errorf("the functions have the numbers %v", numbers)
+	}
 }
 
 func TestOf(t *testing.T) {

@@ -42,6 +42,8 @@ type Activation struct {
 
 // Timeline holds the moments of one slot that a waterfall draws; the zero time means "did not happen".
 type Timeline struct {
+	Slot        int           `json:",omitempty"` // its number in its invocation, by which the reasons of others name it; the first is 0
+	Inline      int           `json:",omitempty"` // which of its composition's own functions it is, from 1; 0: an action
 	Queued      time.Time     `json:",omitzero"`  // the controller asked for it
 	Launched    time.Time     `json:",omitzero"`  // a handler began to run it
 	Speculative bool          `json:",omitempty"` // it was launched before its dependences were resolved

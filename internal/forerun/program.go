@@ -42,4 +42,6 @@ type Stop struct {
 type Function struct {
 	Kind string `json:"kind"` // of an action, "nodejs:default"
 	Code string `json:"code"` // an expression that evaluates to a function
+
+	Number int `json:"-"` // which of the program's functions it is, from 1; they have no names
 }

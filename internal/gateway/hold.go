@@ -10,7 +10,7 @@ import (
 
 // Holder lets an activation do what cannot be taken back, when its turn has come.
 type Holder interface {
-	Hold(ctx context.Context, by state.Asker) error
+	Hold(ctx context.Context, by state.Asker, why string) error
 }
 
 // HoldEffects has the requests of functions that run ahead wait until they are heads: all but blocking invocations with the
@@ -18,13 +18,21 @@ type Holder interface {
 func HoldEffects(handler http.Handler, asker func(context.Context) state.Asker, keys *Keys, h Holder) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if by := asker(r.Context()); by.Activation != "" && !(isCall(r) && keys.activation(r).Cause == by.Activation) {
-			if err := h.Hold(r.Context(), by); err != nil {
+			if err := h.Hold(r.Context(), by, whyHeld(r.Method)); err != nil {
 				Fail(w, r, err)
 				return
 			}
 		}
 		handler.ServeHTTP(w, r)
 	})
+}
+
+// whyHeld is for the trace of the function that asks.
+func whyHeld(method string) string {
+	if method == http.MethodGet || method == http.MethodHead {
+		return "a " + method + " of the API waits for its turn: what it tells may be something else by then"
+	}
+	return "a " + method + " of the API waits for its turn: it cannot be undone"
 }
 
 var invocation = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/actions/`)

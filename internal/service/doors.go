@@ -62,7 +62,7 @@ func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]sta
 }
 
 // Hold: clients do not run ahead.
-func (s *tenantSession) Hold(context.Context) error { return nil }
+func (s *tenantSession) Hold(context.Context, string) error { return nil }
 
 func (s *tenantSession) Space() string { return s.space }
 

@@ -30,7 +30,7 @@ func (m *Machine) resolved(e Resolved) {
 	if s == nil || s.state != resolving || s.kind != function {
 		return
 	}
-	s.state, s.code, s.input = waiting, e.Code, e.Input
+	s.state, s.name, s.code, s.input = waiting, e.Name, e.Code, e.Input
 	s.traits = traits{e.Pure, e.Cached, e.Open, e.Stray}
 	if e.Alone != "" {
 		s.patient, s.inTurn = true, e.Alone
@@ -48,7 +48,7 @@ func (m *Machine) enter(e Entered) {
 	if s == nil || s.kind != function || s.state != resolving && m.mode != Off {
 		return
 	}
-	s.state, s.kind, s.code = running, program, e.Code
+	s.state, s.kind, s.name, s.code = running, program, e.Name, e.Code
 	t := &thread{owner: s, program: s, table: e.Program}
 	s.branches = []*thread{t}
 	start := e.Program.Start(e.Input)
@@ -230,7 +230,7 @@ func (m *Machine) tendThread(t *thread) {
 // whyInTurn says why a slot was not launched before its turn; it is empty if nothing kept it.
 func (s *slot) whyInTurn() string {
 	if s.inTurn == "" && s.crowded {
-		return "no more might be ahead"
+		return "as many functions as may be were ahead"
 	}
 	return s.inTurn
 }

@@ -16,6 +16,7 @@ type request struct {
 	size    int // of command
 	inexact bool
 	hold    bool
+	why     string // it is held
 	call    *Call
 
 	fetching bool
@@ -38,7 +39,7 @@ func (m *Machine) request(id SlotID, r *request) {
 	case m.mode == Off && r.call == nil:
 		m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
 	case len(s.requests) >= maxRequests && !s.head && !s.promoting: // the store's answer to a promotion frees them all
-		m.rewind(s, cause{forerun.Failed, fmt.Sprintf("it asked for more than %d things that must wait: it runs again as the head", maxRequests)}, true)
+		m.rewind(s, cause{forerun.Failed, fmt.Sprintf("it asked for more than %d things that must wait: it runs again in its turn", maxRequests)}, true)
 	default:
 		s.requests = append(s.requests, r)
 		m.answerAll(s)
@@ -56,7 +57,7 @@ func (m *Machine) withdrawn(e Withdrawn) {
 		s.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })
 		s.inexact = true
 	default:
-		m.rewind(s, cause{forerun.Failed, "it did not wait for what it had asked for: it runs again as the head"}, true)
+		m.rewind(s, cause{forerun.Failed, "it did not wait for what it had asked for: it runs again in its turn"}, true)
 	}
 }
 
@@ -83,9 +84,9 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 		m.direct(s, r)
 		return false // until Done
 	case r.hold:
-		m.stall(s, r, "it cannot be undone: it waits until the slot is the head")
+		m.stall(s, r, r.why)
 	case m.isFull(s):
-		m.stall(s, r, "the slot's column is full: it waits until the slot is the head")
+		m.stall(s, r, "it has written as much as can be kept apart: it waits for its turn")
 	default:
 		return m.buffer(s, r)
 	}
@@ -170,7 +171,7 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 				}
 				continue
 			case record.Version != e.version:
-				return nil, nil, &found{why: fmt.Sprintf("%q was written since what it called read it: it waits until the slot is the head", key.Name)}
+				return nil, nil, &found{why: fmt.Sprintf("%q was written since what it called read it: it waits for its turn", key.Name)}
 			default:
 				s.column.see(e, record.Image)
 			}
@@ -271,7 +272,7 @@ type found struct {
 // find looks for a record in what is before a slot, the newest first.
 func (m *Machine) find(s *slot, key forerun.Key) found {
 	if b := (blame{consumer: s.code, key: key, others: true}); !m.predictor.trusts(b) {
-		return found{where: unknown, listed: new(b), why: fmt.Sprintf("others write %q all the time: it waits until the slot is the head", key.Name)}
+		return found{where: unknown, listed: new(b), why: fmt.Sprintf("others write %q all the time: it waits for its turn", key.Name)}
 	}
 	for x := s; ; {
 		list, at := x.beside()
@@ -290,7 +291,7 @@ func (m *Machine) find(s *slot, key forerun.Key) found {
 				continue
 			}
 			if e.seen == nil { // by a callee that was skipped
-				return found{where: unknown, why: fmt.Sprintf("%v called what depends on %q: it waits until the caller is the head", x, key.Name)}
+				return found{where: unknown, why: fmt.Sprintf("%v called what depends on %q: it waits for that one's turn", x, key.Name)}
 			}
 			// The caller's read is fixed for what will be a part of it.
 			return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version}}
@@ -327,7 +328,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 		g, has := m.findIn(s, t.steps, key)
 		switch {
 		case has && ok:
-			return found{where: unknown, why: fmt.Sprintf("two branches wrote %q: it waits until they are committed", key.Name)}, true
+			return found{where: unknown, why: fmt.Sprintf("two branches wrote %q: it waits until the turn of both has come", key.Name)}, true
 		case has:
 			f, ok = g, true
 		}
@@ -429,7 +430,7 @@ func (c *scanner) function(x *slot) (over bool) {
 	e := x.column.at(c.key)
 	if e != nil && e.read && !x.head && !x.promoting && !slices.Contains(c.passed, e.origin()) {
 		c.m.do(Blame{Producer: c.writer.code, Consumer: x.code, Key: c.key})
-		c.m.rewind(x, cause{forerun.StaleRead, fmt.Sprintf("%v wrote %q after it had read it", c.writer, c.key.Name)}, false)
+		c.m.rewind(x, cause{forerun.StaleRead, fmt.Sprintf("it had read %q before %v wrote it", c.key.Name, c.writer)}, false)
 		return true
 	}
 	if e != nil && e.wrote && !x.head {

@@ -28,7 +28,7 @@ func (m *Machine) newCallee(s *slot, action string, input []byte) *slot {
 // that calls while it waits for another callee waits until it is the head.
 func (m *Machine) callOut(s *slot, r *request) (done bool) {
 	if !s.head && s.waits() != nil {
-		m.stall(s, r, "the slot waits for another call: it waits until the slot is the head")
+		m.stall(s, r, "it waits for another call: this one waits for its turn")
 		return false
 	}
 	if c := s.expected(); c != nil {

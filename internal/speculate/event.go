@@ -14,6 +14,7 @@ type (
 	// Resolved: the action of a Resolve is a function.
 	Resolved struct {
 		Slot   SlotID
+		Name   string          // that reasons call it by; empty: what it was asked for as
 		Code   forerun.Digest  // of the action
 		Input  json.RawMessage // what is delivered: the slot's input with the action's parameters
 		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
@@ -25,6 +26,7 @@ type (
 	// Entered: the slot's action is a program; it replaces the function as what the slot executes.
 	Entered struct {
 		Slot    SlotID
+		Name    string // that reasons call it by; empty: what it was asked for as
 		Program forerun.Program
 		Code    forerun.Digest  // of the action
 		Input   json.RawMessage // what was delivered: the launched input with the action's parameters
@@ -66,6 +68,7 @@ type (
 	Hold struct {
 		Slot SlotID
 		Op   OpID
+		Why  string // it waits; empty: it cannot be undone
 	}
 	// Withdrawn: the slot does not wait any more for the answer to what it asked for, which it may not have had.
 	Withdrawn struct {

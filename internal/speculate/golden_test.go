@@ -160,7 +160,11 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 	case "failed":
 		return Failed{Slot: slot, Result: forerun.Failure(forerun.DeveloperError, word(t, d, "message"))}
 	case "hold":
-		return Hold{Slot: slot, Op: op}
+		h := Hold{Slot: slot, Op: op}
+		if d.HasArg("why") {
+			h.Why = word(t, d, "why")
+		}
+		return h
 	case "withdrawn":
 		return Withdrawn{Slot: slot, Op: op}
 	case "call":

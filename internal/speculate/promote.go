@@ -51,7 +51,7 @@ func (p *promotion) add(s *slot) (problem string) {
 		}
 		if w := p.writers[e.key]; w != nil {
 			if e.origin() != w || e.stamp != w.made {
-				return fmt.Sprintf("it read %q as it was before another slot wrote it", e.key.Name)
+				return fmt.Sprintf("it read %q as it was before another function wrote it", e.key.Name)
 			}
 			continue
 		}
@@ -64,7 +64,7 @@ func (p *promotion) add(s *slot) (problem string) {
 		case !ok:
 			expect = append(expect, forerun.Seen{Key: e.key, Version: v})
 		case known != v:
-			return fmt.Sprintf("it read another version of %q than a slot before it", e.key.Name)
+			return fmt.Sprintf("it read another version of %q than a function before it", e.key.Name)
 		}
 	}
 	for _, seen := range expect {

@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ type slot struct {
 	inTurn    string // why it could not be launched before its turn
 	crowded   bool   // as many as may be were ahead
 
+	name   string // for people
 	code   forerun.Digest
 	input  json.RawMessage // as delivered
 	traits traits
@@ -237,12 +239,10 @@ func (s *slot) called() int {
 	return len(s.callees)
 }
 
+// String is what reasons call a slot, with its number: "one #1". Who shows them may have other numbers.
 func (s *slot) String() string {
-	switch {
-	case s.kind == fork:
-		return "a fork"
-	case s.stop.Action == "":
-		return strconv.Itoa(int(s.id))
+	if s.kind == fork {
+		return "what ran in parallel"
 	}
-	return strconv.Itoa(int(s.id)) + " (" + s.stop.Action + ")"
+	return cmp.Or(s.name, s.stop.Action, "a function") + " #" + strconv.Itoa(int(s.id))
 }

@@ -97,7 +97,7 @@ func (m *Machine) hear(e Event) {
 	case Write:
 		m.request(e.Slot, &request{op: e.Op, writes: e.Keys, reads: e.Reads, command: e.Command, size: e.Size, inexact: e.Inexact})
 	case Hold:
-		m.request(e.Slot, &request{op: e.Op, hold: true})
+		m.request(e.Slot, &request{op: e.Op, hold: true, why: cmp.Or(e.Why, "it waits for its turn: it cannot be undone")})
 	case Withdrawn:
 		m.withdrawn(e)
 	case Fetched:
@@ -153,7 +153,7 @@ func (m *Machine) failed(e Failed) {
 	case s.promoting:
 		s.failure = &e.Result // if it was promoted, it failed as a head (rule R10)
 	case s.launched:
-		m.rewind(s, cause{forerun.Failed, cmp.Or(e.Why, "it failed while it was speculative: it runs again as the head")}, true)
+		m.rewind(s, cause{forerun.Failed, cmp.Or(e.Why, "it failed ahead of its turn: it runs again in its turn")}, true)
 	default: // it cannot be executed, which counts when it is the head
 		s.failure, s.state = &e.Result, waiting
 		s.patient = true
@@ -171,7 +171,7 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 		s.late = &r // as the head it does what it had asked for, and ends then
 		return
 	case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):
-		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again as the head"}, true)
+		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again in its turn"}, true)
 		return
 	}
 	m.rest(s)

@@ -142,7 +142,7 @@ func (s *slot) prospect() string {
 	case s.why != "":
 		return s.why
 	}
-	return s.String() + " has finished, and is not committed"
+	return s.String() + " has ended, and its turn has not come"
 }
 
 // surprise says why what follows a function is not known before now; it is empty if it was, or if there is more to it.
@@ -159,7 +159,7 @@ func (m *Machine) surprise(s *slot) string {
 	case s.stop.Branch:
 		return "it was not known, or is not certain enough, which way " + s.String() + " goes"
 	case m.mode != All:
-		return "in this mode nothing but branches is predicted, and " + s.String() + " is none"
+		return "nothing but branches is predicted for it, and " + s.String() + " is none"
 	}
 	return "what " + s.String() + " gives on this input was not known"
 }

@@ -13,8 +13,8 @@ type Bridge interface {
 	Do(ctx context.Context, by Asker, c Command) (Reply, forerun.Version, error)
 	Exec(ctx context.Context, by Asker, space string, expect []Expect, commands [][][]byte) ([]Reply, forerun.Version, error)
 	Versions(ctx context.Context, by Asker, keys []forerun.Key) ([]Expect, error)
-	// Hold returns when the activation may do what cannot be taken back.
-	Hold(ctx context.Context, by Asker) error
+	// Hold returns when the activation may do what cannot be done ahead. why is for people: "PUBLISH waits for its turn: ...".
+	Hold(ctx context.Context, by Asker, why string) error
 }
 
 // Asker is a connection of an activation that asks something.

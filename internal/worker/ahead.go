@@ -130,7 +130,7 @@ func (w *Worker) outdated(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.isAhead() && !r.wanted && !r.squashed {
-		w.want(r, "It was ahead for half of its time limit.")
+		w.want(r, "it was ahead for half of its time limit: it runs again in its turn")
 	}
 }
 
@@ -324,7 +324,7 @@ func (w *Worker) makeWay(p *pool, now time.Time) {
 		victim.yield()
 		return
 	}
-	w.want(victim, "It made way for others.")
+	w.want(victim, "it made way for what does not run ahead: it runs again in its turn")
 }
 
 // lacksRoom reports whether an activation that is not speculative waits, and more room would spare it that. What it waits for otherwise

@@ -388,7 +388,7 @@ func (bridge) Versions(context.Context, state.Asker, []forerun.Key) ([]state.Exp
 	return nil, nil
 }
 
-func (b bridge) Hold(ctx context.Context, _ state.Asker) error {
+func (b bridge) Hold(ctx context.Context, _ state.Asker, _ string) error {
 	select {
 	case <-b.promoted:
 		return nil

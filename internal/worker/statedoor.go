@@ -72,14 +72,14 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 }
 
 // Hold waits until an activation that runs ahead is promoted. Outside an activation it is refused, or waits, as Do.
-func (s *session) Hold(ctx context.Context) error {
+func (s *session) Hold(ctx context.Context, why string) error {
 	t, refused := s.conn.enter(ctx)
 	if refused != "" {
 		return resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Hold(t.ctx, s.asker(t))
+		return t.bridge.Hold(t.ctx, s.asker(t), why)
 	}
 	return nil
 }

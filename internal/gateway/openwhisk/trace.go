@@ -21,6 +21,8 @@ type traceDocument struct {
 
 // timelineDocument has moments in microseconds since 1970, absent if they did not come.
 type timelineDocument struct {
+	Slot        int                `json:"slot"`
+	Inline      int                `json:"inline,omitempty"`
 	Queued      int64              `json:"queued"`
 	Launched    int64              `json:"launched,omitempty"`
 	Finished    int64              `json:"finished,omitempty"`
@@ -66,7 +68,7 @@ func traceOf(a *forerun.Activation) traceDocument {
 
 func timelineOf(t *forerun.Timeline) timelineDocument {
 	return timelineDocument{
-		Queued: micros(t.Queued), Launched: micros(t.Launched), Finished: micros(t.Finished), Promoted: micros(t.Promoted),
+		Slot: t.Slot, Inline: t.Inline, Queued: micros(t.Queued), Launched: micros(t.Launched), Finished: micros(t.Finished), Promoted: micros(t.Promoted),
 		Committed: micros(t.Committed), Squashed: micros(t.Squashed), Held: t.Held.Microseconds(), Stalled: t.Stalled, Waited: t.Waited.Microseconds(),
 		Speculative: t.Speculative, Skipped: t.Skipped, Predicted: t.Predicted, InTurn: t.InTurn, Kind: t.Kind, Cause: t.Cause,
 	}

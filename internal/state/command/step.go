@@ -20,7 +20,7 @@ type Step struct {
 
 	reads, writes KeySet
 	settled       []bool // of each of writes: it gets its value whatever it was, unless the command is refused
-	holds         bool
+	held          string // why it is; empty: it is not
 	inexact       bool
 }
 
@@ -78,7 +78,9 @@ func copyArgs(args [][]byte) [][]byte {
 
 // classify adds what a command needs and does.
 func (s *Step) classify(op *operation) {
-	s.holds = s.holds || op.spec.needs(op.args)&Unbufferable != 0
+	if s.held == "" && op.spec.needs(op.args)&Unbufferable != 0 {
+		s.held = Held(op.spec.Name)
+	}
 	s.inexact = s.inexact || !op.spec.IsExact(op.args)
 	for i, role := range op.spec.Roles(op.args) {
 		key := forerun.Key{Space: s.space, Name: string(op.args[i])}
@@ -103,7 +105,10 @@ func (s *Step) Reads() []forerun.Key { return s.reads.List }
 func (s *Step) Writes() []forerun.Key { return s.writes.List }
 
 // Holds says whether the step cannot be executed on images, nor be taken back: it must wait until it may reach the store.
-func (s *Step) Holds() bool { return s.holds }
+func (s *Step) Holds() bool { return s.held != "" }
+
+// Held says for people why the step waits; empty: it need not.
+func (s *Step) Held() string { return s.held }
 
 // Inexact says whether replies or writes depend on more than what Reads were: on the time, on chance, on other records.
 func (s *Step) Inexact() bool { return s.inexact }

@@ -18,7 +18,7 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 	if !isNil(reply) || c.leaving {
 		return reply
 	}
-	if err := c.session.Hold(ctx); err != nil {
+	if err := c.session.Hold(ctx, command.Held(spec.Name)); err != nil {
 		return c.failed(ctx, err)
 	}
 	own := cloneArgs(args) // the parser goes on reading

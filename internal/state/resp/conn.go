@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -147,7 +148,7 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 // activation goes on, which it would not see if it was ahead.
 func (c *conn) giveWay(ctx context.Context, spec *command.Spec, args [][]byte) error {
 	if keys := c.writes(spec, args); c.server.hub.isAwaited(keys) {
-		return c.session.Hold(ctx)
+		return c.session.Hold(ctx, strings.ToUpper(spec.Name)+" waits for its turn: a client that waits for such a record is served first")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expe
 	return state.Versions(ctx, s.store, keys)
 }
 
-func (s session) Hold(context.Context) error { return nil }
+func (s session) Hold(context.Context, string) error { return nil }
 
 func (s session) Space() string { return s.space }
 
@@ -49,15 +49,18 @@ type door struct {
 	store   state.Store
 	hub     *resp.Hub
 	held    *atomic.Int64 // times that something was to wait for its turn
+	why     *atomic.Value // the last time, a string
 }
 
 // holding is a session that counts what is to wait for its turn.
 type holding struct {
 	session
 	times *atomic.Int64
+	why   *atomic.Value
 }
 
-func (h holding) Hold(context.Context) error {
+func (h holding) Hold(_ context.Context, why string) error {
+	h.why.Store(why)
 	h.times.Add(1)
 	return nil
 }
@@ -79,7 +82,7 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub, held := resp.NewHub(store, nil), new(atomic.Int64)
+	hub, held, why := resp.NewHub(store, nil), new(atomic.Int64), new(atomic.Value)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
 	go func() {
@@ -87,7 +90,7 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 			if options.Authenticate != nil {
 				return ctx, nil
 			}
-			return ctx, holding{session{store, "tests"}, held}
+			return ctx, holding{session{store, "tests"}, held, why}
 		})
 	}()
 	t.Cleanup(func() {
@@ -99,5 +102,5 @@ func openWith(t testing.TB, options resp.Options, fs vfs.FS) door {
 			t.Error(err)
 		}
 	})
-	return door{ln.Addr().String(), store, hub, held}
+	return door{ln.Addr().String(), store, hub, held, why}
 }

@@ -1,6 +1,11 @@
 package resp_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/state/command"
+)
 
 // TestWhatIsHeld: what others see at once, who listens and who waits, is done in an activation's turn.
 func TestWhatIsHeld(t *testing.T) {
@@ -50,7 +55,26 @@ func TestWhatIsHeld(t *testing.T) {
 	if got := other.reply(); got != `*2|$1 "l"|$1 "1"` {
 		t.Error(got)
 	}
+	if why := d.why.Load(); why != "RPUSH waits for its turn: a client that waits for such a record is served first" {
+		t.Errorf("the last one was held as %v", why)
+	}
 	if got := held("RPUSH", "l", "1"); got != 0 {
 		t.Errorf("it was held %d times that nobody waits for", got)
+	}
+}
+
+// TestWhyIsHeld: what the door itself holds is named, with a reason of its own.
+func TestWhyIsHeld(t *testing.T) {
+	d := open(t)
+	k := talkTo(t, "tcp", d.address)
+	for _, words := range [][]string{
+		{"WATCH", "k"}, {"PUBLISH", "c", "m"}, {"PUBSUB", "NUMPAT"}, {"SUBSCRIBE", "c"}, {"PSUBSCRIBE", "c*"}, {"UNSUBSCRIBE", "c"},
+		{"PUNSUBSCRIBE", "c*"}, {"SUBSCRIBE", "c"}, {"RESET"},
+	} {
+		k.say(words...)
+		want := command.Held(strings.ToLower(words[0]))
+		if why := d.why.Load(); why != want || strings.HasSuffix(want, ": it cannot be undone") {
+			t.Errorf("%v is held since %v", words, why)
+		}
 	}
 }

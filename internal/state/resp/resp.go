@@ -34,8 +34,8 @@ type Session interface {
 	Exec(ctx context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error)
 	// Versions reads what versions records have.
 	Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error)
-	// Hold returns when the door may do what is no command on records: send and hear messages, wait for others' changes.
-	Hold(ctx context.Context) error
+	// Hold returns when the door may do what is no command on records: send and hear messages, wait for others' changes. why is for people.
+	Hold(ctx context.Context, why string) error
 	// Space is the key space that the commands work in.
 	Space() string
 	// Waits ends when a command of now must not wait for records any longer; what it asks for then is not executed.

@@ -182,7 +182,7 @@ func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args
 	}
 	patterns, ends := strings.HasPrefix(spec.Name, "p"), strings.HasSuffix(spec.Name, "unsubscribe")
 	if !ends || c.listens() {
-		if err := c.session.Hold(ctx); err != nil {
+		if err := c.session.Hold(ctx, command.Held(spec.Name)); err != nil {
 			c.answer(c.failed(ctx, err))
 			return
 		}
@@ -196,7 +196,7 @@ func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args
 
 // publish sends a message to all who listen to a channel. What was written before is on disk before they hear of it.
 func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
-	if err := c.session.Hold(ctx); err != nil {
+	if err := c.session.Hold(ctx, command.Held("publish")); err != nil {
 		return c.failed(ctx, err)
 	}
 	if c.rests > 0 {
@@ -209,7 +209,7 @@ func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
 
 // pubsub tells who listens.
 func (c *conn) pubsub(ctx context.Context, args [][]byte) state.Reply {
-	if err := c.session.Hold(ctx); err != nil {
+	if err := c.session.Hold(ctx, command.Held("pubsub")); err != nil {
 		return c.failed(ctx, err)
 	}
 	reply := state.Reply{Kind: state.Array}
