@@ -39,7 +39,7 @@ func (a *app) activationTrace() *cobra.Command {
 		Long: `Draw when each part of an invocation ran, and what ran ahead. --last is the newest invocation, with all its parts.
 
 Each line is an activation: . it waits, = it runs, > it runs ahead of its turn, - it has ended and its turn has not come,
-x it ran for nothing and was squashed, * it was not executed, since its output was known.`,
+x it ran for nothing and was squashed, * it was not executed, since its output was known. #2 in a reason is line 2.`,
 	}
 	last := lastFlag(cmd.Flags())
 	svg := cmd.Flags().String("svg", "", "write a picture to `FILE`")

@@ -15,16 +15,16 @@ func TestTrace(t *testing.T) {
 			"annotations":[{"key":"kind","value":"sequence"},{"key":"path","value":"guest/p/chain"}],
 			"trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000,"speculative":false,
 			"tally":{"early":1,"used":0,"squashed":1,"skipped":0,"depth":1,"slots":[
-				{"action":"guest/late","queued":1500,"launched":1500,"squashed":2500,"speculative":true,"kind":"conflict","cause":"others wrote"}]}}}`},
+				{"action":"guest/late","queued":1500,"launched":1500,"squashed":2500,"slot":3,"speculative":true,"kind":"conflict","cause":"one #1 wrote"}]}}}`},
 		get + child + "?trace=true": {status: 200, body: `{"name":"one","activationId":"` + child + `","logs":["` + root + `"],
 			"annotations":[{"key":"kind","value":"python:3"}],
-			"trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000,"waited":1000,"speculative":false,"calls":["` + called + `"]}}`},
+			"trace":{"slot":1,"inline":2,"queued":1000,"launched":1000,"finished":3000,"committed":3000,"waited":1000,"speculative":false,"calls":["` + called + `"]}}`},
 		get + called + "?trace=true": {status: 200, body: `{"name":"two","activationId":"` + called + `","logs":[],
-			"trace":{"queued":2000,"launched":2000,"finished":3000,"committed":3000,"speculative":false}}`},
+			"trace":{"slot":2,"queued":2000,"launched":2000,"finished":3000,"committed":3000,"speculative":false}}`},
 		get + "old?trace=true": {status: 200, body: `{"name":"old","activationId":"old"}`},
 	})
 	o := w.run("", "activation", "trace", root)
-	for _, part := range []string{"p/chain ", "\n  one ", "\n    two ", "\n  late ", "squashed: others wrote", "1ms wasted"} {
+	for _, part := range []string{"#1 p/chain ", "\n#2   one (inline 2) ", "\n#4     two ", "\n#3   late ", "squashed: one #2 wrote", "1ms wasted"} {
 		if !strings.Contains(o.stdout, part) {
 			t.Errorf("%q is missing in\n%s%s", part, o.stdout, o.stderr)
 		}

@@ -5,82 +5,191 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
-// Sizes of the picture.
+// Sizes of the picture, in its pixels.
 const (
 	rowHeight  = 22
-	nameWidth  = 230
-	chartWidth = 720
-	margin     = 12
+	chartWidth = 600
+	tookWidth  = 70 // of the durations
+	mostNames  = 260
+	mostNotes  = 560
+	margin     = 16
+	indent     = 12
+	ticks      = 4
 )
 
-// SVG writes a trace as a picture that needs nothing beside it. What a slot's state is and why shows under the pointer.
+// How wide a character is, about, of a name and of the smaller notes. A font may have wider ones.
+const (
+	nameChar = 7
+	noteChar = 6
+)
+
+// The colours of the picture beside those of looks.
+const (
+	paper = "#ffffff"
+	shade = "#f6f7f9" // of every second row
+	line  = "#dde1e6"
+	faint = "#6b7280"
+	text  = "#1f2937"
+)
+
+// picture is an SVG in the making.
+type picture struct {
+	strings.Builder
+	trace        *Trace
+	names, notes int // how wide those are
+	top          int // where the first row begins
+}
+
+// SVG writes a trace as a picture that needs nothing beside it: a row for each slot, with its name, its bar, how long it took and what is
+// to be told of it, as far as there is room; all of that shows under the pointer.
 func (t *Trace) SVG(w io.Writer) error {
-	var b strings.Builder
-	height := (len(t.Bars)+2)*rowHeight + 2*margin
-	width := nameWidth + chartWidth + 2*margin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n",
-		width, height, width, height)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", width, height)
+	p := &picture{trace: t}
 	for i := range t.Bars {
-		t.row(&b, &t.Bars[i], margin+i*rowHeight)
+		b := &t.Bars[i]
+		p.names = max(p.names, b.Depth*indent+nameChar*utf8.RuneCountInString(b.title()))
+		p.notes = max(p.notes, noteChar*utf8.RuneCountInString(b.notes()))
 	}
-	y := margin + len(t.Bars)*rowHeight + 15
-	for x := range 5 {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666" text-anchor="middle">%s</text>`+"\n",
-			nameWidth+margin+x*chartWidth/4-x*20, y, length(t.Wall*int64(x)/4))
+	p.names, p.notes = min(p.names, mostNames), min(p.notes, mostNotes)
+	if t.cites {
+		p.names += p.numbers()
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`+"\n</svg>\n", margin, y+rowHeight, escaped(t.summary()))
-	_, err := io.WriteString(w, b.String())
+	p.legend()
+	p.shades()
+	p.axis()
+	for i := range t.Bars {
+		p.row(&t.Bars[i])
+	}
+	times, counts := t.summary()
+	p.text(margin, p.bottom()+46, 12, text, "start", times)
+	p.text(margin, p.bottom()+66, 12, text, "start", counts)
+	_, err := io.WriteString(w, p.whole())
 	return err
 }
 
-// row draws one slot: waiting thin, running thick.
-func (t *Trace) row(b *strings.Builder, bar *Bar, y int) {
-	fmt.Fprintf(b, `<g><title>%s</title><text x="%d" y="%d">%s</text>`+"\n", escaped(bar.tip()), margin+bar.Depth*10, y+15, escaped(plain(bar.Name)))
-	stroke := func(from, to int64, high int, fill string) {
-		if from == 0 || to < from {
-			return
-		}
-		x := t.x(from)
-		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", x, y+(rowHeight-high)/2, max(1, t.x(to)-x), high, fill)
-	}
-	stroke(bar.Queued, bar.end(), 2, "#bbb")
-	switch {
-	case bar.Program || bar.Launched == 0:
-	case bar.isSquashed():
-		stroke(bar.Launched, bar.stop(), 12, "#d33")
-	case bar.Skipped:
-		stroke(bar.Launched, bar.Launched, 12, "#999")
-	case bar.Speculative:
-		stroke(bar.Launched, bar.stop(), 12, "#3a3")
-		if bar.Promoted > 0 && bar.Promoted < bar.stop() {
-			stroke(bar.Promoted, bar.stop(), 12, "#27b")
-		}
-	default:
-		stroke(bar.Launched, bar.stop(), 12, "#27b")
-	}
-	b.WriteString("</g>\n")
+// whole is the picture with its frame.
+func (p *picture) whole() string {
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="system-ui, sans-serif">
+<rect width="%[1]d" height="%[2]d" fill="%[3]s"/>
+%[4]s</svg>
+`, p.width(), p.bottom()+66+margin, paper, p.String())
 }
 
-func (t *Trace) x(at int64) float64 {
-	return float64(nameWidth+margin) + float64(max(0, at-t.Begin))*float64(chartWidth)/float64(max(1, t.Wall))
+// chart is where the bars begin.
+func (p *picture) chart() int { return margin + p.names + margin }
+
+// end is where they end at most.
+func (p *picture) end() int { return p.chart() + chartWidth }
+
+func (p *picture) width() int { return p.end() + tookWidth + margin + p.notes + margin }
+
+// bottom is where the rows end.
+func (p *picture) bottom() int { return p.top + len(p.trace.Bars)*rowHeight }
+
+// numbers is how wide the rows' numbers are.
+func (p *picture) numbers() int { return nameChar * len(fmt.Sprint("#", len(p.trace.Bars), " ")) }
+
+func (p *picture) x(at int64) float64 {
+	return float64(p.chart()) + min(1, float64(max(0, at-p.trace.Begin))/float64(max(1, p.trace.Wall)))*chartWidth
+}
+
+// legend says what the looks are that there are in the picture.
+func (p *picture) legend() {
+	var used [len(looks)]bool
+	for i := range p.trace.Bars {
+		for _, piece := range p.trace.Bars[i].pieces() {
+			used[piece.look] = used[piece.look] || piece.to > piece.from || piece.look == skipped
+		}
+	}
+	x, y := margin, margin
+	for look := range look(len(looks)) {
+		if !used[look] {
+			continue
+		}
+		label := looks[look].legend
+		wide := 22 + noteChar*len(label) + 24
+		if x > margin && x+wide > p.width() {
+			x, y = margin, y+rowHeight
+		}
+		p.draw(piece{look: look}, float64(x), float64(x+16), y)
+		p.text(x+22, y+15, 11, faint, "start", label)
+		x += wide
+	}
+	p.top = y + rowHeight + 8
+}
+
+// shades lie behind every second row.
+func (p *picture) shades() {
+	for i := 0; i < len(p.trace.Bars); i += 2 {
+		fmt.Fprintf(p, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", margin/2, p.top+i*rowHeight, p.width()-margin, rowHeight, shade)
+	}
+}
+
+// axis has faint lines through the rows, and the time below them.
+func (p *picture) axis() {
+	for i := range ticks + 1 {
+		x, anchor := p.chart()+i*chartWidth/ticks, "middle"
+		switch i {
+		case 0:
+			anchor = "start"
+		case ticks:
+			anchor = "end"
+		}
+		fmt.Fprintf(p, `<path d="M%d %dV%d" stroke="%s"/>`+"\n", x, p.top, p.bottom()+5, line)
+		p.text(x, p.bottom()+18, 11, faint, anchor, length(p.trace.Wall*int64(i)/ticks))
+	}
+}
+
+// row draws one slot.
+func (p *picture) row(b *Bar) {
+	y := p.top + (b.Row-1)*rowHeight
+	fmt.Fprintf(p, "<g><title>%s</title>\n", escaped(b.tip()))
+	x := margin
+	if p.trace.cites {
+		p.text(x+p.numbers()-nameChar, y+15, 11, faint, "end", fmt.Sprint("#", b.Row))
+		x += p.numbers()
+	}
+	x += b.Depth * indent
+	p.text(x, y+15, 12, text, "start", cut(b.title(), (p.chart()-margin-x)/nameChar))
+	for _, piece := range b.pieces() {
+		p.draw(piece, p.x(piece.from), p.x(piece.to), y)
+	}
+	p.text(p.end()+tookWidth, y+15, 11, text, "end", length(b.took()))
+	p.text(p.end()+tookWidth+margin, y+15, 11, noteInk(b), "start", cut(b.notes(), p.notes/noteChar))
+	p.WriteString("</g>\n")
+}
+
+// draw draws a piece of a bar in a row that begins at y: a diamond if it takes no time.
+func (p *picture) draw(piece piece, from, to float64, y int) {
+	look, middle := looks[piece.look], y+rowHeight/2
+	switch {
+	case piece.look == skipped:
+		fmt.Fprintf(p, `<path d="M%.1f %dl6 6l-6 6l-6 -6z" fill="%s"/>`+"\n", (from+to)/2, middle-6, look.fill)
+	case to > from || look.high > 3:
+		fmt.Fprintf(p, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="1" fill="%s"/>`+"\n",
+			from, float64(middle)-float64(look.high)/2, max(2, to-from), look.high, look.fill)
+	}
+}
+
+// text writes a text whose line is at y.
+func (p *picture) text(x, y, size int, fill, anchor, s string) {
+	if s != "" {
+		fmt.Fprintf(p, `<text x="%d" y="%d" font-size="%d" fill="%s" text-anchor="%s">%s</text>`+"\n", x, y, size, fill, anchor, escaped(s))
+	}
+}
+
+func noteInk(b *Bar) string {
+	if b.isSquashed() {
+		return looks[squashed].fill
+	}
+	return faint
 }
 
 // tip is all that is to be told of a slot.
 func (b *Bar) tip() string {
-	parts := []string{plain(b.Name), length(max(b.ran(), b.span()))}
-	if s := b.state(); s != "" {
-		parts = append(parts, s)
-	}
-	if held := b.held(); held != "" {
-		parts = append(parts, held)
-	}
-	if why := b.why(); why != "" {
-		parts = append(parts, why)
-	}
-	return strings.Join(parts, ", ")
+	return strings.TrimSuffix(b.title()+", "+length(b.took())+", "+b.notes(), ", ")
 }
 
 func escaped(s string) string {

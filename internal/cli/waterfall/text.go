@@ -25,7 +25,7 @@ const (
 func (t *Trace) Text(w io.Writer, width int, colour bool) error {
 	names := 0
 	for i := range t.Bars {
-		names = max(names, utf8.RuneCountInString(t.Bars[i].label()))
+		names = max(names, utf8.RuneCountInString(t.label(&t.Bars[i])))
 	}
 	names = min(names, maxName)
 	var b strings.Builder
@@ -35,40 +35,22 @@ func (t *Trace) Text(w io.Writer, width int, colour bool) error {
 		if !colour || ink == plainInk {
 			ink, end = "", ""
 		}
-		fmt.Fprintf(&b, "%s |%s%s%s| %9s", padded(bar.label(), names), ink, t.drawn(bar, width), end, length(max(bar.ran(), bar.span())))
-		if s := bar.state(); s != "" {
-			fmt.Fprintf(&b, "  %s", s)
-		}
-		if held := bar.held(); held != "" {
-			b.WriteString(", " + held)
-		}
-		if why := bar.why(); why != "" {
-			fmt.Fprintf(&b, ": %s", why)
-		}
-		b.WriteByte('\n')
+		line := fmt.Sprintf("%s |%s%s%s| %9s  %s", padded(t.label(bar), names), ink, t.drawn(bar, width), end, length(bar.took()), bar.notes())
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	b.WriteString("\n" + t.summary() + "\n")
+	times, counts := t.summary()
+	b.WriteString("\n" + times + " " + counts + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// held is for how long what a slot asked for waited, and why if it was not for its records alone.
-func (b *Bar) held() string {
-	switch {
-	case b.Held == 0:
-		return ""
-	case b.Stalled == "":
-		return "held for " + length(b.Held)
+// label is a slot's name, indented, with the number of its row if any reason names one.
+func (t *Trace) label(b *Bar) string {
+	name := strings.Repeat("  ", b.Depth) + b.title()
+	if !t.cites {
+		return name
 	}
-	return "held for " + length(b.Held) + " (" + plain(b.Stalled) + ")"
-}
-
-// span is what a program took.
-func (b *Bar) span() int64 {
-	if !b.Program {
-		return 0
-	}
-	return b.end() - b.Queued
+	return fmt.Sprintf("%*s %s", len(fmt.Sprint("#", len(t.Bars))), fmt.Sprint("#", b.Row), name)
 }
 
 func (b *Bar) ink() string {
@@ -86,37 +68,10 @@ func (b *Bar) ink() string {
 // drawn is the bar of a slot.
 func (t *Trace) drawn(b *Bar, width int) string {
 	line := []byte(strings.Repeat(" ", width))
-	fill := func(from, to int64, c byte) {
-		if from == 0 || to < from {
-			return
+	for _, p := range b.pieces() {
+		for i := t.column(p.from, width); i <= t.column(p.to, width); i++ {
+			line[i] = looks[p.look].char
 		}
-		first, last := t.column(from, width), t.column(to, width)
-		for i := first; i <= last; i++ {
-			line[i] = c
-		}
-	}
-	if b.Program {
-		fill(b.Queued, b.end(), '_')
-		return string(line)
-	}
-	if b.Launched == 0 {
-		fill(b.Queued, b.end(), '.')
-		return string(line)
-	}
-	fill(b.Queued, b.Launched, '.')
-	fill(b.stop(), b.end(), '-')
-	switch {
-	case b.isSquashed():
-		fill(b.Launched, b.stop(), 'x')
-	case b.Skipped:
-		fill(b.Launched, b.Launched, '*')
-	case b.Speculative:
-		fill(b.Launched, b.stop(), '>')
-		if b.Promoted > 0 && b.Promoted < b.stop() {
-			fill(b.Promoted, b.stop(), '=')
-		}
-	default:
-		fill(b.Launched, b.stop(), '=')
 	}
 	return string(line)
 }
@@ -125,10 +80,12 @@ func (t *Trace) column(at int64, width int) int {
 	return int(min(int64(width-1), max(0, (at-t.Begin)*int64(width)/max(1, t.Wall))))
 }
 
-func padded(s string, width int) string {
-	n := utf8.RuneCountInString(s)
-	if n > width {
-		return string([]rune(s)[:width-1]) + "~"
+func padded(s string, width int) string { return fmt.Sprintf("%-*s", width, cut(s, width)) }
+
+// cut is what of a text has room.
+func cut(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
 	}
-	return s + strings.Repeat(" ", width-n)
+	return string([]rune(s)[:max(0, width-1)]) + "…"
 }

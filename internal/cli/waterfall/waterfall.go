@@ -17,6 +17,9 @@ import (
 type Bar struct {
 	Name        string `json:"action"`
 	ID          string `json:"activationId,omitempty"` // of a squashed slot there is none
+	Row         int    `json:"row,omitempty"`          // from 1; " #3" in a reason is row 3
+	Slot        int    `json:"slot"`                   // what " #3" is in the reasons that New is given
+	Inline      int    `json:"inline,omitempty"`       // which of its composition's own functions it is, from 1; 0: an action
 	Depth       int    `json:"depth"`                  // programs and callers around it
 	Program     bool   `json:"program,omitempty"`      // it has no function
 	Queued      int64  `json:"queued"`
@@ -41,9 +44,11 @@ type Trace struct {
 	Begin  int64 `json:"begin"` // since 1970
 	Wall   int64 `json:"wall"`
 	Sum    int64 `json:"sum"`    // of what the functions took that were of use, without waiting for each other or for their turn
-	Saved  int64 `json:"saved"`  // Sum above Wall
+	Saved  int64 `json:"saved"`  // Sum above Wall: at most, as functions that run ahead with less of the processors take longer
 	Wasted int64 `json:"wasted"` // in which squashed functions ran
 	Bars   []Bar `json:"slots"`
+
+	cites bool // a reason names a row
 }
 
 // New makes the trace of slots, the root first.
@@ -64,6 +69,7 @@ func New(bars []Bar) *Trace {
 	}
 	t.Wall = max(0, last-t.Begin)
 	t.Saved = max(0, t.Sum-t.Wall)
+	t.cite()
 	return t
 }
 
@@ -94,6 +100,8 @@ func (b *Bar) state() string {
 	switch {
 	case b.isSquashed():
 		return "squashed"
+	case b.Squashed > 0:
+		return "given up"
 	case b.Skipped:
 		return "skipped"
 	case b.Speculative:
@@ -115,11 +123,47 @@ func (b *Bar) why() string {
 	return plain(b.InTurn)
 }
 
-// label is a slot's name, indented.
-func (b *Bar) label() string { return strings.Repeat("  ", b.Depth) + plain(b.Name) }
+// title is a slot's name. Functions of a composition have but its name, and numbers.
+func (b *Bar) title() string {
+	if b.Inline > 0 {
+		return fmt.Sprintf("%s (inline %d)", plain(b.Name), b.Inline)
+	}
+	return plain(b.Name)
+}
 
-// summary is the last line of a trace.
-func (t *Trace) summary() string {
+// notes are what is to be told of a slot: what became of it, how long it was held, and the reasons.
+func (b *Bar) notes() string {
+	s := b.state()
+	if held := b.held(); held != "" {
+		s = strings.TrimPrefix(s+", "+held, ", ")
+	}
+	if why := b.why(); why != "" {
+		s += ": " + why
+	}
+	return s
+}
+
+// held is for how long what a slot asked for waited, and why if it was not for its records alone.
+func (b *Bar) held() string {
+	switch {
+	case b.Held == 0:
+		return ""
+	case b.Stalled == "":
+		return "held for " + length(b.Held)
+	}
+	return "held for " + length(b.Held) + " (" + plain(b.Stalled) + ")"
+}
+
+// took is how long a function ran, or a workflow lasted.
+func (b *Bar) took() int64 {
+	if b.Program {
+		return b.end() - b.Queued
+	}
+	return b.ran()
+}
+
+// summary is the end of a trace: its times, and how many functions ran ahead.
+func (t *Trace) summary() (times, counts string) {
 	ahead, squashed, skipped := 0, 0, 0
 	for i := range t.Bars {
 		switch t.Bars[i].state() {
@@ -131,11 +175,12 @@ func (t *Trace) summary() string {
 			skipped++
 		}
 	}
-	s := fmt.Sprintf("%s from request to end; the functions took %s in sum", length(t.Wall), length(t.Sum))
+	times = fmt.Sprintf("%s from request to end; the functions took %s in sum", length(t.Wall), length(t.Sum))
 	if t.Saved > 0 {
-		s += fmt.Sprintf(": %s saved (%.1fx)", length(t.Saved), float64(t.Sum)/float64(max(1, t.Wall)))
+		times += fmt.Sprintf(": at most %s saved (%.1fx)", length(t.Saved), float64(t.Sum)/float64(max(1, t.Wall)))
 	}
-	return s + fmt.Sprintf("; %s wasted. %d ahead and right, %d squashed, %d skipped.", length(t.Wasted), ahead, squashed, skipped)
+	times += fmt.Sprintf("; %s wasted.", length(t.Wasted))
+	return times, fmt.Sprintf("%d ahead and right, %d squashed, %d skipped.", ahead, squashed, skipped)
 }
 
 // length writes microseconds for people.

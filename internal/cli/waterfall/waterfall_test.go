@@ -3,35 +3,38 @@ package waterfall
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// example is a sequence: the second ran ahead, a guess for the third was wrong, the fourth was known, the last has a caller's time.
+// example is a sequence: the second ran ahead, a guess for the third was wrong, the fourth was known, the last has a caller's time. The slots have other numbers than the rows.
 func example() *Trace {
 	return New([]Bar{
 		{Name: "chain", ID: "0", Program: true, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000},
-		{Name: "a", ID: "1", Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_050_000, Promoted: 1_010_000, Committed: 1_050_000},
+		{Name: "a", ID: "1", Slot: 11, Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_050_000, Promoted: 1_010_000, Committed: 1_050_000},
 		{
-			Name: "b", ID: "2", Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_040_000, Promoted: 1_050_000, Committed: 1_050_000,
-			Speculative: true, Predicted: "a gave this", Held: 5_000, Stalled: "it cannot be undone",
+			Name: "b", ID: "2", Slot: 12, Inline: 1, Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_040_000, Promoted: 1_050_000, Committed: 1_050_000,
+			Speculative: true, Predicted: "a #11 gave this", Held: 5_000, Stalled: "lost #9 wrote \"k #11\"",
 		},
-		{Name: "c", Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Cause: "b \x1b[31m<gave> more"},
-		{Name: "d", ID: "3", Depth: 1, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_050_000, Committed: 1_050_000, Skipped: true, Predicted: "it is pure"},
-		{Name: "e", ID: "4", Depth: 1, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_100_000, Promoted: 1_050_000, Committed: 1_100_000, Waited: 10_000},
+		{Name: "c", Slot: 13, Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Cause: "b #12 \x1b[31m<gave> more"},
+		{Name: "d", ID: "3", Slot: 14, Depth: 1, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_050_000, Committed: 1_050_000, Skipped: true, Predicted: "it is pure"},
+		{Name: "e", ID: "4", Slot: 15, Depth: 1, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_100_000, Promoted: 1_050_000, Committed: 1_100_000, Waited: 10_000},
 	})
 }
 
 func TestText(t *testing.T) {
-	const want = `chain |____________________|     100ms
-  a   |..=========         |      40ms
-  b   |..>>>>>>>--         |      30ms  ahead, held for 5ms (it cannot be undone): a gave this
-  c   |..xxxxxxxxx         |      40ms  squashed: b ?[31m<gave> more
-  d   |          *         |        0s  skipped: it is pure
-  e   |          ==========|      50ms
+	const want = `#1 chain          |____________________|     100ms
+#2   a            |..=========         |      40ms
+#3   b (inline 1) |..>>>>>>>--         |      30ms  ahead, held for 5ms (lost wrote "k #11"): a #2 gave this
+#4   c            |..xxxxxxxxx         |      40ms  squashed: b #3 ?[31m<gave> more
+#5   d            |          *         |        0s  skipped: it is pure
+#6   e            |          ==========|      50ms
 
-100ms from request to end; the functions took 105ms in sum: 5ms saved (1.1x); 40ms wasted. 1 ahead and right, 1 squashed, 1 skipped.
+100ms from request to end; the functions took 105ms in sum: at most 5ms saved (1.1x); 40ms wasted. 1 ahead and right, 1 squashed, 1 skipped.
 `
 	var b strings.Builder
 	if err := example().Text(&b, 20, false); err != nil || b.String() != want {
@@ -61,8 +64,60 @@ func TestSVG(t *testing.T) {
 			bars++
 		}
 	}
-	if bars != 6 || !strings.Contains(b.String(), "squashed, b ?[31m&lt;gave&gt; more") {
+	if bars != 6 {
 		t.Errorf("%d bars:\n%s", bars, b.String())
+	}
+	for what, part := range map[string]string{
+		"a reason":                           `>squashed: b #3 ?[31m&lt;gave&gt; more</text>`,
+		"all of a reason, under the pointer": `<title>b (inline 1), 30ms, ahead, held for 5ms (lost wrote &#34;k #11&#34;): a #2 gave this</title>`,
+		"a row's number":                     `text-anchor="end">#3</text>`,
+		"a duration":                         `text-anchor="end">40ms</text>`,
+		"a diamond":                          fmt.Sprintf(`l6 6l-6 6l-6 -6z" fill="%s"/>`, looks[skipped].fill),
+		"the legend":                         ">runs ahead of its turn</text>",
+		"the summary":                        ": at most 5ms saved (1.1x); 40ms wasted.</text>",
+	} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("there is no %s in\n%s", what, b.String())
+		}
+	}
+}
+
+// TestTimeAxis: the last label is where the longest bar ends.
+func TestTimeAxis(t *testing.T) {
+	var b strings.Builder
+	if err := example().SVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	span := regexp.MustCompile(`<rect x="(\d+).0" y="[\d.]+" width="(\d+).0" height="3" rx="1" fill="`+looks[spans].fill).FindAllStringSubmatch(b.String(), -1)
+	label := regexp.MustCompile(`<text x="(\d+)" [^>]*text-anchor="end">100ms</text>`).FindStringSubmatch(b.String())
+	if len(span) != 2 || label == nil {
+		t.Fatalf("%q and %q are in\n%s", span, label, b.String())
+	}
+	from, _ := strconv.Atoi(span[1][1]) // the first is the legend's
+	wide, _ := strconv.Atoi(span[1][2])
+	if end, _ := strconv.Atoi(label[1]); end != from+wide {
+		t.Errorf("the bar ends at %d, the axis at %d", from+wide, end)
+	}
+}
+
+// TestCutNotes: a note for which there is no room is cut, and whole under the pointer.
+func TestCutNotes(t *testing.T) {
+	why := strings.Repeat("because ", 40) + "so"
+	var b strings.Builder
+	if err := New([]Bar{{Name: "x", Queued: 1, Launched: 1, Finished: 2, InTurn: why}}).SVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(b.String(), why) != 1 || !strings.Contains(b.String(), "…</text>") || !strings.Contains(b.String(), why+"</title>") {
+		t.Error(b.String())
+	}
+}
+
+// TestNumbersOfRows: where no reason names a row there are none, and a slot without a row has no number.
+func TestNumbersOfRows(t *testing.T) {
+	var b strings.Builder
+	trace := New([]Bar{{Name: "x", Slot: 4, Queued: 1, Launched: 1, Finished: 2, InTurn: "gone #3 did not give what was expected"}})
+	if err := trace.Text(&b, 5, false); err != nil || strings.Contains(b.String(), "#") || !strings.Contains(b.String(), "in turn: gone did not") {
+		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 

@@ -68,8 +68,15 @@ func TestWhyIsHeld(t *testing.T) {
 	d := open(t)
 	k := talkTo(t, "tcp", d.address)
 	for _, words := range [][]string{
-		{"WATCH", "k"}, {"PUBLISH", "c", "m"}, {"PUBSUB", "NUMPAT"}, {"SUBSCRIBE", "c"}, {"PSUBSCRIBE", "c*"}, {"UNSUBSCRIBE", "c"},
-		{"PUNSUBSCRIBE", "c*"}, {"SUBSCRIBE", "c"}, {"RESET"},
+		{"WATCH", "k"},
+		{"PUBLISH", "c", "m"},
+		{"PUBSUB", "NUMPAT"},
+		{"SUBSCRIBE", "c"},
+		{"PSUBSCRIBE", "c*"},
+		{"UNSUBSCRIBE", "c"},
+		{"PUNSUBSCRIBE", "c*"},
+		{"SUBSCRIBE", "c"},
+		{"RESET"},
 	} {
 		k.say(words...)
 		want := command.Held(strings.ToLower(words[0]))

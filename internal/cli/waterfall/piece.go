@@ -1,0 +1,68 @@
+package waterfall
+
+// look is what a bar shows of a slot for some time.
+type look int
+
+const (
+	spans look = iota
+	waits
+	ended
+	runs
+	ahead
+	squashed
+	skipped
+)
+
+// looks are how each is drawn: in text, in a picture, and what the picture's legend says.
+var looks = [...]struct {
+	char   byte
+	fill   string
+	high   int
+	legend string
+}{
+	spans:    {'_', "#868e96", 3, "workflow"},
+	waits:    {'.', "#ced4da", 3, "waits"},
+	ended:    {'-', "#8ccf9b", 3, "has ended, and its turn has not come"},
+	runs:     {'=', "#2b71b8", 12, "runs in its turn"},
+	ahead:    {'>', "#37a04f", 12, "runs ahead of its turn"},
+	squashed: {'x', "#d9463e", 12, "ran for nothing"},
+	skipped:  {'*', "#7d55c7", 12, "not executed: its output was known"},
+}
+
+// piece is a part of a bar.
+type piece struct {
+	look     look
+	from, to int64
+}
+
+// pieces are the parts of a slot's bar; later ones lie over earlier ones.
+func (b *Bar) pieces() []piece {
+	switch {
+	case b.Program:
+		return were(piece{spans, b.Queued, b.end()})
+	case b.Launched == 0:
+		return were(piece{waits, b.Queued, b.end()})
+	}
+	before, after := piece{waits, b.Queued, b.Launched}, piece{ended, b.stop(), b.end()}
+	switch {
+	case b.isSquashed():
+		return were(before, after, piece{squashed, b.Launched, b.stop()})
+	case b.Skipped:
+		return were(before, after, piece{skipped, b.Launched, b.Launched})
+	case b.Speculative && b.Promoted > 0 && b.Promoted < b.stop():
+		return were(before, after, piece{ahead, b.Launched, b.stop()}, piece{runs, b.Promoted, b.stop()})
+	case b.Speculative:
+		return were(before, after, piece{ahead, b.Launched, b.stop()})
+	}
+	return were(before, after, piece{runs, b.Launched, b.stop()})
+}
+
+// were leaves out the pieces that cannot be: one of their moments did not come, or came too early.
+func were(pieces ...piece) (list []piece) {
+	for _, p := range pieces {
+		if p.from > 0 && p.to >= p.from {
+			list = append(list, p)
+		}
+	}
+	return list
+}
