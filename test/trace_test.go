@@ -56,14 +56,14 @@ func TestTrace(t *testing.T) {
 	if tally == nil || tally.Early == 0 || tally.Used != tally.Early || tally.Depth == 0 || len(tally.Slots) != 0 {
 		t.Fatalf("the second time: %+v", second.Trace)
 	}
-	for i, want := range []string{"", "what 1 (/guest/one) gives on this input was not known", "what 2 (/guest/two) gives"} {
+	for i, want := range []string{"", "what one #1 gives on this input was not known", "what two #2 gives"} {
 		if x := traceOf(t, c, first.Logs[i]).Trace; !strings.HasPrefix(x.InTurn, want) || (x.InTurn == "") != (want == "") {
 			t.Errorf("function %d did not run ahead at first, since %q", i, x.InTurn)
 		}
 	}
-	if x := last.Trace; !x.Speculative || !strings.Contains(x.Predicted, "/guest/two") || x.Launched == 0 || x.Promoted < x.Launched || x.Committed < x.Promoted {
+	if x := last.Trace; !x.Speculative || !strings.Contains(x.Predicted, "two #2 ") || x.Launched == 0 || x.Promoted < x.Launched || x.Committed < x.Promoted {
 		t.Errorf("the last function's: %+v", x)
-	} else if x.Held == 0 || !strings.Contains(x.Stalled, "cannot be undone") {
+	} else if x.Held == 0 || !strings.HasPrefix(x.Stalled, "BLPOP waits for its turn: ") {
 		t.Errorf("it asks for something that nobody may do ahead: %+v", x)
 	}
 	putPython(t, c, map[string]string{"set": wait + "    state.set('n', 5)\n    return {}\n"})
@@ -86,9 +86,9 @@ func TestTrace(t *testing.T) {
 	}
 	sh := newShell(t, s)
 	sh.follow(t, []step{
-		{"activation trace " + third.ActivationID, 0, "squashed: 1 (/guest/one) did not give what was expected", ""},
-		{"activation trace " + third.ActivationID, 0, "in turn: 1 (/guest/one) did not give what was expected", ""},
-		{"activation trace " + second.ActivationID, 0, "(it cannot be undone", ""},
+		{"activation trace " + third.ActivationID, 0, "squashed: one #2 did not give what was expected", ""},
+		{"activation trace " + third.ActivationID, 0, "in turn: one #2 did not give what was expected", ""},
+		{"activation trace " + second.ActivationID, 0, "(BLPOP waits for its turn: ", ""},
 		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"saved":`, ""},
 		{"activation trace " + second.ActivationID + " --svg trace.svg", 0, "=", "ok: wrote trace.svg"},
 		{"activation trace --last", 0, "chain", ""}, // and not only its last function

@@ -120,7 +120,7 @@ func lineOf(t *testing.T, d *datadriven.TestData, line string) *datadriven.TestD
 }
 
 // nonSpeculative is why an action waits for its turn.
-const nonSpeculative = "it is annotated so"
+const nonSpeculative = "it is annotated non-speculative"
 
 // readAction reads what an action is, beside a name. A late one is not resolved before an event says so.
 func (s *story) readAction(t *testing.T, d *datadriven.TestData) Resolved {

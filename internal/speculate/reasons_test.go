@@ -1,0 +1,115 @@
+package speculate
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReasonsAreDocumented: each reason of the golden traces is in the tables of docs/speculation.md, and what is there is in the source.
+func TestReasonsAreDocumented(t *testing.T) {
+	documented := documentedReasons(t)
+	if len(documented) < 40 {
+		t.Fatalf("only %d reasons are documented", len(documented))
+	}
+	patterns := make([]*regexp.Regexp, len(documented))
+	source := source(t, "../speculate", "../controller", "../worker", "../gateway", "../state")
+	for i, reason := range documented {
+		patterns[i] = patternOf(reason)
+		for _, part := range regexp.MustCompile(`NAME|COMMAND|POST|1024|\.\.\.|\[?"key"\]?`).Split(reason, -1) {
+			if !strings.Contains(source, strings.TrimSpace(part)) {
+				t.Errorf("nobody says %q of %q", part, reason)
+			}
+		}
+	}
+	for _, reason := range goldenReasons(t) {
+		if !slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(reason) }) {
+			t.Errorf("%q is not documented", reason)
+		}
+	}
+}
+
+// documentedReasons are what the tables have in code font.
+func documentedReasons(t *testing.T) (reasons []string) {
+	text, err := os.ReadFile("../../docs/speculation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text2, _ := strings.Cut(string(text), "\n### Reasons\n")
+	tables, _, _ := strings.Cut(text2, "\n### ")
+	for line := range strings.SplitSeq(tables, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for i, part := range strings.Split(cells[1], "`") {
+			if i%2 == 1 {
+				reasons = append(reasons, part)
+			}
+		}
+	}
+	return reasons
+}
+
+// patternOf is what a reason may be.
+func patternOf(reason string) *regexp.Regexp {
+	p := regexp.QuoteMeta(reason)
+	for from, to := range map[string]string{
+		"NAME": `(\w+ #\d+|what ran in parallel)`, "COMMAND": `[A-Z]+`, `\.\.\.`: `.*`, `"key"`: `"[^"]*"( "[^"]*")*`, "1024": `\d+`,
+	} {
+		p = strings.ReplaceAll(p, from, to)
+	}
+	return regexp.MustCompile("^" + p + "$")
+}
+
+var (
+	saidWhy   = regexp.MustCompile(`(?m)^(?:stall \d+, operation \d+: |squash \d+: |skip \d+: .*}, |launch .*, (?:speculative|in its turn): )(.*)$`)
+	cancelled = regexp.MustCompile(`(?m)^cancelled reason=\(?([^)\n]*)`)
+)
+
+// goldenReasons are those that the traces have, but for what a story itself gives.
+func goldenReasons(t *testing.T) (reasons []string) {
+	given := []string{"it waits for its turn: it cannot be undone"} // no reason was given
+	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range cancelled.FindAllSubmatch(text, -1) {
+			given = append(given, string(m[1]))
+		}
+		for _, m := range saidWhy.FindAllSubmatch(text, -1) {
+			if why := string(m[1]); !slices.Contains(given, why) {
+				reasons = append(reasons, why)
+			}
+		}
+		return err
+	})
+	if err != nil || len(reasons) < 200 {
+		t.Fatalf("%d reasons, %v", len(reasons), err)
+	}
+	return reasons
+}
+
+// source is the code of packages, without tests.
+func source(t *testing.T, folders ...string) string {
+	var all strings.Builder
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			all.WriteString(strings.ReplaceAll(string(text), `\"`, `"`))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
+}
