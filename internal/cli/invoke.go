@@ -13,7 +13,7 @@ import (
 type invokeFlags struct {
 	blocking, result bool
 	timeout          int
-	speculate        string
+	speculate        *string // nil: not given
 	params           *keyValues
 }
 
@@ -22,7 +22,10 @@ func newInvokeFlags(flags *pflag.FlagSet) *invokeFlags {
 	flags.BoolVarP(&f.blocking, "blocking", "b", false, "wait for the end, and show the record of the activation")
 	flags.BoolVarP(&f.result, "result", "r", false, "wait for the end, and show the result only")
 	flags.IntVarP(&f.timeout, "timeout", "t", 0, "wait at most `MS` for the end; as long as the server does by default (60 s)")
-	flags.StringVar(&f.speculate, "speculate", "", "run ahead as `SETTINGS` say: off, branches or all, and what docs/speculation.md has behind it; as the action and the server say by default")
+	flags.Func("speculate", "run ahead as `SETTINGS` say: off, branches or all, and what docs/speculation.md has behind it; as the action and the server say by default", func(value string) error {
+		f.speculate = &value // the server refuses what cannot be read, the empty one too
+		return nil
+	})
 	return f
 }
 
@@ -70,7 +73,7 @@ func (a *app) showOutcome(cmd *cobra.Command, name string, flags *invokeFlags, o
 	if !flags.result {
 		say(cmd, "%s: invoked %s with id %s", map[bool]string{false: "ok", true: "failed"}[o.Failed], name, o.Activation)
 	}
-	if o.Ahead != "" && (!flags.result || flags.speculate != "") {
+	if o.Ahead != "" && (!flags.result || flags.speculate != nil) {
 		say(cmd, "functions that ran ahead: %s", o.Ahead)
 	}
 	if err := a.show(cmd, o.Body); err != nil {

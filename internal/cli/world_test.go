@@ -47,7 +47,11 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = append(w.asked, strings.TrimSpace(request+" "+string(body)+" "+r.Header.Get("X-Forerun-Speculate")))
+	asked := strings.TrimSpace(request + " " + string(body))
+	for _, settings := range r.Header.Values("X-Forerun-Speculate") {
+		asked += " [" + settings + "]"
+	}
+	w.asked = append(w.asked, asked)
 	a, ok := w.answers[request]
 	switch {
 	case user+":"+password != testKey:

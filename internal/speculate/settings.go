@@ -1,7 +1,7 @@
 package speculate
 
 import (
-	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +30,11 @@ const (
 	DefaultLeast = time.Millisecond
 )
 
-const mostDepth = 64
+// What settings may be at most.
+const (
+	mostDepth = 64
+	mostLeast = time.Minute
+)
 
 // DepthUnder is how many slots may be ahead of the heads under a load, of most that may at all, while others' invocations have so
 // many (C5): fewer when the processors are nearly all busy, of all invocations together, and none while others wait. SpecFaaS
@@ -55,42 +59,68 @@ func NewSettings(m Mode) Settings {
 }
 
 // ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms",
-// "load=any" and "squash=sandbox" behind it, with semicolons between.
+// "load=any" and "squash=sandbox" behind it, each once, with semicolons between. Spaces may be around all of these, and nothing else.
 func ParseSettings(text string) (Settings, error) { return NewSettings(Off).With(text) }
 
 // With is ParseSettings, but what the text does not name is as it is in s.
 func (s Settings) With(text string) (Settings, error) {
-	word, rest, _ := strings.Cut(text, ";")
-	mode, ok := ParseMode(strings.TrimSpace(word))
-	s.Mode = mode
-	wrong := ""
-	for setting := range strings.SplitSeq(rest, ";") {
-		if ok && !s.set(strings.TrimSpace(setting)) {
-			ok, wrong = false, fmt.Sprintf(", since %.50q cannot be", strings.TrimSpace(setting))
-		}
-	}
+	parts := strings.Split(text, ";")
+	mode, ok := ParseMode(strings.TrimSpace(parts[0]))
 	if !ok {
-		return s, forerun.Errorf(forerun.Invalid, "", "%.200q says not how far to run ahead%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v ; load=any ; squash=sandbox behind it.",
-			text, wrong, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
+		return s, refused(text, "")
+	}
+	s.Mode = mode
+	given := make(map[string]bool)
+	for _, part := range parts[1:] {
+		name, value, _ := strings.Cut(part, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		switch {
+		case given[name]:
+			return s, refused(text, ", since "+name+" is there twice")
+		case !s.set(name, value):
+			return s, refused(text, ", since "+cut(strings.TrimSpace(part))+" cannot be")
+		}
+		given[name] = true
 	}
 	return s, nil
 }
 
-func (s *Settings) set(setting string) bool {
-	name, value, _ := strings.Cut(setting, "=")
+func refused(text, why string) error {
+	return forerun.Errorf(forerun.Invalid, "", "%s says not how far to run ahead%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v (0s to 1m, with its unit) ; load=any ; squash=sandbox behind it.",
+		cut(text), why, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
+}
+
+// mostShown is how many bytes are repeated of what cannot be read.
+const mostShown = 60
+
+// cut quotes a text, or its beginning.
+func cut(text string) string {
+	if len(text) > mostShown {
+		text = strings.ToValidUTF8(text[:mostShown], "") + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// Numbers have one spelling: digits, and a fraction where there may be one.
+var (
+	wholeNumber = regexp.MustCompile(`^[1-9][0-9]*$`)
+	fraction    = regexp.MustCompile(`^0(\.[0-9]+)?$`)
+	timeSpan    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[a-zµ]+$`)
+)
+
+// set sets what a name stands for, if it can have the value.
+func (s *Settings) set(name, value string) bool {
 	var err error
 	switch name {
-	case "":
-		return true
 	case "depth":
 		s.Depth, err = strconv.Atoi(value)
-		return err == nil && s.Depth >= 1 && s.Depth <= mostDepth
+		return err == nil && wholeNumber.MatchString(value) && s.Depth <= mostDepth
 	case "band":
 		s.Band, err = strconv.ParseFloat(value, 64)
-		return err == nil && s.Band >= 0 && s.Band < 0.5
+		return err == nil && fraction.MatchString(value) && s.Band < 0.5
 	case "least":
 		s.Least, err = time.ParseDuration(value)
-		return err == nil && s.Least >= 0
+		return err == nil && timeSpan.MatchString(value) && s.Least <= mostLeast
 	case "load":
 		s.AnyLoad = value == "any"
 		return s.AnyLoad

@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,6 +13,9 @@ func TestParseSettings(t *testing.T) {
 		"all; least=0s; load=any":               {Mode: All, Depth: DefaultDepth, Band: DefaultBand, AnyLoad: true},
 		"all; squash=sandbox":                   {Mode: All, Depth: DefaultDepth, Band: DefaultBand, Least: DefaultLeast, EndSandbox: true},
 		"all; squash=handler":                   NewSettings(All),
+		"all;\tdepth = 64 ; band = 0.25":        {Mode: All, Depth: 64, Band: 0.25, Least: DefaultLeast},
+		"all; band=0; least=1m":                 {Mode: All, Depth: DefaultDepth, Least: time.Minute},
+		"all; least=1.5ms":                      {Mode: All, Depth: DefaultDepth, Band: DefaultBand, Least: 1500 * time.Microsecond},
 	} {
 		if got, err := ParseSettings(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v", text, got, err)
@@ -23,9 +27,34 @@ func TestParseSettings(t *testing.T) {
 	if got, err := given.With("off; depth=9"); err != nil || got != want {
 		t.Errorf("with a mode and a depth: %+v, %v", got, err)
 	}
-	for _, text := range []string{"", "fast", "all; depth=0", "all; depth=x", "all; band=0.5", "all; least=soon", "all; least=-1s", "all; load=none", "all; load", "all; squash=all", "all; squash", "all; speed=9"} {
+	for _, text := range []string{
+		"", "fast", "all; depth=0", "all; depth=65", "all; depth=x", "all; depth=+4", "all; depth=04", "all; depth=4; depth=5", "all; depth=4; depth=4", "all; depth",
+		"all; band=0.5", "all; band=-0", "all; band=1e-1", "all; band=.2", "all; band=00.2", "all; band=NaN", "all; band=0x1p-2",
+		"all; least=soon", "all; least=-1s", "all; least=+1s", "all; least=0", "all; least=5", "all; least=61s", "all; least=9999999h", "all; least=.5ms",
+		"all;", "all;;depth=1", "; depth=1", "all; depth=1;", "all; =1", "all; load=none", "all; load", "all; squash=all", "all; squash", "all; speed=9", "all, depth=3", "ALL",
+	} {
 		if got, err := ParseSettings(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
+		}
+	}
+}
+
+// TestRefusedSettings: the message says what is wrong and what could be, and repeats no more than a part of what is long.
+func TestRefusedSettings(t *testing.T) {
+	for text, want := range map[string]string{
+		"al":                                 `"al" says not how far to run ahead: write off, branches or all`,
+		"all; least=5":                       `since "least=5" cannot be`,
+		"all; depth=4; depth=5":              "since depth is there twice",
+		"all; least=9999999h":                "least=1ms (0s to 1m, with its unit)",
+		strings.Repeat("é", 999):             `"` + strings.Repeat("é", mostShown/2) + `..." says`,
+		"all; x=" + strings.Repeat("a", 999): `since "x=` + strings.Repeat("a", mostShown-2) + `..." cannot be`,
+	} {
+		_, err := ParseSettings(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && len(err.Error()) > 500 {
+			t.Errorf("of %d bytes %d are repeated", len(text), len(err.Error()))
 		}
 	}
 }

@@ -107,7 +107,7 @@ type Terms struct {
 	Blocking  bool          // at the end
 	Result    bool          // with nothing but the result
 	Wait      time.Duration // until this has passed; 0: as long as the server waits
-	Speculate string        // running ahead as this says; empty: as the action and the server say
+	Speculate *string       // running ahead as this says; nil: as the action and the server say
 }
 
 // Outcome is how an invocation went.
@@ -126,8 +126,8 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 		query.Set("timeout", strconv.FormatInt(terms.Wait.Milliseconds(), 10))
 	}
 	var headers []header
-	if terms.Speculate != "" {
-		headers = []header{{"X-Forerun-Speculate", terms.Speculate}}
+	if terms.Speculate != nil {
+		headers = []header{{"X-Forerun-Speculate", *terms.Speculate}}
 	}
 	answer, err := c.send(ctx, http.MethodPost, path, query, input, headers...)
 	if err != nil {

@@ -105,11 +105,14 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 // speculation is how far the request wants its invocation to run ahead; nil if it does not say.
 func (c *call) speculation() (*speculate.Settings, error) {
 	const header = "X-Forerun-Speculate"
-	text := c.r.Header.Get(header)
-	if text == "" {
+	given := c.r.Header.Values(header)
+	switch {
+	case len(given) == 0:
 		return nil, nil
+	case len(given) > 1:
+		return nil, forerun.Errorf(forerun.Invalid, "", "The header %s is there %d times: send it once.", header, len(given))
 	}
-	settings, err := speculate.ParseSettings(text)
+	settings, err := speculate.ParseSettings(given[0])
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, "", "The header %s: %w", header, err)
 	}

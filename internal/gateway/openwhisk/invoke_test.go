@@ -2,6 +2,7 @@ package openwhisk
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -171,6 +172,26 @@ func TestSequenceAndComposition(t *testing.T) {
 		r := w.request("POST", actions+name+"?blocking=true", `{"n":1}`)
 		if r.status != 200 || member(t, r.body, "response.result") != want || member(t, r.body, "logs.1") == "none" {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
+	}
+}
+
+// TestSpeculateHeaders: one that is empty, and one of two, is not taken for none.
+func TestSpeculateHeaders(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("echo", "echo")
+	for want, given := range map[string][]string{
+		"":                                   {"all"},
+		`\"\" says not how far to run ahead`: {""},
+		"is there 2 times: send it once":     {"all", "off"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", actions+"echo?blocking=true", nil)
+		r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+		r.Header["X-Forerun-Speculate"] = given
+		answer := httptest.NewRecorder()
+		w.door.ServeHTTP(answer, r)
+		if (answer.Code == 400) != (want != "") || !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("%q: %d %s", given, answer.Code, answer.Body)
 		}
 	}
 }

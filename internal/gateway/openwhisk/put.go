@@ -122,7 +122,7 @@ func (p *actionPut) checkSizes(maxCode int) error {
 	return nil
 }
 
-// checkAnnotations refuses those of Forerun's own that it could not heed. What says null is as if it were not there.
+// checkAnnotations refuses those of Forerun's own that it could not heed.
 func (p *actionPut) checkAnnotations() error {
 	if p.Annotations == nil {
 		return nil
@@ -130,7 +130,7 @@ func (p *actionPut) checkAnnotations() error {
 	for _, kv := range *p.Annotations {
 		switch kv.Key {
 		case "pure-function", "non-speculative", "compute_cache", "state_cache":
-			if json.Unmarshal(kv.Value, new(bool)) != nil {
+			if value := string(kv.Value); value != "true" && value != "false" {
 				return malformed("The annotation '%s' must be true or false, without quotes, not %.200s.", kv.Key, kv.Value)
 			}
 		case "read-hosts":
@@ -139,11 +139,8 @@ func (p *actionPut) checkAnnotations() error {
 			}
 		case "speculate":
 			var text *string
-			if json.Unmarshal(kv.Value, &text) != nil {
+			if json.Unmarshal(kv.Value, &text) != nil || text == nil {
 				return malformed("The annotation 'speculate' must be a string: \"off\", \"branches\" or \"all\", not %.200s.", kv.Value)
-			}
-			if text == nil {
-				continue
 			}
 			if _, err := speculate.ParseSettings(*text); err != nil {
 				return malformed("The annotation 'speculate': %w", err)
@@ -155,7 +152,7 @@ func (p *actionPut) checkAnnotations() error {
 
 func checkHosts(value json.RawMessage) error {
 	var hosts []string
-	if json.Unmarshal(value, &hosts) != nil {
+	if json.Unmarshal(value, &hosts) != nil || hosts == nil {
 		return malformed("The annotation 'read-hosts' must be an array of hosts, each a string, not %.200s.", value)
 	}
 	for _, host := range hosts {
