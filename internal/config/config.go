@@ -56,7 +56,7 @@ func Settings(root bool, home string) []Setting {
 		{"listen", "FORERUN_LISTEN", "127.0.0.1:3233", "loopback `ADDRESS` of the REST API; port 0 picks a free one", setListen},
 		{"data", "FORERUN_DATA", DataFolder(root, home), "`FOLDER` of everything the server keeps", setData},
 		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "loopback `ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
-		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR, comma-separated) that functions may reach besides the public internet", setEgressAllow},
+		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR, comma-separated) that functions may reach besides the public internet; the loopback never is", setEgressAllow},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
@@ -210,7 +210,10 @@ func setEgressAllow(c *Config, value string) error {
 		if err != nil {
 			return forerun.Errorf(forerun.Invalid, "", "%q is no network: write it like 10.0.0.0/8 or fd00::/8.", part)
 		}
-		c.EgressAllow = append(c.EgressAllow, prefix.Masked())
+		if prefix = prefix.Masked(); prefix.Addr().IsLoopback() {
+			return forerun.Errorf(forerun.Invalid, "", "%s is of the loopback, which no function can reach. Have the service listen on another address of this machine, and allow that one, like 192.168.1.5/32.", part)
+		}
+		c.EgressAllow = append(c.EgressAllow, prefix)
 	}
 	return nil
 }
