@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 func load(t *testing.T, flags, env map[string]string, file string) (*Config, error) {
@@ -92,6 +93,28 @@ func TestAccepted(t *testing.T) {
 	}
 	if c.Listen != "[::1]:0" || c.RedisListen != "127.8.0.1:6379" || len(c.EgressAllow) != 2 || c.EgressAllow[0].String() != "10.0.0.0/8" || !filepath.IsAbs(c.Data) || !c.Sync {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestDocumentedFile: the sample file in the documents can be used, and it has all that a new user may want to set.
+func TestDocumentedFile(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sample, _ := strings.Cut(string(text), "    # forerun.conf\n")
+	sample, _, _ = strings.Cut(sample, "\n\n")
+	c, err := load(t, nil, nil, sample)
+	if err != nil || c.Speculate != speculate.NewSettings(speculate.All) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, s := range Settings(true, "") {
+		if !strings.Contains(sample, "    "+s.Name+" = ") && s.Name != "cpu-profile" {
+			t.Errorf("%s is not in the sample", s.Name)
+		}
+		if s.Name == "speculate" && (!strings.Contains(s.Usage, "load=any") || !strings.Contains(s.Usage, "squash=sandbox")) {
+			t.Errorf("the usage does not tell all settings: %s", s.Usage)
+		}
 	}
 }
 
