@@ -317,3 +317,38 @@ func TestCallsAheadAreNotAccepted(t *testing.T) {
 	close(callee)
 	<-over
 }
+
+// TestMadeWay: a function that is ahead and has to end, for whatever reason, runs again in its turn, and is counted for that reason.
+func TestMadeWay(t *testing.T) {
+	for _, kind := range []forerun.SquashKind{forerun.Overdue, forerun.MadeWay} {
+		town := newAheadTown(t)
+		seq := town.wanting(kind, func() time.Duration { return 0 })
+		town.invokeAhead(seq, `{}`)
+		if got, tally := town.invokeAhead(seq, `{}`); got != `{"b":1}` || tally.Squashed != 1 || tally.Kinds[kind] != 1 {
+			t.Errorf("%s: %s, %+v", kind, got, tally)
+		}
+	}
+}
+
+// wanting deploys a sequence of two functions: the second one, which takes for a time, is asked to end whenever it is ahead, and the
+// first one ends when it was.
+func (t *town) wanting(kind forerun.SquashKind, takes func() time.Duration) *forerun.Action {
+	asked := make(chan struct{}, 1)
+	t.function("a", func(*forerun.Run, map[string]any) (any, error) {
+		select { // it goes on if the other one is not ahead
+		case <-asked:
+		case <-time.After(100 * time.Millisecond):
+		}
+		return map[string]any{}, nil
+	})
+	b := t.function("b", func(run *forerun.Run, _ map[string]any) (any, error) {
+		if run.Speculative {
+			run.Events.Wanted(run.Activation, kind, "It has to end.")
+			asked <- struct{}{}
+		}
+		time.Sleep(takes())
+		return map[string]any{"b": 1}, nil
+	})
+	b.Limits.Timeout = 100
+	return t.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+}

@@ -198,11 +198,11 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 }
 
 // Wanted implements forerun.WorkerEvents. A speculative slot that is not being promoted makes way: it runs again as the head.
-func (e *execution) Wanted(id forerun.ActivationID, why string) {
+func (e *execution) Wanted(id forerun.ActivationID, kind forerun.SquashKind, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.active[id]; s != nil && s.ahead && !s.promoting {
-		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, why), Why: why})
+		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, why), Kind: kind, Why: why})
 	}
 }
 

@@ -37,12 +37,14 @@ const (
 	Overtaken  SquashKind = "conflict"   // others wrote what it had read
 	Updated    SquashKind = "update"     // its action was updated or deleted meanwhile
 	Failed     SquashKind = "failure"    // it failed, which counts only as a head
+	Overdue    SquashKind = "time_limit" // it was ahead for half of its time limit
+	MadeWay    SquashKind = "made_way"   // others needed its room, whose turn it was
 	GivenUp    SquashKind = "cancelled"  // the invocation was given up
 )
 
 // SquashKinds lists them.
 func SquashKinds() []SquashKind {
-	return []SquashKind{WrongInput, WrongCall, StaleRead, Overtaken, Updated, Failed, GivenUp}
+	return []SquashKind{WrongInput, WrongCall, StaleRead, Overtaken, Updated, Failed, Overdue, MadeWay, GivenUp}
 }
 
 // Ahead tells whether anything was done ahead, or skipped.

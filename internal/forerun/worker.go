@@ -57,8 +57,8 @@ type WorkerEvents interface {
 	// in its sandbox.
 	Ended(id ActivationID, end RunEnd)
 	// Wanted: a speculative activation is to be squashed unless it is promoted now, and why: others that are not speculative wait for
-	// its sandbox, or it has been ahead for too long.
-	Wanted(id ActivationID, why string)
+	// its sandbox (MadeWay), or it has been ahead for too long (Overdue).
+	Wanted(id ActivationID, kind SquashKind, why string)
 }
 
 // RunEnd is how an activation ended in its handler.

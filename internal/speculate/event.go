@@ -43,7 +43,8 @@ type (
 	Failed struct {
 		Slot   SlotID
 		Result forerun.Result
-		Why    string // a slot that is ahead is to run again; empty: it failed
+		Kind   forerun.SquashKind // why a slot that is ahead is to run again; empty: Failed
+		Why    string             // in words; empty: it failed
 	}
 	// Read: the slot wants to read records.
 	Read struct {

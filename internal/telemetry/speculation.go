@@ -27,7 +27,9 @@ func newSpeculation(registry *prometheus.Registry) speculation {
 			Name: "forerun_predictions_total", Help: "Activations that ran ahead of their turn or were not executed at all, by outcome.",
 		}, []string{"outcome"}),
 		squashes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "forerun_squashes_total", Help: "Activations that ran ahead and were squashed, by cause.",
+			Name: "forerun_squashes_total", Help: "Activations that ran ahead and were squashed, by cause: what went before gave something else (prediction), the caller did not call (call), " +
+				"what was read was written before its turn (stale_read) or by others (conflict), an action was updated (update), it failed (failure), it was ahead for half of its time limit (time_limit), " +
+				"it made way for others (made_way), or the invocation was given up (cancelled).",
 		}, []string{"cause"}),
 		held: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "forerun_held_seconds_total", Help: "Time for which activations that ran ahead waited until it was their turn.",

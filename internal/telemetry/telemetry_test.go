@@ -22,6 +22,11 @@ func TestScrape(t *testing.T) {
 	m.Gauge("forerun_sandboxes", "Sandboxes that run.", func() float64 { return 7 })
 	answer := httptest.NewRecorder()
 	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, kind := range forerun.SquashKinds() {
+		if !strings.Contains(answer.Body.String(), "("+string(kind)+")") {
+			t.Errorf("the help of forerun_squashes_total does not tell what %s is", kind)
+		}
+	}
 	for _, line := range []string{
 		`forerun_invocations_total{status="success"} 1`,
 		`forerun_invocations_total{status="action_developer_error"} 0`,
@@ -34,6 +39,8 @@ func TestScrape(t *testing.T) {
 		`forerun_predictions_total{outcome="wrong"} 1`,
 		`forerun_squashes_total{cause="stale_read"} 1`,
 		`forerun_squashes_total{cause="conflict"} 0`,
+		`forerun_squashes_total{cause="time_limit"} 0`,
+		`forerun_squashes_total{cause="made_way"} 0`,
 		`forerun_held_seconds_total 2`,
 		`forerun_speculation_depth_bucket{le="1"} 0`,
 		`forerun_speculation_depth_bucket{le="2"} 1`,

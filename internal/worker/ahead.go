@@ -130,7 +130,7 @@ func (w *Worker) outdated(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.isAhead() && !r.wanted && !r.squashed {
-		w.want(r, "it was ahead for half of its time limit: it runs again in its turn")
+		w.want(r, forerun.Overdue, "it was ahead for half of its time limit: it runs again in its turn")
 	}
 }
 
@@ -324,7 +324,7 @@ func (w *Worker) makeWay(p *pool, now time.Time) {
 		victim.yield()
 		return
 	}
-	w.want(victim, "it made way for what does not run ahead: it runs again in its turn")
+	w.want(victim, forerun.MadeWay, "it made way for what does not run ahead: it runs again in its turn")
 }
 
 // lacksRoom reports whether an activation that is not speculative waits, and more room would spare it that. What it waits for otherwise
@@ -337,10 +337,10 @@ func (w *Worker) lacksRoom(p *pool, now time.Time) bool {
 }
 
 // want asks who began a speculative run to end it. Worker.mu is held.
-func (w *Worker) want(r *run, why string) {
+func (w *Worker) want(r *run, kind forerun.SquashKind, why string) {
 	r.wanted = true
 	w.counters.Wanted++
-	w.alive.Go(func() { r.Events.Wanted(r.Activation, why) })
+	w.alive.Go(func() { r.Events.Wanted(r.Activation, kind, why) })
 }
 
 // busyAhead lists the boxes that speculative activations occupy.

@@ -157,7 +157,9 @@ func TestAheadMakesWay(t *testing.T) {
 		r, ahead := g.ahead(a, `{"path":"/ahead"}`)
 		<-calls.arrived
 		_, head := g.begin(other, `{}`)
-		<-ahead.wanted
+		if kind := <-ahead.wanted; kind != forerun.MadeWay {
+			t.Errorf("it was asked to end for %q", kind)
+		}
 		g.Squash(r.Activation)
 		if end := g.wait(head); end.Status != forerun.Success {
 			t.Errorf("%s", end.Result)
@@ -267,7 +269,9 @@ func TestAheadForLong(t *testing.T) {
 	a.Limits.Timeout = 200
 	r, ahead := g.ahead(a, `{"path":"/"}`)
 	<-calls.arrived
-	<-ahead.wanted
+	if kind := <-ahead.wanted; kind != forerun.Overdue {
+		t.Errorf("it was asked to end for %q", kind)
+	}
 	if got := g.Stats().Wanted; got != 1 {
 		t.Errorf("it was asked %d times to end", got)
 	}

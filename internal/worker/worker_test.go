@@ -62,18 +62,19 @@ func idle() (busy, total uint64, ok bool) { return 0, 0, true }
 type heard struct {
 	started chan time.Duration // the init time
 	ended   chan forerun.RunEnd
-	wanted  chan struct{}
+	wanted  chan forerun.SquashKind
 }
 
 func newHeard() *heard {
-	return &heard{started: make(chan time.Duration, 1), ended: make(chan forerun.RunEnd, 1), wanted: make(chan struct{}, 1)}
+	return &heard{started: make(chan time.Duration, 1), ended: make(chan forerun.RunEnd, 1), wanted: make(chan forerun.SquashKind, 1)}
 }
 
 func (h *heard) Started(_ forerun.ActivationID, _ time.Time, initTime time.Duration) {
 	h.started <- initTime
 }
-func (h *heard) Wanted(forerun.ActivationID, string)              { h.wanted <- struct{}{} }
-func (h *heard) Ended(_ forerun.ActivationID, end forerun.RunEnd) { h.ended <- end }
+
+func (h *heard) Wanted(_ forerun.ActivationID, kind forerun.SquashKind, _ string) { h.wanted <- kind }
+func (h *heard) Ended(_ forerun.ActivationID, end forerun.RunEnd)                 { h.ended <- end }
 
 // action makes an action of Python source.
 func action(source string) *forerun.Action {
