@@ -337,7 +337,7 @@ func (t *town) wanting(kind forerun.SquashKind, takes func() time.Duration) *for
 	t.function("a", func(*forerun.Run, map[string]any) (any, error) {
 		select { // it goes on if the other one is not ahead
 		case <-asked:
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 		}
 		return map[string]any{}, nil
 	})
@@ -349,6 +349,26 @@ func (t *town) wanting(kind forerun.SquashKind, takes func() time.Duration) *for
 		time.Sleep(takes())
 		return map[string]any{"b": 1}, nil
 	})
-	b.Limits.Timeout = 100
+	b.Limits.Timeout = 400
 	return t.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+}
+
+// TestLeftForItsTurn: what was ahead for half of its time limit twice in a row runs in its turn, until it is fast enough there.
+func TestLeftForItsTurn(t *testing.T) {
+	town := newAheadTown(t)
+	takes := 240 * time.Millisecond // of 400
+	seq := town.wanting(forerun.Overdue, func() time.Duration { return takes })
+	for i, step := range []struct {
+		takes time.Duration
+		early int
+	}{{240, 0}, {240, 1}, {240, 1}, {240, 0}, {0, 0}, {240, 1}, {240, 1}, {240, 0}} {
+		takes = step.takes * time.Millisecond
+		if _, tally := town.invokeAhead(seq, `{}`); tally.Early != step.early {
+			t.Errorf("in invocation %d: %+v", i+1, tally)
+		}
+	}
+	last := town.written[len(town.written)-1]
+	if why := last[1].Timeline.InTurn; why != "it was ahead for half of its time limit before" {
+		t.Errorf("in turn: %q", why)
+	}
 }

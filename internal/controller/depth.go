@@ -56,6 +56,8 @@ func (e *execution) alone(annotated bool, code forerun.Digest, d doubts) string 
 	switch {
 	case annotated:
 		return "it is annotated non-speculative"
+	case d.long:
+		return "it was ahead for half of its time limit before"
 	case !e.forbids(code, d):
 		return ""
 	case d.computes:

@@ -202,6 +202,9 @@ func (e *execution) Wanted(id forerun.ActivationID, kind forerun.SquashKind, why
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.active[id]; s != nil && s.ahead && !s.promoting {
+		if kind == forerun.Overdue {
+			e.tables.noteLong(e.c.digests.Deployed(s.action), true)
+		}
 		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, why), Kind: kind, Why: why})
 	}
 }

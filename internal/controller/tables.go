@@ -29,6 +29,7 @@ type habit struct {
 	cpu   time.Duration // of the processors that it takes; 0: that is not known
 	wrong int           // how often in a row it gave something else than on the same input before
 	stray int           // how often in a row it called something else
+	long  int           // how often in a row it was ahead for half of its time limit
 
 	ahead, squashed float64 // how often it ran ahead and was right, and was squashed: of late
 }
@@ -43,6 +44,10 @@ const (
 // wrongTooOften is after how many wrong guesses in a row a function's answers, or calls, are not guessed any more, until they
 // would have been right.
 const wrongTooOften = 2
+
+// longTooOften is after how many times in a row that it was ahead for half of its time limit a function is left for its turn, until it
+// needs less there.
+const longTooOften = 2
 
 // maxKnown bounds the functions known to call others, and those whose time is known.
 const maxKnown = 10_000
@@ -97,6 +102,7 @@ type doubts struct {
 	stray    bool // nor what it calls
 	computes bool // it computes for more than a third of its time
 	risky    bool // it was squashed more often than others
+	long     bool // it was ahead for half of its time limit
 }
 
 func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
@@ -110,6 +116,7 @@ func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
 		open: h.wrong >= wrongTooOften || h.took > 0 && h.took < least, stray: h.stray >= wrongTooOften,
 		computes: h.took > 0 && h.cpu > h.took/3,
 		risky:    h.squashed >= riskyFrom && h.squashed > riskyShare*(h.ahead+h.squashed),
+		long:     h.long >= longTooOften,
 	}
 }
 
@@ -157,7 +164,16 @@ func (t *tables) noteAhead(code forerun.Digest, squashed bool) {
 		h.squashed++
 	} else {
 		h.ahead++
+		h.long = 0
 	}
+}
+
+// noteLong notes whether a function that was ahead, or ran in its turn, took half of its time limit.
+func (t *tables) noteLong(code forerun.Digest, long bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.habit(code)
+	h.long = inARow(h.long, long)
 }
 
 // forgive lets a function that did not run ahead, as it was squashed too often, do so again some day: perhaps it is better then.
@@ -253,7 +269,11 @@ func (e *execution) noteCaller(s *slot) {
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
 	if e.tables != nil && !s.program && !line.Speculative && !line.Launched.IsZero() && s.record.Status == forerun.Success {
-		e.tables.noteTime(e.c.digests.Deployed(s.action), line.Finished.Sub(line.Launched), s.cpu)
+		code, took := e.c.digests.Deployed(s.action), line.Finished.Sub(line.Launched)
+		e.tables.noteTime(code, took, s.cpu)
+		if limit := time.Duration(s.action.Limits.Timeout) * time.Millisecond; took < limit/2 {
+			e.tables.noteLong(code, false)
+		}
 	}
 }
 
