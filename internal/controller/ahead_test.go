@@ -372,3 +372,37 @@ func TestLeftForItsTurn(t *testing.T) {
 		t.Errorf("in turn: %q", why)
 	}
 }
+
+// TestCallersAreLearntWhenTheyCount: that a function calls others is learnt from one that was committed, and from none that was squashed.
+func TestCallersAreLearntWhenTheyCount(t *testing.T) {
+	town := newAheadTown(t)
+	var n atomic.Int64
+	called := make(chan struct{}, 1)
+	town.function("a", func(*forerun.Run, map[string]any) (any, error) {
+		if n.Load() == 2 {
+			<-called
+		}
+		return map[string]any{"n": n.Load()}, nil
+	})
+	c := town.function("c", add("c", 1))
+	b := town.function("b", func(run *forerun.Run, input map[string]any) (any, error) {
+		if n.Load() == 2 && input["n"] == 1.0 || n.Load() == 3 {
+			i := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: c, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+			if n.Load() == 2 {
+				called <- struct{}{}
+			}
+			<-i.Done()
+		}
+		return input, nil
+	})
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+	for i, want := range []bool{false, false, true} {
+		n.Store(int64(i + 1))
+		if _, tally := town.invokeAhead(seq, `{}`); i == 1 && tally.Squashed == 0 {
+			t.Errorf("what called ahead was not squashed: %+v", tally)
+		}
+		if got := town.tables.tenant("ns").calls(town.digests.Deployed(b)); got != want {
+			t.Errorf("after %d invocations it is known to call others: %v", i+1, got)
+		}
+	}
+}

@@ -96,6 +96,7 @@ type slot struct {
 	lastHeld   span          // when something that it asked for ahead waited last
 	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
+	calls      bool                   // it called others, and waited
 	ahead      bool                   // it is no head, or not known to be one
 	promoting  bool                   // the store has been asked to promote it
 	claims     map[forerun.Key]*claim // of what it is to write
@@ -129,7 +130,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	if caller == nil {
 		return false
 	}
-	e.noteCaller(caller)
+	caller.calls = true
 	e.lastOp++
 	t := e.newTree(r, i)
 	t.caller, t.op, t.called, t.calls = caller, e.lastOp, time.Now(), caller.tree.calls+1
@@ -371,6 +372,7 @@ func (e *execution) commit(a speculate.Commit) {
 		e.c.toll.ended()
 	}
 	e.noteTime(s)
+	e.noteCaller(s)
 	e.keep(s)
 	if s.parent == nil {
 		s.tree.noteCall(e)

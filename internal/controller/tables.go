@@ -258,9 +258,9 @@ func (c *Controller) speculation(r Request) (given speculate.Settings, off strin
 	return given, off
 }
 
-// noteCaller notes that a function calls others, so that its next invocation may run ahead.
+// noteCaller notes that a function which is committed (C3) calls others, so that its next invocation may run ahead.
 func (e *execution) noteCaller(s *slot) {
-	if e.c.Speculation.Mode != speculate.Off {
+	if s.calls && e.c.Speculation.Mode != speculate.Off {
 		e.c.tables.tenant(e.namespace).noteCaller(e.c.digests.Deployed(s.action))
 	}
 }
