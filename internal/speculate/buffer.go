@@ -343,14 +343,12 @@ func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 			return found{where: unknown, why: fmt.Sprintf("%v writes %q just now", x, key.Name)}, true
 		}
 	}
+	b := blame{producer: x.code, consumer: s.code, key: key}
 	if e := x.column.at(key); e != nil && e.wrote && !x.head {
+		m.predictor.trusts(b) // it comes in time
 		return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.value, from: e, stamp: e.made}}, true
 	}
-	if !m.predictor.listsAny() || x.state == finished || x.waitsFor(s) {
-		return found{}, false
-	}
-	b := blame{producer: x.code, consumer: s.code, key: key}
-	if !m.predictor.isListed(b) {
+	if x.state == finished || x.waitsFor(s) || m.predictor.trusts(b) {
 		return found{}, false
 	}
 	return found{where: unknown, listed: new(b), why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, true

@@ -40,21 +40,15 @@ func (p *Predictor) blameFamily(b Blame) {
 		f.prefix = commonPrefix(f.prefix, b.Key.Name)
 	}
 	if f.prefix == "" { // records of another kind
-		if f.stalls > 0 {
-			p.hot.Add(-1)
-		}
 		*f = family{prefix: b.Key.Name}
 	}
-	if f.squashes++; f.squashes >= squashesToStall && f.stalls == 0 {
-		f.stalls = stallsToRetry
-		p.hot.Add(1)
-	}
+	f.squash(false)
 }
 
-// listedFamily is what stalls the reads of a blame's family, if anything does. mu is held.
-func (p *Predictor) listedFamily(b blame) *listing {
+// familyOf is what is known of the kind of a blame's record, if anything is. mu is held.
+func (p *Predictor) familyOf(b blame) *listing {
 	f := p.families[pair{b.producer, b.consumer, b.key.Space}]
-	if f == nil || b.others || f.stalls == 0 || !strings.HasPrefix(b.key.Name, f.prefix) {
+	if f == nil || b.others || !strings.HasPrefix(b.key.Name, f.prefix) {
 		return nil
 	}
 	return &f.listing

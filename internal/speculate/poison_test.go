@@ -36,40 +36,13 @@ func TestPredictorIsBounded(t *testing.T) {
 	if len(p.branches) > maxBranches || paths > maxAllPaths || paths != p.paths || len(p.blamed) > maxBlames {
 		t.Errorf("%d branches, %d paths (%d were counted), %d early reads", len(p.branches), paths, p.paths, len(p.blamed))
 	}
+	if n := int(p.own.Load() + p.others.Load()); n != len(p.blamed) {
+		t.Errorf("%d early reads are kept, and %d counted", len(p.blamed), n)
+	}
 	for b := range p.blamed {
 		if len(b.key.Name) > maxName {
 			t.Fatalf("a name of %d bytes is kept", len(b.key.Name))
 		}
-	}
-}
-
-// TestListCountsItself holds the number of listed reads against the list, which is dropped when it is full.
-func TestListCountsItself(t *testing.T) {
-	p := NewPredictor()
-	random := rand.New(rand.NewPCG(1, 2))
-	names := []string{"k", "a:1", "a:2", "a:3", "b:c:1", "b:c:2"}
-	for range 50_000 {
-		b := Blame{Producer: forerun.Digest{byte(random.IntN(200))}, Consumer: forerun.Digest{byte(random.IntN(60))}, Key: key(names[random.IntN(len(names))])}
-		p.Blame(b)
-		if random.IntN(3) == 0 {
-			p.spend(blame{b.Producer, b.Consumer, b.Key, b.Others})
-		}
-	}
-	listed := int32(0)
-	for _, c := range p.blamed {
-		if c.stalls > 0 {
-			listed++
-		}
-	}
-	families := 0
-	for _, f := range p.families {
-		if f.stalls > 0 {
-			listed++
-			families++
-		}
-	}
-	if p.hot.Load() != listed || listed == 0 || families == 0 {
-		t.Errorf("%d are listed, %d were counted", listed, p.hot.Load())
 	}
 }
 

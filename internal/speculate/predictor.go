@@ -14,10 +14,10 @@ type Predictor struct {
 	mu       sync.Mutex // guards what follows
 	branches map[Branch]*branchTable
 	paths    int // of all branches
-	blamed   map[blame]*blameCount
+	blamed   map[blame]*listing
 	families map[pair]*family
-	hot      atomic.Int32 // of blamed and families, are listed; it is changed with mu held
-	others   atomic.Int32 // of blamed, are others'; likewise
+	own      atomic.Int32 // of blamed, are not others'; it is changed with mu held
+	others   atomic.Int32 // of blamed, are; likewise
 }
 
 // The bounds of a predictor.
@@ -160,21 +160,16 @@ type blame struct {
 	others             bool
 }
 
-type blameCount struct {
-	listing
-	listings int // of a read that others come before, since it was forgiven
-	trusted  int // how often such a read was not stalled, since its last squash
-}
-
 // listing is what a read is stalled by.
 type listing struct {
 	squashes int // since it was listed last, or forgiven
+	trusted  int // how often such a read went well, since its last squash
 	stalls   int // that are left, if it is listed
+	listings int // of a read that others come before, since it was forgiven
 }
 
-// A read is stalled after so many squashes, for so many times; then it is tried again. Others who write the record come and go:
-// for theirs it is stalled a few times, and twice as often each time that this was too few; squashes are forgiven once it went
-// well often.
+// A read is stalled after so many squashes, for so many times; then it is tried again. Squashes are forgiven once it went well often.
+// Others who write the record come and go: for theirs it is stalled a few times, and twice as often each time that this was too few.
 const (
 	squashesToStall = 3
 	stallsToRetry   = 100
@@ -182,12 +177,22 @@ const (
 	trustToForgive  = 20
 )
 
-// list lists the read of a blame.
-func (c *blameCount) list(others bool) {
-	c.stalls = stallsToRetry
+// squash counts a squash, and lists the read if there were enough.
+func (l *listing) squash(others bool) {
+	if l.trusted >= trustToForgive {
+		l.squashes, l.listings = 0, 0
+	}
+	l.trusted = 0
+	if l.squashes++; l.squashes >= squashesToStall && l.stalls == 0 {
+		l.list(others)
+	}
+}
+
+func (l *listing) list(others bool) {
+	l.stalls = stallsToRetry
 	if others {
-		c.stalls = min(stallsToRetry, firstStalls<<min(c.listings, 10))
-		c.listings++
+		l.stalls = min(stallsToRetry, firstStalls<<min(l.listings, 10))
+		l.listings++
 	}
 }
 
@@ -199,67 +204,63 @@ func (p *Predictor) Blame(b Blame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := blame{b.Producer, b.Consumer, b.Key, b.Others}
-	c := p.blamed[key]
-	if c == nil {
+	l := p.blamed[key]
+	if l == nil {
 		if len(p.blamed) >= maxBlames {
 			p.pardon()
 		}
-		c = new(blameCount)
-		p.blamed[key] = c
-		if b.Others {
-			p.others.Add(1)
-		}
+		l = new(listing)
+		p.blamed[key] = l
+		p.counted(b.Others).Add(1)
 	}
-	if c.trusted >= trustToForgive {
-		c.squashes, c.listings = 0, 0
-	}
-	c.trusted = 0
-	if c.squashes++; c.squashes >= squashesToStall && c.stalls == 0 {
-		c.list(b.Others)
-		p.hot.Add(1)
-	}
+	l.squash(b.Others)
 	if !b.Others {
 		p.blameFamily(b)
 	}
 }
 
-// pardon forgets who came too early. mu is held, or nobody else knows the predictor.
-func (p *Predictor) pardon() {
-	p.blamed, p.families = make(map[blame]*blameCount), make(map[pair]*family)
-	p.hot.Store(0)
-	p.others.Store(0)
+// counted is how many blames there are that are others', or not.
+func (p *Predictor) counted(others bool) *atomic.Int32 {
+	if others {
+		return &p.others
+	}
+	return &p.own
 }
 
-// listsAny tells whether any read is to be stalled. There may be no predictor.
-func (p *Predictor) listsAny() bool { return p != nil && p.hot.Load() > 0 }
-
-// isListed tells whether a read is to be stalled.
-func (p *Predictor) isListed(b blame) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.listed(b) != nil
+// pardon forgets who came too early. mu is held, or nobody else knows the predictor.
+func (p *Predictor) pardon() {
+	p.blamed, p.families = make(map[blame]*listing), make(map[pair]*family)
+	p.own.Store(0)
+	p.others.Store(0)
 }
 
 // listed is what stalls a read; nil: nothing does. mu is held.
 func (p *Predictor) listed(b blame) *listing {
-	if c := p.blamed[b]; c != nil && c.stalls > 0 {
-		return &c.listing
+	if l := p.blamed[b]; l != nil && l.stalls > 0 {
+		return l
 	}
-	return p.listedFamily(b)
+	if l := p.familyOf(b); l != nil && l.stalls > 0 {
+		return l
+	}
+	return nil
 }
 
-// trusts tells whether a read need not be stalled for what others write; then it counts that it was not. There may be no predictor.
+// trusts tells whether a read need not be stalled; then it counts that it was not. There may be no predictor.
 func (p *Predictor) trusts(b blame) bool {
-	if p == nil || p.others.Load() == 0 {
+	if p == nil || p.counted(b.others).Load() == 0 {
 		return true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.blamed[b]
-	if c != nil && c.stalls == 0 {
-		c.trusted++
+	if p.listed(b) != nil {
+		return false
 	}
-	return c == nil || c.stalls == 0
+	for _, l := range []*listing{p.blamed[b], p.familyOf(b)} {
+		if l != nil {
+			l.trusted++
+		}
+	}
+	return true
 }
 
 // spend counts a read that was stalled.
@@ -272,6 +273,5 @@ func (p *Predictor) spend(b blame) {
 	}
 	if l.stalls--; l.stalls == 0 {
 		l.squashes = 0
-		p.hot.Add(-1)
 	}
 }

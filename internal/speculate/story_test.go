@@ -73,6 +73,11 @@ func (s *story) learns(t *testing.T, d *datadriven.TestData) (ok bool) {
 			b := readBlame(t, d)
 			s.predictor.spend(blame{b.Producer, b.Consumer, b.Key, b.Others})
 		}
+	case "trusted":
+		for range number(t, d, "times") {
+			b := readBlame(t, d)
+			s.predictor.trusts(blame{b.Producer, b.Consumer, b.Key, b.Others})
+		}
 	case "store":
 		s.store = make(map[forerun.Key]Record)
 		for _, record := range strings.Fields(d.Input) {
