@@ -32,7 +32,7 @@ func newSpeculation(registry *prometheus.Registry) speculation {
 				"it made way for others (made_way), or the invocation was given up (cancelled).",
 		}, []string{"cause"}),
 		held: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "forerun_held_seconds_total", Help: "Time for which activations that ran ahead waited until it was their turn.",
+			Name: "forerun_held_seconds_total", Help: "Time for which activations that ran ahead waited for their turn, with something that they asked of the platform or of the outside; squashed ones for what they asked of the platform.",
 		}),
 		depth: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "forerun_speculation_depth", Help: "The most activations of an invocation that were ahead at one time.",

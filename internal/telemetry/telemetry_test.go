@@ -42,6 +42,7 @@ func TestScrape(t *testing.T) {
 		`forerun_squashes_total{cause="time_limit"} 0`,
 		`forerun_squashes_total{cause="made_way"} 0`,
 		`forerun_held_seconds_total 2`,
+		`# HELP forerun_held_seconds_total Time for which activations that ran ahead waited for their turn, with something that they asked of the platform or of the outside; squashed ones for what they asked of the platform.`,
 		`forerun_speculation_depth_bucket{le="1"} 0`,
 		`forerun_speculation_depth_bucket{le="2"} 1`,
 	} {
