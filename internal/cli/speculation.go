@@ -11,9 +11,10 @@ import (
 func (a *app) speculationCommand() *cobra.Command {
 	cmd := group("speculation", "Whether workflows run ahead on a server, for its operator",
 		a.speculationGet(),
-		a.speculationSet("off", "Let nothing run ahead, from now until it is on or the server is started anew", false),
+		a.speculationSet("off", "Let nothing run ahead, from now until it is on", false),
 		a.speculationSet("on", "Let workflows run ahead again, as the server was started to", true))
-	cmd.Long = "Stop all running ahead on a server, and let it go on. It takes the operator's key, as `forerun tenant` does."
+	cmd.Long = `Stop all running ahead on a server, and let it go on; that it is off holds over restarts of the server. It takes the operator's key, and
+finds the server, as "forerun tenant" does: by --apihost or FORERUN_APIHOST, else by the operator's file.`
 	cmd.PersistentFlags().String("operator", "", "`FILE` with the operator's key")
 	return cmd
 }
@@ -28,8 +29,10 @@ func (a *app) speculationGet() *cobra.Command {
 		case a.output != asText:
 			return a.show(cmd, s.Raw)
 		case s.Value.On:
+			say(cmd, "on the server %s:", c.Host())
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "on: %s\n", s.Value.Mode)
 		default:
+			say(cmd, "on the server %s, %s:", c.Host(), whyOff(s.Value))
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "off")
 		}
 		return err
@@ -37,11 +40,19 @@ func (a *app) speculationGet() *cobra.Command {
 	return cmd
 }
 
+// whyOff says who has it off.
+func whyOff(s whisk.Speculation) string {
+	if s.Mode == "off" {
+		return "which was started so"
+	}
+	return "until `forerun speculation on`"
+}
+
 func (a *app) speculationSet(use, short string, on bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: between(0, 0)}
 	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
 		s, err := whisk.PutSpeculation(cmd.Context(), c, on)
-		return a.did(cmd, err, "turned", use, "running ahead", s.Raw)
+		return a.did(cmd, err, "turned", use, "running ahead on the server "+c.Host(), s.Raw)
 	})
 	return cmd
 }

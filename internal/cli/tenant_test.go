@@ -74,17 +74,18 @@ func TestTenantCommands(t *testing.T) {
 
 func TestSpeculationCommands(t *testing.T) {
 	for _, c := range []struct{ args, asked, body, stdout, stderr string }{
-		{"get", "GET speculation", `{"mode":"all","on":true}`, "on: all\n", ""},
-		{"get", "GET speculation", `{"mode":"all","on":false}`, "off\n", ""},
+		{"get", "GET speculation", `{"mode":"all","on":true}`, "on: all\n", "on the server HOST:\n"},
+		{"get", "GET speculation", `{"mode":"all","on":false}`, "off\n", "on the server HOST, until `forerun speculation on`:\n"},
+		{"get", "GET speculation", `{"mode":"off","on":false}`, "off\n", "on the server HOST, which was started so:\n"},
 		{"get -o jsonl", "GET speculation", `{"mode":"all","on":true}`, `{"mode":"all","on":true}` + "\n", ""},
-		{"off", `PUT speculation {"on":false}`, `{"mode":"all","on":false}`, "", "ok: turned off running ahead"},
-		{"on", `PUT speculation {"on":true}`, `{"mode":"all","on":true}`, "", "ok: turned on running ahead"},
+		{"off", `PUT speculation {"on":false}`, `{"mode":"all","on":false}`, "", "ok: turned off running ahead on the server HOST\n"},
+		{"on", `PUT speculation {"on":true}`, `{"mode":"all","on":true}`, "", "ok: turned on running ahead on the server HOST\n"},
 	} {
 		method, rest, _ := strings.Cut(c.asked, " ")
 		path, _, _ := strings.Cut(rest, " ")
 		w, file := operatorWorld(t, map[string]answer{method + " " + path: {status: 200, body: c.body}})
 		got := runIn(t, map[string]string{"FORERUN_OPERATOR": file}, "", "", append([]string{"speculation"}, strings.Fields(c.args)...)...)
-		if got.code != 0 || got.stdout != c.stdout || !strings.Contains(got.stderr, c.stderr) {
+		if want := strings.ReplaceAll(c.stderr, "HOST", w.server.URL); got.code != 0 || got.stdout != c.stdout || got.stderr != want {
 			t.Errorf("%s: %+v", c.args, got)
 		}
 		if asked := w.requests(); !slices.Equal(asked, []string{method + " /admin/v1/" + rest}) {

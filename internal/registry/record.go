@@ -22,6 +22,7 @@ import (
 //	tenant/NAMESPACE                    a tenant
 //	key/UUID                            one of its keys
 //	gone/NAMESPACE                      a tenant was deleted, and what it had is not all erased yet
+//	in-turn                             empty: the operator has switched running ahead off
 //
 // entityRecords are the kinds of records that a namespace's entities have.
 func entityRecords() []string {

@@ -1,6 +1,6 @@
 // Package registry keeps what was deployed: actions (functions, sequences and
 // compositions), packages, triggers and rules, and the tenants who own them, as
-// String records in the space "registry" of the store.
+// String records in the space "registry" of the store; and the operator's switch.
 //
 // It promises that what a call has acknowledged is on disk, that an action it
 // hands out is never changed, and that a reader never sees the metadata of one

@@ -36,6 +36,7 @@ import (
 	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/sandbox/native"
+	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/state/resp"
 	"forerun.dev/forerun/internal/telemetry"
@@ -233,7 +234,11 @@ func (s *server) keepRecords() {
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
-func (s *server) startWorker(context.Context) error {
+func (s *server) startWorker(ctx context.Context) error {
+	ahead, err := s.registry.MayAhead(ctx)
+	if err != nil {
+		return err
+	}
 	s.metrics = telemetry.New()
 	bridge := new(controller.Bridge)
 	s.worker = worker.New(worker.Config{
@@ -247,6 +252,7 @@ func (s *server) startWorker(context.Context) error {
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Bridge: bridge,
 		Speculation: s.config.Speculate, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
 	})
+	s.controller.LetAhead(ahead)
 	measure(s.metrics, s.worker, s.store)
 	measureMemo(s.metrics, s.controller)
 	measureToll(s.metrics, s.controller)
@@ -335,6 +341,9 @@ func (s *server) announce() {
 		} else {
 			fmt.Fprintf(s.words, "  NOT enforced: %s (%s)\n", e.What, e.Why)
 		}
+	}
+	if s.config.Speculate.Mode != speculate.Off && !s.controller.MayAhead() {
+		fmt.Fprintf(s.words, "  nothing runs ahead, as the operator has switched that off: forerun speculation on --operator %s\n", filepath.Join(s.config.Data, operatorName))
 	}
 	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
 	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))

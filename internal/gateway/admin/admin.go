@@ -46,8 +46,9 @@ type Config struct {
 // API serves the operator's API.
 type API struct {
 	Config
-	mux      *http.ServeMux
-	changing sync.Mutex // held while tenants are made or deleted: what one erases another has not made
+	mux       *http.ServeMux
+	changing  sync.Mutex // held while tenants are made or deleted: what one erases another has not made
+	switching sync.Mutex // held while running ahead is switched: what is kept is what holds
 }
 
 // New returns the API.

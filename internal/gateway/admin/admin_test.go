@@ -160,11 +160,34 @@ func TestKillSwitch(t *testing.T) {
 	ask("PUT", `{"on":true}`, 409, "--speculateoff")
 	w.api.Controller.Speculation.Mode = speculate.All
 	ask("GET", "", 200, `{"mode":"all","on":true}`)
+	kept := func(want bool) {
+		t.Helper()
+		if may, err := w.api.Registry.MayAhead(t.Context()); may != want || err != nil {
+			t.Errorf("the next server may run ahead: %v, %v", may, err)
+		}
+	}
+	kept(true)
 	ask("PUT", `{"on":false}`, 200, `{"mode":"all","on":false}`)
+	kept(false)
 	ask("GET", "", 200, `"on":false`)
 	ask("PUT", `{"on":true}`, 200, `"on":true`)
+	kept(true)
 	for _, body := range []string{"", "{}", "off", `{"on":1}`, `{"of":true}`} {
 		ask("PUT", body, 400, `Thecontentisno{\"on\":true}or{\"on\":false}`)
+	}
+}
+
+// TestSwitchThatCannotBeKept: off is off all the same, and the operator is told that it does not last; on stays off.
+func TestSwitchThatCannotBeKept(t *testing.T) {
+	w := newWorld(t)
+	w.api.Controller.Speculation.Mode = speculate.All
+	broken, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.api.letAhead(broken, false); err == nil || !strings.Contains(err.Error(), "only until the server is started anew") || w.api.Controller.MayAhead() {
+		t.Errorf("off: %v, %v", err, w.api.Controller.MayAhead())
+	}
+	if err := w.api.letAhead(broken, true); err == nil || w.api.Controller.MayAhead() {
+		t.Errorf("on: %v, %v", err, w.api.Controller.MayAhead())
 	}
 }
 

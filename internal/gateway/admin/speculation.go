@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -21,7 +22,7 @@ func (a *API) getSpeculation(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// putSpeculation answers PUT speculation, {"on": false} or {"on": true}: the kill switch, until the server is started anew.
+// putSpeculation answers PUT speculation, {"on": false} or {"on": true}: the kill switch, which holds over restarts.
 func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
 	const switches = `{"on": true} or {"on": false}`
 	var content struct {
@@ -36,7 +37,27 @@ func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
 	if *content.On && a.Controller.Speculation.Mode == speculate.Off {
 		return forerun.Errorf(forerun.Exists, "speculation", "The server was started with --speculate off: start it with --speculate all.")
 	}
-	a.Controller.LetAhead(*content.On)
+	if err := a.letAhead(context.WithoutCancel(r.Context()), *content.On); err != nil {
+		return err
+	}
 	a.Log.Info("the operator has set whether workflows run ahead", "on", *content.On)
 	return a.getSpeculation(w, r)
+}
+
+// letAhead switches, and keeps that. Off is off at once, even if it cannot be kept; on is on once it is.
+func (a *API) letAhead(ctx context.Context, on bool) error {
+	a.switching.Lock()
+	defer a.switching.Unlock()
+	if !on {
+		a.Controller.LetAhead(false)
+	}
+	err := a.Registry.LetAhead(ctx, on)
+	switch {
+	case err != nil && on:
+		return err
+	case err != nil:
+		return forerun.Errorf(forerun.KindOf(err), "speculation", "Running ahead is off, but only until the server is started anew, since that could not be kept: %w", err)
+	}
+	a.Controller.LetAhead(on)
+	return nil
 }
