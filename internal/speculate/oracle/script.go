@@ -135,11 +135,12 @@ func Error(acc int) forerun.Result {
 	return forerun.Result{Status: forerun.ApplicationError, Value: json.RawMessage(`{"error":` + strconv.Itoa(acc%3) + `}`)}
 }
 
-// Crashed is the result of a handler that crashed, TimedOut that of one that took too long, Unknown that of an action that does not exist, Detached that of beginning an
-// invocation of its own.
+// Crashed is the result of a handler that crashed, TimedOut that of one that took too long, Died that of one whose worker died, Unknown
+// that of an action that does not exist, Detached that of beginning an invocation of its own.
 var (
 	Crashed  = forerun.Failure(forerun.DeveloperError, "It crashed.")
 	TimedOut = forerun.Failure(forerun.DeveloperError, "It took too long.")
+	Died     = forerun.Failure(forerun.InternalError, "The worker died.")
 	Unknown  = forerun.Failure(forerun.ApplicationError, "There is no such action.")
 	Detached = forerun.Result{Value: Object(1)}
 )

@@ -59,8 +59,12 @@ var kinds = [...]kind{
 	{"Promoted", []Phase{Promoting, FinishedPromoting, Over}, "the answer to Promote"},
 	{"Conflict", []Phase{Promoting, FinishedPromoting, Over}, "the answer to Promote"},
 	{"LoadChanged", allPhases, ""},
+	{died, []Phase{Ahead, Promoting, Head}, "not told by then: what runs as the worker dies"},
 	{"Cancelled", allPhases, ""},
 }
+
+// died is no event of the machine's: it hears of each handler later.
+const died = "(died)"
 
 var allPhases = []Phase{Resolving, Composed, Checking, Waiting, Ahead, Promoting, Head, FinishedPromoting, Finished, Over}
 
@@ -70,8 +74,7 @@ func (r *run) cover(e speculate.Event, s *slot, known bool) {
 	if c == nil {
 		return
 	}
-	at := slices.IndexFunc(kinds[:], func(k kind) bool { return k.event == kindOf(e) })
-	row := &c[at]
+	row := c.row(kindOf(e))
 	switch e := e.(type) {
 	case speculate.Renewed:
 		for _, id := range e.Slots {
@@ -88,6 +91,11 @@ func (r *run) cover(e speculate.Event, s *slot, known bool) {
 		s = r.slots[slotOf(e)]
 	}
 	row[s.phase()]++
+}
+
+// row is where an event is counted.
+func (c *Coverage) row(event string) *[phases]int {
+	return &c[slices.IndexFunc(kinds[:], func(k kind) bool { return k.event == event })]
 }
 
 // Add adds what another counted.

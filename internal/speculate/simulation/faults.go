@@ -33,8 +33,25 @@ func (r *run) withdraw(s *slot) {
 	}
 }
 
-// crash ends a handler, which crashed or took too long; of what it sent to the store some arrives.
-func (r *run) crash(s *slot, with *forerun.Result) {
+// die ends all handlers at once. That of each is told some time later, to those that have become heads meanwhile, too.
+func (w *world) die() bool {
+	between := func(s *slot) bool { return s.handler.isBetween() }
+	if len(w.victims(between)) > 0 {
+		return false
+	}
+	for _, v := range w.victims(func(*slot) bool { return true }) {
+		if w.coverage != nil {
+			w.coverage.row(died)[v.slot.phase()]++
+		}
+		v.run.end(v.slot)
+		v.slot.dead = true
+		v.run.later(&task{slot: v.slot.id, do: func() { v.run.failed(v.slot, &oracle.Died) }})
+	}
+	return true
+}
+
+// end ends a handler; of what it sent to the store some arrives.
+func (r *run) end(s *slot) {
 	tasks := r.tasks
 	r.tasks = nil
 	for _, t := range tasks {
@@ -45,10 +62,15 @@ func (r *run) crash(s *slot, with *forerun.Result) {
 			t.do()
 		}
 	}
+	s.handler = nil
+}
+
+// failed tells that a slot's handler has ended.
+func (r *run) failed(s *slot, with *forerun.Result) {
 	e := speculate.Failed{Slot: s.id, Result: *with}
 	r.cover(e, s, true)
-	s.handler = nil
 	switch {
+	case s.over:
 	case s.head:
 		r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *with})
 		s.result, s.finished = with, true

@@ -17,6 +17,7 @@ type Case struct {
 	Order   uint64    // seed of the order
 	Stormy  bool      // what others do comes often
 	Large   bool      // records are: a column with one cannot grow where the server has no room
+	Crowded bool      // several small invocations run at the same time
 }
 
 // Action is an action with its name.
@@ -58,12 +59,16 @@ const (
 	Tick                      // the clock goes on
 	Load                      // the depth, or the room for columns, changes
 	Kill                      // a handler crashes
+	Die                       // the worker does, with all handlers
 	GiveUp                    // a client gives up
 	Withdraw                  // a handler gives up a command
 )
 
-// maxCost bounds what one invocation does, so that the oracle finds its way.
-const maxCost = 20
+// maxCost bounds what one invocation does, so that the oracle finds its way, and smallCost what one of a crowd does.
+const (
+	maxCost   = 20
+	smallCost = 5
+)
 
 // Generate makes the case of a seed.
 func Generate(seed uint64) *Case {
@@ -75,6 +80,10 @@ func Generate(seed uint64) *Case {
 		g.records = 1 + g.IntN(2)
 	}
 	c.Stormy, c.Large = g.stormy, g.IntN(8) == 0
+	g.most = maxCost
+	if c.Crowded = g.IntN(5) == 0; c.Crowded {
+		g.most = smallCost
+	}
 	for range 6 {
 		if g.write(3 + g.IntN(4)); g.isWorthwhile() {
 			break
@@ -106,7 +115,7 @@ func (g *generator) write(n int) {
 
 // isWorthwhile tells whether enough happens in one of the actions, and not too much.
 func (g *generator) isWorthwhile() bool {
-	return slices.ContainsFunc(g.costs, func(cost int) bool { return cost > maxCost/3 && cost <= maxCost })
+	return slices.ContainsFunc(g.costs, func(cost int) bool { return cost > g.most/3 && cost <= g.most })
 }
 
 // isOneLine tells whether no action does two things at once, and none writes what it does not name.
@@ -140,7 +149,7 @@ func (g *generator) entries() []int {
 		if g.strange {
 			cost += cost / 3
 		}
-		if cost <= maxCost && cost > 0 {
+		if cost <= g.most && cost > 0 {
 			entries = append(entries, i)
 		}
 	}
@@ -157,6 +166,7 @@ type generator struct {
 	stormy   bool // others write often
 	implicit bool // functions read, and call others
 	strange  bool // crashes, clients that give up, new code
+	most     int  // what an invocation may cost
 	costs    []int
 	actions  map[string]*Action
 	pure     []int // of the actions, those said to be pure
@@ -387,7 +397,11 @@ func (g *generator) round(c *Case, entries []int) Round {
 	if g.strange {
 		cost = 4
 	}
-	for range 1 + g.IntN(5)/3 {
+	invocations := 1 + g.IntN(5)/3
+	if c.Crowded {
+		invocations = 3 + g.IntN(2)
+	}
+	for range invocations {
 		i := entries[g.IntN(len(entries))]
 		if cost += g.costs[i]; cost > maxCost*2/3 && len(r.Invocations) > 0 {
 			break
@@ -423,8 +437,10 @@ func (g *generator) other(c *Case, invocations int) Other {
 		return Other{What: Tick}
 	case 1:
 		return Other{What: Load, Number: g.IntN(4), Full: g.IntN(2) == 0}
-	case 2, 3, 4:
+	case 2, 3:
 		return Other{What: Kill}
+	case 4:
+		return Other{What: Die}
 	case 5:
 		return Other{What: GiveUp, Number: g.IntN(invocations)}
 	case 9, 11:

@@ -222,6 +222,7 @@ func (r *run) reply(a speculate.Reply) {
 	h := s.handler
 	switch {
 	case s.finished && !a.Direct && a.Data == nil: // nobody waits for what it had called
+	case s.dead: // nobody is left who waits
 	case h == nil:
 		r.world.fail("a reply for slot %d, which has no handler", s.id)
 	case a.Direct && !s.head:

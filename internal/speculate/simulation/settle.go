@@ -25,7 +25,7 @@ func (r *run) promote(a speculate.Promote) {
 	}
 	for _, id := range a.Slots {
 		s := r.slots[id]
-		s.promoting, s.expect, s.joint = true, a.Expect, len(a.Slots) > 1 || s.skipped || len(s.handler.results) > 0
+		s.promoting, s.expect, s.joint = true, a.Expect, len(a.Slots) > 1 || s.skipped || s.dead || len(s.handler.results) > 0
 	}
 	r.later(&task{slot: a.Slots[0], stores: true, do: func() {
 		w := r.world

@@ -24,7 +24,7 @@ type slot struct {
 	counted   bool // it was launched ahead, and is no head yet
 	head      bool
 	promoting bool
-	joint     bool           // with others, or with what it called
+	joint     bool           // with others, or with what it may have called
 	expect    []forerun.Seen // by the promotion
 	finished  bool
 	committed bool
@@ -33,6 +33,7 @@ type slot struct {
 	failed    *forerun.Result // while its promotion was under way
 	result    *forerun.Result
 	handler   *handler
+	dead      bool // it has none any more, which is not told yet
 }
 
 // phase is the state of a slot, as it can be seen.

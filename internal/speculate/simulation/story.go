@@ -88,6 +88,9 @@ func (c *Case) String() string {
 	if c.Large {
 		b.WriteString("records are large\n")
 	}
+	if c.Crowded {
+		b.WriteString("invocations come one soon after the other\n")
+	}
 	for i, r := range c.Rounds {
 		fmt.Fprintf(&b, "round %d:", i+1)
 		for _, in := range r.Invocations {
@@ -138,6 +141,8 @@ func (o Other) String() string {
 		return fmt.Sprintf("depth %d", o.Number)
 	case Kill:
 		return "a handler crashes"
+	case Die:
+		return "the worker dies"
 	case Withdraw:
 		return "a handler gives up a command"
 	}

@@ -35,6 +35,7 @@ type world struct {
 	quiet     bool // one line of slots runs in the round, and nobody else does anything
 	oneLine   bool // no action does two things at once
 	calm      int  // how rarely others do something
+	rare      int  // how rarely an invocation begins beside others
 	runs      []*run
 	history   []oracle.Event // of the round
 	hints     []oracle.Hint
@@ -86,7 +87,10 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 		predictor: speculate.NewPredictor(), version: make(map[string]int), codes: make(map[forerun.Digest]source), coverage: coverage,
 	}
 	w.slow, w.calm = []pace{nothing, heads, heads, heads, heads, heads, checks, checks, fetches, promotions}[w.IntN(10)], 12
-	w.prompt, w.store.large = w.IntN(4) > 0, c.Large
+	w.prompt, w.store.large, w.rare = w.IntN(4) > 0, c.Large, 20
+	if c.Crowded {
+		w.rare = 3
+	}
 	if c.Stormy {
 		w.calm = 5
 	}
@@ -164,7 +168,7 @@ func (w *world) round(r Round) {
 			w.fail("the round does not end")
 			break
 		}
-		if len(invocations) > 0 && (len(w.runs) == 0 || w.IntN(20) == 0) {
+		if len(invocations) > 0 && (len(w.runs) == 0 || w.IntN(w.rare) == 0) {
 			w.invoke(invocations[0])
 			invocations = invocations[1:]
 			continue
@@ -291,9 +295,12 @@ func (w *world) happen(o Other) bool {
 				r.tell(speculate.LoadChanged{Depth: o.Number, Full: o.Full})
 			}
 		}
+	case Die:
+		return w.die()
 	case Kill:
 		if v, ok := w.victim(func(s *slot) bool { return !s.handler.isBetween() }); ok {
-			v.run.crash(v.slot, []*forerun.Result{&oracle.Crashed, &oracle.TimedOut}[w.IntN(2)])
+			v.run.end(v.slot)
+			v.run.failed(v.slot, []*forerun.Result{&oracle.Crashed, &oracle.TimedOut}[w.IntN(2)])
 		}
 	case Withdraw:
 		if v, ok := w.victim(func(s *slot) bool { return s.handler.hasAsked() }); ok {
@@ -329,7 +336,15 @@ type victim struct {
 
 // victim picks one of those for which is holds, if there are any.
 func (w *world) victim(is func(*slot) bool) (v victim, ok bool) {
-	var victims []victim
+	victims := w.victims(is)
+	if len(victims) == 0 {
+		return v, false
+	}
+	return victims[w.IntN(len(victims))], true
+}
+
+// victims are all for which is holds.
+func (w *world) victims(is func(*slot) bool) (victims []victim) {
 	for _, r := range w.runs {
 		for id := range r.next {
 			if s := r.slots[id]; s != nil && s.handler != nil && !s.over && !s.finished && is(s) {
@@ -337,10 +352,7 @@ func (w *world) victim(is func(*slot) bool) (v victim, ok bool) {
 			}
 		}
 	}
-	if len(victims) == 0 {
-		return v, false
-	}
-	return victims[w.IntN(len(victims))], true
+	return victims
 }
 
 func (w *world) digest(action string, version int, self bool) forerun.Digest {
