@@ -35,14 +35,14 @@ const (
 func TestDifferential(t *testing.T) {
 	needNode(t)
 	outside := needOutside(t)
-	seed, goOn := history.Seed(t), history.Soak(t)
+	seed, goOn, java := history.Seed(t), history.Soak(t), javaFunction(t)
 	args := []string{"--egress-allow", outside.String() + "/32", "--memory", "8192", "--prewarm", "1"}
 	plain := differing(t, outside, append(args, "--speculate", "off"))
 	ahead := differing(t, outside, append(args, "--speculate", "all; least=0s; load=any"))
 	usual := differing(t, outside, append(args, "--speculate", "all"))
 	began, n := time.Now(), 0
 	for ; n < differApps && (time.Since(began) < differTime || !hasSquashed(ahead)) || goOn(); n++ {
-		d := &differential{t: t, seed: seed + uint64(n), sides: []*compare.Side{plain, ahead, usual}, apart: (seed+uint64(n))%2 == 1}
+		d := &differential{t: t, seed: seed + uint64(n), sides: []*compare.Side{plain, ahead, usual}, java: java, apart: (seed+uint64(n))%2 == 1}
 		d.run(fmt.Sprintf("a%d", n))
 	}
 	early, used, squashed := ahead.Tally()
@@ -79,12 +79,13 @@ type differential struct {
 	t     *testing.T
 	seed  uint64
 	sides []*compare.Side // the one that does not run ahead first
-	apart bool            // several clients, each with records of its own
+	java  string
+	apart bool // several clients, each with records of its own
 	app   *apps.App
 }
 
 func (d *differential) run(prefix string) {
-	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Packages: os.DirFS("../sdk/python"), Apart: d.apart})
+	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Packages: os.DirFS("../sdk/python"), Java: d.java, Apart: d.apart})
 	d.all("deploying", func(s *compare.Side) (string, error) { return "", s.Put(d.t.Context(), d.app) })
 	defer func() { // of the next application nothing is seen of this
 		d.all("clearing", func(s *compare.Side) (string, error) {
@@ -174,6 +175,17 @@ func (d *differential) all(what string, do func(*compare.Side) (string, error)) 
 	}
 	return equal
 }
+
+// javaFunction is the function in Java of applications, or nothing on a machine without a JDK.
+func javaFunction(t *testing.T) string {
+	t.Helper()
+	if whyNoJava() != "" {
+		return ""
+	}
+	return theFunction.get(t, func(folder string) ([]byte, string, error) { return compileJava(folder, "apps/Function.java") })
+}
+
+var theFunction built
 
 // needOutside is the address in this network that counts as outside.
 func needOutside(t *testing.T) netip.Addr {

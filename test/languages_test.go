@@ -88,29 +88,39 @@ func nativeProgram(t *testing.T) string {
 // needJava skips a test on a machine without a JDK, or where `make test` has not built the Java runtime.
 func needJava(t *testing.T) {
 	t.Helper()
+	if why := whyNoJava(); why != "" {
+		t.Skip(why)
+	}
+}
+
+func whyNoJava() string {
 	if _, err := exec.LookPath("javac"); err != nil {
-		t.Skip("there is no JDK; make test installs one")
+		return "there is no JDK; make test installs one"
 	}
 	if _, err := os.Stat("../bin/runtimes/java/forerun-runtime.jar"); err != nil {
-		t.Skip("the Java runtime is not built; make test builds it")
+		return "the Java runtime is not built; make test builds it"
 	}
+	return ""
 }
 
 func javaProgram(t *testing.T) string {
 	t.Helper()
 	needJava(t)
-	return theJar.get(t, func(folder string) ([]byte, string, error) {
-		for _, command := range [][]string{
-			{"javac", "-cp", "../bin/runtimes/java/gson.jar", "-d", folder + "/classes", "actions/Probe.java"},
-			{"jar", "cf", folder + "/probe.jar", "-C", folder + "/classes", "."},
-		} {
-			if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-				return nil, string(out), err
-			}
+	return theJar.get(t, func(folder string) ([]byte, string, error) { return compileJava(folder, "actions/Probe.java") })
+}
+
+// compileJava makes a jar of a source file, or returns what the compiler said.
+func compileJava(folder, source string) (code []byte, why string, err error) {
+	for _, command := range [][]string{
+		{"javac", "-cp", "../bin/runtimes/java/gson.jar", "-d", folder + "/classes", source},
+		{"jar", "cf", folder + "/a.jar", "-C", folder + "/classes", "."},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			return nil, string(out), err
 		}
-		code, err := os.ReadFile(folder + "/probe.jar")
-		return code, "", err
-	})
+	}
+	code, err = os.ReadFile(folder + "/a.jar")
+	return code, "", err
 }
 
 // needNode skips a test on a machine without Node, or where `make build` has not installed what functions find at hand.

@@ -1,5 +1,5 @@
 // Package apps makes random applications, and what clients and others do with them, for tests that compare servers: functions over
-// state in Python, in Node and as programs, which branch by it, fail, call each other and reach the outside, and the sequences and
+// state in Python, in Node, in Java and as programs, which branch by it, fail, call each other and reach the outside, and the sequences and
 // compositions of them.
 //
 // It promises that all comes from the seed: two servers that are given the same application and the same steps, one after the other,
@@ -52,6 +52,7 @@ func (s Step) String() string {
 type Options struct {
 	Prefix   string // of the names of actions
 	Packages fs.FS  // of Python, that native programs import: openwhisk; nil: there are no native programs
+	Java     string // Function.java, compiled: a jar in base64; empty: there are no functions in Java
 	Apart    bool   // several clients use it at the same time, each with records of its own: nothing changes what is everybody's
 }
 
@@ -63,6 +64,12 @@ var python string
 
 //go:embed function.js
 var node string
+
+//go:embed ioredis.js
+var ioredis string
+
+//go:embed redis.js
+var nodeRedis string
 
 //go:embed native.py
 var native string

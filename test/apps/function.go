@@ -55,11 +55,7 @@ func (g *generator) language(n int) language {
 
 // document is a function of a script.
 func (g *generator) document(l language, s script, annotations ...any) map[string]any {
-	code := python
-	if l == inNode {
-		code = node
-	}
-	code = fmt.Sprintf("%s\nSCRIPT = %s\nKEEP = %s\nOUTSIDE = %q\n", code, inCode(l, s), inCode(l, []string{"w", "x"}), Outside)
+	code := fmt.Sprintf("%s\nSCRIPT = %s\nKEEP = %s\nOUTSIDE = %q\n", g.interpreter(l), inCode(l, s), inCode(l, []string{"w", "x"}), Outside)
 	exec, parameters := map[string]any{"kind": "python:3", "code": code}, []any{}
 	switch l {
 	case inNode:
@@ -71,6 +67,19 @@ func (g *generator) document(l language, s script, annotations ...any) map[strin
 	keeps := g.chance(2) && !strings.Contains(text(s), `["loaded",`) // which tells how much its process has served
 	annotations = append(annotations, map[string]any{"key": "web-export", "value": true}, map[string]any{"key": "keep-process", "value": keeps})
 	return map[string]any{"exec": exec, "annotations": annotations, "parameters": parameters}
+}
+
+// interpreter is what executes scripts in a language. All in Node, and some in others, connect with the state while they are loaded.
+func (g *generator) interpreter(l language) string {
+	switch {
+	case l == inNode:
+		return node + pick(g, ioredis, nodeRedis)
+	case l == inNative && g.chance(2):
+		return python + "\nstate.connection = redis.Connection()\n"
+	case l == inPython && g.chance(6): // it waits for its turn, as its processes share the connection
+		return python + "\nstate.connection_pool.release(state.connection_pool.get_connection())\n"
+	}
+	return python
 }
 
 // archive has a program in it, and what it imports.
@@ -105,6 +114,9 @@ func (g *generator) functionDocument(i int) map[string]any {
 	if g.chance(8) {
 		annotations = append(annotations, map[string]any{"key": "non-speculative", "value": true})
 	}
+	if g.options.Java != "" && i == 2 && g.chance(2) { // it is slow to start
+		return g.javaDocument(w, annotations)
+	}
 	if g.chance(12) {
 		// It is pure indeed: what it gives follows from its input.
 		annotations = append(annotations, map[string]any{"key": "pure-function", "value": true})
@@ -121,6 +133,17 @@ func (g *generator) functionDocument(i int) map[string]any {
 		d["parameters"] = append(d["parameters"].([]any), bound)
 	}
 	return d
+}
+
+// javaDocument is a function in Java, which knows few steps.
+func (g *generator) javaDocument(w *writer, annotations []any) map[string]any {
+	redis := func() []any { return append([]any{"redis", w.out()}, anys(w.command("{at}"))...) }
+	s := script{redis(), {"sleep", 1 + w.IntN(12)}, {"if", pick(w.generator, "k", "p", "q"), 2, script{redis(), {"log", "k is {k}"}}, script{redis()}}, redis()}
+	return map[string]any{
+		"exec":        map[string]any{"kind": "java:default", "code": g.options.Java, "main": "Function", "binary": true},
+		"annotations": append(annotations, map[string]any{"key": "web-export", "value": true}, map[string]any{"key": "pure-function", "value": false}),
+		"parameters":  []any{map[string]any{"key": "script", "value": s}},
+	}
 }
 
 // writer writes one function.

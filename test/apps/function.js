@@ -1,9 +1,7 @@
-// A random function, as function.py is one: it does what SCRIPT says.
+// A random function, as function.py is one: it does what SCRIPT says. To redis.js or ioredis.js it leaves what is about state.
 /* global SCRIPT, KEEP, OUTSIDE */
 const fs = require('fs')
-const Redis = require('ioredis')
 const openwhisk = require('openwhisk')
-const state = new Redis(process.env.REDIS_URL)
 
 class End { constructor (value) { this.value = value } }
 
@@ -29,27 +27,6 @@ const number = value => {
   return value === null || value === undefined || Number.isNaN(n) ? crc(said(value)) % 1000 : n
 }
 const failed = e => 'E ' + String(e.message).replace(/[0-9a-f]{32}/g, '*')
-const command = args => state.call(...args).then(told, failed)
-
-async function watch (key, more) {
-  const own = state.duplicate()
-  try {
-    for (;;) {
-      await own.watch(key)
-      const now = number(await own.get(key) || 0) + more
-      if (await own.multi().set(key, now).exec()) return now
-    }
-  } catch (e) { return failed(e) } finally { own.disconnect() }
-}
-
-async function listen (channel) {
-  const own = state.duplicate()
-  try {
-    const message = new Promise(resolve => own.on('message', (_, word) => resolve(word)))
-    await own.subscribe(channel)
-    return [await state.publish(channel, 'word'), await message]
-  } finally { own.disconnect() }
-}
 
 async function raw (method, path, body, headers) {
   const answer = await fetch(process.env.__OW_API_HOST + '/api/v1/namespaces/_/' + path, {
@@ -70,10 +47,6 @@ const once = path => {
 }
 
 const heard = {
-  redis: (v, a) => command(fill(a, v)),
-  multi: async (v, [commands]) => (await state.multi(fill(commands, v).map(([name, ...args]) => ['call', name, ...args])).exec()).map(([e, r]) => e ? failed(e) : told(r)),
-  watch: (v, [key, more]) => watch(fill(key, v), more),
-  listen: (v, [channel]) => listen(fill(channel, v)),
   call: (v, [name, params]) => openwhisk().actions.invoke({ name, params: fill(params, v), blocking: true, result: true }).then(told, failed),
   raw: (v, a) => raw(...fill(a, v)),
   send: async (v, [text]) => (await fetch(OUTSIDE, { method: 'POST', body: fill(text, v) })).text(),
