@@ -79,13 +79,13 @@ type differential struct {
 	t     *testing.T
 	seed  uint64
 	sides []*compare.Side // the one that does not run ahead first
-	java  string
-	apart bool // several clients, each with records of its own
+	java  string          // Function.java, compiled
+	apart bool            // several clients, each with records of its own
 	app   *apps.App
 }
 
 func (d *differential) run(prefix string) {
-	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Packages: os.DirFS("../sdk/python"), Java: d.java, Apart: d.apart})
+	d.app = apps.Generate(d.seed, apps.Options{Prefix: prefix, Begins: d.begin(prefix), Packages: os.DirFS("../sdk/python"), Java: d.java, Apart: d.apart})
 	d.all("deploying", func(s *compare.Side) (string, error) { return "", s.Put(d.t.Context(), d.app) })
 	defer func() { // of the next application nothing is seen of this
 		d.all("clearing", func(s *compare.Side) (string, error) {
@@ -107,6 +107,23 @@ func (d *differential) run(prefix string) {
 	}
 	clients.Wait()
 	d.all("all records", func(s *compare.Side) (string, error) { return s.Records(d.t.Context(), nil, true) })
+}
+
+// begin has a function begin on all servers, and returns how long that took on the slowest: on a busy machine it takes seconds.
+func (d *differential) begin(prefix string) (slowest time.Duration) {
+	var mu sync.Mutex // guards slowest
+	d.all("a function", func(s *compare.Side) (string, error) {
+		if err := s.Client.PutPython(d.t.Context(), prefix+"begin", "def main(args): return args"); err != nil {
+			return "", err
+		}
+		began := time.Now()
+		answer, err := s.Do(d.t.Context(), apps.Step{Method: http.MethodPost, Path: "actions/" + prefix + "begin?blocking=true", Body: "{}"})
+		mu.Lock()
+		defer mu.Unlock()
+		slowest = max(slowest, time.Since(began))
+		return answer.Text, err
+	})
+	return slowest
 }
 
 // alone takes the steps of the only client and compares all after each.

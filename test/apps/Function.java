@@ -9,9 +9,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A random function, as function.py is one: it does what its parameter "script" says. It knows few steps. */
+/** A random function, as function.py is one, of few steps: it does what "script" says. */
 public class Function {
   private static final Pattern NAME = Pattern.compile("\\{(\\w+)\\}");
   private static Socket state;
@@ -41,8 +42,8 @@ public class Function {
           out.add(argument, known.get(argument));
           break;
         case "if":
-          boolean is = known.has(argument) && Math.floorMod(said(known, argument).hashCode(), step.get(2).getAsInt()) == 0;
-          run(step.get(is ? 3 : 4).getAsJsonArray(), known, out);
+          int rest = Math.floorMod(said(known, argument).hashCode(), step.get(2).getAsInt());
+          run(step.get(rest == 0 ? 3 : 4).getAsJsonArray(), known, out);
           break;
         case "sleep":
           Thread.sleep(step.get(1).getAsInt());
@@ -62,10 +63,10 @@ public class Function {
   }
 
   private static String fill(String text, JsonObject known) {
-    return NAME.matcher(text).replaceAll(m -> java.util.regex.Matcher.quoteReplacement(said(known, m.group(1))));
+    return NAME.matcher(text).replaceAll(m -> Matcher.quoteReplacement(said(known, m.group(1))));
   }
 
-  /** Sends what follows the name of a step's result. The connection stays for the next activations. */
+  /** Sends what follows the name of a step's result, on a connection that stays. */
   private static JsonElement command(JsonArray step, JsonObject known) throws IOException {
     if (state == null) {
       state = new Socket("127.0.0.1", 6379);

@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // App is a random application.
@@ -50,10 +51,11 @@ func (s Step) String() string {
 
 // Options say which applications are wanted.
 type Options struct {
-	Prefix   string // of the names of actions
-	Packages fs.FS  // of Python, that native programs import: openwhisk; nil: there are no native programs
-	Java     string // Function.java, compiled: a jar in base64; empty: there are no functions in Java
-	Apart    bool   // several clients use it at the same time, each with records of its own: nothing changes what is everybody's
+	Prefix   string        // of the names of actions
+	Packages fs.FS         // of Python, that native programs import: openwhisk; nil: there are no native programs
+	Java     string        // Function.java, compiled: a jar in base64; empty: there are no functions in Java
+	Begins   time.Duration // how long a function takes here until it has begun: one within a time limit is not cut off before
+	Apart    bool          // several clients use it at the same time, each with records of its own: nothing changes what is everybody's
 }
 
 // Outside stands in actions and steps for the URL of what receives what functions send.
