@@ -1,7 +1,7 @@
-// The state of function.js with ioredis, which connects while the code is loaded.
+// The state of function.js with ioredis, which connects while the code is loaded, and tells when it has to do that again.
 /* global heard, fill, told, number, failed */
 const Redis = require('ioredis')
-const state = new Redis(process.env.REDIS_URL)
+const state = new Redis(process.env.REDIS_URL).on('close', () => console.error('closed'))
 
 const command = args => state.call(...args).then(told, failed)
 const multi = async commands => (await state.multi(commands.map(([name, ...args]) => ['call', name, ...args])).exec()).map(([e, r]) => e ? failed(e) : told(r))
