@@ -29,6 +29,7 @@ type Outcome struct {
 	Path   uint64          // that led to the branch
 	Next   int             // the place where the walk went on; -1: it ended
 	Value  json.RawMessage // a result that leads there
+	Likely float64         // from which share on a way was predicted
 }
 
 // maxReads is how many records an execution may have read to be skipped by its row later.
@@ -43,7 +44,7 @@ func (m *Machine) learn(s *slot) {
 	}
 	l := Learn{Slot: s.id}
 	if m.mode != Off {
-		l.Lesson = &Lesson{Code: s.code, Input: s.input, Row: s.newRow(), Outcome: s.outcomeOf()}
+		l.Lesson = &Lesson{Code: s.code, Input: s.input, Row: s.newRow(), Outcome: m.outcomeOf(s)}
 	}
 	m.do(l)
 }
@@ -65,11 +66,11 @@ func (s *slot) newRow() *forerun.Row {
 	return r
 }
 
-func (s *slot) outcomeOf() *Outcome {
+func (m *Machine) outcomeOf(s *slot) *Outcome {
 	if !s.stop.Branch || s.thread == nil || !s.walked {
 		return nil
 	}
-	o := &Outcome{Branch: s.branch(), Path: s.path, Next: s.next.Place, Value: bare(s.result.Value)}
+	o := &Outcome{Branch: s.branch(), Path: s.path, Next: s.next.Place, Value: bare(s.result.Value), Likely: m.likely}
 	if s.next.End {
 		o.Next = -1
 	}

@@ -29,8 +29,8 @@ func TestPredictorIsBounded(t *testing.T) {
 	paths := 0
 	for _, b := range p.branches {
 		paths += len(b.paths)
-		if len(b.paths) > maxPaths || len(b.all) > maxWays {
-			t.Fatalf("a branch has %d paths and %d ways", len(b.paths), len(b.all))
+		if len(b.paths) > maxPaths || len(b.all.counts) > maxWays {
+			t.Fatalf("a branch has %d paths and %d ways", len(b.paths), len(b.all.counts))
 		}
 	}
 	if len(p.branches) > maxBranches || paths > maxAllPaths || paths != p.paths || len(p.blamed) > maxBlames {

@@ -37,7 +37,10 @@ type branchTable struct {
 }
 
 // ways are the outcomes of a branch on a path, with their counts.
-type ways []way
+type ways struct {
+	counts []way
+	doubt
+}
 
 type way struct {
 	next  int
@@ -63,30 +66,39 @@ func (p *Predictor) Predict(b Branch, path uint64, likely float64) (value json.R
 	if t == nil {
 		return nil, false
 	}
-	if w := t.paths[path]; w != nil && w.total() >= fewOnPath {
-		return w.likeliest(likely)
+	w := t.asked(path)
+	if best := w.likeliest(likely); best != nil && w.owed == 0 {
+		return best.value, true
 	}
-	return t.all.likeliest(likely)
+	return nil, false
 }
 
-func (w ways) total() (n int) {
-	for i := range w {
-		n += w[i].count
+// asked are the ways that tell where a branch goes on a path.
+func (t *branchTable) asked(path uint64) *ways {
+	if w := t.paths[path]; w != nil && w.total() >= fewOnPath {
+		return w
+	}
+	return &t.all
+}
+
+func (w *ways) total() (n int) {
+	for i := range w.counts {
+		n += w.counts[i].count
 	}
 	return n
 }
 
-func (w ways) likeliest(likely float64) (value json.RawMessage, ok bool) {
-	var best *way
-	for i := range w {
-		if best == nil || w[i].count > best.count {
-			best = &w[i]
+// likeliest is the way with the most outcomes, if that has at least the share likely; else nil.
+func (w *ways) likeliest(likely float64) (best *way) {
+	for i := range w.counts {
+		if best == nil || w.counts[i].count > best.count {
+			best = &w.counts[i]
 		}
 	}
 	if best == nil || float64(best.count) <= likely*float64(w.total()) {
-		return nil, false
+		return nil
 	}
-	return best.value, true
+	return best
 }
 
 // Learn counts the outcome of a committed slot.
@@ -117,6 +129,10 @@ func (p *Predictor) Learn(o Outcome) {
 		t.paths[o.Path] = w
 		p.paths++
 	}
+	asked := t.asked(o.Path)
+	if best := asked.likeliest(o.Likely); best != nil {
+		asked.judge(best.next == o.Next)
+	}
 	w.count(o)
 	t.all.count(o)
 }
@@ -125,19 +141,23 @@ func (p *Predictor) Learn(o Outcome) {
 const maxCount = 256
 
 func (w *ways) count(o Outcome) {
-	for i := range *w {
-		if (*w)[i].next == o.Next {
-			(*w)[i].value = o.Value
-			if (*w)[i].count++; (*w)[i].count >= maxCount {
-				for j := range *w {
-					(*w)[j].count /= 2
-				}
+	for i := range w.counts {
+		if c := &w.counts[i]; c.next == o.Next {
+			c.value = o.Value
+			if c.count++; c.count >= maxCount {
+				w.halve()
 			}
 			return
 		}
 	}
-	if len(*w) < maxWays {
-		*w = append(*w, way{next: o.Next, count: 1, value: o.Value})
+	if len(w.counts) < maxWays {
+		w.counts = append(w.counts, way{next: o.Next, count: 1, value: o.Value})
+	}
+}
+
+func (w *ways) halve() {
+	for i := range w.counts {
+		w.counts[i].count /= 2
 	}
 }
 

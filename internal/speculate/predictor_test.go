@@ -2,6 +2,7 @@ package speculate
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 )
@@ -31,7 +32,10 @@ func TestPredict(t *testing.T) {
 		{"a path that is not known", DefaultBand, []went{{there, 1, 20}}, 1},
 		{"a path of which too little is known", DefaultBand, []went{{there, 1, 20}, {here, 3, fewOnPath - 1}}, 1},
 		{"a path on which anything happens, unlike the others", DefaultBand, []went{{there, 1, 20}, {here, 1, 1}, {here, 2, 1}, {here, 3, 1}}, 0},
-		{"it has changed its ways, but seldom", DefaultBand, []went{{here, 1, 300}, {here, 3, 100}}, 1},
+		{"it went another way twice", DefaultBand, []went{{here, 1, 300}, {here, 3, wrongToDoubt - 1}}, 1},
+		{"it went another way three times", DefaultBand, []went{{here, 1, 300}, {here, 3, wrongToDoubt}}, 0},
+		{"it goes its way again", DefaultBand, []went{{here, 1, 300}, {here, 3, 100}, {here, 1, 1}}, 1},
+		{"it went another way three times, again", DefaultBand, []went{{here, 1, 300}, {here, 3, 3}, {here, 1, 1}, {here, 3, 3}, {here, 1, 1}}, 0},
 		{"it may be changing its ways", DefaultBand, []went{{here, 1, 300}, {here, 3, 200}}, 0},
 		{"it has changed its ways", DefaultBand, []went{{here, 1, 300}, {here, 2, 10}, {here, 3, 300}}, 3}, // 300 of 610 would be none
 	} {
@@ -39,7 +43,7 @@ func TestPredict(t *testing.T) {
 			p, b := NewPredictor(), Branch{Place: 4}
 			for _, o := range c.taught {
 				for range o.times {
-					p.Learn(Outcome{Branch: b, Path: o.path, Next: o.way, Value: json.RawMessage(strconv.Itoa(o.way))})
+					p.Learn(Outcome{Branch: b, Path: o.path, Next: o.way, Value: json.RawMessage(strconv.Itoa(o.way)), Likely: 0.5 + c.band})
 				}
 			}
 			value, ok := p.Predict(b, here, 0.5+c.band)
@@ -50,5 +54,52 @@ func TestPredict(t *testing.T) {
 				t.Errorf("of another branch it predicts %s", value)
 			}
 		})
+	}
+}
+
+// predicted is how often a branch was, and wrongly.
+type predicted struct{ made, wrong int }
+
+// follow teaches a branch's outcomes, each of which is chosen when it is known what is guessed.
+func follow(times int, choose func(guess, ok bool) bool) (s predicted) {
+	p, b := NewPredictor(), Branch{Place: 4}
+	for range times {
+		value, ok := p.Predict(b, 1, 0.5+DefaultBand)
+		guess := string(value) == "true"
+		way := choose(guess, ok)
+		if ok {
+			s.made++
+		}
+		if ok && way != guess {
+			s.wrong++
+		}
+		o := Outcome{Branch: b, Path: 1, Value: json.RawMessage(strconv.FormatBool(way)), Likely: 0.5 + DefaultBand}
+		if way {
+			o.Next = 1
+		}
+		p.Learn(o)
+	}
+	return s
+}
+
+// TestAdversary goes against each prediction, and keeps the counts as they are where there is none: without doubt 399 of a thousand
+// are wrong.
+func TestAdversary(t *testing.T) {
+	against := func(guess, ok bool) bool { return !ok || !guess }
+	if s := follow(1000, against); s.wrong > 65 {
+		t.Errorf("it is fooled %d times of a thousand", s.wrong)
+	}
+	if s := follow(10_000, against); s.wrong > 500 {
+		t.Errorf("it is fooled %d times of ten thousand", s.wrong)
+	}
+}
+
+// TestChanceIsNoAdversary: a branch that goes its way at a rate is predicted nearly always, whatever chance does.
+func TestChanceIsNoAdversary(t *testing.T) {
+	for rate, least := range map[float64]int{1: 9990, 0.9: 9950, 0.8: 9800, 0.7: 9400} {
+		random := rand.New(rand.NewPCG(1, 2))
+		if s := follow(10_000, func(bool, bool) bool { return random.Float64() < rate }); s.made < least {
+			t.Errorf("of a branch that goes one way in %.0f%% of the cases %d of 10,000 are predicted", rate*100, s.made)
+		}
 	}
 }

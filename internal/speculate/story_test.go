@@ -95,7 +95,7 @@ func (s *story) learns(t *testing.T, d *datadriven.TestData) (ok bool) {
 func readOutcome(t *testing.T, d *datadriven.TestData) Outcome {
 	o := Outcome{
 		Branch: Branch{digest(word(t, d, "program")), number(t, d, "place")}, Path: firstPath,
-		Next: number(t, d, "next"), Value: json.RawMessage(word(t, d, "value")),
+		Next: number(t, d, "next"), Value: json.RawMessage(word(t, d, "value")), Likely: 0.5 + DefaultBand,
 	}
 	for _, text := range list(d, "path") {
 		place, err := strconv.Atoi(text)

@@ -1,0 +1,32 @@
+package speculate
+
+// doubt is what wrong predictions leave: who knows the counts can go against each prediction, and keep the counts as they are by
+// going along where nothing is predicted. Zero is none.
+type doubt struct {
+	wrong int // predictions in a row
+	owed  int // how many would have to be right before the next is made
+	last  int // what was owed the last time; each that is right halves it
+}
+
+// A branch that goes one way in 70% of the cases is wrong twice in a row all the time, three times seldom. What is owed doubles
+// each time that it was too little.
+const (
+	wrongToDoubt = 3
+	mostOwed     = 64
+)
+
+// judge hears whether a prediction was right, or would have been.
+func (d *doubt) judge(right bool) {
+	switch {
+	case d.owed > 0 && right:
+		d.owed--
+	case d.owed > 0:
+	case right:
+		d.wrong, d.last = 0, d.last/2
+	case d.wrong+1 < wrongToDoubt:
+		d.wrong++
+	default:
+		d.last = min(max(1, 2*d.last), mostOwed)
+		d.wrong, d.owed = 0, d.last
+	}
+}
