@@ -55,7 +55,7 @@ format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
 	@$(venv)/bin/ruff check --quiet --fix .
 
 .PHONY: bench-baseline
-bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAMES: some cases, QUICK=1: rough, OTHER=PATH: beside another binary too)
+bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun without running ahead beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAMES: some cases, QUICK=1: rough, OTHER=PATH: beside another binary too)
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick) $(if $(OTHER),--other '$(OTHER)')
 
 .PHONY: bench-workloads

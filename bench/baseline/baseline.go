@@ -137,12 +137,14 @@ func names() (all []string) {
 	return all
 }
 
+const heading = "Forerun as it is without running ahead (--speculate off): what it is compared with does not run ahead, either."
+
 func newBench(ctx context.Context, o options) (*bench, error) {
 	folder, err := os.MkdirTemp("", "forerun-bench")
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{options: o, folder: folder, report: harness.Report{Machine: harness.Machine()}}
+	b := &bench{options: o, folder: folder, report: harness.Report{Title: heading, Machine: harness.Machine()}}
 	b.report.Machine["quick"] = o.quick
 	if err := b.start(ctx); err != nil {
 		b.close()
@@ -158,12 +160,18 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if b.echo, err = harness.StartEcho(); err != nil {
 		return err
 	}
-	b.server, err = server.Start(ctx, server.Options{Binary: b.binary, Data: filepath.Join(b.folder, "data"), Redis: true})
-	if err != nil {
+	o := inTurn(b.binary, filepath.Join(b.folder, "data"))
+	o.Redis = true
+	if b.server, err = server.Start(ctx, o); err != nil {
 		return err
 	}
 	b.client = b.server.Client(64)
 	return nil
+}
+
+// inTurn are the options of a server on which nothing runs ahead, as nothing does in the systems that it is compared with.
+func inTurn(binary, data string, args ...string) server.Options {
+	return server.Options{Binary: binary, Data: data, Args: append([]string{"--speculate", "off"}, args...)}
 }
 
 func (b *bench) close() {

@@ -27,7 +27,7 @@ const (
 // peer is set up as its documents say, with its defaults and its data on the same disk. Restate has each step on disk before it goes on;
 // it is compared with a server of ours that has its records on disk before it answers (--sync). Workerd keeps no records.
 func measurePeers(ctx context.Context, b *bench) error {
-	synced, err := server.Start(ctx, server.Options{Binary: b.binary, Data: filepath.Join(b.folder, "synced"), Args: []string{"--sync"}})
+	synced, err := server.Start(ctx, inTurn(b.binary, filepath.Join(b.folder, "synced"), "--sync"))
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (b *bench) prewarmed(ctx context.Context, title, imports string, n int, ref
 // measureIdle has a server of its own keep 100 sandboxes of Python actions that import nothing, and asks the kernel what
 // their processes use: shared pages count in part (PSS).
 func measureIdle(ctx context.Context, b *bench) error {
-	s, err := server.Start(ctx, server.Options{Binary: b.binary, Data: filepath.Join(b.folder, "idle"), Args: []string{"--prewarm", "0", "--memory", "4096"}})
+	s, err := server.Start(ctx, inTurn(b.binary, filepath.Join(b.folder, "idle"), "--prewarm", "0", "--memory", "4096"))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 func measureStart(ctx context.Context, b *bench) error {
 	var starts, idle harness.Sample
 	for i := range max(3, b.count(10)) {
-		s, err := server.Start(ctx, server.Options{Binary: b.binary, Data: fmt.Sprintf("%s/start-%d", b.folder, i)})
+		s, err := server.Start(ctx, inTurn(b.binary, fmt.Sprintf("%s/start-%d", b.folder, i)))
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func measureStored(ctx context.Context, b *bench) error {
 
 // filled starts a server whose store holds so much.
 func (b *bench) filled(ctx context.Context, binary, name string, actions, activations int) (*server.Server, error) {
-	o := server.Options{Binary: binary, Data: filepath.Join(b.folder, name)}
+	o := inTurn(binary, filepath.Join(b.folder, name))
 	s, err := server.Start(ctx, o) // it makes the folder and the tenant
 	if err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ type Row struct {
 
 // Report is what a benchmark writes.
 type Report struct {
+	Title   string         `json:"title,omitempty"`
 	Machine map[string]any `json:"machine"`
 	Rows    []Row          `json:"rows"`
 }
@@ -83,9 +84,12 @@ func (r *Report) Write(folder, name string) error {
 	return os.WriteFile(filepath.Join(folder, name+".json"), append(text, '\n'), 0o644)
 }
 
-// Table prints the rows for a person: with intervals, and what the paper has, where there are such.
+// Table prints title and rows for a person: with intervals, and what the paper has, where there are such.
 func (r *Report) Table(w io.Writer) error {
 	more := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Interval != nil || row.Paper != nil })
+	if r.Title != "" {
+		fmt.Fprintln(w, r.Title)
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if more {
 		fmt.Fprintln(t, "case\tmetric\tvalue\t95% interval\tbaseline\tratio\tpaper\ttarget\t")
@@ -126,6 +130,8 @@ func target(s *string) string {
 
 func verdict(row *Row) string {
 	switch meets, ok := row.Meets(); {
+	case row.Target != nil && row.Value == nil:
+		return "not measured"
 	case !ok:
 		return ""
 	case meets:

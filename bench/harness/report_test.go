@@ -3,6 +3,8 @@ package harness
 import (
 	"encoding/json"
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -40,5 +42,21 @@ func TestReportHasNullWhereAFieldDoesNotApply(t *testing.T) {
 func TestWhatWasNotMeasuredIsNoNumber(t *testing.T) {
 	if n := Number(math.NaN()); n != nil {
 		t.Errorf("got %v", *n)
+	}
+}
+
+func TestTableSaysWhatIsMet(t *testing.T) {
+	report := Report{Title: "all of it", Rows: []Row{
+		{Case: "a", Value: Number(1), Target: Text("<=1")},
+		{Case: "b", Value: Number(2), Target: Text("<=1")},
+		{Case: "c", Target: Text("<=1")},
+		{Case: "d", Value: Number(1)},
+	}}
+	var table strings.Builder
+	if err := report.Table(&table); err != nil {
+		t.Fatal(err)
+	}
+	if want := `^all of it\ncase .*\na .* met *\nb .* MISSED *\nc .* not measured *\nd [^a-z]*\n$`; !regexp.MustCompile(want).MatchString(table.String()) {
+		t.Errorf("it is no %s:\n%s", want, table.String())
 	}
 }

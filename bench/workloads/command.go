@@ -69,7 +69,7 @@ func (o *options) profile(ctx context.Context) ([]*Profile, error) {
 	}
 	defer companies.Stop()
 	s, err := server.Start(ctx, server.Options{
-		Binary: o.binary, Data: filepath.Join(folder, "data"), Redis: true, Args: ServerArguments(),
+		Binary: o.binary, Data: filepath.Join(folder, "data"), Redis: true, Args: append([]string{"--speculate", "off"}, ServerArguments()...),
 	})
 	if err != nil {
 		return nil, err
