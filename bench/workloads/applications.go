@@ -88,16 +88,18 @@ func (a *Application) Deploy(ctx context.Context, c *server.Client) error {
 	return a.deploy(ctx, c, func(function string) (string, string) { return a.code, function })
 }
 
-// deploy puts functions whose code, and name within it, program returns.
-func (a *Application) deploy(ctx context.Context, c *server.Client, program func(function string) (code, name string)) error {
+// annotation is one as the API has it.
+func annotation(key string, value any) map[string]any {
+	return map[string]any{"key": key, "value": value}
+}
+
+// deploy puts functions whose code, and name within it, program returns; more are annotations of all actions.
+func (a *Application) deploy(ctx context.Context, c *server.Client, program func(function string) (code, name string), more ...any) error {
 	for _, f := range a.Functions {
 		code, main := program(f)
 		action := map[string]any{
-			"exec": map[string]any{"kind": "python:3", "code": code, "main": main},
-			"annotations": []any{
-				map[string]any{"key": "read-hosts", "value": []string{readAddress}},
-				map[string]any{"key": "keep-process", "value": true},
-			},
+			"exec":        map[string]any{"kind": "python:3", "code": code, "main": main},
+			"annotations": append([]any{annotation("read-hosts", []string{readAddress}), annotation("keep-process", true)}, more...),
 		}
 		if err := c.Put(ctx, a.Slug+"-"+f, action); err != nil {
 			return err
@@ -108,7 +110,7 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 	}
 	return c.Put(ctx, a.Slug, map[string]any{
 		"exec":        map[string]any{"kind": "nodejs:default", "code": "// the annotation holds it"},
-		"annotations": []any{map[string]any{"key": "conductor", "value": a.Composition}},
+		"annotations": append([]any{annotation("conductor", a.Composition)}, more...),
 	})
 }
 

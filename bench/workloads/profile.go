@@ -11,7 +11,7 @@ import (
 	"forerun.dev/forerun/test/server"
 )
 
-// Profile is what an application does, measured on a server that does not speculate. Times are milliseconds.
+// Profile is what an application does where nothing runs ahead. Times are milliseconds.
 type Profile struct {
 	*Application
 	Requests  int               `json:"requests"` // that were measured
@@ -67,7 +67,7 @@ type tracedRecord struct {
 }
 
 // Measure deploys the application so that its functions measure themselves, and asks it for n requests one after the
-// other. They are measured once everything is warm.
+// other, without running ahead. They are measured once everything is warm.
 func (a *Application) Measure(ctx context.Context, c *server.Client, companies *Companies, n int) (*Profile, error) {
 	if err := a.deploy(ctx, c, func(function string) (string, string) {
 		end, err := files.ReadFile("apps/profiled.py")
@@ -75,7 +75,7 @@ func (a *Application) Measure(ctx context.Context, c *server.Client, companies *
 			panic(err) // it is part of the program
 		}
 		return a.code + "\n\n" + strings.ReplaceAll(string(end), "FUNCTION", function), "profiled"
-	}); err != nil {
+	}, annotation("speculate", "off")); err != nil {
 		return nil, err
 	}
 	requests, err := a.Requests(1, DefaultHitRate)
