@@ -18,7 +18,7 @@ type ratio struct {
 func measureHits(ctx context.Context, b *bench) error {
 	for _, h := range hits() {
 		tree := &subject{
-			slug: "tree", action: "tree", want: `"x":1`, inputs: branching(h.rate), deploy: deployTree, settings: "; band=0",
+			slug: "tree", action: "tree", want: `"x":1`, inputs: branching(h.rate), deploy: deployTree(isBranch), settings: "; band=0",
 		}
 		_, err := b.hit(ctx, "a tree of eight functions, three of them branches", h, tree)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/bench/speculation/cluster"
 	"forerun.dev/forerun/test/server"
 )
 
@@ -27,7 +28,8 @@ func nothings() []*subject {
 		{slug: "cold tables, functions that do nothing", action: "sequence", want: want, inputs: fresh, deploy: deploySequence(passes)},
 		{slug: "cold tables, functions that wait", action: "sequence", want: want, inputs: fresh, deploy: deploySequence("import time\n" + passes[:len(passes)-len("    return args\n")] + "    time.sleep(0.010)\n    return args\n")},
 		{slug: "outputs that are never as before", action: "sequence", want: want, inputs: same, deploy: deploySequence(fickle)},
-		{slug: "branches like coins", action: "tree", want: want, inputs: branching(0.5), deploy: deployTree},
+		{slug: "branches like coins", action: "tree", want: want, inputs: branching(0.5), deploy: deployTree(isBranch)},
+		{slug: "branches that go against each prediction", action: "tree", want: want, inputs: against(cluster.NewAdversary()), deploy: deployTree(always)},
 	}
 }
 
@@ -40,12 +42,15 @@ func measureNothing(ctx context.Context, b *bench) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		up := compare(all, off, 0)
+		name = "nothing to predict: " + name
+		up, requests := compare(all.ms, off.ms, 0), float64(len(all.ms))
 		b.row(harness.Row{
-			Case: "nothing to predict: " + name, Metric: fmt.Sprintf("mean beside the baseline's, %d requests", len(all)), Unit: "x",
+			Case: name, Metric: fmt.Sprintf("mean beside the baseline's, %.0f requests", requests), Unit: "x",
 			Value: harness.Number(up.mean), Interval: up.interval(), Baseline: harness.Number(1), Target: harness.Text("<=1.03"),
 		})
-		b.progress("%s: %.2f -> %.2f ms", name, mean(off), mean(all))
+		b.row(harness.Row{Case: name, Metric: "ahead and right, of a request", Value: harness.Number(all.ahead.right / requests)})
+		b.row(harness.Row{Case: name, Metric: "ahead and wrong, of a request", Value: harness.Number(all.ahead.wrong / requests)})
+		b.progress("%s: %.2f -> %.2f ms; %v", name, mean(off.ms), mean(all.ms), all.ahead)
 	}
 	return nil
 }
@@ -54,7 +59,7 @@ func measureNothing(ctx context.Context, b *bench) error {
 const warmedBy = 40
 
 // inTurn sends requests one at a time, each in both modes.
-func (b *bench) inTurn(ctx context.Context, s *subject) (off, all []float64, err error) {
+func (b *bench) inTurn(ctx context.Context, s *subject) (off, all *result, err error) {
 	on, err := b.start(ctx, s)
 	if err != nil {
 		return nil, nil, err
@@ -64,32 +69,54 @@ func (b *bench) inTurn(ctx context.Context, s *subject) (off, all []float64, err
 	if b.quick {
 		n = 60
 	}
-	for i := range n + warmedBy {
+	if _, _, err := on.inTurn(ctx, 0, warmedBy); err != nil {
+		return nil, nil, err
+	}
+	before, err := on.read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if off, all, err = on.inTurn(ctx, warmedBy, warmedBy+n); err != nil {
+		return nil, nil, err
+	}
+	after, err := on.read(ctx)
+	all.ahead.add(after.outcomes, before.outcomes)
+	return off, all, err
+}
+
+// inTurn sends a request of each stream from one to another in both modes, by turns.
+func (s *started) inTurn(ctx context.Context, from, to int) (off, all *result, err error) {
+	off, all = new(result), new(result)
+	for i := from; i < to; i++ {
 		modes := []string{"off", "all"}
 		if i%2 == 1 {
 			modes[0], modes[1] = modes[1], modes[0]
 		}
 		for _, mode := range modes {
-			requests, err := on.requests(uint64(i), 1, mode)
+			took, err := s.alone(ctx, uint64(i), mode)
 			if err != nil {
 				return nil, nil, err
 			}
-			time.Sleep(10 * time.Millisecond) // what the one before left to do is not this one's
-			begin := time.Now()
-			if err := on.clients.send(ctx, requests[0]); err != nil {
-				return nil, nil, err
+			into := all
+			if mode == "off" {
+				into = off
 			}
-			took := float64(time.Since(begin)) / float64(time.Millisecond)
-			switch {
-			case i < warmedBy:
-			case mode == "off":
-				off = append(off, took)
-			default:
-				all = append(all, took)
-			}
+			into.ms = append(into.ms, took)
 		}
 	}
 	return off, all, nil
+}
+
+// alone sends the first request of a stream, and measures the milliseconds until its answer.
+func (s *started) alone(ctx context.Context, stream uint64, mode string) (took float64, err error) {
+	requests, err := s.requests(stream, 1, mode)
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(10 * time.Millisecond) // what the one before left to do is not this one's
+	begin := time.Now()
+	err = s.clients.send(ctx, requests[0])
+	return float64(time.Since(begin)) / float64(time.Millisecond), err
 }
 
 // The tree is an application of eight functions in a row, like FaaSChain's average, three of them branches; each is given the same
@@ -107,31 +134,36 @@ def main(args):
 // isBranch says which functions of the tree are branches; the others always go the same way.
 func isBranch(depth int) bool { return depth == 1 || depth == 3 || depth == 5 }
 
-// deployTree puts the functions and the composition.
-func deployTree(ctx context.Context, c *server.Client, _ *server.Server) error {
-	for depth := range treeDepth {
-		for _, side := range []string{"a", "b"} {
-			if err := c.PutPython(ctx, fmt.Sprintf("tree-%d%s", depth, side), fmt.Sprintf(step, depth)); err != nil {
-				return err
+// always makes a branch of each.
+func always(int) bool { return true }
+
+// deployTree puts the functions and the composition, some of which are branches.
+func deployTree(branches func(depth int) bool) func(context.Context, *server.Client, *server.Server) error {
+	return func(ctx context.Context, c *server.Client, _ *server.Server) error {
+		for depth := range treeDepth {
+			for _, side := range []string{"a", "b"} {
+				if err := c.PutPython(ctx, fmt.Sprintf("tree-%d%s", depth, side), fmt.Sprintf(step, depth)); err != nil {
+					return err
+				}
 			}
 		}
+		return c.Put(ctx, "tree", map[string]any{
+			"exec":        map[string]any{"kind": "nodejs:default", "code": "// the annotation holds it"},
+			"annotations": []any{map[string]any{"key": "conductor", "value": tree(0, "a", branches)}},
+		})
 	}
-	return c.Put(ctx, "tree", map[string]any{
-		"exec":        map[string]any{"kind": "nodejs:default", "code": "// the annotation holds it"},
-		"annotations": []any{map[string]any{"key": "conductor", "value": tree(0, "a")}},
-	})
 }
 
 // tree is the composition from a depth on, on a side of the branch before.
-func tree(depth int, side string) map[string]any {
+func tree(depth int, side string, branches func(depth int) bool) map[string]any {
 	action := map[string]any{"type": "action", "name": fmt.Sprintf("/_/tree-%d%s", depth, side)}
 	switch {
 	case depth == treeDepth-1:
 		return action
-	case isBranch(depth):
-		return map[string]any{"type": "if", "test": action, "consequent": tree(depth+1, "a"), "alternate": tree(depth+1, "b")}
+	case branches(depth):
+		return map[string]any{"type": "if", "test": action, "consequent": tree(depth+1, "a", branches), "alternate": tree(depth+1, "b", branches)}
 	}
-	return map[string]any{"type": "if", "test": action, "consequent": tree(depth+1, side), "alternate": map[string]any{"type": "empty"}}
+	return map[string]any{"type": "if", "test": action, "consequent": tree(depth+1, side, branches), "alternate": map[string]any{"type": "empty"}}
 }
 
 // branching makes inputs of which each branch goes the usual way at a rate. No input comes twice.
@@ -144,5 +176,19 @@ func branching(rate float64) func(stream uint64, n int) ([]any, error) {
 			ways[depth] = !isBranch(depth) || random.Float64() < rate
 		}
 		return map[string]any{"ways": ways, "id": last.Add(1)}
+	})
+}
+
+// against makes inputs whose branches an adversary chooses. A stream's are the same in both modes, as without running ahead they teach
+// the server nothing; no input comes twice.
+func against(a *cluster.Adversary) func(stream uint64, n int) ([]any, error) {
+	var chosen []bool
+	var of, last uint64
+	return each(func(stream uint64, _ int) any {
+		if chosen == nil || stream != of {
+			of, chosen = stream, append(a.Choose(treeDepth-1), true)
+		}
+		last++
+		return map[string]any{"ways": chosen, "id": last}
 	})
 }

@@ -1,7 +1,7 @@
 // Package cluster plays what two processors cannot show: the pure machine of
 // internal/speculate, for many requests at once, on a cluster of many
 // processors, in virtual time. Functions are no more than how long they compute
-// and wait, and what they call.
+// and wait, and what they call. An adversary of the predictor is here, too.
 package cluster
 
 import (
