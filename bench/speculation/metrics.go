@@ -21,6 +21,9 @@ func (o *outcomes) add(after, before outcomes) {
 	o.skipped += after.skipped - before.skipped
 }
 
+// rate is the share of those that ran ahead and were right; NaN if none did.
+func (o outcomes) rate() float64 { return o.right / (o.right + o.wrong) }
+
 func (o outcomes) String() string {
 	return fmt.Sprintf("%.0f ahead and right, %.0f wrong, %.0f skipped", o.right, o.wrong, o.skipped)
 }

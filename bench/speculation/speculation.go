@@ -69,7 +69,7 @@ func Run(ctx context.Context, args []string) error {
 
 // measure measures all that is asked for.
 func (b *bench) measure(ctx context.Context) error {
-	subjects, err := applications(workloads.DefaultHitRate, b.companies)
+	subjects, err := applications(usual(workloads.DefaultHitRate), b.companies)
 	if err != nil {
 		return err
 	}

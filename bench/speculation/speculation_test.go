@@ -79,8 +79,9 @@ func sooner() *measured {
 }
 
 func TestReport(t *testing.T) {
-	b := &bench{measured: []*measured{sooner()}, ratios: []ratio{{hits()[1], 4}}}
+	b := &bench{measured: []*measured{sooner()}, ratios: []ratio{{hits()[1], "tree", 0.86, 4}, {hits()[1], "FaaSChain, fresh mistakes", 0.9, 4}}}
 	b.out, b.files = t.TempDir(), true
+	b.hitRows(b.ratios[0], 1.2, 0.02)
 	if err := b.finish(); err != nil {
 		t.Fatal(err)
 	}

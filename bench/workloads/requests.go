@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"iter"
 	"math/rand/v2"
+	"sync/atomic"
 )
 
 // DefaultHitRate is how often a branch that the data do not decide goes the usual way, as in the paper (section VII).
@@ -33,13 +34,22 @@ type customer struct {
 // goes the usual way (see DefaultHitRate); a request that does not has a mistyped password, somebody unknown or a group of
 // a thousand, of one of few customers.
 func (a *Application) Requests(seed uint64, hitRate float64) (iter.Seq[Request], error) {
+	return a.requests(&generator{random: seeded(seed), hitRate: hitRate})
+}
+
+// FreshRequests are Requests with mistakes that nobody made before, of any customer: they are numbered from what made counts on.
+func (a *Application) FreshRequests(seed uint64, hitRate float64, made *atomic.Int64) (iter.Seq[Request], error) {
+	return a.requests(&generator{random: seeded(seed), hitRate: hitRate, made: made})
+}
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x5bec)) }
+
+func (a *Application) requests(g *generator) (iter.Seq[Request], error) {
 	w, err := loadWorld()
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{
-		random: rand.New(rand.NewPCG(seed, 0x5bec)), hitRate: hitRate, customers: customers(w),
-	}
+	g.customers = customers(w)
 	for _, c := range g.customers {
 		g.weight += c.weight
 	}
@@ -88,7 +98,8 @@ type generator struct {
 	random    *rand.Rand
 	hitRate   float64
 	customers []customer
-	weight    int // of all customers
+	weight    int           // of all customers
+	made      *atomic.Int64 // the mistakes so far, if none is made twice
 }
 
 func (g *generator) customer() customer {
@@ -104,11 +115,18 @@ func (g *generator) customer() customer {
 // unusual says whether the next branch goes the other way.
 func (g *generator) unusual() bool { return g.random.Float64() >= g.hitRate }
 
-// careless is one of the few who make mistakes, and theirs again and again: so their mistakes are known, as other inputs are.
-func (g *generator) careless() customer { return g.customers[g.random.IntN(careless)] }
+// mistaken is who makes a mistake, and its number: one of the few who do, and theirs again and again, so that their mistakes are known
+// as other inputs are; or anybody, and no mistake is made twice.
+func (g *generator) mistaken() (c customer, number int) {
+	if g.made != nil {
+		return g.customer(), users + int(g.made.Add(1))
+	}
+	c = g.customers[g.random.IntN(careless)]
+	return c, c.number
+}
 
-// many is a number above whatever there is.
-func many(c customer) int { return 1000 + c.number }
+// many is a number above whatever there is, that of a mistake.
+func many(n int) int { return 1000 + n }
 
 // login is the customer's name and password.
 func login(c customer) Request {
@@ -124,24 +142,24 @@ func (g *generator) route(c customer) route {
 }
 
 // draw is a request of somebody: what is usual, or that with the mistake of the first branch that goes the other way.
-func (g *generator) draw(usual func(customer) Request, mistakes ...func(customer, Request)) Request {
+func (g *generator) draw(usual func(customer) Request, mistakes ...func(int, Request)) Request {
 	for _, mistake := range mistakes {
 		if g.unusual() {
-			c := g.careless()
+			c, number := g.mistaken()
 			r := usual(c)
-			mistake(c, r)
+			mistake(number, r)
 			return r
 		}
 	}
 	return usual(g.customer())
 }
 
-func wrong(name string) func(customer, Request) {
-	return func(c customer, r Request) { r[name] = typo(c.number) }
+func wrong(name string) func(int, Request) {
+	return func(n int, r Request) { r[name] = typo(n) }
 }
 
-func tooMany(name string) func(customer, Request) {
-	return func(c customer, r Request) { r[name] = many(c) }
+func tooMany(name string) func(int, Request) {
+	return func(n int, r Request) { r[name] = many(n) }
 }
 
 func (g *generator) maker(a *Application) func() Request {

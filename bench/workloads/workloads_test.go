@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -315,5 +316,33 @@ func TestRequests(t *testing.T) {
 				t.Logf("%s at %.1f: %.2f of %d requests were seen before", a.Name, rate, share, n)
 			}
 		}
+	}
+}
+
+// TestMistakesAreFresh: where they are to be, none comes twice, in whatever stream; they are as many as else.
+func TestMistakesAreFresh(t *testing.T) {
+	const n = 2000
+	var made atomic.Int64
+	seen := map[any]bool{}
+	for range 2 {
+		requests, err := all(t)[0].FreshRequests(1, DefaultHitRate, &made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := n
+		for r := range requests {
+			if password := r["password"].(string); strings.HasPrefix(password, "typo-") {
+				if seen[password] {
+					t.Fatalf("%s comes twice", password)
+				}
+				seen[password] = true
+			}
+			if left--; left == 0 {
+				break
+			}
+		}
+	}
+	if share := float64(len(seen)) / (2 * n); share < 0.08 || share > 0.12 {
+		t.Errorf("%.2f of the requests have mistakes", share)
 	}
 }

@@ -52,7 +52,7 @@ func userName(n int) string     { return fmt.Sprintf("user%02d", n) }
 func userPassword(n int) string { return fmt.Sprintf("secret-%d", n*7919) }
 func userPin(n int) string      { return fmt.Sprintf("%04d", 1000+n*131%9000) }
 func userCard(n int) string     { return fmt.Sprintf("4000-%08d", n*104729) }
-func typo(n int) string         { return "typo-" + userName(n) } // of somebody careless
+func typo(n int) string         { return "typo-" + userName(n) } // the n-th mistake
 func userLimit(n int) int       { return 200 + n%5*100 }
 func itemName(n int) string     { return fmt.Sprintf("item%02d", n) }
 
