@@ -41,7 +41,7 @@ func parts() []measurement {
 // measured is what was measured of one application.
 type measured struct {
 	*subject
-	bound    float64            // the speedup that Amdahl's law leaves, effects being in their turn; 0 if it is not known
+	bounds                      // zero if they are not known
 	alone    float64            // ms: the mean answer of the baseline to one request at a time
 	capacity float64            // requests in a second that the baseline answered before all loads
 	profile  *workloads.Profile // nil if there is none
@@ -49,6 +49,9 @@ type measured struct {
 	naive    *loaded // with squashes that end sandboxes; nil if it is not measured
 	served   []served
 }
+
+// bounds are the speedups that Amdahl's law leaves: if all functions begin at once, and if effects begin in their turn, as they must.
+type bounds struct{ plain, inTurn float64 }
 
 // loaded is one load: what was measured in each mode.
 type loaded struct {
@@ -91,7 +94,7 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 		return err
 	}
 	defer on.stop(b)
-	m := &measured{subject: s, bound: s.bound}
+	m := &measured{subject: s, bounds: bounds{s.bound, s.bound}}
 	if s.profile != nil && b.measures("load") {
 		if err := b.profile(ctx, on, m); err != nil {
 			return err
@@ -150,7 +153,7 @@ func (b *bench) profile(ctx context.Context, on *started, m *measured) error {
 	if err != nil {
 		return fmt.Errorf("its profile: %w", err)
 	}
-	m.profile, m.bound = p, p.TurnBound
+	m.profile, m.bounds = p, bounds{p.Bound, p.TurnBound}
 	return on.deploy(ctx, on.client, on.server)
 }
 

@@ -82,10 +82,7 @@ func (b *bench) testedRows() error {
 			b.row(harness.Row{Case: b.on(runtime.NumCPU(), l.title(m)), Metric: "mean speedup (measured)", Unit: "x", Value: harness.Number(here.speedup[i]), Baseline: harness.Number(l.speedup("all").mean)})
 			b.row(harness.Row{Case: b.on(processors, l.title(m)), Metric: "mean speedup", Unit: "x", Value: harness.Number(there.speedup[i])})
 		}
-		b.row(harness.Row{
-			Case: b.on(processors, m.loads[0].title(m)), Metric: "share of Amdahl's bound, effects in their turn",
-			Value: harness.Number(there.speedup[0] / m.bound), Baseline: harness.Number(m.bound), Target: harness.Text(">=0.8"),
-		})
+		b.boundRows(b.on(processors, m.loads[0].title(m)), there.speedup[0], m.bounds, leastShare)
 	}
 	b.testedAverages(all)
 	return nil
