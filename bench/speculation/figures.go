@@ -21,7 +21,7 @@ func (b *bench) figures() (written []string, err error) {
 		{"breakdown", "Mean speedup at 20% load, by what is done for it (Figure 12)", all, all.parts()},
 		{"tail", "P99, as a part of the baseline's (Figure 13)", all, all.tails()},
 		{"throughput", "Answers within twice the baseline's time alone, beside the baseline's (Table III)", all, all.throughputs()},
-		{"hits", "Mean speedup, by the rate at which branches go as usual (Figure 14), and of functions ahead that were right", b.rates(), b.hitRates()},
+		{"hits", "Mean speedup, by hit rate and, in brackets, the one in effect (Figure 14)", b.rates(), b.hitRates()},
 	} {
 		if !slices.ContainsFunc(f.bars, measuredAny) {
 			continue
