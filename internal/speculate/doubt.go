@@ -3,15 +3,15 @@ package speculate
 // doubt is what wrong predictions leave: who knows the counts can go against each prediction, and keep the counts as they are by
 // going along where nothing is predicted. Zero is none.
 type doubt struct {
-	wrong int // predictions in a row
+	wrong int // predictions that were made, in a row
 	owed  int // how many would have to be right before the next is made
 	last  int // what was owed the last time; each that is right halves it
 }
 
-// A branch that goes one way in 70% of the cases is wrong twice in a row all the time, three times seldom. What is owed doubles
-// each time that it was too little.
+// A branch that goes one way in 70% of the cases is predicted wrong twice in a row all the time, four times hardly ever. What is owed
+// doubles if the first prediction after it is wrong, too.
 const (
-	wrongToDoubt = 3
+	wrongToDoubt = 4
 	mostOwed     = 64
 )
 
@@ -23,10 +23,10 @@ func (d *doubt) judge(right bool) {
 	case d.owed > 0:
 	case right:
 		d.wrong, d.last = 0, d.last/2
-	case d.wrong+1 < wrongToDoubt:
-		d.wrong++
 	default:
-		d.last = min(max(1, 2*d.last), mostOwed)
-		d.wrong, d.owed = 0, d.last
+		if d.wrong++; d.wrong >= wrongToDoubt {
+			d.last = min(max(1, 2*d.last), mostOwed)
+			d.owed = d.last
+		}
 	}
 }

@@ -32,10 +32,10 @@ func TestPredict(t *testing.T) {
 		{"a path that is not known", DefaultBand, []went{{there, 1, 20}}, 1},
 		{"a path of which too little is known", DefaultBand, []went{{there, 1, 20}, {here, 3, fewOnPath - 1}}, 1},
 		{"a path on which anything happens, unlike the others", DefaultBand, []went{{there, 1, 20}, {here, 1, 1}, {here, 2, 1}, {here, 3, 1}}, 0},
-		{"it went another way twice", DefaultBand, []went{{here, 1, 300}, {here, 3, wrongToDoubt - 1}}, 1},
-		{"it went another way three times", DefaultBand, []went{{here, 1, 300}, {here, 3, wrongToDoubt}}, 0},
+		{"it went another way, perhaps by chance", DefaultBand, []went{{here, 1, 300}, {here, 3, wrongToDoubt - 1}}, 1},
+		{"it went another way too often", DefaultBand, []went{{here, 1, 300}, {here, 3, wrongToDoubt}}, 0},
 		{"it goes its way again", DefaultBand, []went{{here, 1, 300}, {here, 3, 100}, {here, 1, 1}}, 1},
-		{"it went another way three times, again", DefaultBand, []went{{here, 1, 300}, {here, 3, 3}, {here, 1, 1}, {here, 3, 3}, {here, 1, 1}}, 0},
+		{"it goes its way once, then not again", DefaultBand, []went{{here, 1, 300}, {here, 3, wrongToDoubt}, {here, 1, 1}, {here, 3, 1}, {here, 1, 1}}, 0},
 		{"it may be changing its ways", DefaultBand, []went{{here, 1, 300}, {here, 3, 200}}, 0},
 		{"it has changed its ways", DefaultBand, []went{{here, 1, 300}, {here, 2, 10}, {here, 3, 300}}, 3}, // 300 of 610 would be none
 	} {
@@ -86,17 +86,17 @@ func follow(times int, choose func(guess, ok bool) bool) (s predicted) {
 // are wrong.
 func TestAdversary(t *testing.T) {
 	against := func(guess, ok bool) bool { return !ok || !guess }
-	if s := follow(1000, against); s.wrong > 65 {
+	if s := follow(1000, against); s.wrong > 25 {
 		t.Errorf("it is fooled %d times of a thousand", s.wrong)
 	}
-	if s := follow(10_000, against); s.wrong > 500 {
+	if s := follow(10_000, against); s.wrong > 170 {
 		t.Errorf("it is fooled %d times of ten thousand", s.wrong)
 	}
 }
 
 // TestChanceIsNoAdversary: a branch that goes its way at a rate is predicted nearly always, whatever chance does.
 func TestChanceIsNoAdversary(t *testing.T) {
-	for rate, least := range map[float64]int{1: 9990, 0.9: 9950, 0.8: 9800, 0.7: 9400} {
+	for rate, least := range map[float64]int{1: 9990, 0.9: 9980, 0.8: 9950, 0.7: 9650} {
 		random := rand.New(rand.NewPCG(1, 2))
 		if s := follow(10_000, func(bool, bool) bool { return random.Float64() < rate }); s.made < least {
 			t.Errorf("of a branch that goes one way in %.0f%% of the cases %d of 10,000 are predicted", rate*100, s.made)
