@@ -29,7 +29,7 @@ func nothings() []*subject {
 		{slug: "cold tables, functions that wait", action: "sequence", want: want, inputs: fresh, deploy: deploySequence("import time\n" + passes[:len(passes)-len("    return args\n")] + "    time.sleep(0.010)\n    return args\n")},
 		{slug: "outputs that are never as before", action: "sequence", want: want, inputs: same, deploy: deploySequence(fickle)},
 		{slug: "branches like coins", action: "tree", want: want, inputs: branching(0.5), deploy: deployTree(isBranch)},
-		{slug: "branches that go against each prediction", action: "tree", want: want, inputs: against(cluster.NewAdversary()), deploy: deployTree(always)},
+		{slug: "branches that go against each prediction", action: "tree", want: want, inputs: against(cluster.NewAdversary()), deploy: deployTree(always), settings: anyLoad},
 	}
 }
 
