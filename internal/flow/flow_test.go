@@ -207,6 +207,17 @@ func TestTruth(t *testing.T) {
 	}
 }
 
+// TestGrowingValueEnds: retain doubles the value with each turn of a loop.
+func TestGrowingValueEnds(t *testing.T) {
+	p, err := compileComposition(json.RawMessage(`{"type":"repeat","count":60,"components":[{"type":"retain","components":[{"type":"empty"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stop := p.Start(json.RawMessage(`{"x":"y"}`)); !stop.End || !strings.Contains(string(stop.Result.Value), "grew beyond 32 MiB") {
+		t.Errorf("it ends with %.200s", stop.Result.Value)
+	}
+}
+
 // FuzzComposition: no document makes the compiler or a walk panic, or run for ever between two actions.
 func FuzzComposition(f *testing.F) {
 	f.Add([]byte(`{"type":"if","test":{"type":"action","name":"/_/a"},"consequent":{"type":"sequence","components":[{"type":"action","name":"/_/b"}]},"alternate":{"type":"empty"}}`), []byte(`{"value":true}`))

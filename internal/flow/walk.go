@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -9,6 +10,13 @@ import (
 
 // maxSteps bounds the rows walked from one action to the next, so that a loop without an action ends.
 const maxSteps = 100_000
+
+// Bounds of a walk's value, which retain doubles with each turn of a loop: the largest payload that a server can be set to let pass, and
+// how many bytes a walk may go over from one action to the next.
+const (
+	maxValue = 32 << 20
+	maxWork  = 1 << 30
+)
 
 // cursor is a place in a walk: the row of the action that runs, and the frames around it.
 type cursor struct {
@@ -67,7 +75,12 @@ func (p *Program) underlaid(value json.RawMessage) json.RawMessage {
 }
 
 func (w *walk) run() forerun.Stop {
+	work := 0
 	for range maxSteps {
+		if work += len(w.value); len(w.value) > maxValue || work > maxWork {
+			return forerun.Stop{End: true, Result: forerun.Failure(forerun.ApplicationError, fmt.Sprintf(
+				"The composition's value grew beyond %d MiB, or it did too much with a large one; does a loop in it retain what it made?", maxValue>>20))}
+		}
 		if w.at >= len(w.program.rows) {
 			return w.end()
 		}

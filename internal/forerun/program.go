@@ -38,6 +38,15 @@ type Stop struct {
 	Branch bool
 }
 
+// Size is how many bytes of input a stop has for what is to be done.
+func (s *Stop) Size() int {
+	size := len(s.Input)
+	for i := range s.Fork {
+		size += s.Fork[i].Size()
+	}
+	return size
+}
+
 // Function is code that is part of a program.
 type Function struct {
 	Kind string `json:"kind"` // of an action, "nodejs:default"

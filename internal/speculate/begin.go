@@ -6,6 +6,9 @@ import "forerun.dev/forerun/internal/forerun"
 func (m *Machine) execute(s *slot) {
 	m.slots.add(s)
 	s.column.total = &m.buffered
+	if m.mode != Off {
+		s.column.grow(len(s.stop.Input))
+	}
 	m.changed = true
 	switch {
 	case m.mode == Off:
@@ -168,11 +171,29 @@ func (m *Machine) launch(s *slot) {
 	m.do(l)
 }
 
+// maxInput is how many bytes of input what runs ahead may get: where an expected turn of a loop doubles it, the next need not come.
+const maxInput = 1 << 20
+
 // maxAhead bounds the slots that were made ahead and are not launched yet: programs that hold nothing but programs.
 const maxAhead = 64
 
 // hasRoom tells whether one more slot may be ahead (C5).
-func (m *Machine) hasRoom() bool { return m.launched < m.depth && m.ahead < m.depth+maxAhead }
+func (m *Machine) hasRoom() bool {
+	return m.launched < m.depth && m.ahead < m.depth+maxAhead && m.buffered <= maxColumns
+}
+
+// materializeAhead gives the step to come a slot ahead of its turn, if there is room.
+func (m *Machine) materializeAhead(t *thread) {
+	switch p := t.pending; {
+	case p == nil:
+	case p.stop.Size() > maxInput:
+		p.inTurn = "its input is too large to run ahead on"
+	default:
+		if p.crowded = !m.hasRoom(); !p.crowded {
+			m.materialize(t)
+		}
+	}
+}
 
 // tend does what can be done ahead for a slot and what is in it.
 func (m *Machine) tend(s *slot) {
@@ -206,10 +227,8 @@ func (m *Machine) tendFunction(s *slot) {
 // tendThread tends the steps of a thread and goes on behind the last one while it is known where to. One without any is that of
 // a program, or of a branch, that is ahead itself.
 func (m *Machine) tendThread(t *thread) {
-	if len(t.steps) == 0 && t.pending != nil {
-		if t.pending.crowded = !m.hasRoom(); !t.pending.crowded {
-			m.materialize(t)
-		}
+	if len(t.steps) == 0 {
+		m.materializeAhead(t)
 	}
 	for i := 0; i < len(t.steps); i++ {
 		m.tend(t.steps[i])
@@ -219,11 +238,7 @@ func (m *Machine) tendThread(t *thread) {
 		if s := t.steps[i]; !s.walked && t.pending == nil {
 			m.walk(s)
 		}
-		if t.pending != nil {
-			if t.pending.crowded = !m.hasRoom(); !t.pending.crowded {
-				m.materialize(t)
-			}
-		}
+		m.materializeAhead(t)
 	}
 }
 

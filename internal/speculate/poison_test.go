@@ -171,6 +171,44 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
+// growing is a loop of one function whose input doubles with each turn.
+type growing struct{ table }
+
+func (growing) Start(input json.RawMessage) forerun.Stop {
+	return forerun.Stop{Action: "f", Input: input, Branch: true}
+}
+
+func (growing) Resume(_ forerun.Cursor, r forerun.Result) forerun.Stop {
+	return forerun.Stop{Action: "f", Input: slices.Concat(r.Value, r.Value), Branch: true}
+}
+
+// TestGrowingLoopIsBounded: a turn that is expected of a loop is not run ahead of when its input has become large.
+func TestGrowingLoopIsBounded(t *testing.T) {
+	tenant := memo.New(memo.Options{}).Tenant("t")
+	input := json.RawMessage("1")
+	for range 30 {
+		tenant.Learn(digest("f"), input, &forerun.Row{Output: input})
+		if input = slices.Concat(input, input); len(input) > maxInput {
+			break
+		}
+	}
+	m, actions := New("app", json.RawMessage(`1`), Speculate(All, tenant, NewPredictor(), strs{}), Depth(64))
+	largest := 0
+	for actions = m.Step(Entered{Program: growing{}, Input: json.RawMessage("1")}); len(actions) > 0; {
+		var next []Action
+		for _, a := range actions {
+			if r, ok := a.(Resolve); ok {
+				largest = max(largest, len(r.Input))
+				next = append(next, m.Step(Resolved{Slot: r.Slot, Code: digest("f"), Input: r.Input})...)
+			}
+		}
+		actions = next
+	}
+	if largest != maxInput {
+		t.Errorf("what runs ahead gets %d bytes of input", largest)
+	}
+}
+
 // ahead returns a machine whose slot 2 runs ahead of slot 1.
 func ahead() *Machine {
 	tenant := memo.New(memo.Options{}).Tenant("t")
