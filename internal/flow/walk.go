@@ -15,7 +15,7 @@ const maxSteps = 100_000
 // how many bytes a walk may go over from one action to the next.
 const (
 	maxValue = 32 << 20
-	maxWork  = 1 << 30
+	maxWork  = 512 << 20
 )
 
 // cursor is a place in a walk: the row of the action that runs, and the frames around it.
