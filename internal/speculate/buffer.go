@@ -185,6 +185,7 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 			*unsure = f
 			return nil, nil, unsure
 		case inColumn:
+			f.entry.blamed = f.blamed
 			entries = append(entries, f.entry)
 		case inStore:
 			record, ok := r.record(key)
@@ -194,7 +195,7 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 				}
 				continue
 			}
-			entries = append(entries, &entry{key: key, read: true, seen: record.Image, version: record.Version})
+			entries = append(entries, &entry{key: key, read: true, seen: record.Image, version: record.Version, blamed: f.blamed})
 		}
 	}
 	return entries, missing, nil
@@ -266,12 +267,38 @@ type found struct {
 	where  where
 	entry  *entry
 	why    string
-	listed *blame // that made it unknown
+	listed *blame  // that made it unknown
+	blamed []blame // squashes of the past that did not
 }
 
 // find looks for a record in what is before a slot, the newest first.
 func (m *Machine) find(s *slot, key forerun.Key) found {
-	if b := (blame{consumer: s.code, key: key, others: true}); !m.predictor.trusts(b) {
+	m.blamed = m.blamed[:0]
+	f := m.findBefore(s, key)
+	f.blamed = slices.Clone(m.blamed)
+	return f
+}
+
+// suspects tells whether a read is to be stalled, and notes what is to be forgiven if it goes well.
+func (m *Machine) suspects(b blame) bool {
+	listed, blamed := m.predictor.suspects(b)
+	if blamed {
+		m.blamed = append(m.blamed, b)
+	}
+	return listed
+}
+
+// trust forgives squashes of the past: what the slot had read in spite of them was right.
+func (m *Machine) trust(s *slot) {
+	for _, e := range s.column.order {
+		for _, b := range e.blamed {
+			m.predictor.trust(b)
+		}
+	}
+}
+
+func (m *Machine) findBefore(s *slot, key forerun.Key) found {
+	if b := (blame{consumer: s.code, key: key, others: true}); m.suspects(b) {
 		return found{where: unknown, listed: new(b), why: fmt.Sprintf("others write %q all the time: it waits for its turn", key.Name)}
 	}
 	for x := s; ; {
@@ -345,10 +372,10 @@ func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	}
 	b := blame{producer: x.code, consumer: s.code, key: key}
 	if e := x.column.at(key); e != nil && e.wrote && !x.head {
-		m.predictor.trusts(b) // it comes in time
+		m.suspects(b) // it comes in time
 		return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.value, from: e, stamp: e.made}}, true
 	}
-	if x.state == finished || x.waitsFor(s) || m.predictor.trusts(b) {
+	if x.state == finished || x.waitsFor(s) || !m.suspects(b) {
 		return found{}, false
 	}
 	return found{where: unknown, listed: new(b), why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, true

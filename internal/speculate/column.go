@@ -53,6 +53,7 @@ type entry struct {
 	from    *entry          // whose value that was; nil: the store's
 	stamp   uint64          // of that value
 	version forerun.Version // of the store's
+	blamed  []blame         // such reads were squashed in the past
 
 	wrote   bool            // W
 	value   Image           // what the slot made of it

@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"encoding/json"
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -86,14 +87,36 @@ func TestEarlyReadsAreForgiven(t *testing.T) {
 				b.Key = key(name)
 				p.Blame(b)
 				for range between {
-					if !p.trusts(read(name)) {
-						break
-					}
+					p.trust(read(name))
 				}
 			}
-			if got := !p.trusts(read(names[3])); got != want {
+			if got := p.isListed(read(names[3])); got != want {
 				t.Errorf("%s, %d reads that went well between squashes: stalled %v", name, between, got)
 			}
 		}
+	}
+}
+
+// TestReadsAreTrustedOnce: a read that is looked at again and again while it is fetched went well once, when its slot was promoted.
+func TestReadsAreTrustedOnce(t *testing.T) {
+	m, p := ahead(), NewPredictor()
+	m.predictor = p
+	p.Blame(Blame{Producer: digest("f"), Consumer: digest("g"), Key: key("k")})
+	trusted := func() int {
+		return p.blamed[blame{producer: digest("f"), consumer: digest("g"), key: key("k")}].trusted
+	}
+	m.Step(Read{Slot: 2, Op: 1, Keys: []forerun.Key{key("k")}, Command: []string{"get", "k"}})
+	for n := range 25 {
+		m.Step(LoadChanged{Depth: 10 + n})
+	}
+	m.Step(Fetched{Slot: 2, Op: 1, Records: []Record{{Key: key("k"), Image: str("1"), Version: 1}}})
+	m.Step(Output{Slot: 2, Result: forerun.Result{Value: json.RawMessage(`{}`)}})
+	if n := trusted(); n != 0 {
+		t.Errorf("the read counts %d times before it is known that it went well", n)
+	}
+	m.Step(Output{Slot: 1, Result: forerun.Result{Value: json.RawMessage(`{"f":1}`)}})
+	m.Step(Promoted{Slots: []SlotID{2}, Version: 1})
+	if n := trusted(); n != 1 {
+		t.Errorf("the read counts %d times", n)
 	}
 }

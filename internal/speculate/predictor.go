@@ -265,22 +265,25 @@ func (p *Predictor) listed(b blame) *listing {
 	return nil
 }
 
-// trusts tells whether a read need not be stalled; then it counts that it was not. There may be no predictor.
-func (p *Predictor) trusts(b blame) bool {
+// suspects tells whether a read is to be stalled, or else whether it is to be counted if it goes well. There may be no predictor.
+func (p *Predictor) suspects(b blame) (listed, blamed bool) {
 	if p == nil || p.counted(b.others).Load() == 0 {
-		return true
+		return false, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.listed(b) != nil {
-		return false
-	}
+	return p.listed(b) != nil, p.blamed[b] != nil || p.familyOf(b) != nil
+}
+
+// trust counts a read that went well.
+func (p *Predictor) trust(b blame) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, l := range []*listing{p.blamed[b], p.familyOf(b)} {
 		if l != nil {
 			l.trusted++
 		}
 	}
-	return true
 }
 
 // spend counts a read that was stalled.

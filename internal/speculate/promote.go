@@ -147,9 +147,11 @@ func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*e
 	}
 	m.lead(s)
 	s.remember()
+	m.trust(s)
 	for _, c := range s.merged {
 		c.head = true
 		c.remember()
+		m.trust(c)
 		m.forget(c)
 		m.do(Commit{Slot: c.id, Result: c.result})
 		m.learn(c)

@@ -29,6 +29,7 @@ type Machine struct {
 	empty    int      // forks that joined in this step without anything having run
 	over     bool     // the client has its answer; orphans may still run
 	changed  bool     // since the last look for what can be done
+	blamed   []blame  // that the search under way has come by
 	actions  []Action // of the step under way
 }
 

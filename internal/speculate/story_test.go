@@ -76,7 +76,7 @@ func (s *story) learns(t *testing.T, d *datadriven.TestData) (ok bool) {
 	case "trusted":
 		for range number(t, d, "times") {
 			b := readBlame(t, d)
-			s.predictor.trusts(blame{b.Producer, b.Consumer, b.Key, b.Others})
+			s.predictor.trust(blame{b.Producer, b.Consumer, b.Key, b.Others})
 		}
 	case "store":
 		s.store = make(map[forerun.Key]Record)
