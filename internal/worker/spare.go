@@ -271,10 +271,8 @@ func (b *box) clean() bool {
 		err = b.reset(b.kept()...)
 	}
 	if b.struck.Swap(false) && err == nil {
-		if b.starved() {
-			err = errors.New("its memory was exhausted, and the initializer may end yet")
-		}
-		b.mistrust(alone)
+		err = b.starved()
+		b.mistrust()
 	}
 	if err == nil && b.spare.killed.Load() { // as its activation ended
 		if alone, err = b.renewSpare(); err == nil && !alone {
@@ -295,10 +293,10 @@ func (b *box) clean() bool {
 	return true
 }
 
-// mistrust marks the processes that a kill may have hit as they were made. One that was made alone came after it.
-func (b *box) mistrust(alone bool) {
+// mistrust marks the processes that a kill may have hit as they were made.
+func (b *box) mistrust() {
 	for _, s := range []*spare{b.spare, b.standing.Load()} {
-		if s != nil && s != b.survivor.Load() && !alone {
+		if s != nil && s != b.survivor.Load() {
 			s.killed.Store(true)
 		}
 	}
@@ -313,9 +311,14 @@ func (b *box) takeCleared() *spare {
 	return s
 }
 
-// starved reports whether processes were killed for the memory limit since the sandbox was clean, as far as the last kill saw. The
+// starved is an error if processes were killed for the memory limit since the sandbox was clean, as far as the last kill saw. The
 // initializer may be one of them, which is seen only when it has got the time to end.
-func (b *box) starved() bool { return b.oomKills.Load() > b.oomClean }
+func (b *box) starved() error {
+	if b.oomKills.Load() > b.oomClean {
+		return errors.New("its memory was exhausted, and the initializer may end yet")
+	}
+	return nil
+}
 
 // renewSpare sees that there is a handler for the next activation: the one that stays, or another. alone says that this loaded its code
 // when nothing of the activation was left: what is connected with the doors is the handler's own.
@@ -330,7 +333,7 @@ func (b *box) renewSpare() (alone bool, err error) {
 		return false, nil
 	}
 	if b.language.launched {
-		if err = b.reset(); err != nil {
+		if err = b.empty(); err != nil {
 			return false, err
 		}
 		b.doors.fence()
@@ -341,6 +344,20 @@ func (b *box) renewSpare() (alone bool, err error) {
 		err = b.nextSpare()
 	}
 	return false, err
+}
+
+// empty leaves nothing but the initializer. What was killed before is over; a kill that comes later may hit what is made next.
+func (b *box) empty() error {
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	b.cleared = nil
+	_, err := b.sandbox.Reset(ctx)
+	if b.struck.Swap(false) && err == nil {
+		err = b.starved()
+	}
+	return err
 }
 
 // reset removes what is left but the initializer and the processes in keep. What the others were connected with is cut: it
