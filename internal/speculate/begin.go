@@ -204,9 +204,7 @@ func (m *Machine) tend(s *slot) {
 	case s.kind == program:
 		m.tendThread(s.branches[0])
 	default:
-		for t := s.nextAwake(0); t != nil; t = s.nextAwake(t.branch + 1) {
-			m.tendThread(t)
-		}
+		m.tendFork(s)
 	}
 }
 

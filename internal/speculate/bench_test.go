@@ -74,21 +74,27 @@ func BenchmarkInvocation(b *testing.B) {
 	}
 }
 
-// BenchmarkFork is an invocation that forks into many branches at once: an event of one must not cost the more, the more there are.
+// BenchmarkFork is an invocation that forks into many branches at once: an event of one must not cost the more, the more there are; nor
+// where all of them are known and few may run ahead.
 func BenchmarkFork(b *testing.B) {
-	for _, mode := range []Mode{Off, All} {
+	for _, w := range workloads[1:] {
 		for _, width := range []int{10, 1000, 8000} {
-			b.Run(fmt.Sprintf("%v/%d", mode, width), func(b *testing.B) {
-				d := newDrive(mode, 1<<30)
-				d.program = readProgram(strings.Repeat("rate done |", width) + " done")
-				from, used := d.events, processor()
-				for b.Loop() {
-					d.invoke(d.nextInput())
-				}
-				report(b, d.events-from, processor()-used)
-			})
+			b.Run(fmt.Sprintf("%s/%d", w.name, width), func(b *testing.B) { benchmarkFork(b, w.mode, w.inputs, width) })
 		}
 	}
+	b.Run("known/1000", func(b *testing.B) { benchmarkFork(b, All, 1, 1000) })
+	b.Run("known/8000", func(b *testing.B) { benchmarkFork(b, All, 1, 8000) })
+}
+
+func benchmarkFork(b *testing.B, mode Mode, inputs, width int) {
+	d := newDrive(mode, inputs)
+	d.program = readProgram(strings.Repeat("rate book done |", width) + " done")
+	d.invoke(d.nextInput())
+	from, used := d.events, processor()
+	for b.Loop() {
+		d.invoke(d.nextInput())
+	}
+	report(b, d.events-from, processor()-used)
 }
 
 // report writes events in a second of a processor, whatever others did meanwhile, and in a second of the clock.

@@ -55,6 +55,7 @@ type slot struct {
 
 	branches []*thread // of a fork; of a program the one
 	awake    []*thread // of a fork: in which there may be something to do, in their order
+	crowd    []*thread // of a fork: in which there is, once there is room
 	joined   int       // branches of a fork that are over
 	open     int       // a branch of a fork of which it may not be known how it ends
 
@@ -180,11 +181,11 @@ func (m *Machine) uncount(s *slot) {
 		s.launched = false
 		m.launched--
 	}
-	m.rest(s)
+	m.retire(s)
 }
 
-// rest counts a slot no more among those that are ahead and have not finished.
-func (m *Machine) rest(s *slot) {
+// retire counts a slot no more among those that are ahead and have not finished.
+func (m *Machine) retire(s *slot) {
 	if s.working {
 		s.working = false
 		m.working--

@@ -175,7 +175,7 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again in its turn"}, true)
 		return
 	}
-	m.rest(s)
+	m.retire(s)
 	s.state, s.result, s.requests, s.script = finished, r, nil, nil
 	if s.expected() != nil {
 		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v ended without calling it", s)})

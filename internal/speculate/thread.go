@@ -17,7 +17,8 @@ type thread struct {
 	pending *pending        // the step to come behind them, if it is known
 	end     *forerun.Result // how the thread ends behind them, if that is known
 	branch  int             // which one of the fork it is
-	asleep  bool            // there is nothing to do in it
+	asleep  bool            // there is nothing to do in it,
+	crowded bool            // but for what there is no room for
 	joined  bool            // it is over, and counted
 }
 
