@@ -35,7 +35,10 @@ func (p *programs) inline(composition *forerun.Action, kind string) *forerun.Act
 	if p.inlined == nil || len(p.inlined) >= maxPrograms {
 		p.inlined = make(map[inlineKey]*forerun.Action)
 	}
-	a := &forerun.Action{Name: composition.Name, Version: composition.Version, Exec: flow.FunctionExec(kind), Limits: composition.Limits}
+	a := &forerun.Action{
+		Name: composition.Name, Version: composition.Version, Exec: flow.FunctionExec(kind), Limits: composition.Limits,
+		Updated: composition.Updated, // who deploys it again wants what is known of its functions forgotten, too
+	}
 	p.inlined[key] = a
 	return a
 }
