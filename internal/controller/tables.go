@@ -265,15 +265,19 @@ func (e *execution) noteCaller(s *slot) {
 	}
 }
 
-// noteTime learns from a function that is committed (C3) and did not run ahead.
+// noteTime learns from a function that is committed (C3) and did not run ahead. One that answers with an error need not take as long as it
+// would else, but had its time; of one that could not be executed nothing is known.
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
-	if e.tables != nil && !s.program && !line.Speculative && !line.Launched.IsZero() && s.record.Status == forerun.Success {
-		code, took := e.c.digests.Deployed(s.action), line.Finished.Sub(line.Launched)
+	if e.tables == nil || s.program || line.Speculative || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
+		return
+	}
+	code, took := e.c.digests.Deployed(s.action), line.Finished.Sub(line.Launched)
+	if s.record.Status == forerun.Success {
 		e.tables.noteTime(code, took, s.cpu)
-		if limit := time.Duration(s.action.Limits.Timeout) * time.Millisecond; took < limit/2 {
-			e.tables.noteLong(code, false)
-		}
+	}
+	if limit := time.Duration(s.action.Limits.Timeout) * time.Millisecond; took < limit/2 {
+		e.tables.noteLong(code, false)
 	}
 }
 

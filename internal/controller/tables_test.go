@@ -132,6 +132,39 @@ func TestForbids(t *testing.T) {
 	}
 }
 
+// TestRunsAheadAgain: a function that was ahead for too long runs ahead again once it is fast enough in its turn, also with errors.
+func TestRunsAheadAgain(t *testing.T) {
+	const limit = 1000 // ms
+	for _, c := range []struct {
+		status forerun.Status
+		took   time.Duration
+		long   bool
+	}{
+		{forerun.Success, 100 * time.Millisecond, false},
+		{forerun.ApplicationError, 100 * time.Millisecond, false},
+		{forerun.DeveloperError, 100 * time.Millisecond, false},
+		{forerun.DeveloperError, limit * time.Millisecond, true},
+		{forerun.ApplicationError, 600 * time.Millisecond, true},
+		{forerun.InternalError, 100 * time.Millisecond, true},
+	} {
+		e := &execution{tables: newTables().tenant("ns"), c: new(Controller)}
+		action := &forerun.Action{Limits: forerun.Limits{Timeout: limit}}
+		code := e.c.digests.Deployed(action)
+		for range longTooOften {
+			e.tables.noteLong(code, true)
+		}
+		launched := time.Unix(1, 0)
+		line := forerun.Timeline{Launched: launched, Finished: launched.Add(c.took)}
+		e.noteTime(&slot{action: action, record: &forerun.Activation{Status: c.status, Timeline: line}})
+		if got := e.tables.doubts(code, 0).long; got != c.long {
+			t.Errorf("%v after %v in its turn: it is left for its turn: %v", c.status, c.took, got)
+		}
+		if took := e.tables.habits[code].took; (took > 0) != (c.status == forerun.Success) {
+			t.Errorf("%v: it takes %v", c.status, took)
+		}
+	}
+}
+
 func TestWrongGuesses(t *testing.T) {
 	tables := newTables().tenant("ns")
 	code := forerun.Digest{1}
