@@ -157,16 +157,18 @@ func TestKillSwitch(t *testing.T) {
 		}
 	}
 	ask("GET", "", 200, `{"mode":"off","on":false}`)
-	ask("PUT", `{"on":true}`, 409, "--speculateoff")
-	w.api.Controller.Speculation.Mode = speculate.All
-	ask("GET", "", 200, `{"mode":"all","on":true}`)
 	kept := func(want bool) {
 		t.Helper()
 		if may, err := w.api.Registry.MayAhead(t.Context()); may != want || err != nil {
 			t.Errorf("the next server may run ahead: %v, %v", may, err)
 		}
 	}
-	kept(true)
+	ask("PUT", `{"on":false}`, 200, `{"mode":"off","on":false}`)
+	kept(false)
+	ask("PUT", `{"on":true}`, 409, "--speculateoff")
+	kept(true) // by a server that is started otherwise
+	w.api.Controller.Speculation.Mode = speculate.All
+	ask("GET", "", 200, `{"mode":"all","on":true}`)
 	ask("PUT", `{"on":false}`, 200, `{"mode":"all","on":false}`)
 	kept(false)
 	ask("GET", "", 200, `"on":false`)
@@ -181,13 +183,21 @@ func TestKillSwitch(t *testing.T) {
 func TestSwitchThatCannotBeKept(t *testing.T) {
 	w := newWorld(t)
 	w.api.Controller.Speculation.Mode = speculate.All
+	var log strings.Builder
+	w.api.Log = slog.New(slog.NewTextHandler(&log, nil))
 	broken, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := w.api.letAhead(broken, false); err == nil || !strings.Contains(err.Error(), "only until the server is started anew") || w.api.Controller.MayAhead() {
 		t.Errorf("off: %v, %v", err, w.api.Controller.MayAhead())
 	}
+	if !strings.Contains(log.String(), "on=false") {
+		t.Errorf("off is in force, and logged is %q", log.String())
+	}
 	if err := w.api.letAhead(broken, true); err == nil || w.api.Controller.MayAhead() {
 		t.Errorf("on: %v, %v", err, w.api.Controller.MayAhead())
+	}
+	if strings.Contains(log.String(), "on=true") {
+		t.Errorf("on is not in force, and logged is %q", log.String())
 	}
 }
 

@@ -34,22 +34,21 @@ func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
 	if content.On == nil {
 		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s.", switches)
 	}
-	if *content.On && a.Controller.Speculation.Mode == speculate.Off {
-		return forerun.Errorf(forerun.Exists, "speculation", "The server was started with --speculate off: start it with --speculate all.")
-	}
 	if err := a.letAhead(context.WithoutCancel(r.Context()), *content.On); err != nil {
 		return err
 	}
-	a.Log.Info("the operator has set whether workflows run ahead", "on", *content.On)
+	if *content.On && a.Controller.Speculation.Mode == speculate.Off { // only an `off` that was kept is gone
+		return forerun.Errorf(forerun.Exists, "speculation", "The server was started with --speculate off: start it with --speculate all.")
+	}
 	return a.getSpeculation(w, r)
 }
 
-// letAhead switches, and keeps that. Off is off at once, even if it cannot be kept; on is on once it is.
+// letAhead switches, logs and keeps that. Off is off at once, even if it cannot be kept; on is on once it is.
 func (a *API) letAhead(ctx context.Context, on bool) error {
 	a.switching.Lock()
 	defer a.switching.Unlock()
 	if !on {
-		a.Controller.LetAhead(false)
+		a.switchAhead(false)
 	}
 	err := a.Registry.LetAhead(ctx, on)
 	switch {
@@ -58,6 +57,13 @@ func (a *API) letAhead(ctx context.Context, on bool) error {
 	case err != nil:
 		return forerun.Errorf(forerun.KindOf(err), "speculation", "Running ahead is off, but only until the server is started anew, since that could not be kept: %w", err)
 	}
-	a.Controller.LetAhead(on)
+	if on {
+		a.switchAhead(true)
+	}
 	return nil
+}
+
+func (a *API) switchAhead(on bool) {
+	a.Controller.LetAhead(on)
+	a.Log.Info("the operator has set whether workflows run ahead", "on", on)
 }
