@@ -19,7 +19,7 @@ func (m *Machine) foresee(s *slot) {
 }
 
 func (m *Machine) newCallee(s *slot, action string, input []byte) *slot {
-	c := &slot{caller: s, stop: &forerun.Stop{Action: action, Input: input}, path: mixPath(s.path, len(s.calls)+len(s.callees))}
+	c := &slot{caller: s, stop: &forerun.Stop{Action: action, Input: input}, path: mixPath(s.path, s.returns+len(s.callees))}
 	s.callees = append(s.callees, c)
 	return c
 }
@@ -117,6 +117,7 @@ func (m *Machine) returned(c *slot) {
 // heardOf notes what a function called, and what that did, for the function's row. One that calls with more input than a row may
 // hold gets none: the inputs are not kept until it ends.
 func (s *slot) heardOf(c *slot) {
+	s.returns++
 	if s.asked += len(c.stop.Input); s.asked > maxAsked {
 		s.calls = nil
 	} else {

@@ -95,7 +95,7 @@ func bare(value json.RawMessage) json.RawMessage {
 }
 
 // Bounds of what a row says of callees: how many executions it may rest on, and how many bytes of input a function may call with and
-// have a row.
+// have a row. That is memo.MaxRow: with more the row would not be kept anyway.
 const (
 	maxBelow = 1000
 	maxAsked = 1 << 20

@@ -2,6 +2,7 @@ package speculate
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -140,16 +141,25 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsAreBounded has a head call with a megabyte, again and again: what it called with is not kept until it ends, and makes no row.
+// TestCallsAreBounded has a head call again and again, with more than a megabyte in all: what it called with is not kept until it ends,
+// and makes no row. The callees are on paths of their own all the same.
 func TestCallsAreBounded(t *testing.T) {
-	for _, mode := range []Mode{Off, All} {
-		t.Run(mode.String(), func(t *testing.T) {
+	if maxAsked != memo.MaxRow {
+		t.Error("calls make a row that is not kept, or none although it would be")
+	}
+	for _, c := range []struct {
+		mode        Mode
+		size, times int
+	}{{Off, 1 << 20, 50}, {All, 1 << 20, 50}, {All, 1 << 10, 1500}} {
+		t.Run(fmt.Sprintf("%v, %d bytes", c.mode, c.size), func(t *testing.T) {
+			mode, paths := c.mode, make(map[uint64]bool)
+			input := json.RawMessage(strings.Repeat("1", c.size))
 			m, _ := New("f", json.RawMessage(`{}`), Speculate(mode, memo.New(memo.Options{}).Tenant("t"), NewPredictor(), strs{}))
 			m.Step(Resolved{Code: digest("f"), Input: json.RawMessage(`{}`)})
-			for n := 1; n <= 50; n++ {
-				input := json.RawMessage(strings.Repeat("1", 1<<20))
+			for n := 1; n <= c.times; n++ {
 				m.Step(Call{Op: OpID(n), Action: "g", Code: digest("g"), Input: input})
 				m.Step(Resolved{Slot: SlotID(n), Code: digest("g"), Input: input})
+				paths[m.at(SlotID(n)).path] = true
 				actions := m.Step(Output{Slot: SlotID(n), Result: forerun.Result{Value: json.RawMessage(`{}`)}})
 				if _, ok := actions[len(actions)-1].(Reply); !ok {
 					t.Fatalf("call %d: %+v", n, actions)
@@ -161,6 +171,9 @@ func TestCallsAreBounded(t *testing.T) {
 				if kept > maxAsked || mode == Off && len(m.root.calls)+len(m.root.below) > 0 {
 					t.Fatalf("%d bytes are kept of %d calls", kept, n)
 				}
+			}
+			if mode != Off && len(paths) != c.times {
+				t.Errorf("%d calls are on %d paths", c.times, len(paths))
 			}
 			for _, a := range m.Step(Output{Result: forerun.Result{Value: json.RawMessage(`{}`)}}) {
 				if l, ok := a.(Learn); ok && l.Lesson != nil && l.Lesson.Row != nil {

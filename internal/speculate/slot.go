@@ -70,6 +70,7 @@ type slot struct {
 // conduct is what an execution did, for its row.
 type conduct struct {
 	calls   []forerun.Callee
+	returns int // of all calls, also those that are not kept
 	asked   int // bytes of input of all calls
 	below   []forerun.Callee
 	reads   versions
