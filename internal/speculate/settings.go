@@ -59,7 +59,7 @@ func NewSettings(m Mode) Settings {
 }
 
 // ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms",
-// "load=any" and "squash=sandbox" behind it, each once, with semicolons between. Spaces may be around all of these, and nothing else.
+// "load=any" and "squash=sandbox" (or handler, the default) behind it, each once, with semicolons between. Spaces may be around all of these, and nothing else.
 func ParseSettings(text string) (Settings, error) { return NewSettings(Off).With(text) }
 
 // With is ParseSettings, but what the text does not name is as it is in s.
@@ -67,7 +67,7 @@ func (s Settings) With(text string) (Settings, error) {
 	parts := strings.Split(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(parts[0]))
 	if !ok {
-		return s, refused(text, "")
+		return s, refused(cut(text) + notHow)
 	}
 	s.Mode = mode
 	given := make(map[string]bool)
@@ -76,18 +76,20 @@ func (s Settings) With(text string) (Settings, error) {
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		switch {
 		case given[name]:
-			return s, refused(text, ", since "+name+" is there twice")
+			return s, refused(name + " is there twice")
 		case !s.set(name, value):
-			return s, refused(text, ", since "+cut(strings.TrimSpace(part))+" cannot be")
+			return s, refused(cut(strings.TrimSpace(part)) + notHow)
 		}
 		given[name] = true
 	}
 	return s, nil
 }
 
-func refused(text, why string) error {
-	return forerun.Errorf(forerun.Invalid, "", "%s says not how far to run ahead%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v (0s to 1m, with its unit) ; load=any ; squash=sandbox behind it.",
-		cut(text), why, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
+const notHow = " does not say how far to run ahead"
+
+func refused(why string) error {
+	return forerun.Errorf(forerun.Invalid, "", "%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.",
+		why, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
 }
 
 // mostShown is how many bytes are repeated of what cannot be read.

@@ -39,18 +39,19 @@ func TestParseSettings(t *testing.T) {
 	}
 }
 
-// TestRefusedSettings: the message says what is wrong and what could be, and repeats no more than a part of what is long.
+// TestRefusedSettings: the message says what is wrong and what could be, quotes that once, and repeats no more than a part of what is long.
 func TestRefusedSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		"al":                                 `"al" says not how far to run ahead: write off, branches or all`,
-		"all; least=5":                       `since "least=5" cannot be`,
-		"all; depth=4; depth=5":              "since depth is there twice",
+		"al":                                 `"al" does not say how far to run ahead: write off, branches or all`,
+		"all; least=5":                       `"least=5" does not say how far to run ahead: write`,
+		"all; depth=4; depth=5":              "depth is there twice: write",
 		"all; least=9999999h":                "least=1ms (0s to 1m, with its unit)",
-		strings.Repeat("é", 999):             `"` + strings.Repeat("é", mostShown/2) + `..." says`,
-		"all; x=" + strings.Repeat("a", 999): `since "x=` + strings.Repeat("a", mostShown-2) + `..." cannot be`,
+		"all; squash=all":                    "squash=handler (or sandbox)",
+		strings.Repeat("é", 999):             `"` + strings.Repeat("é", mostShown/2) + `..." does not say`,
+		"all; x=" + strings.Repeat("a", 999): `"x=` + strings.Repeat("a", mostShown-2) + `..." does not say`,
 	} {
 		_, err := ParseSettings(text)
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), `"`) > 2 {
 			t.Errorf("%q: %v", text, err)
 		}
 		if err != nil && len(err.Error()) > 500 {

@@ -181,9 +181,9 @@ func TestSpeculateHeaders(t *testing.T) {
 	w := newWorld(t)
 	w.deploy("echo", "echo")
 	for want, given := range map[string][]string{
-		"":                                   {"all"},
-		`\"\" says not how far to run ahead`: {""},
-		"is there 2 times: send it once":     {"all", "off"},
+		"":                                       {"all"},
+		`\"\" does not say how far to run ahead`: {""},
+		"is there 2 times: send it once":         {"all", "off"},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", actions+"echo?blocking=true", nil)
 		r.SetBasicAuth(w.auth.UUID, w.auth.Key)
