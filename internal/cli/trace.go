@@ -38,8 +38,9 @@ func (a *app) activationTrace() *cobra.Command {
 		Use: "trace (ID | --last)", Short: "Draw when each part of an invocation ran, and what ran ahead", Args: between(0, 1),
 		Long: `Draw when each part of an invocation ran, and what ran ahead. --last is the newest invocation, with all its parts.
 
-Each line is an activation: . it waits, = it runs, > it runs ahead of its turn, - it has ended and its turn has not come,
-x it ran for nothing and was squashed, * it was not executed, since its output was known. #2 in a reason is line 2.`,
+Each line is an activation: _ a workflow lasts, . it waits, = it runs, > it runs ahead of its turn, - it has ended and its turn has not
+come, x it ran for nothing and was squashed, * it was not executed, since its output was known. #2 in a reason is line 2; a name
+without a number has no line here: it never ran, or only a part of its workflow is traced.`,
 	}
 	last := lastFlag(cmd.Flags())
 	svg := cmd.Flags().String("svg", "", "write a picture to `FILE`")

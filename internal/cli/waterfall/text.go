@@ -20,8 +20,9 @@ const (
 	noInk    = "\x1b[0m"
 )
 
-// Text writes a trace for a terminal: a line for each slot, with bars of width characters in which "." is waiting, "=" running,
-// ">" running ahead of its turn, "x" running for nothing, "-" waiting finished until it was its turn.
+// Text writes a trace for a terminal: a line for each slot, with bars of width characters in which "_" is a workflow's time, "."
+// waiting, "=" running, ">" running ahead of its turn, "x" running for nothing, "-" waiting finished until it was its turn, "*" that it was
+// not executed, as its output was known.
 func (t *Trace) Text(w io.Writer, width int, colour bool) error {
 	names := 0
 	for i := range t.Bars {
