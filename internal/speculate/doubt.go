@@ -1,7 +1,8 @@
 package speculate
 
 // doubt is what wrong predictions leave: who knows the counts can go against each prediction, and keep the counts as they are by
-// going along where nothing is predicted. Zero is none.
+// going along where nothing is predicted. There is one for each path and one for the branch: paths are forgotten, and may be ever new.
+// Zero is none.
 type doubt struct {
 	wrong int // predictions that were made, in a row
 	owed  int // how many would have to be right before the next is made
@@ -15,12 +16,12 @@ const (
 	mostOwed     = 64
 )
 
-// judge hears whether a prediction was right, or would have been.
-func (d *doubt) judge(right bool) {
+// judge hears whether a prediction was right, and whether it was made at all: if not, being right pays what is owed, and proves nothing.
+func (d *doubt) judge(right, made bool) {
 	switch {
 	case d.owed > 0 && right:
 		d.owed--
-	case d.owed > 0:
+	case !made:
 	case right:
 		d.wrong, d.last = 0, d.last/2
 	default:

@@ -34,6 +34,7 @@ const (
 type branchTable struct {
 	all   ways
 	paths map[uint64]*ways
+	doubt // of all paths: who comes by ever new ones can be wrong on each
 }
 
 // ways are the outcomes of a branch on a path, with their counts.
@@ -67,11 +68,14 @@ func (p *Predictor) Predict(b Branch, path uint64, likely float64) (value json.R
 		return nil, false
 	}
 	w := t.asked(path)
-	if best := w.likeliest(likely); best != nil && w.owed == 0 {
+	if best := w.likeliest(likely); best != nil && t.believes(w) {
 		return best.value, true
 	}
 	return nil, false
 }
+
+// believes tells whether what ways say is predicted: nothing is owed for it, nor for the branch.
+func (t *branchTable) believes(w *ways) bool { return w.owed == 0 && t.owed == 0 }
 
 // asked are the ways that tell where a branch goes on a path.
 func (t *branchTable) asked(path uint64) *ways {
@@ -131,7 +135,9 @@ func (p *Predictor) Learn(o Outcome) {
 	}
 	asked := t.asked(o.Path)
 	if best := asked.likeliest(o.Likely); best != nil {
-		asked.judge(best.next == o.Next)
+		right, made := best.next == o.Next, t.believes(asked)
+		asked.judge(right, made)
+		t.judge(right, made)
 	}
 	w.count(o)
 	t.all.count(o)

@@ -60,11 +60,12 @@ func TestPredict(t *testing.T) {
 // predicted is how often a branch was, and wrongly.
 type predicted struct{ made, wrong int }
 
-// follow teaches a branch's outcomes, each of which is chosen when it is known what is guessed.
-func follow(times int, choose func(guess, ok bool) bool) (s predicted) {
+// follow teaches a branch's outcomes, each of which is chosen when it is known what is guessed. The paths that lead there take turns, each so many times.
+func follow(times, paths, stay int, choose func(guess, ok bool) bool) (s predicted) {
 	p, b := NewPredictor(), Branch{Place: 4}
-	for range times {
-		value, ok := p.Predict(b, 1, 0.5+DefaultBand)
+	for n := range times {
+		path := uint64(n / stay % paths)
+		value, ok := p.Predict(b, path, 0.5+DefaultBand)
 		guess := string(value) == "true"
 		way := choose(guess, ok)
 		if ok {
@@ -73,7 +74,7 @@ func follow(times int, choose func(guess, ok bool) bool) (s predicted) {
 		if ok && way != guess {
 			s.wrong++
 		}
-		o := Outcome{Branch: b, Path: 1, Value: json.RawMessage(strconv.FormatBool(way)), Likely: 0.5 + DefaultBand}
+		o := Outcome{Branch: b, Path: path, Value: json.RawMessage(strconv.FormatBool(way)), Likely: 0.5 + DefaultBand}
 		if way {
 			o.Next = 1
 		}
@@ -83,23 +84,30 @@ func follow(times int, choose func(guess, ok bool) bool) (s predicted) {
 }
 
 // TestAdversary goes against each prediction, and keeps the counts as they are where there is none: without doubt 399 of a thousand
-// are wrong.
+// are wrong, and on ever new paths with doubts of paths alone. So many paths push each other out, with what was doubted of them.
 func TestAdversary(t *testing.T) {
 	against := func(guess, ok bool) bool { return !ok || !guess }
-	if s := follow(1000, against); s.wrong > 25 {
-		t.Errorf("it is fooled %d times of a thousand", s.wrong)
-	}
-	if s := follow(10_000, against); s.wrong > 170 {
-		t.Errorf("it is fooled %d times of ten thousand", s.wrong)
+	for _, paths := range []int{1, 2, 10, 64, 128, 1000} {
+		for _, stay := range []int{1, 2, 7, 10, 30} {
+			for times, most := range map[int]int{1000: 25, 10_000: 170} {
+				if s := follow(times, paths, stay, against); s.wrong > most {
+					t.Errorf("on %d paths, %d times each, it is fooled %d times of %d", paths, stay, s.wrong, times)
+				}
+			}
+		}
 	}
 }
 
-// TestChanceIsNoAdversary: a branch that goes its way at a rate is predicted nearly always, whatever chance does.
+// TestChanceIsNoAdversary: a branch that goes its way at a rate is predicted nearly always, whatever chance does. On many paths little
+// is known of each.
 func TestChanceIsNoAdversary(t *testing.T) {
-	for rate, least := range map[float64]int{1: 9990, 0.9: 9980, 0.8: 9950, 0.7: 9650} {
-		random := rand.New(rand.NewPCG(1, 2))
-		if s := follow(10_000, func(bool, bool) bool { return random.Float64() < rate }); s.made < least {
-			t.Errorf("of a branch that goes one way in %.0f%% of the cases %d of 10,000 are predicted", rate*100, s.made)
+	for rate, least := range map[float64]struct{ onePath, manyPaths int }{1: {9990, 9990}, 0.9: {9980, 9950}, 0.8: {9950, 9800}, 0.7: {9650, 9000}} {
+		for _, paths := range []int{1, 2, 10, 64, 128, 1000} {
+			random := rand.New(rand.NewPCG(1, 2))
+			s := follow(10_000, paths, 1, func(bool, bool) bool { return random.Float64() < rate })
+			if s.made < least.manyPaths || paths == 1 && s.made < least.onePath {
+				t.Errorf("of a branch that goes one way in %.0f%% of the cases, on %d paths, %d of 10,000 are predicted", rate*100, paths, s.made)
+			}
 		}
 	}
 }
