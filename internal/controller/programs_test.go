@@ -15,10 +15,11 @@ func TestInlineFunctionsAreDeployedWithTheirComposition(t *testing.T) {
 		return digests.Deployed(programs.inline(&forerun.Action{Name: forerun.Name{Namespace: "ns", Entity: "order"}, Updated: at}, "nodejs:20"))
 	}
 	first, again := time.Unix(1, 0), time.Unix(2, 0)
-	if deployed(first) != deployed(first) {
+	once, twice, later := deployed(first), deployed(first), deployed(again)
+	if once != twice {
 		t.Error("of one deployment there are two")
 	}
-	if deployed(first) == deployed(again) {
+	if once == later {
 		t.Error("deployed again, it is the same")
 	}
 }

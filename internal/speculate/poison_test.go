@@ -205,9 +205,9 @@ func TestGrowingLoopIsBounded(t *testing.T) {
 			break
 		}
 	}
-	m, actions := New("app", json.RawMessage(`1`), Speculate(All, tenant, NewPredictor(), strs{}), Depth(64))
+	m, _ := New("app", json.RawMessage(`1`), Speculate(All, tenant, NewPredictor(), strs{}), Depth(64))
 	largest := 0
-	for actions = m.Step(Entered{Program: growing{}, Input: json.RawMessage("1")}); len(actions) > 0; {
+	for actions := m.Step(Entered{Program: growing{}, Input: json.RawMessage("1")}); len(actions) > 0; {
 		var next []Action
 		for _, a := range actions {
 			if r, ok := a.(Resolve); ok {
