@@ -30,12 +30,16 @@ func TestSpeculateHeader(t *testing.T) {
 	for _, word := range []string{"off", "all"} {
 		c := client(t, start(t, server.Options{Args: []string{"--speculate", word}}))
 		putPython(t, c, map[string]string{"echo": echoes})
-		for _, text := range []string{"", "fast", "ALL", ";", "all;", "all; depth=4; depth=5", "all; least=2m", "all, depth=3", "all; depth=0", "all; depth=65", "all; depth=4.5", "branches; band=0.5", "all; least=-1s", "all; least=1", "all; load=much", "all; speed=9"} {
+		for text, wrong := range map[string]string{
+			"": "", "fast": "fast", "ALL": "ALL", ";": ";", "all;": "", "all; depth=4; depth=5": "depth is there twice", "all; least=2m": "least=2m", "all, depth=3": "all, depth=3",
+			"all; depth=0": "depth=0", "all; depth=65": "depth=65", "all; depth=4.5": "depth=4.5", "branches; band=0.5": "band=0.5", "all; least=-1s": "least=-1s", "all; least=1": "least=1",
+			"all; load=much": "load=much", "all; speed=9": "speed=9",
+		} {
 			answer, body := invokeAhead(t, c, "echo", text, "{}")
 			if answer.StatusCode != http.StatusBadRequest {
 				t.Errorf("%q is answered %d %s", text, answer.StatusCode, body)
 			}
-			for _, part := range []string{"X-Forerun-Speculate", text, "off, branches or all", "depth=32 (1 to 64)", "band=0.1 (0 to less than 0.5)", "least=1ms (0s to 1m, with its unit)", "load=any"} {
+			for _, part := range []string{"X-Forerun-Speculate", wrong, "off, branches or all", "depth=32 (1 to 64)", "band=0.1 (0 to less than 0.5)", "least=1ms (0s to 1m, with its unit)", "load=any"} {
 				if !strings.Contains(body, part) {
 					t.Errorf("%q is answered without %q: %s", text, part, body)
 				}
