@@ -344,3 +344,27 @@ func TestDamageIsNoticed(t *testing.T) {
 		}
 	}
 }
+
+// TestExpiredSetsAreNotSubtracted: until they are swept their members are stored.
+func TestExpiredSetsAreNotSubtracted(t *testing.T) {
+	m := &machine{memory: memory{}, now: time.UnixMilli(1000)}
+	for _, c := range [][]string{{"SADD", "a", "x", "y"}, {"SADD", "b", "x"}, {"PEXPIRE", "b", "10"}} {
+		if _, err := m.run(c...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.now = m.now.Add(time.Second)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`("x" "y")`, []string{"SDIFF", "a", "b"}},
+		{"[]", []string{"ZDIFF", "2", "b", "a"}},
+		{`["x" "y"]`, []string{"ZDIFF", "2", "a", "b"}},
+		{"2", []string{"SDIFFSTORE", "c", "a", "b"}},
+	} {
+		if reply, err := m.run(c.args...); err != nil || show(reply) != c.want {
+			t.Errorf("%v: %s, %v; want %s", c.args, show(reply), err, c.want)
+		}
+	}
+}

@@ -88,6 +88,7 @@ func hmget(t *txn, args [][]byte) state.Reply {
 		item := null()
 		if r.exists() {
 			if value, found := t.element(args[1], field); found {
+				t.show(value)
 				item = bulk(value)
 			}
 		}

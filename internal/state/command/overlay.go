@@ -3,6 +3,9 @@ package command
 import (
 	"bytes"
 	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // Reader is an ordered key-value store as of one moment.
@@ -22,6 +25,8 @@ type Overlay struct {
 	writes  map[string]write
 	sorted  []string // keys of writes, in order
 	fresh   []string // the others
+	size    int      // bytes of what writes sets
+	shown   int      // bytes of the replies of the commands that wrote it
 }
 
 // span is a range of keys, from (inclusive) to (exclusive).
@@ -30,6 +35,43 @@ type span struct{ from, to []byte }
 type write struct {
 	value   []byte
 	deleted bool
+}
+
+// bytes is what a write takes; a removal is not to be refused.
+func (w write) bytes(key string) int {
+	if w.deleted {
+		return 0
+	}
+	return len(key) + len(w.value)
+}
+
+// maxStep is how many bytes the commands over one overlay may write together, and how many they may answer: a short command
+// can ask for as much of either as fills the memory.
+const maxStep = 4 * MaxString
+
+// charge adds a reply to those of the overlay's commands. The error is forerun.TooLarge.
+func (o *Overlay) charge(r state.Reply) error {
+	o.shown += replySize(r)
+	switch {
+	case o.shown > maxStep:
+		return tooMuchShown()
+	case o.size > maxStep:
+		return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction writes more than %d MiB. Split it.", maxStep>>20)
+	}
+	return nil
+}
+
+func tooMuchShown() error {
+	return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction answers more than %d MiB. Ask for less at a time.", maxStep>>20)
+}
+
+// replySize is about how many bytes a reply is sent as.
+func replySize(r state.Reply) int {
+	size := 16 + len(r.Text)
+	for _, item := range r.Items {
+		size += replySize(item)
+	}
+	return size
 }
 
 // NewOverlay makes an empty overlay over base.
@@ -79,9 +121,13 @@ func (o *Overlay) put(key []byte, w write) {
 		o.writes = make(map[string]write)
 	}
 	name := string(key)
-	if _, known := o.writes[name]; !known {
+	old, known := o.writes[name]
+	if !known {
 		o.fresh = append(o.fresh, name)
+	} else {
+		o.size -= old.bytes(name)
 	}
+	o.size += w.bytes(name)
 	o.writes[name] = w
 }
 
@@ -89,6 +135,7 @@ func (o *Overlay) put(key []byte, w write) {
 func (o *Overlay) Clear(from, to []byte) {
 	first, end := o.bounds(from, to)
 	for _, key := range o.sorted[first:end] {
+		o.size -= o.writes[key].bytes(key)
 		delete(o.writes, key)
 	}
 	o.sorted = slices.Delete(o.sorted, first, end)

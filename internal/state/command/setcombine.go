@@ -108,8 +108,14 @@ func unite(t *txn, names [][]byte, records []record, _ int64) [][]byte {
 }
 
 func subtract(t *txn, names [][]byte, records []record, _ int64) [][]byte {
+	var others [][]byte // which are there: the members of one that has expired may be, too
+	for i, name := range names[1:] {
+		if records[i+1].exists() {
+			others = append(others, name)
+		}
+	}
 	return slices.DeleteFunc(t.members(names[0], records[0]), func(member []byte) bool {
-		return slices.ContainsFunc(names[1:], func(name []byte) bool {
+		return slices.ContainsFunc(others, func(name []byte) bool {
 			_, found := t.element(name, member)
 			return found
 		})

@@ -182,9 +182,11 @@ func (t *txn) lookUp(pattern, element []byte) []byte {
 	r := t.load(name)
 	switch {
 	case field == nil && r.kind == state.String:
+		t.show(r.payload)
 		return append([]byte{}, r.payload...)
 	case field != nil && r.kind == state.Hash:
 		if value, found := t.element(name, field); found {
+			t.show(value)
 			return append([]byte{}, value...)
 		}
 	}

@@ -137,6 +137,7 @@ func mget(t *txn, args [][]byte) state.Reply {
 		if !typed {
 			r = record{}
 		}
+		t.show(r.payload)
 		items = append(items, r.text(true))
 	}
 	return array(items)

@@ -15,6 +15,14 @@ type txn struct {
 	space   string
 	now     int64 // Unix milliseconds
 	err     error
+	shown   int // bytes of the values that one of many names led to
+}
+
+// show notes a value that is to be answered, of which a command may name as many as it likes: no more than may be answered are read.
+func (t *txn) show(value []byte) {
+	if t.shown += len(value); t.shown > maxStep && t.err == nil {
+		t.err = tooMuchShown()
+	}
 }
 
 func (t *txn) get(key []byte) ([]byte, bool) {

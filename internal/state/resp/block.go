@@ -24,7 +24,7 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 	own := cloneArgs(args) // the parser goes on reading
 	w := &waiter{wake: make(chan struct{}, 1)}
 	for _, name := range spec.Sources(own) {
-		w.keys = append(w.keys, forerun.Key{Space: c.session.Space(), Name: string(name)})
+		w.keys.Add(forerun.Key{Space: c.session.Space(), Name: string(name)}) // once: it would wait behind itself
 	}
 	c.server.hub.await(w)
 	defer c.server.hub.leave(w)

@@ -27,6 +27,7 @@ func TestWaitingIsThatOfRedis(t *testing.T) {
 		"renamed":          "a > BLPOP l 0\n d RPUSH m 1\n d RENAME m l\n a <\n d EXISTS l m",
 		"sorted":           "a > BLPOP l 0\n d RPUSH m 2 1\n d SORT m STORE l\n a <",
 		"scores":           "a > BZPOPMAX z 0\n b3 > BZPOPMIN z 0\n d ZADD z 1 a 2 b 3 c\n a <\n b3 <\n d ZRANGE z 0 -1",
+		"named twice":      "a > BLPOP k k 0.3\n d SET k v\n a <\n a > BZPOPMIN z z 0.3\n d SET z v\n a <\n d DEL k\n a > BLMPOP 0.3 3 k l k LEFT\n d SET k w\n a <\n a > BLPOP l l 0\n d RPUSH l 1\n a <",
 		"pipelined":        "a > BLPOP l 0\n d RPUSH l 1\n a PING\n a <",
 	} {
 		t.Run(name, func(t *testing.T) { script(t, socket, lines) })

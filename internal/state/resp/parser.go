@@ -12,7 +12,8 @@ const (
 	maxArgs       = 1 << 20
 	firstBuffer   = 8 << 10  // what a connection begins with
 	restingBuffer = 64 << 10 // what it keeps when it has nothing to do
-	strangerArgs  = 10       // of who has not authenticated
+	restingArgs   = 512
+	strangerArgs  = 10 // of who has not authenticated
 	strangerBulk  = 16 << 10
 )
 
@@ -179,6 +180,7 @@ func (p *parser) inline() (args [][]byte, ok bool, err error) {
 
 // fill reads what has come in. Commands that next has returned are gone with it.
 func (p *parser) fill(r io.Reader) error {
+	p.letGo()
 	p.makeRoom()
 	n, err := r.Read(p.buf[len(p.buf):cap(p.buf)])
 	p.buf = p.buf[:len(p.buf)+n]
@@ -190,6 +192,17 @@ func (p *parser) fill(r io.Reader) error {
 		err = io.ErrNoProgress
 	}
 	return err
+}
+
+// letGo forgets the last command, which would keep the buffer that it came in, and what only large commands need.
+func (p *parser) letGo() {
+	clear(p.out[:cap(p.out)])
+	if cap(p.out) > restingArgs {
+		p.out = nil
+	}
+	if len(p.args) == 0 && cap(p.args) > restingArgs {
+		p.args = nil
+	}
 }
 
 // unread is how many bytes have come in that no complete command was made of yet.

@@ -142,3 +142,32 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+// TestParserLetsGo: of a large command nothing is kept once the next bytes are read.
+func TestParserLetsGo(t *testing.T) {
+	p := parser{maxBulk: 1 << 20}
+	in := strings.NewReader("*2\r\n$1\r\nk\r\n$200000\r\n" + strings.Repeat("x", 200000) + "\r\n" +
+		"*1000\r\n" + strings.Repeat("$1\r\nx\r\n", 1000) + "*1\r\n$4\r\nPING\r\n")
+	for n := 0; n < 3; {
+		_, ok, err := p.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			n++
+			continue
+		}
+		if err := p.fill(in); err != nil {
+			t.Fatal(err)
+		}
+		for _, arg := range p.out[:cap(p.out)] {
+			if arg != nil {
+				t.Fatalf("after %d commands it keeps an argument", n)
+			}
+		}
+	}
+	_ = p.fill(in) // the end
+	if cap(p.args) > restingArgs || cap(p.out) > restingArgs {
+		t.Errorf("it keeps room for %d and %d arguments", cap(p.args), cap(p.out))
+	}
+}

@@ -1,6 +1,11 @@
 package resp_test
 
-import "testing"
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
 
 func TestTransactionsAreThoseOfRedis(t *testing.T) {
 	socket := startRedis(t)
@@ -56,5 +61,35 @@ func TestKeySpaceIsThatOfRedis(t *testing.T) {
 		"flush and again": "a SET k v PXAT 4000000000000\n a FLUSHDB\n a SET k w\n a PEXPIRETIME k\n a PEXPIREAT k 4000000000000\n a DEL k\n a GET k",
 	} {
 		t.Run(name, func(t *testing.T) { script(t, socket, lines) })
+	}
+}
+
+// TestLargeSteps: what one step answers or writes is bounded, however little asks for it, and then nothing is done.
+func TestLargeSteps(t *testing.T) {
+	k := talkTo(t, "tcp", open(t).address)
+	k.say("SET", "v", strings.Repeat("x", 1<<20))
+	k.say("HSET", "h", "f", strings.Repeat("x", 1<<20))
+	many := func(words []string, word string) []string {
+		return append(words, slices.Repeat([]string{word}, 300)...)
+	}
+	for _, words := range [][]string{many([]string{"MGET"}, "v"), many([]string{"HMGET", "h"}, "f")} {
+		if got := k.say(words...); !strings.HasPrefix(got, "-ERR ") || !strings.Contains(got, "256 MiB") {
+			t.Errorf("%s: %.100s", words[0], got)
+		}
+	}
+	for _, words := range [][]string{{"GET", "v"}, {"COPY", "v", "w"}} {
+		k.say("MULTI")
+		for i := range 300 {
+			if words[0] == "COPY" {
+				words[2] = "w" + strconv.Itoa(i)
+			}
+			k.say(words...)
+		}
+		if got := k.say("EXEC"); !strings.HasPrefix(got, "-ERR ") || !strings.Contains(got, "256 MiB") {
+			t.Errorf("EXEC of %s: %.100s", words[0], got)
+		}
+	}
+	if got := k.say("DBSIZE"); got != ":2" {
+		t.Errorf("a step that was refused left something: %s", got)
 	}
 }

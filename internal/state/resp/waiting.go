@@ -6,26 +6,28 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 // waiter is a connection that waits for records to change. Those who wait for a record are told one after the other,
 // in the order in which they came: who has taken what there was has changed the record, and who cannot use it lets
 // the next one look.
 type waiter struct {
-	keys  []forerun.Key
-	wake  chan struct{} // holds one when changed is not empty
-	fresh []forerun.Key // that have changed; guarded by the hub's mu
-	tried chan struct{} // closed when it has looked at them; nil: it has; guarded by the hub's mu
+	keys  command.KeySet
+	wake  chan struct{}        // holds one when changed is not empty
+	fresh []forerun.Key        // that have changed; guarded by the hub's mu
+	told  map[forerun.Key]bool // those of fresh: it may wait for many; guarded by the hub's mu
+	tried chan struct{}        // closed when it has looked at them; nil: it has; guarded by the hub's mu
 }
 
 // await begins to wait.
 func (h *Hub) await(w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, key := range w.keys {
+	for _, key := range w.keys.List {
 		h.waiting[key] = append(h.waiting[key], w)
 	}
-	h.parts.Add(int64(len(w.keys)))
+	h.parts.Add(int64(len(w.keys.List)))
 	h.blocked.Add(1)
 }
 
@@ -33,9 +35,9 @@ func (h *Hub) await(w *waiter) {
 func (h *Hub) leave(w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.parts.Add(-int64(len(w.keys)))
+	h.parts.Add(-int64(len(w.keys.List)))
 	h.blocked.Add(-1)
-	for _, key := range w.keys {
+	for _, key := range w.keys.List {
 		i := slices.Index(h.waiting[key], w)
 		list := slices.Delete(h.waiting[key], i, i+1)
 		if len(list) == 0 {
@@ -50,9 +52,13 @@ func (h *Hub) leave(w *waiter) {
 
 // tell has a waiter look at a record. The hub's mu is held.
 func (w *waiter) tell(key forerun.Key) {
-	if slices.Contains(w.fresh, key) {
+	if w.told[key] {
 		return
 	}
+	if w.told == nil {
+		w.told = make(map[forerun.Key]bool)
+	}
+	w.told[key] = true
 	w.fresh = append(w.fresh, key)
 	if w.tried == nil {
 		w.tried = make(chan struct{})
@@ -80,6 +86,7 @@ func (h *Hub) next(w *waiter) (key forerun.Key, ok bool) {
 		return forerun.Key{}, false
 	}
 	key, w.fresh = w.fresh[0], w.fresh[1:]
+	delete(w.told, key)
 	return key, true
 }
 
