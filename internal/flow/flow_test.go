@@ -207,6 +207,52 @@ func TestTruth(t *testing.T) {
 	}
 }
 
+// TestWorkOnLargeValueEnds: steps without an action between them hold up the server, each for as long as its value is large.
+func TestWorkOnLargeValueEnds(t *testing.T) {
+	step := `{"type":"mask","components":[{"type":"empty"}]}`
+	p, err := compileComposition(json.RawMessage(`{"type":"sequence","components":[` + strings.Repeat(step+",", 40) + step + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, fine := range map[int]bool{1: true, 20 << 20: false} {
+		stop := p.Start(json.RawMessage(`{"x":"` + strings.Repeat("y", size) + `"}`))
+		if ended := strings.Contains(string(stop.Result.Value), "did too much with a large one"); !stop.End || ended == fine {
+			t.Errorf("%d bytes: ended as too much: %v", size, ended)
+		}
+	}
+}
+
+// TestManyBranchesEnd: maps in maps, each with few elements, are more branches than there is memory for; and so are parameters that each
+// branch has a copy of.
+func TestManyBranchesEnd(t *testing.T) {
+	action := `{"type":"action","name":"/_/a"}`
+	nested := func(depth int) string {
+		text := action
+		for range depth {
+			text = `{"type":"sequence","components":[{"type":"literal","value":{"value":[` + strings.Repeat("0,", 49) + `0]}},{"type":"map","components":[` + text + `]}]}`
+		}
+		return text
+	}
+	for name, c := range map[string]struct {
+		composition, input string
+		fits               bool
+	}{
+		"2,500 branches in 50":  {nested(2), "{}", true},
+		"125,000 in 2,500":      {nested(3), "{}", false},
+		"10,001 of one":         {`{"type":"map","components":[` + action + `]}`, `{"value":[` + strings.Repeat("0,", 10_000) + `0]}`, false},
+		"much for each of 1000": {`{"type":"map","components":[{"type":"literal","value":{"x":"` + strings.Repeat("y", 1<<20) + `"}}]}`, `{"value":[` + strings.Repeat("0,", 999) + `0]}`, false},
+	} {
+		p, err := compileComposition(json.RawMessage(c.composition))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		stop := p.Start(json.RawMessage(c.input))
+		if tooMany := strings.Contains(string(stop.Result.Value), "would begin more than"); tooMany == c.fits || stop.Join != c.fits {
+			t.Errorf("%s: %.200s", name, stop.Result.Value)
+		}
+	}
+}
+
 // TestGrowingValueEnds: retain doubles the value with each turn of a loop.
 func TestGrowingValueEnds(t *testing.T) {
 	p, err := compileComposition(json.RawMessage(`{"type":"repeat","count":60,"components":[{"type":"retain","components":[{"type":"empty"}]}]}`))

@@ -2,20 +2,41 @@ package flow
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"forerun.dev/forerun/internal/forerun"
 )
+
+// maxBranches is how many branches may begin at once, those in branches included: an invocation has at most as many activations.
+const maxBranches = 10_000
+
+// made is what a walk has made for branches: each may begin others, and all begin before any of them does something.
+type made struct{ branches, bytes int }
+
+func (m *made) isTooMuch() bool { return m.branches > maxBranches || m.bytes > maxWork }
 
 // fork stops where branches begin. Each sees the variables around, on frames of its own: what it sets is seen by itself.
 func (w *walk) fork(r *row, at int) (stop forerun.Stop, ok bool) {
 	stop = forerun.Stop{Cursor: cursor{at, w.stack}, Join: true}
 	stack := marked(w.stack)
-	begin := func(row int, value json.RawMessage) {
-		stop.Fork = append(stop.Fork, branch{w.program, row, stack}.Start(w.program.underlaid(value)))
+	begin := func(row int, value json.RawMessage, own int) (fits bool) {
+		input := w.program.underlaid(value)
+		w.made.branches++
+		w.made.bytes += own + len(input) - len(value)
+		if w.made.isTooMuch() {
+			stop = tooManyBranches()
+			return false
+		}
+		first := branch{w.program, row, stack}.begin(input, w.made)
+		w.made.bytes += len(first.Result.Value)
+		stop.Fork = append(stop.Fork, first)
+		return true
 	}
 	if r.op == opParallel {
 		for _, row := range r.forks {
-			begin(row, w.value)
+			if !begin(row, w.value, 0) {
+				break
+			}
 		}
 		return stop, true
 	}
@@ -26,9 +47,16 @@ func (w *walk) fork(r *row, at int) (stop forerun.Stop, ok bool) {
 		return forerun.Stop{}, false
 	}
 	for _, element := range elements {
-		begin(at+1, boxed(element, "value"))
+		if value := boxed(element, "value"); !begin(at+1, value, len(value)) {
+			break
+		}
 	}
 	return stop, true
+}
+
+func tooManyBranches() forerun.Stop {
+	return forerun.Stop{End: true, Result: forerun.Failure(forerun.ApplicationError, fmt.Sprintf(
+		"The composition would begin more than %d branches at once, or branches with more than %d MiB; does a map hold another?", maxBranches, maxWork>>20))}
 }
 
 // elementsOf is what JavaScript makes of the value of a map: none of what is not true or says that its length is 0. ok is
@@ -55,8 +83,11 @@ type branch struct {
 }
 
 // Start walks the branch to its first stop; Resume and Join are the program's.
-func (b branch) Start(input json.RawMessage) forerun.Stop {
-	w := walk{program: b.Program, at: b.at, value: input, stack: b.stack}
+func (b branch) Start(input json.RawMessage) forerun.Stop { return b.begin(input, nil) }
+
+// begin is Start of one of several branches.
+func (b branch) begin(input json.RawMessage, of *made) forerun.Stop {
+	w := walk{program: b.Program, at: b.at, value: input, stack: b.stack, made: of}
 	return w.run()
 }
 

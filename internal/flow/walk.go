@@ -30,6 +30,7 @@ type walk struct {
 	at      int // the row to come; beyond the last one the walk is over
 	value   json.RawMessage
 	stack   *frame
+	made    *made // with those of the branches that it begins; nil: nothing yet
 }
 
 // Start walks to the first action, or to the end of a program that has none.
@@ -75,6 +76,9 @@ func (p *Program) underlaid(value json.RawMessage) json.RawMessage {
 }
 
 func (w *walk) run() forerun.Stop {
+	if w.made == nil {
+		w.made = new(made)
+	}
 	work := 0
 	for range maxSteps {
 		if work += len(w.value); len(w.value) > maxValue || work > maxWork {
@@ -114,7 +118,9 @@ func (w *walk) step() (stop forerun.Stop, ok bool) {
 	case opDynamic:
 		return w.dynamic(r, at)
 	case opFunction:
-		return forerun.Stop{Cursor: cursor{at, w.stack}, Function: r.code, Input: w.functionInput(r)}, true
+		input := w.functionInput(r)
+		w.made.bytes += len(input)
+		return forerun.Stop{Cursor: cursor{at, w.stack}, Function: r.code, Input: input}, true
 	case opParallel, opMap:
 		return w.fork(r, at)
 	case opAsync:
