@@ -141,6 +141,20 @@ func (c *column) see(e *entry, image Image) {
 	c.grow(image.Size())
 }
 
+// settle lets go what was read, and from whose entries, when nobody asks for that any more: of a loop in which each turn reads what the
+// one before wrote, the last would keep what all had.
+func (c *column) settle() {
+	for _, e := range c.order {
+		if e.read {
+			e.version, _ = e.seenVersion()
+		}
+		if e.seen != nil {
+			c.grow(-e.seen.Size())
+		}
+		e.seen, e.from, e.blamed = nil, nil, nil
+	}
+}
+
 // write notes what a command made of a record.
 func (c *column) write(key forerun.Key, value Image, stamp uint64) {
 	e := c.at(key)

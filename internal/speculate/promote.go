@@ -146,12 +146,10 @@ func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*e
 		}
 	}
 	m.lead(s)
-	s.remember()
-	m.trust(s)
+	m.settleReads(s)
 	for _, c := range s.merged {
 		c.head = true
-		c.remember()
-		m.trust(c)
+		m.settleReads(c)
 		m.forget(c)
 		m.do(Commit{Slot: c.id, Result: c.result})
 		m.learn(c)
@@ -159,6 +157,13 @@ func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*e
 	}
 	s.merged = nil
 	m.failAsHead(s)
+}
+
+// settleReads keeps of what a promoted slot has read what its row, and those who were blamed, are to know.
+func (m *Machine) settleReads(s *slot) {
+	s.remember()
+	m.trust(s)
+	s.column.settle()
 }
 
 // failAsHead ends a slot that ended when it was not known yet whether that counts.
