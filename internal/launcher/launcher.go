@@ -160,6 +160,8 @@ func (l *launcher) obey(f *runtimewire.Frame) error {
 			l.processes.letGoOn(c.PID)
 		}
 		return err
+	case f.Type == runtimewire.TypePause && l.init != nil:
+		return l.pause(f)
 	default:
 		return fmt.Errorf("a frame of type %d is not expected now", f.Type)
 	}
@@ -202,8 +204,17 @@ func (l *launcher) fork(f *runtimewire.Frame) error {
 			return l.control.Write(runtimewire.TypeHandler, runtimewire.Handler{Error: err.Error()}, nil)
 		}
 	}
-	if how.Stop && len(p.ends) > 1 { // others wait in a read by themselves
+	if how.Stop {
 		l.processes.stop(p)
 	}
 	return l.processes.announce(p)
+}
+
+// pause stops a process that was handed out.
+func (l *launcher) pause(f *runtimewire.Frame) error {
+	var p runtimewire.Pause
+	if err := f.Decode(&p); err != nil {
+		return err
+	}
+	return l.control.Write(runtimewire.TypePaused, runtimewire.Paused{PID: p.PID, Stopped: l.processes.pause(p.PID)}, nil)
 }

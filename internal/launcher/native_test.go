@@ -58,26 +58,59 @@ func TestNativeStopped(t *testing.T) {
 			s := startNative(t)
 			s.serving(runtimewire.Init{}, []byte(program))
 			h := s.forked(runtimewire.Fork{Stop: true})
-			threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", h.pid))
-			if err != nil || len(threads) == 0 {
-				t.Fatal(threads, err)
-			}
-			for _, thread := range threads {
-				stat, err := os.ReadFile(thread)
-				if err != nil || !strings.Contains(string(stat), ") T ") {
-					t.Errorf("a thread is not stopped: %s, %v", stat, err)
-				}
-			}
+			h.expectStopped()
 			h.send(runtimewire.Run{}, "{}")
-			for _, pid := range []int{h.pid, h.pid, 1, 1 << 30} { // strangers and repetitions mean nothing
-				if err := s.control.Write(runtimewire.TypeContinue, runtimewire.Continue{PID: pid}, nil); err != nil {
-					t.Fatal(err)
-				}
+			h.letGoOn()
+			if got := h.outcome(); got != `{"ok": true}` {
+				t.Error(got)
 			}
+			h.pause()
+			h.expectStopped()
+			h.send(runtimewire.Run{}, "{}")
+			h.letGoOn()
 			if got := h.outcome(); got != `{"ok": true}` {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// expectStopped fails the test if a thread of the handler is not stopped.
+func (h *handler) expectStopped() {
+	h.t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", h.pid))
+	if err != nil || len(threads) == 0 {
+		h.t.Fatal(threads, err)
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err != nil || !strings.Contains(string(stat), ") T ") {
+			h.t.Errorf("a thread is not stopped: %s, %v", stat, err)
+		}
+	}
+}
+
+// letGoOn lets it go on. Strangers and repetitions mean nothing.
+func (h *handler) letGoOn() {
+	h.t.Helper()
+	for _, pid := range []int{h.pid, h.pid, 1, 1 << 30} {
+		if err := h.control.Write(runtimewire.TypeContinue, runtimewire.Continue{PID: pid}, nil); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// pause has it stopped. Of strangers it is answered, too.
+func (h *handler) pause() {
+	h.t.Helper()
+	for _, pid := range []int{h.pid, h.pid, 1, 1 << 30} {
+		if err := h.control.Write(runtimewire.TypePause, runtimewire.Pause{PID: pid}, nil); err != nil {
+			h.t.Fatal(err)
+		}
+		var p runtimewire.Paused
+		if h.read(runtimewire.TypePaused, &p); p.PID != pid || !p.Stopped {
+			h.t.Errorf("%+v instead of %d", p, pid)
+		}
 	}
 }
 

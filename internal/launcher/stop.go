@@ -11,14 +11,16 @@ import (
 	"forerun.dev/forerun/internal/proc"
 )
 
-// A program that speaks lines does not say when it waits for one, and may go on with something else meanwhile. So what is to wait
-// beside another's activations is stopped: when it has come to rest, or as far as it has come.
+// A process may go on by itself while it waits for its activation, and a program that speaks lines does not say when it waits. So what
+// is to wait beside another's activations is stopped: when it has come to rest, or as far as it has come.
 const (
 	settleLook = time.Millisecond
 	settleMost = time.Second
+	pauseLook  = 100 * time.Microsecond
+	pauseMost  = 100 * time.Millisecond
 )
 
-// stop stops a process that was started. When it returns none of its threads executes anything, if it lives.
+// stop pauses a process that was started, when it has come to rest.
 func (ps *processes) stop(p *process) {
 	rests := 0
 	for end := time.Now().Add(settleMost); rests < 2 && !p.hasExited() && time.Now().Before(end); {
@@ -28,16 +30,24 @@ func (ps *processes) stop(p *process) {
 			rests = 0
 		}
 	}
-	if !ps.signal(p.pid, syscall.SIGSTOP) {
-		return
+	p.stopped = ps.pause(p.pid)
+}
+
+// pause stops a process: none of its threads executes anything then, or it has ended. It reports false of one that cannot be stopped
+// soon, as a thread that waits in the kernel for something held need not be, and lets that go on.
+func (ps *processes) pause(pid int) bool {
+	if !ps.signal(pid, syscall.SIGSTOP) {
+		return true
 	}
-	for {
-		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			p.stopped = true // or it has ended
-			return
+	for end := time.Now().Add(pauseMost); time.Now().Before(end); time.Sleep(pauseLook) {
+		var changed unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &changed, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
+		if err == unix.ECHILD || err == nil && changed.Signo != 0 {
+			return true
 		}
 	}
+	ps.letGoOn(pid)
+	return false
 }
 
 // letGoOn has a process that was stopped go on.

@@ -34,6 +34,8 @@ const (
 	TypeHandler  Type = 5 // runtime: here it is, with the server's end of its socket
 	TypeExit     Type = 6 // runtime: a handler ended, and how
 	TypeContinue Type = 7 // server: let a handler go on that was stopped
+	TypePause    Type = 8 // server: stop a handler
+	TypePaused   Type = 9 // runtime: it is stopped, or has ended
 )
 
 // The frames between server and handler, on the handler's own socket.

@@ -53,6 +53,7 @@ var message = map[Type]func() any{
 	TypeHello: func() any { return new(Hello) }, TypeInit: func() any { return new(Init) },
 	TypeInitDone: func() any { return new(InitDone) }, TypeHandler: func() any { return new(Handler) },
 	TypeFork: func() any { return new(Fork) }, TypeContinue: func() any { return new(Continue) },
+	TypePause: func() any { return new(Pause) }, TypePaused: func() any { return new(Paused) },
 	TypeExit: func() any { return new(Exit) }, TypeReady: func() any { return new(Ready) },
 	TypeRun: func() any { return new(Run) }, TypeResult: func() any { return new(Result) },
 	TypeLog: func() any { return new(Log) }, TypeCall: func() any { return new(Call) },

@@ -32,12 +32,23 @@ type Handler struct {
 
 // Fork is the header of the frame that asks for a handler.
 type Fork struct {
-	Stop bool `json:"stop,omitempty"` // it is to be stopped, if it is a program that speaks lines, until a Continue names it
+	Stop bool `json:"stop,omitempty"` // it is to be stopped until a Continue names it
 }
 
 // Continue is the header of the frame that lets a stopped handler go on.
 type Continue struct {
 	PID int `json:"pid"` // as Handler named it
+}
+
+// Pause is the header of the frame that stops a handler until a Continue names it.
+type Pause struct {
+	PID int `json:"pid"` // as Handler named it
+}
+
+// Paused is the header of the answer to Pause.
+type Paused struct {
+	PID     int  `json:"pid"`
+	Stopped bool `json:"stopped,omitempty"` // it executes nothing now, or has ended; else it goes on
 }
 
 // Exit is the header of the frame that tells of a handler's end. One of Status and Signal counts.

@@ -27,7 +27,7 @@ var errSquashed = errors.New("the activation was squashed before it began")
 // outside or its successors all the same, through what was there before it, begins only when it is promoted.
 func (b *box) hold(r *run) error {
 	for looks := 0; r.isAhead(); looks++ {
-		held, err := b.shut(r)
+		held, err := b.shut(r.Action)
 		switch {
 		case err != nil:
 			return err
@@ -104,7 +104,8 @@ func hostsOf(a *forerun.Action) (hosts []string) {
 // killed, and would take that for near.
 func (b *box) limit(r *run, begin time.Time) (stop func()) {
 	limit := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
-	expire := func() { b.timeOut(r.tenure) }
+	t := r.tenure // it may be given back as its time is over
+	expire := func() { b.timeOut(t) }
 	if !b.held {
 		timer := time.AfterFunc(time.Until(begin.Add(limit)), expire)
 		return func() { timer.Stop() }
@@ -377,11 +378,11 @@ func (b *box) atWork(now time.Time) time.Duration {
 }
 
 // shut holds what the sandbox sends to the outside.
-func (b *box) shut(r *run) (held sandbox.Held, err error) {
+func (b *box) shut(a *forerun.Action) (held sandbox.Held, err error) {
 	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
 	defer cancel()
 	b.held = true
-	return b.sandbox.Hold(ctx, hostsOf(r.Action))
+	return b.sandbox.Hold(ctx, hostsOf(a))
 }
 
 // letOut lets it go where nothing waits yet.

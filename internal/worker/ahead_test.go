@@ -444,3 +444,20 @@ func TestBridgedCommandsGoToTheBridge(t *testing.T) {
 		t.Errorf("an activation that is not bridged got %s", end.Result)
 	}
 }
+
+// TestTimeLimitOfWhatWasGivenBack: a time limit that is over as its activation goes back into the queue is the tenure's that had it.
+func TestTimeLimitOfWhatWasGivenBack(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	defer stop()
+	struck, given := make(chan struct{}), newTenure("")
+	b := &box{w: &Worker{stopped: stopped}, language: &language{}, sandbox: &stricken{strike: func() { close(given.done); close(struck) }}}
+	r := &run{Run: &forerun.Run{Action: action("")}, tenure: given}
+	r.Action.Limits.Timeout = 20
+	end := b.limit(r, time.Now())
+	defer end()
+	r.tenure = nil
+	<-struck
+	if !given.timedOut.Load() {
+		t.Error("it is not told that its time was over")
+	}
+}

@@ -20,7 +20,7 @@ import (
 
 // How long the steps of a sandbox's life may take on a loaded machine. Loading the code has the action's own limit.
 const (
-	startLimit = 30 * time.Second
+	startLimit = time.Minute
 	forkLimit  = 10 * time.Second
 	maxForks   = 3 // spares that may die before they are of use, in a row
 )
@@ -58,14 +58,16 @@ type box struct {
 	leave      chan struct{} // closed by the pool: an idle box makes room
 	hello      chan runtimewire.Hello
 	initDone   chan runtimewire.InitDone
-	spares     chan *spare           // from listen to live
-	forking    atomic.Bool           // a spare was asked for that live has not taken yet
-	upcoming   atomic.Pointer[spare] // the newest
-	held       bool                  // what its processes send to the outside waits; of live
-	untouched  bool                  // the last run did not come to a handler; of live
-	struck     atomic.Bool           // processes were killed in this tenure
-	survivor   atomic.Pointer[spare] // when they were last, what was left of the handlers
-	standing   atomic.Pointer[spare] // takes over when the spare, or the handler, is killed; where a handler is kept
+	spares     chan *spare             // from listen to live
+	decided    chan struct{}           // to live: it may be known now if the newest will be of use
+	paused     chan runtimewire.Paused // from listen to live
+	forking    atomic.Bool             // a spare was asked for that live has not taken yet
+	upcoming   atomic.Pointer[spare]   // the newest
+	held       bool                    // what its processes send to the outside waits; of live
+	untouched  bool                    // the last run did not come to a handler; of live
+	struck     atomic.Bool             // processes were killed in this tenure
+	survivor   atomic.Pointer[spare]   // when they were last, what was left of the handlers
+	standing   atomic.Pointer[spare]   // takes over when the spare, or the handler, is killed; where a handler is kept
 	second     standby
 	oomKills   atomic.Int64   // as far as was read
 	unmeasured int            // runs since it was measured; of live
@@ -98,7 +100,7 @@ func (w *Worker) newBox(l *language) *box {
 		w: w, language: l, id: "s" + strconv.Itoa(w.lastBox), since: time.Now(), weight: sandbox.DefaultCPUWeight,
 		adopted: make(chan struct{}), assigned: make(chan *run, 1), leave: make(chan struct{}),
 		hello: make(chan runtimewire.Hello, 1), initDone: make(chan runtimewire.InitDone, 1),
-		spares: make(chan *spare, maxForks), dead: make(chan struct{}), handlers: make(map[int]*spare),
+		spares: make(chan *spare, maxForks), decided: make(chan struct{}, 1), paused: make(chan runtimewire.Paused, 1), dead: make(chan struct{}), handlers: make(map[int]*spare),
 	}
 }
 
@@ -159,6 +161,7 @@ func (b *box) wait() *run {
 	keepUntil := time.Now().Add(b.w.config.KeepAlive)
 	timer := time.NewTimer(min(settleAfter, b.w.config.KeepAlive))
 	defer timer.Stop()
+	b.buryStandby()
 	second := time.NewTimer(b.standbyAfter())
 	defer second.Stop()
 	for {
@@ -167,6 +170,9 @@ func (b *box) wait() *run {
 			return r
 		case <-second.C:
 			b.standBy()
+			continue
+		case <-b.decided:
+			b.receiveStandby()
 			continue
 		case <-timer.C:
 			if left := time.Until(keepUntil); left > 0 {
@@ -197,27 +203,19 @@ func (w *Worker) retire(b *box) *run {
 // open starts the sandbox, unless it was started before, and loads the code. When that fails it returns the result of the
 // runs that wait for it.
 func (b *box) open() (failure forerun.Result, ok bool) {
-	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
-	defer cancel()
 	began := time.Now()
 	code, failure, ok := b.code()
 	if !ok {
 		return failure, false
 	}
-	var err error
-	if b.sandbox != nil {
-		err = b.fit(ctx)
-	} else {
-		err = b.start(ctx, b.pool().action.Limits.Memory, b.startWeight())
-	}
-	if err != nil {
+	if err := b.ensure(); err != nil {
 		return b.startFailure(err), false
 	}
 	if failure, ok := b.loadAside(code); !ok {
 		return failure, false
 	}
 	b.fork() // which takes a while
-	if err := b.sandbox.Seal(ctx); err != nil {
+	if err := b.seal(); err != nil {
 		return b.startFailure(err), false
 	}
 	if err := b.nextSpare(); err != nil {
@@ -225,6 +223,23 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	}
 	b.cost += time.Since(began)
 	return forerun.Result{}, true
+}
+
+// ensure sees that there is a sandbox, as the pool wants it.
+func (b *box) ensure() error {
+	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
+	defer cancel()
+	if b.sandbox != nil {
+		return b.fit(ctx)
+	}
+	return b.start(ctx, b.pool().action.Limits.Memory, b.startWeight())
+}
+
+// seal makes the code read-only.
+func (b *box) seal() error {
+	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
+	defer cancel()
+	return b.sandbox.Seal(ctx)
 }
 
 // start makes the sandbox. Its language's runtime has said Hello when it returns.
@@ -281,59 +296,6 @@ func (b *box) connect(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// loadAside has the runtime load the code, and others come first while it does if they serve the pool.
-func (b *box) loadAside(code []byte) (failure forerun.Result, ok bool) {
-	stop := b.startAside()
-	failure, ok = b.load(code)
-	if err := stop(); ok && err != nil {
-		return b.startFailure(err), false
-	}
-	return failure, ok
-}
-
-// load has the runtime load the code.
-func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
-	a := b.pool().action
-	b.output.restart(b.logLimit())
-	start, limit := time.Now(), time.Duration(a.Limits.Timeout)*time.Millisecond
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment(), Keep: b.pool().keeps}
-	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
-		return b.loadCrash(), false
-	}
-	select {
-	case done := <-b.initDone:
-		b.initTime = time.Since(start)
-		return forerun.Failure(forerun.DeveloperError, done.Error), done.OK
-	case <-timer.C:
-		return forerun.Failure(forerun.DeveloperError,
-			fmt.Sprintf("The action exceeded its time limits of %d milliseconds during initialization.", a.Limits.Timeout)), false
-	case <-b.dead:
-		return b.loadCrash(), false
-	case <-b.w.stopped.Done():
-		return forerun.Failure(forerun.InternalError, shutDown), false
-	}
-}
-
-// writeInit sends the code, which a runtime that does not read could hold up.
-func (b *box) writeInit(header runtimewire.Init, code []byte, deadline time.Time) error {
-	if err := b.control.Socket().SetWriteDeadline(deadline); err != nil {
-		return err
-	}
-	if err := b.control.Write(runtimewire.TypeInit, header, code); err != nil {
-		return err
-	}
-	return b.control.Socket().SetWriteDeadline(time.Time{})
-}
-
-func (b *box) loadCrash() forerun.Result {
-	if b.outOfMemory() {
-		return forerun.Failure(forerun.DeveloperError, "The action exhausted its memory and was aborted.")
-	}
-	return forerun.Failure(forerun.DeveloperError, "Initialization has failed: the process exited while it loaded the code. See the logs for details.")
 }
 
 // environment is what the action's code sees from its loading on.
@@ -453,6 +415,11 @@ func (b *box) close() {
 	}
 	if b.output != nil {
 		b.output.close()
+	}
+	for _, s := range []*spare{b.spare, b.standing.Load()} {
+		if s != nil {
+			s.discard()
+		}
 	}
 	if b.doors != nil {
 		b.doors.close()

@@ -98,10 +98,11 @@ func (t *tenure) end(next *tenure) {
 type doors struct {
 	b         *box
 	listeners []*listener
-	accepted  atomic.Uint64 // connections, ever
 
-	mu      sync.Mutex // guards current, and is held while a connection is accepted, so it gets the right tenure
+	mu      sync.Mutex // guards the rest, and is held while a connection is accepted, so it gets the right tenure
 	current *tenure
+	aside   *tenure // of a process that is loaded already, while another is; or nil
+	lines   uint64  // of tenures that there were
 }
 
 // listener is one door. Its own descriptor of the listening socket lets accepting and looking whose turn it is be one step.
@@ -193,8 +194,15 @@ func (d *doors) admit(l *listener, c *doorConn, t *tenure) bool {
 	if d.serve(l, c, t) {
 		return true
 	}
-	now := d.tenure()
-	return now != t && now.line == t.line && d.serve(l, c, now)
+	d.mu.Lock()
+	lasting := [...]*tenure{d.current, d.aside}
+	d.mu.Unlock()
+	for _, now := range lasting {
+		if now != nil && now != t && now.line == t.line {
+			return d.serve(l, c, now)
+		}
+	}
+	return false
 }
 
 // acceptPause is how long a door rests after a failed accept.
@@ -207,9 +215,6 @@ func (d *doors) acceptOne(l *listener) (fd int, t *tenure, err error) {
 		defer d.mu.Unlock()
 		t = d.current
 		fd, _, err = syscall.Accept4(int(listening), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
-		if err == nil {
-			d.accepted.Add(1)
-		}
 		return !errors.Is(err, syscall.EAGAIN)
 	})
 	if closed != nil {
@@ -245,9 +250,8 @@ func (d *doors) cut() {
 func (d *doors) change(t *tenure, passOn bool) {
 	d.mu.Lock()
 	before := d.current
-	t.line = before.line
-	if !passOn {
-		t.line++
+	if t.line = before.line; !passOn {
+		d.newLine(t)
 	}
 	d.current = t
 	d.mu.Unlock()
@@ -258,10 +262,56 @@ func (d *doors) change(t *tenure, passOn bool) {
 	before.end(nil)
 }
 
+// newLine begins a line of tenures. mu is held.
+func (d *doors) newLine(t *tenure) {
+	d.lines++
+	t.line = d.lines
+}
+
+// part puts the tenure aside that lasts, with all connections that were asked for in it: who has them asks for no more. From now on
+// connections are those of another process, which has no activation.
+func (d *doors) part() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.takeIn(true)
+	d.aside, d.current = d.current, newTenure("")
+	d.newLine(d.current)
+}
+
+// rejoin has the tenure last again that was put aside, and returns the one between, with all connections that were asked for in it.
+func (d *doors) rejoin() (between *tenure) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.takeIn(true)
+	between, d.current, d.aside = d.current, d.aside, nil
+	return between
+}
+
+// adopt passes the connections of a tenure on to the activation that the doors are for, or to the next one in the place of all others.
+func (d *doors) adopt(t *tenure) {
+	d.mu.Lock()
+	before := d.current
+	if before.activation == "" {
+		d.current = newTenure("")
+		d.current.line = t.line
+	}
+	now := d.current
+	d.mu.Unlock()
+	if now != before {
+		before.end(nil)
+	}
+	t.end(now)
+}
+
 // discard refuses the connections that processes of an earlier activation asked for before they were killed.
 func (d *doors) discard() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.takeIn(d.current.between)
+}
+
+// takeIn accepts what waits for it, to serve it if it is to be kept. mu is held.
+func (d *doors) takeIn(keep bool) {
 	for _, l := range asked(d.listeners) {
 		_ = l.raw.Control(func(listening uintptr) {
 			for {
@@ -269,8 +319,7 @@ func (d *doors) discard() {
 				if err != nil {
 					return
 				}
-				d.accepted.Add(1)
-				d.sort(l, fd)
+				d.sort(l, fd, keep)
 			}
 		})
 	}
@@ -305,9 +354,9 @@ func asked(listeners []*listener) (waiting []*listener) {
 	return waiting
 }
 
-// sort keeps a connection that a handler made which stays, and closes it otherwise. mu is held.
-func (d *doors) sort(l *listener, fd int) {
-	if !d.current.between || !established(uintptr(fd)) {
+// sort serves a connection that a handler made which stays, and closes it otherwise. mu is held.
+func (d *doors) sort(l *listener, fd int, keep bool) {
+	if !keep || !established(uintptr(fd)) {
 		_ = syscall.Close(fd)
 		return
 	}
@@ -330,7 +379,14 @@ func (d *doors) close() {
 	for _, l := range d.listeners {
 		_ = l.file.Close()
 	}
-	d.tenure().end(nil)
+	d.mu.Lock()
+	lasting := [...]*tenure{d.current, d.aside}
+	d.mu.Unlock()
+	for _, t := range lasting {
+		if t != nil {
+			t.end(nil)
+		}
+	}
 }
 
 // doorConn is a connection from inside a sandbox.

@@ -194,11 +194,8 @@ def main(args):
 // TestConnectionsOfWhatWasKilledChangeNoHands: one that was accepted before is served in the tenure that takes over the connections
 // of its own, and in none that begins without them, although its other end may be open.
 func TestConnectionsOfWhatWasKilledChangeNoHands(t *testing.T) {
-	b := &box{language: &language{launched: true}}
-	b.owner.Store(&pool{})
 	served := make(chan *doorConn, 3)
-	l := &listener{door: door{serve: func(c *doorConn) { served <- c }}}
-	d := &doors{b: b, current: newTenure("")}
+	b, d, l := launchedDoors(func(c *doorConn) { served <- c })
 	first := newTenure("a")
 	d.begin(first)
 	if c := doorTo(t, b); !d.admit(l, c, first) || <-served != c {
@@ -226,6 +223,74 @@ func TestConnectionsOfWhatWasKilledChangeNoHands(t *testing.T) {
 		t.Error("a connection of a process that was killed is the next one's")
 	}
 	d.tenure().end(nil)
+}
+
+// TestConnectionsOfTwoProcesses: while one is stopped what is accepted is the other's, also if it is served later, and it gets that
+// when it takes the place of the first.
+func TestConnectionsOfTwoProcesses(t *testing.T) {
+	b, d, l := launchedDoors(func(*doorConn) {})
+	admit := func(at *tenure) *doorConn {
+		c := doorTo(t, b)
+		if !d.admit(l, c, at) {
+			t.Error("a connection is refused")
+		}
+		return c
+	}
+	d.begin(newTenure("a"))
+	firsts := admit(d.tenure())
+	d.end(true)
+	aside := d.tenure()
+	d.part()
+	loading := d.tenure()
+	seconds, late := admit(loading), doorTo(t, b)
+	if _, why := seconds.enter(t.Context()); why == "" {
+		t.Error("state is reached while code is loaded")
+	}
+	if between := d.rejoin(); between != loading || d.tenure() != aside {
+		t.Fatal("the tenures are not as before")
+	}
+	next := newTenure("b")
+	d.begin(next)
+	if firsts.tenure.Load() != next || seconds.tenure.Load() != loading {
+		t.Error("a connection is another process's")
+	}
+	d.end(false)
+	d.fence()
+	d.adopt(loading)
+	if !d.admit(l, late, loading) {
+		t.Error("a connection is lost that was accepted before it was adopted")
+	}
+	last := newTenure("c")
+	d.begin(last)
+	if firsts.ctx.Err() == nil || seconds.tenure.Load() != last || late.tenure.Load() != last {
+		t.Error("the connections are not those of the process that took over")
+	}
+	d.tenure().end(nil)
+}
+
+// TestConnectionsAdoptedByAnActivation: one that has begun gets them beside its own.
+func TestConnectionsAdoptedByAnActivation(t *testing.T) {
+	b, d, l := launchedDoors(func(*doorConn) {})
+	d.part()
+	c := doorTo(t, b)
+	if !d.admit(l, c, d.tenure()) {
+		t.Fatal("a connection is refused")
+	}
+	loading := d.rejoin()
+	running := newTenure("a")
+	d.begin(running)
+	d.adopt(loading)
+	if d.tenure() != running || c.tenure.Load() != running {
+		t.Error("the activation has not got the connection")
+	}
+	running.end(nil)
+}
+
+// launchedDoors are doors of a box whose handlers stay, for connections that a test makes.
+func launchedDoors(serve func(*doorConn)) (*box, *doors, *listener) {
+	b := &box{language: &language{launched: true}}
+	b.owner.Store(&pool{})
+	return b, &doors{b: b, current: newTenure("")}, &listener{door: door{serve: serve}}
 }
 
 // doorTo is a connection whose other end is open.

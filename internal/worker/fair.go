@@ -87,8 +87,8 @@ func (w *Worker) feedHungry() {
 	}
 }
 
-// hungriest is the pool whose turn it is: of the tenant that was served least, the one that waits longest. While nothing may
-// start, those are left out that have no sandbox.
+// hungriest is the pool whose turn it is: of those with what does not run ahead, if there are any, of the tenant that was served
+// least, the one that waits longest. While nothing may start, those are left out that have no sandbox.
 func (w *Worker) hungriest() (first *pool) {
 	if len(w.hungry) == 0 {
 		return nil
@@ -103,6 +103,9 @@ func (w *Worker) hungriest() (first *pool) {
 }
 
 func (p *pool) before(o *pool) bool {
+	if ahead := p.queue[0].isAhead(); ahead != o.queue[0].isAhead() {
+		return !ahead // C5
+	}
 	if p.tenant != o.tenant && p.tenant.served != o.tenant.served {
 		return p.tenant.served < o.tenant.served
 	}
@@ -185,9 +188,6 @@ func (w *Worker) Queued(namespace string) (n int) {
 // weigh shares the processors out: while the activations of several tenants want them, the sandboxes of each get what one
 // has, together. It reports whether there is a need to look again.
 func (w *Worker) weigh() bool {
-	if len(w.tenants) < 2 {
-		return false
-	}
 	busy := w.share()
 	for _, p := range w.pools {
 		weight := p.tenant.weight
@@ -198,10 +198,10 @@ func (w *Worker) weigh() bool {
 			}
 		}
 	}
-	return busy > runtime.GOMAXPROCS(0)
+	return len(w.tenants) > 1 && busy > runtime.GOMAXPROCS(0)
 }
 
-// share finds what each tenant's boxes are to weigh, and returns how many boxes do something.
+// share finds what each tenant's boxes are to weigh, the usual if there is no other, and returns how many boxes do something.
 func (w *Worker) share() (busy int) {
 	for _, t := range w.tenants {
 		t.working = 0
@@ -215,7 +215,10 @@ func (w *Worker) share() (busy int) {
 		}
 	}
 	for _, t := range w.tenants {
-		t.weight = weightOf(t.working)
+		t.weight = sandbox.DefaultCPUWeight
+		if len(w.tenants) > 1 {
+			t.weight = weightOf(t.working)
+		}
 	}
 	return busy
 }
@@ -225,8 +228,11 @@ func weightOf(boxes int) int {
 	if boxes < 2 {
 		return sandbox.DefaultCPUWeight
 	}
-	return max(1, sandbox.DefaultCPUWeight>>bits.Len(uint(boxes-1)))
+	return max(leastWeight, sandbox.DefaultCPUWeight>>bits.Len(uint(boxes-1)))
 }
+
+// leastWeight leaves a sandbox whose activation runs ahead a quarter of what others weigh (C5): the smallest weight is 1.
+const leastWeight = 4
 
 // asideWeight is the share of the processors of a sandbox that starts while others serve its pool: a start takes the time of many
 // activations, and those come first.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,6 +83,25 @@ func TestTurnsOfTenants(t *testing.T) {
 	}
 }
 
+// TestTurnsOfWhatRunsAhead: what is ahead waits behind what is not, whoever waits longer and whose tenant was served less.
+func TestTurnsOfWhatRunsAhead(t *testing.T) {
+	s := newShop(t, 1)
+	s.limit = 0 // nobody gets anything
+	wait := func(namespace, name string, promoted context.Context) *pool {
+		p := s.poolOf(&forerun.Run{Action: action(name), Namespace: namespace}, &language{})
+		s.push(p, &run{Run: new(forerun.Run), queued: time.Now(), promoted: promoted, pool: p})
+		s.starve(p)
+		return p
+	}
+	wait("a", "ahead", t.Context())
+	head := wait("a", "head", nil)
+	head.tenant.served += time.Second
+	wait("b", "ahead", t.Context()).tenant.served = 0
+	if p := s.hungriest(); p != head {
+		t.Errorf("the turn is of %s %q", p.tenant.name, p.action.Exec.Code)
+	}
+}
+
 func TestProcessorsAreSharedByTenants(t *testing.T) {
 	s := newShop(t, 100_000)
 	flood := s.idleBoxes("flood", "a", 5, 10, 0)
@@ -103,8 +123,13 @@ func TestProcessorsAreSharedByTenants(t *testing.T) {
 			t.Errorf("%d busy ones have the weight %d, others %d; want %d", n, flood.tenant.weight, other.tenant.weight, want)
 		}
 	}
-	if got := weightOf(100_000); got != 1 {
+	if got := weightOf(100_000); got != leastWeight {
 		t.Errorf("the smallest weight is %d", got)
+	}
+	s.boxes, other.boxes = s.boxes-len(other.boxes), nil
+	s.prune(other)
+	if s.weigh(); flood.tenant.weight != 100 {
+		t.Errorf("a tenant that is alone again has the weight %d", flood.tenant.weight)
 	}
 }
 

@@ -71,6 +71,7 @@ type process struct {
 	reached        atomic.Bool
 	held           atomic.Int32 // 1 between Hold and Release
 	weighed        chan int     // weights that it was given
+	sealBy         atomic.Pointer[time.Time]
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
@@ -173,7 +174,11 @@ func (p *process) Release(context.Context) (time.Duration, error) {
 
 func (p *process) TakeHeld() func() { return nil }
 
-func (p *process) Seal(context.Context) error { return nil }
+func (p *process) Seal(ctx context.Context) error {
+	by, _ := ctx.Deadline()
+	p.sealBy.Store(&by)
+	return ctx.Err()
+}
 
 func (p *process) Spent() (time.Duration, error) { return 0, nil }
 

@@ -180,3 +180,12 @@ func TestKindsAndCodeThatCannotBe(t *testing.T) {
 		t.Errorf("%v %s", end.Status, end.Result)
 	}
 }
+
+// TestBlockingOutput: how an activation has its output wait is not the next one's, whose pipes are the same.
+func TestBlockingOutput(t *testing.T) {
+	g := newRig(t, single)
+	a := action("import os\ndef main(args):\n  waits = [os.get_blocking(fd) for fd in (1, 2)]\n  for fd in (1, 2): os.set_blocking(fd, False)\n  return {'waits': waits}")
+	for range 2 {
+		g.expect(a, `{}`, `{"waits":[true,true]}`)
+	}
+}

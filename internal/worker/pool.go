@@ -138,10 +138,14 @@ func (w *Worker) putBack(r *run) {
 	p.queue = slices.Insert(p.queue, at, r)
 }
 
-// withdraw takes a run that waits out of its queue.
+// withdraw takes a run that waits out of its queue, unless it was taken out to be failed.
 func (w *Worker) withdraw(r *run) {
 	p := r.pool
-	p.queue = slices.DeleteFunc(p.queue, func(q *run) bool { return q == r })
+	i := slices.Index(p.queue, r)
+	if i < 0 {
+		return
+	}
+	p.queue = slices.Delete(p.queue, i, i+1)
 	p.tenant.queued--
 	if len(p.queue) == 0 {
 		w.feed(p)

@@ -169,13 +169,21 @@ func TestSpareThatDies(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	g := newRig(t, single)
 	a := action("import os\ndef main(args):\n  if args: os.kill(os.getpid(), 9)\n  return {}")
+	clean := func() { g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 }) }
 	g.call(a, `{}`)
+	clean()
 	g.maker.started()[0].oomKills.Store(1)
 	if end := g.call(a, `{"x":1}`); !strings.Contains(string(end.Result), "The action exhausted its memory and was aborted.") {
 		t.Errorf("%s", end.Result)
 	}
 	if end := g.call(a, `{"x":1}`); !strings.Contains(string(end.Result), "killed by signal 9") {
 		t.Errorf("%s", end.Result)
+	}
+	clean()
+	g.maker.started()[0].oomKills.Store(2)
+	g.call(a, `{}`) // it answers although a child of it was killed
+	if end := g.call(a, `{"x":1}`); !strings.Contains(string(end.Result), "killed by signal 9") {
+		t.Errorf("after one whose child was killed: %s", end.Result)
 	}
 }
 
@@ -338,5 +346,19 @@ func TestGrowthOnFreeProcessors(t *testing.T) {
 	}
 	if g.patience() != growthProbe {
 		t.Errorf("it is tried after %v, want %v", g.patience(), growthProbe)
+	}
+}
+
+// TestSquashedAsItsQueueFails: what was taken out of a queue to be failed is not counted again when it is squashed before that.
+func TestSquashedAsItsQueueFails(t *testing.T) {
+	s := newShop(t, 100)
+	p := s.poolOf(&forerun.Run{Action: action("a"), Namespace: "guest"}, &language{})
+	r := &run{Run: &forerun.Run{Activation: "one"}, pool: p}
+	s.runs[r.Activation] = r
+	s.push(p, r)
+	s.empty(p)
+	s.Squash(r.Activation)
+	if p.tenant.queued != 0 {
+		t.Errorf("%d wait", p.tenant.queued)
 	}
 }

@@ -82,14 +82,17 @@ func (b *box) execute(r *run) bool {
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
 	logs := b.ended(t, b.spare.stays)
 	var result forerun.Result
-	if !b.struck.Load() || !r.isSquashed(b.w) { // else nobody asks for it
+	if !errors.Is(o.err, errSquashed) && (!b.struck.Load() || !r.isSquashed(b.w)) { // else nobody asks for it
 		result = b.judge(r, b.spare, o)
 	}
-	if r.end(b.w, result, logs) {
+	switch {
+	case r.end(b.w, result, logs):
 		b.park(r)
-		if r.isPromoted() && b.sandbox.Reached() { // what its process has begun since then is not the next one's
+		if r.isPromoted() { // what its process sends late, a datagram too, is not the next one's
 			_ = b.letOut() // if it fails the sandbox has ended
 		}
+	case r.isSquashed(b.w): // perhaps when its process could not be killed any more
+		b.spare.stays = false
 	}
 	b.prepare()
 	return true
@@ -97,8 +100,12 @@ func (b *box) execute(r *run) bool {
 
 // refuse ends a run that did not come to a handler, and reports whether the sandbox is of use still.
 func (b *box) refuse(r *run, err error) bool {
-	b.over(r.tenure)
-	if errors.Is(err, errSquashed) {
+	t, squashed := r.tenure, errors.Is(err, errSquashed)
+	if !squashed && b.giveBack(r, t) {
+		return false
+	}
+	b.over(t)
+	if squashed {
 		b.untouched = !b.struck.Load()
 		b.spare.stays = false
 		return true
@@ -169,6 +176,7 @@ func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 	if err := b.nextSpare(); err != nil {
 		return err
 	}
+	b.handOver()
 	t.handler.Store(b.spare)
 	return b.spare.conn.Run(header, r.Input)
 }

@@ -32,6 +32,7 @@ type spare struct {
 	exited  chan struct{} // closed by listen, when the initializer said so
 	exit    runtimewire.Exit
 	killed  atomic.Bool // or it is being killed, with everything else
+	conns   *tenure     // that it connected in while its code was loaded beside another's; nil: none; of box.live
 	served  bool        // an activation; of box.live
 	stays   bool        // it answered, and serves the next activation when it has said Ready again; of box.live
 }
@@ -115,6 +116,8 @@ func (b *box) heard(f *runtimewire.Frame) error {
 		return b.heardHandler(f)
 	case runtimewire.TypeExit:
 		return b.heardExit(f)
+	case runtimewire.TypePaused:
+		return offer(f, b.paused)
 	default:
 		return fmt.Errorf("a frame of type %d is not the initializer's to send", f.Type)
 	}
@@ -148,9 +151,14 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 			return err
 		}
 		b.handlers[h.PID] = s
-		b.living.Go(s.hear)
 	}
 	b.upcoming.Store(s)
+	b.living.Go(func() {
+		if s.conn != nil {
+			s.hear()
+		}
+		b.sayDecided()
+	})
 	select {
 	case b.spares <- s:
 		return nil
@@ -234,7 +242,11 @@ func (b *box) nextSpare() error {
 }
 
 func (b *box) awaitSpare() (*spare, error) {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	limit := forkLimit
+	if b.language.launched { // it loads the code
+		limit += time.Duration(b.pool().action.Limits.Timeout) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(b.w.stopped, limit)
 	defer cancel()
 	var s *spare
 	select {
@@ -286,10 +298,13 @@ func (b *box) clean() bool {
 		return false
 	}
 	b.oomClean = b.oomKills.Load()
+	_ = b.outOfMemory() // who was killed before is not the next one's
 	b.output.discard()
+	b.sayRefused() // to nobody: it was what is gone
 	if !alone {
 		b.doors.fence()
 	}
+	b.handOver()
 	return true
 }
 
@@ -326,14 +341,17 @@ func (b *box) renewSpare() (alone bool, err error) {
 	if b.spare.stays && !b.spare.killed.Load() && b.spare.readyAgain() {
 		return false, nil
 	}
-	b.spare.close()
+	b.spare.discard()
 	b.doors.cut()
 	if s := b.takeOver(); s != nil {
 		b.spare = s
 		return false, nil
 	}
 	if b.language.launched {
-		if err = b.empty(); err != nil {
+		if err = b.empty(); err == nil {
+			err = b.letOut() // the code may wait for what it connects with
+		}
+		if err != nil {
 			return false, err
 		}
 		b.doors.fence()
@@ -430,13 +448,17 @@ func (s *spare) close() {
 	}
 }
 
+// discard closes a handler, and what it is connected with if no activation ever had it.
+func (s *spare) discard() {
+	s.close()
+	if s.conns != nil {
+		s.conns.end(nil)
+		s.conns = nil
+	}
+}
+
 // closeSpares closes the handlers that nobody took. Everything that could bring more has ended.
 func (b *box) closeSpares() {
-	for _, s := range []*spare{b.spare, b.standing.Load()} {
-		if s != nil {
-			s.close()
-		}
-	}
 	for {
 		select {
 		case s := <-b.spares:

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -11,8 +13,8 @@ import (
 // Where a process serves several activations its sandbox has no other, and a squash costs the start of one: of Node, tens of
 // milliseconds, of Python a fork. Once activations of an action were squashed while they ran, its sandboxes keep a second process,
 // which takes over from the first when that is killed. It is loaded while nothing runs in the sandbox, as it would be in its turn:
-// it may see nothing of an activation, and what it prints is in nobody's log. Then it waits for its Run in a read, or is stopped,
-// and nothing else of it runs.
+// it may see nothing of an activation, and what it prints is in nobody's log. The first one is stopped meanwhile: so it is known whose
+// the connections are. Then the second is, and nothing of it runs.
 
 // How long a sandbox is idle before its second process is loaded. Each time that an activation came in between, twice as long.
 const (
@@ -23,9 +25,9 @@ const (
 // standby is a box's second process. Its fields are of live, but for those that say otherwise.
 type standby struct {
 	loading bool          // it was asked for
-	conns   uint64        // that the doors had accepted then
+	paused  bool          // the first one is stopped
 	after   time.Duration // of idleness
-	never   bool          // the code cannot be loaded twice, or connects while it is loaded
+	never   bool          // the code cannot be loaded twice
 	bytes   int64         // that the sandbox may use for it, beyond the action's limit; guarded by Worker.mu
 }
 
@@ -47,23 +49,81 @@ func (b *box) standbyAfter() time.Duration {
 	return max(b.second.after, standbyFirst)
 }
 
+// later has it wait twice as long.
+func (s *standby) later() { s.after = min(2*max(s.after, standbyFirst), standbyLast) }
+
+// buryStandby makes place for another in the place of one that has ended.
+func (b *box) buryStandby() {
+	if s := b.standing.Load(); s != nil && s.hasExited() {
+		b.standing.Store(nil)
+		s.discard()
+	}
+}
+
 // standBy has a second process loaded. Its memory is not taken from the first one's.
 func (b *box) standBy() {
 	if !b.wantsStandby() || !b.roomForStandby() || b.letOut() != nil {
 		return
 	}
-	b.second.loading, b.second.conns = true, b.doors.accepted.Load()
+	if b.language.launched && !b.pauseFirst() {
+		b.second.later()
+		return
+	}
+	b.doors.part()
+	if len(b.assigned) > 0 {
+		b.rejoinDoors().end(nil)
+		return
+	}
+	b.second.loading = true
+	b.upcoming.Store(b.spare)
 	if b.forking.CompareAndSwap(false, true) {
 		b.tell(runtimewire.TypeFork, runtimewire.Fork{Stop: true})
 	}
 }
 
-// roomForStandby sees that the sandbox may use as much more as its first process does.
+// pauseFirst stops the first process, and reports whether that can be. One that is forked needs not be stopped: it waits in a read, and
+// has no threads.
+func (b *box) pauseFirst() bool {
+	b.tell(runtimewire.TypePause, runtimewire.Pause{PID: b.spare.pid})
+	late := time.NewTimer(forkLimit)
+	defer late.Stop()
+	select {
+	case p := <-b.paused:
+		b.second.paused = p.Stopped
+	case <-late.C:
+		_ = b.control.Close() // listen ends, and the box with it
+	case <-b.dead:
+	}
+	return b.second.paused
+}
+
+// rejoinDoors lets the first process go on, which the doors are for again. It returns the tenure of what the second is connected with.
+func (b *box) rejoinDoors() (seconds *tenure) {
+	seconds = b.doors.rejoin()
+	if b.second.paused {
+		b.tell(runtimewire.TypeContinue, runtimewire.Continue{PID: b.spare.pid})
+	}
+	b.second.paused = false
+	return seconds
+}
+
+// sayDecided wakes live when it is known if a process that was asked for will be of use.
+func (b *box) sayDecided() {
+	if !b.keeps() {
+		return // there is one for each activation
+	}
+	select {
+	case b.decided <- struct{}{}:
+	default:
+	}
+}
+
+// roomForStandby sees that the sandbox may use as much more as its first process does, if there is room for that beside an activation.
 func (b *box) roomForStandby() bool {
 	w := b.w
 	w.mu.Lock()
 	bytes, had := b.measured, b.second.bytes
-	fits := bytes > 0 && w.charged+bytes <= w.limit
+	fits := bytes > 0 && w.charged+bytes <= w.limit && (had > 0 || b.memory()+bytes <= w.limit)
 	if fits && had == 0 {
 		b.second.bytes = bytes
 	}
@@ -79,42 +139,84 @@ func (b *box) roomForStandby() bool {
 // memory is what an activation may use in the box, a second process included. It is read with Worker.mu held, or by live.
 func (b *box) memory() int64 { return b.pool().memory() + b.second.bytes }
 
-// settleStandby sees, before an activation, that no process is being loaded beside it.
+// receiveStandby receives the second process while the sandbox is idle, if that is what was decided.
+func (b *box) receiveStandby() {
+	if b.second.loading && b.hasArrived() {
+		b.settleStandby()
+	}
+}
+
+// hasArrived reports whether it is known if the second process will be of use.
+func (b *box) hasArrived() bool {
+	s := b.upcoming.Load()
+	return s != b.spare && s.isDecided()
+}
+
+// settleStandby sees, before an activation, that no process is being loaded beside it. One that has come too late is killed: that it
+// failed then says nothing.
 func (b *box) settleStandby() {
 	if !b.second.loading {
 		return
 	}
-	s := b.upcoming.Load()
-	arrived := s != nil && s != b.spare && s.isDecided()
+	b.second.loading = false
+	arrived := b.hasArrived()
 	if !arrived {
-		b.second.after = min(2*max(b.second.after, standbyFirst), standbyLast)
+		b.second.later()
+		b.killUntilItComes()
+	}
+	s, err := b.awaitSpare()
+	fine := err == nil && arrived && b.waitsAlone(s)
+	if !fine {
+		b.second.never = arrived
 		b.killLoading()
 	}
-	b.second.loading = false
-	s, err := b.awaitSpare()
-	b.doors.discard() // takes in what has knocked
-	switch {
-	case err != nil:
-		b.second.never = b.second.never || arrived
-	case b.doors.accepted.Load() != b.second.conns, b.leaves(s): // some may be its own, and would be taken for the activation's
-		b.second.never = true
-		s.close()
-		b.killLoading()
-	default:
-		b.second.after = 0
+	conns := b.rejoinDoors()
+	if fine {
+		s.conns, b.second.after = conns, 0
 		b.standing.Store(s)
+	} else {
+		conns.end(nil)
+		if s != nil {
+			s.close()
+		}
 	}
 	b.output.discard()
 }
 
-// leaves reports whether the second process has started others, which would run on beside an activation. They, and files, are removed.
-func (b *box) leaves(s *spare) bool {
+// waitsAlone reports whether nothing of the second process runs on beside an activation: neither others that it has started, which are
+// removed, nor, if it could not be stopped, a thread.
+func (b *box) waitsAlone(s *spare) bool {
 	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	killed, err := b.sandbox.Reset(ctx, b.spare.hostPID, s.hostPID)
-	return err != nil || killed > 0
+	return err == nil && killed == 0 && (s.stopped || !b.language.launched && hasOneThread(s.hostPID))
+}
+
+func hasOneThread(pid int) bool {
+	t, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", pid))
+	return ok && t.Threads == 1
+}
+
+// killAgain is how often what is being loaded is killed: it may not have been started yet.
+const killAgain = 2 * time.Millisecond
+
+// killUntilItComes kills the second process until the initializer has told of it, or of its end.
+func (b *box) killUntilItComes() {
+	again := time.NewTicker(killAgain)
+	defer again.Stop()
+	for end := time.Now().Add(forkLimit); len(b.spares) == 0; {
+		b.killLoading()
+		select {
+		case <-again.C:
+		case <-b.dead:
+			return
+		}
+		if time.Now().After(end) {
+			_ = b.control.Close() // listen ends, and the box with it
+		}
+	}
 }
 
 // killLoading kills everything but the first process. It closes no connection: those of that one stay.
@@ -126,16 +228,30 @@ func (b *box) killLoading() {
 	_, _ = b.sandbox.Reset(ctx, b.spare.hostPID) // if it fails the sandbox has ended
 }
 
-// takeOver returns the process that stands by, if it lives.
+// takeOver returns the process that stands by, if it lives, for handOver to let it go on.
 func (b *box) takeOver() *spare {
 	s := b.standing.Swap(nil)
-	if s == nil || s.hasExited() || s.killed.Load() {
+	if s == nil {
 		return nil
 	}
-	if s.stopped {
-		b.tell(runtimewire.TypeContinue, runtimewire.Continue{PID: s.pid})
+	if s.hasExited() || s.killed.Load() {
+		s.discard()
+		return nil
 	}
 	return s
+}
+
+// handOver gives a process that took over what it is connected with, and lets it go on.
+func (b *box) handOver() {
+	s := b.spare
+	if s.conns != nil {
+		b.doors.adopt(s.conns)
+		s.conns = nil
+	}
+	if s.stopped {
+		s.stopped = false
+		b.tell(runtimewire.TypeContinue, runtimewire.Continue{PID: s.pid})
+	}
 }
 
 // kept are the processes that a reset leaves between two activations.

@@ -32,7 +32,7 @@ type standbyRig struct {
 }
 
 func newStandbyRig(t *testing.T, a *forerun.Action) standbyRig {
-	g := standbyRig{newNativeRig(t, single), a}
+	g := standbyRig{newNativeRig(t, withStore(t)), a}
 	g.call(a, `{}`)
 	g.squash()
 	g.expectCount(1, 0) // a process that was started anew
@@ -115,6 +115,9 @@ func TestStandbyTakesOver(t *testing.T) {
 		"Node":   func() *forerun.Action { return counting(t, "") },
 		"Python": countingPython,
 		"native": func() *forerun.Action { return countingNative("") },
+		// What a process connected with when it was loaded beside another one is there when it takes over, and what the other had until then.
+		"Node that connects":   func() *forerun.Action { return askingNode(t) },
+		"native that connects": askingNative,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newStandbyRig(t, a())
@@ -182,18 +185,56 @@ func TestStandbyThatStartsOthers(t *testing.T) {
 	}
 }
 
-// TestStandbyThatConnects: which of the processes a connection belongs to cannot be told, so there is but one.
-func TestStandbyThatConnects(t *testing.T) {
-	g := newStandbyRig(t, counting(t, `require("net").connect(6379, "127.0.0.1").on("error", () => 0)`))
-	serving := g.expectCount(2, 0)
-	second := g.second(serving)
-	g.expectCount(3, serving)
-	g.squash()
-	if now := g.expectCount(1, 0); now == second {
-		t.Error("a process that had connected when it was loaded took over")
-	}
-	if g.box().standing.Load() != nil {
-		t.Error("one is kept still")
+// askingNode is a function that asks over a connection from when it was loaded, and counts if it is answered.
+func askingNode(t *testing.T) *forerun.Action {
+	a := counting(t, `
+const connection = require("net").connect(6379, "127.0.0.1")
+const asked = () => new Promise(resolve => {
+	connection.once("close", () => resolve("closed")).once("data", data => resolve(String(data)))
+	connection.write("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
+})`)
+	a.Exec.Code += `
+const count = exports.main
+exports.main = async a => a.stay || await asked() === "$-1\r\n" ? count(a) : {}`
+	return a
+}
+
+// askingNative is the same as a native program.
+func askingNative() *forerun.Action {
+	return keptAction(`
+import socket
+connection = socket.create_connection(('127.0.0.1', 6379))
+def asked():
+    connection.sendall(b'*2\r\n$3\r\nGET\r\n$1\r\nk\r\n')
+    return connection.recv(100).decode()`,
+		"if value.get('stay'): time.sleep(1000)\nanswer = {'n': n, 'pid': os.getpid()} if asked() == '$-1\\r\\n' else {}")
+}
+
+// TestSquashedWhileReplaced: a squash that comes as the process of an activation before is replaced, which was connected with the
+// outside, hits what is loaded in its place. The next activation has one that is whole.
+func TestSquashedWhileReplaced(t *testing.T) {
+	o := newOutside(t)
+	a := counting(t, `const end = Date.now() + 200; while (Date.now() < end);`)
+	a.Exec.Code += fmt.Sprintf(`
+const count = exports.main
+let kept
+exports.main = a => a.connect ? new Promise(resolve => { kept = require("net").connect(%d, %q, () => resolve(count(a))) }) : count(a)`,
+		o.TCP("kept"), o.host)
+	g := standbyRig{newNativeRig(t, single), a}
+	for n := range 3 {
+		if end := g.call(a, `{"connect":true}`); end.Status != forerun.Success {
+			t.Fatalf("%s %q", end.Result, end.Logs)
+		}
+		b := g.box()
+		r, _ := g.ahead(a, `{}`)
+		for begin := time.Now(); !b.forking.Load(); time.Sleep(time.Millisecond) {
+			if time.Since(begin) > 20*time.Second {
+				t.Fatal("the process is not replaced")
+			}
+		}
+		time.Sleep(time.Duration(n) * 80 * time.Millisecond)
+		g.Squash(r.Activation)
+		g.expectCount(1, 0)
 	}
 }
 
@@ -230,4 +271,19 @@ func TestStandbyIsNotLoadedBesideAnActivation(t *testing.T) {
 	}
 	g.squash()
 	g.expectCount(1, 0)
+}
+
+// TestRoomForStandby: an activation and the second process must fit together, or the sandbox could never be used again.
+func TestRoomForStandby(t *testing.T) {
+	for mib, want := range map[int]bool{256: false, 265: false, 266: true} {
+		s := newShop(t, mib)
+		b := s.idleBoxes("guest", "a", 1, 10, 0).boxes[0]
+		b.sandbox = &process{}
+		if got := b.roomForStandby(); got != want {
+			t.Errorf("with %d MiB: %v", mib, got)
+		}
+		if r := (&run{Run: &forerun.Run{}, pool: b.pool()}); !s.give(b.pool(), r) {
+			t.Errorf("with %d MiB the sandbox cannot be used any more", mib)
+		}
+	}
 }

@@ -131,6 +131,20 @@ func texts(lines []string) string {
 // single allows one sandbox only.
 func single(c *Config) { c.MaxSandboxes = 1 }
 
+// TestLoadingTakesNoTimeOfTheStart: what a sandbox's start may take is not used up by code that is loaded for long, which has the
+// action's limit.
+func TestLoadingTakesNoTimeOfTheStart(t *testing.T) {
+	const load = 200 * time.Millisecond
+	g := newRig(t, single)
+	begin := time.Now()
+	if end := g.call(action("import time\ntime.sleep(0.2)\ndef main(args): return {}"), `{}`); end.Status != forerun.Success {
+		t.Errorf("%s %q", end.Result, end.Logs)
+	}
+	if by := g.maker.started()[0].sealBy.Load(); by == nil || by.Before(begin.Add(load+startLimit)) {
+		t.Errorf("the code had to be sealed %v after the start began", by.Sub(begin))
+	}
+}
+
 func TestRunsOneActivation(t *testing.T) {
 	g := newRig(t, single)
 	a := action("import sys\ndef main(args):\n  print('hello')\n  print('oops', file=sys.stderr)\n  return {'sum': args['x'] + 1}\n")

@@ -51,6 +51,7 @@ def _serve_one(fd: int, function: Callable[[dict[str, Any]], Any], pid: int) -> 
         os._exit(0)
     kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
     _set_environment(frame.header.get("env", {}))
+    _have_output_wait()
     result = _execute(function, frame)
     if os.getpid() != pid:  # the function forked, and this is the child that came back from it
         os._exit(0)
@@ -79,6 +80,15 @@ def _touch(function: Callable[[dict[str, Any]], Any]) -> None:
 def _set_environment(variables: dict[str, str]) -> None:
     for name, value in variables.items():
         os.environb[name.encode()] = value.encode()  # at half the price of os.environ
+
+
+def _have_output_wait() -> None:
+    """Have what is printed wait for room in the pipes, whatever an activation before has set: it had the same."""
+    for fd in (1, 2):
+        try:
+            os.set_blocking(fd, True)
+        except OSError:  # an activation before has closed it
+            continue
 
 
 def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> bytes:

@@ -1,0 +1,152 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// hooked makes sandboxes that call functions as the worker asks them for something, if there are such. They are set while nothing runs.
+type hooked struct {
+	sandbox.Maker
+	hold    func() error
+	release func()
+	refused func()
+}
+
+type hookedBox struct {
+	sandbox.Sandbox
+	maker *hooked
+}
+
+func (m *hooked) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := m.Maker.Start(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &hookedBox{box, m}, nil
+}
+
+func (b *hookedBox) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
+	if b.maker.hold != nil {
+		if err := b.maker.hold(); err != nil {
+			return sandbox.Held{}, err
+		}
+	}
+	return b.Sandbox.Hold(ctx, hosts)
+}
+
+func (b *hookedBox) Release(ctx context.Context) (time.Duration, error) {
+	if b.maker.release != nil {
+		b.maker.release()
+	}
+	return b.Sandbox.Release(ctx)
+}
+
+func (b *hookedBox) Refused() []string {
+	sentences := b.Sandbox.Refused()
+	if b.maker.refused != nil {
+		b.maker.refused()
+	}
+	return sentences
+}
+
+// hook has a rig's sandboxes be such.
+func hook(m *hooked) func(*Config) {
+	return func(c *Config) {
+		single(c)
+		m.Maker, c.Maker = c.Maker, m
+	}
+}
+
+// TestSquashedAsItEnds: the process of an activation that is squashed when it cannot be killed any more remembers it, and serves no other.
+func TestSquashedAsItEnds(t *testing.T) {
+	maker := new(hooked)
+	g := newRig(t, hook(maker))
+	a := keep(action(servedBefore))
+	g.expect(a, `{}`, `{"before":0,"env":true}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	_, h := g.ahead(a, `{}`, func(r *forerun.Run) {
+		maker.refused = func() { // its log is taken
+			maker.refused = nil
+			g.Squash(r.Activation)
+		}
+	})
+	g.expect(a, `{}`, `{"before":0,"env":true}`)
+	if len(h.ended) > 0 {
+		t.Error("a squashed activation has ended")
+	}
+}
+
+// TestSquashedAsItBegins: the handler that it was not sent to has nothing to say, and nobody waits for that.
+func TestSquashedAsItBegins(t *testing.T) {
+	maker := new(hooked)
+	g := newRig(t, hook(maker))
+	a := action("def main(args): return {}")
+	_, ahead := g.ahead(a, `{}`)
+	g.wait(ahead)
+	g.awaitStats("it is clean, and held", func(s Stats) bool { return s.Idle == 1 })
+	late := make(chan *box, 1)
+	var id forerun.ActivationID
+	maker.release = func() {
+		maker.release = nil
+		g.mu.Lock()
+		b := g.runs[id].box
+		g.mu.Unlock()
+		b.reseting.Lock() // its kill comes late
+		g.Squash(id)
+		late <- b
+	}
+	r := &forerun.Run{Activation: forerun.NewActivationID(time.Now()), Action: a, Input: []byte(`{}`), Namespace: "guest", Events: newHeard()}
+	id = r.Activation
+	g.Run(r)
+	b := <-late
+	g.mu.Lock()
+	lasting := b.current.tenure
+	g.mu.Unlock()
+	<-lasting.done
+	b.reseting.Unlock()
+	begin := time.Now()
+	if end := g.call(a, `{}`); end.Status != forerun.Success {
+		t.Errorf("the next activation: %s", end.Result)
+	}
+	if took := time.Since(begin); took >= exitGrace {
+		t.Errorf("the next activation had to wait for %v", took)
+	}
+}
+
+// TestSandboxThatDiesBeforeItsActivation: an activation that did not begin as its sandbox had died gets another.
+func TestSandboxThatDiesBeforeItsActivation(t *testing.T) {
+	maker := new(hooked)
+	g := newRig(t, hook(maker))
+	maker.hold = func() error { // as its code is loaded
+		maker.hold = func() error {
+			maker.hold = nil
+			return errExited
+		}
+		return nil
+	}
+	_, h := g.ahead(action("def main(args): return {}"), `{}`)
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Errorf("%s", end.Result)
+	}
+}
+
+// TestRefusalsOfWhatIsLeft: what was refused to a process that an activation left is not in the next one's log.
+func TestRefusalsOfWhatIsLeft(t *testing.T) {
+	maker := new(hooked)
+	g := newRig(t, hook(maker))
+	a := action("def main(args): return {}")
+	maker.refused = func() { // its log is taken
+		maker.refused = nil
+		g.maker.started()[0].refused <- "192.0.2.1:80 may not be reached"
+	}
+	for range 2 {
+		if end := g.call(a, `{}`); len(end.Logs) > 0 {
+			t.Errorf("%q", end.Logs)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/runtimewire"
+)
+
+// How the code of an action is loaded. It may reach for the outside while it is: if nobody waits for it but activations that run ahead,
+// that waits until it is the turn of one, and its time stands still.
+
+// lookLoading is how often is looked then whether it is.
+const lookLoading = 5 * time.Millisecond
+
+// loadAside has the runtime load the code, and others come first while it does if they serve the pool.
+func (b *box) loadAside(code []byte) (failure forerun.Result, ok bool) {
+	stop := b.startAside()
+	failure, ok = b.load(code)
+	if err := stop(); ok && err != nil {
+		return b.startFailure(err), false
+	}
+	return failure, ok
+}
+
+// load has the runtime load the code.
+func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
+	a := b.pool().action
+	b.output.restart(b.logLimit())
+	if err := b.holdLoading(); err != nil {
+		return b.startFailure(err), false
+	}
+	start, limit := time.Now(), time.Duration(a.Limits.Timeout)*time.Millisecond
+	timer, look := time.NewTimer(limit), time.NewTicker(lookLoading)
+	defer timer.Stop()
+	defer look.Stop()
+	if !b.held {
+		look.Stop()
+	}
+	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment(), Keep: b.pool().keeps}
+	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
+		return b.loadCrash(), false
+	}
+	for {
+		select {
+		case done := <-b.initDone:
+			b.initTime = time.Since(start)
+			return forerun.Failure(forerun.DeveloperError, done.Error), done.OK
+		case <-look.C:
+			if waited, released := b.releaseLoading(); released {
+				look.Stop()
+				start = start.Add(waited)
+				timer.Reset(time.Until(start.Add(limit)))
+			}
+		case <-timer.C:
+			if b.held && b.sandbox.Reached() && b.isAwaited() {
+				timer.Reset(lookLoading)
+				continue
+			}
+			return forerun.Failure(forerun.DeveloperError,
+				fmt.Sprintf("The action exceeded its time limits of %d milliseconds during initialization.", a.Limits.Timeout)), false
+		case <-b.dead:
+			return b.loadCrash(), false
+		case <-b.w.stopped.Done():
+			return forerun.Failure(forerun.InternalError, shutDown), false
+		}
+	}
+}
+
+// holdLoading holds what the code sends to the outside, if all that wait for it run ahead. The first that gets the sandbox decides how it
+// goes on.
+func (b *box) holdLoading() error {
+	if heads, ahead := b.waiting(); heads > 0 || ahead == 0 {
+		return nil
+	}
+	_, err := b.shut(b.pool().action)
+	return err
+}
+
+// releaseLoading lets it go if it is the turn of one, and returns for how long it has waited.
+func (b *box) releaseLoading() (waited time.Duration, released bool) {
+	if heads, _ := b.waiting(); heads == 0 {
+		return 0, false
+	}
+	waited, err := b.release()
+	return waited, err == nil
+}
+
+// isAwaited reports whether anybody waits for the code.
+func (b *box) isAwaited() bool {
+	heads, ahead := b.waiting()
+	return heads+ahead > 0
+}
+
+// waiting is how many activations wait for the box's pool: those that are not speculative, and the others.
+func (b *box) waiting() (heads, ahead int) {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	p := b.pool()
+	heads = p.heads()
+	return heads, len(p.queue) - heads
+}
+
+// writeInit sends the code, which a runtime that does not read could hold up.
+func (b *box) writeInit(header runtimewire.Init, code []byte, deadline time.Time) error {
+	if err := b.control.Socket().SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	if err := b.control.Write(runtimewire.TypeInit, header, code); err != nil {
+		return err
+	}
+	return b.control.Socket().SetWriteDeadline(time.Time{})
+}
+
+func (b *box) loadCrash() forerun.Result {
+	if b.outOfMemory() {
+		return forerun.Failure(forerun.DeveloperError, "The action exhausted its memory and was aborted.")
+	}
+	return forerun.Failure(forerun.DeveloperError, "Initialization has failed: the process exited while it loaded the code. See the logs for details.")
+}
