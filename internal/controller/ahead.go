@@ -188,7 +188,7 @@ func (e *execution) promote(a speculate.Promote) {
 			case isConflict:
 				e.promoting(a.Slots, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
-			case !applied && forerun.KindOf(err) == forerun.Full: // in their turn the functions hear of it
+			case !applied && (forerun.KindOf(err) == forerun.Full || forerun.KindOf(err) == forerun.TooLarge): // in their turn the functions hear of it
 				e.promoting(a.Slots, false)
 				e.step(speculate.Conflict{Slots: a.Slots})
 			default:
@@ -304,6 +304,7 @@ func (e *execution) answerCall(a speculate.Reply) {
 	}
 	for _, s := range e.slots {
 		if s.tree == t && s.parent == nil {
+			s.returned = true
 			t.waited()
 			t.invocation.answer(s.provisional(a.Result), nil)
 		}

@@ -133,7 +133,7 @@ func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *com
 func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step, why string) (*operation, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := e.active[id]
+	s := e.asker(id)
 	if s == nil {
 		return nil, errOver()
 	}
@@ -229,7 +229,7 @@ func (e *execution) reply(a speculate.Reply) {
 	}
 }
 
-// refuse ends the operations of a slot that is squashed.
+// refuse ends the operations of a slot that is over.
 func (e *execution) refuse(s *slot) {
 	for id, o := range e.operations {
 		if o.slot == s.id {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -248,6 +249,156 @@ func TestGivenUpInAPromotion(t *testing.T) {
 		return r.Action.Entity == "b" && r.Status == forerun.InternalError
 	}) {
 		t.Errorf("b has no record: %v", last)
+	}
+}
+
+// What returned to a function that is being promoted has a record as well: what it wrote is promoted with that.
+func TestGivenUpInAPromotionWithACallee(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		w.call(run, w.actions["/ns/c"], w.Changes())
+		if w.first() {
+			close(w.goOn)
+		}
+		return map[string]any{}, nil
+	})
+	w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
+		_, err := w.do(run, "INCR", "k")
+		return map[string]any{}, err
+	})
+	w.invokeAhead(w.sequence, `{}`)
+	store := &late{Store: w.State}
+	w.State = store
+	w.ahead.Store(true)
+	store.is.Store(true)
+	w.invokeAhead(w.sequence, `{}`)
+	w.Close(t.Context())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, r := range slices.Concat(w.written...) {
+		if r.Action.Entity == "c" {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("c has %d records of 2 executions that count", n)
+	}
+}
+
+// What is expected to be called, and is not yet, has nobody who waits for its end when all is given up.
+func TestGivenUpBeforeACall(t *testing.T) {
+	var w *waiting
+	expected := make(chan struct{})
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if w.ahead.Load() {
+			<-w.goOn
+		}
+		return map[string]any{"c": w.call(run, w.actions["/ns/c"], w.Changes()).Record().Result}, nil
+	})
+	w.function("c", func(*forerun.Run, map[string]any) (any, error) {
+		if w.ahead.Load() {
+			close(expected)
+		}
+		return map[string]any{}, nil
+	})
+	w.invokeAhead(w.sequence, `{}`)
+	w.ahead.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	<-expected
+	w.EndNamespace(t.Context(), "ns", "It was deleted.")
+	<-i.Done()
+	if got := string(i.Record().Result); got != `{"error":"It was deleted."}` {
+		t.Errorf("it ended with %s", got)
+	}
+	close(w.goOn)
+}
+
+// What a function that has ended asks for is refused, also while its turn is to come: nothing would answer it.
+func TestAskedAfterTheEnd(t *testing.T) {
+	var w *waiting
+	ended := make(chan forerun.ActivationID, 1)
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if w.first() {
+			ended <- run.Activation
+		}
+		return map[string]any{}, nil
+	})
+	c := w.function("c", add("c", 1))
+	w.invokeAhead(w.sequence, `{}`)
+	w.ahead.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	id := <-ended
+	w.until(id, func(e *execution) bool { return e.active[id].over })
+	undone := false
+	called := w.Invoke(Request{
+		Namespace: "ns", Action: c, Input: json.RawMessage(`{}`), Cause: id, Blocking: true, Undone: func() { undone = true },
+	})
+	held := make(chan error, 1)
+	go func() { held <- w.Hold(context.Background(), id, "") }()
+	expectRefused(t, held)
+	close(w.goOn)
+	<-i.Done()
+	select {
+	case <-called.Done():
+		if called.Err() == nil || !undone {
+			t.Errorf("its call: %v, undone: %v", called.Err(), undone)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("its call never ends")
+	}
+}
+
+// until returns once something holds for the execution of an activation.
+func (t *town) until(id forerun.ActivationID, holds func(e *execution) bool) {
+	e := t.executionOf(id)
+	for does := false; !does; time.Sleep(time.Millisecond) {
+		e.mu.Lock()
+		does = holds(e)
+		e.mu.Unlock()
+	}
+}
+
+// What a function had asked for that fails while it is promoted is refused, so that nobody waits for it.
+func TestAskedBeforeAFailure(t *testing.T) {
+	var w *waiting
+	held, ahead, fail := make(chan error, 1), make(chan forerun.ActivationID, 1), make(chan struct{})
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		_, err := w.do(run, "INCR", "k")
+		if w.first() {
+			ahead <- run.Activation
+			<-fail
+			err = errors.New("failed")
+		}
+		return map[string]any{}, err
+	})
+	w.invokeAhead(w.sequence, `{}`)
+	store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+	w.State = store
+	w.ahead.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	id := <-ahead
+	close(w.goOn)
+	<-store.asked
+	go func() { held <- w.Hold(context.Background(), id, "") }()
+	w.until(id, func(e *execution) bool { return len(e.operations) == 1 })
+	close(fail)
+	w.until(id, func(e *execution) bool { return e.active[id].over })
+	close(store.answer)
+	<-i.Done()
+	expectRefused(t, held)
+}
+
+// expectRefused waits for the answer to what a function that is over had asked for.
+func expectRefused(t *testing.T, held <-chan error) {
+	t.Helper()
+	select {
+	case err := <-held:
+		if forerun.KindOf(err) != forerun.Forbidden {
+			t.Errorf("what it asked for was answered: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("what it asked for waits")
 	}
 }
 

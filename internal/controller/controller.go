@@ -76,8 +76,9 @@ type Controller struct {
 	open     context.Context
 	shut     context.CancelFunc
 
-	mu      sync.Mutex                          // guards running; taken after an execution's own lock
+	mu      sync.Mutex                          // guards the rest; taken after an execution's own lock
 	running map[forerun.ActivationID]*execution // by the activations whose functions run
+	going   map[*execution]bool                 // those that have slots
 }
 
 // New returns a controller.
@@ -88,7 +89,7 @@ func New(c Config) *Controller {
 	open, shut := context.WithCancel(context.Background())
 	controller := &Controller{
 		Config: c, tokens: newTokens(), tables: newTables(), claims: newClaims(), toll: toll{spent: c.Spent, processors: runtime.GOMAXPROCS(0)},
-		executor: executor{clock: c.Clock}, aside: linger.New(open.Done()), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution),
+		executor: executor{clock: c.Clock}, aside: linger.New(open.Done()), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution), going: make(map[*execution]bool),
 	}
 	if c.Bridge != nil {
 		c.Bridge.c = controller
@@ -174,12 +175,12 @@ func (c *Controller) giveUp(which func(*execution) bool, reason string) (ends []
 	}
 }
 
-// executions lists those that run a function now, or begin another execution, and that which holds for.
+// executions lists those that are not over, and that which holds for.
 func (c *Controller) executions(which func(*execution) bool) map[*execution]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	set := make(map[*execution]bool)
-	for _, e := range c.running {
+	for e := range c.going {
 		if which(e) {
 			set[e] = true
 		}
@@ -203,4 +204,16 @@ func (c *Controller) clearRunning(id forerun.ActivationID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, id)
+}
+
+func (c *Controller) setGoing(e *execution) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.going[e] = true
+}
+
+func (c *Controller) clearGoing(e *execution) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.going, e)
 }

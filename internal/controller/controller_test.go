@@ -431,9 +431,16 @@ func TestRecordsThatCannotBeWritten(t *testing.T) {
 		town := newTown(t)
 		town.putError = fmt.Errorf("disk full")
 		i := town.Invoke(Request{Namespace: "ns", Action: town.function("f", add("x", 1)), Input: json.RawMessage(`{}`)})
+		if err := i.Accept(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		<-i.Done()
+		synctest.Wait()
 		if i.Err() == nil {
 			t.Error("nobody hears that the record is not written")
+		}
+		if !town.isAccepted(i.ID()) {
+			t.Error("the next server does not hear of it, either")
 		}
 	})
 }

@@ -11,8 +11,7 @@ import (
 // detach begins a part of the slot's program as an invocation of its own, as composer's async does. The slot has no
 // record; it ends when that invocation has begun. What could block is done outside of the lock.
 func (e *execution) detach(s *slot, l speculate.Launch) {
-	s.silent, s.detaching = true, true
-	e.c.setRunning(s.record.ID, e)
+	s.silent = true
 	program := s.parent
 	r := Request{
 		Namespace: e.namespace, Subject: e.subject, Action: program.action, Input: l.Input,

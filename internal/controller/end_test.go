@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // TestEndNamespace ends what runs for one namespace, a sequence and a function that waits for another, and nothing else.
@@ -109,4 +111,62 @@ func TestClockIsSet(t *testing.T) {
 			last = r
 		}
 	})
+}
+
+// unread is a store that does not tell what is in it before it is told to.
+type unread struct {
+	state.Store
+	asked, answer chan struct{}
+}
+
+func (u *unread) Fetch(ctx context.Context, keys ...forerun.Key) ([]state.Fetched, error) {
+	close(u.asked)
+	<-u.answer
+	return u.Store.Fetch(ctx, keys...)
+}
+
+// What may run ahead and is given up ends with a record even if nothing of it has run in its turn: while it begins a part of itself as
+// an invocation of its own, and while it is looked whether its first function is to be executed.
+func TestGivenUpBeforeAnythingRan(t *testing.T) {
+	for name, prepare := range map[string]func(town *town, asked, answer chan struct{}) *forerun.Action{
+		"it detaches": func(town *town, asked, answer chan struct{}) *forerun.Action {
+			town.Admit = func(context.Context, string) (func(), error) {
+				close(asked)
+				<-answer
+				return func() {}, nil
+			}
+			return town.apart()
+		},
+		"its first function is checked": func(town *town, asked, answer chan struct{}) *forerun.Action {
+			inner := town.function("inner", add("i", 1))
+			outer := town.function("outer", func(run *forerun.Run, _ map[string]any) (any, error) {
+				<-town.Invoke(Request{Namespace: "ns", Action: inner, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true}).Done()
+				return map[string]any{}, nil
+			})
+			outer.Annotations = []forerun.KeyValue{{Key: "pure-function", Value: json.RawMessage("true")}}
+			inner.Annotations = outer.Annotations
+			seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/outer"}})
+			town.invokeAhead(seq, `{}`)
+			town.State = &unread{Store: town.State, asked: asked, answer: answer}
+			return seq
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			town, asked, answer := newAheadTown(t), make(chan struct{}), make(chan struct{})
+			defer close(answer)
+			i := town.Invoke(Request{Namespace: "ns", Action: prepare(town, asked, answer), Input: json.RawMessage(`{}`)})
+			<-asked
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			town.EndNamespace(ctx, "ns", "It was deleted.")
+			select {
+			case <-i.Done():
+				if got := string(i.Record().Result); got != `{"error":"It was deleted."}` {
+					t.Errorf("it ended with %s", got)
+				}
+			default:
+				t.Error("it has not ended")
+			}
+		})
+	}
 }

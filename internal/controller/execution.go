@@ -87,7 +87,6 @@ type slot struct {
 	token      string
 	program    bool          // it was entered, and has no function
 	silent     bool          // it has no record
-	detaching  bool          // it begins another execution
 	accounting *accounting   // if its program is a conductor's
 	counted    *int          // where an accounting counts it
 	memory     int           // MB, the largest limit of what its program ran
@@ -96,9 +95,11 @@ type slot struct {
 	lastHeld   span          // when something that it asked for ahead waited last
 	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
+	over       bool                   // its function has ended
 	calls      bool                   // it called others, and waited
 	ahead      bool                   // it is no head, or not known to be one
 	promoting  bool                   // the store has been asked to promote it
+	returned   bool                   // to a caller that is ahead, which is promoted with it
 	claims     map[forerun.Key]*claim // of what it is to write
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement
@@ -117,6 +118,7 @@ func (c *Controller) begin(r Request, i *Invocation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls[0] = e.newTree(r, i)
+	c.setGoing(e)
 	var first []speculate.Action
 	e.machine, first = speculate.New(r.Action.Name.String(), r.Input, e.lookAhead(r)...)
 	e.carryOut(first)
@@ -126,7 +128,7 @@ func (c *Controller) begin(r Request, i *Invocation) {
 func (e *execution) call(r Request, i *Invocation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	caller := e.active[r.Cause]
+	caller := e.asker(r.Cause)
 	if caller == nil {
 		return false
 	}
@@ -151,6 +153,14 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	return true
 }
 
+// asker is the slot of a function that may ask for something; nil if it has ended, as nobody would answer it any more.
+func (e *execution) asker(id forerun.ActivationID) *slot {
+	if s := e.active[id]; s != nil && !s.over {
+		return s
+	}
+	return nil
+}
+
 func (e *execution) newTree(r Request, i *Invocation) *tree {
 	e.c.busy.Add(1)
 	return &tree{action: r.Action, cause: r.Cause, part: r.part, invocation: i}
@@ -161,7 +171,7 @@ func (e *execution) give(reason string) (ends []<-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.slots {
-		if s.parent == nil {
+		if s.parent == nil && s.tree.invocation != nil { // else nobody has called it yet
 			ends = append(ends, s.tree.invocation.done)
 		}
 	}
@@ -186,6 +196,7 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	if s == nil {
 		return
 	}
+	s.over = true
 	s.ended(end)
 	result := forerun.Result{Status: end.Status, Value: end.Result}
 	switch gives := end.Status == forerun.Success || end.Status == forerun.ApplicationError; {
@@ -225,11 +236,14 @@ func (e *execution) carryOut(actions []speculate.Action) {
 			e.do(action)
 		}
 		if len(e.events) == 0 {
-			return
+			break
 		}
 		event := e.events[0]
 		e.events = e.events[1:]
 		actions = e.machine.Step(event)
+	}
+	if len(e.slots) == 0 {
+		e.c.clearGoing(e)
 	}
 }
 
@@ -274,7 +288,9 @@ func (e *execution) launch(l speculate.Launch) {
 		s.record.Timeline.Queued = time.Now() // it was found before
 		e.run(s, s.input, l)
 	case l.Detach != nil:
-		e.detach(e.newSlot(l.Slot, l.Parent, l.Caller, l.Op), l)
+		s = e.newSlot(l.Slot, l.Parent, l.Caller, l.Op)
+		e.lead(s, !l.Speculative)
+		e.detach(s, l)
 	default:
 		s = e.newSlot(l.Slot, l.Parent, l.Caller, l.Op)
 		e.prepare(s, place(l), func(input json.RawMessage) { e.run(s, input, l) })
@@ -360,6 +376,7 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 func (e *execution) commit(a speculate.Commit) {
 	s := e.slots[a.Slot]
 	e.letGo(s)
+	e.refuse(s) // what it asked for before it failed, and has no answer
 	e.leave(s)
 	if s.silent {
 		return
@@ -405,10 +422,10 @@ func (e *execution) squash(a speculate.Squash) {
 		e.c.Worker.Squash(s.record.ID)
 	}
 	e.refuse(s)
-	if s.ahead && !s.promoting {
+	if s.ahead && !s.mayCount() && !(a.Kind == forerun.GivenUp && s.isDue()) {
 		e.wasted(s, a)
 		e.leave(s)
-	} else { // what is being promoted may count
+	} else { // what is being promoted may count, and who waits for what is due hears how it ended
 		e.lead(s, true)
 		s.squashed(a)
 		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})
@@ -416,13 +433,24 @@ func (e *execution) squash(a speculate.Squash) {
 	e.abandon(s)
 }
 
+// mayCount tells whether the store may have what the slot wrote: it has been asked to promote it, or what it returned to.
+func (s *slot) mayCount() bool {
+	for s.returned && !s.promoting {
+		s = s.tree.caller
+	}
+	return s.promoting
+}
+
+// isDue tells whether somebody waits for the slot who is not ahead: it began, whether it is known to be a head or not.
+func (s *slot) isDue() bool {
+	t := s.tree
+	return s.parent == nil && t.invocation != nil && (t.caller == nil || !t.caller.ahead)
+}
+
 // leave forgets a slot that is over; its token is void from now on.
 func (e *execution) leave(s *slot) {
 	delete(e.slots, s.id)
 	e.unclaim(s)
-	if s.detaching {
-		e.c.clearRunning(s.record.ID)
-	}
 	if e.active[s.record.ID] != nil {
 		delete(e.active, s.record.ID)
 		e.c.tokens.revoke(s.token)

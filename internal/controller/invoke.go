@@ -84,7 +84,7 @@ func (i *Invocation) Accept(ctx context.Context) error {
 	i.kept.Store(&accepted)
 	select {
 	case <-i.done: // who ended it may not have seen that something was kept
-		i.forget()
+		i.settle(i.record, i.err)
 	default:
 	}
 	return nil
@@ -107,7 +107,14 @@ func (i *Invocation) end(record *forerun.Activation, err error) {
 		i.ended()
 	}
 	i.answer(record, err)
-	i.forget()
+	i.settle(record, err)
+}
+
+// settle drops what Accept kept of an invocation that is over, unless its record could not be written: the next server ends it then.
+func (i *Invocation) settle(record *forerun.Activation, err error) {
+	if err == nil || record == i.accepted {
+		i.forget()
+	}
 }
 
 // undo is end for an invocation that never was.
