@@ -39,10 +39,18 @@ func (m *Machine) resolved(e Resolved) {
 		s.patient, s.inTurn = true, e.Alone
 	}
 	if m.mode == All && m.memo != nil {
-		s.row = m.memo.Find(s.code, s.input)
+		m.recall(s)
 	}
 	m.expect(s)
 	m.shortcut(s)
+}
+
+// recall looks up what is known of a slot's function on its input.
+func (m *Machine) recall(s *slot) {
+	s.row, s.novelty = m.memo.Find(s.code, s.input), Seen
+	if s.row == nil {
+		s.novelty = Unseen
+	}
 }
 
 // enter makes a slot execute a program in place of a function.

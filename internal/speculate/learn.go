@@ -17,11 +17,24 @@ type Lesson struct {
 	Outcome *Outcome        // for the predictor, or nil
 }
 
-// Branch is a step of a program behind which the walk depends on whether its result is true, and on nothing else.
+// Branch is a step of a program behind which the walk depends on whether its result is true, and on nothing else. Those with an input
+// that is new are counted apart: where the memo table knows the input it tells the way, so that the predictor is asked about the rest,
+// and what comes for the first time is often what goes wrong.
 type Branch struct {
 	Program forerun.Digest
 	Place   int
+	Input   Novelty
 }
+
+// Novelty is whether the memo table has a row of an input.
+type Novelty byte
+
+// The kinds of inputs. Without memoization prediction nobody looks.
+const (
+	Unasked Novelty = iota
+	Unseen
+	Seen
+)
 
 // Outcome is which way a branch went.
 type Outcome struct {
@@ -35,7 +48,7 @@ type Outcome struct {
 // maxReads is how many records an execution may have read to be skipped by its row later.
 const maxReads = 1000
 
-func (s *slot) branch() Branch { return Branch{s.thread.program.code, s.stop.Place} }
+func (s *slot) branch() Branch { return Branch{s.thread.program.code, s.stop.Place, s.novelty} }
 
 // learn hands on what a committed slot teaches. Errors are never kept.
 func (m *Machine) learn(s *slot) {

@@ -143,14 +143,21 @@ func (p *Predictor) Learn(o Outcome) {
 	t.all.count(o)
 }
 
-// maxCount is when counts are halved, so that a branch that has changed its ways is believed.
-const maxCount = 256
+// When counts are halved, so that a branch that has changed its ways is believed. Of inputs that are new it changes soon: first all are.
+const (
+	maxCount    = 256
+	maxCountNew = 32
+)
 
 func (w *ways) count(o Outcome) {
+	most := maxCount
+	if o.Branch.Input == Unseen {
+		most = maxCountNew
+	}
 	for i := range w.counts {
 		if c := &w.counts[i]; c.next == o.Next {
 			c.value = o.Value
-			if c.count++; c.count >= maxCount {
+			if c.count++; c.count >= most {
 				w.halve()
 			}
 			return

@@ -39,12 +39,13 @@ type slot struct {
 	inTurn    string // why it could not be launched before its turn
 	crowded   bool   // as many as may be were ahead
 
-	name   string // for people
-	code   forerun.Digest
-	input  json.RawMessage // as delivered
-	traits traits
-	row    *forerun.Row // what the memo table has of it, or nil
-	guess  *guess       // what it is expected to give, or nil
+	name    string // for people
+	code    forerun.Digest
+	input   json.RawMessage // as delivered
+	traits  traits
+	row     *forerun.Row // what the memo table has of it, or nil
+	novelty Novelty      // of the input
+	guess   *guess       // what it is expected to give, or nil
 
 	result  forerun.Result  // once it has finished
 	failure *forerun.Result // that came while its promotion was under way

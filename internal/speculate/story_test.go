@@ -91,10 +91,20 @@ func (s *story) learns(t *testing.T, d *datadriven.TestData) (ok bool) {
 	return true
 }
 
+func novelty(d *datadriven.TestData) Novelty {
+	switch {
+	case d.HasArg("unseen"):
+		return Unseen
+	case d.HasArg("seen"):
+		return Seen
+	}
+	return Unasked
+}
+
 // readOutcome reads which way a branch went, after a walk by the places of path.
 func readOutcome(t *testing.T, d *datadriven.TestData) Outcome {
 	o := Outcome{
-		Branch: Branch{digest(word(t, d, "program")), number(t, d, "place")}, Path: firstPath,
+		Branch: Branch{Program: digest(word(t, d, "program")), Place: number(t, d, "place"), Input: novelty(d)}, Path: firstPath,
 		Next: number(t, d, "next"), Value: json.RawMessage(word(t, d, "value")), Likely: 0.5 + DefaultBand,
 	}
 	for _, text := range list(d, "path") {
