@@ -146,7 +146,7 @@ func (p *Predictor) Learn(o Outcome) {
 // When counts are halved, so that a branch that has changed its ways is believed. Of inputs that are new it changes soon: first all are.
 const (
 	maxCount    = 256
-	maxCountNew = 32
+	maxCountNew = 64
 )
 
 func (w *ways) count(o Outcome) {

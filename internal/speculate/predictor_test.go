@@ -57,12 +57,15 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// novelties are counted to different bounds.
+var novelties = []Novelty{Unasked, Unseen}
+
 // predicted is how often a branch was, and wrongly.
 type predicted struct{ made, wrong int }
 
 // follow teaches a branch's outcomes, each of which is chosen when it is known what is guessed. The paths that lead there take turns, each so many times.
-func follow(times, paths, stay int, choose func(guess, ok bool) bool) (s predicted) {
-	p, b := NewPredictor(), Branch{Place: 4}
+func follow(input Novelty, times, paths, stay int, choose func(guess, ok bool) bool) (s predicted) {
+	p, b := NewPredictor(), Branch{Place: 4, Input: input}
 	for n := range times {
 		path := uint64(n / stay % paths)
 		value, ok := p.Predict(b, path, 0.5+DefaultBand)
@@ -90,8 +93,10 @@ func TestAdversary(t *testing.T) {
 	for _, paths := range []int{1, 2, 10, 64, 128, 1000} {
 		for _, stay := range []int{1, 2, 7, 10, 30} {
 			for times, most := range map[int]int{1000: 25, 10_000: 170} {
-				if s := follow(times, paths, stay, against); s.wrong > most {
-					t.Errorf("on %d paths, %d times each, it is fooled %d times of %d", paths, stay, s.wrong, times)
+				for _, input := range novelties {
+					if s := follow(input, times, paths, stay, against); s.wrong > most {
+						t.Errorf("on %d paths, %d times each, inputs %d: it is fooled %d times of %d", paths, stay, input, s.wrong, times)
+					}
 				}
 			}
 		}
@@ -103,10 +108,12 @@ func TestAdversary(t *testing.T) {
 func TestChanceIsNoAdversary(t *testing.T) {
 	for rate, least := range map[float64]struct{ onePath, manyPaths int }{1: {9990, 9990}, 0.9: {9980, 9950}, 0.8: {9950, 9800}, 0.7: {9650, 9000}} {
 		for _, paths := range []int{1, 2, 10, 64, 128, 1000} {
-			random := rand.New(rand.NewPCG(1, 2))
-			s := follow(10_000, paths, 1, func(bool, bool) bool { return random.Float64() < rate })
-			if s.made < least.manyPaths || paths == 1 && s.made < least.onePath {
-				t.Errorf("of a branch that goes one way in %.0f%% of the cases, on %d paths, %d of 10,000 are predicted", rate*100, paths, s.made)
+			for _, input := range novelties {
+				random := rand.New(rand.NewPCG(1, 2))
+				s := follow(input, 10_000, paths, 1, func(bool, bool) bool { return random.Float64() < rate })
+				if s.made < least.manyPaths || paths == 1 && s.made < least.onePath {
+					t.Errorf("of a branch that goes one way in %.0f%% of the cases, on %d paths, inputs %d, %d of 10,000 are predicted", rate*100, paths, input, s.made)
+				}
 			}
 		}
 	}
