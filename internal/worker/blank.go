@@ -147,7 +147,7 @@ func (b *box) liveBlank() {
 		b.close()
 		return
 	}
-	b.cost = time.Since(began)
+	b.cost, b.blank = time.Since(began), true
 	b.measure()
 	b.w.shelve(b)
 	if b.awaitCode() {
@@ -207,6 +207,23 @@ func (w *Worker) retireBlank(b *box) (adopted bool) {
 	}
 	w.forget(b)
 	return false
+}
+
+// replace reports whether a box had no code yet, so that its end says nothing of that. The activations that wait get another, which is
+// started for them: one that was held ready could end as this one did.
+func (w *Worker) replace(b *box) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !b.blank || w.closing {
+		return false
+	}
+	if p := b.pool(); len(p.queue) > 0 {
+		w.forget(b)
+		fresh := w.newBox(p.language)
+		p.adopt(fresh)
+		w.alive.Go(fresh.live)
+	}
+	return true
 }
 
 // fit gives a sandbox that was started for any action the limits of the one that has adopted it.

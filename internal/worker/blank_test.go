@@ -122,6 +122,26 @@ func TestSandboxWithoutCodeThatDies(t *testing.T) {
 	}
 }
 
+// TestSandboxWithoutCodeThatDiesAsItIsAdopted: what waits for it gets one that was not held ready, which could die as well.
+func TestSandboxWithoutCodeThatDiesAsItIsAdopted(t *testing.T) {
+	g := newRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 2, 3 })
+	g.call(numbered("a"), `{}`)
+	g.awaitStats("two are ready", func(s Stats) bool { return s.Idle == 1 && len(g.blankBoxes()) == 2 })
+	for _, p := range g.maker.started()[1:] {
+		p.fragile.Store(true)
+	}
+	if end := g.call(numbered("b"), `{}`); end.Status != forerun.Success {
+		t.Errorf("%s %q", end.Result, end.Logs)
+	}
+	g.awaitStats("nothing starts", func(s Stats) bool { return s.Starting == 0 && s.Busy == 0 })
+	if s := g.Stats(); s.ColdStarts != 2 || s.Prewarmed != 1 || s.Idle != 2 {
+		t.Errorf("%+v", s)
+	}
+	if end := g.call(numbered("a"), `{}`); end.Status != forerun.Success || g.Stats().ColdStarts != 2 {
+		t.Errorf("another action's sandbox was closed: %s, %+v", end.Result, g.Stats())
+	}
+}
+
 func TestLaunchedLanguageIsHeldReadyForItsUsualMemory(t *testing.T) {
 	w := New(Config{Prewarm: 2, MemoryMiB: 1024})
 	launched := &language{launched: true}

@@ -73,6 +73,7 @@ type box struct {
 	unmeasured int            // runs since it was measured; of live
 	measuredAt time.Time      // when it was, or was tried; of live
 	loaded     bool           // it was measured since its code was loaded; of live
+	blank      bool           // it was held ready, and has no code yet; of live
 	cpu        time.Duration  // that it had taken then; of live
 	oomClean   int64          // oomKills when the sandbox was clean last; of live
 	dead       chan struct{}  // closed by listen: the initializer is gone
@@ -144,7 +145,7 @@ func (b *box) live() {
 			b.measure()
 		}
 	}
-	loadFailed := failure.Status != forerun.Success
+	loadFailed := failure.Status != forerun.Success && !b.w.replace(b)
 	logs := b.initLogs(loadFailed)
 	for _, r := range b.w.gone(b, loadFailed) {
 		r.end(b.w, failure, logs)

@@ -42,6 +42,7 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
 		return b.loadCrash(), false
 	}
+	b.blank = false
 	for {
 		select {
 		case done := <-b.initDone:

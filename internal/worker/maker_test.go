@@ -72,6 +72,7 @@ type process struct {
 	held           atomic.Int32 // 1 between Hold and Release
 	weighed        chan int     // weights that it was given
 	sealBy         atomic.Pointer[time.Time]
+	fragile        atomic.Bool // it ends as its limits are changed
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
@@ -144,6 +145,9 @@ func (p *process) Denied() <-chan struct{}           { return nil }
 func (p *process) Done() <-chan struct{}             { return p.done }
 func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 	p.limits.Store(&l)
+	if p.fragile.Load() {
+		p.die()
+	}
 	if l.CPUWeight > 0 {
 		select {
 		case p.weighed <- l.CPUWeight:
