@@ -204,6 +204,7 @@ result = 'done'`)
 		c.Close()
 		t.Error("a sandbox has reached the host's loopback")
 	}
+	t.Run("dissolved", func(t *testing.T) { s.testEgressDissolved(t, forbidden) })
 	// Listening on such a socket is refused, or reaches nobody.
 	a.send(prepare + `
 import os
@@ -231,6 +232,34 @@ except OSError as e:
 	}
 	if got := a.receive(); got != "nobody" && got != "refused" {
 		t.Errorf("listening on the host's network: %s", got)
+	}
+}
+
+// testEgressDissolved has the kernel forget what such a socket is connected with: it can be led elsewhere no more than before.
+func (s *suite) testEgressDissolved(t *testing.T, forbidden net.Listener) {
+	_, port := echoTCP(t, s.host.String())
+	a := s.withLibc(t)
+	prepare := libc + fmt.Sprintf(`
+import os, socket
+s = socket.create_connection(('%v', %d)); s.settimeout(0.2)
+before = os.fstat(s.fileno()).st_ino
+dissolved = call(%d, s.fileno(), bytes(16), 16) # AF_UNSPEC
+`, s.host, port, unix.SYS_CONNECT)
+	if got := a.do(prepare + "result = dissolved"); got != "0" && got != "13" {
+		t.Errorf("connecting to no address: errno %s", got)
+	}
+	a.expect("None", prepare+fmt.Sprintf("if s.connect_ex(('127.0.0.1', %d)) == 0: result = 'connected'\nelse: result = None", forbidden.Addr().(*net.TCPAddr).Port))
+	if got := a.do(prepare + "result = s.connect_ex(('169.254.169.254', 80))"); got != "13" {
+		t.Errorf("a denied address: errno %s", got)
+	}
+	// To what is allowed the guard connects a new socket, or it says that the old one still has its connection.
+	if got := a.do(prepare + fmt.Sprintf("s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)\ne = s.connect_ex(('%v', %d))\nresult = (e, os.fstat(s.fileno()).st_ino == before)", s.host, port)); got != "(0, False)" && got != "(106, True)" {
+		t.Errorf("an allowed address: errno, and whether it is the same socket: %s", got)
+	}
+	_ = forbidden.(*net.TCPListener).SetDeadline(time.Now().Add(50 * time.Millisecond))
+	if c, err := forbidden.Accept(); err == nil {
+		c.Close()
+		t.Error("a socket that was opened for another address connects to the host's loopback")
 	}
 }
 
