@@ -10,8 +10,8 @@ import (
 // request is an operation of a slot that is not answered yet.
 type request struct {
 	op      OpID
-	reads   []forerun.Key
-	writes  []forerun.Key
+	reads   keys
+	writes  keys
 	command any
 	size    int // of command
 	inexact bool
@@ -20,9 +20,9 @@ type request struct {
 	call    *Call
 
 	fetching bool
-	records  []Record // that were fetched
-	found    int      // of records, was found last
-	stale    bool     // what is fetched was written meanwhile
+	records  []Record // that were fetched, each in its place among reads; nil: none was
+	stale    bool     // what is fetched was written meanwhile,
+	again    bool     // and was not looked at since
 	stalled  bool     // Stall was said
 	direct   bool     // it is done in the store itself now
 }
@@ -104,7 +104,7 @@ func (m *Machine) stall(s *slot, r *request, why string) {
 // squashed before.
 func (m *Machine) direct(s *slot, r *request) {
 	r.direct = true
-	for _, key := range r.writes {
+	for _, key := range r.writes.list {
 		m.scan(s, key)
 	}
 	m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
@@ -128,6 +128,10 @@ func (m *Machine) done(e Done) {
 
 // buffer executes a command of a speculative slot in its column.
 func (m *Machine) buffer(s *slot, r *request) (done bool) {
+	if r.fetching && !r.again { // a look may be at very much, and nothing of that was written since the last one
+		return false
+	}
+	r.again = false
 	if r.stale && !r.fetching {
 		r.records, r.stale = nil, false
 	}
@@ -140,10 +144,10 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 		m.stall(s, r, unsure.why)
 		return false
 	case len(missing) > 0:
-		r.fetching = true
-		m.do(Fetch{Slot: s.id, Op: r.op, Keys: missing})
-		return false
-	case len(entries) < len(r.reads): // they are being fetched
+		if !r.fetching {
+			r.fetching = true
+			m.do(Fetch{Slot: s.id, Op: r.op, Keys: missing})
+		}
 		return false
 	}
 	images := make([]Image, len(entries))
@@ -160,15 +164,13 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 // gather finds what a command reads: entries of the slot's own column, or new ones for it. missing must be fetched, if nothing is
 // being fetched for it.
 func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forerun.Key, unsure *found) {
-	for _, key := range r.reads {
+	for i, key := range r.reads.list {
 		if e := s.column.at(key); e != nil {
-			record, ok := r.record(key)
+			record, ok := r.record(i)
 			switch {
 			case e.image() != nil:
 			case !ok:
-				if !r.fetching {
-					missing = append(missing, key)
-				}
+				missing = append(missing, key)
 				continue
 			case record.Version != e.version:
 				return nil, nil, &found{why: fmt.Sprintf("%q was written since what it called read it: it waits for its turn", key.Name)}
@@ -188,11 +190,9 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 			f.entry.blamed = f.blamed
 			entries = append(entries, f.entry)
 		case inStore:
-			record, ok := r.record(key)
+			record, ok := r.record(i)
 			if !ok {
-				if !r.fetching {
-					missing = append(missing, key)
-				}
+				missing = append(missing, key)
 				continue
 			}
 			entries = append(entries, &entry{key: key, read: true, seen: record.Image, version: record.Version, blamed: f.blamed})
@@ -201,17 +201,25 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 	return entries, missing, nil
 }
 
-// record returns what was fetched of a record. Most are asked for in the order in which they came.
-func (r *request) record(key forerun.Key) (record Record, ok bool) {
-	for range r.records {
-		if r.found++; r.found >= len(r.records) {
-			r.found = 0
-		}
-		if r.records[r.found].Key == key {
-			return r.records[r.found], true
+// record returns what was fetched of the record that is read at a place.
+func (r *request) record(place int) (record Record, ok bool) {
+	if r.records == nil {
+		return Record{}, false
+	}
+	record = r.records[place]
+	return record, record.Image != nil
+}
+
+// take notes records that were fetched, which come in the order of reads.
+func (r *request) take(records []Record) {
+	if r.records == nil {
+		r.records = make([]Record, len(r.reads.list))
+	}
+	for i, key := range r.reads.list {
+		if len(records) > 0 && records[0].Key == key {
+			r.records[i], records = records[0], records[1:]
 		}
 	}
-	return Record{}, false
 }
 
 // fetched takes what the store has for an operation.
@@ -223,7 +231,7 @@ func (m *Machine) fetched(e Fetched) {
 	for _, r := range s.requests {
 		if r.op == e.Op && r.fetching {
 			r.fetching = false
-			r.records = append(r.records, e.Records...)
+			r.take(e.Records)
 		}
 	}
 	m.changed = true
@@ -234,7 +242,7 @@ func (m *Machine) fetched(e Fetched) {
 func (m *Machine) write(s *slot, r *request, images []Image) {
 	reply, writes := m.records.Execute(r.command, images)
 	s.inexact = s.inexact || r.inexact
-	if writes != nil && len(r.writes) > 0 {
+	if writes != nil && len(r.writes.list) > 0 {
 		s.column.commands = append(s.column.commands, r.command)
 		s.column.grow(commandCost + r.size)
 		s.effects = true
@@ -242,12 +250,12 @@ func (m *Machine) write(s *slot, r *request, images []Image) {
 	for i, image := range writes {
 		if image != nil {
 			m.stamp++
-			s.column.write(r.writes[i], image, m.stamp)
+			s.column.write(r.writes.list[i], image, m.stamp)
 		}
 	}
 	for i, image := range writes {
 		if image != nil {
-			m.scan(s, r.writes[i])
+			m.scan(s, r.writes.list[i])
 		}
 	}
 	m.do(Reply{Slot: s.id, Op: r.op, Data: reply})
@@ -366,7 +374,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 // findAt looks at one function before a slot, or around it.
 func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	for _, r := range x.requests {
-		if r.direct && slices.Contains(r.writes, key) {
+		if r.direct && r.writes.has(key) {
 			return found{where: unknown, why: fmt.Sprintf("%v writes %q just now", x, key.Name)}, true
 		}
 	}
@@ -445,8 +453,8 @@ func (c *scanner) list(slots []*slot) (over bool) {
 
 func (c *scanner) function(x *slot) (over bool) {
 	for _, r := range x.requests {
-		if (r.fetching || r.records != nil) && slices.Contains(r.reads, c.key) {
-			r.stale = true
+		if (r.fetching || r.records != nil) && r.reads.has(c.key) {
+			r.stale, r.again = true, true
 		}
 	}
 	if x.state == checking && slices.ContainsFunc(x.row.Reads, func(read forerun.Seen) bool { return read.Key == c.key }) {

@@ -1,6 +1,10 @@
 package speculate
 
-import "forerun.dev/forerun/internal/forerun"
+import (
+	"slices"
+
+	"forerun.dev/forerun/internal/forerun"
+)
 
 // column is a slot's part of the data buffer: what it read, and what it wrote and nobody outside may see yet.
 type column struct {
@@ -63,7 +67,7 @@ type entry struct {
 	into    *entry          // of the caller's column that it was merged into
 }
 
-// largeColumn is how many entries a column without a map may have.
+// largeColumn is how many entries a column, or another list of records, without a map may have.
 const largeColumn = 16
 
 func (c *column) at(key forerun.Key) *entry {
@@ -94,6 +98,25 @@ func (c *column) add(e *entry) *entry {
 		c.grow(e.seen.Size())
 	}
 	return e
+}
+
+// keys are what a request names, in its order.
+type keys struct {
+	list []forerun.Key
+	set  map[forerun.Key]bool // of a long list, once one was looked for
+}
+
+func (k *keys) has(key forerun.Key) bool {
+	if len(k.list) <= largeColumn {
+		return slices.Contains(k.list, key)
+	}
+	if k.set == nil {
+		k.set = make(map[forerun.Key]bool, len(k.list))
+		for _, key := range k.list {
+			k.set[key] = true
+		}
+	}
+	return k.set[key]
 }
 
 // versions are records as they were read, each once.

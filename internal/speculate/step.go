@@ -94,9 +94,9 @@ func (m *Machine) hear(e Event) {
 	case Failed:
 		m.failed(e)
 	case Read:
-		m.request(e.Slot, &request{op: e.Op, reads: e.Keys, command: e.Command, inexact: e.Inexact})
+		m.request(e.Slot, &request{op: e.Op, reads: keys{list: e.Keys}, command: e.Command, inexact: e.Inexact})
 	case Write:
-		m.request(e.Slot, &request{op: e.Op, writes: e.Keys, reads: e.Reads, command: e.Command, size: e.Size, inexact: e.Inexact})
+		m.request(e.Slot, &request{op: e.Op, writes: keys{list: e.Keys}, reads: keys{list: e.Reads}, command: e.Command, size: e.Size, inexact: e.Inexact})
 	case Hold:
 		m.request(e.Slot, &request{op: e.Op, hold: true, why: cmp.Or(e.Why, "it waits for its turn: it cannot be undone")})
 	case Withdrawn:

@@ -1,0 +1,64 @@
+package speculate
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// filling writes as many records as it is told to, and replies how many it read.
+type filling struct{}
+
+func (filling) Execute(command any, reads []Image) (reply any, writes []Image) {
+	return len(reads), slices.Repeat([]Image{str("1")}, command.(int))
+}
+
+func manyKeys(prefix string, n int) (keys []forerun.Key) {
+	for i := range n {
+		keys = append(keys, key(prefix+strconv.Itoa(i)))
+	}
+	return keys
+}
+
+// TestManyKeys has a slot that runs ahead write and read very many records, while the head writes as many others. What that costs must
+// not grow with the product of how many they are, nor with that of what is read and of the events till it is fetched: it would take minutes.
+func TestManyKeys(t *testing.T) {
+	const many, times, events = 100_000, 4, 10_000
+	m := ahead()
+	m.records = filling{}
+	own := manyKeys("own", many)
+	m.Step(Write{Slot: 2, Op: 1, Keys: own, Command: many})
+	reads, writes := slices.Concat(own, manyKeys("read", many)), manyKeys("other", many)
+	var fetches []Fetch
+	for n := range OpID(times) {
+		fetches = append(fetches, m.Step(Read{Slot: 2, Op: 2 + n, Keys: reads, Command: 0})[0].(Fetch))
+	}
+	for n := range OpID(times) {
+		m.Step(Write{Slot: 1, Op: 1 + n, Keys: writes, Command: many})
+	}
+	for range events {
+		m.Step(LoadChanged{Depth: DefaultDepth})
+	}
+	for _, f := range fetches {
+		e := Fetched{Slot: f.Slot, Op: f.Op}
+		for _, k := range f.Keys {
+			e.Records = append(e.Records, Record{Key: k, Image: str("-")})
+		}
+		if a := m.Step(e); len(f.Keys) != many || len(a) != 1 || a[0].(Reply).Data != len(reads) {
+			t.Errorf("%d records are fetched, and then there is %.100v", len(f.Keys), a)
+		}
+	}
+}
+
+// TestFetchedKeysAreInTheirPlaces has a slot read records of which it has some, and one twice.
+func TestFetchedKeysAreInTheirPlaces(t *testing.T) {
+	m := ahead()
+	m.Step(Write{Slot: 2, Op: 1, Keys: []forerun.Key{key("b")}, Command: []string{"set", "b", "B"}})
+	m.Step(Read{Slot: 2, Op: 2, Keys: []forerun.Key{key("a"), key("b"), key("c"), key("a")}, Command: []string{"get"}})
+	a, c := Record{Key: key("a"), Image: str("A")}, Record{Key: key("c"), Image: str("-")}
+	if got := m.Step(Fetched{Slot: 2, Op: 2, Records: []Record{a, c, a}}); got[0].(Reply).Data != "A B - A" {
+		t.Errorf("%+v", got)
+	}
+}
