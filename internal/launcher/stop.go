@@ -15,6 +15,7 @@ import (
 // is to wait beside another's activations is stopped: when it has come to rest, or as far as it has come.
 const (
 	settleLook = time.Millisecond
+	settleRest = 20 // looks: what waits for a connection to be let through sleeps for a moment, too, and finds it timed out once it goes on
 	settleMost = time.Second
 	pauseLook  = 100 * time.Microsecond
 	pauseMost  = 100 * time.Millisecond
@@ -23,7 +24,7 @@ const (
 // stop pauses a process that was started, when it has come to rest.
 func (ps *processes) stop(p *process) {
 	rests := 0
-	for end := time.Now().Add(settleMost); rests < 2 && !p.hasExited() && time.Now().Before(end); {
+	for end := time.Now().Add(settleMost); rests < settleRest && !p.hasExited() && time.Now().Before(end); {
 		time.Sleep(settleLook)
 		rests++
 		if !isResting(p.pid) {
