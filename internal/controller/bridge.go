@@ -119,9 +119,12 @@ func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *com
 	if o.fetch != nil {
 		o.fetch()
 	}
-	a, err := e.await(ctx, o)
+	a := answer{stalled: true}
+	if len(o.ready) > 0 {
+		a, err = e.await(ctx, o)
+	}
 	if a.stalled {
-		a, err = e.awaitTurn(ctx, by, o)
+		a, err = e.awaitLong(ctx, by, o)
 	}
 	if a.refused {
 		return nil, answer{}, errOver()
@@ -158,14 +161,19 @@ func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step, 
 	return o, nil
 }
 
-// awaitTurn is await for an operation that waits for its slot's turn, which may take longer than its asker does.
-func (e *execution) awaitTurn(ctx context.Context, by state.Asker, o *operation) (answer, error) {
+// awaitLong is await for an operation that is not answered at once, but in its slot's turn, or when what it reads or its slot's promotion
+// lets it: that may take longer than its asker waits.
+func (e *execution) awaitLong(ctx context.Context, by state.Asker, o *operation) (answer, error) {
 	if by.Listen != nil {
 		heard, stop := by.Listen(ctx)
 		defer stop()
 		ctx = heard
 	}
-	return e.await(ctx, o)
+	a, err := e.await(ctx, o)
+	if a.stalled {
+		a, err = e.await(ctx, o)
+	}
+	return a, err
 }
 
 // await returns what comes next of an operation, or withdraws it if ctx ends before.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -101,5 +102,73 @@ func TestCallsGivenUpAhead(t *testing.T) {
 	second.Store(true)
 	if got, tally := town.invokeAhead(seq, `{}`); got != `{"ahead":false}` || tally.Squashed == 0 {
 		t.Errorf("%s, %+v", got, tally)
+	}
+}
+
+// unreadable is a store whose records are too large for copies.
+type unreadable struct{ state.Store }
+
+func (unreadable) Fetch(context.Context, ...forerun.Key) ([]state.Fetched, error) {
+	return nil, forerun.Errorf(forerun.TooLarge, "state", "too large")
+}
+
+// TestGivenUpUnanswered: nor is a command done that its function gave up while it waited for something else than its turn: for an older
+// invocation, which is to write what it reads; as that cannot be read ahead; or for the store, which is to take what the function did.
+// In the last case the function goes on.
+func TestGivenUpUnanswered(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	count := state.Command{Space: "ns", Args: [][]byte{[]byte("INCR"), []byte("k")}}
+	listen := func(context.Context) (context.Context, func()) { return gone, func() {} }
+	for name, hinder := range map[string]func(w *waiting, run *forerun.Run) (squashed int, goOn func()){
+		"claimed": func(w *waiting, _ *forerun.Run) (int, func()) {
+			own := make(map[forerun.Key]*claim)
+			w.claims.add(0, own, []forerun.Key{{Space: "ns", Name: "k"}})
+			return 1, func() {
+				w.claims.drop(own)
+				close(w.goOn)
+			}
+		},
+		"unreadable": func(w *waiting, _ *forerun.Run) (int, func()) {
+			w.State = unreadable{w.State}
+			return 1, func() { close(w.goOn) }
+		},
+		"being promoted": func(w *waiting, run *forerun.Run) (int, func()) {
+			store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+			w.State = store
+			_, _ = w.do(run, "SET", "other", "v")
+			close(w.goOn)
+			<-store.asked
+			return 0, func() { close(store.answer) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w *waiting
+			var want atomic.Int64 // squashes
+			w = newWaiting(t, func(run *forerun.Run) (any, error) {
+				if w.first() {
+					squashed, goOn := hinder(w, run)
+					want.Store(int64(squashed))
+					left := make(chan struct{})
+					go func() {
+						defer close(left)
+						_, _, _ = w.Bridge.Do(t.Context(), state.Asker{Activation: run.Activation, Listen: listen}, count)
+					}()
+					select {
+					case <-left:
+					case <-time.After(2 * claimWait): // nobody has noticed that
+					}
+					goOn()
+				}
+				_, err := w.do(run, "INCR", "k")
+				return map[string]any{}, err
+			})
+			if got, tally := w.twice(); got != `{}` || int64(tally.Squashed) != want.Load() {
+				t.Errorf("%s, %+v", got, tally)
+			}
+			if got := w.others(t, "GET k"); string(got.Text) != "2" {
+				t.Errorf("two invocations have counted to %s", got.Text)
+			}
+		})
 	}
 }
