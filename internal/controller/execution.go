@@ -55,7 +55,7 @@ type execution struct {
 	lastOp     speculate.OpID
 	events     []speculate.Event // that arose while actions were carried out
 	committed  int               // slots
-	publishing []chan struct{}   // closed when the records of a call are written whose caller may not have waited for that
+	publishing []*publication    // of calls, but for those that went well
 	tally      forerun.Tally
 }
 
@@ -465,12 +465,13 @@ func (e *execution) end(t *tree) {
 		e.sum(t)
 		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
-	c, published := e.c, make(chan struct{}) // the execution itself need not be kept until then
-	if t.caller != nil && e.speculation.Mode != speculate.Off {
-		e.publishing = append(slices.DeleteFunc(e.publishing, isClosed), published)
+	c, p := e.c, &publication{done: make(chan struct{})} // the execution itself need not be kept until then
+	var calls []*publication
+	switch {
+	case t.caller == nil:
+		calls = slices.Clone(e.publishing)
+	case e.speculation.Mode != speculate.Off:
+		e.publishing = append(slices.DeleteFunc(e.publishing, (*publication).isWell), p)
 	}
-	c.aside.Go(func() {
-		defer close(published)
-		c.publish(t)
-	})
+	c.aside.Go(func() { c.publish(t, calls, p) })
 }

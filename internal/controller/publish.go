@@ -1,41 +1,60 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// publish writes the records of a tree that is over, then lets who waits for it go on.
-func (c *Controller) publish(t *tree) {
-	defer c.busy.Done()
-	t.invocation.end(t.records[len(t.records)-1], c.write(t.written, t.records))
+// publication is the writing of the records of a call, for which its caller may not have waited: one that was answered ahead (answerCall)
+// has its record later than its answer.
+type publication struct {
+	done chan struct{}
+	err  error // why that failed, unless the caller was told; to be read when done is closed
 }
 
-// published returns when the records are written of all calls that are over: one that was answered ahead (answerCall) has its record
-// later than its answer.
+// isWell reports whether it is over, and nobody need hear of it any more.
+func (p *publication) isWell() bool {
+	select {
+	case <-p.done:
+		return p.err == nil
+	default:
+		return false
+	}
+}
+
+// publish writes the records of a tree that is over, then, when those of calls ahead are, too, lets who waits for it go on.
+func (c *Controller) publish(t *tree, calls []*publication, p *publication) {
+	defer c.busy.Done()
+	defer close(p.done)
+	err := c.write(t.written, t.records)
+	for _, call := range calls {
+		<-call.done
+		err = cmp.Or(err, call.err)
+	}
+	if t.invocation.end(t.records[len(t.records)-1], err); t.invocation.err == nil {
+		p.err = err
+	}
+}
+
+// published returns when the records are written of all calls that are over, or why one that was answered ahead has none.
 func (e *execution) published(ctx context.Context) error {
 	e.mu.Lock()
 	publishing := slices.Clone(e.publishing)
 	e.mu.Unlock()
-	for _, published := range publishing {
+	for _, p := range publishing {
 		select {
-		case <-published:
+		case <-p.done:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		if p.err != nil {
+			return forerun.Errorf(forerun.KindOf(p.err), "", "The records of a call could not be written: %w", p.err)
+		}
 	}
 	return nil
-}
-
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // writeSome writes the records that there are, of a tree that goes on.
@@ -45,12 +64,12 @@ func (c *Controller) writeSome(t *tree) {
 	go func() { written <- c.write(before, records) }()
 }
 
-// write writes records once those before them are written.
+// write writes records once those before them are written. If these could not be, that is the error, but each activation that can have a
+// record has one.
 func (c *Controller) write(before <-chan error, records []*forerun.Activation) error {
+	var missing error
 	if before != nil {
-		if err := <-before; err != nil {
-			return err
-		}
+		missing = <-before
 	}
 	for _, record := range records {
 		c.date(record)
@@ -61,5 +80,5 @@ func (c *Controller) write(before <-chan error, records []*forerun.Activation) e
 			c.Observe(record)
 		}
 	}
-	return err
+	return cmp.Or(missing, err)
 }
