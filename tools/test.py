@@ -21,6 +21,8 @@ import leftovers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TELLING = "coverage: "  # what lines of tests that pass begin with that are shown
+SHORT = 20  # lines of what failed are shown again at the end, where only that is kept
+WIDE = 240  # characters of each
 
 
 @dataclass
@@ -47,6 +49,7 @@ class GoReport:
         self.count = Count()
         self.output: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.failures: dict[str, int] = defaultdict(int)
+        self.short: list[str] = []
 
     def add(self, event: dict) -> None:
         """Take one event."""
@@ -75,6 +78,8 @@ class GoReport:
             self.count.failed += 1
             self.failures[package] += 1
             print(f"FAILED   {package} {test}\n{lines}", flush=True)
+            why = [line[:WIDE] for line in lines.splitlines() if not line.startswith("===")]
+            self.short += [f"FAILED   {package} {test}, in short:", *why[:SHORT]]
 
     def package(self, package: str, event: dict, ending: str) -> None:
         """Print a package's line; one that failed without a failed test did not build, or ended early."""
@@ -107,7 +112,7 @@ def go_tests() -> Count:
                     print(line, end="", flush=True)
         if process.returncode and not report.count.failed:
             report.count.failed += 1
-    print(f"go test: {report.count}", flush=True)
+    print("\n".join([*report.short, f"go test: {report.count}"]), flush=True)
     return report.count
 
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 // loop is an ActionLoop program in sh: BODY answers the line in $line, on descriptor 3.
@@ -72,6 +73,40 @@ func TestNativeStopped(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// connects is a program that connects in a thread as it starts, which takes a fifth of a second.
+const connects = `#!/usr/bin/python3
+import os, socket, sys, threading, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("")
+listener.listen(0)
+first, second = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+first.connect(listener.getsockname())
+def connect():
+  second.connect(listener.getsockname()) # waits until the first one was accepted
+  print("connected", flush=True)
+def accept():
+  time.sleep(0.2)
+  listener.accept()
+for work in connect, accept: threading.Thread(target=work, daemon=True).start()
+out = os.fdopen(3, 'w')
+for line in sys.stdin: print('{"ok": true}', file=out, flush=True)
+`
+
+// TestNativeConnectsBeforeItIsStopped: what it finds when it goes on, long after, must not be that connecting has timed out.
+func TestNativeConnectsBeforeItIsStopped(t *testing.T) {
+	spec := sandbox.Spec{Argv: []string{"native"}}
+	s, _ := startInside(t, sandboxes(t, &spec), spec)
+	if done := s.load(runtimewire.Init{}, []byte(connects)); !done.OK {
+		t.Fatal(done.Error)
+	}
+	h := s.forked(runtimewire.Fork{Stop: true})
+	h.logged("connected")
+	h.letGoOn()
+	if got := h.call("{}"); got != `{"ok": true}` {
+		t.Error(got)
 	}
 }
 

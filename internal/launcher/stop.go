@@ -15,7 +15,7 @@ import (
 // is to wait beside another's activations is stopped: when it has come to rest, or as far as it has come.
 const (
 	settleLook = time.Millisecond
-	settleRest = 20 // looks: what waits for a connection to be let through sleeps for a moment, too, and finds it timed out once it goes on
+	settleRest = 20 // looks
 	settleMost = time.Second
 	pauseLook  = 100 * time.Microsecond
 	pauseMost  = 100 * time.Millisecond
@@ -61,11 +61,16 @@ func (ps *processes) signal(pid int, s syscall.Signal) bool {
 	return ps.byPID[pid] != nil && syscall.Kill(pid, s) == nil
 }
 
-// isResting reports whether all threads of a process sleep.
+// isResting reports whether all threads of a process sleep, and none as it connects: that is looked at first, which takes a moment, and
+// one that is stopped then may find that it timed out once it goes on.
 func isResting(pid int) bool {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, t := range threads {
-		if task, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/task/%s/stat", pid, t.Name())); !ok || task.State != 'S' {
+		folder := fmt.Sprintf("/proc/%d/task/%s/", pid, t.Name())
+		if task, ok := proc.ReadTask(folder + "stat"); !ok || task.State != 'S' {
+			return false
+		}
+		if call, ok := proc.ReadCall(folder + "syscall"); ok && call == unix.SYS_CONNECT {
 			return false
 		}
 	}

@@ -46,3 +46,15 @@ func (t Task) HasEnded() bool { return t.State == 'Z' || t.State == 'X' }
 
 // Exits tells one that is on its way out, or has ended.
 func (t Task) Exits() bool { return t.Flags&exiting != 0 || t.HasEnded() }
+
+// ReadCall reads a task's file syscall: the number of the system call that it waits in. ok is false if it waits in none, and for who may
+// not trace it, who is not told.
+func ReadCall(path string) (number int, ok bool) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	first, _, _ := bytes.Cut(b, []byte(" "))
+	number, err = strconv.Atoi(string(first)) // that may be "running"
+	return number, err == nil && number >= 0
+}

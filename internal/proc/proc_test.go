@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -54,5 +55,29 @@ func TestNamesHoldAnything(t *testing.T) {
 	}
 	if got, ok := ReadTask(path); ok {
 		t.Errorf("half a line is %+v", got)
+	}
+}
+
+func TestReadCall(t *testing.T) {
+	waits := exec.Command("cat")
+	in, err := waits.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waits.Start(); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/proc/%d/syscall", waits.Process.Pid)
+	for call, ok := ReadCall(path); !ok || call != syscall.SYS_READ; call, ok = ReadCall(path) {
+		if t.Context().Err() != nil {
+			t.Fatal(call, ok)
+		}
+	}
+	_ = in.Close()
+	if err := waits.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if call, ok := ReadCall(path); ok {
+		t.Errorf("nothing of it is left, and it waits in call %d", call)
 	}
 }

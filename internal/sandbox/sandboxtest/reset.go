@@ -110,6 +110,7 @@ func (s *suite) testResetLittle(t *testing.T) {
 
 func (s *suite) testResetForkBomb(t *testing.T) {
 	a := s.agent(t, func(spec *sandbox.Spec) { spec.Processes = 100 })
+	spare := a.host("") // beside the others none may be left to start
 	a.host(`
 if os.fork() == 0:
     os.setsid()
@@ -118,7 +119,6 @@ if os.fork() == 0:
             if os.fork() == 0: continue
             os._exit(0)
         except OSError: pass`)
-	spare := a.host("")
 	for range 3 {
 		if _, err := a.Reset(t.Context(), spare); err != nil {
 			t.Fatal(err)
