@@ -15,16 +15,17 @@ import (
 // is to wait beside another's activations is stopped: when it has come to rest, or as far as it has come.
 const (
 	settleLook = time.Millisecond
-	settleRest = 20 // looks
-	settleMost = time.Second
+	settleRest = 20          // looks
+	settleWork = time.Second // of the processors: one that is busy never rests, and one that gets little of them may yet
+	settleMost = 10 * time.Second
 	pauseLook  = 100 * time.Microsecond
 	pauseMost  = 100 * time.Millisecond
 )
 
 // stop pauses a process that was started, when it has come to rest.
 func (ps *processes) stop(p *process) {
-	rests := 0
-	for end := time.Now().Add(settleMost); rests < settleRest && !p.hasExited() && time.Now().Before(end); {
+	rests, enough := 0, workOf(p.pid)+settleWork
+	for end := time.Now().Add(settleMost); rests < settleRest && !p.hasExited() && workOf(p.pid) < enough && time.Now().Before(end); {
 		time.Sleep(settleLook)
 		rests++
 		if !isResting(p.pid) {
@@ -59,6 +60,12 @@ func (ps *processes) signal(pid int, s syscall.Signal) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return ps.byPID[pid] != nil && syscall.Kill(pid, s) == nil
+}
+
+// workOf is what a process has had of the processors, or nothing of one that has ended.
+func workOf(pid int) time.Duration {
+	t, _ := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", pid))
+	return t.Work
 }
 
 // isResting reports whether all threads of a process sleep, and none as it connects: that is looked at first, which takes a moment, and

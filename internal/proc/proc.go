@@ -5,20 +5,27 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"time"
 )
 
 // Task is what the kernel tells of a thread, or of a process, which is its first thread.
 type Task struct {
 	State   byte // 'R' it runs, 'S' it sleeps, 'Z' and 'X' it has ended, ...
 	Flags   uint64
-	Threads int // of its process
+	Work    time.Duration // that it, or all of the process, has had of the processors, in steps of 10 ms
+	Threads int           // of its process
 }
 
 // Fields of a task's line in stat, counted from the one after the name.
 const (
 	statFlags   = 6
+	statUser    = 11
+	statSystem  = 12
 	statThreads = 17
 )
+
+// tick is what times are counted in, everywhere that Linux tells programs of them.
+const tick = 10 * time.Millisecond
 
 // exiting is PF_EXITING of the kernel: a task that has it executes no system call and returns to none of its code.
 const exiting = 0x4
@@ -37,6 +44,15 @@ func ReadTask(path string) (t Task, ok bool) {
 	if t.Flags, err = strconv.ParseUint(string(fields[statFlags]), 10, 64); err != nil {
 		return t, false
 	}
+	user, err := strconv.ParseInt(string(fields[statUser]), 10, 64)
+	if err != nil {
+		return t, false
+	}
+	system, err := strconv.ParseInt(string(fields[statSystem]), 10, 64)
+	if err != nil {
+		return t, false
+	}
+	t.Work = time.Duration(user+system) * tick
 	t.Threads, err = strconv.Atoi(string(fields[statThreads]))
 	return t, err == nil
 }

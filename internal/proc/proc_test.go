@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestReadTask(t *testing.T) {
@@ -40,8 +41,8 @@ func TestReadTask(t *testing.T) {
 func TestNamesHoldAnything(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stat")
 	for line, want := range map[string]Task{
-		"7 (a) Z 1 (b) R 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 5\n": {State: 'R', Flags: 4194560, Threads: 3},
-		"7 (a\nb) S 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 5\n":            {State: 'S', Flags: 4, Threads: 1},
+		"7 (a) Z 1 (b) R 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 5\n": {State: 'R', Flags: 4194560, Work: 110 * time.Millisecond, Threads: 3},
+		"7 (a\nb) S 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 5\n":            {State: 'S', Flags: 4, Work: 110 * time.Millisecond, Threads: 1},
 	} {
 		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
 			t.Fatal(err)
