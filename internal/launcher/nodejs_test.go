@@ -3,12 +3,16 @@ package launcher
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/runtimewire"
 )
@@ -271,6 +275,53 @@ func TestNodeOwnHandlerOfUncaughtErrors(t *testing.T) {
 		function main() { setTimeout(() => { throw new Error('late') }, 1); return new Promise(r => { done = r }) }`)
 	if got, want := h.call(`{}`), `{"caught":"late"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestNodeConnectsBeforeItWaits: what the code began to connect is connected while it waits for its first activation, however long that is.
+func TestNodeConnectsBeforeItWaits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := nodeHandler(t, fmt.Sprintf(`
+		const late = []
+		const c = require('net').connect(%d, '127.0.0.1', () => c.write('here')).setTimeout(5, () => late.push('timed out'))
+		c.once('connect', () => c.setTimeout(0)).unref()
+		function main() { return {late} }`, l.Addr().(*net.TCPAddr).Port))
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, len("here"))); err != nil {
+		t.Error("it waits for an activation, and has not connected:", err)
+	}
+	if got := h.call(`{}`); got != `{"late":[]}` {
+		t.Error(got)
+	}
+}
+
+// TestNodeErrorWhileItConnects: the first activation ends with it.
+func TestNodeErrorWhileItConnects(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	h := nodeHandler(t, fmt.Sprintf(`require('net').connect(%d, '127.0.0.1'); function main() { return {} }`, port))
+	h.send(runtimewire.Run{}, `{}`)
+	if got, want := h.outcome(), fmt.Sprintf("error: An error has occurred: Error: connect ECONNREFUSED 127.0.0.1:%d", port); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	h.logged("Uncaught Error: connect ECONNREFUSED")
+	if e := h.end(); e.Status != 1 {
+		t.Errorf("the exit is %+v", e)
 	}
 }
 

@@ -3,6 +3,7 @@ package launcher
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -19,7 +20,8 @@ const (
 	settleWork = time.Second // of the processors: one that is busy never rests, and one that gets little of them may yet
 	settleMost = 10 * time.Second
 	pauseLook  = 100 * time.Microsecond
-	pauseMost  = 100 * time.Millisecond
+	pauseRest  = 100 * time.Millisecond // in which no thread would stop if it got a processor
+	pauseMost  = 5 * time.Second
 )
 
 // stop pauses a process that was started, when it has come to rest.
@@ -41,11 +43,15 @@ func (ps *processes) pause(pid int) bool {
 	if !ps.signal(pid, syscall.SIGSTOP) {
 		return true
 	}
-	for end := time.Now().Add(pauseMost); time.Now().Before(end); time.Sleep(pauseLook) {
+	began := time.Now()
+	for last := began; time.Since(last) < pauseRest && time.Since(began) < pauseMost; time.Sleep(pauseLook) {
 		var changed unix.Siginfo
 		err := unix.Waitid(unix.P_PID, pid, &changed, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
 		if err == unix.ECHILD || err == nil && changed.Signo != 0 {
 			return true
+		}
+		if isAny(pid, wantsProcessor) {
+			last = time.Now()
 		}
 	}
 	ps.letGoOn(pid)
@@ -71,15 +77,24 @@ func workOf(pid int) time.Duration {
 // isResting reports whether all threads of a process sleep, and none as it connects: that is looked at first, which takes a moment, and
 // one that is stopped then may find that it timed out once it goes on.
 func isResting(pid int) bool {
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	for _, t := range threads {
-		folder := fmt.Sprintf("/proc/%d/task/%s/", pid, t.Name())
-		if task, ok := proc.ReadTask(folder + "stat"); !ok || task.State != 'S' {
-			return false
-		}
-		if call, ok := proc.ReadCall(folder + "syscall"); ok && call == unix.SYS_CONNECT {
-			return false
-		}
+	return !isAny(pid, func(folder string, t proc.Task) bool {
+		call, ok := proc.ReadCall(folder + "syscall")
+		return t.State != 'S' || ok && call == unix.SYS_CONNECT
+	})
+}
+
+func wantsProcessor(_ string, t proc.Task) bool { return t.State == 'R' }
+
+// isAny reports whether something is true of any thread of a process. Of what has just ended, anything is.
+func isAny(pid int, is func(folder string, t proc.Task) bool) bool {
+	tasks := fmt.Sprintf("/proc/%d/task/", pid)
+	threads, err := os.ReadDir(tasks)
+	if err != nil || len(threads) == 0 {
+		return true
 	}
-	return err == nil && len(threads) > 0
+	return slices.ContainsFunc(threads, func(e os.DirEntry) bool {
+		folder := tasks + e.Name() + "/"
+		t, ok := proc.ReadTask(folder + "stat")
+		return !ok || is(folder, t)
+	})
 }

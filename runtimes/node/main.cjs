@@ -10,11 +10,16 @@ const FOLDER = process.env.FORERUN_CODE ?? '/action'
 const MAX_RESULT_BYTES = 64 << 20
 const MAX_SENTENCE = 8000 // characters
 const OK = '{"status":"ok"}'
+const CONNECTING = /ConnectWrap$|^GetAddrInfoReqWrap$/ // of the names of what a process waits for
+const SETTLE_MS = 100 // for which what does not answer is waited for
+const SETTLE_TURNS = 3 // of the event loop, in which a door has answered, however slow the machine is
 
 const connection = new Connection(3)
 let action // the function that is served
 let variables = [] // names in the environment that are the activation's
 let current = null // the activation that has begun and is not answered
+let loading = true // and the first activation is not there
+let uncaught // [error] that nothing caught meanwhile, which that activation ends with
 
 /** The activation has no result; the text is for the action's author. */
 class Failure extends Error {}
@@ -31,8 +36,19 @@ async function start () {
   connection.write(INIT_DONE, '{"ok":true}', '')
   process.on('uncaughtException', die)
   process.on('beforeExit', starve)
+  await settle()
   ready()
 }
+
+/** Let what the code has begun to connect be connected: the wait for an activation may be long, and it would find that that timed out. */
+async function settle () {
+  const end = performance.now() + SETTLE_MS
+  for (let turns = 0; connects() && (turns < SETTLE_TURNS || performance.now() < end); turns++) {
+    await new Promise(resolve => setTimeout(resolve, 1))
+  }
+}
+
+const connects = () => process.getActiveResourcesInfo().some(name => CONNECTING.test(name))
 
 function load ({ header, payload }) {
   Object.assign(process.env, header.env)
@@ -63,10 +79,13 @@ function ready () {
 /**
  * Execute an activation and answer it.
  * @param {import('./wire.cjs').Frame} frame - of type Run
+ * @returns {Promise<void>} settled when it was answered
  */
 async function execute (frame) {
   current = frame
+  loading = false
   enter(frame.header.env ?? {})
+  if (uncaught) return die(uncaught[0])
   try {
     const text = stringify(await call(frame.payload), frame.header.limit ?? MAX_RESULT_BYTES)
     answer(frame, OK, text)
@@ -149,6 +168,10 @@ function textOf (value) {
  */
 function die (error) {
   if (process.listenerCount('uncaughtException') > 1) return // the action has a way of its own
+  if (loading) {
+    uncaught ??= [error]
+    return
+  }
   console.error('Uncaught', error)
   if (current !== null) fail(current, `An error has occurred: ${textOf(error)}`)
   process.exit(1)
