@@ -84,8 +84,8 @@ type Sandbox interface {
 	// TakeHeld takes out the datagrams that wait, of an activation that has ended without waiting for them; nil if there are none.
 	// send sends them, whatever the sandbox does meanwhile. Nobody hears an answer.
 	TakeHeld() (send func())
-	// Seal makes /action read-only for good, unless a process has a file there open for writing.
-	Seal(ctx context.Context) error
+	// Seal makes /action read-only for good. sealed is false if a process has a file there open for writing: then it never is.
+	Seal(ctx context.Context) (sealed bool, err error)
 	// Usage reads what the sandbox has of memory.
 	Usage() (Usage, error)
 	// Spent is what all processes inside have taken of the processors; 0 where that is not measured.

@@ -42,7 +42,7 @@ func (b *box) hold(r *run) error {
 				return err
 			}
 			continue
-		case b.keeps() && held.Connected, !b.language.launched && (held.Shared || b.spare.threads):
+		case b.keeps() && held.Connected, !b.sealed, !b.language.launched && (held.Shared || b.spare.threads):
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -375,6 +376,36 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 		t.Errorf("%s", end.Result)
 	}
 	g.expect(a, `{}`, `{"n":2}`)
+}
+
+// TestAheadWaitsWhereTheCodeCanBeWritten: what code that keeps a file open for writing leaves in its folder, the next activation finds. So
+// none runs ahead there.
+func TestAheadWaitsWhereTheCodeCanBeWritten(t *testing.T) {
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 }) // one is for another action
+	a := action(`
+const fs = require('fs')
+const log = fs.openSync('/action/log', 'a')
+exports.main = ({ write }) => {
+  if (write) fs.writeFileSync('/action/left', '')
+  return { found: fs.existsSync('/action/left') }
+}`)
+	a.Exec.Kind = "nodejs:default"
+	if discover().Check(a.Exec.Kind) != nil {
+		t.Skip("this machine does not have the language")
+	}
+	other := keptAction("", "answer = {'n': n}")
+	g.expect(a, `{}`, `{"found":false}`)
+	for n := range 3 {
+		r, _ := g.ahead(a, `{"write":true}`)
+		g.expect(other, `{}`, fmt.Sprintf(`{"n":%d}`, n+1))
+		g.Squash(r.Activation)
+		g.expect(a, `{}`, `{"found":false}`)
+	}
+	r, h := g.ahead(a, `{"write":true}`)
+	g.Promote(r.Activation)
+	if end := g.wait(h); string(end.Result) != `{"found":true}` {
+		t.Errorf("%s; logs %q", end.Result, end.Logs)
+	}
 }
 
 // bridge answers every command with its activation.

@@ -63,6 +63,7 @@ type box struct {
 	paused     chan runtimewire.Paused // from listen to live
 	forking    atomic.Bool             // a spare was asked for that live has not taken yet
 	upcoming   atomic.Pointer[spare]   // the newest
+	sealed     bool                    // nothing can write where the code is; of live
 	held       bool                    // what its processes send to the outside waits; of live
 	untouched  bool                    // the last run did not come to a handler; of live
 	struck     atomic.Bool             // processes were killed in this tenure
@@ -237,10 +238,11 @@ func (b *box) ensure() error {
 }
 
 // seal makes the code read-only.
-func (b *box) seal() error {
+func (b *box) seal() (err error) {
 	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
 	defer cancel()
-	return b.sandbox.Seal(ctx)
+	b.sealed, err = b.sandbox.Seal(ctx)
+	return err
 }
 
 // start makes the sandbox. Its language's runtime has said Hello when it returns.

@@ -178,10 +178,10 @@ func (p *process) Release(context.Context) (time.Duration, error) {
 
 func (p *process) TakeHeld() func() { return nil }
 
-func (p *process) Seal(ctx context.Context) error {
+func (p *process) Seal(ctx context.Context) (bool, error) {
 	by, _ := ctx.Deadline()
 	p.sealBy.Store(&by)
-	return ctx.Err()
+	return true, ctx.Err()
 }
 
 func (p *process) Spent() (time.Duration, error) { return 0, nil }

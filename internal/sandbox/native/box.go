@@ -274,9 +274,9 @@ func (b *box) Reached() bool {
 func (b *box) TakeHeld() (send func()) { return b.datagrams.takeHeld() }
 
 // Seal implements sandbox.Sandbox.
-func (b *box) Seal(ctx context.Context) error {
-	_, err := b.maker.ask(ctx, request{kind: kindSeal, id: b.id})
-	return err
+func (b *box) Seal(ctx context.Context) (sealed bool, err error) {
+	answer, err := b.maker.ask(ctx, request{kind: kindSeal, id: b.id})
+	return answer.sealed, err
 }
 
 // learned takes note of a nameserver's answer before it is passed on: the addresses of hosts that are only read from pass.

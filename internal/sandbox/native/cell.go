@@ -22,7 +22,7 @@ type cell struct {
 	group    *group
 	process  *os.Process
 	folders  []*os.File // what handlers may write to
-	seal     *os.File   // of the folder of the code; nil: it is set
+	seal     *os.File   // of the folder of the code; nil: it was used
 	guard    *guard.Supervisor
 	guarded  chan struct{} // closed when that has nothing more to do; nil: there was none
 	fading   fading
@@ -75,18 +75,18 @@ func (c *cell) limit(memoryMiB int) error {
 }
 
 // setSeal is Sandbox.Seal.
-func (c *cell) setSeal() error {
+func (c *cell) setSeal() (sealed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.seal == nil {
-		return fmt.Errorf("the sandbox %q has ended, or is sealed", c.id)
+		return false, fmt.Errorf("the sandbox %q has ended, or is sealed", c.id)
 	}
 	defer func() { c.seal = nil }()
 	defer c.seal.Close()
-	if err := unix.FsconfigReconfigure(int(c.seal.Fd())); err != nil && err != unix.EBUSY {
-		return fmt.Errorf("making the code's folder read-only: %w", err)
+	if err = unix.FsconfigReconfigure(int(c.seal.Fd())); err != nil && err != unix.EBUSY {
+		return false, fmt.Errorf("making the code's folder read-only: %w", err)
 	}
-	return nil
+	return err == nil, nil
 }
 
 // end kills the sandbox, waits until nothing of it runs and removes its cgroups.

@@ -15,7 +15,7 @@ var (
 	someReset  = request{kind: kindReset, number: 1 << 40, id: "a-1", keep: []int{12, 4194304}}
 	someLimit  = request{kind: kindLimit, number: 2, id: "a-1", memory: 512}
 	someReport = report{
-		kind: kindReply, number: 9, id: "b", problem: "why", place: 5, shares: true, killed: 2, held: sandbox.Held{Shared: true}, unshared: true, waited: 3, waiting: 4,
+		kind: kindReply, number: 9, id: "b", problem: "why", place: 5, shares: true, killed: 2, held: sandbox.Held{Shared: true}, unshared: true, waited: 3, waiting: 4, sealed: true,
 		enforced: []sandbox.Enforcement{{What: "memory limit", Why: "no controller"}, {What: "x", On: true}},
 	}
 	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, egress: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, executable: "/proc/self/exe", initArgs: []string{"init"}}

@@ -180,7 +180,7 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	case kindPermit:
 		err = h.with(r.id, func(c *cell) error { c.guard.Permit(r.permit); return nil })
 	case kindSeal:
-		err = h.with(r.id, (*cell).setSeal)
+		err = h.with(r.id, func(c *cell) (err error) { answer.sealed, err = c.setSeal(); return err })
 	case kindClose:
 		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
 	default:

@@ -154,6 +154,7 @@ type report struct {
 	unshared bool                  // likewise: nothing is shared, and never will be
 	waited   time.Duration         // of the reply to a release
 	waiting  int                   // of the reply to a request for that
+	sealed   bool                  // of the reply to a seal
 	enforced []sandbox.Enforcement // of the reply to configure
 }
 
@@ -171,6 +172,7 @@ func (r report) encode() []byte {
 	e.flag(r.unshared)
 	e.number(uint64(r.waited))
 	e.number(uint64(r.waiting))
+	e.flag(r.sealed)
 	e.number(uint64(len(r.enforced)))
 	for _, f := range r.enforced {
 		e.text(f.What)
@@ -187,7 +189,7 @@ func decodeReport(b []byte) (report, error) {
 	r.killed = d.small()
 	r.held, r.unshared = sandbox.Held{Connected: d.flag(), Shared: d.flag()}, d.flag()
 	r.waited = time.Duration(d.number())
-	r.waiting = d.small()
+	r.waiting, r.sealed = d.small(), d.flag()
 	for range d.count() {
 		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
 	}
