@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -280,29 +281,36 @@ func TestNodeOwnHandlerOfUncaughtErrors(t *testing.T) {
 
 // TestNodeConnectsBeforeItWaits: what the code began to connect is connected while it waits for its first activation, however long that is.
 func TestNodeConnectsBeforeItWaits(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	h := nodeHandler(t, fmt.Sprintf(`
+	const code = `
 		const late = []
-		const c = require('net').connect(%d, '127.0.0.1', () => c.write('here')).setTimeout(5, () => late.push('timed out'))
-		c.once('connect', () => c.setTimeout(0)).unref()
-		function main() { return {late} }`, l.Addr().(*net.TCPAddr).Port))
-	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(c, make([]byte, len("here"))); err != nil {
-		t.Error("it waits for an activation, and has not connected:", err)
-	}
-	if got := h.call(`{}`); got != `{"late":[]}` {
-		t.Error(got)
+		const c = net.connect(PORT, '127.0.0.1', () => c.write('here')).setTimeout(5, () => late.push('timed out'))
+		c.once('connect', () => c.setTimeout(0)).unref()`
+	for name, source := range map[string]string{
+		"script": "const net = require('net')" + code + "\nfunction main() { return {late} }",
+		"module": "import net from 'net'" + code + "\nexport function main() { return {late} }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			h := nodeHandler(t, strings.Replace(source, "PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port), 1))
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(c, make([]byte, len("here"))); err != nil {
+				t.Error("it waits for an activation, and has not connected:", err)
+			}
+			if got := h.call(`{}`); got != `{"late":[]}` {
+				t.Error(got)
+			}
+		})
 	}
 }
 

@@ -56,6 +56,37 @@ func TestLoadedForWhatRunsAhead(t *testing.T) {
 	}
 }
 
+// TestNodeLoadedForWhatRunsAhead: in Node what the code does as its first connection stands is a part of loading, too.
+func TestNodeLoadedForWhatRunsAhead(t *testing.T) {
+	o := newOutside(t)
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 1)}
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
+	a := action(fmt.Sprintf(`
+const net = require('net')
+const { hostname, port } = new URL(process.env.REDIS_URL)
+const state = net.connect(port, hostname, () => {
+  state.end()
+  const told = net.connect(%d, %q, () => told.end('loaded'))
+})
+exports.main = () => ({})`, o.TCP("loaded"), o.host))
+	a.Exec.Kind = "nodejs:default"
+	if discover().Check(a.Exec.Kind) != nil {
+		t.Skip("this machine does not have the language")
+	}
+	r, h := g.ahead(a, `{}`)
+	awaitReached(t, <-maker.made)
+	if n := o.reached("loaded"); n > 0 {
+		t.Errorf("it has reached the outside %d times ahead of its turn", n)
+	}
+	g.Promote(r.Activation)
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Errorf("%s %q", end.Result, end.Logs)
+	}
+	if n := o.reached("loaded"); n != 1 {
+		t.Errorf("it has reached the outside %d times", n)
+	}
+}
+
 // keepingMaker keeps the sandboxes that it made.
 type keepingMaker struct {
 	sandbox.Maker

@@ -18,8 +18,8 @@ const connection = new Connection(3)
 let action // the function that is served
 let variables = [] // names in the environment that are the activation's
 let current = null // the activation that has begun and is not answered
-let loading = true // and the first activation is not there
-let uncaught // [error] that nothing caught meanwhile, which that activation ends with
+let loading = true // until there is an activation
+let uncaught // [error] that nothing caught meanwhile: the first activation ends with it
 
 /** The activation has no result; the text is for the action's author. */
 class Failure extends Error {}
@@ -33,16 +33,20 @@ async function start () {
   } catch (error) {
     refuse(error)
   }
-  connection.write(INIT_DONE, '{"ok":true}', '')
   process.on('uncaughtException', die)
   process.on('beforeExit', starve)
   await settle()
+  connection.write(INIT_DONE, '{"ok":true}', '')
   ready()
 }
 
-/** Let what the code has begun to connect be connected: the wait for an activation may be long, and it would find that that timed out. */
+/**
+ * Let what the code has begun to connect be connected: the wait for an activation may be long, and it would find that that timed out.
+ * It is a part of loading: what reaches for the outside may wait for somebody's turn.
+ */
 async function settle () {
   const end = performance.now() + SETTLE_MS
+  await new Promise(resolve => setImmediate(resolve)) // a module's connections are begun after it
   for (let turns = 0; connects() && (turns < SETTLE_TURNS || performance.now() < end); turns++) {
     await new Promise(resolve => setTimeout(resolve, 1))
   }
@@ -85,7 +89,7 @@ async function execute (frame) {
   current = frame
   loading = false
   enter(frame.header.env ?? {})
-  if (uncaught) return die(uncaught[0])
+  if (uncaught) return crash(uncaught[0])
   try {
     const text = stringify(await call(frame.payload), frame.header.limit ?? MAX_RESULT_BYTES)
     answer(frame, OK, text)
@@ -168,10 +172,11 @@ function textOf (value) {
  */
 function die (error) {
   if (process.listenerCount('uncaughtException') > 1) return // the action has a way of its own
-  if (loading) {
-    uncaught ??= [error]
-    return
-  }
+  if (loading) uncaught ??= [error]
+  else crash(error)
+}
+
+function crash (error) {
   console.error('Uncaught', error)
   if (current !== null) fail(current, `An error has occurred: ${textOf(error)}`)
   process.exit(1)
