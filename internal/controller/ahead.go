@@ -143,7 +143,7 @@ func (e *execution) fetch(a speculate.Fetch) {
 		}
 	}
 	if e.c.claims.older(e.age, a.Keys) != nil {
-		e.slots[a.Slot].record.Timeline.Stalled = "an invocation that began earlier is to write what it reads: it waits a while for that"
+		e.waits(a.Slot, a.Op, "an invocation that began earlier is to write what it reads: it waits a while for that")
 		e.later(func() func() {
 			e.c.claims.await(e.age, a.Keys)
 			return read()
@@ -192,7 +192,7 @@ func (e *execution) promote(a speculate.Promote) {
 				e.promoting(a.Slots, false)
 				e.step(speculate.Conflict{Slots: a.Slots})
 			default:
-				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: " + err.Error()})
+				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: look at the state before it is invoked again: " + err.Error()})
 			}
 		}
 	})

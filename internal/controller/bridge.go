@@ -20,6 +20,7 @@ type operation struct {
 	fetch func()        // reads what it needs; nil: nothing, or somebody else does
 	ready chan answer   // has room for all that can come: that it is stalled, and the answer
 	since time.Time     // when it was asked ahead; zero: it was not
+	waits bool          // for something that the trace tells
 }
 
 // answer is how an operation ends: with an outcome; or direct, the slot being a head, which does it itself.
@@ -92,7 +93,7 @@ func (c *Controller) hold(ctx context.Context, by state.Asker, why string) error
 }
 
 func errOver() error {
-	return forerun.Errorf(forerun.Forbidden, "", "The activation that asked is over.")
+	return forerun.Errorf(forerun.Forbidden, "", "The activation that asked is over: a function has to wait for what it asks for before it returns.")
 }
 
 func (c *Controller) operate(ctx context.Context, by state.Asker, newStep func() *command.Step) (command.Outcome, forerun.Version, error) {
@@ -227,7 +228,7 @@ func (e *execution) reply(a speculate.Reply) {
 	switch {
 	case o != nil:
 		delete(e.operations, a.Op)
-		if a.Direct {
+		if a.Direct || o.waits {
 			e.held(o)
 		}
 		outcome, _ := a.Data.(command.Outcome)

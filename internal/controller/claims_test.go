@@ -72,6 +72,9 @@ func TestYoungerWaitsForOlder(t *testing.T) {
 	if got := c.others(t, "GET k"); string(got.Text) != "4" {
 		t.Errorf("counted to %s", got.Text)
 	}
+	if line := c.written[3][1].Timeline; line.Stalled == "" || line.Held <= 0 {
+		t.Errorf("of what waited it says %+v", line)
+	}
 }
 
 // TestYoungerWhoseTurnIsFirst does not wait any more. The older one has counted too early.

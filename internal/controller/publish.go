@@ -51,7 +51,7 @@ func (e *execution) published(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if p.err != nil {
-			return forerun.Errorf(forerun.KindOf(p.err), "", "The records of a call could not be written: %w", p.err)
+			return forerun.Errorf(forerun.KindOf(p.err), "", "The records of a call could not be written, so what depends on it is not done; invoke it again when they can be: %w", p.err)
 		}
 	}
 	return nil

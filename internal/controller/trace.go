@@ -67,8 +67,16 @@ func (e *execution) stalled(a speculate.Stall) {
 	if o := e.operations[a.Op]; o != nil {
 		o.ready <- answer{stalled: true}
 	}
-	if s := e.slots[a.Slot]; s != nil {
-		s.record.Timeline.Stalled = a.Why
+	e.waits(a.Slot, a.Op, a.Why)
+}
+
+// waits notes what an operation, or a call, waits for.
+func (e *execution) waits(slot speculate.SlotID, op speculate.OpID, why string) {
+	if o := e.operations[op]; o != nil {
+		o.waits = true
+	}
+	if s := e.slots[slot]; s != nil {
+		s.record.Timeline.Stalled = why
 	}
 }
 
