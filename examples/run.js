@@ -59,6 +59,7 @@ The server listens on ${apihost}. What to type next, in another terminal, in thi
     '${apihost}/api/v1/namespaces/_/actions/${action}?blocking=true&result=true'
   curl -u ${auth} '${apihost}/api/v1/namespaces/_/activations?limit=5'
   WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation list        (or OpenWhisk's own: wsk activation list)
+  WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation trace --last        (what ran ahead of its turn)
 Ctrl-C ends it; what was written stays in ${data}.`)
 }
 
