@@ -282,12 +282,10 @@ func TestNodeOwnHandlerOfUncaughtErrors(t *testing.T) {
 // TestNodeConnectsBeforeItWaits: what the code began to connect is connected while it waits for its first activation, however long that is.
 func TestNodeConnectsBeforeItWaits(t *testing.T) {
 	const code = `
-		const late = []
-		const c = net.connect(PORT, '127.0.0.1', () => c.write('here')).setTimeout(5, () => late.push('timed out'))
-		c.once('connect', () => c.setTimeout(0)).unref()`
+		net.connect(PORT, '127.0.0.1', function () { this.write('here') }).unref()`
 	for name, source := range map[string]string{
-		"script": "const net = require('net')" + code + "\nfunction main() { return {late} }",
-		"module": "import net from 'net'" + code + "\nexport function main() { return {late} }",
+		"script": "const net = require('net')" + code + "\nfunction main() { return {} }",
+		"module": "import net from 'net'" + code + "\nexport function main() { return {} }",
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -307,7 +305,7 @@ func TestNodeConnectsBeforeItWaits(t *testing.T) {
 			if _, err := io.ReadFull(c, make([]byte, len("here"))); err != nil {
 				t.Error("it waits for an activation, and has not connected:", err)
 			}
-			if got := h.call(`{}`); got != `{"late":[]}` {
+			if got := h.call(`{}`); got != `{}` {
 				t.Error(got)
 			}
 		})
