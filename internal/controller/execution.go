@@ -465,13 +465,13 @@ func (e *execution) end(t *tree) {
 		e.sum(t)
 		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
-	c, p := e.c, &publication{done: make(chan struct{})} // the execution itself need not be kept until then
+	c, p := e.c, &publication{invocation: t.invocation, done: make(chan struct{})} // the execution itself need not be kept until then
 	var calls []*publication
 	switch {
 	case t.caller == nil:
 		calls = slices.Clone(e.publishing)
 	case e.speculation.Mode != speculate.Off:
-		e.publishing = append(slices.DeleteFunc(e.publishing, (*publication).isWell), p)
+		e.publishing = append(slices.DeleteFunc(e.publishing, func(p *publication) bool { return p.well.Load() }), p)
 	}
 	c.aside.Go(func() { c.publish(t, calls, p) })
 }

@@ -4,42 +4,66 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
 // publication is the writing of the records of a call, for which its caller may not have waited: one that was answered ahead (answerCall)
-// has its record later than its answer.
+// has its record later than its answer. If that could not be written it is tried again when somebody asks, and at the end.
 type publication struct {
-	done chan struct{}
-	err  error // why that failed, unless the caller was told; to be read when done is closed
-}
+	invocation *Invocation
+	done       chan struct{} // closed when it was tried once
+	well       atomic.Bool   // it is over, and nobody need hear of it any more
 
-// isWell reports whether it is over, and nobody need hear of it any more.
-func (p *publication) isWell() bool {
-	select {
-	case <-p.done:
-		return p.err == nil
-	default:
-		return false
-	}
+	mu   sync.Mutex            // guards the rest, once done is closed
+	left []*forerun.Activation // that are not written
+	lost error                 // why others never will be
+	told bool                  // a function heard that something is not written
 }
 
 // publish writes the records of a tree that is over, then, when those of calls ahead are, too, lets who waits for it go on.
 func (c *Controller) publish(t *tree, calls []*publication, p *publication) {
 	defer c.busy.Done()
 	defer close(p.done)
-	err := c.write(t.written, t.records)
+	p.left, p.lost = t.records, outcome(t.written)
+	c.date(p.left)
+	err := c.complete(p)
 	for _, call := range calls {
 		<-call.done
-		err = cmp.Or(err, call.err)
+		err = cmp.Or(err, c.retry(call))
 	}
-	if t.invocation.end(t.records[len(t.records)-1], err); t.invocation.err == nil {
-		p.err = err
+	if t.invocation.end(t.records[len(t.records)-1], err); t.invocation.err != nil || err == nil {
+		p.well.Store(true)
 	}
 }
 
-// published returns when the records are written of all calls that are over, or why one that was answered ahead has none.
+// complete writes the records that are left, and returns why some are not written.
+func (c *Controller) complete(p *publication) error {
+	if err := c.put(p.left); err != nil {
+		return cmp.Or(p.lost, err)
+	}
+	p.left = nil
+	return p.lost
+}
+
+// retry is complete for a publication that was tried before.
+func (c *Controller) retry(p *publication) error {
+	if p.well.Load() {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := c.complete(p)
+	if err == nil && p.well.CompareAndSwap(false, true) {
+		p.invocation.settle(p.invocation.record, nil)
+	}
+	return err
+}
+
+// published returns when the records are written of all calls that are over, or why those of one that was answered ahead are not. That is
+// said once, as without speculation, where the call itself fails then; the client hears of it, too, if they are not written at the end.
 func (e *execution) published(ctx context.Context) error {
 	e.mu.Lock()
 	publishing := slices.Clone(e.publishing)
@@ -50,29 +74,45 @@ func (e *execution) published(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if p.err != nil {
-			return forerun.Errorf(forerun.KindOf(p.err), "", "The records of a call could not be written, so what depends on it is not done; invoke it again when they can be: %w", p.err)
+		if err := e.c.retry(p); err != nil && p.tell() {
+			return forerun.Errorf(forerun.KindOf(err), "", "The records of a call could not be written, so what depends on it is not done; invoke it again when they can be: %w", err)
 		}
 	}
 	return nil
+}
+
+// tell reports whether nobody was told before.
+func (p *publication) tell() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.told
+	p.told = true
+	return !before
 }
 
 // writeSome writes the records that there are, of a tree that goes on.
 func (c *Controller) writeSome(t *tree) {
 	written, before, records := make(chan error, 1), t.written, t.records
 	t.written, t.records, t.bytes = written, nil, 0
-	go func() { written <- c.write(before, records) }()
+	go func() {
+		lost := outcome(before)
+		c.date(records)
+		written <- cmp.Or(lost, c.put(records)) // if those before could not be written, these have a record all the same
+	}()
 }
 
-// write writes records once those before them are written. If these could not be, that is the error, but each activation that can have a
-// record has one.
-func (c *Controller) write(before <-chan error, records []*forerun.Activation) error {
-	var missing error
-	if before != nil {
-		missing = <-before
+// outcome is why records before could not be written; nil if there are none.
+func outcome(before <-chan error) error {
+	if before == nil {
+		return nil
 	}
-	for _, record := range records {
-		c.date(record)
+	return <-before
+}
+
+// put writes records: all or none.
+func (c *Controller) put(records []*forerun.Activation) error {
+	if len(records) == 0 {
+		return nil
 	}
 	err := c.Records.Put(context.Background(), records...)
 	if err == nil && c.Observe != nil {
@@ -80,5 +120,5 @@ func (c *Controller) write(before <-chan error, records []*forerun.Activation) e
 			c.Observe(record)
 		}
 	}
-	return cmp.Or(missing, err)
+	return err
 }

@@ -57,36 +57,74 @@ func TestRecordsAfterThoseThatCannotBeWritten(t *testing.T) {
 }
 
 // TestRecordsOfCallsThatCannotBeWritten: who was told the answer of a call ahead, and its client, hear of that; nobody is told that all
-// is well before.
+// is well before. What the function asks for later is done for what it is itself.
 func TestRecordsOfCallsThatCannotBeWritten(t *testing.T) {
+	town := callAheadThenAsk(t, 1_000)
+	if err := town.asked[0]; err == nil || forerun.KindOf(err) != forerun.Full {
+		t.Errorf("the function that called hears %v", err)
+	}
+	if err := town.asked[1]; err != nil {
+		t.Errorf("when it was told so it hears %v", err)
+	}
+	if err := town.i.Err(); err == nil || forerun.KindOf(err) != forerun.Full {
+		t.Errorf("the client hears %v, and %s", err, town.i.Record().Result)
+	}
+}
+
+// TestRecordsOfCallsAreWrittenLater when there is room again: before what the function asks for next, or the client is answered.
+func TestRecordsOfCallsAreWrittenLater(t *testing.T) {
+	for refusals, heard := range map[int32]bool{1: false, 2: true} {
+		town := callAheadThenAsk(t, refusals)
+		if err := town.asked[0]; (err != nil) != heard || town.asked[1] != nil || town.i.Err() != nil {
+			t.Errorf("refused %d times: the function hears %v, its client %v", refusals, town.asked, town.i.Err())
+		}
+		var calls int
+		for _, r := range slices.Concat(town.written...) {
+			if r.Action.Entity == "c" {
+				calls++
+			}
+		}
+		if calls != 2 {
+			t.Errorf("refused %d times: of 2 calls %d have a record", refusals, calls)
+		}
+	}
+}
+
+// asking is a town where a function has called ahead, and then asked for what depends on the call's record.
+type asking struct {
+	*town
+	asked []error
+	i     *Invocation
+}
+
+// callAheadThenAsk has the record of that call refused so many times, and the function ask twice.
+func callAheadThenAsk(t *testing.T, refusals int32) *asking {
 	var w *waiting
-	var held atomic.Pointer[error]
+	var a asking
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		call := w.call(run, w.actions["/ns/c"], 0)
 		if w.first() {
 			close(w.goOn)
-			err := w.Hold(context.Background(), run.Activation, "")
-			held.Store(&err)
+			for range 2 {
+				a.asked = append(a.asked, w.Hold(context.Background(), run.Activation, ""))
+			}
 		}
 		return map[string]any{}, call.Err()
 	})
 	w.function("c", add("c", 1))
+	var refused atomic.Int32
 	w.Controller.Records = &choosy{Records: w.town, refused: func(r *forerun.Activation) error {
-		if w.ahead.Load() && r.Action.Entity == "c" {
+		if w.ahead.Load() && r.Action.Entity == "c" && refused.Add(1) <= refusals {
 			return noRoom()
 		}
 		return nil
 	}}
 	w.invokeAhead(w.sequence, `{}`)
 	w.ahead.Store(true)
-	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
-	<-i.Done()
-	if err := *held.Load(); err == nil || forerun.KindOf(err) != forerun.Full {
-		t.Errorf("the function that called hears %v", err)
-	}
-	if err := i.Err(); err == nil || forerun.KindOf(err) != forerun.Full {
-		t.Errorf("the client hears %v, and %s", err, i.Record().Result)
-	}
+	a.town = w.town
+	a.i = w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	<-a.i.Done()
+	return &a
 }
 
 // TestRecordsOfCallsBeforeTheAnswer: what was called ahead has its record before the client is answered.

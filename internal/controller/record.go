@@ -65,15 +65,17 @@ func (s *slot) finish(r forerun.Result) {
 	record.Annotations = s.annotations()
 }
 
-// date gives the times of a record as they are told: in order and without jumps, whatever was done to the machine's clock.
-func (c *Controller) date(record *forerun.Activation) {
-	moments := append(momentsOf(&record.Timeline), &record.Start, &record.End)
-	if record.Tally != nil {
-		for i := range record.Tally.Slots {
-			moments = append(moments, momentsOf(&record.Tally.Slots[i].Timeline)...)
+// date gives the times of records as they are told: in order and without jumps, whatever was done to the machine's clock.
+func (c *Controller) date(records []*forerun.Activation) {
+	for _, record := range records {
+		moments := append(momentsOf(&record.Timeline), &record.Start, &record.End)
+		if record.Tally != nil {
+			for i := range record.Tally.Slots {
+				moments = append(moments, momentsOf(&record.Tally.Slots[i].Timeline)...)
+			}
 		}
+		c.Clock.Date(moments...)
 	}
-	c.Clock.Date(moments...)
 }
 
 func momentsOf(line *forerun.Timeline) []*time.Time {
