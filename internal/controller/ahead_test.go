@@ -32,8 +32,11 @@ func newAheadTown(t *testing.T) *town {
 		if n := town.ahead.Load(); n != 0 {
 			t.Errorf("%d functions are counted as ahead when nothing runs", n)
 		}
-		if n := town.buffered.Load(); n != 0 {
+		if n := town.buffers.bytes.Load(); n != 0 {
 			t.Errorf("%d bytes are counted as buffered when nothing runs", n)
+		}
+		if n := town.buffers.tenants.Load(); n != 0 {
+			t.Errorf("%d tenants are counted that buffer when nothing runs", n)
 		}
 		if n := len(town.claims.of); n != 0 {
 			t.Errorf("%d records are claimed when nothing runs", n)
@@ -75,7 +78,7 @@ func TestSequenceRunsAhead(t *testing.T) {
 	town.function("b", func(run *forerun.Run, input map[string]any) (any, error) {
 		_, err := town.do(run, "INCR", "count")
 		if second.Load() {
-			buffered.Add(town.buffered.Load())
+			buffered.Add(town.buffers.bytes.Load())
 			tellWrote()
 		}
 		return map[string]any{"n": input["n"]}, err

@@ -67,9 +67,9 @@ type Controller struct {
 	executor executor
 	toll     toll
 	claims   *claims
-	begun    atomic.Uint64      // executions
-	ahead    atomic.Int64       // functions that run ahead, of all invocations
-	buffered atomic.Int64       // bytes in the columns of all invocations
+	begun    atomic.Uint64 // executions
+	ahead    atomic.Int64  // functions that run ahead, of all invocations
+	buffers  buffers
 	inTurn   atomic.Bool        // nothing runs ahead: the operator has said so
 	busy     sync.WaitGroup     // executions that have slots or records to write
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock

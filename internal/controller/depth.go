@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"sync/atomic"
+
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
@@ -24,8 +26,31 @@ func (e *execution) noteAhead() {
 	}
 }
 
-// maxBuffered is how many bytes the columns of all invocations may take, but for small ones: how many functions run bounds those.
+// maxBuffered is how many bytes the columns of all invocations may take, but for small ones: how many functions run bounds those. When
+// they are beyond it a tenant may still have its part, so that nobody who has little waits for what another has: all together, twice that.
 const maxBuffered = 512 << 20
+
+// buffers counts the bytes in columns.
+type buffers struct {
+	bytes   atomic.Int64 // of all tenants
+	tenants atomic.Int64 // that have some
+}
+
+// add counts more bytes of a tenant, or fewer, but not none.
+func (b *buffers) add(tenant *atomic.Int64, more int) {
+	b.bytes.Add(int64(more))
+	switch now := tenant.Add(int64(more)); {
+	case now == int64(more):
+		b.tenants.Add(1)
+	case now == 0:
+		b.tenants.Add(-1)
+	}
+}
+
+// full reports whether a tenant may buffer no more: all have too much, and it has more than its part.
+func (b *buffers) full(tenant *atomic.Int64) bool {
+	return b.bytes.Load() > maxBuffered && tenant.Load() > maxBuffered/max(1, b.tenants.Load())
+}
 
 // noteBuffered counts what the invocation buffers among what all do.
 func (e *execution) noteBuffered() {
@@ -33,7 +58,7 @@ func (e *execution) noteBuffered() {
 		return
 	}
 	if now := e.machine.Buffered(); now != e.buffered {
-		e.c.buffered.Add(int64(now - e.buffered))
+		e.c.buffers.add(&e.tables.buffered, now-e.buffered)
 		e.buffered = now
 	}
 }
@@ -77,12 +102,12 @@ func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 	return true
 }
 
-// breathe tells the machine if more or fewer slots may be ahead than it knows, or the room for columns has ended, or begun.
+// breathe tells the machine if more or fewer slots may be ahead than it knows, or the tenant's room for columns has ended, or begun.
 func (e *execution) breathe() {
 	if e.speculation.Mode == speculate.Off {
 		return
 	}
-	depth, full := e.depthNow(), e.c.buffered.Load() > maxBuffered
+	depth, full := e.depthNow(), e.c.buffers.full(&e.tables.buffered)
 	if depth != e.depth || full != e.full {
 		e.depth, e.full = depth, full
 		e.carryOut(e.machine.Step(speculate.LoadChanged{Depth: depth, Full: full}))

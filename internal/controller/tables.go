@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"forerun.dev/forerun/internal/flow"
@@ -13,10 +14,11 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// tables are what the committed slots of a namespace taught (C3).
+// tables are what the committed slots of a namespace taught (C3), and what its invocations share besides.
 type tables struct {
 	memo      *memo.Tenant
 	predictor *speculate.Predictor
+	buffered  atomic.Int64 // bytes in the columns of its invocations
 
 	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool
