@@ -158,7 +158,8 @@ func (e *execution) fetch(a speculate.Fetch) {
 }
 
 // promote validates and applies what slots did, and lets them go on as heads. If it is not known whether that was done, the
-// invocation is given up (rule R10).
+// invocation is given up (rule R10), as the end of the server just there would: a slot that failed by itself would let a handler of errors
+// go on although what those behind it in the group wrote may be in the store.
 func (e *execution) promote(a speculate.Promote) {
 	if len(a.Expect) == 0 && len(a.Commands) == 0 {
 		e.promoted(a.Slots)
