@@ -137,6 +137,24 @@ func TestNonSpeculative(t *testing.T) {
 	}
 }
 
+// The annotation state_cache does nothing yet, as docs/speculation.md says: it is not known whether a function reached the outside.
+func TestStateCache(t *testing.T) {
+	town := newAheadTown(t)
+	var runs atomic.Int64
+	town.function("f", func(run *forerun.Run, _ map[string]any) (any, error) {
+		runs.Add(1)
+		_, err := town.do(run, "GET", "k")
+		return map[string]any{}, err
+	})
+	town.actions["/ns/f"].Annotations = []forerun.KeyValue{{Key: "state_cache", Value: json.RawMessage("true")}}
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/f"}})
+	for want := range int64(3) {
+		if _, tally := town.invokeAhead(seq, `{}`); runs.Load() != want+1 || tally.Skipped != 0 {
+			t.Errorf("invoked %d times it ran %d times, %+v", want+1, runs.Load(), tally)
+		}
+	}
+}
+
 // What was not executed for a wrong guess is executed, and not counted.
 func TestSkippedForNothing(t *testing.T) {
 	town := newAheadTown(t)
