@@ -377,13 +377,13 @@ func (t *town) wanting(kind forerun.SquashKind, takes func() time.Duration) *for
 // TestLeftForItsTurn: what was ahead for half of its time limit twice in a row runs in its turn, until it is fast enough there.
 func TestLeftForItsTurn(t *testing.T) {
 	town := newAheadTown(t)
-	takes := 240 * time.Millisecond // of 400
-	seq := town.wanting(forerun.Overdue, func() time.Duration { return takes })
+	var takes atomic.Int64 // of 400 ms; a squashed function looks, too
+	seq := town.wanting(forerun.Overdue, func() time.Duration { return time.Duration(takes.Load()) })
 	for i, step := range []struct {
 		takes time.Duration
 		early int
 	}{{240, 0}, {240, 1}, {240, 1}, {240, 0}, {0, 0}, {240, 1}, {240, 1}, {240, 0}} {
-		takes = step.takes * time.Millisecond
+		takes.Store(int64(step.takes * time.Millisecond))
 		if _, tally := town.invokeAhead(seq, `{}`); tally.Early != step.early {
 			t.Errorf("in invocation %d: %+v", i+1, tally)
 		}
