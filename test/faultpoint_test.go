@@ -30,7 +30,7 @@ var faultPoints = []faultPoint{
 	{"controller/ahead.go", "\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n", "\t\tatFaultPoint(\"promoting\", names...)\n\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n\t\tatFaultPoint(\"applied\", names...)\n"},
 	{"controller/ahead.go", "\t\t\tcase isConflict:\n", "\t\t\tcase isConflict:\n\t\t\t\tatFaultPoint(\"conflicting\", names...)\n"},
 	// "gated" is a connection that waits to be made, "opening" one that waits no more, "connected" one that the function does not have yet.
-	{"sandbox/guard/outside.go", "\t\t\tif opened == nil || s.pass(n.id, to, opened) {\n", "\t\t\tname := threadName(n.pid)\n\t\t\tif opened != nil {\n\t\t\t\tgo atFaultPoint(\"gated\", name)\n\t\t\t}\n\t\t\tif opened == nil || s.pass(n.id, to, opened) {\n\t\t\t\tatFaultPoint(\"opening\", name)\n"},
+	{"sandbox/guard/outside.go", "\t\tif opened == nil || s.pass(n.id, to, opened) {\n", "\t\tname := threadName(n.pid)\n\t\tif opened != nil {\n\t\t\tgo atFaultPoint(\"gated\", name)\n\t\t}\n\t\tif opened == nil || s.pass(n.id, to, opened) {\n\t\t\tatFaultPoint(\"opening\", name)\n"},
 	{"sandbox/guard/outside.go", "\ts.gate.lend(socket, to)\n", "\tatFaultPoint(\"connected\", threadName(n.pid))\n\ts.gate.lend(socket, to)\n"},
 	// "withheld" is a datagram that waits to be sent, "taken" what its activation has left to be sent, "sending" that this is its turn.
 	{"sandbox/native/datagrams.go", "\t\tr.queue, r.bytes = append(r.queue, d), r.bytes+len(d.payload)\n", "\t\tr.queue, r.bytes = append(r.queue, d), r.bytes+len(d.payload)\n\t\tatFaultPoint(\"withheld\", firstWord(d.payload))\n"},

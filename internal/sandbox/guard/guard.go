@@ -3,21 +3,22 @@
 // holds.
 //
 // The filter is an allow-list. Only connect, and sendto with an address, are
-// held (seccomp user notification). The supervisor lets everything continue
-// that stays in the sandbox's own network namespace, and opens TCP connections
-// to the outside itself: in the host's network, after the egress policy has
-// seen a copy of the address, and then puts the socket at the caller's
-// descriptor number.
+// held (seccomp user notification). The supervisor opens TCP connections to
+// the outside itself: in the host's network, after the egress policy has seen a
+// copy of the address, and then puts the socket at the caller's descriptor
+// number. A connect that stays in the sandbox's own network namespace it
+// executes too, on a copy of the descriptor. Only a send continues.
 //
-// Two promises hold although a held call that continues may be changed by
+// Three promises hold although a held call that continues may be changed by
 // another thread of the sandbox in between:
 //
 //   - a sandbox's own sockets reach nothing but its loopback, so whatever
 //     address such a call ends up with leads nowhere else;
-//   - a socket that was put into a sandbox is TCP and carries a locked packet
-//     filter that drops every packet that is not from the address which was
-//     checked. Connecting it again, or listening on it, reaches nobody. Where
-//     it cannot have that filter, no such call continues (see careful.go).
+//   - a socket that was put into a sandbox is TCP, which ignores the address
+//     of a send, and no connect is executed on it: it cannot be led elsewhere;
+//   - it carries a locked packet filter that drops every packet that is not
+//     from the address which was checked, so that listening on it reaches
+//     nobody else. Where it cannot have that, listen is held (see careful.go).
 //
 // For the same reason no UDP socket of the host's network is ever put into a
 // sandbox; datagrams to the outside are relayed (package native).

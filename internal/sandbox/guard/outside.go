@@ -25,43 +25,35 @@ const liveness = 200 * time.Millisecond
 // open connects in the place of the caller of the held call n and puts the socket at the caller's descriptor. A caller
 // that is killed meanwhile gets no answer and the socket is closed. What may take long is done beside the next calls.
 func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
-	target := int(int32(n.args[0]))
-	c, errno := s.caller(n, target)
+	c, errno := s.caller(n)
 	if errno != 0 {
 		s.listener.finish(n.id, errno)
 		return
 	}
+	if c.protocol != unix.IPPROTO_TCP { // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
+		s.listener.finish(n.id, connect(c.socket, raw))
+		unix.Close(c.socket)
+		return
+	}
 	connect := func() {
-		s.listener.finish(n.id, s.openTCP(n, c, target, to))
+		s.listener.finish(n.id, s.openTCP(n, c, to))
 		s.gate.leave()
 	}
-	switch {
-	case c.protocol == unix.IPPROTO_TCP:
-		opened := s.gate.enter(to)
-		if opened == nil && c.nonblocking {
-			connect()
-			break
-		}
-		s.outside.Go(func() {
-			defer unix.Close(c.socket)
-			if opened == nil || s.pass(n.id, to, opened) {
-				connect()
-			}
-		})
+	opened := s.gate.enter(to)
+	if opened == nil && c.nonblocking {
+		connect()
+		unix.Close(c.socket)
 		return
-	case s.careful:
-		s.outside.Go(func() {
-			defer unix.Close(c.socket)
-			s.listener.finish(n.id, s.connectAs(n.id, c, raw))
-		})
-		return
-	default: // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
-		s.listener.proceed(n.id)
 	}
-	unix.Close(c.socket)
+	s.outside.Go(func() {
+		defer unix.Close(c.socket)
+		if opened == nil || s.pass(n.id, to, opened) {
+			connect()
+		}
+	})
 }
 
-func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.AddrPort) unix.Errno {
+func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.Errno {
 	if errno := c.unconnected(); errno != 0 {
 		return errno
 	}
@@ -80,7 +72,7 @@ func (s *Supervisor) openTCP(n notification, c caller, target int, to netip.Addr
 		return errnoOf(err)
 	}
 	s.gate.lend(socket, to)
-	if failed := s.listener.replace(n.id, socket, target, c.closeOnExec); failed != 0 {
+	if failed := s.listener.replace(n.id, socket, c.number, closesOnExec(int(n.pid), c.number)); failed != 0 {
 		return failed
 	}
 	return errno
@@ -103,6 +95,9 @@ func (s *Supervisor) begin(c caller, to netip.AddrPort) (socket int, errno unix.
 
 // wait waits until the connection stands or failed.
 func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno {
+	if tcpState(socket) != tcpSynSent { // as on the loopback
+		return outcome(socket)
+	}
 	f, err := duplicate(socket)
 	if err != nil {
 		return errnoOf(err)
@@ -118,17 +113,22 @@ func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno
 		err := raw.Write(func(fd uintptr) bool { return tcpState(int(fd)) != tcpSynSent })
 		switch {
 		case err == nil:
-			code, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_ERROR)
-			if err != nil {
-				return errnoOf(err)
-			}
-			return unix.Errno(code)
+			return outcome(socket)
 		case !s.listener.valid(id):
 			return unix.EINTR // goes to nobody
 		case limit > 0 && time.Since(begin) > limit:
 			return unix.EINPROGRESS // what a blocking connect says when SO_SNDTIMEO has passed
 		}
 	}
+}
+
+// outcome is how a connection has failed, told once; 0 if it has not.
+func outcome(socket int) unix.Errno {
+	code, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return errnoOf(err)
+	}
+	return unix.Errno(code)
 }
 
 // duplicate returns a pollable file of the socket, so that the two can be closed apart.
@@ -142,25 +142,26 @@ func duplicate(socket int) (*os.File, error) {
 
 // caller is the socket with which a held call was made.
 type caller struct {
+	number      int // of its descriptor there
 	socket      int // our own descriptor of it
 	domain      int
 	protocol    int
 	nonblocking bool
-	closeOnExec bool
 }
 
-// caller copies the descriptor target of the thread that waits in n.
-func (s *Supervisor) caller(n notification, target int) (caller, unix.Errno) {
+// caller copies the descriptor with which the thread that waits in n has called.
+func (s *Supervisor) caller(n notification) (caller, unix.Errno) {
 	process, err := openProcess(int(n.pid))
 	if err != nil {
 		return caller{}, unix.ESRCH
 	}
 	defer unix.Close(process)
-	socket, err := unix.PidfdGetfd(process, target, 0)
+	number := int(int32(n.args[0]))
+	socket, err := unix.PidfdGetfd(process, number, 0)
 	if err != nil {
 		return caller{}, errnoOf(err)
 	}
-	c := caller{socket: socket, closeOnExec: closesOnExec(int(n.pid), target)}
+	c := caller{number: number, socket: socket}
 	flags, err1 := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
 	domain, err2 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	protocol, err3 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PROTOCOL)
@@ -221,11 +222,7 @@ func closesOnExec(thread, fd int) bool {
 func (c caller) unconnected() unix.Errno {
 	switch tcpState(c.socket) {
 	case tcpClose:
-		code, err := unix.GetsockoptInt(c.socket, unix.SOL_SOCKET, unix.SO_ERROR)
-		if err != nil {
-			return errnoOf(err)
-		}
-		return unix.Errno(code) // of the attempt that failed, once; 0 lets a new one begin
+		return outcome(c.socket) // of the attempt that failed; 0 lets a new one begin
 	case tcpSynSent:
 		return unix.EALREADY
 	default:

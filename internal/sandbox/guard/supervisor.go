@@ -12,6 +12,7 @@ type Supervisor struct {
 	listener *listener
 	policy   Policy
 	careful  bool // sockets that are put into the sandbox cannot be locked to their peer
+	user     int  // of the sandbox's processes
 	refused  func(sentence string)
 	reached  func()
 	outside  sync.WaitGroup // connections being opened
@@ -19,15 +20,15 @@ type Supervisor struct {
 	gate     gate
 }
 
-// NewSupervisor takes over the descriptor listener; careful is what the filter was installed with, and shut shuts its gate. refused is
-// called, from any goroutine, with a sentence for each connection that the policy refuses, and reached for each that begins to wait at
-// the gate.
-func NewSupervisor(listener int, policy Policy, careful bool, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
+// NewSupervisor takes over the descriptor listener; careful is what the filter was installed with, user the id of the user and the group
+// of the sandbox's processes, and shut shuts its gate. refused is called, from any goroutine, with a sentence for each connection that
+// the policy refuses, and reached for each that begins to wait at the gate.
+func NewSupervisor(listener int, policy Policy, careful bool, user int, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
 	l, err := newListener(listener)
 	if err != nil {
 		return nil, err
 	}
-	return &Supervisor{listener: l, policy: policy, careful: careful, refused: refused, reached: reached, gate: gate{shared: shut}}, nil
+	return &Supervisor{listener: l, policy: policy, careful: careful, user: user, refused: refused, reached: reached, gate: gate{shared: shut}}, nil
 }
 
 // Run answers until the sandbox is gone. A connection that takes long holds up no other call.
@@ -57,7 +58,7 @@ func (s *Supervisor) Sweep() {
 type verdict int
 
 const (
-	proceed verdict = iota // the kernel executes it, in the sandbox's own network
+	proceed verdict = iota // the kernel executes it: a send, of which a socket of the host's network ignores the address
 	perform                // the supervisor does so, on the socket that it has looked at
 	refuse                 // EACCES
 	open                   // the supervisor connects in its place
@@ -74,7 +75,7 @@ func (s *Supervisor) decide(call int32, to Address) (v verdict, sentence string)
 			return open, ""
 		}
 	}
-	if s.careful && connects {
+	if connects {
 		return perform, ""
 	}
 	return proceed, ""

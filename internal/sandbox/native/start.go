@@ -224,6 +224,14 @@ func (h *helper) handOver(c *cell, r startRequest, setup *link) ([]*os.File, err
 	return files[:readyForServer], nil
 }
 
+// user is that of the cell's processes, as numbered here.
+func (h *helper) user(c *cell) int {
+	if h.root {
+		return c.firstID() + insideUID
+	}
+	return os.Geteuid()
+}
+
 func (h *helper) supervise(c *cell, listener *os.File) error {
 	fd, err := unix.FcntlInt(listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	listener.Close()
@@ -232,7 +240,7 @@ func (h *helper) supervise(c *cell, listener *os.File) error {
 	}
 	refused := func(sentence string) { h.tellCounted(kindDenied, c.id, sentence) }
 	reached := func() { h.tellCounted(kindReached, c.id, "") }
-	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, &h.shared.gates[c.number], refused, reached)
+	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, h.user(c), &h.shared.gates[c.number], refused, reached)
 	if err != nil {
 		return err
 	}

@@ -235,6 +235,12 @@ except OSError as e:
 	}
 }
 
+// asks is an expression that says whether a TCP socket asks somebody for a connection: that packet has left, whoever answers it.
+func asks(socket string) string {
+	const synSent = 2
+	return fmt.Sprintf("%s.getsockopt(%d, %d) & 255 == %d", socket, unix.IPPROTO_TCP, unix.TCP_INFO, synSent)
+}
+
 // testEgressDissolved has the kernel forget what such a socket is connected with: it can be led elsewhere no more than before.
 func (s *suite) testEgressDissolved(t *testing.T, forbidden net.Listener) {
 	_, port := echoTCP(t, s.host.String())
@@ -248,7 +254,26 @@ dissolved = call(%d, s.fileno(), bytes(16), 16) # AF_UNSPEC
 	if got := a.do(prepare + "result = dissolved"); got != "0" && got != "13" {
 		t.Errorf("connecting to no address: errno %s", got)
 	}
-	a.expect("None", prepare+fmt.Sprintf("if s.connect_ex(('127.0.0.1', %d)) == 0: result = 'connected'\nelse: result = None", forbidden.Addr().(*net.TCPAddr).Port))
+	lost := forbidden.Addr().(*net.TCPAddr).Port
+	a.expect("None", prepare+fmt.Sprintf("if s.connect_ex(('127.0.0.1', %d)) == 0 or %s: result = 'connected'\nelse: result = None", lost, asks("s")))
+	a.expect("None", prepare+fmt.Sprintf(`
+# A thread changes the address that another one connects with, and which socket. What the calls say means little then.
+import random, struct, threading, time
+s.setblocking(False)
+own, local = socket.socket(), socket.socket(socket.AF_UNIX)
+own.setblocking(False)
+addresses = [bytes(16), struct.pack('=H', socket.AF_UNIX) + b'/tmp/none' + bytes(5),
+    struct.pack('=H', socket.AF_INET) + struct.pack('!H', %d) + socket.inet_aton('127.0.0.1') + bytes(8)]
+place, spot, result, over = ctypes.create_string_buffer(16), os.dup(own.fileno()), None, time.monotonic() + 0.5
+def change():
+    while time.monotonic() < over:
+        os.dup2(random.choice([s, own, local]).fileno(), spot)
+        ctypes.memmove(place, random.choice(addresses), 16)
+threading.Thread(target=change).start()
+while time.monotonic() < over:
+    call(%d, spot, place, 16)
+    if %s: result, over = 'led elsewhere', 0
+`, lost, unix.SYS_CONNECT, asks("s")))
 	if got := a.do(prepare + "result = s.connect_ex(('169.254.169.254', 80))"); got != "13" {
 		t.Errorf("a denied address: errno %s", got)
 	}
@@ -265,7 +290,7 @@ dissolved = call(%d, s.fileno(), bytes(16), 16) # AF_UNSPEC
 
 func (s *suite) testUnixSockets(t *testing.T) {
 	a := s.agent(t)
-	for what, name := range map[string]string{"absolute": "'/tmp/s1'", "relative": "'s2'", "abstract": `'\0name'`} {
+	for what, name := range map[string]string{"absolute": "'/tmp/s1'", "relative": "'s2'", "from above": "'../tmp/s3'", "abstract": `'\0name'`} {
 		a.expect("ok", fmt.Sprintf(`
 import os, socket, threading
 os.chdir('/tmp')
@@ -276,6 +301,14 @@ result = c.recv(2).decode() # %[2]s
 `, name, what))
 	}
 	a.expect("2", "import socket\nresult = socket.socket(socket.AF_UNIX).connect_ex('/tmp/none')")
+	a.expect("13 True", `
+import os, socket, struct
+l = socket.socket(socket.AF_UNIX); l.bind('/tmp/s4'); l.listen(1)
+os.chmod('/tmp/s4', 0); refused = socket.socket(socket.AF_UNIX).connect_ex('/tmp/s4'); os.chmod('/tmp/s4', 0o600)
+c = socket.socket(socket.AF_UNIX); c.connect('/tmp/s4')
+user, group = struct.unpack('3i', l.accept()[0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1:]
+result = '%d %s' % (refused, (user, group) == (os.getuid(), os.getgid()))
+`)
 	a.expect("ok", `
 import os, socket
 x, y = socket.socketpair()

@@ -1,0 +1,208 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A connect that continued could be turned by another thread, after it was looked at, on a socket of the host's network.
+// The kernel would have that forget its connection and ask any address for another; a packet filter only keeps the
+// answer away. So the supervisor executes it itself, on the very socket that it has looked at.
+
+// perform executes a held connect that stays inside, or listen, in the place of the caller.
+func (s *Supervisor) perform(n notification, raw []byte) {
+	c, errno := s.caller(n)
+	if errno != 0 {
+		s.listener.finish(n.id, errno)
+		return
+	}
+	defer unix.Close(c.socket)
+	switch {
+	case c.hosts():
+		errno = unix.EACCES // it has its connection and nothing else
+	case n.number == unix.SYS_LISTEN:
+		errno = errnoOf(unix.Listen(c.socket, int(int32(n.args[1]))))
+	case c.domain == unix.AF_UNIX && isPath(raw):
+		errno = s.connectPath(n, c, raw)
+	default:
+		errno = s.connectAs(n.id, c, raw)
+	}
+	s.listener.finish(n.id, errno)
+}
+
+// hosts reports whether the socket belongs to the host's network: the supervisor put it there.
+func (c caller) hosts() bool {
+	host, err1 := hostCookie()
+	its, err2 := netnsCookie(c.socket)
+	return err1 != nil || err2 != nil || host == its
+}
+
+// netnsCookie tells one network namespace from all others.
+func netnsCookie(socket int) (uint64, error) {
+	return unix.GetsockoptUint64(socket, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+}
+
+// hostCookie is that of this process's own network.
+var hostCookie = sync.OnceValues(func() (uint64, error) {
+	own, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(own)
+	return netnsCookie(own)
+})
+
+// connectAs connects the caller's own socket. The caller waits, the supervisor does not: the socket is non-blocking
+// meanwhile.
+func (s *Supervisor) connectAs(id uint64, c caller, raw []byte) unix.Errno {
+	if !c.nonblocking {
+		if err := unix.SetNonblock(c.socket, true); err != nil {
+			return errnoOf(err)
+		}
+		defer func() { _ = unix.SetNonblock(c.socket, false) }()
+	}
+	for begin := time.Now(); ; {
+		errno := s.attempt(c, raw)
+		switch {
+		case c.nonblocking || errno != unix.EINPROGRESS && errno != unix.EAGAIN:
+			return errno
+		case errno == unix.EINPROGRESS:
+			return s.settle(id, c, raw)
+		case !s.listener.valid(id):
+			return unix.EINTR
+		}
+		if limit := c.sendTimeout(); limit > 0 && time.Since(begin) > limit {
+			return unix.EAGAIN
+		}
+		time.Sleep(time.Millisecond) // a unix listener's queue is full: nothing tells when it no longer is
+	}
+}
+
+// settle waits for the end of an attempt, and has the kernel take note of it, as a connect that waits does.
+func (s *Supervisor) settle(id uint64, c caller, raw []byte) unix.Errno {
+	errno := s.wait(id, c.socket, c.sendTimeout())
+	if errno != unix.EINPROGRESS && errno != unix.EINTR {
+		_ = connect(c.socket, raw)
+	}
+	return errno
+}
+
+// attempt asks the kernel to connect, which looks at who does, and tells the other side, if it is a unix socket.
+func (s *Supervisor) attempt(c caller, raw []byte) (errno unix.Errno) {
+	if c.domain != unix.AF_UNIX {
+		return connect(c.socket, raw)
+	}
+	return s.asUser(func() unix.Errno { return connect(c.socket, raw) })
+}
+
+// asUser does something as the user of the sandbox's processes.
+func (s *Supervisor) asUser(do func() unix.Errno) (errno unix.Errno) {
+	if s.user == os.Geteuid() {
+		return do()
+	}
+	groups, err := unix.Getgroups()
+	if err != nil {
+		return errnoOf(err)
+	}
+	runtime.LockOSThread()
+	if errno = leaveRoot(s.user); errno == 0 {
+		errno = do()
+	}
+	if becomeRoot(groups) == 0 {
+		runtime.UnlockOSThread()
+	} // else the thread ends with its goroutine
+	return errno
+}
+
+// unchanged leaves an id as it is.
+const unchanged = ^uintptr(0)
+
+// leaveRoot changes this thread's ids, unlike x/sys, which changes those of all.
+func leaveRoot(id int) unix.Errno {
+	if errno := setGroups(nil); errno != 0 {
+		return errno
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, unchanged, uintptr(id), unchanged); errno != 0 {
+		return errno
+	}
+	_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, unchanged, uintptr(id), unchanged)
+	return errno
+}
+
+// becomeRoot undoes leaveRoot.
+func becomeRoot(groups []int) unix.Errno {
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, unchanged, 0, unchanged); errno != 0 {
+		return errno
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, unchanged, uintptr(os.Getgid()), unchanged); errno != 0 {
+		return errno
+	}
+	return setGroups(groups)
+}
+
+func setGroups(groups []int) unix.Errno {
+	list := make([]uint32, len(groups)+1) // never empty, so that it has an address
+	for i, g := range groups {
+		list[i] = uint32(g)
+	}
+	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&list[0])), 0)
+	return errno
+}
+
+func connect(socket int, raw []byte) unix.Errno {
+	var address unsafe.Pointer
+	if len(raw) > 0 {
+		address = unsafe.Pointer(&raw[0])
+	}
+	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(socket), uintptr(address), uintptr(len(raw)))
+	return errno
+}
+
+// isPath reports whether a unix address names a file; the others do not depend on who looks them up.
+func isPath(raw []byte) bool {
+	return len(raw) > 2 && binary.NativeEndian.Uint16(raw) == unix.AF_UNIX && raw[2] != 0
+}
+
+// connectPath finds the named socket as the caller sees it.
+func (s *Supervisor) connectPath(n notification, c caller, raw []byte) unix.Errno {
+	if len(raw) > unix.SizeofSockaddrUnix {
+		return unix.EINVAL
+	}
+	name, _, _ := bytes.Cut(raw[2:], []byte{0})
+	path := string(name)
+	process := fmt.Sprintf("/proc/%d/", n.pid)
+	if path[0] != '/' {
+		from, err := os.Readlink(process + "cwd")
+		if err != nil {
+			return errnoOf(err)
+		}
+		path = from + "/" + path
+	}
+	root, err := unix.Open(process+"root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer unix.Close(root)
+	if !s.listener.valid(n.id) { // else they may be another process's folders
+		return unix.EINTR
+	}
+	file := -1
+	errno := s.asUser(func() unix.Errno {
+		file, err = unix.Openat2(root, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+		return errnoOf(err)
+	})
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(file)
+	named := binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX)
+	return s.connectAs(n.id, c, append(fmt.Appendf(named, "/proc/self/fd/%d", file), 0))
+}
