@@ -232,6 +232,7 @@ func (e *execution) carryOut(actions []speculate.Action) {
 	for {
 		e.noteAhead()
 		e.noteBuffered()
+		e.learnFrom(actions)
 		for _, action := range actions {
 			e.do(action)
 		}
@@ -271,12 +272,11 @@ func (e *execution) do(action speculate.Action) {
 		e.commit(a)
 	case speculate.Squash:
 		e.squash(a)
-	case speculate.Learn:
-		e.learn(a)
 	case speculate.Blame:
 		e.tables.predictor.Blame(a)
 	}
 	// Finish needs nothing here: who waits for a result waits for the records of its tree, which commit writes.
+	// Learn neither: learnFrom was first.
 }
 
 // launch has the action of a slot executed. A new one is found first, and entered if it is a program.

@@ -283,6 +283,16 @@ func (e *execution) noteTime(s *slot) {
 	}
 }
 
+// learnFrom takes the lessons of some actions before any of these is carried out: who is told a result that is among them may ask for
+// it again at once, and finds it known.
+func (e *execution) learnFrom(actions []speculate.Action) {
+	for _, action := range actions {
+		if a, ok := action.(speculate.Learn); ok {
+			e.learn(a)
+		}
+	}
+}
+
 func (e *execution) learn(a speculate.Learn) {
 	l := a.Lesson
 	if l == nil {
