@@ -9,17 +9,19 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// What TestThousandSquashed does in each language: so many activations, a few of them at a time, each with some effects at once; or as
-// many as there is time for, as what runs ahead gets what others leave of the processors. FORERUN_SOAK_TIMES=100 has all of them.
+// manySquashed is how many activations TestThousandSquashed squashes: more than 1,000 in all, as many in each stage. Node and native
+// programs have fewer, as processes start for them. FORERUN_SOAK_TIMES=100 has 1,000 of each.
+var manySquashed = []struct {
+	language    string
+	activations int
+}{{"Python", 450}, {"kept Python", 405}, {"Node", 75}, {"native", 75}}
+
+// How it does: a few at a time, each with some effects at once.
 const (
-	manySquashed    = 1000
-	fewSquashed     = 75 // however long that takes
-	squashingLasts  = 2500 * time.Millisecond
 	squashedAtOnce  = 5
 	squashingStages = 3
 	effectsAtOnce   = 5
@@ -57,15 +59,19 @@ func manyEffects(language string) (a *forerun.Action, names []string) {
 // process of its own, and where that is kept.
 func TestThousandSquashed(t *testing.T) {
 	o := newOutside(t)
-	for _, language := range []string{"Python", "kept Python", "Node", "native"} {
-		t.Run(language, func(t *testing.T) { squashMany(t, o, language) })
+	times, err := strconv.Atoi(os.Getenv("FORERUN_SOAK_TIMES"))
+	for _, of := range manySquashed {
+		if err == nil {
+			of.activations = 10 * times
+		}
+		t.Run(of.language, func(t *testing.T) { squashMany(t, o, of.language, of.activations) })
 	}
 	if n := o.reached("squashed"); n > 0 {
 		t.Errorf("%d times something of a squashed activation has reached the outside", n)
 	}
 }
 
-func squashMany(t *testing.T, o *outside, language string) {
+func squashMany(t *testing.T, o *outside, language string, activations int) {
 	a, effects := manyEffects(language)
 	if discover().Check(a.Exec.Kind) != nil {
 		t.Skip("this machine does not have the language")
@@ -74,14 +80,9 @@ func squashMany(t *testing.T, o *outside, language string) {
 	calls := newCalls()
 	g.ServeAPI(calls)
 	m := many{matrix{g, calls, o, a}, effects}
-	squashed, waited := squashedAtOnce, m.squash(0) // these have sandboxes started
-	most, end := manySquashed, time.Now().Add(squashingLasts)
-	if times, err := strconv.Atoi(os.Getenv("FORERUN_SOAK_TIMES")); err == nil {
-		most, end = 10*times, time.Now().Add(time.Hour)
-	}
-	for squashed < most && time.Now().Before(end) || squashed < fewSquashed {
-		waited += m.squash(squashed / squashedAtOnce)
-		squashed += squashedAtOnce
+	waves, waited := activations/squashedAtOnce, 0
+	for wave := range waves {
+		waited += m.squash(wave)
 	}
 	for i := range effects { // each of them does reach the outside, behind what was squashed
 		_, h := m.begin(a, m.input(i, 1, "after"))
@@ -90,7 +91,7 @@ func squashMany(t *testing.T, o *outside, language string) {
 		m.check(h, "after")
 	}
 	t.Logf("%d activations were squashed, with %d effects; a third of them while something waited, with %d calls, questions and datagrams in all",
-		squashed, squashed*effectsAtOnce, waited)
+		waves*squashedAtOnce, waves*squashedAtOnce*effectsAtOnce, waited)
 }
 
 type many struct {
