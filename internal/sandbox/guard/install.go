@@ -46,7 +46,7 @@ func Supported() error {
 	if _, err := unix.PidfdGetfd(-1, 0, 0); err == unix.ENOSYS {
 		return fmt.Errorf("this kernel cannot copy a descriptor of another process (pidfd_getfd): use Linux 5.12 or newer: %w", err)
 	}
-	if _, err := hostCookie(); errors.Is(err, unix.ENOPROTOOPT) {
+	if _, err := hostCookie(); err != nil {
 		return fmt.Errorf("this kernel cannot tell whose network a socket belongs to (SO_NETNS_COOKIE): use Linux 5.14 or newer: %w", err)
 	}
 	return nil

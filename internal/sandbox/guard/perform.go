@@ -19,6 +19,7 @@ import (
 
 // perform executes a held connect that stays inside, or listen, in the place of the caller.
 func (s *Supervisor) perform(n notification, raw []byte) {
+	defer s.waiting.begin(n.id, func() {})() // before caller looks whether it lives: nothing is executed for it after a Sweep
 	c, errno := s.caller(n)
 	if errno != 0 {
 		s.listener.finish(n.id, errno)

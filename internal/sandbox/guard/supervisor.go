@@ -46,11 +46,15 @@ func (s *Supervisor) Run() {
 
 // Sweep ends the connects whose callers have been killed, and returns when they are gone.
 func (s *Supervisor) Sweep() {
+	var ending []*waiter
 	for _, w := range s.waiting.list() {
 		if !s.listener.valid(w.id) {
 			w.wake()
-			<-w.done
+			ending = append(ending, w)
 		}
+	}
+	for _, w := range ending {
+		<-w.done
 	}
 }
 

@@ -1,11 +1,15 @@
 package guard
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
-// waiters are the connects that wait for the other side, or at the gate.
+// waiters are the connects that are executed, or wait for the other side or at the gate. One may be several of them.
 type waiters struct {
 	mu  sync.Mutex // guards all
-	all map[uint64]waiter
+	all map[*waiter]bool
 }
 
 type waiter struct {
@@ -16,27 +20,23 @@ type waiter struct {
 
 // begin notes a waiting connect; the returned function ends it.
 func (w *waiters) begin(id uint64, wake func()) (end func()) {
-	one := waiter{id: id, wake: wake, done: make(chan struct{})}
+	one := &waiter{id: id, wake: wake, done: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
-		w.all = map[uint64]waiter{}
+		w.all = map[*waiter]bool{}
 	}
-	w.all[id] = one
+	w.all[one] = true
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.all, id)
+		delete(w.all, one)
 		close(one.done)
 	}
 }
 
-func (w *waiters) list() []waiter {
+func (w *waiters) list() []*waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := make([]waiter, 0, len(w.all))
-	for _, one := range w.all {
-		out = append(out, one)
-	}
-	return out
+	return slices.Collect(maps.Keys(w.all))
 }
