@@ -96,6 +96,13 @@ func closeCalls() []closeCall {
 		{unix.SYS_SOCKETPAIR, onlyValues(0, unix.EAFNOSUPPORT, unix.AF_UNIX)},
 		{unix.SYS_SETSOCKOPT, setsockoptBody()},
 		{unix.SYS_IOCTL, ioctlBody()},
+		{unix.SYS_SCHED_SETAFFINITY, ofProcess(0)},
+		{unix.SYS_SCHED_SETATTR, ofProcess(0)},
+		{unix.SYS_SCHED_SETPARAM, ofProcess(0)},
+		{unix.SYS_SCHED_SETSCHEDULER, ofProcess(0)},
+		{unix.SYS_PRLIMIT64, append(unset(2), ofProcess(0)...)}, // without a new limit it only asks
+		{unix.SYS_SETPRIORITY, append(only(0, unix.PRIO_PROCESS), ofProcess(1)...)},
+		{unix.SYS_IOPRIO_SET, append(only(0, ioprioProcess), ofProcess(1)...)},
 		{unix.SYS_CLONE, append([]bpf.Instruction{low(0)}, append(when(bpf.JumpBitsSet, namespaceFlags, retErrno(unix.EPERM)), ret(retAllow))...)},
 		{unix.SYS_CLONE3, []bpf.Instruction{ret(retErrno(unix.ENOSYS))}}, // its flags are in memory: C libraries fall back to clone
 		{unix.SYS_PERSONALITY, onlyValues(0, unix.EPERM, 0, 0x8, 0x20000, 0x20008, 0xffffffff)},
@@ -112,6 +119,28 @@ func onlyValues(arg uint32, e unix.Errno, values ...uint32) []bpf.Instruction {
 	}
 	return append(body, ret(retErrno(e)))
 }
+
+// only goes on if an argument has a value.
+func only(arg, value uint32) []bpf.Instruction {
+	return append([]bpf.Instruction{low(arg)}, when(bpf.JumpNotEqual, value, retErrno(unix.EPERM))...)
+}
+
+// unset allows a call whose argument is no address, else goes on.
+func unset(arg uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		low(arg), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
+		high(arg), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1},
+		ret(retAllow),
+	}
+}
+
+// ofProcess allows what is for the caller itself, and holds what names a process: what the initializer has, later activations inherit.
+func ofProcess(arg uint32) []bpf.Instruction {
+	return append(append([]bpf.Instruction{low(arg)}, when(bpf.JumpEqual, 0, retAllow)...), ret(retHold))
+}
+
+// ioprioProcess is IOPRIO_WHO_PROCESS.
+const ioprioProcess = 1
 
 // noFastOpen refuses sends that carry data in a TCP handshake: they would connect without a connect.
 func noFastOpen(flags uint32) []bpf.Instruction {

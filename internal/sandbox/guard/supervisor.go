@@ -86,6 +86,10 @@ func (s *Supervisor) decide(call int32, to Address) (v verdict, sentence string)
 }
 
 func (s *Supervisor) answer(n notification) {
+	if number, names := n.target(); names {
+		s.adjust(n, number)
+		return
+	}
 	raw, errno := s.destination(n)
 	if errno != 0 {
 		s.listener.finish(n.id, errno)
@@ -103,6 +107,15 @@ func (s *Supervisor) answer(n notification) {
 	case open:
 		s.open(n, to.IP, raw)
 	}
+}
+
+// adjust has the kernel change the settings of a process that a held call names if it is the caller's own.
+func (s *Supervisor) adjust(n notification, number int) {
+	if !isOwn(int(n.pid), number) {
+		s.listener.finish(n.id, unix.EPERM)
+		return
+	}
+	s.listener.proceed(n.id)
 }
 
 // destination copies the address out of the caller's memory.
