@@ -173,7 +173,7 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 				missing = append(missing, key)
 				continue
 			case record.Version != e.version:
-				return nil, nil, &found{why: fmt.Sprintf("%q was written since what it called read it: it waits for its turn", key.Name)}
+				return nil, nil, &found{why: fmt.Sprintf("%s was written since what it called read it: it waits for its turn", cut(key.Name))}
 			default:
 				s.column.see(e, record.Image)
 			}
@@ -307,7 +307,7 @@ func (m *Machine) trust(s *slot) {
 
 func (m *Machine) findBefore(s *slot, key forerun.Key) found {
 	if b := (blame{consumer: s.code, key: key, others: true}); m.suspects(b) {
-		return found{where: unknown, listed: new(b), why: fmt.Sprintf("others write %q all the time: it waits for its turn", key.Name)}
+		return found{where: unknown, listed: new(b), why: fmt.Sprintf("others write %s all the time: it waits for its turn", cut(key.Name))}
 	}
 	for x := s; ; {
 		list, at := x.beside()
@@ -326,7 +326,7 @@ func (m *Machine) findBefore(s *slot, key forerun.Key) found {
 				continue
 			}
 			if e.seen == nil { // by a callee that was skipped
-				return found{where: unknown, why: fmt.Sprintf("%v called what depends on %q: it waits for that one's turn", x, key.Name)}
+				return found{where: unknown, why: fmt.Sprintf("%v called what depends on %s: it waits for that one's turn", x, cut(key.Name))}
 			}
 			// The caller's read is fixed for what will be a part of it.
 			return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version}}
@@ -363,7 +363,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 		g, has := m.findIn(s, t.steps, key)
 		switch {
 		case has && ok:
-			return found{where: unknown, why: fmt.Sprintf("two branches wrote %q: it waits until the turn of both has come", key.Name)}, true
+			return found{where: unknown, why: fmt.Sprintf("two branches wrote %s: it waits until the turn of both has come", cut(key.Name))}, true
 		case has:
 			f, ok = g, true
 		}
@@ -375,7 +375,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	for _, r := range x.requests {
 		if r.direct && r.writes.has(key) {
-			return found{where: unknown, why: fmt.Sprintf("%v writes %q just now", x, key.Name)}, true
+			return found{where: unknown, why: fmt.Sprintf("%v writes %s just now", x, cut(key.Name))}, true
 		}
 	}
 	b := blame{producer: x.code, consumer: s.code, key: key}
@@ -386,7 +386,7 @@ func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	if x.state == finished || x.waitsFor(s) || !m.suspects(b) {
 		return found{}, false
 	}
-	return found{where: unknown, listed: new(b), why: fmt.Sprintf("%v mostly writes %q: it waits for that", x, key.Name)}, true
+	return found{where: unknown, listed: new(b), why: fmt.Sprintf("%v mostly writes %s: it waits for that", x, cut(key.Name))}, true
 }
 
 // waitsFor tells whether s waits for a slot, or for what called that (rule R9).
@@ -463,7 +463,7 @@ func (c *scanner) function(x *slot) (over bool) {
 	e := x.column.at(c.key)
 	if e != nil && e.read && !x.head && !x.promoting && !slices.Contains(c.passed, e.origin()) {
 		c.m.do(Blame{Producer: c.writer.code, Consumer: x.code, Key: c.key})
-		c.m.rewind(x, cause{forerun.StaleRead, fmt.Sprintf("it had read %q before %v wrote it", c.key.Name, c.writer)}, false)
+		c.m.rewind(x, cause{forerun.StaleRead, fmt.Sprintf("it had read %s before %v wrote it", cut(c.key.Name), c.writer)}, false)
 		return true
 	}
 	if e != nil && e.wrote && !x.head {

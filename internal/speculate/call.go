@@ -83,7 +83,7 @@ func (m *Machine) merge(s, c *slot) (ok bool) {
 	for _, e := range c.column.order {
 		mine := s.column.at(e.key)
 		if e.read && mine != nil && e.origin() != mine && !(mine.read && mine.isSource(e)) {
-			m.rewind(c, cause{forerun.StaleRead, fmt.Sprintf("it read another version of %q than its caller", e.key.Name)}, false)
+			m.rewind(c, cause{forerun.StaleRead, fmt.Sprintf("it read another version of %s than its caller", cut(e.key.Name))}, false)
 			return false
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -231,4 +233,27 @@ func ahead() *Machine {
 	m.Step(Resolved{Slot: 1, Code: digest("f"), Input: json.RawMessage(`{}`)})
 	m.Step(Resolved{Slot: 2, Code: digest("g"), Input: json.RawMessage(`{"f":1}`)})
 	return m
+}
+
+// TestNamesInReasonsAreShort: records keep many reasons, and names are as long as somebody likes.
+func TestNamesInReasonsAreShort(t *testing.T) {
+	long := strings.Repeat("k", 1<<20)
+	if got := names([]forerun.Key{key(long), key("b"), key("a" + long), key("c")}); got != fmt.Sprintf("[%q %q %q] and 1 more", "a"+long[:59]+"...", "b", "c") {
+		t.Errorf("%.300s", got)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, `%q`) && strings.Contains(line, "key.Name") && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s quotes a whole name: %s", file, line)
+			}
+		}
+	}
 }

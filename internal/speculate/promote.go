@@ -3,6 +3,7 @@ package speculate
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -51,20 +52,20 @@ func (p *promotion) add(s *slot) (problem string) {
 		}
 		if w := p.writers[e.key]; w != nil {
 			if e.origin() != w || e.stamp != w.made {
-				return fmt.Sprintf("it read %q as it was before another function wrote it", e.key.Name)
+				return fmt.Sprintf("it read %s as it was before another function wrote it", cut(e.key.Name))
 			}
 			continue
 		}
 		v, exact := e.seenVersion()
 		if !exact {
-			return fmt.Sprintf("what it read of %q never was in the store", e.key.Name)
+			return fmt.Sprintf("what it read of %s never was in the store", cut(e.key.Name))
 		}
 		known, ok := p.expect.of(e.key)
 		switch {
 		case !ok:
 			expect = append(expect, forerun.Seen{Key: e.key, Version: v})
 		case known != v:
-			return fmt.Sprintf("it read another version of %q than a function before it", e.key.Name)
+			return fmt.Sprintf("it read another version of %s than a function before it", cut(e.key.Name))
 		}
 	}
 	for _, seen := range expect {
@@ -218,8 +219,13 @@ func names(keys []forerun.Key) string {
 		list[i] = key.Name
 	}
 	slices.Sort(list)
-	if len(list) > 3 {
-		return fmt.Sprintf("%q and %d more", list[:3], len(list)-3)
+	shown := list[:min(3, len(list))]
+	for i, name := range shown {
+		shown[i] = cut(name)
 	}
-	return fmt.Sprintf("%q", list)
+	text := "[" + strings.Join(shown, " ") + "]"
+	if more := len(list) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -92,7 +92,8 @@ func refused(why string) error {
 		why, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
 }
 
-// mostShown is how many bytes are repeated of what cannot be read.
+// mostShown is how many bytes are repeated of what somebody else has written: of settings, and of names of records in reasons, which a
+// record of an activation keeps.
 const mostShown = 60
 
 // cut quotes a text, or its beginning.
