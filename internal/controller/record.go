@@ -25,8 +25,8 @@ func (s *slot) started(at time.Time, initTime time.Duration) {
 	if !s.ahead {
 		line.Promoted = at
 	}
-	s.record.Start = at.Add(-initTime) // OpenWhisk counts the initialisation to the activation
-	s.initTime = initTime
+	s.initTime = min(initTime, at.Sub(line.Queued)) // what had passed before it was asked for, others waited
+	s.record.Start = at.Add(-s.initTime)            // OpenWhisk counts the initialisation to the activation
 	s.wait = s.record.Start.Sub(line.Queued)
 }
 
