@@ -60,6 +60,9 @@ func ReadTask(path string) (t Task, ok bool) {
 // HasEnded tells one that nothing is left of but its number, for its parent.
 func (t Task) HasEnded() bool { return t.State == 'Z' || t.State == 'X' }
 
+// IsStopped tells one that was stopped by a signal, and executes nothing until it is let go on.
+func (t Task) IsStopped() bool { return t.State == 'T' }
+
 // Exits tells one that is on its way out, or has ended.
 func (t Task) Exits() bool { return t.Flags&exiting != 0 || t.HasEnded() }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
@@ -291,6 +292,9 @@ func (b *box) clean() bool {
 			err = b.reset(b.kept()...)
 		}
 	}
+	if err == nil && !b.keeps() && b.spare.isStopped() {
+		err = b.replaceSpare()
+	}
 	if err != nil {
 		if b.w.stopped.Err() == nil {
 			b.w.config.Log.Warn("a sandbox is given up", "action", b.pool().action.Name.String(), "error", err)
@@ -362,6 +366,21 @@ func (b *box) renewSpare() (alone bool, err error) {
 		err = b.nextSpare()
 	}
 	return false, err
+}
+
+// isStopped reports whether somebody has stopped the handler, who is gone: it would never begin.
+func (s *spare) isStopped() bool {
+	task, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", s.hostPID))
+	return ok && task.IsStopped()
+}
+
+// replaceSpare takes another handler in place of one that is of no use.
+func (b *box) replaceSpare() error {
+	b.spare.discard()
+	if err := b.reset(); err != nil {
+		return err
+	}
+	return b.nextSpare()
 }
 
 // empty leaves nothing but the initializer. What was killed before is over; a kill that comes later may hit what is made next.

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,5 +78,37 @@ func TestKillLeavesTheAnswerOfWhoHasEnded(t *testing.T) {
 				t.Errorf("the connection is closed: %v, the sandbox: %v", conn.closed, struck.closed)
 			}
 		})
+	}
+}
+
+// TestStoppedHandlerIsReplaced: an activation, also one that is squashed, stops the handler that is to be the next one's, which does not wait
+// for that.
+func TestStoppedHandlerIsReplaced(t *testing.T) {
+	g := newNativeRig(t, single)
+	calls := newCalls()
+	g.ServeAPI(calls)
+	a := action(strings.Replace(pythonHeader, "    EFFECT", "    pass", 1) + `
+import os, signal
+def state(pid):
+    with open('/proc/%s/stat' % pid) as f: return f.read().rpartition(')')[2].split()[0]
+def main(a):
+    if not a: return {}
+    others = []
+    while len(others) != 1 or state(others[0]) != 'S': # the next handler waits
+        others = [p for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]
+    os.kill(int(others[0]), signal.SIGSTOP)
+    while state(others[0]) != 'T': pass
+    if 'ahead' in a: ready()
+    return {'stopped': True}
+`)
+	g.expect(a, `{"stop":true}`, `{"stopped":true}`)
+	g.expect(a, `{}`, `{}`)
+	r, _ := g.ahead(a, `{"ahead":true}`)
+	<-calls.arrived
+	g.Squash(r.Activation)
+	<-calls.cut
+	g.expect(a, `{}`, `{}`)
+	if s := g.Stats(); s.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started", s.ColdStarts)
 	}
 }

@@ -42,10 +42,7 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	if mayFade {
 		k.fades = c
 	}
-	if killed, err = k.killAll(ctx); err == nil && mayFade {
-		err = c.goOn()
-	}
-	if err != nil {
+	if killed, err = k.killAll(ctx); err != nil {
 		return killed, fmt.Errorf("ending what the activation left: %w", err)
 	}
 	c.guard.Sweep()
@@ -55,16 +52,6 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 		}
 	}
 	return killed, nil
-}
-
-// goOn has what is left go on, as who was killed may have stopped it.
-func (c *cell) goOn() error {
-	left, _, err := openListed(c.processes, []int{c.process.Pid}) // nobody inside can stop the first
-	for _, fd := range left {
-		_ = unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0) // fails if it has ended
-		_ = unix.Close(fd)
-	}
-	return err
 }
 
 // processes are those that execute something.

@@ -88,7 +88,6 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"ResetForkBomb", s.testResetForkBomb},
 		{"SettingsOfOthers", s.testSettingsOfOthers},
 		{"Strike", s.testStrike},
-		{"StrikeLetsGoOn", s.testStrikeLetsGoOn},
 		{"StrikeLarge", s.testStrikeLarge},
 		{"Start", s.testStart},
 		{"StartErrors", s.testStartErrors},

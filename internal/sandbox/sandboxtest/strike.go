@@ -95,24 +95,6 @@ func (s *suite) testStrike(t *testing.T) {
 	}
 }
 
-// testStrikeLetsGoOn: what stays goes on although who was struck has stopped it.
-func (s *suite) testStrikeLetsGoOn(t *testing.T) {
-	a := s.agent(t)
-	spare := a.host("")
-	isStopped := func() bool {
-		stat := taskStat(fmt.Sprintf("/proc/%d/stat", spare))
-		return stat != nil && stat[0] == "T"
-	}
-	a.send("import os, signal, time\nos.kill(-1, signal.SIGSTOP)\ntime.sleep(1000)")
-	eventually(t, "the spare is stopped", isStopped)
-	if err := a.Strike(t.Context(), spare); err != nil {
-		t.Fatal(err)
-	}
-	if a.receive(); isStopped() || !running(spare) {
-		t.Error("the spare does not go on")
-	}
-}
-
 // testStrikeLarge: memory that the next activation may miss is given back first.
 func (s *suite) testStrikeLarge(t *testing.T) {
 	a := s.agent(t)
