@@ -117,6 +117,9 @@ func activationPath(ctx context.Context, c *whisk.Client, last bool, args []stri
 		if len(args) == 0 {
 			return "", wrongf("something is missing: write the activation's id, or --last")
 		}
+		if args[0] == "" {
+			return "", wrongf("\"\" is no id: write the activation's id, or --last")
+		}
 		return collection + "/" + url.PathEscape(args[0]), nil
 	}
 	if len(args) > 0 {

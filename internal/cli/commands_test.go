@@ -159,6 +159,20 @@ func TestLastActivation(t *testing.T) {
 	}
 }
 
+// TestEmptyID: a variable that is not set is no id, and nothing is asked.
+func TestEmptyID(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, command := range []string{"get", "logs", "result", "trace"} {
+		got := w.run("", "activation", command, "")
+		if got.code != 2 || got.stdout != "" || !strings.Contains(got.stderr, "write the activation's id") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	if asked := w.requests(); len(asked) > 0 {
+		t.Errorf("asked %q", asked)
+	}
+}
+
 func TestCopyAndSave(t *testing.T) {
 	t.Chdir(t.TempDir())
 	w := newWorld(t, map[string]answer{
