@@ -32,10 +32,14 @@ func (e *Error) Error() string {
 
 // said is the message, with the name of what is missing where the server does not tell it.
 func (e *Error) said() string {
-	if what, name := e.Missing(); what != "" {
+	switch what, name := e.Missing(); what {
+	case "":
+		return e.Message
+	case "activation": // the server says the same of one that runs
+		return "there is no record of an activation " + name
+	default:
 		return "there is no " + what + " " + name
 	}
-	return e.Message
 }
 
 // Missing tells what an answer 404 is about, as a person names it: "action" and "hello" or "/other/hello". Both are empty
