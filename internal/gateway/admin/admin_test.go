@@ -129,6 +129,7 @@ func TestTenants(t *testing.T) {
 	w.want(400, "PUT", "tenants/ada?overwrite=true", `[`)
 	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedActions":"many"}}`)
 	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedAction":1}}`)
+	w.want(400, "PUT", "tenants/bob", `{"quotas":{}} {}`)
 	w.want(413, "PUT", "tenants/bob", strings.Repeat(" ", maxBody+1))
 	for _, name := range []string{"_", "whisk", "whisk.system", "a%2Fb", "a%00b", strings.Repeat("x", 300)} {
 		if status, answer := w.ask(operator, "PUT", "tenants/"+name, ""); status != 400 && status != 413 {
@@ -174,9 +175,11 @@ func TestKillSwitch(t *testing.T) {
 	ask("GET", "", 200, `"on":false`)
 	ask("PUT", `{"on":true}`, 200, `"on":true`)
 	kept(true)
-	for _, body := range []string{"", "{}", "off", `{"on":1}`, `{"of":true}`} {
+	for _, body := range []string{"", "{}", "off", `{"on":1}`, `{"of":true}`, `{"on":false}{"on":true}`, `{"on":false}]`} {
 		ask("PUT", body, 400, `Thecontentisno{\"on\":true}or{\"on\":false}`)
 	}
+	ask("GET", "", 200, `"on":true`)
+	ask("PUT", " {\"on\":true}\n", 200, `"on":true`)
 }
 
 // TestSwitchThatCannotBeKept: off is off all the same, and the operator is told that it does not last; on stays off.

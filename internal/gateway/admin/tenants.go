@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -91,7 +92,11 @@ func decode(w http.ResponseWriter, r *http.Request, what string, content any) er
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(content); err != nil {
+	err = decoder.Decode(content)
+	if _, more := decoder.Token(); err == nil && more != io.EOF {
+		err = errors.New("something follows it")
+	}
+	if err != nil {
 		if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); wrongType { // it would name types of this program
 			err = errors.New("something in it has another type")
 		}
