@@ -39,7 +39,7 @@ func TestSpeculateHeader(t *testing.T) {
 			if answer.StatusCode != http.StatusBadRequest {
 				t.Errorf("%q is answered %d %s", text, answer.StatusCode, body)
 			}
-			for _, part := range []string{"X-Forerun-Speculate", wrong, "off, branches or all", "depth=32 (1 to 64)", "band=0.1 (0 to less than 0.5)", "least=1ms (0s to 1m, with its unit)", "load=any"} {
+			for _, part := range []string{"X-Forerun-Speculate", wrong, "off, branches or all", "depth=32 (1 to 64)", "band=0.1 (0 to less than 0.5, with its 0)", "least=1ms (0s to 1m, with its unit)", "load=any"} {
 				if !strings.Contains(body, part) {
 					t.Errorf("%q is answered without %q: %s", text, part, body)
 				}

@@ -88,7 +88,7 @@ func (s Settings) With(text string) (Settings, error) {
 const notHow = " does not say how far to run ahead"
 
 func refused(why string) error {
-	return forerun.Errorf(forerun.Invalid, "", "%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5) ; least=%v (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.",
+	return forerun.Errorf(forerun.Invalid, "", "%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5, with its 0) ; least=%v (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.",
 		why, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
 }
 

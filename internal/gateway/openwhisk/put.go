@@ -129,7 +129,7 @@ func (p *actionPut) checkAnnotations() error {
 	}
 	for _, kv := range *p.Annotations {
 		switch kv.Key {
-		case "pure-function", "non-speculative", "compute_cache", "state_cache":
+		case "pure-function", "non-speculative", "compute_cache", "state_cache", "keep-process":
 			if value := string(kv.Value); value != "true" && value != "false" {
 				return malformed("The annotation '%s' must be true or false, without quotes, not %.200s.", kv.Key, kv.Value)
 			}

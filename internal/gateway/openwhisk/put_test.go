@@ -106,13 +106,14 @@ func TestPutIsRefused(t *testing.T) {
 		`{"exec":{"kind":"nodejs:default","code":""},"annotations":[{"key":"conductor","value":{"type":1}}]}`: "",
 		`{` + python + `,"annotations":[{"key":"pure-function","value":"true"}]}`:                             malformed(`The annotation 'pure-function' must be true or false, without quotes, not "true".`),
 		`{` + python + `,"annotations":[{"key":"non-speculative","value":1}]}`:                                malformed("The annotation 'non-speculative' must be true or false, without quotes, not 1."),
+		`{` + python + `,"annotations":[{"key":"keep-process","value":"x"}]}`:                                 malformed(`The annotation 'keep-process' must be true or false, without quotes, not "x".`),
 		`{` + python + `,"annotations":[{"key":"read-hosts","value":["a.example:80","http://b"]}]}`:           malformed(`The annotation 'read-hosts' has "http://b", which is no host: it is a URL, or a range of addresses. Write a name or an address, with ':' and a port or without.`),
 		`{` + python + `,"annotations":[{"key":"read-hosts","value":"a.example"}]}`:                           malformed(`The annotation 'read-hosts' must be an array of hosts, each a string, not "a.example".`),
 		`{` + python + `,"annotations":[{"key":"speculate","value":true}]}`:                                   malformed(`The annotation 'speculate' must be a string: "off", "branches" or "all", not true.`),
 		`{` + python + `,"annotations":[{"key":"speculate","value":null}]}`:                                   malformed(`The annotation 'speculate' must be a string: "off", "branches" or "all", not null.`),
 		`{` + python + `,"annotations":[{"key":"pure-function","value":null}]}`:                               malformed(`The annotation 'pure-function' must be true or false, without quotes, not null.`),
 		`{` + python + `,"annotations":[{"key":"read-hosts","value":null}]}`:                                  malformed(`The annotation 'read-hosts' must be an array of hosts, each a string, not null.`),
-		`{` + python + `,"annotations":[{"key":"speculate","value":"al"}]}`:                                   malformed(`The annotation 'speculate': "al" does not say how far to run ahead: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`),
+		`{` + python + `,"annotations":[{"key":"speculate","value":"al"}]}`:                                   malformed(`The annotation 'speculate': "al" does not say how far to run ahead: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`),
 	} {
 		r := w.request("PUT", actions+"new", body)
 		if got := member(t, r.body, "error"); r.status != 400 || want != "" && got != fmt.Sprintf("%q", want) {
