@@ -45,6 +45,9 @@ without a number has no line here: it never ran, or only a part of its workflow 
 	last := lastFlag(cmd.Flags())
 	svg := cmd.Flags().String("svg", "", "write a picture to `FILE`")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		if *svg == "-" {
+			return wrongf("--svg takes the name of a file, and - is none: write /dev/stdout for standard output")
+		}
 		path, err := activationPath(cmd.Context(), c, *last, args)
 		if err == nil && *last {
 			path, err = outermost(cmd.Context(), c, path)

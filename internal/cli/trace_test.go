@@ -40,6 +40,11 @@ func TestTrace(t *testing.T) {
 	if o = w.run("", "activation", "trace", root, "--svg", filepath.Join(picture, "x")); o.code != 2 {
 		t.Errorf("where no file can be: %+v", o)
 	}
+	t.Chdir(t.TempDir())
+	o = w.run("", "activation", "trace", root, "--svg", "-")
+	if _, err := os.Stat("-"); err == nil || o.code != 2 || !strings.Contains(o.stderr, "/dev/stdout") {
+		t.Errorf("to standard output: %+v %v", o, err)
+	}
 	if o = w.run("", "activation", "trace", "old"); o.code != 1 || !strings.Contains(o.stderr, "no trace") {
 		t.Errorf("without a trace: %+v", o)
 	}
