@@ -128,8 +128,10 @@ func only(arg, value uint32) []bpf.Instruction {
 // unset allows a call whose argument is no address, else goes on.
 func unset(arg uint32) []bpf.Instruction {
 	return []bpf.Instruction{
-		low(arg), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
-		high(arg), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1},
+		low(arg),
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
+		high(arg),
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1},
 		ret(retAllow),
 	}
 }
