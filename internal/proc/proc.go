@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -60,9 +61,6 @@ func ReadTask(path string) (t Task, ok bool) {
 // HasEnded tells one that nothing is left of but its number, for its parent.
 func (t Task) HasEnded() bool { return t.State == 'Z' || t.State == 'X' }
 
-// IsStopped tells one that was stopped by a signal, and executes nothing until it is let go on.
-func (t Task) IsStopped() bool { return t.State == 'T' }
-
 // Exits tells one that is on its way out, or has ended.
 func (t Task) Exits() bool { return t.Flags&exiting != 0 || t.HasEnded() }
 
@@ -76,4 +74,30 @@ func ReadCall(path string) (number int, ok bool) {
 	first, _, _ := bytes.Cut(b, []byte(" "))
 	number, err = strconv.Atoi(string(first)) // that may be "running"
 	return number, err == nil && number >= 0
+}
+
+// stops are the signals that stop a process, as bits of the masks in status.
+const stops = 1<<(syscall.SIGSTOP-1) | 1<<(syscall.SIGTSTP-1) | 1<<(syscall.SIGTTIN-1) | 1<<(syscall.SIGTTOU-1)
+
+// IsStopped reports whether a process was stopped by a signal, or is about to be.
+func IsStopped(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(status) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch string(name) {
+		case "State":
+			if bytes.HasPrefix(value, []byte("T")) {
+				return true
+			}
+		case "SigPnd", "ShdPnd":
+			if pending, err := strconv.ParseUint(string(value), 16, 64); err == nil && pending&stops != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

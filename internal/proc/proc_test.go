@@ -82,3 +82,33 @@ func TestReadCall(t *testing.T) {
 		t.Errorf("nothing of it is left, and it waits in call %d", call)
 	}
 }
+
+func TestIsStopped(t *testing.T) {
+	waits := exec.Command("cat")
+	in, err := waits.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waits.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := waits.Process.Pid
+	for _, c := range []struct {
+		sent syscall.Signal
+		want bool
+	}{{0, false}, {syscall.SIGSTOP, true}, {syscall.SIGCONT, false}, {syscall.SIGTSTP, true}, {syscall.SIGCONT, false}} {
+		if err := syscall.Kill(pid, c.sent); err != nil {
+			t.Fatal(err)
+		}
+		if got := IsStopped(pid); got != c.want { // without waiting for it to notice
+			t.Errorf("after signal %d it is stopped: %v", c.sent, got)
+		}
+	}
+	in.Close()
+	if err := waits.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if IsStopped(pid) {
+		t.Error("what has ended is stopped")
+	}
+}

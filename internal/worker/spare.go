@@ -287,13 +287,14 @@ func (b *box) clean() bool {
 		err = b.starved()
 		b.mistrust()
 	}
-	if err == nil && b.spare.killed.Load() { // as its activation ended
+	for range maxForks {
+		if err != nil || !b.spare.isUseless() {
+			break
+		}
+		b.spare.killed.Store(true)
 		if alone, err = b.renewSpare(); err == nil && !alone {
 			err = b.reset(b.kept()...)
 		}
-	}
-	if err == nil && !b.keeps() && b.spare.isStopped() {
-		err = b.replaceSpare()
 	}
 	if err != nil {
 		if b.w.stopped.Err() == nil {
@@ -368,19 +369,9 @@ func (b *box) renewSpare() (alone bool, err error) {
 	return false, err
 }
 
-// isStopped reports whether somebody has stopped the handler, who is gone: it would never begin.
-func (s *spare) isStopped() bool {
-	task, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", s.hostPID))
-	return ok && task.IsStopped()
-}
-
-// replaceSpare takes another handler in place of one that is of no use.
-func (b *box) replaceSpare() error {
-	b.spare.discard()
-	if err := b.reset(); err != nil {
-		return err
-	}
-	return b.nextSpare()
+// isUseless reports whether a handler was killed as the activation before it ended, or stopped by that, and would never begin.
+func (s *spare) isUseless() bool {
+	return s.killed.Load() || !s.stays && !s.stopped && proc.IsStopped(s.hostPID)
 }
 
 // empty leaves nothing but the initializer. What was killed before is over; a kill that comes later may hit what is made next.

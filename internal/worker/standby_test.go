@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/proc"
 )
 
 // counting is a Node function whose process counts what it served, loaded with a line in the log.
@@ -94,12 +95,15 @@ func TestModuleIsLoadedAgain(t *testing.T) {
 // countingPython is the same in Python, whose process is kept.
 func countingPython() *forerun.Action {
 	return keep(action(`
-import os, time
+import os, signal, time
 print("loaded")
 n = 0
 def main(a):
     global n
     n += 1
+    if a.get("stop"):
+        for p in os.listdir("/proc"):
+            if p.isdigit() and int(p) not in (1, os.getpid()): os.kill(int(p), signal.SIGSTOP)
     if a.get("stay"): time.sleep(100)
     return {"n": n, "pid": os.getpid()}
 `))
@@ -133,6 +137,26 @@ func TestStandbyTakesOver(t *testing.T) {
 				t.Errorf("%d sandboxes were started", s.ColdStarts)
 			}
 		})
+	}
+}
+
+// TestStoppedStandbyIsReplaced: the activation that is squashed has stopped the process that would take over.
+func TestStoppedStandbyIsReplaced(t *testing.T) {
+	g := newStandbyRig(t, countingPython())
+	second := g.second(g.expectCount(2, 0))
+	standing := g.box().upcoming.Load()
+	r, _ := g.ahead(g.a, `{"stay":true,"stop":true}`)
+	for end := time.Now().Add(20 * time.Second); !proc.IsStopped(standing.hostPID); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it was not stopped")
+		}
+	}
+	g.Squash(r.Activation)
+	if serving := g.expectCount(1, 0); serving == second {
+		t.Error("the process that was stopped serves")
+	}
+	if s := g.Stats(); s.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started", s.ColdStarts)
 	}
 }
 
