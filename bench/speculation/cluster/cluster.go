@@ -196,9 +196,9 @@ func (c *cluster) account() {
 	c.last = c.now
 }
 
-// depth is how many functions of an invocation that begins may be ahead, by how busy the processors are, as Forerun has it.
-func (c *cluster) depth() int {
-	return speculate.DepthUnder(forerun.Load{Busy: c.busy.Seconds(), Processors: c.Processors}, speculate.DefaultDepth, c.early)
+// depth is how many functions of an invocation may be ahead, by how busy the processors are and how many others' are, as Forerun has it.
+func (c *cluster) depth(others int) int {
+	return speculate.DepthUnder(forerun.Load{Busy: c.busy.Seconds(), Processors: c.Processors}, speculate.DefaultDepth, others)
 }
 
 // table is a memo table that forgets the oldest.

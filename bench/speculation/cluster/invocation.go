@@ -15,6 +15,7 @@ type invocation struct {
 	ways    []bool
 	began   time.Duration
 	machine *speculate.Machine
+	depth   int // that the machine was told last
 	early   int // functions that run ahead, as the cluster counts them
 	tasks   map[speculate.SlotID]*task
 	ready   map[string]time.Duration // by function: from when it can begin, where one was squashed
@@ -46,7 +47,8 @@ func (c *cluster) begin(number int) {
 	i := &invocation{cluster: c, number: number, ways: ways, began: c.now, tasks: make(map[speculate.SlotID]*task), ready: make(map[string]time.Duration)}
 	var options []speculate.Option
 	if mode, _ := speculate.ParseMode(c.Mode); mode != speculate.Off {
-		options = []speculate.Option{speculate.Speculate(mode, c.memo, c.predictor, records{}), speculate.Depth(c.depth())}
+		i.depth = c.depth(c.early)
+		options = []speculate.Option{speculate.Speculate(mode, c.memo, c.predictor, records{}), speculate.Depth(i.depth)}
 	}
 	action := entry
 	if c.Application.program == nil {
@@ -57,7 +59,14 @@ func (c *cluster) begin(number int) {
 	i.carryOut(actions)
 }
 
-func (i *invocation) tell(e speculate.Event) { i.carryOut(i.machine.Step(e)) }
+// tell tells the machine what has happened, and before that how many functions may be ahead now.
+func (i *invocation) tell(e speculate.Event) {
+	if depth := i.cluster.depth(i.cluster.early - i.early); depth != i.depth {
+		i.depth = depth
+		i.carryOut(i.machine.Step(speculate.LoadChanged{Depth: depth}))
+	}
+	i.carryOut(i.machine.Step(e))
+}
 
 func (i *invocation) carryOut(actions []speculate.Action) {
 	for _, a := range actions {
