@@ -108,7 +108,7 @@ func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) 
 	killed := make(chan struct{}, 1)
 	if opened != nil {
 		s.reached()
-		defer s.waiting.begin(id, func() { killed <- struct{}{} })()
+		defer s.waiting.begin(id, func() { signal(killed) })()
 		opened = s.gate.lineUp(to)
 		defer s.gate.wait(-1)
 	}

@@ -19,7 +19,8 @@ import (
 
 // perform executes a held connect that stays inside, or listen, in the place of the caller.
 func (s *Supervisor) perform(n notification, raw []byte) {
-	defer s.waiting.begin(n.id, func() {})() // before caller looks whether it lives: nothing is executed for it after a Sweep
+	killed := make(chan struct{}, 1)
+	defer s.waiting.begin(n.id, func() { signal(killed) })() // before caller looks whether it lives: nothing is executed for it after a Sweep
 	c, errno := s.caller(n)
 	if errno != 0 {
 		s.listener.finish(n.id, errno)
@@ -32,9 +33,9 @@ func (s *Supervisor) perform(n notification, raw []byte) {
 	case n.number == unix.SYS_LISTEN:
 		errno = errnoOf(unix.Listen(c.socket, int(int32(n.args[1]))))
 	case c.domain == unix.AF_UNIX && isPath(raw):
-		errno = s.connectPath(n, c, raw)
+		errno = s.connectPath(n, c, raw, killed)
 	default:
-		errno = s.connectAs(n.id, c, raw)
+		errno = s.connectAs(n.id, c, raw, killed)
 	}
 	s.listener.finish(n.id, errno)
 }
@@ -61,29 +62,44 @@ var hostCookie = sync.OnceValues(func() (uint64, error) {
 	return netnsCookie(own)
 })
 
+// How long a connect waits before it asks again a unix listener whose queue was full: nothing tells when it no longer is.
+const (
+	shortestPause = time.Millisecond
+	longestPause  = 50 * time.Millisecond
+)
+
 // connectAs connects the caller's own socket. The caller waits, the supervisor does not: the socket is non-blocking
 // meanwhile.
-func (s *Supervisor) connectAs(id uint64, c caller, raw []byte) unix.Errno {
+func (s *Supervisor) connectAs(id uint64, c caller, raw []byte, killed <-chan struct{}) unix.Errno {
 	if !c.nonblocking {
 		if err := unix.SetNonblock(c.socket, true); err != nil {
 			return errnoOf(err)
 		}
 		defer func() { _ = unix.SetNonblock(c.socket, false) }()
 	}
-	for begin := time.Now(); ; {
+	begin := time.Now()
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		errno := s.attempt(c, raw)
-		switch {
-		case c.nonblocking || errno != unix.EINPROGRESS && errno != unix.EAGAIN:
-			return errno
-		case errno == unix.EINPROGRESS:
+		if errno == unix.EINPROGRESS && !c.nonblocking {
 			return s.settle(id, c, raw)
-		case !s.listener.valid(id):
+		}
+		if errno != unix.EAGAIN || c.nonblocking {
+			return errno
+		}
+		if limit := c.sendTimeout(); limit > 0 {
+			left := limit - time.Since(begin)
+			if left <= 0 {
+				return unix.EAGAIN
+			}
+			pause = min(pause, left)
+		}
+		select {
+		case <-killed:
+		case <-time.After(pause):
+		}
+		if !s.listener.valid(id) {
 			return unix.EINTR
 		}
-		if limit := c.sendTimeout(); limit > 0 && time.Since(begin) > limit {
-			return unix.EAGAIN
-		}
-		time.Sleep(time.Millisecond) // a unix listener's queue is full: nothing tells when it no longer is
 	}
 }
 
@@ -173,7 +189,7 @@ func isPath(raw []byte) bool {
 }
 
 // connectPath finds the named socket as the caller sees it.
-func (s *Supervisor) connectPath(n notification, c caller, raw []byte) unix.Errno {
+func (s *Supervisor) connectPath(n notification, c caller, raw []byte, killed <-chan struct{}) unix.Errno {
 	if len(raw) > unix.SizeofSockaddrUnix {
 		return unix.EINVAL
 	}
@@ -205,5 +221,5 @@ func (s *Supervisor) connectPath(n notification, c caller, raw []byte) unix.Errn
 	}
 	defer unix.Close(file)
 	named := binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX)
-	return s.connectAs(n.id, c, append(fmt.Appendf(named, "/proc/self/fd/%d", file), 0))
+	return s.connectAs(n.id, c, append(fmt.Appendf(named, "/proc/self/fd/%d", file), 0), killed)
 }

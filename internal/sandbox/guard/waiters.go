@@ -35,6 +35,14 @@ func (w *waiters) begin(id uint64, wake func()) (end func()) {
 	}
 }
 
+// signal has one look that waits for a channel with room for one.
+func signal(one chan<- struct{}) {
+	select {
+	case one <- struct{}{}:
+	default: // it has yet to look
+	}
+}
+
 func (w *waiters) list() []*waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -309,6 +309,21 @@ c = socket.socket(socket.AF_UNIX); c.connect('/tmp/s4')
 user, group = struct.unpack('3i', l.accept()[0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1:]
 result = '%d %s' % (refused, (user, group) == (os.getuid(), os.getgid()))
 `)
+	a.expect("11 11 0", `
+import os, socket, struct, threading, time
+l = socket.socket(socket.AF_UNIX); l.bind('/tmp/s5'); l.listen(0)
+def connect(timeout=None):
+    c = socket.socket(socket.AF_UNIX); kept.append(c)
+    if timeout is not None: c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+    return c.connect_ex('/tmp/s5')
+kept, waited = [], []
+connect()
+limited = connect(struct.pack('ll', 0, 20000))
+c = socket.socket(socket.AF_UNIX); c.setblocking(False); at_once = c.connect_ex('/tmp/s5')
+t = threading.Thread(target=lambda: waited.append(connect())); t.start()
+time.sleep(0.02); l.accept(); t.join()
+result = '%d %d %d' % (limited, at_once, *waited)
+`)
 	a.expect("ok", `
 import os, socket
 x, y = socket.socketpair()
