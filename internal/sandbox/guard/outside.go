@@ -145,6 +145,7 @@ type caller struct {
 	number      int // of its descriptor there
 	socket      int // our own descriptor of it
 	domain      int
+	kind        int // SOCK_STREAM for example
 	protocol    int
 	nonblocking bool
 }
@@ -164,9 +165,10 @@ func (s *Supervisor) caller(n notification) (caller, unix.Errno) {
 	c := caller{number: number, socket: socket}
 	flags, err1 := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
 	domain, err2 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	protocol, err3 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PROTOCOL)
-	c.nonblocking, c.domain, c.protocol = flags&unix.O_NONBLOCK != 0, domain, protocol
-	for _, err := range []error{err1, err2, err3} {
+	kind, err3 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE)
+	protocol, err4 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	c.nonblocking, c.domain, c.kind, c.protocol = flags&unix.O_NONBLOCK != 0, domain, kind, protocol
+	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
 			unix.Close(socket)
 			return caller{}, errnoOf(err)

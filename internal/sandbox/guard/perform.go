@@ -69,21 +69,22 @@ const (
 )
 
 // connectAs connects the caller's own socket. The caller waits, the supervisor does not: the socket is non-blocking
-// meanwhile.
+// meanwhile, unless it carries datagrams, whose connect does not wait, but whose receivers would see it.
 func (s *Supervisor) connectAs(id uint64, c caller, raw []byte, killed <-chan struct{}) unix.Errno {
-	if !c.nonblocking {
-		if err := unix.SetNonblock(c.socket, true); err != nil {
-			return errnoOf(err)
-		}
-		defer func() { _ = unix.SetNonblock(c.socket, false) }()
+	if c.nonblocking || c.kind == unix.SOCK_DGRAM {
+		return s.attempt(c, raw)
 	}
+	if err := unix.SetNonblock(c.socket, true); err != nil {
+		return errnoOf(err)
+	}
+	defer func() { _ = unix.SetNonblock(c.socket, false) }()
 	begin := time.Now()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		errno := s.attempt(c, raw)
-		if errno == unix.EINPROGRESS && !c.nonblocking {
+		if errno == unix.EINPROGRESS {
 			return s.settle(id, c, raw)
 		}
-		if errno != unix.EAGAIN || c.nonblocking {
+		if errno != unix.EAGAIN || c.domain != unix.AF_UNIX { // of others, no port is free
 			return errno
 		}
 		if limit := c.sendTimeout(); limit > 0 {

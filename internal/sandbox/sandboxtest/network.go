@@ -324,6 +324,21 @@ t = threading.Thread(target=lambda: waited.append(connect())); t.start()
 time.sleep(0.02); l.accept(); t.join()
 result = '%d %d %d' % (limited, at_once, *waited)
 `)
+	a.expect("200", `
+import socket, threading
+r = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); r.bind('/tmp/s6')
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind('/tmp/s7')
+r.connect('/tmp/s7')
+got = []
+def receive():
+    try:
+        while len(got) < 200: got.append(s.recv(9))
+    except OSError as e: got[:] = [e]
+t = threading.Thread(target=receive); t.start()
+for _ in range(200): s.connect('/tmp/s6'); r.send(b'ok')
+t.join()
+result = len(got)
+`)
 	a.expect("ok", `
 import os, socket
 x, y = socket.socketpair()
