@@ -214,7 +214,7 @@ func (s *Supervisor) connectPath(n notification, c caller, raw []byte, killed <-
 	}
 	file := -1
 	errno := s.asUser(func() unix.Errno {
-		file, err = unix.Openat2(root, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+		file, err = openIn(root, path)
 		return errnoOf(err)
 	})
 	if errno != 0 {
@@ -223,4 +223,16 @@ func (s *Supervisor) connectPath(n notification, c caller, raw []byte, killed <-
 	defer unix.Close(file)
 	named := binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX)
 	return s.connectAs(n.id, c, append(fmt.Appendf(named, "/proc/self/fd/%d", file), 0), killed)
+}
+
+// openIn opens a path as seen from a root. The kernel says EAGAIN if anything is renamed or mounted while it follows "..".
+func openIn(root int, path string) (file int, err error) {
+	const attempts = 128
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for range attempts {
+		if file, err = unix.Openat2(root, path, &how); err != unix.EAGAIN {
+			break
+		}
+	}
+	return file, err
 }
