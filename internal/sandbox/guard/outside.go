@@ -35,20 +35,20 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 		unix.Close(c.socket)
 		return
 	}
-	connect := func() {
+	connectOutside := func() {
 		s.listener.finish(n.id, s.openTCP(n, c, to))
 		s.gate.leave()
 	}
 	opened := s.gate.enter(to)
 	if opened == nil && c.nonblocking {
-		connect()
+		connectOutside()
 		unix.Close(c.socket)
 		return
 	}
 	s.outside.Go(func() {
 		defer unix.Close(c.socket)
 		if opened == nil || s.pass(n.id, to, opened) {
-			connect()
+			connectOutside()
 		}
 	})
 }
@@ -110,12 +110,13 @@ func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno
 	defer s.waiting.begin(id, func() { _ = f.SetWriteDeadline(time.Now()) })()
 	for begin := time.Now(); ; {
 		_ = f.SetWriteDeadline(time.Now().Add(liveness))
+		if !s.listener.valid(id) { // looked at behind the deadline, so that no Sweep's is lost
+			return unix.EINTR // goes to nobody
+		}
 		err := raw.Write(func(fd uintptr) bool { return tcpState(int(fd)) != tcpSynSent })
 		switch {
 		case err == nil:
 			return outcome(socket)
-		case !s.listener.valid(id):
-			return unix.EINTR // goes to nobody
 		case limit > 0 && time.Since(begin) > limit:
 			return unix.EINPROGRESS // what a blocking connect says when SO_SNDTIMEO has passed
 		}
@@ -190,16 +191,21 @@ func openProcess(thread int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	for line := range bytes.Lines(status) {
-		if text, ok := strings.CutPrefix(string(line), "Tgid:"); ok {
-			process, err := strconv.Atoi(strings.TrimSpace(text))
-			if err != nil {
-				return -1, err
-			}
-			return unix.PidfdOpen(process, 0)
+	process, err := strconv.Atoi(statusField(string(status), "Tgid"))
+	if err != nil {
+		return -1, fmt.Errorf("/proc/%d/status has no Tgid", thread)
+	}
+	return unix.PidfdOpen(process, 0)
+}
+
+// statusField is what a /proc/PID/status says of a name; "": nothing.
+func statusField(status, name string) string {
+	for line := range strings.Lines(status) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(rest)
 		}
 	}
-	return -1, fmt.Errorf("/proc/%d/status has no Tgid", thread)
+	return ""
 }
 
 // closesOnExec reads the descriptor's own flag, which a copy does not carry.

@@ -3,6 +3,7 @@ package guard
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,26 +25,28 @@ func (n *notification) target() (pid int, ok bool) {
 	return 0, false
 }
 
-// isOwn reports whether a thread's process has a thread with a number in the sandbox.
+// isOwn reports whether a thread's process has a number in the sandbox, or has a thread with it. Most programs name the process, or
+// the thread itself: the others, of which there may be many, are looked at last.
 func isOwn(thread, number int) bool {
-	statuses, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(thread), "task", "*", "status")) // fails for a wrong pattern only
-	for _, path := range statuses {
-		if status, err := os.ReadFile(path); err == nil && innermostID(string(status)) == number {
-			return true
-		}
+	folder := filepath.Join("/proc", strconv.Itoa(thread))
+	if names(filepath.Join(folder, "status"), number, "NSpid", "NStgid") {
+		return true
 	}
-	return false
+	statuses, _ := filepath.Glob(filepath.Join(folder, "task", "*", "status")) // fails for a wrong pattern only
+	return slices.ContainsFunc(statuses, func(path string) bool { return names(path, number, "NSpid") })
 }
 
-// innermostID is a thread's number in its own namespace; 0: it has ended.
-func innermostID(status string) int {
-	for line := range strings.Lines(status) {
-		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			if ids := strings.Fields(rest); len(ids) > 0 {
-				id, _ := strconv.Atoi(ids[len(ids)-1]) // the kernel writes numbers
-				return id
-			}
-		}
+// names reports whether one of a status file's fields, ids from the outermost namespace to the innermost, ends with a number.
+func names(path string, number int, fields ...string) bool {
+	status, err := os.ReadFile(path)
+	if err != nil { // it has ended
+		return false
 	}
-	return 0
+	return slices.ContainsFunc(fields, func(field string) bool { return innermostID(statusField(string(status), field)) == number })
+}
+
+// innermostID is the last of the ids; 0: there is none, as of what has ended.
+func innermostID(ids string) int {
+	id, _ := strconv.Atoi(ids[strings.LastIndexByte(ids, '\t')+1:]) // the kernel writes numbers
+	return id
 }

@@ -1,0 +1,51 @@
+package guard
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestIsOwn: a process's own are its number and those of all its threads.
+func TestIsOwn(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	other, end := make(chan int), make(chan struct{})
+	defer close(end)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		other <- unix.Gettid()
+		<-end
+	}()
+	for what, c := range map[string]struct {
+		number int
+		want   bool
+	}{
+		"the process":    {os.Getpid(), true},
+		"the thread":     {unix.Gettid(), true},
+		"another thread": {<-other, true},
+		"the parent":     {os.Getppid(), false},
+		"nobody":         {-1, false},
+	} {
+		if got := isOwn(unix.Gettid(), c.number); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+func TestStatusField(t *testing.T) {
+	const status = "Name:\tTgid:\nTgid:\t7\nNSpid:\t9\t2\n"
+	for name, want := range map[string]string{"Tgid": "7", "NSpid": "9\t2", "NStgid": ""} {
+		if got := statusField(status, name); got != want {
+			t.Errorf("%s: %q; want %q", name, got, want)
+		}
+	}
+	for ids, want := range map[string]int{"9\t2": 2, "9": 9, "": 0} {
+		if got := innermostID(ids); got != want {
+			t.Errorf("%q: %d; want %d", ids, got, want)
+		}
+	}
+}
