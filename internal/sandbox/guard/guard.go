@@ -2,14 +2,16 @@
 // system-call filter, and a supervisor that answers the calls which the filter
 // holds.
 //
-// The filter is an allow-list. Only connect, and sendto with an address, are
-// held (seccomp user notification). The supervisor opens TCP connections to
-// the outside itself: in the host's network, after the egress policy has seen a
-// copy of the address, and then puts the socket at the caller's descriptor
-// number. A connect that stays in the sandbox's own network namespace it
-// executes too, on a copy of the descriptor. Only a send continues.
+// The filter is an allow-list. Held (seccomp user notification) are connect,
+// sendto with an address, and what sets limits, priority or processors of a
+// process by its number. The supervisor opens TCP connections to the outside
+// itself: in the host's network, after the egress policy has seen a copy of the
+// address, and then puts the socket at the caller's descriptor number. A
+// connect that stays in the sandbox's own network namespace it executes too, on
+// a copy of the descriptor. Only a send continues, and what sets something of
+// the caller's own process, which a register names.
 //
-// Three promises hold although a held call that continues may be changed by
+// Three promises hold although a send that continues may be changed by
 // another thread of the sandbox in between:
 //
 //   - a sandbox's own sockets reach nothing but its loopback, so whatever
@@ -26,8 +28,8 @@
 // While an activation is speculative, connections to the outside wait at a
 // gate ([Switch]) until it is promoted. What else leaves a sandbox
 // does so through the server's doors and relays, which hold it there: no other
-// call has an effect outside. [Supervisor.decide] is the one place where a held
-// call is answered.
+// call has an effect outside. [Supervisor.decide] is the one place where the
+// fate of a connect or a send is chosen.
 package guard
 
 import "net/netip"

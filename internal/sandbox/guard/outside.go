@@ -45,7 +45,7 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 		unix.Close(c.socket)
 		return
 	}
-	s.outside.Go(func() {
+	s.beside.Go(func() {
 		defer unix.Close(c.socket)
 		if opened == nil || s.pass(n.id, to, opened) {
 			connectOutside()

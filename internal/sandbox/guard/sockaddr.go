@@ -15,7 +15,7 @@ const (
 )
 
 // parseSockaddr reads a struct sockaddr that was copied out of a sandboxed process. What the kernel
-// would refuse, and what has no meaning outside a sandbox, is Inside: it may continue.
+// would refuse, and what has no meaning outside a sandbox, is Inside: the kernel answers it in the sandbox.
 func parseSockaddr(b []byte) Address {
 	if len(b) < 2 {
 		return Address{}

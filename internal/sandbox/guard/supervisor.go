@@ -15,7 +15,7 @@ type Supervisor struct {
 	user     int  // of the sandbox's processes
 	refused  func(sentence string)
 	reached  func()
-	outside  sync.WaitGroup // connections being opened
+	beside   sync.WaitGroup // connects that are executed, or wait, beside Run
 	waiting  waiters
 	gate     gate
 }
@@ -40,7 +40,7 @@ func (s *Supervisor) Run() {
 		}
 		s.answer(n)
 	}
-	s.outside.Wait()
+	s.beside.Wait()
 	_ = s.listener.file.Close()
 }
 
@@ -58,7 +58,7 @@ func (s *Supervisor) Sweep() {
 	}
 }
 
-// verdict is what is done with a held call.
+// verdict is what is done with a held connect, listen or send.
 type verdict int
 
 const (
@@ -68,7 +68,7 @@ const (
 	open                   // the supervisor connects in its place
 )
 
-// decide is the one place where the fate of a held call is chosen; sentence is for refuse.
+// decide is the one place where the fate of a held connect, listen or send is chosen; sentence is for refuse.
 func (s *Supervisor) decide(call int32, to Address) (v verdict, sentence string) {
 	connects := call != unix.SYS_SENDTO // whose datagrams to the outside the relay takes up, and checks again
 	if to.Class == Outside {
@@ -100,7 +100,7 @@ func (s *Supervisor) answer(n notification) {
 	case proceed:
 		s.listener.proceed(n.id)
 	case perform:
-		s.outside.Go(func() { s.perform(n, raw) })
+		s.beside.Go(func() { s.perform(n, raw) })
 	case refuse:
 		s.refused(sentence)
 		s.listener.finish(n.id, unix.EACCES)
