@@ -520,3 +520,26 @@ func TestHeldFor(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsNameTheirCaller: the worker hears who waits for a run.
+func TestRunsNameTheirCaller(t *testing.T) {
+	town := newAheadTown(t)
+	var outer, caller forerun.ActivationID
+	inner := town.function("inner", func(run *forerun.Run, _ map[string]any) (any, error) {
+		caller = run.Caller
+		return map[string]any{}, nil
+	})
+	a := town.function("outer", func(run *forerun.Run, _ map[string]any) (any, error) {
+		if run.Caller != "" {
+			t.Errorf("%s waits for what a client called", run.Caller)
+		}
+		outer = run.Activation
+		i := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: inner, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+		<-i.Done()
+		return map[string]any{}, i.Err()
+	})
+	town.invoke(a, `{}`)
+	if caller == "" || caller != outer {
+		t.Errorf("%q waits for what %q called", caller, outer)
+	}
+}

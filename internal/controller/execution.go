@@ -367,9 +367,18 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	}
 	e.c.Worker.Run(&forerun.Run{
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: s.token, Transaction: e.transaction,
+		Caller:      s.tree.waiting(),
 		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, EndSandbox: l.Speculative && e.speculation.EndSandbox,
 		Events: e,
 	})
+}
+
+// waiting is the activation that waits for what a tree's root gives; "" if none does, or not yet.
+func (t *tree) waiting() forerun.ActivationID {
+	if t.caller == nil || t.op == 0 {
+		return ""
+	}
+	return t.caller.record.ID
 }
 
 // commit makes a slot final. The end of a tree's root ends the tree.

@@ -13,6 +13,7 @@ type Run struct {
 	Namespace   string          // the invoking tenant: owner of the state the activation sees
 	Token       string          // API key of this activation alone, void when it ends ("uuid:secret")
 	Transaction string          // X-Request-ID of the invocation
+	Caller      ActivationID    // of the activation that waits for it; "" if none does
 	Speculative bool            // hold its effects on the outside until Promote; other activations come first
 	EndSandbox  bool            // when it is squashed its sandbox is not used again
 	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store

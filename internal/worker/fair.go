@@ -157,6 +157,7 @@ func (w *Worker) expire(now time.Time) {
 		for len(p.queue) > 0 && now.Sub(p.queue[0].asked) > w.config.QueueTimeout {
 			r := w.pop(p)
 			delete(w.runs, r.Activation)
+			r.answerCaller()
 			w.counters.Expired++
 			w.counters.ended(forerun.InternalError)
 			result := waitFailure(w.config.QueueTimeout)

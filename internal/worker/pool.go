@@ -84,6 +84,7 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 	p := w.poolOf(r.Run, l)
 	r.pool = p
 	w.runs[r.Activation] = r
+	r.callFor(w.runs[r.Caller])
 	w.counters.Runs++
 	if len(p.queue) == 0 && w.give(p, r) {
 		if len(w.tenants) > 1 && w.busy() > runtime.GOMAXPROCS(0) {

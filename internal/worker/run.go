@@ -37,6 +37,8 @@ type run struct {
 	// Guarded by Worker.mu:
 	pool      *pool
 	box       *box // that executes it; nil while it waits
+	caller    *run // that waits for it, nil if none does, or it has its answer
+	calls     int  // runs that it waits for
 	returned  int  // how often it came back from a box that had died
 	squashed  bool
 	endsBox   bool          // its squash ends the sandbox, too
@@ -297,6 +299,7 @@ func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
 // is speculative still stays on the books, to be parked.
 func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool) {
 	w.mu.Lock()
+	r.answerCaller()
 	squashed := r.squashed
 	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
 	if parked {
@@ -320,6 +323,22 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, Unheard: unheard, TimedOut: timedOut})
 	}
 	return parked
+}
+
+// callFor notes that another run waits for this one.
+func (r *run) callFor(caller *run) {
+	if caller != nil {
+		r.caller = caller
+		caller.calls++
+	}
+}
+
+// answerCaller notes that nobody waits for the run any more.
+func (r *run) answerCaller() {
+	if r.caller != nil {
+		r.caller.calls--
+		r.caller = nil
+	}
 }
 
 // tellStarted tells that a handler has begun, unless the run was squashed before.

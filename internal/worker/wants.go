@@ -3,6 +3,7 @@ package worker
 import (
 	"math"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -34,7 +35,7 @@ func (p *pool) wants(now time.Time, is pressure) bool {
 	switch {
 	case waiting == 0 || p.starting >= waiting:
 		return false
-	case len(p.boxes) == 0:
+	case len(p.boxes) == 0, p.allCall():
 		return true
 	case !is.crowded && p.runsAhead() && !p.owes(now, waiting):
 		return false
@@ -47,6 +48,12 @@ func (p *pool) wants(now time.Time, is pressure) bool {
 	}
 	wait := p.wait(now, waiting)
 	return wait > worth && !is.saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
+}
+
+// allCall reports whether all activations that have the pool's sandboxes wait for others, perhaps for those that wait here: a function
+// that calls itself.
+func (p *pool) allCall() bool {
+	return !slices.ContainsFunc(p.boxes, func(b *box) bool { return b.state != boxBusy || b.current == nil || b.current.calls == 0 })
 }
 
 // wait is how long the last of so many probably waits.

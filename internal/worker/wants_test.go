@@ -26,6 +26,9 @@ func TestExpectedWait(t *testing.T) {
 		return &box{state: boxBusy, since: now.Add(-since), current: r}
 	}
 	runsAhead := func() *box { return &box{state: boxBusy, since: now, current: ahead(0)} }
+	calls := func(n int) *box {
+		return &box{state: boxBusy, since: now, current: &run{Run: &forerun.Run{}, calls: n}}
+	}
 	late := func(waited time.Duration) []*run { return []*run{{Run: &forerun.Run{}, asked: now.Add(-waited)}} }
 	often := waits{n: 100, seconds: 100 * oftenWait.Seconds()}
 	paid := growth{since: now.Add(-time.Second), looked: now, ended: 1}
@@ -70,6 +73,10 @@ func TestExpectedWait(t *testing.T) {
 		"often, packed":          {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, pressed: true, packed: true, want: false},
 		"many wait, packed":      {p: pool{queue: waiting(11), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
 		"short, often, pressed":  {p: pool{queue: waiting(4), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, waits: waits{n: 1, seconds: 0.008}}, crowded: true, pressed: true, want: true},
+		"all call":               {p: pool{queue: waiting(1), boxes: []*box{calls(1), calls(2)}}, saturated: true, crowded: true, pressed: true, packed: true, want: true},
+		"all call, one ahead":    {p: pool{queue: []*run{ahead(0)}, boxes: []*box{calls(1)}}, crowded: true, want: false},
+		"one calls":              {p: pool{queue: waiting(1), boxes: []*box{calls(1), busy(0)}}, saturated: true, crowded: true, pressed: true, packed: true, want: false},
+		"one works":              {p: pool{queue: waiting(1), boxes: []*box{calls(1), calls(0)}}, saturated: true, crowded: true, pressed: true, packed: true, want: false},
 		"parked for long":        {p: pool{queue: waiting(1), boxes: []*box{parked(time.Second)}}, want: false},
 		"kept, crowded":          {p: pool{queue: late(tickEvery), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
 		"kept for long, crowded": {p: pool{queue: late(longWait), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
@@ -99,4 +106,31 @@ func TestMeanWait(t *testing.T) {
 	if (w.mean() - 50*time.Millisecond).Abs() > 5*time.Millisecond {
 		t.Errorf("%v; want 50 ms, nearly", w.mean())
 	}
+}
+
+// TestCallersWait: a run is known to wait for those that it called until they have ended, or are squashed.
+func TestCallersWait(t *testing.T) {
+	g, calls := newCallingRig(t, func(c *Config) { c.MaxSandboxes = 3 })
+	outer, h := g.begin(caller("outer"), `{"path":"/outer"}`)
+	<-calls.arrived
+	expect := func(what string, want int) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if n := g.runs[outer.Activation].calls; n != want {
+			t.Errorf("%s: it waits for %d", what, n)
+		}
+	}
+	called := func(r *forerun.Run) { r.Caller = outer.Activation }
+	squashed, _ := g.ahead(caller("inner"), `{"path":"/inner"}`, called)
+	<-calls.arrived
+	expect("it has called", 1)
+	g.Squash(squashed.Activation)
+	<-calls.cut
+	expect("what it called is squashed", 0)
+	promoted, inner := g.ahead(caller("inner"), `{}`, called)
+	g.Promote(promoted.Activation)
+	g.wait(inner)
+	expect("what it called has ended", 0)
+	calls.answer <- "go on"
+	g.wait(h)
 }

@@ -184,6 +184,7 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 		return
 	}
 	delete(w.runs, id)
+	r.answerCaller()
 	r.squashed, r.effects = true, nil
 	if r.left {
 		w.counters.Wasted += r.took
