@@ -79,25 +79,38 @@ func ReadCall(path string) (number int, ok bool) {
 // stops are the signals that stop a process, as bits of the masks in status.
 const stops = 1<<(syscall.SIGSTOP-1) | 1<<(syscall.SIGTSTP-1) | 1<<(syscall.SIGTTIN-1) | 1<<(syscall.SIGTTOU-1)
 
+// looksForStop is how often is looked at a process that runs: between its state and its signals are told it may have taken one.
+const looksForStop = 3
+
 // IsStopped reports whether a process was stopped by a signal, or is about to be.
 func IsStopped(pid int) bool {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return false
-	}
-	for line := range bytes.Lines(status) {
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimSpace(value)
-		switch string(name) {
-		case "State":
-			if bytes.HasPrefix(value, []byte("T")) {
-				return true
-			}
-		case "SigPnd", "ShdPnd":
-			if pending, err := strconv.ParseUint(string(value), 16, 64); err == nil && pending&stops != 0 {
-				return true
-			}
+	for range looksForStop {
+		state, pending := readSignals(pid)
+		if state == 'T' || pending&stops != 0 {
+			return true
+		}
+		if state != 'R' {
+			return false
 		}
 	}
 	return false
+}
+
+// readSignals reads a process's state, and the signals that it has not taken yet; 0: there is no such process.
+func readSignals(pid int) (state byte, pending uint64) {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, 0
+	}
+	for line := range bytes.Lines(status) {
+		name, value, _ := bytes.Cut(line, []byte(":\t"))
+		switch value = bytes.TrimSpace(value); string(name) {
+		case "State":
+			state = value[0]
+		case "SigPnd", "ShdPnd":
+			mask, _ := strconv.ParseUint(string(value), 16, 64) // the kernel writes numbers
+			pending |= mask
+		}
+	}
+	return state, pending
 }

