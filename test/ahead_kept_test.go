@@ -37,6 +37,7 @@ func TestAheadKept(t *testing.T) {
 				w.learn()
 			}
 			for round := 0; w.tookOver == 0 && round < 20; round++ { // the machine was busy: none had been loaded
+				eventually(t, func() bool { return w.standsBy("link2") })
 				w.kill("held link2", "process")
 				w.learn()
 			}

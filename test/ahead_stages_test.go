@@ -283,11 +283,7 @@ func (w *staged) killInside(point, victim string) (action string) {
 func (w *staged) victims(action, victim string) (pids []int) {
 	w.Helper()
 	for _, first := range firsts(w.s.server) {
-		all := below(first)
-		serving := slices.DeleteFunc(append([]int{first}, all...), func(pid int) bool {
-			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // empty if it has ended
-			return strings.TrimSpace(string(name)) != action
-		})
+		all, serving := below(first), serving(first, action)
 		switch {
 		case len(serving) == 0:
 		case victim == "sandbox":
@@ -302,6 +298,22 @@ func (w *staged) victims(action, victim string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// serving are the processes of a sandbox that have the action's name.
+func serving(first int, action string) []int {
+	return slices.DeleteFunc(append(below(first), first), func(pid int) bool {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // empty if it has ended
+		return strings.TrimSpace(string(name)) != action
+	})
+}
+
+// standsBy reports whether a process stands by beside one that serves the action.
+func (w *staged) standsBy(action string) bool {
+	return slices.ContainsFunc(firsts(w.s.server), func(first int) bool {
+		n := len(serving(first, action))
+		return n > 0 && len(below(first)) > n
+	})
 }
 
 // firsts are the first processes of a server's sandboxes.

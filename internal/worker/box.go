@@ -172,6 +172,7 @@ func (b *box) wait() *run {
 			return r
 		case <-second.C:
 			b.standBy()
+			second.Reset(b.standbyAfter())
 			continue
 		case <-b.decided:
 			b.receiveStandby()

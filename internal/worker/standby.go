@@ -60,12 +60,12 @@ func (b *box) buryStandby() {
 	}
 }
 
-// standBy has a second process loaded. Its memory is not taken from the first one's.
+// standBy has a second process loaded. Its memory is not taken from the first one's. Where that cannot be now, it is tried again.
 func (b *box) standBy() {
-	if !b.wantsStandby() || !b.roomForStandby() || b.letOut() != nil {
+	if !b.wantsStandby() {
 		return
 	}
-	if b.language.launched && !b.pauseFirst() {
+	if !b.roomForStandby() || b.letOut() != nil || b.language.launched && !b.pauseFirst() {
 		b.second.later()
 		return
 	}
