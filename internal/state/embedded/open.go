@@ -124,6 +124,10 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, opts Options) *pebble.Options {
 		MemTableSize: 8 << 20, MaxOpenFiles: 256,
 		FormatMajorVersion: pebbleFormat,
 	}
+	o.CompactionConcurrencyRange = func() (lower, upper int) { return 1, 2 } // more than one: it is behind (pacer)
+	o.L0StopWritesThreshold = paceStop
+	o.Experimental.L0CompactionConcurrency = paceBehind
+	o.Experimental.CompactionScheduler = newPacer()
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
