@@ -84,6 +84,17 @@ func TestLargeRowsAreNotKept(t *testing.T) {
 	if a.Find(code(1), input(1)) != nil || a.Find(code(1), input(2)) != nil {
 		t.Error("a row of more than 1 MiB is kept, or what it replaced")
 	}
+	long := strings.Repeat("x", MaxRow)
+	called := []forerun.Callee{{Action: "f", Input: json.RawMessage(long)}}
+	for what, row := range map[string]*forerun.Row{
+		"calls":            {Callees: called},
+		"calls of a call":  {Below: called},
+		"the name it read": {Reads: []forerun.Seen{{Key: forerun.Key{Name: long}}}},
+	} {
+		if a.Learn(code(1), input(3), row); a.Find(code(1), input(3)) != nil {
+			t.Errorf("a row is kept with more than 1 MiB of %s", what)
+		}
+	}
 	if s := table.Stats(); s.Rows != 0 || s.Bytes != 0 {
 		t.Errorf("%+v", s)
 	}
