@@ -118,15 +118,13 @@ func (c *Coverage) Table() (table string, share float64) {
 	for i, k := range kinds {
 		fmt.Fprintf(&b, "\n%-12s", k.event)
 		for p := range phases {
-			can := slices.Contains(k.in, p)
-			switch n := c[i][p]; {
-			case can || n > 0:
-				all++
-				covered += min(n, 1)
-				fmt.Fprintf(&b, "%19d", n)
-			default:
+			if !slices.Contains(k.in, p) {
 				fmt.Fprintf(&b, "%19s", "-")
+				continue
 			}
+			all++
+			covered += min(c[i][p], 1)
+			fmt.Fprintf(&b, "%19d", c[i][p])
 		}
 		if k.why != "" {
 			fmt.Fprintf(&b, "  (%s)", k.why)
@@ -134,6 +132,18 @@ func (c *Coverage) Table() (table string, share float64) {
 	}
 	fmt.Fprintf(&b, "\ncoverage: %d of %d pairs of an event and a state of its slot", covered, all)
 	return b.String(), float64(covered) / float64(all)
+}
+
+// Impossible are the pairs that came although they cannot be.
+func (c *Coverage) Impossible() (pairs []string) {
+	for i, k := range kinds {
+		for p := range phases {
+			if n := c[i][p]; n > 0 && !slices.Contains(k.in, p) {
+				pairs = append(pairs, fmt.Sprintf("%s in %v, %d times", k.event, p, n))
+			}
+		}
+	}
+	return pairs
 }
 
 func kindOf(e speculate.Event) string { return reflect.TypeOf(e).Name() }

@@ -108,6 +108,9 @@ func TestSeeds(t *testing.T) {
 	if !underRace { // else its few seeds say nothing
 		t.Logf("events by the states of slots in which they came:\n%s", table)
 	}
+	if pairs := coverage.Impossible(); len(pairs) > 0 {
+		t.Errorf("what coverage.go says cannot be has come: %s", strings.Join(pairs, "; "))
+	}
 	if count >= 20_000 && share < 0.95 {
 		t.Errorf("%.0f%% of the pairs of events and states that can be are covered: at least 95%% must be", share*100)
 	}
