@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -47,8 +48,13 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// TestEveryRuleHasATrace looks for the files of the figures, the rules and the counterexamples.
+// TestEveryRuleHasATrace looks for the files of the figures, the rules, the counterexamples and the data buffer.
 func TestEveryRuleHasATrace(t *testing.T) {
+	for _, rule := range []string{"raw_in_order", "raw_out_of_order", "raw_scan_ends", "war", "waw", "stall_after_three"} {
+		if _, err := os.Stat("testdata/buffer/" + rule); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, c := range []struct {
 		pattern  string
 		from, to int
