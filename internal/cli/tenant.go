@@ -43,6 +43,9 @@ func (a *app) operator(cmd *cobra.Command) (*whisk.Client, error) {
 			return nil, wrongf("the operator's key cannot be read: %v\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", err)
 		}
 		properties := parseProperties(string(text))
+		if properties["AUTH"] == "" && s.auth == "" {
+			return nil, wrongf("%s holds no operator's key: it has no line AUTH=...\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", file)
+		}
 		s.host, s.auth = first(s.host, properties["APIHOST"]), first(s.auth, properties["AUTH"])
 	}
 	return a.clientOf(cmd, s, adminRoot)

@@ -97,18 +97,24 @@ func TestSpeculationCommands(t *testing.T) {
 func TestOperatorSettings(t *testing.T) {
 	w, file := operatorWorld(t, map[string]answer{"GET tenants": {status: 200, body: "[]"}})
 	missing := filepath.Join(t.TempDir(), "none")
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("# a file without a key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		env  map[string]string
 		args []string
 		code int
+		says string
 	}{
-		{"flag before environment", map[string]string{"FORERUN_OPERATOR": missing}, []string{"--operator", file}, 0},
-		{"no file", map[string]string{"FORERUN_OPERATOR": missing}, nil, 2},
-		{"all by flags", nil, []string{"--apihost", w.server.URL, "-u", testKey}, 0},
-		{"a tenant's key is not taken", map[string]string{"FORERUN_APIHOST": w.server.URL, "FORERUN_AUTH": testKey}, nil, 2},
+		{"flag before environment", map[string]string{"FORERUN_OPERATOR": missing}, []string{"--operator", file}, 0, ""},
+		{"no file", map[string]string{"FORERUN_OPERATOR": missing}, nil, 2, "cannot be read"},
+		{"a file without a key", map[string]string{"FORERUN_OPERATOR": other}, nil, 2, other + " holds no operator's key"},
+		{"all by flags", nil, []string{"--apihost", w.server.URL, "-u", testKey}, 0, ""},
+		{"a tenant's key is not taken", map[string]string{"FORERUN_APIHOST": w.server.URL, "FORERUN_AUTH": testKey}, nil, 2, "cannot be read"},
 	} {
-		if got := runIn(t, c.env, "", "", append([]string{"tenant", "list"}, c.args...)...); got.code != c.code {
+		if got := runIn(t, c.env, "", "", append([]string{"tenant", "list"}, c.args...)...); got.code != c.code || !strings.Contains(got.stderr, c.says) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
