@@ -33,6 +33,7 @@ type meter struct {
 	flying             atomic.Int64 // invocations that have not ended
 	ahead              atomic.Int64 // that are not counted yet
 	bodies             atomic.Int64 // bytes of large bodies whose requests have not been answered
+	unread             atomic.Int64 // bytes of large answers that clients have not read
 }
 
 // window counts within a minute of the clock, as OpenWhisk does: the minute in the upper half, the count in the lower.
@@ -129,6 +130,9 @@ func (q *Quotas) Ahead(ctx context.Context, namespace string) (*Flight, error) {
 func (q *Quotas) Invocation(ctx context.Context, namespace string) (*Flight, error) {
 	limits, m, err := q.find(ctx, namespace)
 	if err != nil {
+		return nil, err
+	}
+	if err := q.Unread(namespace); err != nil {
 		return nil, err
 	}
 	minute, err := q.charge(&m.invocations, limits.InvocationsPerMinute)

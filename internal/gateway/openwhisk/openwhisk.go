@@ -128,6 +128,12 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodGet {
+		if err := a.Quotas.Unread(caller.Namespace); err != nil {
+			return err
+		}
+	}
+	w = a.Quotas.Answering(w, caller.Namespace)
 	return handle(&call{w: w, r: r, caller: caller, quotas: a.Quotas, bounds: &a.Bounds, query: r.URL.Query(), vars: vars})
 }
 

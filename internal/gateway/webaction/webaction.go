@@ -148,7 +148,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.invoke(w, r, owner, action, input, t.as)
+	return h.invoke(h.Quotas.Answering(w, owner.Namespace), r, owner, action, input, t.as)
 }
 
 // find finds an exported action and who owns it. Where one is missing, the other, or the export, cannot be told.

@@ -392,3 +392,24 @@ func TestWaitIsOver(t *testing.T) {
 	w.release <- struct{}{}
 	h.Controller.Close(t.Context())
 }
+
+// slow is the writer of an answer that is read until a deadline.
+type slow struct {
+	*httptest.ResponseRecorder
+	deadlines []time.Time
+}
+
+func (s *slow) SetWriteDeadline(t time.Time) error {
+	s.deadlines = append(s.deadlines, t)
+	return nil
+}
+
+func TestLargeAnswerIsNotKeptForEver(t *testing.T) {
+	w := newWorld(t)
+	w.put("large", `{"body":"`+strings.Repeat("x", 100_000)+`"}`)
+	client := &slow{ResponseRecorder: httptest.NewRecorder()}
+	w.door.ServeHTTP(client, httptest.NewRequestWithContext(t.Context(), "GET", Prefix+"guest/default/large", nil))
+	if n := len(client.deadlines); client.Code != http.StatusOK || n != 2 || client.deadlines[0].IsZero() || !client.deadlines[1].IsZero() {
+		t.Errorf("status %d, deadlines %v", client.Code, client.deadlines)
+	}
+}
