@@ -96,12 +96,11 @@ func TestList(t *testing.T) {
 		{Query{Limit: 30, Since: time.UnixMilli(-5), Upto: time.UnixMilli(1 << 60)}, "9 8 7 6 5 4 3 2 1 0"},
 		{Query{Limit: 30, Since: time.UnixMilli(1 << 60)}, ""},
 	} {
-		for _, docs := range []bool{false, true} {
-			test.query.Docs = docs
-			records, err := l.List(t.Context(), "guest", test.query)
-			if err != nil {
-				t.Fatal(err)
-			}
+		summaries, err := l.List(t.Context(), "guest", test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for docs, records := range map[bool][]*forerun.Activation{false: summaries, true: whole(t, l, "guest", test.query)} {
 			if got := numbers(t, records); got != test.want {
 				t.Errorf("%+v: %q, want %q", test.query, got, test.want)
 			}
@@ -112,6 +111,18 @@ func TestList(t *testing.T) {
 			}
 		}
 	}
+}
+
+// whole reads the whole records of a query.
+func whole(t *testing.T, l *Log, namespace string, q Query) (records []*forerun.Activation) {
+	t.Helper()
+	for r, err := range l.Whole(t.Context(), namespace, q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	return records
 }
 
 func numbers(t *testing.T, records []*forerun.Activation) string {

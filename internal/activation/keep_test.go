@@ -45,10 +45,7 @@ func hourly(n int, namespace, action string) *forerun.Activation {
 // remaining lists the numbers of the records that are listed, and fails if other lists or the records themselves differ.
 func remaining(t *testing.T, l *Log, namespace string, names ...string) string {
 	t.Helper()
-	records, err := l.List(t.Context(), namespace, Query{Limit: 1000, Docs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := whole(t, l, namespace, Query{Limit: 1000})
 	short := make([]*forerun.Activation, len(records))
 	for i, r := range records {
 		c := *r

@@ -2,6 +2,7 @@ package activation
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"time"
 
@@ -15,11 +16,45 @@ type Query struct {
 	Since, Upto time.Time // bounds of the start, both inclusive to the millisecond; zero: none
 	Skip        int       // of the newest
 	Limit       int       // at most so many
-	Docs        bool      // whole records, not summaries without Result, Logs and Timeline
 }
 
-// List returns records, the newest first.
+// List returns summaries of records, without Result, Logs and Timeline, the newest first.
 func (l *Log) List(ctx context.Context, namespace string, q Query) ([]*forerun.Activation, error) {
+	tails, err := l.tails(ctx, namespace, q)
+	if err != nil {
+		return nil, err
+	}
+	return l.listed(ctx, namespace, tails)
+}
+
+// Whole returns the records of which List has the summaries. Each is read when it is its turn, as together they may have gigabytes.
+func (l *Log) Whole(ctx context.Context, namespace string, q Query) iter.Seq2[*forerun.Activation, error] {
+	return func(yield func(*forerun.Activation, error) bool) {
+		tails, err := l.tails(ctx, namespace, q)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, rest := range tails {
+			found, err := l.read(ctx, idKey(namespace, idOf(rest)))
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, a := range found { // none if it was removed meanwhile
+				if !yield(a, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// idOf is the id in an index entry's tail.
+func idOf(tail string) forerun.ActivationID { return forerun.ActivationID(tail[17:]) }
+
+// tails finds the index entries of a query.
+func (l *Log) tails(ctx context.Context, namespace string, q Query) ([]string, error) {
 	prefix := q.prefix(namespace)
 	var tails []string
 	for entry, err := range l.store.Scan(ctx, q.scope(prefix)) {
@@ -38,18 +73,15 @@ func (l *Log) List(ctx context.Context, namespace string, q Query) ([]*forerun.A
 		}
 		tails = append(tails, rest)
 	}
-	return l.listed(ctx, namespace, tails, q.Docs)
+	return tails, nil
 }
 
-// listed reads the records that index entries stand for, or their summaries: those of large records lie beside them,
-// those of the others are made of the records themselves.
-func (l *Log) listed(ctx context.Context, namespace string, tails []string, docs bool) ([]*forerun.Activation, error) {
+// listed reads the summaries of the records that index entries stand for: those of large records lie beside them, those of the others
+// are made of the records themselves.
+func (l *Log) listed(ctx context.Context, namespace string, tails []string) ([]*forerun.Activation, error) {
 	beside, whole := make([]string, len(tails)), make([]string, len(tails))
 	for i, rest := range tails {
-		beside[i], whole[i] = timePrefix(namespace)+rest, idKey(namespace, forerun.ActivationID(rest[17:]))
-	}
-	if docs {
-		return l.read(ctx, whole...)
+		beside[i], whole[i] = timePrefix(namespace)+rest, idKey(namespace, idOf(rest))
 	}
 	summaries, err := l.fetch(ctx, beside...)
 	if err != nil {

@@ -10,13 +10,19 @@ import (
 
 // WriteJSON answers with a JSON document.
 func WriteJSON(w http.ResponseWriter, status int, document any) {
-	body, err := canonical.Marshal(document)
-	if err != nil {
-		panic(err) // a document of ours that is no JSON
-	}
+	body := Marshal(document)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // nobody is left to tell
+}
+
+// Marshal is the JSON of a document of ours.
+func Marshal(document any) []byte {
+	body, err := canonical.Marshal(document)
+	if err != nil {
+		panic(err) // it is none
+	}
+	return body
 }
 
 // failure is OpenWhisk's shape of an error.

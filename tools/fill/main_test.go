@@ -27,8 +27,9 @@ func TestWhatIsFilledIsFound(t *testing.T) {
 	if n, err := log.Count(t.Context(), "guest", activation.Query{Name: "stored-0"}); n != 84 || err != nil {
 		t.Errorf("%d activations of the first action, %v", n, err)
 	}
-	list, err := log.List(t.Context(), "guest", activation.Query{Limit: 1, Docs: true})
-	if err != nil || len(list) != 1 || string(list[0].Result) != `{"x":249}` {
-		t.Errorf("the latest: %v, %v", list, err)
+	for latest, err := range log.Whole(t.Context(), "guest", activation.Query{Limit: 1}) {
+		if err != nil || string(latest.Result) != `{"x":249}` {
+			t.Errorf("the latest: %v, %v", latest, err)
+		}
 	}
 }

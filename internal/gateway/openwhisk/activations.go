@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"bufio"
 	"net/http"
 	"strings"
 
@@ -19,11 +20,15 @@ func (a *API) listActivations(c *call) error {
 	if err != nil {
 		return err
 	}
+	docs, err := c.flag("docs", false)
+	if err != nil {
+		return err
+	}
 	count, err := c.flag("count", false)
 	switch {
 	case err != nil:
 		return err
-	case count && query.Docs:
+	case count && docs:
 		return forerun.Errorf(forerun.Invalid, "docs", "The parameter 'docs' is not permitted with 'count'.")
 	case count:
 		n, err := a.Activations.Count(c.r.Context(), namespace, query)
@@ -32,26 +37,51 @@ func (a *API) listActivations(c *call) error {
 		}
 		return err
 	}
+	if docs {
+		return a.listWhole(c, namespace, query)
+	}
 	records, err := a.Activations.List(c.r.Context(), namespace, query)
 	if err != nil {
 		return err
 	}
 	documents := make([]any, len(records))
 	for i, record := range records {
-		if documents[i] = activationSummaryOf(record); query.Docs {
-			documents[i] = activationOf(record)
-		}
+		documents[i] = activationSummaryOf(record)
 	}
 	gateway.WriteJSON(c.w, http.StatusOK, documents)
+	return nil
+}
+
+// listWhole answers with whole records, one after the other. If one cannot be read, those before it may have been sent: then the
+// connection is cut, so that the client knows.
+func (a *API) listWhole(c *call, namespace string, query activation.Query) error {
+	c.w.Header().Set("Content-Type", "application/json")
+	out, between, sent := bufio.NewWriter(c.w), "[", false
+	for record, err := range a.Activations.Whole(c.r.Context(), namespace, query) {
+		switch {
+		case err != nil && sent:
+			gateway.Explain(c.w, c.r, err)
+			panic(http.ErrAbortHandler)
+		case err != nil:
+			return err
+		}
+		_, _ = out.WriteString(between)
+		if _, err := out.Write(gateway.Marshal(activationOf(record))); err != nil {
+			return nil // nobody is left to tell
+		}
+		between, sent = ",", true
+	}
+	if !sent {
+		_, _ = out.WriteString(between)
+	}
+	_ = out.WriteByte(']')
+	_ = out.Flush()
 	return nil
 }
 
 // activationQuery reads what a list is to hold.
 func (c *call) activationQuery() (q activation.Query, err error) {
 	if q.Skip, q.Limit, err = c.page("activations"); err != nil {
-		return q, err
-	}
-	if q.Docs, err = c.flag("docs", false); err != nil {
 		return q, err
 	}
 	if q.Since, err = c.moment("since"); err != nil {

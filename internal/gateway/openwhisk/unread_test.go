@@ -13,6 +13,7 @@ type client struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
 	reads    func() // what happens as it is to read
+	length   int    // of what it has read
 }
 
 func (c *client) SetWriteDeadline(t time.Time) error {
@@ -22,6 +23,7 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 
 func (c *client) Write(b []byte) (int, error) {
 	c.reads()
+	c.length += len(b)
 	return len(b), nil
 }
 
@@ -62,6 +64,34 @@ func TestUnreadAnswersRefuseOthers(t *testing.T) {
 	}
 	if got := w.request("GET", actions+"echo", ""); got.status != http.StatusOK {
 		t.Errorf("afterwards: %d %s", got.status, got.body)
+	}
+}
+
+// TestWholeRecordsAreSentOneByOne lists some while a tenant may have no more than one of them unread.
+func TestWholeRecordsAreSentOneByOne(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("echo", "echo")
+	const records, large = 4, 1 << 20
+	for range records {
+		w.must(w.request("POST", actions+"echo?blocking=true", `{"large":"`+strings.Repeat("x", large)+`"}`))
+	}
+	listed, busy := newClient(t), newClient(t)
+	listed.reads = func() {
+		if err := w.api.Quotas.Unread("guest"); err != nil {
+			t.Error(err)
+		}
+	}
+	busy.reads = func() {
+		busy.reads = func() {}
+		r := httptest.NewRequestWithContext(t.Context(), "GET", namespaces+"_/activations?docs=true", nil)
+		r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+		w.door.ServeHTTP(listed, r)
+	}
+	if _, err := w.api.Quotas.Answering(busy, "guest").Write(make([]byte, 512<<20-2*large)); err != nil {
+		t.Error(err)
+	}
+	if listed.Code != http.StatusOK || listed.length < records*large {
+		t.Errorf("status %d, %d bytes", listed.Code, listed.length)
 	}
 }
 
