@@ -2,9 +2,10 @@
 // API sees it, and the failures that every API answers in one way.
 //
 // It promises that each answer names its transaction (X-Request-ID), that a
-// panic ends its own request alone, that no body is read beyond its limit, and
-// that a failure of ours is written to the log with its transaction while the
-// client learns no more than that.
+// panic ends its own request alone, that no body is read beyond its limit and
+// no large answer kept for a client that does not read it, and that a failure
+// of ours is written to the log with its transaction while the client learns no
+// more than that.
 package gateway
 
 import (
