@@ -54,7 +54,14 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 }
 
 func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.Errno {
-	if errno := c.unconnected(); errno != 0 {
+	errno := c.unconnected()
+	if errno == unix.EALREADY && !c.nonblocking {
+		if errno = s.wait(n.id, c.socket, c.sendTimeout()); errno == unix.EINPROGRESS {
+			return unix.EALREADY
+		}
+		return errno
+	}
+	if errno != 0 {
 		return errno
 	}
 	socket, errno := s.begin(c, to)

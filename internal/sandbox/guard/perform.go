@@ -72,17 +72,17 @@ const (
 // meanwhile, unless it carries datagrams, whose connect does not wait, but whose receivers would see it.
 func (s *Supervisor) connectAs(id uint64, c caller, raw []byte, killed <-chan struct{}) unix.Errno {
 	if c.nonblocking || c.kind == unix.SOCK_DGRAM {
-		return s.attempt(c, raw)
-	}
-	if err := unix.SetNonblock(c.socket, true); err != nil {
-		return errnoOf(err)
+		return s.attempt(c, raw, killed)
 	}
 	defer func() { _ = unix.SetNonblock(c.socket, false) }()
 	begin := time.Now()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		errno := s.attempt(c, raw)
-		if errno == unix.EINPROGRESS {
-			return s.settle(id, c, raw)
+		if err := unix.SetNonblock(c.socket, true); err != nil {
+			return errnoOf(err)
+		}
+		errno := s.attempt(c, raw, killed)
+		if errno == unix.EINPROGRESS || errno == unix.EALREADY {
+			return s.settle(id, c, raw, errno, killed)
 		}
 		if errno != unix.EAGAIN || c.domain != unix.AF_UNIX { // of others, no port is free
 			return errno
@@ -104,21 +104,87 @@ func (s *Supervisor) connectAs(id uint64, c caller, raw []byte, killed <-chan st
 	}
 }
 
-// settle waits for the end of an attempt, and has the kernel take note of it, as a connect that waits does.
-func (s *Supervisor) settle(id uint64, c caller, raw []byte) unix.Errno {
+// settle waits for the end of an attempt, which this connect or one before has begun, and has the kernel take note of it, as a
+// connect that waits does.
+func (s *Supervisor) settle(id uint64, c caller, raw []byte, begun unix.Errno, killed <-chan struct{}) unix.Errno {
 	errno := s.wait(id, c.socket, c.sendTimeout())
-	if errno != unix.EINPROGRESS && errno != unix.EINTR {
-		_ = connect(c.socket, raw)
+	switch errno {
+	case unix.EINTR:
+	case unix.EINPROGRESS:
+		return begun
+	default:
+		_ = s.attempt(c, raw, killed)
 	}
 	return errno
 }
 
 // attempt asks the kernel to connect, which looks at who does, and tells the other side, if it is a unix socket.
-func (s *Supervisor) attempt(c caller, raw []byte) (errno unix.Errno) {
-	if c.domain != unix.AF_UNIX {
-		return connect(c.socket, raw)
+func (s *Supervisor) attempt(c caller, raw []byte, killed <-chan struct{}) (errno unix.Errno) {
+	select {
+	case s.attempts <- struct{}{}:
+	case <-killed:
+		return unix.EINTR
 	}
-	return s.asUser(func() unix.Errno { return connect(c.socket, raw) })
+	defer func() { <-s.attempts }()
+	if c.domain != unix.AF_UNIX {
+		return promptly(c.socket, raw)
+	}
+	return s.asUser(func() unix.Errno { return promptly(c.socket, raw) })
+}
+
+// attemptsAtMost is how many connects of a sandbox are executed at the same time, each by a thread. None takes long.
+const attemptsAtMost = 16
+
+// promptly connects without waiting, although another thread of the sandbox may make the socket blocking at any moment. The kernel would
+// then wait for as long as nobody answers, whatever is killed.
+func promptly(socket int, raw []byte) unix.Errno {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	waits := impatience{socket: socket, thread: unix.Gettid()}
+	defer waits.end()
+	waits.begin()
+	for {
+		if errno := connect(socket, raw); errno != unix.EINTR {
+			return errno
+		}
+	}
+}
+
+// impatience makes a socket non-blocking while a thread's connect takes long, and has the thread look at that.
+type impatience struct {
+	socket, thread int
+	mu             sync.Mutex // guards the rest
+	timer          *time.Timer
+	over, ever     bool // the connect has returned; it took long
+}
+
+func (i *impatience) begin() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.timer = time.AfterFunc(longestPause, i.interrupt)
+}
+
+func (i *impatience) interrupt() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.over {
+		return
+	}
+	i.ever = true
+	_ = unix.SetNonblock(i.socket, true)
+	_ = unix.Tgkill(os.Getpid(), i.thread, unix.SIGURG) // the runtime's own; the connect is begun again
+	i.timer.Reset(longestPause)
+}
+
+// end leaves the socket as it was found.
+func (i *impatience) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.over = true
+	i.timer.Stop()
+	if i.ever {
+		_ = unix.SetNonblock(i.socket, false)
+	}
 }
 
 // asUser does something as the user of the sandbox's processes.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,7 @@ type Supervisor struct {
 	reached  func()
 	beside   sync.WaitGroup // connects that are executed, or wait, beside Run
 	waiting  waiters
+	attempts chan struct{} // has an element for each connect that is being executed
 	gate     gate
 }
 
@@ -28,7 +30,10 @@ func NewSupervisor(listener int, policy Policy, careful bool, user int, shut *Sw
 	if err != nil {
 		return nil, err
 	}
-	return &Supervisor{listener: l, policy: policy, careful: careful, user: user, refused: refused, reached: reached, gate: gate{shared: shut}}, nil
+	return &Supervisor{
+		listener: l, policy: policy, careful: careful, user: user, refused: refused, reached: reached,
+		attempts: make(chan struct{}, attemptsAtMost), gate: gate{shared: shut},
+	}, nil
 }
 
 // Run answers until the sandbox is gone. A connection that takes long holds up no other call.
@@ -44,8 +49,9 @@ func (s *Supervisor) Run() {
 	_ = s.listener.file.Close()
 }
 
-// Sweep ends the connects whose callers have been killed, and returns when they are gone.
-func (s *Supervisor) Sweep() {
+// Sweep ends the connects whose callers have been killed, and returns when they are gone. An error means that they are not: somebody
+// who was not killed keeps them waiting.
+func (s *Supervisor) Sweep(ctx context.Context) error {
 	var ending []*waiter
 	for _, w := range s.waiting.list() {
 		if !s.listener.valid(w.id) {
@@ -54,8 +60,13 @@ func (s *Supervisor) Sweep() {
 		}
 	}
 	for _, w := range ending {
-		<-w.done
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
+	return nil
 }
 
 // verdict is what is done with a held connect, listen or send.

@@ -45,7 +45,9 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	if killed, err = k.killAll(ctx); err != nil {
 		return killed, fmt.Errorf("ending what the activation left: %w", err)
 	}
-	c.guard.Sweep()
+	if err := c.guard.Sweep(ctx); err != nil {
+		return killed, fmt.Errorf("ending connects of the activation: %w", err)
+	}
 	for _, f := range c.folders {
 		if err := wipe(int(f.Fd())); err != nil {
 			return killed, fmt.Errorf("emptying the sandbox's folders: %w", err)

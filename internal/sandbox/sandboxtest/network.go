@@ -348,6 +348,61 @@ os.write(socket.recv_fds(y, 1, 1)[1][0], b'ok')
 result = os.read(r, 2).decode()`)
 }
 
+// testConnectAgain: a connect that waits does so, too, while an attempt before it goes on.
+func (s *suite) testConnectAgain(t *testing.T) {
+	const again = `
+import socket, struct, time
+s = socket.socket(); s.setblocking(False)
+first = s.connect_ex(peer)
+s.setblocking(True); s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack('ll', 0, 20000))
+begin = time.monotonic()
+result = '%d %d %s' % (first, s.connect_ex(peer), time.monotonic() - begin >= 0.02)`
+	a := s.agent(t)
+	a.expect("115 114 True", `
+import socket
+l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen(0)
+peer = l.getsockname()
+kept = socket.create_connection(peer)
+`+again)
+	a.expect("115 0 ok", `
+import socket, threading
+l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen(0)
+kept = socket.create_connection(l.getsockname())
+s = socket.socket(); s.setblocking(False)
+first = s.connect_ex(l.getsockname())
+s.setblocking(True)
+l.accept()
+second = s.connect_ex(l.getsockname())
+d, _ = l.accept(); d.sendall(b'ok')
+result = '%d %d %s' % (first, second, s.recv(2).decode())`)
+	t.Run("outside", func(t *testing.T) {
+		s.needHost(t)
+		agent{a.Sandbox, t}.expect("115 114 True", fmt.Sprintf("peer = ('%v', %d)", s.host, silentTCP(t, s.host.As4()))+again)
+	})
+}
+
+// testConnectFlipped: a thread that makes a socket blocking while another connects has nobody wait beyond its end.
+func (s *suite) testConnectFlipped(t *testing.T) {
+	a := s.agent(t, func(spec *sandbox.Spec) { // the listener stays
+		spec.Argv[len(spec.Argv)-1] = "import socket\nl = socket.socket(socket.AF_UNIX); l.bind('\\0full'); l.listen(0)\n" + agentProgram
+	})
+	a.host(`
+import fcntl, threading
+full = socket.socket(socket.AF_UNIX); full.connect('\0full')
+def flip(c):
+    while True: fcntl.fcntl(c, fcntl.F_SETFL, os.O_RDWR)
+def connect(c):
+    while True: c.connect_ex('\0full')
+for _ in range(4):
+    c = socket.socket(socket.AF_UNIX)
+    for do in flip, connect: threading.Thread(target=do, args=(c,), daemon=True).start()
+time.sleep(0.3)`)
+	if _, err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.expect("ok", "result = 'ok'")
+}
+
 func (s *suite) testEgressUDP(t *testing.T) {
 	s.needHost(t)
 	port, other := echoUDP(t, s.host.String()), echoUDP(t, s.host.String())

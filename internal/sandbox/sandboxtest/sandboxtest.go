@@ -61,6 +61,8 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"Sockets", s.testSockets},
 		{"Options", s.testOptions},
 		{"UnixSockets", s.testUnixSockets},
+		{"ConnectAgain", s.testConnectAgain},
+		{"ConnectFlipped", s.testConnectFlipped},
 		{"Doors", s.testDoors},
 		{"Output", s.testOutput},
 		{"Loopback", s.testLoopback},
