@@ -15,12 +15,21 @@ type gate struct {
 	latch     Latch                   // of those that found it shut
 	permitted map[netip.AddrPort]bool // these pass although it is shut; port 0: all of the address
 	opening   int                     // connections that passed and are not in the sandbox yet
-	lent      []lent                  // the sockets that were put into the sandbox, but for permitted ones
+	lent      []lent                  // the sockets that were put into the sandbox
+	sending   int                     // so many of them were not permitted
+	told      int                     // of so many the kernel says when they are closed
 	look      int                     // how many of them there may be before those are forgotten that are closed
+	looked    time.Time               // when they were, as there was no room
 }
 
 // fewLent is how many sockets may have been closed before anybody looks.
 const fewLent = 16
+
+// lentAtMost bounds how many sockets of the host's network a sandbox has at a time. Each takes one of the host's ports, which all share.
+const lentAtMost = 1024
+
+// lookAgain is how long a sandbox that has them all waits until it is looked whether they are closed: that takes milliseconds.
+const lookAgain = 100 * time.Millisecond
 
 // permittedAtMost bounds how many addresses a gate lets pass.
 const permittedAtMost = 1024
@@ -73,7 +82,7 @@ func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 }
 
 // publish tells who may shut the gate what is through it. mu is held.
-func (g *gate) publish() { g.shared.open.Store(uint32(g.opening + len(g.lent))) }
+func (g *gate) publish() { g.shared.open.Store(uint32(g.opening + g.sending)) }
 
 func (g *gate) permits(to netip.AddrPort) bool {
 	ip := to.Addr().Unmap()
@@ -136,22 +145,45 @@ func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) 
 func (g *gate) lend(socket int, to netip.AddrPort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.permits(to) {
-		return
-	}
 	if len(g.lent) >= g.look {
 		g.forgetClosed()
 		g.look = 2*len(g.lent) + fewLent
 	}
 	if l, ok := lentSocket(socket, to); ok {
+		l.permitted = g.permits(to)
 		g.lent = append(g.lent, l)
-		g.publish()
+		g.count()
 	}
 }
 
 func (g *gate) forgetClosed() {
 	g.lent = slices.DeleteFunc(g.lent, func(l lent) bool { return !l.open() })
+	g.count()
+}
+
+// count counts the sockets when there are others. mu is held.
+func (g *gate) count() {
+	g.sending, g.told = 0, 0
+	for _, l := range g.lent {
+		if !l.permitted {
+			g.sending++
+		}
+		if !l.untold {
+			g.told++
+		}
+	}
 	g.publish()
+}
+
+// room reports whether the sandbox may have the socket of a connection that is being opened.
+func (g *gate) room() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opening+g.told > lentAtMost && time.Since(g.looked) >= lookAgain {
+		g.forgetClosed()
+		g.looked = time.Now()
+	}
+	return g.opening+g.told <= lentAtMost
 }
 
 // Connected reports whether somebody in the sandbox has a connection to the outside on which it could send without asking, or is
@@ -161,5 +193,5 @@ func (s *Supervisor) Connected() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forgetClosed()
-	return g.opening > 0 || len(g.lent) > 0
+	return g.opening > 0 || g.sending > 0
 }

@@ -1,11 +1,13 @@
 package guard
 
 import (
+	"net"
 	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestSwitch: whoever shuts a gate while connections are opened sees those that are through it, and whoever lifts it those that wait.
@@ -65,5 +67,57 @@ func never(t *testing.T, connections *atomic.Int64, what string) {
 		if n := connections.Load(); n != 0 {
 			t.Fatalf("%d connections %s, and nobody is told so", n, what)
 		}
+	}
+}
+
+// TestRoom: a sandbox that has as many sockets of the host's network as it may is given another when one is closed, also if they lead
+// to where it may connect ahead.
+func TestRoom(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	to := server.Addr().(*net.TCPAddr).AddrPort()
+	client, err := net.Dial("tcp", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	f, err := client.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := &Supervisor{gate: gate{shared: new(Switch)}}
+	s.Permit([]netip.AddrPort{to})
+	g := &s.gate
+	for n := range lentAtMost {
+		g.enter(to)
+		if !g.room() {
+			t.Fatalf("no room for one beside %d", n)
+		}
+		if n == 0 {
+			g.lend(int(f.Fd()), to)
+		} else {
+			g.lent = append(g.lent, g.lent[0])
+			g.count()
+		}
+		g.leave()
+	}
+	g.enter(to)
+	if g.room() {
+		t.Errorf("room for one beside %d", lentAtMost)
+	}
+	g.leave()
+	if s.Connected() {
+		t.Error("permitted connections count as such that are not")
+	}
+	f.Close()
+	client.Close()
+	g.looked = time.Time{} // long ago
+	g.enter(to)
+	if !g.room() {
+		t.Error("no room when all are closed")
 	}
 }

@@ -14,6 +14,7 @@ type lent struct {
 	inode       uint32
 	local, peer netip.AddrPort
 	untold      bool // the kernel does not say
+	permitted   bool // its peer's address was
 }
 
 // lentSocket is the socket that is about to be put into the sandbox; ok is false if it is connected no more.

@@ -64,6 +64,9 @@ func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.E
 	if errno != 0 {
 		return errno
 	}
+	if !s.gate.room() {
+		return unix.EADDRNOTAVAIL // as if the host had no port
+	}
 	socket, errno := s.begin(c, to)
 	if socket < 0 {
 		return errno
