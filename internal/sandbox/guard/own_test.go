@@ -49,3 +49,23 @@ func TestStatusField(t *testing.T) {
 		}
 	}
 }
+
+// TestIsOwnOfMany: a process with many threads does not have more done for it.
+func TestIsOwnOfMany(t *testing.T) {
+	ask := func() { isOwn(os.Getpid(), os.Getppid()) }
+	few := testing.AllocsPerRun(1, ask)
+	end, begun := make(chan struct{}), make(chan struct{})
+	defer close(end)
+	for range 100 {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			begun <- struct{}{}
+			<-end
+		}()
+		<-begun
+	}
+	if many := testing.AllocsPerRun(1, ask); many > few+20 {
+		t.Errorf("%v allocations; with few threads %v", many, few)
+	}
+}
