@@ -56,8 +56,11 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.Errno {
 	errno := c.unconnected()
 	if errno == unix.EALREADY && !c.nonblocking {
-		if errno = s.wait(n.id, c.socket, c.sendTimeout()); errno == unix.EINPROGRESS {
+		switch errno = s.wait(n, c.socket, c.sendTimeout()); errno {
+		case unix.EINPROGRESS:
 			return unix.EALREADY
+		case restart:
+			return c.interrupted()
 		}
 		return errno
 	}
@@ -73,9 +76,13 @@ func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.E
 	}
 	defer unix.Close(socket)
 	if errno == unix.EINPROGRESS && !c.nonblocking {
-		errno = s.wait(n.id, socket, c.sendTimeout())
+		errno = s.wait(n, socket, c.sendTimeout())
 	}
-	if errno != 0 && errno != unix.EINPROGRESS {
+	switch errno {
+	case 0, unix.EINPROGRESS:
+	case restart: // the attempt goes on
+		errno = c.interrupted()
+	default:
 		return errno
 	}
 	if err := unix.SetNonblock(socket, c.nonblocking); err != nil {
@@ -103,8 +110,8 @@ func (s *Supervisor) begin(c caller, to netip.AddrPort) (socket int, errno unix.
 	return -1, errno
 }
 
-// wait waits until the connection stands or failed.
-func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno {
+// wait waits until the connection stands or failed; restart means that the caller has a signal to handle first.
+func (s *Supervisor) wait(n notification, socket int, limit time.Duration) unix.Errno {
 	if tcpState(socket) != tcpSynSent { // as on the loopback
 		return outcome(socket)
 	}
@@ -117,10 +124,10 @@ func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno
 	if err != nil {
 		return unix.EIO
 	}
-	defer s.waiting.begin(id, func() { _ = f.SetWriteDeadline(time.Now()) })()
+	defer s.waiting.begin(n.id, func() { _ = f.SetWriteDeadline(time.Now()) })()
 	for begin := time.Now(); ; {
 		_ = f.SetWriteDeadline(time.Now().Add(liveness))
-		if !s.listener.valid(id) { // looked at behind the deadline, so that no Sweep's is lost
+		if !s.listener.valid(n.id) { // looked at behind the deadline, so that no Sweep's is lost
 			return unix.EINTR // goes to nobody
 		}
 		err := raw.Write(func(fd uintptr) bool { return tcpState(int(fd)) != tcpSynSent })
@@ -129,6 +136,8 @@ func (s *Supervisor) wait(id uint64, socket int, limit time.Duration) unix.Errno
 			return outcome(socket)
 		case limit > 0 && time.Since(begin) > limit:
 			return unix.EINPROGRESS // what a blocking connect says when SO_SNDTIMEO has passed
+		case signalled(int(n.pid)):
+			return restart
 		}
 	}
 }

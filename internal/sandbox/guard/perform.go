@@ -35,7 +35,7 @@ func (s *Supervisor) perform(n notification, raw []byte) {
 	case c.domain == unix.AF_UNIX && isPath(raw):
 		errno = s.connectPath(n, c, raw, killed)
 	default:
-		errno = s.connectAs(n.id, c, raw, killed)
+		errno = s.connectAs(n, c, raw, killed)
 	}
 	s.listener.finish(n.id, errno)
 }
@@ -70,7 +70,7 @@ const (
 
 // connectAs connects the caller's own socket. The caller waits, the supervisor does not: the socket is non-blocking
 // meanwhile, unless it carries datagrams, whose connect does not wait, but whose receivers would see it.
-func (s *Supervisor) connectAs(id uint64, c caller, raw []byte, killed <-chan struct{}) unix.Errno {
+func (s *Supervisor) connectAs(n notification, c caller, raw []byte, killed <-chan struct{}) unix.Errno {
 	if c.nonblocking || c.kind == unix.SOCK_DGRAM {
 		return s.attempt(c, raw, killed)
 	}
@@ -82,7 +82,7 @@ func (s *Supervisor) connectAs(id uint64, c caller, raw []byte, killed <-chan st
 		}
 		errno := s.attempt(c, raw, killed)
 		if errno == unix.EINPROGRESS || errno == unix.EALREADY {
-			return s.settle(id, c, raw, errno, killed)
+			return s.settle(n, c, raw, errno, killed)
 		}
 		if errno != unix.EAGAIN || c.domain != unix.AF_UNIX { // of others, no port is free
 			return errno
@@ -98,18 +98,23 @@ func (s *Supervisor) connectAs(id uint64, c caller, raw []byte, killed <-chan st
 		case <-killed:
 		case <-time.After(pause):
 		}
-		if !s.listener.valid(id) {
+		if !s.listener.valid(n.id) {
 			return unix.EINTR
+		}
+		if signalled(int(n.pid)) {
+			return c.interrupted()
 		}
 	}
 }
 
 // settle waits for the end of an attempt, which this connect or one before has begun, and has the kernel take note of it, as a
 // connect that waits does.
-func (s *Supervisor) settle(id uint64, c caller, raw []byte, begun unix.Errno, killed <-chan struct{}) unix.Errno {
-	errno := s.wait(id, c.socket, c.sendTimeout())
+func (s *Supervisor) settle(n notification, c caller, raw []byte, begun unix.Errno, killed <-chan struct{}) unix.Errno {
+	errno := s.wait(n, c.socket, c.sendTimeout())
 	switch errno {
 	case unix.EINTR:
+	case restart:
+		return c.interrupted()
 	case unix.EINPROGRESS:
 		return begun
 	default:
@@ -288,7 +293,7 @@ func (s *Supervisor) connectPath(n notification, c caller, raw []byte, killed <-
 	}
 	defer unix.Close(file)
 	named := binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX)
-	return s.connectAs(n.id, c, append(fmt.Appendf(named, "/proc/self/fd/%d", file), 0), killed)
+	return s.connectAs(n, c, append(fmt.Appendf(named, "/proc/self/fd/%d", file), 0), killed)
 }
 
 // openIn opens a path as seen from a root. The kernel says EAGAIN if anything is renamed or mounted while it follows "..".

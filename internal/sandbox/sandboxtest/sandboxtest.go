@@ -62,6 +62,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"Options", s.testOptions},
 		{"UnixSockets", s.testUnixSockets},
 		{"ConnectAgain", s.testConnectAgain},
+		{"ConnectInterrupted", s.testConnectInterrupted},
 		{"ConnectFlipped", s.testConnectFlipped},
 		{"Doors", s.testDoors},
 		{"Output", s.testOutput},
