@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/test/apps"
+	"forerun.dev/forerun/test/server"
 )
 
 // connecting are functions that connect with the state while they are loaded, and would log that they had to do so again. Each counts, after
@@ -74,5 +75,49 @@ def main(args):
 	}
 	if _, _, squashed := s.Tally(); squashed == 0 {
 		t.Error("nothing was squashed")
+	}
+}
+
+// listening are a function that tells the news, after some time, and one whose process stays and hears them.
+var listening = map[string]string{
+	"teller": `
+import os, redis, time
+state = redis.Redis.from_url(os.environ["REDIS_URL"])
+def main(args):
+    time.sleep(0.6)
+    state.publish("news", state.incr("told"))
+    return {}
+`,
+	"listener": `
+import os, redis
+news = redis.Redis.from_url(os.environ["REDIS_URL"]).pubsub()
+def main(args):
+    if news.subscribed:
+        heard = news.get_message(timeout=0.3)
+        return {"heard": heard and int(heard["data"])}
+    news.subscribe("news")
+    news.get_message(timeout=5)
+    return {"heard": 1}
+`,
+}
+
+// TestListenerHearsWhatWasToldBefore: a process that is kept, and listens to a channel, hears in each activation what the function before
+// it published, although that is known to give nothing else than before.
+func TestListenerHearsWhatWasToldBefore(t *testing.T) {
+	needPackages(t)
+	t.Parallel()
+	s := start(t, server.Options{Args: []string{"--speculate", "all; least=0s; load=any"}})
+	c := client(t, s)
+	for name, code := range listening {
+		put(t, c, name, map[string]any{"exec": map[string]any{"kind": "python:3", "code": code}, "annotations": []any{map[string]any{"key": "keep-process", "value": true}}})
+	}
+	if err := c.PutSequence(t.Context(), "news", "teller", "listener"); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 4; n++ {
+		answer, body := invokeAhead(t, c, "news", "all; least=0s; load=any", "{}")
+		if want := fmt.Sprintf(`{"heard":%d}`, n); answer.StatusCode != http.StatusOK || body != want {
+			t.Errorf("it gave %d %s, want %s", answer.StatusCode, body, want)
+		}
 	}
 }

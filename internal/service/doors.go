@@ -66,6 +66,9 @@ func (s *tenantSession) Hold(context.Context, string) error { return nil }
 
 func (s *tenantSession) Space() string { return s.space }
 
+// Listens: the connection belongs to no activation.
+func (s *tenantSession) Listens(bool) {}
+
 // Waits does not end: the connection itself ends when the key is void.
 func (s *tenantSession) Waits() context.Context { return context.Background() }
 

@@ -24,7 +24,8 @@ const endLooks = 20
 var errSquashed = errors.New("the activation was squashed before it began")
 
 // hold prepares the sandbox for an activation. What a speculative one sends to the outside waits. One that could reach the
-// outside or its successors all the same, through what was there before it, begins only when it is promoted.
+// outside or its successors all the same, through what was there before it, begins only when it is promoted; so does one whose process
+// listens to channels: those before it may publish what it is to hear.
 func (b *box) hold(r *run) error {
 	for looks := 0; r.isAhead(); looks++ {
 		held, err := b.shut(r.Action)
@@ -42,7 +43,7 @@ func (b *box) hold(r *run) error {
 				return err
 			}
 			continue
-		case b.keeps() && held.Connected, !b.sealed, !b.language.launched && (held.Shared || b.spare.threads):
+		case b.keeps() && (held.Connected || b.doors.tenure().listens()), !b.sealed, !b.language.launched && (held.Shared || b.spare.threads):
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}

@@ -378,6 +378,24 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 	g.expect(a, `{}`, `{"n":2}`)
 }
 
+// TestListenerThatEndedRunsAhead: a process that has listened to channels, and does no more, is as any other.
+func TestListenerThatEndedRunsAhead(t *testing.T) {
+	store := withStore(t)
+	g := newNativeRig(t, func(c *Config) { single(c); store(c) })
+	a := keptAction("news = connect(6379)", "answer = {'n': n, 'said': redis(value['say'], news).split()[-1]}")
+	for n, end := range []string{"UNSUBSCRIBE news", "RESET"} {
+		g.expect(a, `{"say":"SUBSCRIBE news"}`, fmt.Sprintf(`{"n":%d,"said":":1"}`, 3*n+1))
+		r, h := g.ahead(a, fmt.Sprintf(`{"say":%q}`, end))
+		g.Promote(r.Activation)
+		g.wait(h)
+		r, h = g.ahead(a, `{"say":"PING"}`)
+		if end, want := g.wait(h), fmt.Sprintf(`{"n":%d,"said":"+PONG"}`, 3*n+3); string(end.Result) != want {
+			t.Errorf("%s; want %s; logs %q", end.Result, want, end.Logs)
+		}
+		g.Promote(r.Activation)
+	}
+}
+
 // TestAheadWaitsWhereTheCodeCanBeWritten: what code that keeps a file open for writing leaves in its folder, the next activation finds. So
 // none runs ahead there.
 func TestAheadWaitsWhereTheCodeCanBeWritten(t *testing.T) {

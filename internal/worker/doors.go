@@ -70,6 +70,18 @@ func (t *tenure) isFull() bool {
 	return len(t.conns) >= maxDoorConns
 }
 
+// listens reports whether messages come on a connection of the tenure.
+func (t *tenure) listens() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.conns {
+		if c.listens.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *tenure) drop(c *doorConn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -395,6 +407,7 @@ type doorConn struct {
 	raw       syscall.RawConn
 	namespace string
 	tenure    atomic.Pointer[tenure] // that it belongs to
+	listens   atomic.Bool            // messages come on it
 	requests  atomic.Int32           // in progress that are not waited for at the tenure's end; raised under tenure.working
 	ctx       context.Context        // ends with the connection
 	cancel    context.CancelFunc

@@ -84,6 +84,9 @@ func (s *session) Hold(ctx context.Context, why string) error {
 	return nil
 }
 
+// Listens notes whether messages come to whose connection it is.
+func (s *session) Listens(now bool) { s.conn.listens.Store(now) }
+
 // Space is that of the namespace.
 func (s *session) Space() string { return s.space }
 

@@ -37,6 +37,8 @@ func (s session) Hold(context.Context, string) error { return nil }
 
 func (s session) Space() string { return s.space }
 
+func (s session) Listens(bool) {}
+
 func (s session) Waits() context.Context { return context.Background() }
 
 func (s session) Durable(ctx context.Context, v forerun.Version) error {

@@ -36,6 +36,8 @@ type Session interface {
 	Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error)
 	// Hold returns when the door may do what is no command on records: send and hear messages, wait for others' changes. why is for people.
 	Hold(ctx context.Context, why string) error
+	// Listens hears whether the client listens to messages from now on, or is about to.
+	Listens(now bool)
 	// Space is the key space that the commands work in.
 	Space() string
 	// Waits ends when a command of now must not wait for records any longer; what it asks for then is not executed.

@@ -154,6 +154,7 @@ func (c *conn) forsake() {
 	close(c.sub.end)
 	c.sub.sending.Wait()
 	c.sub = nil
+	c.session.Listens(false)
 }
 
 // allowedListening are the commands that a RESP2 client can use while it listens.
@@ -182,13 +183,16 @@ func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args
 	}
 	patterns, ends := strings.HasPrefix(spec.Name, "p"), strings.HasSuffix(spec.Name, "unsubscribe")
 	if !ends || c.listens() {
+		c.session.Listens(true) // before its activation may end
 		if err := c.session.Hold(ctx, command.Held(spec.Name)); err != nil {
+			c.session.Listens(c.listens())
 			c.answer(c.failed(ctx, err))
 			return
 		}
 	}
 	if ends {
 		c.unsubscribe(spec.Name, args[1:], patterns)
+		c.session.Listens(c.listens())
 		return
 	}
 	c.subscribe(spec.Name, args[1:], patterns)
