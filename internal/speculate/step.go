@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -120,17 +121,20 @@ func (m *Machine) hear(e Event) {
 	}
 }
 
+// actionsAtOnce is for how many actions is made room at a time, of one step after the other.
+const actionsAtOnce = 32
+
 func (m *Machine) do(a Action) {
-	if m.actions == nil {
-		m.actions = make([]Action, 0, 4)
+	if cap(m.actions) == 0 {
+		m.actions = make([]Action, 0, actionsAtOnce)
 	}
 	m.actions = append(m.actions, a)
 }
 
 // take hands out the actions of the step and begins a new list.
 func (m *Machine) take() []Action {
-	actions := m.actions
-	m.actions = nil
+	actions := slices.Clip(m.actions)
+	m.actions = m.actions[len(actions):]
 	return actions
 }
 
