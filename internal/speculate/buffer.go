@@ -135,13 +135,10 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 	if r.stale && !r.fetching {
 		r.records, r.stale = nil, false
 	}
-	entries, missing, unsure := m.gather(s, r)
+	var room [4]*entry
+	entries, missing, ok := m.gather(s, r, room[:0])
 	switch {
-	case unsure != nil:
-		if unsure.listed != nil && !r.stalled {
-			m.predictor.spend(*unsure.listed)
-		}
-		m.stall(s, r, unsure.why)
+	case !ok:
 		return false
 	case len(missing) > 0:
 		if !r.fetching {
@@ -150,20 +147,21 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 		}
 		return false
 	}
-	images := make([]Image, len(entries))
-	for i, e := range entries {
+	for _, e := range entries {
 		if s.column.at(e.key) == nil {
 			s.column.add(e)
 		}
-		images[i] = s.column.at(e.key).image()
+		m.images = append(m.images, s.column.at(e.key).image())
 	}
-	m.write(s, r, images)
+	m.write(s, r, m.images)
+	clear(m.images)
+	m.images = m.images[:0]
 	return true
 }
 
-// gather finds what a command reads: entries of the slot's own column, or new ones for it. missing must be fetched, if nothing is
-// being fetched for it.
-func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forerun.Key, unsure *found) {
+// gather adds what a command reads to entries: those of the slot's own column, or new ones for it. missing must be fetched, if nothing is
+// being fetched for it. If what is visible of a record is unknown, the command is stalled and ok is false.
+func (m *Machine) gather(s *slot, r *request, entries []*entry) (_ []*entry, missing []forerun.Key, ok bool) {
 	for i, key := range r.reads.list {
 		if e := s.column.at(key); e != nil {
 			record, ok := r.record(i)
@@ -173,7 +171,8 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 				missing = append(missing, key)
 				continue
 			case record.Version != e.version:
-				return nil, nil, &found{why: fmt.Sprintf("%s was written since what it called read it: it waits for its turn", cut(key.Name))}
+				m.doubt(s, r, key, found{why: "%[1]s was written since what it called read it: it waits for its turn"})
+				return nil, nil, false
 			default:
 				s.column.see(e, record.Image)
 			}
@@ -183,9 +182,8 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 		f := m.find(s, key)
 		switch f.where {
 		case unknown:
-			unsure = new(found)
-			*unsure = f
-			return nil, nil, unsure
+			m.doubt(s, r, key, f)
+			return nil, nil, false
 		case inColumn:
 			f.entry.blamed = f.blamed
 			entries = append(entries, f.entry)
@@ -198,7 +196,18 @@ func (m *Machine) gather(s *slot, r *request) (entries []*entry, missing []forer
 			entries = append(entries, &entry{key: key, read: true, seen: record.Image, version: record.Version, blamed: f.blamed})
 		}
 	}
-	return entries, missing, nil
+	return entries, missing, true
+}
+
+// doubt stalls a command, as it is unknown what is visible of a record.
+func (m *Machine) doubt(s *slot, r *request, key forerun.Key, f found) {
+	if r.stalled { // what is stalled is looked at often
+		return
+	}
+	if f.listed {
+		m.predictor.spend(f.blame(s, key))
+	}
+	m.stall(s, r, fmt.Sprintf(f.why, cut(key.Name), f.by))
 }
 
 // record returns what was fetched of the record that is read at a place.
@@ -274,9 +283,18 @@ const (
 type found struct {
 	where  where
 	entry  *entry
-	why    string
-	listed *blame  // that made it unknown
+	why    string  // as a format of the record's name and by
+	by     *slot   // whose write, or call, makes it unknown; nil: not one slot's
+	listed bool    // it is so because of squashes of the past, by that slot or by others
 	blamed []blame // squashes of the past that did not
+}
+
+// blame is what lists the read of a record.
+func (f found) blame(consumer *slot, key forerun.Key) blame {
+	if f.by == nil {
+		return blame{consumer: consumer.code, key: key, others: true}
+	}
+	return blame{producer: f.by.code, consumer: consumer.code, key: key}
 }
 
 // find looks for a record in what is before a slot, the newest first.
@@ -306,8 +324,8 @@ func (m *Machine) trust(s *slot) {
 }
 
 func (m *Machine) findBefore(s *slot, key forerun.Key) found {
-	if b := (blame{consumer: s.code, key: key, others: true}); m.suspects(b) {
-		return found{where: unknown, listed: new(b), why: fmt.Sprintf("others write %s all the time: it waits for its turn", cut(key.Name))}
+	if m.suspects(blame{consumer: s.code, key: key, others: true}) {
+		return found{where: unknown, listed: true, why: "others write %[1]s all the time: it waits for its turn"}
 	}
 	for x := s; ; {
 		list, at := x.beside()
@@ -326,7 +344,7 @@ func (m *Machine) findBefore(s *slot, key forerun.Key) found {
 				continue
 			}
 			if e.seen == nil { // by a callee that was skipped
-				return found{where: unknown, why: fmt.Sprintf("%v called what depends on %s: it waits for that one's turn", x, cut(key.Name))}
+				return found{where: unknown, by: x, why: "%[2]v called what depends on %[1]s: it waits for that one's turn"}
 			}
 			// The caller's read is fixed for what will be a part of it.
 			return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version}}
@@ -363,7 +381,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 		g, has := m.findIn(s, t.steps, key)
 		switch {
 		case has && ok:
-			return found{where: unknown, why: fmt.Sprintf("two branches wrote %s: it waits until the turn of both has come", cut(key.Name))}, true
+			return found{where: unknown, why: "two branches wrote %[1]s: it waits until the turn of both has come"}, true
 		case has:
 			f, ok = g, true
 		}
@@ -375,7 +393,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	for _, r := range x.requests {
 		if r.direct && r.writes.has(key) {
-			return found{where: unknown, why: fmt.Sprintf("%v writes %s just now", x, cut(key.Name))}, true
+			return found{where: unknown, by: x, why: "%[2]v writes %[1]s just now"}, true
 		}
 	}
 	b := blame{producer: x.code, consumer: s.code, key: key}
@@ -386,7 +404,7 @@ func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	if x.state == finished || x.waitsFor(s) || !m.suspects(b) {
 		return found{}, false
 	}
-	return found{where: unknown, listed: new(b), why: fmt.Sprintf("%v mostly writes %s: it waits for that", x, cut(key.Name))}, true
+	return found{where: unknown, by: x, listed: true, why: "%[2]v mostly writes %[1]s: it waits for that"}, true
 }
 
 // waitsFor tells whether s waits for a slot, or for what called that (rule R9).
@@ -430,7 +448,8 @@ type scanner struct {
 
 // list looks at slots in their order, and reports whether the line is over: somebody wrote the record, or was squashed.
 func (c *scanner) list(slots []*slot) (over bool) {
-	for _, x := range slices.Clone(slots) {
+	var room [8]*slot
+	for _, x := range append(room[:0], slots...) { // squashes change the list
 		switch {
 		case x.dead:
 			return true

@@ -83,6 +83,9 @@ func (c *column) at(key forerun.Key) *entry {
 }
 
 func (c *column) add(e *entry) *entry {
+	if c.order == nil {
+		c.order = make([]*entry, 0, 4)
+	}
 	c.order = append(c.order, e)
 	c.grow(entryCost + len(e.key.Space) + len(e.key.Name))
 	switch {

@@ -45,7 +45,8 @@ type promotion struct {
 // add takes one more slot into the group if its reads can still be valid, or says why they cannot (rule R4).
 func (p *promotion) add(s *slot) (problem string) {
 	p.install()
-	var expect []forerun.Seen
+	var room [4]forerun.Seen
+	expect := room[:0]
 	for _, e := range s.column.order {
 		if !e.read {
 			continue
@@ -71,7 +72,11 @@ func (p *promotion) add(s *slot) (problem string) {
 	for _, seen := range expect {
 		p.expect.add(seen)
 	}
-	p.commands = append(p.commands, s.column.commands...)
+	if len(p.slots) == 0 { // most are alone
+		p.commands = slices.Clip(s.column.commands)
+	} else {
+		p.commands = append(p.commands, s.column.commands...)
+	}
 	p.slots = append(p.slots, s)
 	return ""
 }
@@ -93,7 +98,7 @@ func (p *promotion) install() {
 
 // apply has the transaction applied, or does without if there is nothing in it.
 func (m *Machine) apply(p *promotion) {
-	launched := Promote{Expect: p.expect.list, Commands: p.commands}
+	launched := Promote{Slots: make([]SlotID, 0, len(p.slots)), Expect: p.expect.list, Commands: p.commands}
 	for _, s := range p.slots {
 		launched.Slots = append(launched.Slots, s.id)
 	}

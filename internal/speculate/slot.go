@@ -125,6 +125,9 @@ func (w *window) add(s *slot) {
 		w.root, w.first = s, 1
 		return
 	}
+	if w.rest == nil {
+		w.rest = make([]*slot, 0, 8)
+	}
 	w.rest = append(w.rest, s)
 }
 

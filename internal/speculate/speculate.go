@@ -87,7 +87,8 @@ type Image interface {
 type Records interface {
 	// Execute runs a command on the records that it reads, in the order of its Reads (rule R1: they are what the column says).
 	// It returns the reply, and in the order of its Keys what it made of the records that it writes: nil where it left one alone.
-	// Without writes, not even an empty list, it was refused and is not to be executed when the slot is promoted.
+	// Without writes, not even an empty list, it was refused and is not to be executed when the slot is promoted. The list reads is
+	// valid until it returns.
 	Execute(command any, reads []Image) (reply any, writes []Image)
 }
 

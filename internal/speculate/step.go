@@ -32,6 +32,7 @@ type Machine struct {
 	changed  bool     // since the last look for what can be done
 	blamed   []blame  // that the search under way has come by
 	actions  []Action // of the step under way
+	images   []Image  // that the command under way reads
 }
 
 // New begins an invocation of an action and returns the machine with what to do first. Without options it does not speculate.
@@ -173,7 +174,7 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 		s.effects, s.inexact = true, true // what they will do is a part of what it did (rule R8)
 	case s.head:
 	case s.promoting && len(s.requests) > 0:
-		s.late = &r // as the head it does what it had asked for, and ends then
+		s.late = new(r) // as the head it does what it had asked for, and ends then
 		return
 	case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):
 		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again in its turn"}, true)

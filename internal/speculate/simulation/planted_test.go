@@ -24,7 +24,7 @@ type planted struct {
 // next time, and that is all; testdata/rules/R09_merge_and_stall has it.
 var bugs = []planted{
 	{"no scan for early reads", "buffer.go", "c := scanner{m: m, writer: s, key: key}\n", "return\n\tc := scanner{m: m, writer: s, key: key}\n"},
-	{"no check for conflicts at promote", "promote.go", "Promote{Expect: p.expect.list, Commands: p.commands}", "Promote{Commands: p.commands}"},
+	{"no check for conflicts at promote", "promote.go", "Expect: p.expect.list, Commands: p.commands}", "Commands: p.commands}"},
 	{"promoted out of order", "advance.go", "\t\ts := t.steps[0]\n", "\t\tif len(t.steps) > 1 && t.steps[1].state == finished {\n\t\t\tm.advanceSlot(t.steps[1])\n\t\t}\n\t\ts := t.steps[0]\n"},
 	{"learnt before it is committed", "step.go", "\tm.revise(s)\n}", "\tm.revise(s)\n\tm.learn(s)\n}"},
 	{"effects are released early", "buffer.go", "\tcase r.hold:\n\t\tm.stall(s, r, r.why)\n", "\tcase r.hold:\n\t\tm.direct(s, r)\n"},
