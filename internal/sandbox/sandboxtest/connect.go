@@ -1,0 +1,102 @@
+package sandboxtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// testConnectAgain: a connect that waits does so, too, while an attempt before it goes on.
+func (s *suite) testConnectAgain(t *testing.T) {
+	const again = `
+import socket, struct, time
+s = socket.socket(); s.setblocking(False)
+first = s.connect_ex(peer)
+s.setblocking(True); s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack('ll', 0, 20000))
+begin = time.monotonic()
+result = '%d %d %s' % (first, s.connect_ex(peer), time.monotonic() - begin >= 0.02)`
+	a := s.agent(t)
+	a.expect("115 114 True", `
+import socket
+l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen(0)
+peer = l.getsockname()
+kept = socket.create_connection(peer)
+`+again)
+	a.expect("115 0 ok", `
+import socket, threading
+l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen(0)
+kept = socket.create_connection(l.getsockname())
+s = socket.socket(); s.setblocking(False)
+first = s.connect_ex(l.getsockname())
+s.setblocking(True)
+l.accept()
+second = s.connect_ex(l.getsockname())
+d, _ = l.accept(); d.sendall(b'ok')
+result = '%d %d %s' % (first, second, s.recv(2).decode())`)
+	t.Run("outside", func(t *testing.T) {
+		s.needHost(t)
+		agent{a.Sandbox, t}.expect("115 114 True", fmt.Sprintf("peer = ('%v', %d)", s.host, silentTCP(t, s.host.As4()))+again)
+	})
+}
+
+// testConnectInterrupted: a connect that waits lets its thread handle a signal, and then goes on waiting or, if the handler is for
+// that, ends.
+func (s *suite) testConnectInterrupted(t *testing.T) {
+	const interrupt = `
+import signal, socket
+class Alarm(Exception): pass
+def alarm(*_): raise Alarm
+signal.signal(signal.SIGALRM, alarm)
+s = socket.socket(); signal.setitimer(signal.ITIMER_REAL, 0.01)
+try: result = s.connect(peer)
+except Alarm: result = 'alarm'`
+	const inside = `
+import socket
+l = socket.socket(socket.%s); l.bind(%s); l.listen(0)
+peer = l.getsockname()
+kept = socket.socket(socket.%[1]s); kept.connect(peer)
+`
+	a := s.agent(t)
+	a.expect("alarm", fmt.Sprintf(inside, "AF_INET", "('127.0.0.1', 0)")+interrupt)
+	a.expect("alarm", fmt.Sprintf(inside, "AF_UNIX", `'\0full'`)+strings.Replace(interrupt, "socket.socket()", "socket.socket(socket.AF_UNIX)", 1))
+	restarted := `
+import ctypes, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+handled = []
+signal.signal(signal.SIGALRM, lambda *_: handled.append(1)); signal.siginterrupt(signal.SIGALRM, False)
+s = socket.socket(); signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+address = b'\2\0' + peer[1].to_bytes(2, 'big') + socket.inet_aton(peer[0]) + bytes(8)
+threading.Timer(0.4, l.accept).start()
+failed = libc.connect(s.fileno(), address, 16)
+signal.setitimer(signal.ITIMER_REAL, 0)
+result = '%d %d %s' % (failed, ctypes.get_errno(), len(handled) > 0)`
+	a.expect("0 0 True", "import threading\n"+fmt.Sprintf(inside, "AF_INET", "('127.0.0.1', 0)")+restarted)
+	t.Run("outside", func(t *testing.T) {
+		s.needHost(t)
+		agent{a.Sandbox, t}.expect("alarm", fmt.Sprintf("peer = ('%v', %d)", s.host, silentTCP(t, s.host.As4()))+interrupt)
+	})
+}
+
+// testConnectFlipped: a thread that makes a socket blocking while another connects has nobody wait beyond its end.
+func (s *suite) testConnectFlipped(t *testing.T) {
+	a := s.agent(t, func(spec *sandbox.Spec) { // the listener stays
+		spec.Argv[len(spec.Argv)-1] = "import socket\nl = socket.socket(socket.AF_UNIX); l.bind('\\0full'); l.listen(0)\n" + agentProgram
+	})
+	a.host(`
+import fcntl, threading
+full = socket.socket(socket.AF_UNIX); full.connect('\0full')
+def flip(c):
+    while True: fcntl.fcntl(c, fcntl.F_SETFL, os.O_RDWR)
+def connect(c):
+    while True: c.connect_ex('\0full')
+for _ in range(4):
+    c = socket.socket(socket.AF_UNIX)
+    for do in flip, connect: threading.Thread(target=do, args=(c,), daemon=True).start()
+time.sleep(0.3)`)
+	if _, err := a.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.expect("ok", "result = 'ok'")
+}
