@@ -260,50 +260,17 @@ func isPath(raw []byte) bool {
 	return len(raw) > 2 && binary.NativeEndian.Uint16(raw) == unix.AF_UNIX && raw[2] != 0
 }
 
-// connectPath finds the named socket as the caller sees it.
+// connectPath connects to the socket that the caller has named.
 func (s *Supervisor) connectPath(n notification, c caller, raw []byte, killed <-chan struct{}) unix.Errno {
 	if len(raw) > unix.SizeofSockaddrUnix {
 		return unix.EINVAL
 	}
-	name, _, _ := bytes.Cut(raw[2:], []byte{0})
-	path := string(name)
-	process := fmt.Sprintf("/proc/%d/", n.pid)
-	if path[0] != '/' {
-		from, err := os.Readlink(process + "cwd")
-		if err != nil {
-			return errnoOf(err)
-		}
-		path = from + "/" + path
-	}
-	root, err := unix.Open(process+"root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return errnoOf(err)
-	}
-	defer unix.Close(root)
-	if !s.listener.valid(n.id) { // else they may be another process's folders
-		return unix.EINTR
-	}
-	file := -1
-	errno := s.asUser(func() unix.Errno {
-		file, err = openIn(root, path)
-		return errnoOf(err)
-	})
+	path, _, _ := bytes.Cut(raw[2:], []byte{0})
+	file, errno := s.find(n, string(path))
 	if errno != 0 {
 		return errno
 	}
 	defer unix.Close(file)
 	named := binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX)
 	return s.connectAs(n, c, append(fmt.Appendf(named, "/proc/self/fd/%d", file), 0), killed)
-}
-
-// openIn opens a path as seen from a root. The kernel says EAGAIN if anything is renamed or mounted while it follows "..".
-func openIn(root int, path string) (file int, err error) {
-	const attempts = 128
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	for range attempts {
-		if file, err = unix.Openat2(root, path, &how); err != unix.EAGAIN {
-			break
-		}
-	}
-	return file, err
 }

@@ -100,3 +100,52 @@ time.sleep(0.3)`)
 	}
 	a.expect("ok", "result = 'ok'")
 }
+
+// testConnectPaths: a path leads a connect where it leads the process itself, whose own stat the kernel executes.
+func (s *suite) testConnectPaths(t *testing.T) {
+	a := s.withLibc(t)
+	const paths = `
+import errno, os, signal, socket
+os.makedirs('/tmp/outer/inner'); os.chdir('/tmp/outer/inner')
+l = socket.socket(socket.AF_UNIX); l.bind('s'); l.listen(100)
+here, up = os.open('.', os.O_RDONLY), os.open('..', os.O_PATH)
+os.symlink('/proc/self/cwd', '/tmp/cwd'); os.symlink('loop', '/tmp/loop')
+ready, w = os.pipe()
+other = os.fork()
+if other == 0: os.chdir('/tmp/outer'); dll.prctl(4, shown, 0, 0, 0); os.write(w, b'!'); signal.pause()
+os.read(ready, 1)
+leads = {}
+def connect(path):
+    try: os.stat(path); want = 0
+    except OSError as e: want = e.errno
+    got = socket.socket(socket.AF_UNIX).connect_ex(path)
+    leads[path] = got
+    if got != want: raise Exception('%s: %s, not %s' % (path, errno.errorcode.get(got), errno.errorcode.get(want)))
+def connect_all():
+    for path in ['s', '/tmp/outer/inner/s', '/proc/self/cwd/s', '/proc/self/root/tmp/outer/inner/s', '/proc/self/fd/%d/s' % here, '/dev/fd/%d/s' % here,
+        '/proc/thread-self/fd/%d/inner/s' % up, '/proc/thread-self/cwd/../inner/s', '/proc/%d/task/%d/cwd/s' % (os.getpid(), os.getpid()), '/tmp/cwd/s', '/tmp/loop/s',
+        '/proc/self/fd/999/s', '/proc/self/cwd/s/', '/proc/self/fd/../cwd/s', '/proc/net/../cwd/s', '/proc/%d/root/../../tmp/outer/inner/s' % other,
+        '/proc/%d/cwd/inner/s' % other, '/proc/999999/cwd/s']:
+        connect(path)
+`
+	const end = `
+os.kill(other, 9); os.waitpid(other, 0)
+result = ' '.join(str(leads[p]) for p in ('s', '/tmp/outer/inner/s', '/proc/self/cwd/s', '/dev/fd/%d/s' % here, '/proc/%d/cwd/inner/s' % other))
+`
+	for what, c := range map[string][3]string{
+		"open":                 {"0 0 0 0 0", "shown = 1", "connect_all()"},
+		"below a closed one":   {"0 13 0 0 13", "shown = 1", "os.chmod('/tmp/outer', 0); connect_all(); os.chmod('/tmp/outer', 0o700)"},
+		"removed":              {"2 2 2 2 2", "shown = 1", "os.unlink('s'); os.rmdir('/tmp/outer/inner'); connect_all()"},
+		"another hides itself": {"0 0 0 0 13", "shown = 0", "connect_all()"},
+	} {
+		a.expect(c[0], libc+c[1]+paths+c[2]+end+"# "+what)
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.expect("0 0", libc+`
+import os, socket
+os.chdir('/tmp'); l = socket.socket(socket.AF_UNIX); l.bind('s'); l.listen(9)
+dll.prctl(4, 0, 0, 0, 0) # as while code is loaded
+result = '%d %d' % tuple(socket.socket(socket.AF_UNIX).connect_ex(p) for p in ('/proc/self/cwd/s', '/proc/self/root/tmp/s'))`)
+}

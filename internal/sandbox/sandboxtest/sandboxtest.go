@@ -61,6 +61,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"Sockets", s.testSockets},
 		{"Options", s.testOptions},
 		{"UnixSockets", s.testUnixSockets},
+		{"ConnectPaths", s.testConnectPaths},
 		{"ConnectAgain", s.testConnectAgain},
 		{"ConnectInterrupted", s.testConnectInterrupted},
 		{"ConnectFlipped", s.testConnectFlipped},
