@@ -129,6 +129,8 @@ func TestTenants(t *testing.T) {
 	w.want(400, "PUT", "tenants/ada?overwrite=true", `[`)
 	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedActions":"many"}}`)
 	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedAction":1}}`)
+	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedactions":1}}`)
+	w.want(400, "PUT", "tenants/bob", `{"quotas":{"storedActions":1,"storedActions":2}}`)
 	w.want(400, "PUT", "tenants/bob", `{"quotas":{}} {}`)
 	w.want(413, "PUT", "tenants/bob", strings.Repeat(" ", maxBody+1))
 	for _, name := range []string{"_", "whisk", "whisk.system", "a%2Fb", "a%00b", strings.Repeat("x", 300)} {
@@ -177,6 +179,12 @@ func TestKillSwitch(t *testing.T) {
 	kept(true)
 	for _, body := range []string{"", "{}", "off", `{"on":1}`, `{"of":true}`, `{"on":false}{"on":true}`, `{"on":false}]`} {
 		ask("PUT", body, 400, `Thecontentisno{\"on\":true}or{\"on\":false}`)
+	}
+	for body, why := range map[string]string{
+		`{"On":false}`: `thereisnomember\"On\"`, `{"on":false,"on":true}`: `themember\"on\"istheretwice`, `{"on":true,"on":false}`: `twice`,
+		`{"on":"no"}`: `\"/on\"hasanothertype`, `[]`: "itisnoobject", `{"on":`: "unexpectedEOFatbyte6",
+	} {
+		ask("PUT", body, 400, why)
 	}
 	ask("GET", "", 200, `"on":true`)
 	ask("PUT", " {\"on\":true}\n", 200, `"on":true`)

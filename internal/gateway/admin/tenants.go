@@ -1,13 +1,14 @@
 package admin
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
@@ -84,25 +85,35 @@ func (a *API) put(w http.ResponseWriter, r *http.Request) error {
 	return a.show(w, r, credentials.String())
 }
 
-// decode reads the content of a request, which is to be a certain thing, if there is any. A member that is not known would not hold.
+// decode reads the content of a request, which is to be a certain thing, if there is any. What is not known, or said twice, would not hold.
 func decode(w http.ResponseWriter, r *http.Request, what string, content any) error {
 	body, err := gateway.Body(w, r, maxBody)
 	if err != nil || len(body) == 0 {
 		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(content)
-	if _, more := decoder.Token(); err == nil && more != io.EOF {
-		err = errors.New("something follows it")
-	}
-	if err != nil {
-		if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); wrongType { // it would name types of this program
-			err = errors.New("something in it has another type")
-		}
-		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s: %w", what, err)
+	if err := json.Unmarshal(body, content, json.RejectUnknownMembers(true)); err != nil {
+		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s: %w", what, inWords(err))
 	}
 	return nil
+}
+
+// inWords says what is wrong in a content without naming types of this program.
+func inWords(err error) error {
+	semantic, isSemantic := errors.AsType[*json.SemanticError](err)
+	syntactic, isSyntactic := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("there is no member %.200q", semantic.JSONPointer.LastToken())
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return fmt.Errorf("the member %.200q is there twice", syntactic.JSONPointer.LastToken())
+	case isSemantic && semantic.JSONPointer == "":
+		return errors.New("it is no object")
+	case isSemantic:
+		return fmt.Errorf("%.200q has another type", string(semantic.JSONPointer))
+	case isSyntactic:
+		return fmt.Errorf("%w at byte %d", syntactic.Err, syntactic.ByteOffset)
+	}
+	return err
 }
 
 // create makes a tenant. What late requests of a former tenant of the same name may have left is removed first.
