@@ -17,19 +17,25 @@ func ParseHost(text string) (host string, port uint16, err error) {
 	host = text
 	if h, p, err := net.SplitHostPort(text); err == nil {
 		n, err := strconv.ParseUint(p, 10, 16)
-		if err != nil {
-			return "", 0, errors.New("its port is no number up to 65535")
+		if err != nil || n == 0 {
+			return "", 0, errors.New("its port is no number from 1 to 65535")
 		}
 		host, port = h, uint16(n)
 	} else if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
 		host = strings.TrimSuffix(inner, "]")
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
+		if ip.Zone() != "" {
+			return "", 0, errors.New("it is an address in a zone, which no function reaches")
+		}
 		return ip.Unmap().String(), port, nil
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if !isDomain(host) {
 		return "", 0, errors.New("it is neither an address nor a name of letters, digits, '-', '_' and dots")
+	}
+	if endsInNumber(host) {
+		return "", 0, errors.New("it ends in a number as addresses do, but is none")
 	}
 	return host, port, nil
 }
@@ -48,4 +54,9 @@ func isDomain(name string) bool {
 		}
 	}
 	return len(name) <= maxDomain
+}
+
+// endsInNumber reports whether the last label of a name is a number, which is no top-level domain.
+func endsInNumber(name string) bool {
+	return strings.Trim(name[strings.LastIndexByte(name, '.')+1:], "0123456789") == ""
 }

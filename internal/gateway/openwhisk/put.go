@@ -155,6 +155,9 @@ func checkHosts(value json.RawMessage) error {
 	if json.Unmarshal(value, &hosts) != nil || hosts == nil {
 		return malformed("The annotation 'read-hosts' must be an array of hosts, each a string, not %.200s.", value)
 	}
+	if len(hosts) > maxReadHosts {
+		return malformed("The annotation 'read-hosts' has %d hosts; at most %d are allowed.", len(hosts), maxReadHosts)
+	}
 	for _, host := range hosts {
 		if _, _, err := forerun.ParseHost(host); err != nil {
 			return malformed("The annotation 'read-hosts' has %.200q, which is no host: %w. Write a name or an address, with ':' and a port or without.", host, err)
