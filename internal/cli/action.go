@@ -56,7 +56,7 @@ func actionColumns() columns[whisk.Action] {
 func (a *app) actionGet() *cobra.Command {
 	cmd := &cobra.Command{Use: "get NAME [FIELD]", Short: "Show an action", Args: between(1, 2)}
 	save := cmd.Flags().Bool("save", false, "write the action's code to a file named after it")
-	saveAs := cmd.Flags().String("save-as", "", "write the action's code to `FILE`")
+	saveAs := outFileFlag(cmd.Flags(), "save-as", "write the action's code to `FILE`")
 	showURL := cmd.Flags().BoolP("url", "r", false, "show the action's URL only")
 	noCode := cmd.Flags().Bool("no-code", false, "leave the code out")
 	summary := summaryFlag(cmd.Flags())
@@ -73,7 +73,7 @@ func (a *app) actionGet() *cobra.Command {
 		case *summary:
 			return a.outline(cmd, actionOutline(&action.Value))
 		case *save || *saveAs != "":
-			return saveCode(cmd, &action.Value, *saveAs)
+			return saveCode(cmd, &action.Value, string(*saveAs))
 		case *showURL:
 			return a.showLine(cmd, actionURL(c, &action.Value), map[string]string{"url": actionURL(c, &action.Value)})
 		}

@@ -193,6 +193,9 @@ func TestCopyAndSave(t *testing.T) {
 			t.Errorf("%+v, want exit %d", got, code)
 		}
 	}
+	if got := w.run("", "action", "get", "a", "--save-as="); got.code != 2 || got.stdout != "" {
+		t.Errorf("to a file without a name: %+v", got)
+	}
 	if saved, err := os.ReadFile("a.zip"); string(saved) != "PK\x03\x04" {
 		t.Errorf("saved %q, %v", saved, err)
 	}

@@ -43,11 +43,8 @@ come, x it ran for nothing and was squashed, * it was not executed, since its ou
 without a number has no line here: it never ran, or only a part of its workflow is traced.`,
 	}
 	last := lastFlag(cmd.Flags())
-	svg := cmd.Flags().String("svg", "", "write a picture to `FILE`")
+	svg := outFileFlag(cmd.Flags(), "svg", "write a picture to `FILE`")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
-		if *svg == "-" {
-			return wrongf("--svg takes the name of a file, and - is none: write /dev/stdout for standard output")
-		}
 		path, err := activationPath(cmd.Context(), c, *last, args)
 		if err == nil && *last {
 			path, err = outermost(cmd.Context(), c, path)
@@ -57,7 +54,7 @@ without a number has no line here: it never ran, or only a part of its workflow 
 		}
 		trace, err := traceOf(cmd.Context(), c, path)
 		if err == nil && *svg != "" {
-			err = a.drawSVG(cmd, trace, *svg)
+			err = a.drawSVG(cmd, trace, string(*svg))
 		}
 		switch {
 		case err != nil:

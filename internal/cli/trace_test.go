@@ -45,6 +45,9 @@ func TestTrace(t *testing.T) {
 	if _, err := os.Stat("-"); err == nil || o.code != 2 || !strings.Contains(o.stderr, "/dev/stdout") {
 		t.Errorf("to standard output: %+v %v", o, err)
 	}
+	if o = w.run("", "activation", "trace", root, "--svg", ""); o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "it takes the name of a file") {
+		t.Errorf("to a file without a name: %+v", o)
+	}
 	if o = w.run("", "activation", "trace", "old"); o.code != 1 || !strings.Contains(o.stderr, "no trace") {
 		t.Errorf("without a trace: %+v", o)
 	}
