@@ -1,7 +1,9 @@
 package test
 
 import (
+	"errors"
 	"net/http"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,6 +73,40 @@ func TestDraining(t *testing.T) {
 	}
 	again := start(t, server.Options{Data: s.Options.Data})
 	equalJSON(t, stored(t, client(t, again), began.ActivationID).Response.Result, `{"went":"on"}`)
+}
+
+// TestStoppedTwice: a server that is told a second time to stop gives up what it had begun, with records and an answer, and leaves nothing.
+func TestStoppedTwice(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Redis: true})
+	c, state := client(t, s), outside(t, s)
+	putPython(t, c, map[string]string{"waiting": waiting})
+	answered := make(chan []byte, 1)
+	go func() {
+		_, body, _ := c.Do(t.Context(), http.MethodPost, "actions/waiting?blocking=true", nil) // without an answer it is no JSON
+		answered <- body
+	}()
+	if err := state.BLPop(t.Context(), 0, "began").Err(); err != nil {
+		t.Fatal(err)
+	}
+	f := newFootprint(s.Options.Data)
+	f.observe(s.PID())
+	if err := syscall.Kill(s.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	mustShutOut(t, c)
+	var exit *exec.ExitError
+	if err := s.Stop(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(s.Log(), "told to stop a second time") {
+		t.Errorf("it ended with %v: %s", err, s.Log())
+	}
+	f.mustVanish(t)
+	var record server.Record
+	decode(t, <-answered, &record)
+	again := start(t, server.Options{Data: s.Options.Data})
+	equalJSON(t, stored(t, client(t, again), record.ActivationID).Response.Result, string(record.Response.Result))
+	if !strings.Contains(string(record.Response.Result), "shut down") {
+		t.Errorf("who waited was answered %s", record.Response.Result)
+	}
 }
 
 // mustShutOut asks until it is refused, and looks at how.

@@ -39,10 +39,24 @@ configuration file ("listen = 127.0.0.1:3233"); the first of these that is given
 		if err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-		defer stop()
-		context.AfterFunc(ctx, stop) // a second signal ends the process at once
-		return service.Run(ctx, c, version(), cmd.ErrOrStderr())
+		ctx, hurry := untilSignalled(cmd.Context())
+		return service.Run(ctx, hurry, c, version(), cmd.ErrOrStderr())
 	}
 	return cmd
+}
+
+// untilSignalled returns a context that is done with the first SIGTERM or SIGINT, and a channel that is closed with the second. A third
+// kills the process.
+func untilSignalled(above context.Context) (context.Context, <-chan struct{}) {
+	signals, hurry := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := context.WithCancel(above)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		signal.Stop(signals)
+		close(hurry)
+	}()
+	return ctx, hurry
 }

@@ -50,13 +50,13 @@ const drainTime = 30 * time.Second
 // of garbage be. Nobody ever touches it, so it takes no memory itself.
 const heldBack = 64 << 20 // bytes
 
-// Run runs a server until ctx is done, then lets the invocations under way end. words is where it tells a person what it
-// does. The error says why it could not start, or what broke.
-func Run(ctx context.Context, c *config.Config, version string, words io.Writer) error {
+// Run runs a server until ctx is done, then lets the invocations under way end, until hurry is closed. words is where it tells a person
+// what it does. The error says why it could not start, what broke, or that invocations were given up in a hurry.
+func Run(ctx context.Context, hurry <-chan struct{}, c *config.Config, version string, words io.Writer) error {
 	defer runtime.KeepAlive(make([]byte, heldBack))
 	s := &server{
 		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(), clock: clock.New(nil),
-		gate: gateway.NewGate(), broken: make(chan error, 2),
+		gate: gateway.NewGate(), hurry: hurry, broken: make(chan error, 2),
 	}
 	err := s.start(ctx)
 	if err == nil {
@@ -91,8 +91,9 @@ type server struct {
 	operator   string // the operator's key
 	http       *http.Server
 
-	gate    *gateway.Gate // shut when it is told to stop
-	broken  chan error    // what ended a door; has room for all of them
+	gate    *gateway.Gate   // shut when it is told to stop
+	hurry   <-chan struct{} // closed when it is told so again
+	broken  chan error      // what ended a door; has room for all of them
 	closers []func() error
 }
 
@@ -353,7 +354,7 @@ func (s *server) announce() {
 func (s *server) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(s.words, "forerun: shutting down; a second signal ends it at once")
+		fmt.Fprintln(s.words, "forerun: shutting down; a second signal gives up what is under way")
 		return nil
 	case err := <-s.broken:
 		return err
@@ -366,9 +367,21 @@ func (s *server) wait(ctx context.Context) error {
 func (s *server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience())
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-s.hurry:
+			giveUp(forerun.Errorf(forerun.Internal, "", "It was told to stop a second time: what was under way has been given up."))
+		case <-ctx.Done():
+		}
+	}()
 	s.gate.Shut(ctx)        // what goes on when ctx is done is given up here:
 	s.controller.Close(ctx) // it has a record now, and who waits for it an answer,
-	return s.lastAnswers()  // which is still to be sent
+	hurried := context.Cause(ctx)
+	if errors.Is(hurried, context.DeadlineExceeded) {
+		hurried = nil
+	}
+	return errors.Join(hurried, s.lastAnswers()) // which is still to be sent
 }
 
 // patience is how long invocations may go on: without sandboxes none can end.
