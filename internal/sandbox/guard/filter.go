@@ -95,6 +95,7 @@ func closeCalls() []closeCall {
 		{unix.SYS_SOCKET, socketBody()},
 		{unix.SYS_SOCKETPAIR, onlyValues(0, unix.EAFNOSUPPORT, unix.AF_UNIX)},
 		{unix.SYS_SETSOCKOPT, setsockoptBody()},
+		{unix.SYS_GETSOCKOPT, getsockoptBody()},
 		{unix.SYS_IOCTL, ioctlBody()},
 		{unix.SYS_SCHED_SETAFFINITY, ofProcess(0)},
 		{unix.SYS_SCHED_SETATTR, ofProcess(0)},
@@ -180,18 +181,28 @@ func socketBody() []bpf.Instruction {
 // setsockoptBody refuses the options that would let a socket leave another way than the one that was checked, and
 // those that open large parts of the kernel.
 func setsockoptBody() []bpf.Instruction {
-	refuse := func(options ...uint32) []bpf.Instruction {
-		body := []bpf.Instruction{low(2)}
-		for _, o := range options {
-			body = append(body, when(bpf.JumpEqual, o, retErrno(unix.ENOPROTOOPT))...)
-		}
-		return append(body, ret(retAllow))
-	}
 	body := []bpf.Instruction{low(1)}
-	body = append(body, equal(unix.IPPROTO_IP, refuse(unix.IP_OPTIONS))...)                                                       // source routes
-	body = append(body, equal(unix.IPPROTO_IPV6, refuse(unix.IPV6_RTHDR, unix.IPV6_2292RTHDR))...)                                // the same in IPv6
-	body = append(body, equal(unix.IPPROTO_TCP, refuse(unix.TCP_FASTOPEN_CONNECT, unix.TCP_FASTOPEN_NO_COOKIE, unix.TCP_ULP))...) // data before the check
-	body = append(body, equal(unix.IPPROTO_UDP, refuse(unix.UDP_SEGMENT, unix.UDP_ENCAP))...)                                     // the relay forwards single datagrams
+	body = append(body, equal(unix.SOL_SOCKET, withoutOptions(unix.SO_PASSPIDFD))...)                                                     // as getsockoptBody
+	body = append(body, equal(unix.IPPROTO_IP, withoutOptions(unix.IP_OPTIONS))...)                                                       // source routes
+	body = append(body, equal(unix.IPPROTO_IPV6, withoutOptions(unix.IPV6_RTHDR, unix.IPV6_2292RTHDR))...)                                // the same in IPv6
+	body = append(body, equal(unix.IPPROTO_TCP, withoutOptions(unix.TCP_FASTOPEN_CONNECT, unix.TCP_FASTOPEN_NO_COOKIE, unix.TCP_ULP))...) // data before the check
+	body = append(body, equal(unix.IPPROTO_UDP, withoutOptions(unix.UDP_SEGMENT, unix.UDP_ENCAP))...)                                     // the relay forwards single datagrams
+	return append(body, ret(retAllow))
+}
+
+// getsockoptBody refuses a descriptor of the process that has connected a socket, or made it: that would be the helper, or the server.
+func getsockoptBody() []bpf.Instruction {
+	body := []bpf.Instruction{low(1)}
+	body = append(body, equal(unix.SOL_SOCKET, withoutOptions(unix.SO_PEERPIDFD))...)
+	return append(body, ret(retAllow))
+}
+
+// withoutOptions answers for some options of a socket as if the kernel did not know them.
+func withoutOptions(options ...uint32) []bpf.Instruction {
+	body := []bpf.Instruction{low(2)}
+	for _, o := range options {
+		body = append(body, when(bpf.JumpEqual, o, retErrno(unix.ENOPROTOOPT))...)
+	}
 	return append(body, ret(retAllow))
 }
 

@@ -40,9 +40,11 @@ func (s *suite) testOptions(t *testing.T) {
 	a := s.agent(t)
 	for what, c := range map[string][2]int{
 		"source routes": {unix.IPPROTO_IP, unix.IP_OPTIONS}, "fast open": {unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT}, "kernel TLS": {unix.IPPROTO_TCP, unix.TCP_ULP},
+		"senders' processes": {unix.SOL_SOCKET, unix.SO_PASSPIDFD},
 	} {
 		a.expect("92", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.setsockopt(%d, %d, 1); result = 'set'\nexcept OSError as e:\n    result = e.errno # %s", c[0], c[1], what))
 	}
+	a.expect("92", fmt.Sprintf("import socket\ns = socket.socket(fileno=3)\ntry:\n    s.getsockopt(%d, %d, 4); result = 'a descriptor of the server'\nexcept OSError as e:\n    result = e.errno", unix.SOL_SOCKET, unix.SO_PEERPIDFD))
 	a.expect("95", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.sendto(b'x', %d, ('127.0.0.1', 1)); result = 'sent'\nexcept OSError as e:\n    result = e.errno", unix.MSG_FASTOPEN))
 	a.expect("95", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.sendmsg([b'x'], [], %d, ('127.0.0.1', 1)); result = 'sent'\nexcept OSError as e:\n    result = e.errno", unix.MSG_FASTOPEN))
 	a.expect("1", fmt.Sprintf("import fcntl, socket\ns = socket.socket()\ntry:\n    fcntl.ioctl(s, %d, bytes(256)); result = 'asked'\nexcept OSError as e:\n    result = e.errno", unix.SIOCGIFCONF))
