@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,7 +67,20 @@ var bugs = []planted{
 // told is the bug whose case is made smaller, and told: one that shows soon, in small cases.
 const told = "a wrong guess stays"
 
+// TestPlantedBugsApply: a place that has changed so that a bug cannot be planted there is found at once, however the tests are run.
+func TestPlantedBugsApply(t *testing.T) {
+	for _, bug := range bugs {
+		if _, err := bug.plant(); err != nil {
+			t.Errorf("%s: %v", bug.name, err)
+		}
+	}
+}
+
 // TestPlantedBugsAreFound builds the simulation over each broken machine. Within the seeds of TestSeeds it must find a problem.
+//
+// One bug alone, by the beginning of its name with _ for spaces, with its patch and the story of what it does:
+//
+//	FORERUN_STORY=on go test -count=1 -v -run TestPlantedBugsAreFound/a_wrong_guess ./internal/speculate/simulation
 func TestPlantedBugsAreFound(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("it builds the machine many times")
@@ -73,12 +88,15 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	for _, bug := range bugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
+			t.Logf("%v", bug)
 			test := bug.build(t)
 			command := exec.Command(test, "-test.run=^TestSeeds$", "-test.v")
-			command.Env = append(os.Environ(), "FORERUN_SEEDS=40000", "FORERUN_STORY=off")
-			if bug.name == told {
-				command.Env = append(command.Env, "FORERUN_STORY=on")
+			asked := os.Getenv("FORERUN_STORY") == "on"
+			story := "off"
+			if asked || bug.name == told {
+				story = "on"
 			}
+			command.Env = append(os.Environ(), "FORERUN_SEEDS=40000", "FORERUN_STORY="+story)
 			out, err := command.CombinedOutput()
 			finding := findings.Find(out)
 			switch {
@@ -88,6 +106,9 @@ func TestPlantedBugsAreFound(t *testing.T) {
 				t.Fatalf("it failed, and found nothing: %v: %s", err, tail(out))
 			}
 			t.Logf("%s", finding)
+			if asked {
+				t.Logf("%s", out)
+			}
 			if bug.name == told {
 				checkStory(t, out)
 			}
@@ -120,30 +141,51 @@ func checkStory(t *testing.T, out []byte) {
 // tail is the end of what a program said.
 func tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
 
+// String is the bug as a diff.
+func (bug planted) String() string {
+	var diff strings.Builder
+	fmt.Fprintf(&diff, "%s: %s\n", bug.file, bug.name)
+	for _, side := range [][2]string{{"-", bug.from}, {"+", bug.to}} {
+		for line := range strings.Lines(side[1]) {
+			fmt.Fprintf(&diff, "%s%s\n", side[0], strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return diff.String()
+}
+
+// source is the file that the bug is in.
+func (bug planted) source() string { return filepath.Join("..", bug.file) }
+
+// plant returns that file with the bug.
+func (bug planted) plant() ([]byte, error) {
+	text, err := os.ReadFile(bug.source())
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(text, []byte(bug.from)); n != 1 || bug.from == bug.to {
+		return nil, fmt.Errorf("%s has %d places to plant it, not one: %s", bug.file, n, bug.from)
+	}
+	return bytes.Replace(text, []byte(bug.from), []byte(bug.to), 1), nil
+}
+
 // build compiles the simulation with the machine broken, and returns the test program.
 func (bug planted) build(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	source, err := filepath.Abs(filepath.Join("..", bug.file))
+	text, err := bug.plant()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(source)
+	source, err := filepath.Abs(bug.source())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if strings.Count(string(text), bug.from) != 1 {
-		t.Fatalf("%s has no such place, or more than one: %s", bug.file, bug.from)
 	}
 	broken := filepath.Join(folder, filepath.Base(bug.file))
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: broken}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{
-		broken:                                []byte(strings.Replace(string(text), bug.from, bug.to, 1)),
-		filepath.Join(folder, "overlay.json"): overlay,
-	} {
+	for name, content := range map[string][]byte{broken: text, filepath.Join(folder, "overlay.json"): overlay} {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
