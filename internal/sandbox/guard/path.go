@@ -36,12 +36,15 @@ type walk struct {
 	process, thread int // the caller's, as numbered in the sandbox
 	user            int // of the sandbox's processes
 	left            []string
-	links           int
+	names, links    int  // so far
 	jumps           bool // the next name is a process's in /proc, which only the supervisor can follow
 }
 
 // linksAtMost is how many links the kernel follows in a path.
 const linksAtMost = 40
+
+// namesAtMost is how many names the longest path has. In links the kernel takes more, at the caller's expense.
+const namesAtMost = unix.PathMax / 2
 
 // procRoot is the inode of /proc itself.
 const procRoot = 1
@@ -99,6 +102,9 @@ func (w *walk) proceed() unix.Errno {
 
 // step takes the next name.
 func (w *walk) step() error {
+	if w.names++; w.names > namesAtMost {
+		return unix.ELOOP
+	}
 	name := w.left[0]
 	if name == "" || name == ".." && same(w.at, w.root) {
 		name = "."
