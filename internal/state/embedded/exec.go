@@ -28,7 +28,7 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 			claims = s.claimKeys(claims, specs[i], op)
 		}
 	}
-	held := s.keys.lock(claims)
+	held := lock(claims)
 	defer held.unlock()
 	overlay := command.NewOverlay(reader{s.db})
 	now := s.now()

@@ -9,13 +9,21 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// stripes is the number of locks that all keys share; two keys of one stripe wait for each other.
-const stripes = 4096
+// stripes is the number of locks that all keys of a space share; two keys of one stripe wait for each other.
+const stripes = 1024
 
-// keyLocks are the locks of records. They are taken in the order of their numbers, so no two calls wait for each other;
-// lock order: keys, then commits.mu.
+// keyLocks are the locks of records. Each space has its own, so that nobody waits for what is done in another tenant's, however long
+// that takes. They are taken in the order of the spaces' numbers and theirs, so no two calls wait for each other; lock order: keys,
+// then commits.mu.
 type keyLocks struct {
-	seed    maphash.Seed
+	seed   maphash.Seed
+	mu     sync.RWMutex           // guards spaces; nothing is waited for under it
+	spaces map[string]*spaceLocks // of all that were used
+}
+
+// spaceLocks are the locks of the records of one space.
+type spaceLocks struct {
+	number  int
 	stripes [stripes]stripe
 }
 
@@ -26,54 +34,75 @@ type stripe struct {
 	strict       forerun.Version // of any write but lazy ones
 }
 
-func newKeyLocks() *keyLocks { return &keyLocks{seed: maphash.MakeSeed()} }
+func newKeyLocks() *keyLocks {
+	return &keyLocks{seed: maphash.MakeSeed(), spaces: make(map[string]*spaceLocks)}
+}
+
+// of are the locks of a space.
+func (k *keyLocks) of(space string) *spaceLocks {
+	k.mu.RLock()
+	locks := k.spaces[space]
+	k.mu.RUnlock()
+	if locks != nil {
+		return locks
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if locks = k.spaces[space]; locks == nil {
+		locks = &spaceLocks{number: len(k.spaces)}
+		k.spaces[space] = locks
+	}
+	return locks
+}
 
 // claim is a stripe that a call needs, for itself alone if it writes.
 type claim struct {
+	space  *spaceLocks
 	stripe uint32
 	write  bool
 }
 
+func (c claim) on() *stripe { return &c.space.stripes[c.stripe] }
+
 func (k *keyLocks) claim(space string, name []byte, write bool) claim {
-	h := maphash.String(k.seed, space)*31 + maphash.Bytes(k.seed, name)
-	return claim{uint32(h % stripes), write}
+	return claim{k.of(space), uint32(maphash.Bytes(k.seed, name) % stripes), write}
 }
 
-// claimAll adds claims on every key.
-func claimAll(claims []claim, write bool) []claim {
+// claimAll adds claims on every key of a space.
+func (k *keyLocks) claimAll(claims []claim, space string, write bool) []claim {
+	locks := k.of(space)
 	for i := range uint32(stripes) {
-		claims = append(claims, claim{i, write})
+		claims = append(claims, claim{locks, i, write})
 	}
 	return claims
 }
 
 // held are stripes that a call holds, each once.
-type held struct {
-	locks  *keyLocks
-	claims []claim
-}
+type held []claim
 
 // lock takes the stripes of claims, whose slice it keeps.
-func (k *keyLocks) lock(claims []claim) held {
+func lock(claims []claim) held {
 	if len(claims) > 1 {
-		slices.SortFunc(claims, func(a, b claim) int { return cmp.Compare(a.stripe, b.stripe) })
+		slices.SortFunc(claims, func(a, b claim) int {
+			return cmp.Or(cmp.Compare(a.space.number, b.space.number), cmp.Compare(a.stripe, b.stripe))
+		})
 		claims = merge(claims)
 	}
 	for _, c := range claims {
 		if c.write {
-			k.stripes[c.stripe].Lock()
+			c.on().Lock()
 		} else {
-			k.stripes[c.stripe].RLock()
+			c.on().RLock()
 		}
 	}
-	return held{k, claims}
+	return claims
 }
 
 // merge makes one claim of those on one stripe, which are neighbours.
 func merge(claims []claim) []claim {
 	n := 0
 	for _, c := range claims[1:] {
-		if c.stripe == claims[n].stripe {
+		if c.on() == claims[n].on() {
 			claims[n].write = claims[n].write || c.write
 			continue
 		}
@@ -84,31 +113,31 @@ func merge(claims []claim) []claim {
 }
 
 func (h held) unlock() {
-	for _, c := range h.claims {
+	for _, c := range h {
 		if c.write {
-			h.locks.stripes[c.stripe].Unlock()
+			c.on().Unlock()
 		} else {
-			h.locks.stripes[c.stripe].RUnlock()
+			c.on().RUnlock()
 		}
 	}
 }
 
 // rests is the version up to which writes must be on disk before what was read under these locks may be shown.
 func (h held) rests() (last, strict forerun.Version) {
-	for _, c := range h.claims {
-		last = max(last, h.locks.stripes[c.stripe].last)
-		strict = max(strict, h.locks.stripes[c.stripe].strict)
+	for _, c := range h {
+		last = max(last, c.on().last)
+		strict = max(strict, c.on().strict)
 	}
 	return last, strict
 }
 
 // wrote notes the version of a write under these locks.
 func (h held) wrote(v forerun.Version, lazy bool) {
-	for _, c := range h.claims {
+	for _, c := range h {
 		if !c.write {
 			continue
 		}
-		s := &h.locks.stripes[c.stripe]
+		s := c.on()
 		s.last = v
 		if !lazy {
 			s.strict = v

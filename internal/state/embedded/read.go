@@ -101,7 +101,7 @@ func (s *Store) begins(ctx context.Context) error {
 }
 
 func (s *Store) readLocked(claims []claim, keys []forerun.Key) ([]state.Record, forerun.Version, error) {
-	held := s.keys.lock(claims)
+	held := lock(claims)
 	defer held.unlock()
 	now := s.now()
 	records := make([]state.Record, len(keys))

@@ -58,7 +58,7 @@ func (s *Store) reclaim(entry []byte, now time.Time) error {
 	if !ok {
 		return forerun.Errorf(forerun.Internal, "state", "The index of expiries is damaged.")
 	}
-	held := s.keys.lock([]claim{s.keys.claim(k.Space, []byte(k.Name), true)})
+	held := lock([]claim{s.keys.claim(k.Space, []byte(k.Name), true)})
 	defer held.unlock()
 	overlay := command.NewOverlay(reader{s.db})
 	if err := command.Reclaim(overlay, k, entry, now); err != nil {

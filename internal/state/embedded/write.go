@@ -23,7 +23,7 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 		return s.look(spec, c)
 	}
 	var room [4]claim
-	held := s.keys.lock(s.claimKeys(room[:0], spec, c))
+	held := lock(s.claimKeys(room[:0], spec, c))
 	defer held.unlock()
 	overlay := command.NewOverlay(reader{s.db})
 	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
@@ -62,7 +62,7 @@ func (s *Store) look(spec *command.Spec, c state.Command) (state.Reply, forerun.
 func (s *Store) claimKeys(claims []claim, spec *command.Spec, c state.Command) []claim {
 	write := spec.Flags&command.Write != 0
 	if spec.Flags&command.Whole != 0 && spec.Access(c.Args)&command.Whole != 0 {
-		claims = claimAll(claims, write)
+		claims = s.keys.claimAll(claims, c.Space, write)
 	}
 	for i := range spec.KeyPositions(c.Args) {
 		claims = append(claims, s.keys.claim(c.Space, c.Args[i], write))
@@ -110,7 +110,7 @@ func refused(reply state.Reply) error {
 }
 
 func (s *Store) applyLocked(claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
-	held := s.keys.lock(claims)
+	held := lock(claims)
 	defer held.unlock()
 	overlay := command.NewOverlay(s.seenBy(t))
 	now := s.now()
