@@ -26,8 +26,16 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 	for _, name := range spec.Sources(own) {
 		w.keys.Add(forerun.Key{Space: c.session.Space(), Name: string(name)}) // once: it would wait behind itself
 	}
-	c.server.hub.await(w)
-	defer c.server.hub.leave(w)
+	for _, key := range w.keys.List {
+		c.awaited += entrySize + len(key.Name)
+	}
+	defer func() { c.awaited = 0 }()
+	if !c.hasRoom() {
+		c.leaving = true
+		return failure(c.noRoom())
+	}
+	c.space.await(w)
+	defer c.space.leave(w)
 	if reply = c.do(ctx, spec, own); !isNil(reply) || c.leaving {
 		return reply
 	}
@@ -73,7 +81,7 @@ func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][
 // retry tries a command on the records that have changed, while ctx lasts.
 func (c *conn) retry(ctx context.Context, w *waiter, spec *command.Spec, args [][]byte) (reply state.Reply, done bool) {
 	for {
-		key, ok := c.server.hub.next(w)
+		key, ok := c.space.next(w)
 		if !ok {
 			return state.Reply{}, false
 		}
@@ -85,7 +93,7 @@ func (c *conn) retry(ctx context.Context, w *waiter, spec *command.Spec, args []
 		case err != nil:
 			return c.failed(ctx, err), true
 		case reply.Kind == state.Error && bytes.HasPrefix(reply.Text, []byte("WRONGTYPE")) && !c.isList(ctx, spec, key):
-			c.server.hub.pass(w, key) // a record of another type is nothing to it
+			c.space.pass(w, key) // a record of another type is nothing to it
 		case !isNil(reply):
 			return reply, true
 		}

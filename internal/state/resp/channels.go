@@ -8,65 +8,44 @@ import (
 	"forerun.dev/forerun/internal/state/command"
 )
 
-// channels are who listens to what, in the spaces of a store.
+// channels are who listens to what in a space.
 type channels struct {
-	mu     sync.RWMutex // guards the rest; a subscriber's mu is taken under it
-	spaces map[string]*listeners
+	mu              sync.RWMutex             // guards the rest; a subscriber's mu is taken under it
+	named, patterns map[string][]*subscriber // by the names of channels and by patterns of names
 }
 
-// listeners are those of one space, by the names of channels and by patterns of names.
-type listeners struct{ named, patterns map[string][]*subscriber }
-
-func (l *listeners) of(patterns bool) map[string][]*subscriber {
+func (c *channels) of(patterns bool) map[string][]*subscriber {
 	if patterns {
-		return l.patterns
+		return c.patterns
 	}
-	return l.named
+	return c.named
 }
 
-func (c *channels) add(s *subscriber, space, name string, pattern bool) {
+func (c *channels) add(s *subscriber, name string, pattern bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.spaces[space]
-	if l == nil {
-		l = &listeners{make(map[string][]*subscriber), make(map[string][]*subscriber)}
-		c.spaces[space] = l
-	}
-	l.of(pattern)[name] = append(l.of(pattern)[name], s)
+	c.of(pattern)[name] = append(c.of(pattern)[name], s)
 }
 
-func (c *channels) remove(s *subscriber, space, name string, pattern bool) {
+func (c *channels) remove(s *subscriber, name string, pattern bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.spaces[space]
-	rest := slices.DeleteFunc(slices.Clone(l.of(pattern)[name]), func(other *subscriber) bool { return other == s })
-	if l.of(pattern)[name] = rest; len(rest) == 0 {
-		delete(l.of(pattern), name)
+	rest := slices.DeleteFunc(slices.Clone(c.of(pattern)[name]), func(other *subscriber) bool { return other == s })
+	if c.of(pattern)[name] = rest; len(rest) == 0 {
+		delete(c.of(pattern), name)
 	}
-	if len(l.named)+len(l.patterns) == 0 {
-		delete(c.spaces, space)
-	}
-}
-
-// in finds who listens in a space. mu is held.
-func (c *channels) in(space string) listeners {
-	if l := c.spaces[space]; l != nil {
-		return *l
-	}
-	return listeners{}
 }
 
 // publish hands a message to all who listen to a channel, and returns how many times.
-func (c *channels) publish(space, name, text string) int64 {
+func (c *channels) publish(name, text string) int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	l := c.in(space)
 	n := int64(0)
-	for _, s := range l.named[name] {
+	for _, s := range c.named[name] {
 		s.hand("message", name, text)
 		n++
 	}
-	for pattern, subscribers := range l.patterns {
+	for pattern, subscribers := range c.patterns {
 		if !command.Match([]byte(pattern), []byte(name)) {
 			continue
 		}
@@ -78,12 +57,12 @@ func (c *channels) publish(space, name, text string) int64 {
 	return n
 }
 
-// names lists the channels of a space that somebody listens to by name, and that match a pattern if there is one.
-func (c *channels) names(space string, pattern []byte) []string {
+// names lists the channels that somebody listens to by name, and that match a pattern if there is one.
+func (c *channels) names(pattern []byte) []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var names []string
-	for name := range c.in(space).named {
+	for name := range c.named {
 		if pattern == nil || command.Match(pattern, []byte(name)) {
 			names = append(names, name)
 		}
@@ -93,40 +72,42 @@ func (c *channels) names(space string, pattern []byte) []string {
 }
 
 // count is how many listen to a channel by its name.
-func (c *channels) count(space, name string) int64 {
+func (c *channels) count(name string) int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return int64(len(c.in(space).named[name]))
+	return int64(len(c.named[name]))
 }
 
-// patterns is how many patterns of a space somebody listens to.
-func (c *channels) patterns(space string) int64 {
+// patternCount is how many patterns somebody listens to.
+func (c *channels) patternCount() int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return int64(len(c.in(space).patterns))
+	return int64(len(c.patterns))
 }
 
-// maxUnread is how many bytes of messages wait for a subscriber; one that is slower is cut, as by Redis.
+// maxUnread is how many bytes of messages wait for a subscriber; one that is slower is cut, as by Redis, and so is one if its space has no room for more.
 const maxUnread = 32 << 20
 
 // subscriber is a connection that has listened to a channel.
 type subscriber struct {
 	wake chan struct{} // holds one when there are messages
 	cut  func()        // ends the connection
+	name string        // of its space
 
 	mu       sync.Mutex // guards the rest
 	messages [][]string
-	size     int // bytes of the messages
+	size     int   // bytes of the messages
+	held     share // of the room for what is large
 }
 
-// hand leaves a message with a subscriber. The hub's mu is held.
+// hand leaves a message with a subscriber.
 func (s *subscriber) hand(message ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, part := range message {
 		s.size += len(part) + 16
 	}
-	if s.size > maxUnread {
+	if s.size > maxUnread || s.size > restingBuffer && !s.held.change(s.name, s.size) {
 		s.cut()
 		return
 	}
@@ -149,5 +130,6 @@ func (s *subscriber) take() []state.Reply {
 		}
 	}
 	s.messages, s.size = nil, 0
+	s.held.change(s.held.space, 0)
 	return replies
 }

@@ -21,11 +21,13 @@ const maxPending = 256 << 10
 type conn struct {
 	server *Server
 	net    net.Conn
-	id     int64
 	since  time.Time
 
 	first    Session // that of its beginning, and after RESET
 	session  Session // nil: it has to authenticate
+	space    *space  // that of the session
+	id       int64   // in that
+	leave    func()  // gives back its seat
 	protocol int     // 2 or 3
 	user     string
 	name     string // CLIENT SETNAME
@@ -39,6 +41,7 @@ type conn struct {
 	pending int             // how many
 	rests   forerun.Version // on which they rest
 	held    share           // of the room for what is large
+	awaited int             // bytes of the records that it waits for
 	leaving bool            // close when they are sent
 }
 
@@ -71,8 +74,18 @@ func (c *conn) serve(ctx context.Context) {
 // takeRoom sees to it that there is room for what the connection holds now, and for what it is going to read. If there is not,
 // the client is told, as far as it listens, and the connection must end.
 func (c *conn) takeRoom() bool {
+	if c.hasRoom() {
+		return true
+	}
+	c.out = nil
+	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second)) // it is closed in any case
+	_, _ = fmt.Fprintf(c.net, "-%s\r\n", c.noRoom())
+	return false
+}
+
+func (c *conn) hasRoom() bool {
 	bytes := 0
-	for _, size := range []int{c.parser.size(), cap(c.out), c.multi.bytes()} {
+	for _, size := range []int{c.parser.size(), cap(c.out), c.multi.bytes(), c.watching.bytes(), c.sub.bytes(), c.awaited} {
 		if size > restingBuffer {
 			bytes += size
 		}
@@ -84,14 +97,12 @@ func (c *conn) takeRoom() bool {
 	if c.session != nil {
 		space = c.session.Space()
 	}
-	if c.held.change(space, bytes) {
-		return true
-	}
-	c.out = nil
-	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second)) // it is closed in any case
-	_, _ = fmt.Fprintf(c.net, "-ERR The connections of this namespace hold more than %d MiB of unfinished commands, transactions and unread replies. "+
-		"Use fewer at a time.\r\n", c.held.room.most>>20)
-	return false
+	return c.held.change(space, bytes)
+}
+
+func (c *conn) noRoom() string {
+	return fmt.Sprintf("ERR The connections of this namespace hold more than %d MiB of unfinished commands, transactions, unread replies and "+
+		"names that they wait for. Use fewer at a time.", c.held.room.most>>20)
 }
 
 // end takes the connection out of the hub, and gives back its room.
@@ -102,6 +113,7 @@ func (c *conn) end() {
 		_ = c.net.Close() // so that nobody goes on writing; it is closed in any case
 		c.forsake()
 	}
+	c.leave()
 }
 
 // execute runs one command and keeps the reply.
@@ -147,7 +159,7 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 // giveWay holds a command that writes until its activation's turn if anybody waits for its records: they are served before the
 // activation goes on, which it would not see if it was ahead.
 func (c *conn) giveWay(ctx context.Context, spec *command.Spec, args [][]byte) error {
-	if keys := c.writes(spec, args); c.server.hub.isAwaited(keys) {
+	if keys := c.writes(spec, args); c.space.isAwaited(keys) {
 		return c.session.Hold(ctx, strings.ToUpper(spec.Name)+" waits for its turn: a client that waits for such a record is served first")
 	}
 	return nil
@@ -155,12 +167,12 @@ func (c *conn) giveWay(ctx context.Context, spec *command.Spec, args [][]byte) e
 
 // settle waits, after a command that writes, until those have looked who wait for its records.
 func (c *conn) settle(ctx context.Context, spec *command.Spec, args [][]byte) {
-	c.server.hub.settle(ctx, c.writes(spec, args))
+	c.space.settle(ctx, c.writes(spec, args))
 }
 
 // writes are the records that a command writes, as long as anybody waits for any.
 func (c *conn) writes(spec *command.Spec, args [][]byte) (keys []forerun.Key) {
-	if c.server.hub.blocked.Load() == 0 || spec == nil || spec.Flags&command.Write == 0 {
+	if c.space.blocked.Load() == 0 || spec == nil || spec.Flags&command.Write == 0 {
 		return nil
 	}
 	for i := range spec.KeyPositions(args) {
@@ -248,7 +260,12 @@ func (c *conn) authenticate(ctx context.Context, user, password string) (refusal
 			c.unwatch()
 			c.forsake()
 		}
-		c.session, c.user = session, user
+		if !c.join(session) {
+			c.leaving = true
+			r := failure(noSeat)
+			return &r
+		}
+		c.user = user
 		return nil
 	}
 	r := wrongPassword()
@@ -256,6 +273,42 @@ func (c *conn) authenticate(ctx context.Context, user, password string) (refusal
 		r = failure("ERR " + err.Error())
 	}
 	return &r
+}
+
+// noSeat is what Redis says to one client too many.
+const noSeat = "ERR max number of clients reached"
+
+// join takes the connection to the space of a session, or among the strangers. It reports false, and leaves it where it is, if the
+// space has no seat for it.
+func (c *conn) join(session Session) bool {
+	if session == nil {
+		leave := c.server.seats.stand(func() { _ = c.net.Close() })
+		c.move(nil, nil, 0, leave)
+		return true
+	}
+	name := session.Space()
+	its := c.server.hub.space(name)
+	if its == c.space {
+		c.session = session
+		return true
+	}
+	give, ok := c.server.seats.take(name)
+	if ok {
+		its.conns.Add(1)
+		c.move(session, its, its.lastID.Add(1), func() {
+			its.conns.Add(-1)
+			give()
+		})
+	}
+	return ok
+}
+
+// move has the connection leave where it was.
+func (c *conn) move(session Session, its *space, id int64, leave func()) {
+	if c.leave != nil {
+		c.leave()
+	}
+	c.session, c.space, c.id, c.leave = session, its, id, leave
 }
 
 func wrongPassword() state.Reply {

@@ -108,7 +108,11 @@ func (c *conn) reset(ctx context.Context) state.Reply {
 	}
 	c.unwatch()
 	c.forsake()
-	c.session, c.protocol, c.user, c.name, c.multi = c.first, 2, "", "", nil
+	c.protocol, c.user, c.name, c.multi = 2, "", "", nil
+	if !c.join(c.first) {
+		c.leaving = true
+		return failure(noSeat)
+	}
 	return state.Reply{Kind: state.Simple, Text: []byte("RESET")}
 }
 

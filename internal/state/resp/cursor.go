@@ -16,29 +16,19 @@ const (
 	maxCursorBytes = 1 << 20
 )
 
-// cursors are the numbers that clients have for the names behind which their SCANs go on. Clients want numbers, some
+// positions are those of one space: the numbers that clients have for the names behind which their SCANs go on. Clients want numbers, some
 // of at most 53 bits; the store's cursors are the names.
-type cursors struct {
-	mu     sync.Mutex // guards the rest
-	spaces map[string]*positions
-}
-
-// positions are the names of one space.
 type positions struct {
-	first uint64 // the number of kept[0]; numbers begin at 1
+	mu    sync.Mutex // guards the rest
+	first uint64     // the number of kept[0]; numbers begin at 1
 	kept  []string
 	size  int // bytes of the names
 }
 
 // keep returns the number of a position.
-func (k *cursors) keep(space, position string) uint64 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	p := k.spaces[space]
-	if p == nil {
-		p = &positions{first: 1}
-		k.spaces[space] = p
-	}
+func (p *positions) keep(position string) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.kept = append(p.kept, position)
 	p.size += len(position)
 	for len(p.kept) > maxCursors || p.size > maxCursorBytes && len(p.kept) > 1 {
@@ -50,11 +40,10 @@ func (k *cursors) keep(space, position string) uint64 {
 }
 
 // position finds the position of a number; that of one that is not known is the beginning.
-func (k *cursors) position(space string, number uint64) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	p := k.spaces[space]
-	if p == nil || number < p.first || number-p.first >= uint64(len(p.kept)) {
+func (p *positions) position(number uint64) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if number < p.first || number-p.first >= uint64(len(p.kept)) {
 		return "0"
 	}
 	return p.kept[number-p.first]
@@ -78,7 +67,7 @@ func (c *conn) withPosition(at int, args [][]byte) [][]byte {
 	}
 	position := "?"
 	if number, ok := parseCursor(args[at]); ok {
-		position = c.server.hub.cursors.position(c.session.Space(), number)
+		position = c.space.positions.position(number)
 	}
 	args = append([][]byte{}, args...)
 	args[at] = []byte(position)
@@ -106,7 +95,7 @@ func (c *conn) withNumber(at int, r state.Reply) state.Reply {
 	if at == 0 || r.Kind != state.Array || len(r.Items) != 2 || string(r.Items[0].Text) == "0" {
 		return r
 	}
-	number := c.server.hub.cursors.keep(c.session.Space(), string(r.Items[0].Text))
+	number := c.space.positions.keep(string(r.Items[0].Text))
 	r.Items[0] = bulk(strconv.FormatUint(number, 10))
 	return r
 }

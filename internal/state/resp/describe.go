@@ -2,7 +2,6 @@ package resp
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,11 +20,11 @@ func (c *conn) describe() []byte {
 		c.id, c.net.RemoteAddr(), c.net.LocalAddr(), c.name, int(time.Since(c.since).Seconds()), user, c.protocol, c.library[0], c.library[1])
 }
 
-// info answers INFO, whose sections client libraries read when they connect.
+// info answers INFO, whose sections client libraries read when they connect. Of clients it tells those of the space.
 func (c *conn) info(args [][]byte) state.Reply {
 	sections := []struct{ name, text string }{
-		{"server", fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nos:Linux\r\nprocess_id:%d\r\n", redisVersion, os.Getpid())},
-		{"clients", fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\nblocked_clients:%d\r\n", c.server.conns.Load(), c.server.options.MaxConns, c.server.hub.blocked.Load())},
+		{"server", fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nos:Linux\r\n", redisVersion)},
+		{"clients", fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\nblocked_clients:%d\r\n", c.space.conns.Load(), c.server.options.MaxConns, c.space.blocked.Load())},
 		{"persistence", "# Persistence\r\nloading:0\r\n"},
 		{"replication", "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"},
 		{"cluster", "# Cluster\r\ncluster_enabled:0\r\n"},

@@ -11,15 +11,22 @@ import (
 )
 
 // Hub joins the connections of all servers over one store: it knows who watches records, who waits for
-// them, who listens to channels, and where SCANs go on.
+// them, who listens to channels, and where SCANs go on. What it knows of one space keeps no other's connections waiting.
 type Hub struct {
-	now     func() time.Time // what TIME tells
-	stop    func()
+	now    func() time.Time // what TIME tells
+	stop   func()
+	spaces sync.Map // of *space by their names: of all that were used
+}
+
+// space is what the connections of one key space share.
+type space struct {
+	conns   atomic.Int64
+	lastID  atomic.Int64 // of a connection
 	parts   atomic.Int64 // entries of watched and waiting; while there is none, changes cost nothing
 	blocked atomic.Int64 // connections that wait
-	cursors cursors
 
-	channels channels
+	positions positions
+	channels  channels
 
 	mu      sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
 	watched map[forerun.Key][]*watch
@@ -31,11 +38,17 @@ func NewHub(store state.Store, now func() time.Time) *Hub {
 	if now == nil {
 		now = time.Now
 	}
-	h := &Hub{now: now, watched: make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter)}
-	h.cursors.spaces = make(map[string]*positions)
-	h.channels.spaces = make(map[string]*listeners)
+	h := &Hub{now: now}
 	h.stop = store.Watch(h.changed)
 	return h
+}
+
+func newSpace() *space {
+	return &space{
+		positions: positions{first: 1},
+		channels:  channels{named: make(map[string][]*subscriber), patterns: make(map[string][]*subscriber)},
+		watched:   make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter),
+	}
 }
 
 // Close leaves the store.
@@ -44,17 +57,32 @@ func (h *Hub) Close() error {
 	return nil
 }
 
+// space is that of a name.
+func (h *Hub) space(name string) *space {
+	s, ok := h.spaces.Load(name)
+	if !ok {
+		s, _ = h.spaces.LoadOrStore(name, newSpace())
+	}
+	return s.(*space)
+}
+
 // changed hears of each change of a record.
 func (h *Hub) changed(key forerun.Key, _ forerun.Version) {
-	if h.parts.Load() == 0 {
+	if s, ok := h.spaces.Load(key.Space); ok {
+		s.(*space).changed(key)
+	}
+}
+
+func (s *space) changed(key forerun.Key) {
+	if s.parts.Load() == 0 {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, w := range h.watched[key] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.watched[key] {
 		w.touched.Store(true)
 	}
-	if list := h.waiting[key]; len(list) > 0 {
+	if list := s.waiting[key]; len(list) > 0 {
 		list[0].tell(key)
 	}
 }
@@ -62,31 +90,40 @@ func (h *Hub) changed(key forerun.Key, _ forerun.Version) {
 // watch is what a connection watches until its next EXEC. Versions alone would not tell of a record that came and went.
 type watch struct {
 	keys    map[forerun.Key]bool
+	size    int // about what it takes, in bytes
 	expect  []state.Expect
 	touched atomic.Bool // a record has changed since
 }
 
+// bytes is what a watch takes; one that has not begun takes nothing.
+func (w *watch) bytes() int {
+	if w == nil {
+		return 0
+	}
+	return w.size
+}
+
 // watch adds a record to a watch.
-func (h *Hub) watch(w *watch, key forerun.Key) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.watched[key] = append(h.watched[key], w)
-	h.parts.Add(1)
+func (s *space) watch(w *watch, key forerun.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched[key] = append(s.watched[key], w)
+	s.parts.Add(1)
 }
 
 // unwatch ends a watch of a record.
-func (h *Hub) unwatch(w *watch, key forerun.Key) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	list := h.watched[key]
+func (s *space) unwatch(w *watch, key forerun.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.watched[key]
 	i := slices.Index(list, w)
 	if i < 0 {
 		return
 	}
-	h.parts.Add(-1)
+	s.parts.Add(-1)
 	if list = slices.Delete(list, i, i+1); len(list) > 0 {
-		h.watched[key] = list
+		s.watched[key] = list
 	} else {
-		delete(h.watched, key)
+		delete(s.watched, key)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -57,7 +56,7 @@ type Options struct {
 	// error is forerun.Unauthorized if they are wrong. nil: no password is needed.
 	Authenticate func(ctx context.Context, user, password string) (Session, error)
 	MaxBulk      int // longest argument in bytes; 0: 512 MB as Redis
-	MaxConns     int // connections at a time; 0: 10,000 as Redis
+	MaxConns     int // connections at a time; 0: 10,000 as Redis. Beyond it each space may still have its part of them
 	MaxHeld      int // bytes of unfinished commands, transactions and unread replies of one space; 0: eight times MaxBulk
 }
 
@@ -66,8 +65,7 @@ type Server struct {
 	hub     *Hub
 	options Options
 	room    *room
-	conns   atomic.Int64
-	nextID  atomic.Int64
+	seats   *seats
 }
 
 // NewServer makes a server whose sessions work on the store of the hub.
@@ -81,7 +79,7 @@ func NewServer(h *Hub, o Options) *Server {
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 8 * o.MaxBulk
 	}
-	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld)}
+	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: newSeats(o.MaxConns)}
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it
@@ -133,15 +131,13 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn, session Session) {
 	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
 	defer stop()
 	defer nc.Close()
-	defer s.conns.Add(-1)
-	if s.conns.Add(1) > int64(s.options.MaxConns) {
-		_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n")) // it is closed in any case
-		return
-	}
 	c := &conn{
-		server: s, net: nc, id: s.nextID.Add(1), since: time.Now(),
-		first: session, session: session, protocol: 2,
+		server: s, net: nc, since: time.Now(), first: session, protocol: 2,
 		parser: parser{maxBulk: s.options.MaxBulk}, held: share{room: s.room},
+	}
+	if !c.join(session) {
+		_, _ = nc.Write([]byte("-" + noSeat + "\r\n")) // it is closed in any case
+		return
 	}
 	c.serve(ctx)
 }

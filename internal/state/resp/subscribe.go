@@ -15,8 +15,9 @@ import (
 // sends them; it and the connection's take turns at writing.
 type subscription struct {
 	*subscriber
-	space           string
+	space           *space
 	names, patterns map[string]bool
+	size            int // bytes of these, about
 	end             chan struct{}
 	sending         sync.WaitGroup // the goroutine that sends messages
 	writing         sync.Mutex     // held by who writes to the connection, and guards its protocol
@@ -37,6 +38,14 @@ func (s *subscription) count() int64 {
 		return 0
 	}
 	return int64(len(s.names) + len(s.patterns))
+}
+
+// bytes is about what the connection's names take, the messages aside, which count by themselves; nothing if it never began.
+func (s *subscription) bytes() int {
+	if s == nil {
+		return 0
+	}
+	return s.size
 }
 
 // hold keeps messages back until the connection has flushed: the first message of a channel comes behind the reply to
@@ -61,8 +70,10 @@ func (c *conn) listens() bool { return c.sub.count() > 0 }
 // subscribe begins to listen to channels, or to patterns of their names.
 func (c *conn) subscribe(word string, names [][]byte, patterns bool) {
 	if c.sub == nil {
-		c.sub = &subscription{space: c.session.Space(), names: make(map[string]bool), patterns: make(map[string]bool), end: make(chan struct{})}
-		c.sub.subscriber = &subscriber{wake: make(chan struct{}, 1), cut: sync.OnceFunc(func() { go c.net.Close() })}
+		c.sub = &subscription{space: c.space, names: make(map[string]bool), patterns: make(map[string]bool), end: make(chan struct{})}
+		c.sub.subscriber = &subscriber{
+			wake: make(chan struct{}, 1), cut: sync.OnceFunc(func() { go c.net.Close() }), name: c.session.Space(), held: share{room: c.server.room},
+		}
 		c.sub.sending.Go(c.sendMessages)
 	}
 	c.sub.hold()
@@ -74,7 +85,8 @@ func (c *conn) subscribe(word string, names [][]byte, patterns bool) {
 		}
 		if !list[string(name)] {
 			list[string(name)] = true
-			c.server.hub.channels.add(c.sub.subscriber, c.sub.space, string(name), patterns)
+			c.sub.size += entrySize + len(name)
+			c.sub.space.channels.add(c.sub.subscriber, string(name), patterns)
 		}
 		c.answer(push(bulk(word), bulk(string(name)), integer(c.sub.count())))
 	}
@@ -101,8 +113,9 @@ func (c *conn) unsubscribe(word string, names [][]byte, patterns bool) {
 	for _, name := range names {
 		if list[string(name)] {
 			delete(list, string(name))
+			c.sub.size -= entrySize + len(name)
 			c.sub.hold()
-			c.server.hub.channels.remove(c.sub.subscriber, c.sub.space, string(name), patterns)
+			c.sub.space.channels.remove(c.sub.subscriber, string(name), patterns)
 			c.takeMessages()
 		}
 		c.answer(push(bulk(word), bulk(string(name)), integer(c.sub.count())))
@@ -147,12 +160,13 @@ func (c *conn) forsake() {
 	}
 	for _, patterns := range []bool{false, true} {
 		for name := range c.sub.list(patterns) {
-			c.server.hub.channels.remove(c.sub.subscriber, c.sub.space, name, patterns)
+			c.sub.space.channels.remove(c.sub.subscriber, name, patterns)
 		}
 	}
 	c.sub.release()
 	close(c.sub.end)
 	c.sub.sending.Wait()
+	c.sub.take() // nobody reads them
 	c.sub = nil
 	c.session.Listens(false)
 }
@@ -208,7 +222,7 @@ func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
 			return c.failed(ctx, err)
 		}
 	}
-	return integer(c.server.hub.channels.publish(c.session.Space(), string(args[1]), string(args[2])))
+	return integer(c.space.channels.publish(string(args[1]), string(args[2])))
 }
 
 // pubsub tells who listens.
@@ -217,22 +231,22 @@ func (c *conn) pubsub(ctx context.Context, args [][]byte) state.Reply {
 		return c.failed(ctx, err)
 	}
 	reply := state.Reply{Kind: state.Array}
-	channels, space := &c.server.hub.channels, c.session.Space()
+	channels := &c.space.channels
 	switch command.Subcommand(args) {
 	case "channels":
 		var pattern []byte
 		if len(args) > 2 {
 			pattern = args[2]
 		}
-		for _, name := range channels.names(space, pattern) {
+		for _, name := range channels.names(pattern) {
 			reply.Items = append(reply.Items, bulk(name))
 		}
 		return reply
 	case "numpat":
-		return integer(channels.patterns(space))
+		return integer(channels.patternCount())
 	}
 	for _, name := range args[2:] {
-		reply.Items = append(reply.Items, bulk(string(name)), integer(channels.count(space, string(name))))
+		reply.Items = append(reply.Items, bulk(string(name)), integer(channels.count(string(name))))
 	}
 	return reply
 }

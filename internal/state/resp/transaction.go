@@ -66,6 +66,9 @@ func commandSize(args [][]byte) int {
 // maxTransaction is how many bytes a transaction may take: as much as the largest command.
 func (s *Server) maxTransaction() int { return 2*s.options.MaxBulk + 1<<20 }
 
+// entrySize is about what a name takes that a connection watches, waits for or listens to, beside its letters: it is in several lists.
+const entrySize = 256
+
 // maxWatched is how many records a connection can watch at a time.
 const maxWatched = 1 << 16
 
@@ -130,7 +133,8 @@ func (c *conn) watchKeys(ctx context.Context, names [][]byte) state.Reply {
 	}
 	for _, key := range fresh {
 		c.watching.keys[key] = true
-		c.server.hub.watch(c.watching, key) // before its version is read: nothing between the two is missed
+		c.watching.size += entrySize + len(key.Name)
+		c.space.watch(c.watching, key) // before its version is read: nothing between the two is missed
 	}
 	expect, err := c.session.Versions(ctx, fresh)
 	if err != nil {
@@ -178,7 +182,7 @@ func (c *conn) unwatch() {
 		return
 	}
 	for key := range c.watching.keys {
-		c.server.hub.unwatch(c.watching, key)
+		c.space.unwatch(c.watching, key)
 	}
 	c.watching = nil
 }

@@ -15,42 +15,42 @@ import (
 type waiter struct {
 	keys  command.KeySet
 	wake  chan struct{}        // holds one when changed is not empty
-	fresh []forerun.Key        // that have changed; guarded by the hub's mu
-	told  map[forerun.Key]bool // those of fresh: it may wait for many; guarded by the hub's mu
-	tried chan struct{}        // closed when it has looked at them; nil: it has; guarded by the hub's mu
+	fresh []forerun.Key        // that have changed; guarded by the space's mu
+	told  map[forerun.Key]bool // those of fresh: it may wait for many; guarded by the space's mu
+	tried chan struct{}        // closed when it has looked at them; nil: it has; guarded by the space's mu
 }
 
 // await begins to wait.
-func (h *Hub) await(w *waiter) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *space) await(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, key := range w.keys.List {
-		h.waiting[key] = append(h.waiting[key], w)
+		s.waiting[key] = append(s.waiting[key], w)
 	}
-	h.parts.Add(int64(len(w.keys.List)))
-	h.blocked.Add(1)
+	s.parts.Add(int64(len(w.keys.List)))
+	s.blocked.Add(1)
 }
 
 // leave ends a wait. What was left for others is the next one's.
-func (h *Hub) leave(w *waiter) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.parts.Add(-int64(len(w.keys.List)))
-	h.blocked.Add(-1)
+func (s *space) leave(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parts.Add(-int64(len(w.keys.List)))
+	s.blocked.Add(-1)
 	for _, key := range w.keys.List {
-		i := slices.Index(h.waiting[key], w)
-		list := slices.Delete(h.waiting[key], i, i+1)
+		i := slices.Index(s.waiting[key], w)
+		list := slices.Delete(s.waiting[key], i, i+1)
 		if len(list) == 0 {
-			delete(h.waiting, key)
+			delete(s.waiting, key)
 			continue
 		}
-		h.waiting[key] = list
+		s.waiting[key] = list
 		list[0].tell(key)
 	}
 	w.looked()
 }
 
-// tell has a waiter look at a record. The hub's mu is held.
+// tell has a waiter look at a record. The space's mu is held.
 func (w *waiter) tell(key forerun.Key) {
 	if w.told[key] {
 		return
@@ -69,7 +69,7 @@ func (w *waiter) tell(key forerun.Key) {
 	}
 }
 
-// looked says that a waiter has looked at all that it was told of. The hub's mu is held.
+// looked says that a waiter has looked at all that it was told of. The space's mu is held.
 func (w *waiter) looked() {
 	if w.tried != nil {
 		close(w.tried)
@@ -78,9 +78,9 @@ func (w *waiter) looked() {
 }
 
 // next is a record that a waiter has to look at; ok is false if there is none.
-func (h *Hub) next(w *waiter) (key forerun.Key, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *space) next(w *waiter) (key forerun.Key, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(w.fresh) == 0 {
 		w.looked()
 		return forerun.Key{}, false
@@ -91,10 +91,10 @@ func (h *Hub) next(w *waiter) (key forerun.Key, ok bool) {
 }
 
 // pass lets the one behind a waiter look at a record that this one cannot use.
-func (h *Hub) pass(w *waiter, key forerun.Key) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	list := h.waiting[key]
+func (s *space) pass(w *waiter, key forerun.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.waiting[key]
 	if i := slices.Index(list, w); i+1 < len(list) {
 		list[i+1].tell(key)
 	}
@@ -105,14 +105,14 @@ func (h *Hub) pass(w *waiter, key forerun.Key) {
 const patience = 50 * time.Millisecond
 
 // settle waits until those have looked who waited for some records.
-func (h *Hub) settle(ctx context.Context, keys []forerun.Key) {
+func (s *space) settle(ctx context.Context, keys []forerun.Key) {
 	if len(keys) == 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	for ctx.Err() == nil {
-		tried := h.looking(keys)
+		tried := s.looking(keys)
 		if tried == nil {
 			return
 		}
@@ -124,21 +124,21 @@ func (h *Hub) settle(ctx context.Context, keys []forerun.Key) {
 }
 
 // isAwaited reports whether anybody waits for one of some records.
-func (h *Hub) isAwaited(keys []forerun.Key) bool {
+func (s *space) isAwaited(keys []forerun.Key) bool {
 	if len(keys) == 0 {
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.ContainsFunc(keys, func(key forerun.Key) bool { return len(h.waiting[key]) > 0 })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(keys, func(key forerun.Key) bool { return len(s.waiting[key]) > 0 })
 }
 
 // looking is closed when one has looked who has to look at some records; nil: there is none.
-func (h *Hub) looking(keys []forerun.Key) <-chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *space) looking(keys []forerun.Key) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, key := range keys {
-		for _, w := range h.waiting[key] {
+		for _, w := range s.waiting[key] {
 			if w.tried != nil {
 				return w.tried
 			}

@@ -11,7 +11,7 @@ import (
 // TestTellingOfManyRecords: who waits for many records is told of each at a cost that does not depend on how many.
 func TestTellingOfManyRecords(t *testing.T) {
 	const records = 200_000
-	h := &Hub{waiting: make(map[forerun.Key][]*waiter)}
+	h := newSpace()
 	w := &waiter{wake: make(chan struct{}, 1)}
 	for i := range records {
 		w.keys.Add(forerun.Key{Space: "s", Name: strconv.Itoa(i)})
@@ -21,7 +21,7 @@ func TestTellingOfManyRecords(t *testing.T) {
 	begin := time.Now()
 	for range 2 {
 		for _, key := range w.keys.List {
-			h.changed(key, 1)
+			h.changed(key)
 		}
 		if took := time.Since(begin); took > 5*time.Second {
 			t.Fatalf("to tell of %d records took %v", records, took)
