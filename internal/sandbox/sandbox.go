@@ -18,6 +18,7 @@ import (
 // Spec describes a sandbox to make.
 type Spec struct {
 	ID        string   // unique in this process, [a-z0-9-]{1,40}
+	Owner     string   // whose it is: who has many has no more of the host's ports than are left for others; may be empty
 	Argv      []string // the initializer's command, an absolute path as seen inside and arguments; it starts in /tmp
 	Env       []string // its whole environment; HOME=/tmp is added if it has none
 	Files     []File   // small files put into the root, read-only, before the start
@@ -96,10 +97,11 @@ type Sandbox interface {
 	Done() <-chan struct{}
 }
 
-// Limits are those that a running sandbox can be given; what is 0 stays as it is.
+// Limits are those that a running sandbox can be given; what is 0, or empty, stays as it is.
 type Limits struct {
-	MemoryMiB int // of all processes together
-	CPUWeight int // share of the processors while all sandboxes want them, 1 to 10000
+	Owner     string // whose it is from now on
+	MemoryMiB int    // of all processes together
+	CPUWeight int    // share of the processors while all sandboxes want them, 1 to 10000
 }
 
 // DefaultCPUWeight is the share of a sandbox of which nothing else is said.

@@ -228,5 +228,5 @@ func (w *Worker) replace(b *box) bool {
 
 // fit gives a sandbox that was started for any action the limits of the one that has adopted it.
 func (b *box) fit(ctx context.Context) error {
-	return b.sandbox.Limit(ctx, sandbox.Limits{MemoryMiB: b.pool().action.Limits.Memory, CPUWeight: b.startWeight()})
+	return b.sandbox.Limit(ctx, sandbox.Limits{Owner: b.pool().key.namespace, MemoryMiB: b.pool().action.Limits.Memory, CPUWeight: b.startWeight()})
 }

@@ -43,8 +43,11 @@ func TestSandboxesAreHeldReady(t *testing.T) {
 	if begun, now := g.starts(); begun != 7 || now != 0 {
 		t.Errorf("%d starts, %d of them now; want those of 5 sandboxes, and of code in 2", begun, now)
 	}
+	if owner := g.maker.started()[0].owner; owner != "guest" {
+		t.Errorf("the first is %q's", owner)
+	}
 	for i, p := range g.maker.started()[1:3] {
-		if got := p.limits.Load(); got == nil || got.MemoryMiB != 129+i {
+		if got := p.limits.Load(); got == nil || got.MemoryMiB != 129+i || got.Owner != "guest" || p.owner != "" {
 			t.Errorf("sandbox %d got the limits %+v", i, got)
 		}
 	}

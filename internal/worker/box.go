@@ -323,8 +323,12 @@ func (b *box) spec(memoryMiB, weight int) sandbox.Spec {
 	if l.launched {
 		env = append(slices.Clone(env), launcher.MemoryVar+"="+strconv.Itoa(memoryMiB))
 	}
+	owner := ""
+	if p := b.pool(); p != nil {
+		owner = p.key.namespace
+	}
 	return sandbox.Spec{
-		ID: b.id, Argv: l.argv, Env: env, Files: l.files, Binds: l.binds,
+		ID: b.id, Owner: owner, Argv: l.argv, Env: env, Files: l.files, Binds: l.binds,
 		MemoryMiB: memoryMiB, CPUWeight: weight, Processes: c.Bounds.Processes, TmpMiB: c.Bounds.Tmp, CodeMiB: c.Bounds.Unpacked,
 	}
 }

@@ -41,7 +41,7 @@ func (m *processes) Start(_ context.Context, s sandbox.Spec) (sandbox.Sandbox, e
 	if err != nil {
 		return nil, err
 	}
-	p.memory = &m.memory
+	p.memory, p.owner = &m.memory, s.Owner
 	m.boxes = append(m.boxes, p)
 	return p, nil
 }
@@ -67,6 +67,7 @@ type process struct {
 	done           chan struct{}
 	oomKills       atomic.Int64
 	memory         *atomic.Int64 // bytes that it is said to use
+	owner          string
 	limits         atomic.Pointer[sandbox.Limits]
 	reached        atomic.Bool
 	held           atomic.Int32 // 1 between Hold and Release

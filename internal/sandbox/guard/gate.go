@@ -20,6 +20,8 @@ type gate struct {
 	told      int                     // of so many the kernel says when they are closed
 	look      int                     // how many of them there may be before those are forgotten that are closed
 	looked    time.Time               // when they were, as there was no room
+	owner     *Owner                  // of the sandbox; nil once that is gone
+	counted   int                     // so many sockets count as its
 }
 
 // fewLent is how many sockets may have been closed before anybody looks.
@@ -81,8 +83,14 @@ func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 	return g.latch.Opened()
 }
 
-// publish tells who may shut the gate what is through it. mu is held.
-func (g *gate) publish() { g.shared.open.Store(uint32(g.opening + g.sending)) }
+// publish tells who may shut the gate what is through it, and the owner what it has. mu is held.
+func (g *gate) publish() {
+	g.shared.open.Store(uint32(g.opening + g.sending))
+	if now := g.opening + g.told; g.owner != nil && now != g.counted {
+		g.owner.count(now - g.counted)
+		g.counted = now
+	}
+}
 
 func (g *gate) permits(to netip.AddrPort) bool {
 	ip := to.Addr().Unmap()
@@ -161,6 +169,15 @@ func (g *gate) forgetClosed() {
 	g.count()
 }
 
+// lookForClosed forgets those that are closed.
+func (g *gate) lookForClosed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.told > 0 {
+		g.forgetClosed()
+	}
+}
+
 // count counts the sockets when there are others. mu is held.
 func (g *gate) count() {
 	g.sending, g.told = 0, 0
@@ -184,6 +201,14 @@ func (g *gate) room() bool {
 		g.looked = time.Now()
 	}
 	return g.opening+g.told <= lentAtMost
+}
+
+// ownerHasRoom reports the same of all sandboxes of its owner.
+func (g *gate) ownerHasRoom() bool {
+	g.mu.Lock()
+	owner := g.owner
+	g.mu.Unlock()
+	return owner.room()
 }
 
 // Connected reports whether somebody in the sandbox has a connection to the outside on which it could send without asking, or is

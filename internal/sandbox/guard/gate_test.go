@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestSwitch: whoever shuts a gate while connections are opened sees those that are through it, and whoever lifts it those that wait.
@@ -119,5 +121,44 @@ func TestRoom(t *testing.T) {
 	g.enter(to)
 	if !g.room() {
 		t.Error("no room when all are closed")
+	}
+}
+
+// TestOwnersShare: however many sandboxes an owner has, it has no more sockets than are left for others, of which whoever comes finds
+// some; those that are closed do not count, in whichever sandbox.
+func TestOwnersShare(t *testing.T) {
+	h := NewHost()
+	box := func(owner string) *gate {
+		s := &Supervisor{gate: gate{shared: new(Switch)}}
+		s.gate.owner = h.enter(owner, s, 0)
+		return &s.gate
+	}
+	takes := func(g *gate, sockets int) {
+		g.opening += sockets
+		g.publish()
+	}
+	first, again, other := box("first"), box("first"), box("other")
+	takes(first, socketsAtMost/4)
+	takes(again, socketsAtMost/4)
+	if !again.ownerHasRoom() || !other.ownerHasRoom() {
+		t.Error("there is no room although half is left")
+	}
+	takes(first, 1)
+	takes(other, 1)
+	if again.ownerHasRoom() || !other.ownerHasRoom() {
+		t.Error("the first has more than is left, or the other has no room")
+	}
+	takes(other, -1)
+	takes(first, -1)
+
+	closed := lent{domain: unix.AF_INET, inode: 1, local: netip.MustParseAddrPort("127.0.0.1:1"), peer: netip.MustParseAddrPort("127.0.0.1:1")}
+	first.lent = []lent{closed}
+	first.count()
+	h.owners["first"].looked = time.Time{} // long ago
+	if !again.ownerHasRoom() {
+		t.Error("a socket that is closed counts, as it was another sandbox's")
+	}
+	if first.owner.boxes[0].SetOwner("second"); h.owners["first"].sockets+h.owners["second"].sockets != h.sockets || h.owners["second"].sockets != first.opening {
+		t.Errorf("a sandbox that gets another owner does not take its sockets along: %+v", h)
 	}
 }

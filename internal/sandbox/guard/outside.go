@@ -67,7 +67,7 @@ func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.E
 	if errno != 0 {
 		return errno
 	}
-	if !s.gate.room() {
+	if !s.gate.room() || !s.gate.ownerHasRoom() {
 		return unix.EADDRNOTAVAIL // as if the host had no port
 	}
 	socket, errno := s.begin(c, to)

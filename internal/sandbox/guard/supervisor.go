@@ -24,16 +24,29 @@ type Supervisor struct {
 
 // NewSupervisor takes over the descriptor listener; careful is what the filter was installed with, user the id of the user and the group
 // of the sandbox's processes, and shut shuts its gate. refused is called, from any goroutine, with a sentence for each connection that
-// the policy refuses, and reached for each that begins to wait at the gate.
-func NewSupervisor(listener int, policy Policy, careful bool, user int, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
+// the policy refuses, and reached for each that begins to wait at the gate. The sandbox is owner's.
+func NewSupervisor(listener int, policy Policy, careful bool, user int, host *Host, owner string, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
 	l, err := newListener(listener)
 	if err != nil {
 		return nil, err
 	}
-	return &Supervisor{
+	s := &Supervisor{
 		listener: l, policy: policy, careful: careful, user: user, refused: refused, reached: reached,
 		attempts: make(chan struct{}, attemptsAtMost), gate: gate{shared: shut},
-	}, nil
+	}
+	s.gate.owner = host.enter(owner, s, 0)
+	return s, nil
+}
+
+// SetOwner makes the sandbox another owner's.
+func (s *Supervisor) SetOwner(name string) {
+	g := &s.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owner != nil { // else the sandbox is gone
+		g.owner.leave(s, g.counted)
+		g.owner = g.owner.host.enter(name, s, g.counted)
+	}
 }
 
 // Run answers until the sandbox is gone. A connection that takes long holds up no other call.
@@ -46,6 +59,10 @@ func (s *Supervisor) Run() {
 		s.answer(n)
 	}
 	s.beside.Wait()
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	s.gate.owner.leave(s, s.gate.counted)
+	s.gate.owner = nil
 	_ = s.listener.file.Close()
 }
 

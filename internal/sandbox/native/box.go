@@ -64,7 +64,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	}
 	m.boxes[s.ID] = b // before the start: its end may be told before the reply is read
 	m.mu.Unlock()
-	r := request{kind: kindStart, id: s.ID, start: startRequest{s.MemoryMiB, cmp.Or(s.CPUWeight, sandbox.DefaultCPUWeight), s.Processes, s.TmpMiB, s.CodeMiB, s.Binds}}
+	r := request{kind: kindStart, id: s.ID, start: startRequest{s.Owner, s.MemoryMiB, cmp.Or(s.CPUWeight, sandbox.DefaultCPUWeight), s.Processes, s.TmpMiB, s.CodeMiB, s.Binds}}
 	answer, err := m.ask(ctx, r, passed...)
 	closeAll(passed)
 	if err == nil {
@@ -208,10 +208,10 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 			return b.ill(err)
 		}
 	}
-	if l.MemoryMiB == 0 {
+	if l.MemoryMiB == 0 && l.Owner == "" {
 		return nil
 	}
-	_, err := b.maker.ask(ctx, request{kind: kindLimit, id: b.id, memory: l.MemoryMiB})
+	_, err := b.maker.ask(ctx, request{kind: kindLimit, id: b.id, owner: l.Owner, memory: l.MemoryMiB})
 	return err
 }
 

@@ -66,12 +66,18 @@ func (c *cell) listed() ([]int, error) {
 	return inhabitants(c.process.Pid)
 }
 
-// limit is Sandbox.Limit, of memory.
-func (c *cell) limit(memoryMiB int) error {
+// limit is Sandbox.Limit, but for the share of the processors.
+func (c *cell) limit(owner string, memoryMiB int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.group == nil {
 		return fmt.Errorf("the sandbox %q has ended", c.id)
+	}
+	if owner != "" {
+		c.guard.SetOwner(owner)
+	}
+	if memoryMiB == 0 {
+		return nil
 	}
 	return c.group.resize(memoryMiB)
 }

@@ -49,6 +49,7 @@ type helper struct {
 	shared   *shared // with the server
 	settings settings
 	policy   guard.Policy
+	host     *guard.Host
 	root     bool                // ids and mounts of the host are ours to give
 	careful  bool                // of package guard
 	roots    map[string]*os.File // of what sandboxes may see, opened
@@ -82,7 +83,7 @@ func newHelper(l *link) (*helper, error) {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
 	h := &helper{
-		link: l, shared: memory, settings: s, policy: guard.Policy{Allowed: s.egress}, root: os.Geteuid() == 0, careful: !guard.CanLock(),
+		link: l, shared: memory, settings: s, policy: guard.Policy{Allowed: s.egress}, host: guard.NewHost(), root: os.Geteuid() == 0, careful: !guard.CanLock(),
 		forks: make(chan func()), aside: linger.New(nil), boxes: map[string]*cell{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
@@ -170,7 +171,7 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	case kindStrike:
 		err = h.with(r.id, func(c *cell) error { _, err := c.reset(r.keep, true); return err })
 	case kindLimit:
-		err = h.with(r.id, func(c *cell) error { return c.limit(r.memory) })
+		err = h.with(r.id, func(c *cell) error { return c.limit(r.owner, r.memory) })
 	case kindHold:
 		err = h.with(r.id, func(c *cell) (err error) { answer.held, answer.unshared, err = c.hold(r.permit); return err })
 	case kindRelease:

@@ -63,12 +63,14 @@ type request struct {
 	id     string // the sandbox
 	start  startRequest
 	keep   []int            // of a reset and a strike
-	memory int              // of a limit, in MiB
+	owner  string           // of a limit; empty: it stays
+	memory int              // of a limit, in MiB; 0: it stays
 	permit []netip.AddrPort // of a hold and a permit
 }
 
 // startRequest is what the helper itself must know of a Spec; the rest only the first stage reads.
 type startRequest struct {
+	owner                                            string
 	memoryMiB, cpuWeight, processes, tmpMiB, codeMiB int
 	binds                                            []sandbox.Bind
 }
@@ -80,6 +82,7 @@ func (r request) encode() []byte {
 	e.text(r.id)
 	switch r.kind {
 	case kindStart:
+		e.text(r.start.owner)
 		for _, v := range []int{r.start.memoryMiB, r.start.cpuWeight, r.start.processes, r.start.tmpMiB, r.start.codeMiB} {
 			e.number(uint64(v))
 		}
@@ -90,6 +93,7 @@ func (r request) encode() []byte {
 			e.number(uint64(pid))
 		}
 	case kindLimit:
+		e.text(r.owner)
 		e.number(uint64(r.memory))
 	case kindHold, kindPermit:
 		e.number(uint64(len(r.permit)))
@@ -105,14 +109,14 @@ func decodeRequest(b []byte) (request, error) {
 	r := request{kind: d.small(), number: d.number(), id: d.text()}
 	switch r.kind {
 	case kindStart:
-		r.start = startRequest{memoryMiB: d.small(), cpuWeight: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
+		r.start = startRequest{owner: d.text(), memoryMiB: d.small(), cpuWeight: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
 		r.start.binds = decodeBinds(&d)
 	case kindReset, kindStrike:
 		for range d.count() {
 			r.keep = append(r.keep, d.small())
 		}
 	case kindLimit:
-		r.memory = d.small()
+		r.owner, r.memory = d.text(), d.small()
 	case kindHold, kindPermit:
 		for range d.count() {
 			a, err := netip.ParseAddrPort(d.text())

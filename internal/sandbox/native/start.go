@@ -213,7 +213,7 @@ func (h *helper) handOver(c *cell, r startRequest, setup *link) ([]*os.File, err
 		return nil, fmt.Errorf("the first stage handed out %d descriptors, not %d", len(files), readyFDs)
 	}
 	c.folders, c.seal = files[readyTmp:readySeal], files[readySeal]
-	if err := h.supervise(c, files[readyListener]); err != nil {
+	if err := h.supervise(c, r.owner, files[readyListener]); err != nil {
 		closeAll(files[:readyForServer])
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (h *helper) user(c *cell) int {
 	return os.Geteuid()
 }
 
-func (h *helper) supervise(c *cell, listener *os.File) error {
+func (h *helper) supervise(c *cell, owner string, listener *os.File) error {
 	fd, err := unix.FcntlInt(listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	listener.Close()
 	if err != nil {
@@ -240,7 +240,7 @@ func (h *helper) supervise(c *cell, listener *os.File) error {
 	}
 	refused := func(sentence string) { h.tellCounted(kindDenied, c.id, sentence) }
 	reached := func() { h.tellCounted(kindReached, c.id, "") }
-	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, h.user(c), &h.shared.gates[c.number], refused, reached)
+	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, h.user(c), h.host, owner, &h.shared.gates[c.number], refused, reached)
 	if err != nil {
 		return err
 	}

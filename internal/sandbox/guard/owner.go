@@ -1,0 +1,96 @@
+package guard
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Host is what the supervisors of all sandboxes share: the ports of the machine that they run on. The owners of sandboxes have their
+// parts of them.
+type Host struct {
+	mu      sync.Mutex // guards the rest, and all of Owner
+	owners  map[string]*Owner
+	sockets int // of all
+}
+
+// Owner is whose some sandboxes are.
+type Owner struct {
+	host    *Host
+	name    string
+	boxes   []*Supervisor
+	sockets int       // of the host's network, in its sandboxes or on their way there
+	looked  time.Time // when it was looked which are closed
+}
+
+// socketsAtMost bounds the sockets in all sandboxes: each takes one of the ports that bindPort chooses from. An owner may have as many as
+// are left for others.
+const socketsAtMost = 24 << 10
+
+// lookAtAll is how long an owner that has all its sockets waits until it is looked whether they are closed.
+const lookAtAll = 2 * time.Second
+
+// NewHost is for the supervisors of one network.
+func NewHost() *Host { return &Host{owners: make(map[string]*Owner)} }
+
+// enter makes a sandbox, with so many sockets, that of an owner.
+func (h *Host) enter(name string, s *Supervisor, sockets int) *Owner {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.owners[name]
+	if o == nil {
+		o = &Owner{host: h, name: name}
+		h.owners[name] = o
+	}
+	o.boxes = append(o.boxes, s)
+	o.sockets += sockets
+	h.sockets += sockets
+	return o
+}
+
+// leave ends that.
+func (o *Owner) leave(s *Supervisor, sockets int) {
+	h := o.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.boxes = slices.DeleteFunc(o.boxes, func(other *Supervisor) bool { return other == s })
+	o.sockets -= sockets
+	h.sockets -= sockets
+	if len(o.boxes) == 0 {
+		delete(h.owners, o.name)
+	}
+}
+
+// count counts more sockets, or fewer.
+func (o *Owner) count(more int) {
+	o.host.mu.Lock()
+	defer o.host.mu.Unlock()
+	o.sockets += more
+	o.host.sockets += more
+}
+
+// room reports whether the owner may have the sockets that it has, the one on its way included.
+func (o *Owner) room() bool {
+	fits, boxes := o.fits()
+	for _, s := range boxes {
+		s.gate.lookForClosed()
+	}
+	if len(boxes) > 0 {
+		fits, _ = o.fits()
+	}
+	return fits
+}
+
+// fits lists the sandboxes in which some may be closed if it is time to look.
+func (o *Owner) fits() (fits bool, look []*Supervisor) {
+	o.host.mu.Lock()
+	defer o.host.mu.Unlock()
+	if o.sockets <= socketsAtMost-o.host.sockets {
+		return true, nil
+	}
+	if time.Since(o.looked) < lookAtAll {
+		return false, nil
+	}
+	o.looked = time.Now()
+	return false, slices.Clone(o.boxes)
+}
