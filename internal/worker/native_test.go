@@ -15,6 +15,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/native"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
+	"forerun.dev/forerun/internal/state/resp"
 )
 
 // The test binary is also the sandboxes' helper, their first stage and the launcher in them.
@@ -61,7 +62,7 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 	}
 	config := Config{
 		Maker: maker, Languages: languages, MemoryMiB: 16 << 10,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Hub: new(resp.Hub), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	if change != nil {
 		change(&config)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state/resp"
 )
 
 // rig is a worker under test with what it is made of.
@@ -32,7 +33,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	maker := &processes{t: t}
 	config := Config{
 		Maker: maker, Languages: discover(), MemoryMiB: 16 << 10,
-		Log: slog.New(slog.DiscardHandler),
+		Hub: new(resp.Hub), Log: slog.New(slog.DiscardHandler),
 	}
 	if config.Languages.Check("python:3") != nil {
 		t.Skip("this machine has no Python")
