@@ -11,7 +11,7 @@ type need struct {
 	bytes  int64
 	boxes  int
 	keep   *box // not to be closed for it
-	first  bool // it has no sandbox that works, so it takes from everybody
+	first  bool // it has no sandbox that works, so it takes from everybody, but for who holds little and is busy
 }
 
 // charge books what a box occupies: the memory limit while it may use it, what it was measured to use while it is idle.
@@ -24,8 +24,11 @@ func (w *Worker) charge(b *box, bytes int64) {
 	}
 }
 
-// makeRoom closes sandboxes that do nothing until there is room, if that can be.
+// makeRoom closes sandboxes that do nothing until there is room, if that can be. If not, it closes none.
 func (w *Worker) makeRoom(n need) bool {
+	if !w.canMakeRoom(n) {
+		return false
+	}
 	for w.boxes+n.boxes > w.config.MaxSandboxes || w.charged+n.bytes > w.limit {
 		if n.bytes <= 0 && n.boxes <= 0 {
 			return true
@@ -37,6 +40,32 @@ func (w *Worker) makeRoom(n need) bool {
 		w.evict(b)
 	}
 	return true
+}
+
+// canMakeRoom reports whether there would be room if all were closed that may be. (Of what a tenant that holds much may have once it
+// has closed its own, this is not known before.)
+func (w *Worker) canMakeRoom(n need) bool {
+	if n.bytes <= 0 && n.boxes <= 0 {
+		return true
+	}
+	bytes, boxes, works := w.charged+n.bytes, w.boxes+n.boxes, w.works(n.tenant)
+	closed := func(b *box) {
+		bytes -= b.charged
+		boxes--
+	}
+	for _, s := range w.shelves {
+		for _, b := range s.boxes {
+			if b != n.keep {
+				closed(b)
+			}
+		}
+	}
+	for _, b := range w.idle {
+		if b != n.keep && w.gives(b, n, false, works) {
+			closed(b)
+		}
+	}
+	return bytes <= w.limit && boxes <= w.config.MaxSandboxes
 }
 
 // evict closes a box that waits.
@@ -56,8 +85,13 @@ func (w *Worker) evict(b *box) {
 // busy actions would take each other's in turns.
 const idleEnough = time.Second
 
+// idleForLong is how long a sandbox of a tenant that holds little must have been idle to make room for one that holds much and need only
+// wait for its own: one whose client comes every few seconds would else have a cold start each time.
+const idleForLong = 10 * time.Second
+
 // victim finds the sandbox that is missed least: one that has no code yet, or of the idle ones the one of the lowest
-// priority. A tenant that holds more than its share takes its own, and others' only for an action that has none.
+// priority. A tenant that holds more than its share takes its own, and others' only for an action that has none: while it has
+// sandboxes that work, of which one will be free, only those that nobody has used for long.
 func (w *Worker) victim(n need) *box {
 	for _, s := range w.shelves {
 		for _, b := range s.boxes {
@@ -66,14 +100,14 @@ func (w *Worker) victim(n need) *box {
 			}
 		}
 	}
-	over := w.overShare(n.tenant, n.bytes)
+	over, works := w.overShare(n.tenant, n.bytes), w.works(n.tenant)
 	var own, others *box
 	for _, b := range w.idle {
 		best := &others
 		if t := b.pool().tenant; t == n.tenant {
 			best = &own
 		}
-		if b != n.keep && (*best == nil || b.before(*best)) && w.gives(b, n, over) {
+		if b != n.keep && (*best == nil || b.before(*best)) && w.gives(b, n, over, works) {
 			*best = b
 		}
 	}
@@ -85,12 +119,26 @@ func (w *Worker) victim(n need) *box {
 	}
 }
 
-// gives reports whether a box may be closed for a need.
-func (w *Worker) gives(b *box, n need, over bool) bool {
+// works reports whether a tenant has sandboxes that are not idle.
+func (w *Worker) works(t *tenant) bool {
+	held := t.held
+	for _, b := range w.idle {
+		if b.pool().tenant == t {
+			held -= b.charged
+		}
+	}
+	return held > 0
+}
+
+// gives reports whether a box may be closed for a need of a tenant that has more than its share, or not, and that has others that work,
+// or not.
+func (w *Worker) gives(b *box, n need, over, works bool) bool {
 	owner := b.pool().tenant
 	switch {
-	case n.first:
+	case n.first && (owner == n.tenant || !over || !works):
 		return true
+	case n.first:
+		return w.overShare(owner, 0) || time.Since(b.since) >= idleForLong
 	case owner != n.tenant && over:
 		return false
 	case owner != n.tenant && w.overShare(owner, 0):

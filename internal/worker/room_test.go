@@ -116,6 +116,16 @@ func TestRoomIsSharedByTenants(t *testing.T) {
 	if got := s.closes(&pool{tenant: flood.tenant, action: action("new")}, true); got != flood {
 		t.Error("a new action of who holds much takes another's sandbox")
 	}
+	for _, b := range flood.boxes {
+		s.unidle(b) // they work
+	}
+	if got := s.closes(&pool{tenant: flood.tenant, action: action("new")}, true); got != nil {
+		t.Error("a new action of who holds much takes the sandbox that another has just used, while its own will be free")
+	}
+	other.boxes[0].since = time.Now().Add(-idleForLong)
+	if got := s.closes(&pool{tenant: flood.tenant, action: action("new")}, true); got != other {
+		t.Error("a new action of who holds much waits although there is a sandbox that nobody uses")
+	}
 }
 
 func TestIdleSandboxesAreChargedWhatTheyUse(t *testing.T) {
@@ -176,5 +186,24 @@ func TestWarmSandboxWaitsForMemory(t *testing.T) {
 	}
 	if s := g.Stats(); s.ColdStarts != 2 || s.Evicted != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestNothingIsClosedInVain: where there would be no room all the same, no sandbox is closed; where there is, no more than it takes.
+func TestNothingIsClosedInVain(t *testing.T) {
+	s := newShop(t, 600)
+	s.config.MaxSandboxes = 100
+	p := s.idleBoxes("guest", "a", 1, 10, time.Minute)
+	other := s.idleBoxes("guest", "b", 3, 100, time.Minute)
+	works := s.newBox(p.language)
+	for _, step := range []struct {
+		mib  int64
+		left int
+	}{{400, 3}, {230, 1}} {
+		s.charge(works, step.mib<<20)
+		room := s.makeRoom(need{tenant: p.tenant, bytes: 256 << 20, keep: p.boxes[0], first: true})
+		if room != (step.left < 3) || len(other.boxes) != step.left {
+			t.Errorf("with %d MiB in use: room %v, %d of 3 are left", step.mib, room, len(other.boxes))
+		}
 	}
 }
