@@ -27,7 +27,8 @@ func (e *execution) noteAhead() {
 }
 
 // maxBuffered is how many bytes the columns of all invocations may take, but for small ones: how many functions run bounds those. When
-// they are beyond it a tenant may still have its part, so that nobody who has little waits for what another has: all together, twice that.
+// they are beyond it a tenant may still have its part, so that nobody who has little waits for what another has: that,
+// a half, a third and so on of it if they come one after the other.
 const maxBuffered = 512 << 20
 
 // buffers counts the bytes in columns.
