@@ -118,6 +118,39 @@ func TestSquashedAsItBegins(t *testing.T) {
 	}
 }
 
+// TestSquashedBeforeItHasAHandler: where the process of the activation before is replaced first, however long that takes, the new one
+// is not killed, and the sandbox not closed: the next activation has both.
+func TestSquashedBeforeItHasAHandler(t *testing.T) {
+	hooks, connections := new(hooked), new(connectedMaker)
+	g := newNativeRig(t, func(c *Config) {
+		hook(hooks)(c)
+		connections.Maker, c.Maker = c.Maker, connections
+	})
+	a := keptAction("", "answer = {'n': n}")
+	g.expect(a, `{}`, `{"n":1}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	connections.times.Store(1)
+	ids := make(chan forerun.ActivationID, 1)
+	hooks.release = func() { // as the process is replaced
+		hooks.release = nil
+		id := <-ids
+		g.mu.Lock()
+		b, begun := g.runs[id].box, g.runs[id].tenure
+		g.mu.Unlock()
+		g.Squash(id)
+		b.kill(begun)
+	}
+	r, h := g.ahead(a, `{}`)
+	ids <- r.Activation
+	g.expect(a, `{}`, `{"n":1}`)
+	if stats := g.Stats(); stats.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started for one action", stats.ColdStarts)
+	}
+	if len(h.ended) > 0 {
+		t.Error("a squashed activation has ended")
+	}
+}
+
 // TestSandboxThatDiesBeforeItsActivation: an activation that did not begin as its sandbox had died gets another.
 func TestSandboxThatDiesBeforeItsActivation(t *testing.T) {
 	maker := new(hooked)

@@ -403,8 +403,11 @@ func (b *box) reset(keep ...int) error {
 }
 
 // kill ends a running activation: when its handler is gone, await returns. A sandbox whose handler cannot be killed
-// is closed.
+// is closed. One that was squashed before it had a handler gets none: what is being loaded for it is whole for the next.
 func (b *box) kill(t *tenure) {
+	if t.over.Load() && t.handler.Load() == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(b.w.stopped, exitGrace)
 	defer cancel()
 	if err := b.killAll(ctx, t); err != nil {

@@ -235,7 +235,7 @@ def asked():
 }
 
 // TestSquashedWhileReplaced: a squash that comes as the process of an activation before is replaced, which was connected with the
-// outside, hits what is loaded in its place. The next activation has one that is whole.
+// outside, leaves what is loaded in its place: the next activation has one that is whole.
 func TestSquashedWhileReplaced(t *testing.T) {
 	o := newOutside(t)
 	a := counting(t, `const end = Date.now() + 200; while (Date.now() < end);`)
