@@ -33,9 +33,8 @@ func (b *box) hold(r *run) error {
 		case err != nil:
 			return err
 		case b.keeps() && held.Connected && looks == 0:
-			b.spare.stays = false
-			if !b.clean() { // to a process that has no connections
-				return errExited
+			if err := b.replaceConnected(r); err != nil {
+				return err
 			}
 			continue
 		case b.keeps() && held.Connected && looks < endLooks:
@@ -55,6 +54,26 @@ func (b *box) hold(r *run) error {
 		return err
 	}
 	return b.letOut()
+}
+
+// replaceConnected has a process that has no connections take the place of one that has, unless it is the activation's turn before
+// another could be there: then it needs none, and to load one each time takes longer than running ahead saves.
+func (b *box) replaceConnected(r *run) error {
+	loads := b.standing.Load() == nil
+	if loads {
+		if err := b.pause(r, b.replacing); err != nil || !r.isAhead() {
+			return err
+		}
+	}
+	began := time.Now()
+	b.spare.stays = false
+	if !b.clean() {
+		return errExited
+	}
+	if took := time.Since(began); loads && (b.replacing == 0 || took < b.replacing) {
+		b.replacing = took
+	}
+	return nil
 }
 
 // pause waits, unless the activation's turn comes, or never will.

@@ -378,6 +378,32 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 	g.expect(a, `{}`, `{"n":2}`)
 }
 
+// TestConnectedProcessServesWhoseTurnComes: it is not replaced if that would take longer than until the activation's turn.
+func TestConnectedProcessServesWhoseTurnComes(t *testing.T) {
+	maker := new(connectedMaker)
+	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker = c.Maker; c.Maker = maker })
+	a := keptAction("", "answer = {'n': n}")
+	g.expect(a, `{}`, `{"n":1}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	standbyRig{g, a}.box().replacing = time.Minute
+	maker.times.Store(1)
+	r, h := g.ahead(a, `{}`)
+	for maker.times.Load() > 0 {
+		runtime.Gosched()
+	}
+	g.Promote(r.Activation)
+	if end := g.wait(h); string(end.Result) != `{"n":2}` {
+		t.Errorf("%s; want that of the process that served before", end.Result)
+	}
+	maker.times.Store(1)
+	r, _ = g.ahead(a, `{}`)
+	for maker.times.Load() > 0 {
+		runtime.Gosched()
+	}
+	g.Squash(r.Activation)
+	g.expect(a, `{}`, `{"n":3}`)
+}
+
 // TestListenerThatEndedRunsAhead: a process that has listened to channels, and does no more, is as any other.
 func TestListenerThatEndedRunsAhead(t *testing.T) {
 	store := withStore(t)

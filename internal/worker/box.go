@@ -77,6 +77,7 @@ type box struct {
 	blank      bool           // it was held ready, and has no code yet; of live
 	cpu        time.Duration  // that it had taken then; of live
 	oomClean   int64          // oomKills when the sandbox was clean last; of live
+	replacing  time.Duration  // the least that it took to load a process in the place of a connected one; of live
 	dead       chan struct{}  // closed by listen: the initializer is gone
 	living     sync.WaitGroup // its goroutines but live
 	reseting   sync.Mutex     // held during a Reset, so that none reaches into the next activation
