@@ -3,11 +3,42 @@ package proc
 
 import (
 	"bytes"
-	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// ReadFile reads a file, as os.ReadFile does with thrice the system calls: it looks, among others, whether the file can be waited for.
+func ReadFile(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for b := make([]byte, 0, 2048); ; b = slices.Grow(b, len(b)) {
+		for len(b) < cap(b) {
+			n, err := unix.Read(fd, b[len(b):cap(b)])
+			if n <= 0 {
+				return b, err
+			}
+			b = b[:len(b)+n]
+		}
+	}
+}
+
+// Names lists an open folder.
+func Names(folder int) (names []string, err error) {
+	for buffer := make([]byte, 4096); ; {
+		n, err := unix.ReadDirent(folder, buffer)
+		if err != nil || n == 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent(buffer[:n], -1, names)
+	}
+}
 
 // Task is what the kernel tells of a thread, or of a process, which is its first thread.
 type Task struct {
@@ -33,7 +64,7 @@ const exiting = 0x4
 
 // ReadTask reads a task's file stat. ok is false if there is none, as the task is gone, or not all of it.
 func ReadTask(path string) (t Task, ok bool) {
-	b, err := os.ReadFile(path)
+	b, err := ReadFile(path)
 	if err != nil {
 		return t, false
 	}
@@ -67,7 +98,7 @@ func (t Task) Exits() bool { return t.Flags&exiting != 0 || t.HasEnded() }
 // ReadCall reads a task's file syscall: the number of the system call that it waits in. ok is false if it waits in none, and for who may
 // not trace it, who is not told.
 func ReadCall(path string) (number int, ok bool) {
-	b, err := os.ReadFile(path)
+	b, err := ReadFile(path)
 	if err != nil {
 		return 0, false
 	}
@@ -98,7 +129,7 @@ func IsStopped(pid int) bool {
 
 // readSignals reads a process's state, and the signals that it has not taken yet; 0: there is no such process.
 func readSignals(pid int) (state byte, pending uint64) {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	status, err := ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0, 0
 	}

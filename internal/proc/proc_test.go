@@ -1,14 +1,56 @@
 package proc
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 )
+
+func TestReadFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, size := range []int{0, 1, 2047, 2048, 2049, 10_000} {
+		want := bytes.Repeat([]byte("a"), size)
+		if err := os.WriteFile(path, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("of %d bytes: %d, %v", size, len(got), err)
+		}
+	}
+	if _, err := ReadFile(path + "s"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no file: %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	path := t.TempDir()
+	var want []string
+	for i := range 300 { // more than are told at once
+		name := fmt.Sprintf("a name of some length, number %d", i)
+		if err := os.Mkdir(filepath.Join(path, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, name)
+	}
+	folder, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	got, err := Names(int(folder.Fd()))
+	slices.Sort(got)
+	slices.Sort(want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d names, %v", len(got), err)
+	}
+}
 
 func TestReadTask(t *testing.T) {
 	self, ok := ReadTask("/proc/self/stat")

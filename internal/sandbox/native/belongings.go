@@ -3,25 +3,26 @@ package native
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // belongings looks through what a thread that only ends has open. It is closed last, after the memory was given back, and the next
 // activation might notice some of it: locks, names of sockets, files that were removed but have their space still.
 type belongings struct {
-	folder  *os.File // of the descriptors, in /proc
-	infos   *os.File // of what is said of them
+	folder  int      // of the descriptors, in /proc
+	infos   int      // of what is said of them
 	net     string   // the tables of the sandbox's sockets
 	devices []uint64 // of the folders that handlers write to
 	sockets map[string]bool
 	buffer  []byte
 }
 
-func newBelongings(folder, infos *os.File, net string) *belongings {
+func newBelongings(folder, infos int, net string) *belongings {
 	return &belongings{folder: folder, infos: infos, net: net, sockets: map[string]bool{}, buffer: make([]byte, 4096)}
 }
 
@@ -29,16 +30,16 @@ func newBelongings(folder, infos *os.File, net string) *belongings {
 // being closed.
 func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 	own := fmt.Sprintf("/proc/%d/task/%d/", pid, tid)
-	folder, err := os.Open(own + "fd")
+	folder, err := unix.Open(own+"fd", openFolder, 0)
 	if err != nil {
 		return false, false
 	}
-	defer folder.Close()
-	infos, err := os.Open(own + "fdinfo")
+	defer unix.Close(folder)
+	infos, err := unix.Open(own+"fdinfo", openFolder, 0)
 	if err != nil {
 		return false, false
 	}
-	defer infos.Close()
+	defer unix.Close(infos)
 	b := newBelongings(folder, infos, fmt.Sprintf("/proc/%d/net/", c.process.Pid))
 	for _, f := range c.folders {
 		var st unix.Stat_t
@@ -47,7 +48,7 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 		}
 		b.devices = append(b.devices, st.Dev)
 	}
-	names, err := folder.Readdirnames(-1)
+	names, err := proc.Names(folder)
 	if err != nil || len(names) == 0 {
 		return false, false
 	}
@@ -59,19 +60,10 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 	return b.plain(), true
 }
 
-func readNames(folder string) ([]string, error) {
-	f, err := os.Open(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
-}
-
 // mayStay looks at one descriptor.
 func (b *belongings) mayStay(name string) (may, known bool) {
 	var st unix.Stat_t
-	if unix.Fstatat(int(b.folder.Fd()), name, &st, 0) != nil {
+	if unix.Fstatat(b.folder, name, &st, 0) != nil {
 		return false, false
 	}
 	switch st.Mode & unix.S_IFMT {
@@ -91,7 +83,7 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 
 // locked reports whether a file is locked by way of one descriptor.
 func (b *belongings) locked(name string) (locked, known bool) {
-	fd, err := unix.Openat(int(b.infos.Fd()), name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(b.infos, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false, false
 	}
@@ -115,7 +107,7 @@ func (b *belongings) plain() bool {
 	if len(b.sockets) == 0 {
 		return true
 	}
-	table, err := os.ReadFile(b.net + "unix")
+	table, err := proc.ReadFile(b.net + "unix")
 	if err != nil {
 		return false
 	}

@@ -62,7 +62,7 @@ func TestBelongings(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer infos.Close()
-			b := newBelongings(folder, infos, "/proc/self/net/")
+			b := newBelongings(int(folder.Fd()), int(infos.Fd()), "/proc/self/net/")
 			b.devices = []uint64{st.Dev}
 			may, known := b.mayStay(strconv.Itoa(fd))
 			if may = may && b.plain(); may != c.want || known != (fd >= 0) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -77,7 +76,7 @@ const (
 func isLittle(pids []int, memoryMiB int) bool {
 	var memory, threads uint64
 	for _, pid := range pids {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		status, err := proc.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			return false
 		}
@@ -109,7 +108,7 @@ func lastThread(pid int) int {
 	if leader.Threads == 1 {
 		return pid
 	}
-	names, err := readNames(own + "task")
+	names, err := threads(own)
 	if err != nil || len(names) != leader.Threads {
 		return 0
 	}
@@ -128,4 +127,14 @@ func lastThread(pid int) int {
 		}
 	}
 	return last
+}
+
+// threads lists those of a process.
+func threads(own string) (names []string, err error) {
+	fd, err := unix.Open(own+"task", openFolder, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	return proc.Names(fd)
 }
