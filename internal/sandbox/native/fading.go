@@ -98,11 +98,11 @@ func statusField(status []byte, name string) uint64 {
 
 // lastThread is the one thread that a killed process has left, and which is on its way out; 0 if there are others, or it may execute
 // something. Such a process gets no further threads, so the list of those that it has is whole if it is as long as their number was
-// before.
+// before. As long as there are more than its first, which stays, and another, they are not looked at: that keeps them from their end.
 func lastThread(pid int) int {
 	own := fmt.Sprintf("/proc/%d/", pid)
 	leader, ok := proc.ReadTask(own + "stat")
-	if !ok || !leader.Exits() || leader.Threads < 1 {
+	if !ok || !leader.Exits() || leader.Threads < 1 || leader.Threads > 2 {
 		return 0
 	}
 	if leader.Threads == 1 {

@@ -126,11 +126,11 @@ func (k killer) await(ctx context.Context, pid, fd int, mayFade bool) (faded boo
 	return false, nil
 }
 
-// How long a process that was killed is waited for before it is looked at.
+// How long a process that was killed is waited for before it is looked at. The kernel adds what it adds to all waits, some 50 µs.
 const (
-	firstWait   = 50 * time.Microsecond
+	firstWait   = 10 * time.Microsecond
 	longestWait = 20 * time.Millisecond
-	fadeLooks   = 100 // at one that may fade, each after firstWait
+	fadeLooks   = 150 // at one that may fade, each after firstWait
 )
 
 // walks is how often the tree of a sandbox's processes is walked for one list. A walk can miss a process whose parent
