@@ -4,9 +4,8 @@ package speculate
 // a quarter of them, and has begun before the first of them has ended. So what lies behind several branches waits until they all
 // together are likely enough; soon one of them is over.
 
-// leastOdds is how likely the way to a step must be at least that leads by more than one branch of which it is not known yet how it goes:
-// two that go one way in nine of ten cases each are, counted roughly, and three are not.
-const leastOdds = 0.77
+// leastOdds is how likely the way to a step must be at least that leads by more than one branch of which it is not known yet how it goes.
+const leastOdds = 0.75
 
 // odds are those of a way, by how many branches of which it is not known how they go.
 type odds struct {
