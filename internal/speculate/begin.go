@@ -72,10 +72,10 @@ func (m *Machine) enter(e Entered) {
 func (m *Machine) expect(s *slot) {
 	switch {
 	case s.row != nil && !s.traits.open:
-		s.guess = &guess{forerun.Result{Value: s.row.Output}, "gave this on the same input before", 1}
+		s.guess = &guess{forerun.Result{Value: s.row.Output}, "gave this on the same input before"}
 	case s.stop.Branch && s.thread != nil && m.predictor != nil:
-		if value, share, ok := m.predictor.Predict(s.branch(), s.path, m.likely); ok {
-			s.guess = &guess{forerun.Result{Value: value}, "mostly goes this way", share}
+		if value, ok := m.predictor.Predict(s.branch(), s.path, m.likely); ok {
+			s.guess = &guess{forerun.Result{Value: value}, "mostly goes this way"}
 		}
 	}
 }
@@ -196,8 +196,6 @@ func (m *Machine) materializeAhead(t *thread) {
 	case p == nil:
 	case p.stop.Size() > maxInput:
 		p.inTurn = "its input is too large to run ahead on"
-	case t.isUnlikely():
-		p.unlikely = true
 	default:
 		if p.crowded = !m.hasRoom(); !p.crowded {
 			m.materialize(t)

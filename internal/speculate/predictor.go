@@ -59,19 +59,19 @@ func NewPredictor() *Predictor {
 // fewOnPath is from how many outcomes on a path on these are looked at, and not those of all paths.
 const fewOnPath = 3
 
-// Predict returns a result that leads the way that a branch mostly goes on a path, if that has at least the share likely, and the share.
-func (p *Predictor) Predict(b Branch, path uint64, likely float64) (value json.RawMessage, share float64, ok bool) {
+// Predict returns a result that leads the way that a branch mostly goes on a path, if that has at least the share likely.
+func (p *Predictor) Predict(b Branch, path uint64, likely float64) (value json.RawMessage, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.branches[b]
 	if t == nil {
-		return nil, 0, false
+		return nil, false
 	}
 	w := t.asked(path)
 	if best := w.likeliest(likely); best != nil && t.believes(w) {
-		return best.value, float64(best.count) / float64(w.total()), true
+		return best.value, true
 	}
-	return nil, 0, false
+	return nil, false
 }
 
 // believes tells whether what ways say is predicted: nothing is owed for it, nor for the branch.

@@ -46,11 +46,11 @@ func TestPredict(t *testing.T) {
 					p.Learn(Outcome{Branch: b, Path: o.path, Next: o.way, Value: json.RawMessage(strconv.Itoa(o.way)), Likely: 0.5 + c.band})
 				}
 			}
-			value, _, ok := p.Predict(b, here, 0.5+c.band)
+			value, ok := p.Predict(b, here, 0.5+c.band)
 			if ok != (c.want != 0) || ok && string(value) != strconv.Itoa(c.want) {
 				t.Errorf("it predicts %s (%v), want %d", value, ok, c.want)
 			}
-			if value, _, ok := p.Predict(Branch{Place: 5}, here, 0.5); ok {
+			if value, ok := p.Predict(Branch{Place: 5}, here, 0.5); ok {
 				t.Errorf("of another branch it predicts %s", value)
 			}
 		})
@@ -68,7 +68,7 @@ func follow(input Novelty, times, paths, stay int, choose func(guess, ok bool) b
 	p, b := NewPredictor(), Branch{Place: 4, Input: input}
 	for n := range times {
 		path := uint64(n / stay % paths)
-		value, _, ok := p.Predict(b, path, 0.5+DefaultBand)
+		value, ok := p.Predict(b, path, 0.5+DefaultBand)
 		guess := string(value) == "true"
 		way := choose(guess, ok)
 		if ok {

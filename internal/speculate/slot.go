@@ -81,11 +81,10 @@ type conduct struct {
 
 type traits struct{ pure, cached, open, stray bool }
 
-// guess is an expected result, why, and how likely it is.
+// guess is an expected result, and why.
 type guess struct {
 	result forerun.Result
 	why    string
-	odds   float64 // 1: it was given on the same input before
 }
 
 type kind byte

@@ -24,13 +24,12 @@ type thread struct {
 
 // pending is a step that has no slot yet.
 type pending struct {
-	stop     *forerun.Stop
-	path     uint64
-	patient  bool
-	crowded  bool
-	unlikely bool   // too many branches before it might have gone another way
-	why      string // it is ahead
-	inTurn   string // why it could not be before
+	stop    *forerun.Stop
+	path    uint64
+	patient bool
+	crowded bool
+	why     string // it is ahead
+	inTurn  string // why it could not be before
 }
 
 // goOn makes a stop the step to come, or the end. why says what it runs ahead on, and inTurn why it did not before.
@@ -55,9 +54,6 @@ func mixPath(path uint64, place int) uint64 { return (path ^ uint64(place)) * 10
 func (m *Machine) materialize(t *thread) {
 	p := t.pending
 	t.pending = nil
-	if p.unlikely {
-		p.why += "; before, too many branches might have gone another way"
-	}
 	s := &slot{id: None, stop: p.stop, thread: t, path: p.path, patient: p.patient, crowded: p.crowded, why: p.why, inTurn: p.inTurn}
 	t.steps = append(t.steps, s)
 	m.changed = true

@@ -117,7 +117,7 @@ func (t *thread) sleeps() bool {
 }
 
 func (t *thread) settle() (r rest) {
-	if t.pending != nil && t.pending.stop.Size() <= maxInput && !t.isUnlikely() {
+	if t.pending != nil && t.pending.stop.Size() <= maxInput {
 		r = crowded
 	}
 	for _, s := range t.steps {

@@ -22,7 +22,7 @@ func (a *Adversary) Choose(branches int) (ways []bool) {
 	path := uint64(1)
 	for range branches {
 		branch := speculate.Branch{Place: int(path)}
-		guess, _, ok := a.predictor.Predict(branch, path, likely)
+		guess, ok := a.predictor.Predict(branch, path, likely)
 		way := !ok || string(guess) == "false"
 		o := speculate.Outcome{Branch: branch, Path: path, Value: json.RawMessage(strconv.FormatBool(way)), Likely: likely}
 		path *= 2

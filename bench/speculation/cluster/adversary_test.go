@@ -19,7 +19,7 @@ func TestAdversaryIsAgainstEachPrediction(t *testing.T) {
 			if way {
 				next = 1
 			}
-			guess, _, ok := server.Predict(b, path, likely)
+			guess, ok := server.Predict(b, path, likely)
 			if ok {
 				predicted++
 			}
