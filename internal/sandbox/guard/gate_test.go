@@ -154,10 +154,20 @@ func TestOwnersShare(t *testing.T) {
 	closed := lent{domain: unix.AF_INET, inode: 1, local: netip.MustParseAddrPort("127.0.0.1:1"), peer: netip.MustParseAddrPort("127.0.0.1:1")}
 	first.lent = []lent{closed}
 	first.count()
-	h.owners["first"].looked = time.Time{} // long ago
+	h.looked = time.Time{} // long ago
 	if !again.ownerHasRoom() {
 		t.Error("a socket that is closed counts, as it was another sandbox's")
 	}
+	first.lent = []lent{closed}
+	first.count()
+	takes(other, socketsAtMost/2-2)
+	h.looked = time.Time{}
+	third := box("third")
+	if takes(third, 1); !third.ownerHasRoom() {
+		t.Error("a socket that is closed counts, as it was another owner's")
+	}
+	takes(third, -1)
+	takes(other, 2-socketsAtMost/2)
 	if first.owner.boxes[0].SetOwner("second"); h.owners["first"].sockets+h.owners["second"].sockets != h.sockets || h.owners["second"].sockets != first.opening {
 		t.Errorf("a sandbox that gets another owner does not take its sockets along: %+v", h)
 	}

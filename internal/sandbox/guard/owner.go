@@ -11,7 +11,8 @@ import (
 type Host struct {
 	mu      sync.Mutex // guards the rest, and all of Owner
 	owners  map[string]*Owner
-	sockets int // of all
+	sockets int       // of all
+	looked  time.Time // when it was looked which are closed
 }
 
 // Owner is whose some sandboxes are.
@@ -19,15 +20,15 @@ type Owner struct {
 	host    *Host
 	name    string
 	boxes   []*Supervisor
-	sockets int       // of the host's network, in its sandboxes or on their way there
-	looked  time.Time // when it was looked which are closed
+	sockets int // of the host's network, in its sandboxes or on their way there
 }
 
 // socketsAtMost bounds the sockets in all sandboxes: each takes one of the ports that bindPort chooses from. An owner may have as many as
 // are left for others.
 const socketsAtMost = 24 << 10
 
-// lookAtAll is how long an owner that has all its sockets waits until it is looked whether they are closed.
+// lookAtAll is how long an owner that may have no more sockets waits until it is looked which are closed, also of others: those of a sandbox
+// that is idle count until then.
 const lookAtAll = 2 * time.Second
 
 // NewHost is for the supervisors of one network.
@@ -83,14 +84,18 @@ func (o *Owner) room() bool {
 
 // fits lists the sandboxes in which some may be closed if it is time to look.
 func (o *Owner) fits() (fits bool, look []*Supervisor) {
-	o.host.mu.Lock()
-	defer o.host.mu.Unlock()
-	if o.sockets <= socketsAtMost-o.host.sockets {
+	h := o.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o.sockets <= socketsAtMost-h.sockets {
 		return true, nil
 	}
-	if time.Since(o.looked) < lookAtAll {
+	if time.Since(h.looked) < lookAtAll {
 		return false, nil
 	}
-	o.looked = time.Now()
-	return false, slices.Clone(o.boxes)
+	h.looked = time.Now()
+	for _, owner := range h.owners {
+		look = append(look, owner.boxes...)
+	}
+	return false, look
 }

@@ -108,6 +108,7 @@ func (w *walk) step() error {
 	name := w.left[0]
 	if name == "" || name == ".." && same(w.at, w.root) {
 		name = "."
+		w.left[0] = name
 	}
 	next, err := unix.Openat(w.at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.EACCES && inProc(w.at) {
@@ -140,6 +141,9 @@ func (w *walk) link(link int) error {
 	text, err := w.text(link)
 	if err != nil || w.jumps {
 		return err
+	}
+	if strings.Count(text, "/")+len(w.left) > namesAtMost-w.names { // it could not come to its end
+		return unix.ELOOP
 	}
 	names := append(strings.Split(text, "/"), w.left[1:]...)
 	if strings.HasPrefix(text, "/") {

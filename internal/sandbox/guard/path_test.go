@@ -92,8 +92,23 @@ func makeFolders(t *testing.T, root, inner string) {
 	}
 }
 
-// walkFrom follows a path as this process with a root, and says where it leads.
-func walkFrom(t *testing.T, root, path string) (found string, errno unix.Errno) {
+// TestLongLinks: links that lead by more names than the longest path has cost no more than that.
+func TestLongLinks(t *testing.T) {
+	root := t.TempDir()
+	for i := range linksAtMost {
+		if err := os.Symlink(fmt.Sprintf("link-%d", i+1)+strings.Repeat("/x", 2000), filepath.Join(root, fmt.Sprintf("link-%d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := startAt(t, root, "link-0")
+	defer w.end()
+	if errno := w.follow(atOnce); errno != unix.ELOOP || len(w.left) > namesAtMost {
+		t.Errorf("%v, with %d names left", errno, len(w.left))
+	}
+}
+
+// startAt begins to follow a path as this process with a root.
+func startAt(t *testing.T, root, path string) *walk {
 	t.Helper()
 	w := &walk{process: os.Getpid(), thread: os.Getpid(), user: os.Getuid(), left: strings.Split(path, "/")}
 	for _, fd := range []*int{&w.root, &w.at} {
@@ -102,8 +117,17 @@ func walkFrom(t *testing.T, root, path string) (found string, errno unix.Errno) 
 			t.Fatal(err)
 		}
 	}
+	return w
+}
+
+func atOnce(do func() unix.Errno) unix.Errno { return do() }
+
+// walkFrom follows a path as this process with a root, and says where it leads.
+func walkFrom(t *testing.T, root, path string) (found string, errno unix.Errno) {
+	t.Helper()
+	w := startAt(t, root, path)
 	defer w.end()
-	if errno := w.follow(func(do func() unix.Errno) unix.Errno { return do() }); errno != 0 {
+	if errno := w.follow(atOnce); errno != 0 {
 		return "", errno
 	}
 	found, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.at))

@@ -124,20 +124,28 @@ func (s *Supervisor) settle(n notification, c caller, raw []byte, begun unix.Err
 }
 
 // attempt asks the kernel to connect, which looks at who does, and tells the other side, if it is a unix socket.
-func (s *Supervisor) attempt(c caller, raw []byte, killed <-chan struct{}) (errno unix.Errno) {
+func (s *Supervisor) attempt(c caller, raw []byte, killed <-chan struct{}) unix.Errno {
+	return s.inTurn(killed, func() unix.Errno {
+		if c.domain != unix.AF_UNIX {
+			return promptly(c.socket, raw)
+		}
+		return s.asUser(func() unix.Errno { return promptly(c.socket, raw) })
+	})
+}
+
+// inTurn does what takes a thread when there is one for it, or nothing if the caller has been killed.
+func (s *Supervisor) inTurn(killed <-chan struct{}, do func() unix.Errno) unix.Errno {
 	select {
 	case s.attempts <- struct{}{}:
 	case <-killed:
 		return unix.EINTR
 	}
 	defer func() { <-s.attempts }()
-	if c.domain != unix.AF_UNIX {
-		return promptly(c.socket, raw)
-	}
-	return s.asUser(func() unix.Errno { return promptly(c.socket, raw) })
+	return do()
 }
 
-// attemptsAtMost is how many connects of a sandbox are executed at the same time, each by a thread. None takes long.
+// attemptsAtMost is how many attempts to connect, and to find a socket, of a sandbox are executed at the same time, each by a thread.
+// None takes long.
 const attemptsAtMost = 16
 
 // promptly connects without waiting, although another thread of the sandbox may make the socket blocking at any moment. The kernel would
@@ -266,7 +274,11 @@ func (s *Supervisor) connectPath(n notification, c caller, raw []byte, killed <-
 		return unix.EINVAL
 	}
 	path, _, _ := bytes.Cut(raw[2:], []byte{0})
-	file, errno := s.find(n, string(path))
+	file := -1
+	errno := s.inTurn(killed, func() (errno unix.Errno) {
+		file, errno = s.find(n, string(path))
+		return errno
+	})
 	if errno != 0 {
 		return errno
 	}

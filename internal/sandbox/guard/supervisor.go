@@ -18,7 +18,7 @@ type Supervisor struct {
 	reached  func()
 	beside   sync.WaitGroup // connects that are executed, or wait, beside Run
 	waiting  waiters
-	attempts chan struct{} // has an element for each connect that is being executed
+	attempts chan struct{} // has an element for each attempt that is being executed
 	gate     gate
 }
 
