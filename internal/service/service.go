@@ -317,7 +317,9 @@ func (s *server) admit(ctx context.Context, namespace string) (ended func(), err
 
 // eraseState removes the state of a namespace's functions.
 func (s *server) eraseState(ctx context.Context, namespace string) error {
-	return s.store.EraseSpace(ctx, worker.StateSpace(namespace))
+	space := worker.StateSpace(namespace)
+	s.hub.Erase(space)
+	return s.store.EraseSpace(ctx, space)
 }
 
 // checkFlow reports whether an action that runs others can be compiled.

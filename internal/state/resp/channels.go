@@ -96,7 +96,8 @@ type subscriber struct {
 
 	mu       sync.Mutex // guards the rest
 	messages [][]string
-	size     int   // bytes of the messages
+	size     int   // bytes of the messages,
+	sending  int   // and of those that were taken and are not sent
 	held     share // of the room for what is large
 }
 
@@ -107,7 +108,7 @@ func (s *subscriber) hand(message ...string) {
 	for _, part := range message {
 		s.size += len(part) + 16
 	}
-	if s.size > maxUnread || s.size > restingBuffer && !s.held.change(s.name, s.size) {
+	if unread := s.size + s.sending; unread > maxUnread || unread > restingBuffer && !s.held.change(s.name, unread) {
 		s.cut()
 		return
 	}
@@ -118,7 +119,7 @@ func (s *subscriber) hand(message ...string) {
 	}
 }
 
-// take takes the messages that have come.
+// take takes the messages that have come. They count until sent.
 func (s *subscriber) take() []state.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +130,19 @@ func (s *subscriber) take() []state.Reply {
 			replies[i].Items = append(replies[i].Items, bulk(part))
 		}
 	}
+	s.sending += s.size
 	s.messages, s.size = nil, 0
-	s.held.change(s.held.space, 0)
 	return replies
+}
+
+// sent hears that what was taken is sent, or counts elsewhere.
+func (s *subscriber) sent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sending = 0
+	left := s.size
+	if left <= restingBuffer {
+		left = 0
+	}
+	s.held.change(s.name, left)
 }

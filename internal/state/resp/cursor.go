@@ -39,6 +39,14 @@ func (p *positions) keep(position string) uint64 {
 	return p.first + uint64(len(p.kept)) - 1
 }
 
+// erase forgets all. Their numbers do not come again.
+func (p *positions) erase() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first += uint64(len(p.kept))
+	p.kept, p.size = nil, 0
+}
+
 // position finds the position of a number; that of one that is not known is the beginning.
 func (p *positions) position(number uint64) string {
 	p.mu.Lock()

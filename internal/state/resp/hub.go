@@ -66,6 +66,13 @@ func (h *Hub) space(name string) *space {
 	return s.(*space)
 }
 
+// Erase forgets where SCANs of a space go on: those are names of its records, which are gone.
+func (h *Hub) Erase(name string) {
+	if s, ok := h.spaces.Load(name); ok {
+		s.(*space).positions.erase()
+	}
+}
+
 // changed hears of each change of a record.
 func (h *Hub) changed(key forerun.Key, _ forerun.Version) {
 	if s, ok := h.spaces.Load(key.Space); ok {

@@ -23,13 +23,17 @@ func TestHubOfAnotherSpace(t *testing.T) {
 	}
 	other.unwatch(w, key)
 	other.channels.publish("c", "text")
-	if n := other.positions.keep("p"); other.positions.position(n) != "p" {
+	n := other.positions.keep("p")
+	if other.positions.position(n) != "p" {
 		t.Error("a position is lost")
+	}
+	if h.Erase("other"); other.positions.position(n) != "0" || other.positions.keep("q") == n {
+		t.Error("a position stays of a space that was erased")
 	}
 }
 
-// TestUnreadMessagesTakeRoom: messages that wait for subscribers are among what a space may hold, and those for whom there is no
-// more room are cut.
+// TestUnreadMessagesTakeRoom: messages that wait for subscribers are among what a space may hold, until they are sent, and those for whom
+// there is no more room are cut.
 func TestUnreadMessagesTakeRoom(t *testing.T) {
 	r, c := newRoom(1<<20), &newSpace().channels
 	subscribers, cut := make([]*subscriber, 3), make([]int, 3)
@@ -44,26 +48,33 @@ func TestUnreadMessagesTakeRoom(t *testing.T) {
 	for _, s := range subscribers {
 		s.take()
 	}
+	if r.taken["s"] < 600<<10 {
+		t.Errorf("while they are sent only %d bytes count", r.taken["s"])
+	}
+	for _, s := range subscribers {
+		s.sent()
+	}
 	if len(r.taken) != 0 {
 		t.Errorf("when all is read there are %v bytes", r.taken)
 	}
 }
 
-// TestOldestStrangerIsCut: who does not authenticate makes room for who may.
-func TestOldestStrangerIsCut(t *testing.T) {
+// TestStrangersMakeRoom: with one more than there may be, one of those who do not authenticate is cut.
+func TestStrangersMakeRoom(t *testing.T) {
 	s, cut := newSeats(1), make(chan int, 2)
 	leave := make([]func(), strangersAtMost)
 	for i := range leave {
 		leave[i] = s.stand(func() { cut <- i })
 	}
 	s.stand(func() { cut <- -1 })
-	if got := <-cut; got != 0 {
-		t.Errorf("%d is cut", got)
+	gone := <-cut
+	if gone < 0 {
+		t.Error("who has just come is cut")
 	}
-	leave[0]()
-	leave[1]()
+	leave[gone]()
+	leave[(gone+1)%len(leave)]()
 	s.stand(func() { cut <- -1 })
-	if s.strangers.Len() != strangersAtMost || len(cut) > 0 {
-		t.Errorf("when one has left there are %d", s.strangers.Len())
+	if len(s.strangers) != strangersAtMost || len(cut) > 0 {
+		t.Errorf("when one has left there are %d", len(s.strangers))
 	}
 }

@@ -57,7 +57,7 @@ type Options struct {
 	Authenticate func(ctx context.Context, user, password string) (Session, error)
 	MaxBulk      int // longest argument in bytes; 0: 512 MB as Redis
 	MaxConns     int // connections at a time; 0: 10,000 as Redis. Beyond it each space may still have its part of them
-	MaxHeld      int // bytes of unfinished commands, transactions and unread replies of one space; 0: eight times MaxBulk
+	MaxHeld      int // bytes of unfinished commands, transactions, unread replies and messages, and names waited for, of one space; 0: eight times MaxBulk
 }
 
 // Server serves connections.

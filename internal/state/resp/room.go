@@ -3,7 +3,7 @@ package resp
 import "sync"
 
 // room is what the connections of one space may hold together, beside the small buffers that each has: commands that have
-// not come in whole, transactions, and replies that the client has not read. Otherwise a few hundred connections of one
+// not come in whole, transactions, replies and messages that the client has not read, and names that it waits for. Otherwise a few hundred connections of one
 // tenant, each with a command that it does not end, would fill the server's memory.
 type room struct {
 	most int // bytes for one space

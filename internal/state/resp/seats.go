@@ -1,9 +1,6 @@
 package resp
 
-import (
-	"container/list"
-	"sync"
-)
+import "sync"
 
 // seats are the connections of a server. When they are all taken a space may still have its part of them, so that who has few is not
 // kept out by those of another.
@@ -13,14 +10,19 @@ type seats struct {
 	mu        sync.Mutex // guards the rest
 	taken     int
 	of        map[string]int // by spaces
-	strangers list.List      // func() that cut them, the oldest first
+	strangers map[*stranger]bool
 }
 
-// strangersAtMost is how many connections may have no space yet, beside the others. With one more the oldest is cut: who has a key
-// shows it at once, and who has none must not keep others from doing so.
+// stranger is a connection that has no space yet.
+type stranger struct{ cut func() }
+
+// strangersAtMost is how many of them there may be, beside the others. With one more any of them is cut: who has a key shows it at once,
+// and is hardly ever the one, however fast others come that have none.
 const strangersAtMost = 1024
 
-func newSeats(most int) *seats { return &seats{most: most, of: make(map[string]int)} }
+func newSeats(most int) *seats {
+	return &seats{most: most, of: make(map[string]int), strangers: make(map[*stranger]bool)}
+}
 
 // take takes a seat for a space, and reports false if there is none. give gives it back.
 func (s *seats) take(space string) (give func(), ok bool) {
@@ -51,13 +53,18 @@ func (s *seats) give(space string) {
 func (s *seats) stand(cut func()) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	mine := s.strangers.PushBack(cut)
-	if s.strangers.Len() > strangersAtMost {
-		go s.strangers.Remove(s.strangers.Front()).(func())()
+	for other := range s.strangers {
+		if len(s.strangers) < strangersAtMost {
+			break
+		}
+		delete(s.strangers, other)
+		go other.cut()
 	}
+	its := &stranger{cut}
+	s.strangers[its] = true
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.strangers.Remove(mine) // nothing, if it was cut
+		delete(s.strangers, its)
 	}
 }

@@ -129,6 +129,7 @@ func (c *conn) takeMessages() {
 	for _, message := range c.sub.take() {
 		c.answer(message)
 	}
+	c.sub.sent()
 }
 
 // sendMessages sends messages as they come, until the end.
@@ -146,6 +147,7 @@ func (c *conn) sendMessages() {
 			out = appendReply(out, message, c.protocol)
 		}
 		_, err := c.net.Write(out)
+		s.sent()
 		s.writing.Unlock()
 		if err != nil {
 			return // the connection ends
@@ -167,6 +169,7 @@ func (c *conn) forsake() {
 	close(c.sub.end)
 	c.sub.sending.Wait()
 	c.sub.take() // nobody reads them
+	c.sub.sent()
 	c.sub = nil
 	c.session.Listens(false)
 }

@@ -14,7 +14,7 @@ import (
 // the next one look.
 type waiter struct {
 	keys  command.KeySet
-	wake  chan struct{}        // holds one when changed is not empty
+	wake  chan struct{}        // holds one when fresh is not empty
 	fresh []forerun.Key        // that have changed; guarded by the space's mu
 	told  map[forerun.Key]bool // those of fresh: it may wait for many; guarded by the space's mu
 	tried chan struct{}        // closed when it has looked at them; nil: it has; guarded by the space's mu
