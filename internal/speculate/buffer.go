@@ -147,15 +147,17 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 		}
 		return false
 	}
+	images := m.images[:0]
+	m.images = nil
 	for _, e := range entries {
 		if s.column.at(e.key) == nil {
 			s.column.add(e)
 		}
-		m.images = append(m.images, s.column.at(e.key).image())
+		images = append(images, s.column.at(e.key).image())
 	}
-	m.write(s, r, m.images)
-	clear(m.images)
-	m.images = m.images[:0]
+	m.write(s, r, images)
+	clear(images)
+	m.images = images
 	return true
 }
 

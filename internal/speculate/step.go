@@ -32,7 +32,7 @@ type Machine struct {
 	changed  bool     // since the last look for what can be done
 	blamed   []blame  // that the search under way has come by
 	actions  []Action // of the step under way
-	images   []Image  // that the command under way reads
+	images   []Image  // room for those that a command reads
 }
 
 // New begins an invocation of an action and returns the machine with what to do first. Without options it does not speculate.
