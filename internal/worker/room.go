@@ -11,7 +11,7 @@ type need struct {
 	bytes  int64
 	boxes  int
 	keep   *box // not to be closed for it
-	first  bool // it has no sandbox that works, so it takes from everybody, but for who holds little and is busy
+	first  bool // it has no sandbox that works, so it takes from everybody
 }
 
 // charge books what a box occupies: the memory limit while it may use it, what it was measured to use while it is idle.
@@ -24,17 +24,17 @@ func (w *Worker) charge(b *box, bytes int64) {
 	}
 }
 
-// makeRoom closes sandboxes that do nothing until there is room, if that can be. If not, it closes none.
+// makeRoom closes sandboxes that do nothing until there is room. If there would be none with all of them closed, it closes none.
 func (w *Worker) makeRoom(n need) bool {
+	if w.hasRoom(n, w.charged, w.boxes) {
+		return true
+	}
 	if !w.canMakeRoom(n) {
 		return false
 	}
-	for w.boxes+n.boxes > w.config.MaxSandboxes || w.charged+n.bytes > w.limit {
-		if n.bytes <= 0 && n.boxes <= 0 {
-			return true
-		}
+	for !w.hasRoom(n, w.charged, w.boxes) {
 		b := w.victim(n)
-		if b == nil {
+		if b == nil { // it holds more than its share, and others' are not for it
 			return false
 		}
 		w.evict(b)
@@ -42,15 +42,16 @@ func (w *Worker) makeRoom(n need) bool {
 	return true
 }
 
-// canMakeRoom reports whether there would be room if all were closed that may be. (Of what a tenant that holds much may have once it
-// has closed its own, this is not known before.)
+// hasRoom reports whether there is room for a need where so many bytes and sandboxes are in use. Who needs no more has it.
+func (w *Worker) hasRoom(n need, charged int64, boxes int) bool {
+	return n.bytes <= 0 && n.boxes <= 0 || charged+n.bytes <= w.limit && boxes+n.boxes <= w.config.MaxSandboxes
+}
+
+// canMakeRoom reports whether there would be room if all were closed that anybody may close for such a need.
 func (w *Worker) canMakeRoom(n need) bool {
-	if n.bytes <= 0 && n.boxes <= 0 {
-		return true
-	}
-	bytes, boxes, works := w.charged+n.bytes, w.boxes+n.boxes, w.works(n.tenant)
+	charged, boxes := w.charged, w.boxes
 	closed := func(b *box) {
-		bytes -= b.charged
+		charged -= b.charged
 		boxes--
 	}
 	for _, s := range w.shelves {
@@ -61,11 +62,11 @@ func (w *Worker) canMakeRoom(n need) bool {
 		}
 	}
 	for _, b := range w.idle {
-		if b != n.keep && w.gives(b, n, false, works) {
+		if b != n.keep && w.gives(b, n, false) {
 			closed(b)
 		}
 	}
-	return bytes <= w.limit && boxes <= w.config.MaxSandboxes
+	return w.hasRoom(n, charged, boxes)
 }
 
 // evict closes a box that waits.
@@ -85,13 +86,8 @@ func (w *Worker) evict(b *box) {
 // busy actions would take each other's in turns.
 const idleEnough = time.Second
 
-// idleForLong is how long a sandbox of a tenant that holds little must have been idle to make room for one that holds much and need only
-// wait for its own: one whose client comes every few seconds would else have a cold start each time.
-const idleForLong = 10 * time.Second
-
 // victim finds the sandbox that is missed least: one that has no code yet, or of the idle ones the one of the lowest
-// priority. A tenant that holds more than its share takes its own, and others' only for an action that has none: while it has
-// sandboxes that work, of which one will be free, only those that nobody has used for long.
+// priority. A tenant that holds more than its share takes its own, and others' only for an action that has none.
 func (w *Worker) victim(n need) *box {
 	for _, s := range w.shelves {
 		for _, b := range s.boxes {
@@ -100,14 +96,14 @@ func (w *Worker) victim(n need) *box {
 			}
 		}
 	}
-	over, works := w.overShare(n.tenant, n.bytes), w.works(n.tenant)
+	over := w.overShare(n.tenant, n.bytes)
 	var own, others *box
 	for _, b := range w.idle {
 		best := &others
 		if t := b.pool().tenant; t == n.tenant {
 			best = &own
 		}
-		if b != n.keep && (*best == nil || b.before(*best)) && w.gives(b, n, over, works) {
+		if b != n.keep && (*best == nil || b.before(*best)) && w.gives(b, n, over) {
 			*best = b
 		}
 	}
@@ -119,26 +115,12 @@ func (w *Worker) victim(n need) *box {
 	}
 }
 
-// works reports whether a tenant has sandboxes that are not idle.
-func (w *Worker) works(t *tenant) bool {
-	held := t.held
-	for _, b := range w.idle {
-		if b.pool().tenant == t {
-			held -= b.charged
-		}
-	}
-	return held > 0
-}
-
-// gives reports whether a box may be closed for a need of a tenant that has more than its share, or not, and that has others that work,
-// or not.
-func (w *Worker) gives(b *box, n need, over, works bool) bool {
+// gives reports whether a box may be closed for a need.
+func (w *Worker) gives(b *box, n need, over bool) bool {
 	owner := b.pool().tenant
 	switch {
-	case n.first && (owner == n.tenant || !over || !works):
-		return true
 	case n.first:
-		return w.overShare(owner, 0) || time.Since(b.since) >= idleForLong
+		return true
 	case owner != n.tenant && over:
 		return false
 	case owner != n.tenant && w.overShare(owner, 0):
