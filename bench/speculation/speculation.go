@@ -44,7 +44,7 @@ func Run(ctx context.Context, args []string) error {
 		}
 		return err
 	}
-	switch code, entered, err := workloads.Enter(); {
+	switch code, entered, err := workloads.Enter(ctx); {
 	case err != nil:
 		return err
 	case !entered: // it was run in the network, and has said all

@@ -36,7 +36,7 @@ func Run(ctx context.Context, args []string) error {
 		}
 		return err
 	}
-	code, entered, err := Enter()
+	code, entered, err := Enter(ctx)
 	switch {
 	case err != nil:
 		return err

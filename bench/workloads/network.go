@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,12 +21,13 @@ const (
 const inNetwork = "FORERUN_BENCH_NETWORK"
 
 // Enter runs this program again in a network of its own; there, it returns entered == true at once. Else the program is to
-// end with the code. Only root can make networks.
-func Enter() (code int, entered bool, err error) {
+// end with the code. What ends ctx is told to it. Only root can make networks.
+func Enter(ctx context.Context) (code int, entered bool, err error) {
 	if os.Getenv(inNetwork) != "" {
 		return 0, true, open()
 	}
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env = append(os.Environ(), inNetwork+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	if os.Getuid() != 0 {
 		os.Exit(m.Run()) // what needs the network is skipped
 	}
-	code, entered, err := Enter()
+	code, entered, err := Enter(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
