@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -12,8 +13,11 @@ import (
 )
 
 // ReadFile reads a file, as os.ReadFile does with thrice the system calls: it looks, among others, whether the file can be waited for.
-func ReadFile(path string) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func ReadFile(path string) ([]byte, error) { return ReadFileAt(unix.AT_FDCWD, path) }
+
+// ReadFileAt reads a file in an open folder.
+func ReadFileAt(folder int, name string) ([]byte, error) {
+	fd, err := unix.Openat(folder, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -116,32 +120,17 @@ const looksForStop = 3
 // IsStopped reports whether a process was stopped by a signal, or is about to be.
 func IsStopped(pid int) bool {
 	for range looksForStop {
-		state, pending := readSignals(pid)
-		if state == 'T' || pending&stops != 0 {
+		status, err := ReadStatus(pid)
+		if err != nil { // there is no such process
+			return false
+		}
+		state := status.Field("State")
+		if strings.HasPrefix(state, "T") || (status.Signals("SigPnd")|status.Signals("ShdPnd"))&stops != 0 {
 			return true
 		}
-		if state != 'R' {
+		if !strings.HasPrefix(state, "R") {
 			return false
 		}
 	}
 	return false
-}
-
-// readSignals reads a process's state, and the signals that it has not taken yet; 0: there is no such process.
-func readSignals(pid int) (state byte, pending uint64) {
-	status, err := ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0, 0
-	}
-	for line := range bytes.Lines(status) {
-		name, value, _ := bytes.Cut(line, []byte(":\t"))
-		switch value = bytes.TrimSpace(value); string(name) {
-		case "State":
-			state = value[0]
-		case "SigPnd", "ShdPnd":
-			mask, _ := strconv.ParseUint(string(value), 16, 64) // the kernel writes numbers
-			pending |= mask
-		}
-	}
-	return state, pending
 }

@@ -3,14 +3,14 @@ package guard
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // TCP's states as TCP_INFO has them.
@@ -206,25 +206,11 @@ func openProcess(thread int) (int, error) {
 	if fd, err := unix.PidfdOpen(thread, unix.PIDFD_THREAD); err == nil {
 		return fd, nil
 	}
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(thread) + "/status")
+	status, err := proc.ReadStatus(thread)
 	if err != nil {
 		return -1, err
 	}
-	process, err := strconv.Atoi(statusField(string(status), "Tgid"))
-	if err != nil {
-		return -1, fmt.Errorf("/proc/%d/status has no Tgid", thread)
-	}
-	return unix.PidfdOpen(process, 0)
-}
-
-// statusField is what a /proc/PID/status says of a name; "": nothing.
-func statusField(status, name string) string {
-	for line := range strings.Lines(status) {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(rest)
-		}
-	}
-	return ""
+	return unix.PidfdOpen(int(status.Number("Tgid")), 0)
 }
 
 // closesOnExec reads the descriptor's own flag, which a copy does not carry.

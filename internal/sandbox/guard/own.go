@@ -1,12 +1,12 @@
 package guard
 
 import (
+	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // Processes of a sandbox have one user, so the kernel lets each set what another may use: its limits, its priority, its
@@ -27,18 +27,10 @@ func (n *notification) target() (pid int, ok bool) {
 // isOwn reports whether a thread's process has a number in the sandbox, or has a thread with it. The sandbox's own /proc knows, at the same
 // cost however many threads there are.
 func isOwn(thread, number int) bool {
-	folder := filepath.Join("/proc", strconv.Itoa(thread))
-	status, err := os.ReadFile(filepath.Join(folder, "status"))
+	status, err := proc.ReadStatus(thread)
 	if err != nil { // it has ended
 		return false
 	}
-	process := innermostID(statusField(string(status), "NStgid"))
-	_, err = os.Lstat(filepath.Join(folder, "root/proc", strconv.Itoa(process), "task", strconv.Itoa(number)))
+	_, err = os.Lstat(fmt.Sprintf("/proc/%d/root/proc/%d/task/%d", thread, status.Innermost("NStgid"), number))
 	return err == nil
-}
-
-// innermostID is the last of the ids; 0: there is none, as of what has ended.
-func innermostID(ids string) int {
-	id, _ := strconv.Atoi(ids[strings.LastIndexByte(ids, '\t')+1:]) // the kernel writes numbers
-	return id
 }

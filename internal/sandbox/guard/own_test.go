@@ -36,20 +36,6 @@ func TestIsOwn(t *testing.T) {
 	}
 }
 
-func TestStatusField(t *testing.T) {
-	const status = "Name:\tTgid:\nTgid:\t7\nNSpid:\t9\t2\n"
-	for name, want := range map[string]string{"Tgid": "7", "NSpid": "9\t2", "NStgid": ""} {
-		if got := statusField(status, name); got != want {
-			t.Errorf("%s: %q; want %q", name, got, want)
-		}
-	}
-	for ids, want := range map[string]int{"9\t2": 2, "9": 9, "": 0} {
-		if got := innermostID(ids); got != want {
-			t.Errorf("%q: %d; want %d", ids, got, want)
-		}
-	}
-}
-
 // TestIsOwnOfMany: a process with many threads does not have more done for it.
 func TestIsOwnOfMany(t *testing.T) {
 	ask := func() { isOwn(os.Getpid(), os.Getppid()) }

@@ -2,12 +2,12 @@ package guard
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // The kernel would follow the path of a unix socket for its caller: from the caller's own root and folder, and by links of /proc that lead
@@ -50,16 +50,12 @@ const namesAtMost = unix.PathMax / 2
 const procRoot = 1
 
 func newWalk(thread, user int, path string) (*walk, error) {
-	folder := "/proc/" + strconv.Itoa(thread)
-	b, err := os.ReadFile(folder + "/status")
+	status, err := proc.ReadStatus(thread)
 	if err != nil {
 		return nil, err
 	}
-	status := string(b)
-	w := &walk{
-		root: -1, at: -1, user: user, left: strings.Split(path, "/"),
-		process: innermostID(statusField(status, "NStgid")), thread: innermostID(statusField(status, "NSpid")),
-	}
+	w := &walk{root: -1, at: -1, user: user, left: strings.Split(path, "/"), process: status.Innermost("NStgid"), thread: status.Innermost("NSpid")}
+	folder := "/proc/" + strconv.Itoa(thread)
 	from := "/cwd"
 	if strings.HasPrefix(path, "/") {
 		from = "/root"
@@ -201,21 +197,11 @@ func (w *walk) jump() error {
 // own reports whether the walk has come to a folder of the caller's process in /proc.
 func (w *walk) own() bool {
 	for _, name := range []string{"status", "../status"} {
-		if status, err := readAt(w.at, name); err == nil {
-			return statusField(string(status), "Tgid") == strconv.Itoa(w.process)
+		if status, err := proc.ReadFileAt(w.at, name); err == nil {
+			return proc.Status(status).Number("Tgid") == uint64(w.process)
 		}
 	}
 	return false
-}
-
-func readAt(folder int, name string) ([]byte, error) {
-	fd, err := unix.Openat(folder, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	return io.ReadAll(f)
 }
 
 func inProc(fd int) bool {

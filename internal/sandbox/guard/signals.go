@@ -1,10 +1,9 @@
 package guard
 
 import (
-	"os"
-	"strconv"
-
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/proc"
 )
 
 // A held call that was received ends for a kill alone, so that no runtime's timer has it begin again and again. A connect that waits looks
@@ -24,19 +23,13 @@ func (c caller) interrupted() unix.Errno {
 // signalled reports whether a signal waits that the thread handles. One for the whole process the kernel gives to its first thread, if that
 // does not block it; another thread, which does not know of it, would see restart.
 func signalled(thread int) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(thread) + "/status")
+	status, err := proc.ReadStatus(thread)
 	if err != nil {
 		return false
 	}
-	status := string(b)
-	waiting := signalMask(status, "SigPnd")
-	if statusField(status, "Tgid") == strconv.Itoa(thread) {
-		waiting |= signalMask(status, "ShdPnd")
+	waiting := status.Signals("SigPnd")
+	if status.Number("Tgid") == uint64(thread) {
+		waiting |= status.Signals("ShdPnd")
 	}
-	return waiting&signalMask(status, "SigCgt")&^signalMask(status, "SigBlk") != 0
-}
-
-func signalMask(status, name string) uint64 {
-	mask, _ := strconv.ParseUint(statusField(status, name), 16, 64) // the kernel writes numbers
-	return mask
+	return waiting&status.Signals("SigCgt")&^status.Signals("SigBlk") != 0
 }

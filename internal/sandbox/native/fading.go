@@ -1,7 +1,6 @@
 package native
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,24 +75,14 @@ const (
 func isLittle(pids []int, memoryMiB int) bool {
 	var memory, threads uint64
 	for _, pid := range pids {
-		status, err := proc.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		status, err := proc.ReadStatus(pid)
 		if err != nil {
 			return false
 		}
-		memory += statusField(status, "RssAnon:") + statusField(status, "RssShmem:")
-		threads += statusField(status, "Threads:")
+		memory += status.Number("RssAnon") + status.Number("RssShmem")
+		threads += status.Number("Threads")
 	}
 	return threads <= fadingThreads && memory/1024 <= uint64(memoryMiB)/fadingPart
-}
-
-// statusField reads a number; 0 if there is none.
-func statusField(status []byte, name string) uint64 {
-	_, rest, _ := bytes.Cut(status, []byte("\n"+name))
-	if fields := bytes.Fields(rest[:max(0, bytes.IndexByte(rest, '\n'))]); len(fields) > 0 {
-		n, _ := strconv.ParseUint(string(fields[0]), 10, 64)
-		return n
-	}
-	return 0
 }
 
 // lastThread is the one thread that a killed process has left, and which is on its way out; 0 if there are others, or it may execute

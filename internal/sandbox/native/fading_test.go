@@ -66,10 +66,6 @@ func TestIsLittle(t *testing.T) {
 			t.Errorf("%v of %d MiB: %v", c.pids, c.mib, got)
 		}
 	}
-	status := []byte("Name:\ta\nThreads: 1\nRssAnon:\t  123 kB\nThreads:\t7")
-	if a, b, c := statusField(status, "RssAnon:"), statusField(status, "Threads:"), statusField(status, "Name"); a != 123 || b != 1 || c != 0 {
-		t.Error(a, b, c)
-	}
 }
 
 func pidfd(t *testing.T, pid int) int {
