@@ -33,6 +33,7 @@ func (s *Supervisor) find(n notification, path string) (file int, errno unix.Err
 // walk is a path that is being followed.
 type walk struct {
 	root, at        int // opened: the caller's root, and where the walk has come
+	caller          int // pidfd of its process
 	process, thread int // the caller's, as numbered in the sandbox
 	user            int // of the sandbox's processes
 	left            []string
@@ -54,7 +55,10 @@ func newWalk(thread, user int, path string) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{root: -1, at: -1, user: user, left: strings.Split(path, "/"), process: status.Innermost("NStgid"), thread: status.Innermost("NSpid")}
+	w := &walk{
+		root: -1, at: -1, caller: -1, user: user, left: strings.Split(path, "/"),
+		process: status.Innermost("NStgid"), thread: status.Innermost("NSpid"),
+	}
 	folder := "/proc/" + strconv.Itoa(thread)
 	from := "/cwd"
 	if strings.HasPrefix(path, "/") {
@@ -62,6 +66,9 @@ func newWalk(thread, user int, path string) (*walk, error) {
 	}
 	if w.root, err = unix.Open(folder+"/root", unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
 		w.at, err = unix.Open(folder+from, unix.O_PATH|unix.O_CLOEXEC, 0)
+	}
+	if err == nil {
+		w.caller, err = unix.PidfdOpen(int(status.Number("Tgid")), 0)
 	}
 	if err != nil {
 		w.end()
@@ -73,6 +80,7 @@ func newWalk(thread, user int, path string) (*walk, error) {
 func (w *walk) end() {
 	unix.Close(w.root)
 	unix.Close(w.at)
+	unix.Close(w.caller)
 }
 
 // follow goes to the end of the path, as the user but for jumps.
@@ -180,13 +188,39 @@ func (w *walk) text(link int) (string, error) {
 func (w *walk) jump() error {
 	w.jumps = false
 	var link unix.Stat_t
-	if err := unix.Fstatat(w.at, w.left[0], &link, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	err := unix.Fstatat(w.at, w.left[0], &link, unix.AT_SYMLINK_NOFOLLOW)
+	if err == unix.EACCES {
+		return w.take()
+	}
+	if err != nil {
 		return err
 	}
 	if int(link.Uid) != w.user && !w.own() {
 		return unix.EACCES
 	}
 	next, err := unix.Openat(w.at, w.left[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	w.move(next)
+	return nil
+}
+
+// take goes to what the caller's process has opened where only itself, and root, may look into the folder of that, as it hides itself.
+func (w *walk) take() error {
+	folder, err := unix.Openat(w.root, fmt.Sprintf("proc/%d/fd", w.process), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(folder)
+	number, err := strconv.Atoi(w.left[0])
+	if err != nil || !same(w.at, folder) {
+		return unix.EACCES
+	}
+	next, err := unix.PidfdGetfd(w.caller, number, 0)
+	if err == unix.EBADF {
+		return unix.ENOENT
+	}
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func TestLongLinks(t *testing.T) {
 // startAt begins to follow a path as this process with a root.
 func startAt(t *testing.T, root, path string) *walk {
 	t.Helper()
-	w := &walk{process: os.Getpid(), thread: os.Getpid(), user: os.Getuid(), left: strings.Split(path, "/")}
+	w := &walk{caller: -1, process: os.Getpid(), thread: os.Getpid(), user: os.Getuid(), left: strings.Split(path, "/")}
 	for _, fd := range []*int{&w.root, &w.at} {
 		var err error
 		if *fd, err = unix.Open(root, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {

@@ -143,9 +143,10 @@ result = ' '.join(str(leads[p]) for p in ('s', '/tmp/outer/inner/s', '/proc/self
 			t.Fatal(err)
 		}
 	}
-	a.expect("0 0", libc+`
+	a.expect("0 0 0 2", libc+`
 import os, socket
 os.chdir('/tmp'); l = socket.socket(socket.AF_UNIX); l.bind('s'); l.listen(9)
 dll.prctl(4, 0, 0, 0, 0) # as while code is loaded
-result = '%d %d' % tuple(socket.socket(socket.AF_UNIX).connect_ex(p) for p in ('/proc/self/cwd/s', '/proc/self/root/tmp/s'))`)
+here = os.open('.', os.O_RDONLY)
+result = '%d %d %d %d' % tuple(socket.socket(socket.AF_UNIX).connect_ex(p) for p in ('/proc/self/cwd/s', '/proc/self/root/tmp/s', '/dev/fd/%d/s' % here, '/proc/self/fd/999/s'))`)
 }
