@@ -3,7 +3,9 @@
 // by the SHA-256 of the input's bytes as they were delivered.
 //
 // A tenant sees and fills rows of its own only, within bounds of its own; the
-// rows that were not asked for longest go first. Errors are not kept, since a
+// rows that were not asked for longest go first. When all tenants together have
+// too much, such rows of the tenant that has most go: none loses any for others
+// that has less than an equal part. Errors are not kept, since a
 // forerun.Row is of a success. The table lives in memory: after a start it is
 // empty. Whether a row may stand for an execution, or only predicts, is not
 // decided here.
@@ -18,10 +20,11 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// The bounds of a tenant's rows, if Options says nothing.
+// The bounds of a tenant's rows, and of all rows together, if Options says nothing.
 const (
 	DefaultRows  = 5000
 	DefaultBytes = 64 << 20
+	DefaultTotal = 512 << 20
 )
 
 // MaxRow is how many bytes a row may take; a larger one is not kept.
@@ -31,6 +34,7 @@ const MaxRow = 1 << 20
 type Options struct {
 	Rows  int // of one tenant; 0: DefaultRows
 	Bytes int // of one tenant's rows; 0: DefaultBytes
+	Total int // bytes of all tenants' rows, each of which has rowCost at least; 0: DefaultTotal
 }
 
 // Table has the rows of all tenants. It may be used concurrently.
@@ -40,6 +44,9 @@ type Table struct {
 
 	mu      sync.RWMutex // guards tenants
 	tenants map[string]*Tenant
+
+	fitting sync.Mutex // held while rows go for those of other tenants; before any other
+	ranks   ranks
 }
 
 // counts are what Stats shows.
@@ -64,6 +71,9 @@ func New(o Options) *Table {
 	if o.Bytes == 0 {
 		o.Bytes = DefaultBytes
 	}
+	if o.Total == 0 {
+		o.Total = DefaultTotal
+	}
 	return &Table{options: o, tenants: make(map[string]*Tenant)}
 }
 
@@ -81,6 +91,7 @@ func (t *Table) Tenant(name string) *Tenant {
 		m = &Tenant{table: t, codes: make(map[forerun.Digest]map[inputSum]*entry)}
 		m.order.next, m.order.previous = &m.order, &m.order
 		t.tenants[name] = m
+		t.ranks.enter(m)
 	}
 	return m
 }
@@ -112,6 +123,8 @@ type Tenant struct {
 	rows   int
 	bytes  int
 	closed bool
+
+	ranked, place int // its bytes, and its place among the ranks, which guard them
 }
 
 type inputSum [sha256.Size]byte
@@ -152,13 +165,18 @@ func (m *Tenant) find(code forerun.Digest, sum inputSum) *forerun.Row {
 // Learn keeps the row of an execution of code on an input, in the place of an older one. A row that is too large is not kept,
 // nor is the older one then.
 func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.Row) (before *forerun.Row) {
-	e := &entry{code: code, input: inputSum(sha256.Sum256(input)), row: row, size: size(row)}
+	before = m.learn(&entry{code: code, input: inputSum(sha256.Sum256(input)), row: row, size: size(row)})
+	m.table.fit()
+	return before
+}
+
+func (m *Tenant) learn(e *entry) (before *forerun.Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil
 	}
-	if old := m.codes[code][e.input]; old != nil {
+	if old := m.codes[e.code][e.input]; old != nil {
 		before = old.row
 		m.remove(old)
 	}
@@ -166,16 +184,44 @@ func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.
 		return before
 	}
 	for m.rows >= m.table.options.Rows || m.bytes+e.size > m.table.options.Bytes {
-		m.remove(m.order.previous)
-		m.table.counts.evictions.Add(1)
+		m.evict()
 	}
-	if m.codes[code] == nil {
-		m.codes[code] = make(map[inputSum]*entry)
+	if m.codes[e.code] == nil {
+		m.codes[e.code] = make(map[inputSum]*entry)
 	}
-	m.codes[code][e.input] = e
+	m.codes[e.code][e.input] = e
 	m.push(e)
 	m.count(1, e.size)
 	return before
+}
+
+// fit has rows go until all tenants' together are within their bound.
+func (t *Table) fit() {
+	if t.counts.bytes.Load() <= int64(t.options.Total) {
+		return
+	}
+	t.fitting.Lock()
+	defer t.fitting.Unlock()
+	for t.counts.bytes.Load() > int64(t.options.Total) {
+		if m := t.ranks.first(); m != nil {
+			m.shrink()
+		}
+	}
+}
+
+// shrink has a row go, if there is one still.
+func (m *Tenant) shrink() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.rows > 0 {
+		m.evict()
+	}
+}
+
+// evict has the row go that was not asked for longest.
+func (m *Tenant) evict() {
+	m.remove(m.order.previous)
+	m.table.counts.evictions.Add(1)
 }
 
 // close drops all rows, and takes no more.
@@ -186,6 +232,7 @@ func (m *Tenant) close() {
 	for m.rows > 0 {
 		m.remove(m.order.next)
 	}
+	m.table.ranks.leave(m)
 }
 
 func (m *Tenant) remove(e *entry) {
@@ -202,6 +249,7 @@ func (m *Tenant) count(rows, bytes int) {
 	m.bytes += bytes
 	m.table.counts.rows.Add(int64(rows))
 	m.table.counts.bytes.Add(int64(bytes))
+	m.table.ranks.move(m, m.bytes)
 }
 
 // push puts an entry before all others.

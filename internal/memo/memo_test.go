@@ -208,7 +208,7 @@ func TestTheOldestRowsGoFirst(t *testing.T) {
 }
 
 func TestManyAtOnce(t *testing.T) {
-	table := New(Options{Rows: 50})
+	table := New(Options{Rows: 50, Total: 30_000})
 	var all sync.WaitGroup
 	for worker := range 4 {
 		all.Go(func() {
@@ -230,6 +230,58 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if s := table.Stats(); s.Rows != 0 || s.Bytes != 0 {
 		t.Errorf("%+v is left", s)
+	}
+}
+
+// TestAllTogetherAreBounded has many tenants learn. Who has less than an equal part loses nothing for the others, nor does who comes last.
+func TestAllTogetherAreBounded(t *testing.T) {
+	one := size(rowOf("1"))
+	table := New(Options{Total: 100 * one})
+	table.Tenant("little").Learn(code(1), input(1), rowOf("1"))
+	for n := range 90 {
+		table.Tenant("much").Learn(code(1), input(n), rowOf("1"))
+	}
+	for n := range 10 {
+		table.Tenant("more").Learn(code(1), input(n), rowOf("1"))
+	}
+	if s := table.Stats(); s.Rows != 100 || s.Evictions != 1 || table.Tenant("much").Find(code(1), input(0)) != nil || table.Tenant("much").Find(code(1), input(1)) == nil {
+		t.Errorf("not just the oldest row of who has most is gone: %+v", s)
+	}
+	for n := range 10_000 {
+		table.Tenant(fmt.Sprint(n%4)).Learn(code(1), input(n), rowOf("1"))
+		if s := table.Stats(); s.Bytes > int64(100*one) {
+			t.Fatalf("%+v", s)
+		}
+	}
+	if table.Tenant("little").Find(code(1), input(1)) == nil || table.Tenant("more").Find(code(1), input(0)) == nil {
+		t.Error("rows of who has little are gone")
+	}
+	for _, name := range []string{"0", "1", "2", "3", "much"} {
+		if n := table.Tenant(name).rows; n < 17 || n > 18 {
+			t.Errorf("%s has %d rows of 100, beside 11 of who has less", name, n)
+		}
+	}
+}
+
+// TestDeletedTenantsTakeNoRoom: what is gone is neither counted nor looked for.
+func TestDeletedTenantsTakeNoRoom(t *testing.T) {
+	one := size(rowOf("1"))
+	table := New(Options{Total: 10 * one})
+	for n := range 10 {
+		table.Tenant(fmt.Sprint(n)).Learn(code(1), input(n), rowOf("1"))
+	}
+	for n := range 5 {
+		table.Forget(fmt.Sprint(n))
+	}
+	for n := range 5 {
+		table.Tenant("last").Learn(code(1), input(n), rowOf("1"))
+	}
+	if s := table.Stats(); s.Rows != 10 || s.Evictions != 0 {
+		t.Errorf("%+v", s)
+	}
+	table.Tenant("last").Learn(code(1), input(5), rowOf("1"))
+	if s := table.Stats(); s.Rows != 10 || s.Evictions != 1 || len(table.ranks.heap) != 6 || table.Tenant("last").rows != 5 {
+		t.Errorf("%+v, %d tenants", s, len(table.ranks.heap))
 	}
 }
 
