@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -218,7 +219,7 @@ func (w *walk) take() error {
 		return unix.EACCES
 	}
 	next, err := unix.PidfdGetfd(w.caller, number, 0)
-	if err == unix.EBADF {
+	if errors.Is(err, unix.EBADF) {
 		return unix.ENOENT
 	}
 	if err != nil {
