@@ -29,14 +29,14 @@ func newAheadTown(t *testing.T) *town {
 		Worker: town, Actions: town, Records: town, State: store, Bridge: new(Bridge), Speculation: speculate.Settings{Mode: speculate.All, Depth: 4},
 	})
 	t.Cleanup(func() {
-		if n := town.ahead.Load(); n != 0 {
+		if n := town.ahead.all.Load(); n != 0 {
 			t.Errorf("%d functions are counted as ahead when nothing runs", n)
 		}
-		if n := town.buffers.bytes.Load(); n != 0 {
+		if n := town.buffered.all.Load(); n != 0 {
 			t.Errorf("%d bytes are counted as buffered when nothing runs", n)
 		}
-		if n := town.buffers.tenants.Load(); n != 0 {
-			t.Errorf("%d tenants are counted that buffer when nothing runs", n)
+		if ahead, buffer := town.ahead.tenants.Load(), town.buffered.tenants.Load(); ahead != 0 || buffer != 0 {
+			t.Errorf("%d and %d tenants are counted that are ahead, and that buffer, when nothing runs", ahead, buffer)
 		}
 		if n := len(town.claims.of); n != 0 {
 			t.Errorf("%d records are claimed when nothing runs", n)
@@ -78,7 +78,7 @@ func TestSequenceRunsAhead(t *testing.T) {
 	town.function("b", func(run *forerun.Run, input map[string]any) (any, error) {
 		_, err := town.do(run, "INCR", "count")
 		if second.Load() {
-			buffered.Add(town.buffers.bytes.Load())
+			buffered.Add(town.buffered.all.Load())
 			tellWrote()
 		}
 		return map[string]any{"n": input["n"]}, err

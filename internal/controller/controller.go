@@ -67,9 +67,9 @@ type Controller struct {
 	executor executor
 	toll     toll
 	claims   *claims
-	begun    atomic.Uint64 // executions
-	ahead    atomic.Int64  // functions that run ahead, of all invocations
-	buffers  buffers
+	begun    atomic.Uint64      // executions
+	ahead    shares             // functions that run ahead
+	buffered shares             // bytes in columns
 	inTurn   atomic.Bool        // nothing runs ahead: the operator has said so
 	busy     sync.WaitGroup     // executions that have slots or records to write
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock

@@ -12,7 +12,8 @@ func (e *execution) depthNow() int {
 	if !e.c.MayAhead() {
 		return 0
 	}
-	return speculate.DepthUnder(e.c.load(e.speculation), e.speculation.Depth, int(e.c.ahead.Load())-e.ahead)
+	left := e.c.ahead.left(&e.tables.ahead, speculate.BoundUnder(e.c.load(e.speculation)))
+	return min(e.speculation.Depth, max(0, left+e.ahead))
 }
 
 // noteAhead counts the invocation's functions that run ahead among those of all, if the load matters to it.
@@ -21,37 +22,37 @@ func (e *execution) noteAhead() {
 		return
 	}
 	if now := e.machine.Ahead(); now != e.ahead {
-		e.c.ahead.Add(int64(now - e.ahead))
+		e.c.ahead.add(&e.tables.ahead, now-e.ahead)
 		e.ahead = now
 	}
 }
 
-// maxBuffered is how many bytes the columns of all invocations may take, but for small ones: how many functions run bounds those. When
-// they are beyond it a tenant may still have its part, so that nobody who has little waits for what another has: that,
-// a half, a third and so on of it if they come one after the other.
-const maxBuffered = 512 << 20
-
-// buffers counts the bytes in columns.
-type buffers struct {
-	bytes   atomic.Int64 // of all tenants
+// shares counts what invocations have of something that is bounded for all of them.
+type shares struct {
+	all     atomic.Int64
 	tenants atomic.Int64 // that have some
 }
 
-// add counts more bytes of a tenant, or fewer, but not none.
-func (b *buffers) add(tenant *atomic.Int64, more int) {
-	b.bytes.Add(int64(more))
+// add counts more of a tenant, or less, but not none.
+func (s *shares) add(tenant *atomic.Int64, more int) {
+	s.all.Add(int64(more))
 	switch now := tenant.Add(int64(more)); {
 	case now == int64(more):
-		b.tenants.Add(1)
+		s.tenants.Add(1)
 	case now == 0:
-		b.tenants.Add(-1)
+		s.tenants.Add(-1)
 	}
 }
 
-// full reports whether a tenant may buffer no more: all have too much, and it has more than its part.
-func (b *buffers) full(tenant *atomic.Int64) bool {
-	return b.bytes.Load() > maxBuffered && tenant.Load() > maxBuffered/max(1, b.tenants.Load())
+// left is how much of a bound is left to a tenant; less than nothing: it has too much. When all together are beyond it a tenant may still have
+// its part, so that nobody who has little waits for what another has: that, a half, a third and so on of it if they come one after the other.
+func (s *shares) left(tenant *atomic.Int64, bound int) int {
+	part := bound / int(max(1, s.tenants.Load()))
+	return max(bound-int(s.all.Load()), part-int(tenant.Load()))
 }
+
+// maxBuffered is how many bytes the columns of all invocations may take, but for small ones: how many functions run bounds those.
+const maxBuffered = 512 << 20
 
 // noteBuffered counts what the invocation buffers among what all do.
 func (e *execution) noteBuffered() {
@@ -59,7 +60,7 @@ func (e *execution) noteBuffered() {
 		return
 	}
 	if now := e.machine.Buffered(); now != e.buffered {
-		e.c.buffers.add(&e.tables.buffered, now-e.buffered)
+		e.c.buffered.add(&e.tables.buffered, now-e.buffered)
 		e.buffered = now
 	}
 }
@@ -108,7 +109,7 @@ func (e *execution) breathe() {
 	if e.speculation.Mode == speculate.Off {
 		return
 	}
-	depth, full := e.depthNow(), e.c.buffers.full(&e.tables.buffered)
+	depth, full := e.depthNow(), e.c.buffered.left(&e.tables.buffered, maxBuffered) < 0
 	if depth != e.depth || full != e.full {
 		e.depth, e.full = depth, full
 		e.carryOut(e.machine.Step(speculate.LoadChanged{Depth: depth, Full: full}))

@@ -18,7 +18,8 @@ import (
 type tables struct {
 	memo      *memo.Tenant
 	predictor *speculate.Predictor
-	buffered  atomic.Int64 // bytes in the columns of its invocations
+	ahead     atomic.Int64 // functions of its invocations that run ahead
+	buffered  atomic.Int64 // bytes in their columns
 
 	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool

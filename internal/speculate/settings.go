@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,22 +37,24 @@ const (
 	mostLeast = time.Minute
 )
 
-// DepthUnder is how many slots may be ahead of the heads under a load, of most that may at all, while others' invocations have so
-// many (C5): fewer when the processors are nearly all busy, of all invocations together, and none while others wait. SpecFaaS
-// (section V-D) allows few much sooner. But what runs ahead and is right, as most is, would run anyway: with few ahead invocations
-// last longer, more of them are under way, and they take more of the processors in all. Where many are ahead on processors that are
-// busy, they get nothing done, and keep the sandboxes that they have from the heads.
-func DepthUnder(l forerun.Load, most, others int) int {
+// BoundUnder is how many slots of all invocations together may be ahead of the heads under a load (C5): fewer when the processors are
+// nearly all busy, and none while others wait. SpecFaaS (section V-D) allows few much sooner. But what runs ahead and is right, as most is,
+// would run anyway: with few ahead invocations last longer, more of them are under way, and they take more of the processors in all. Where
+// many are ahead on processors that are busy, they get nothing done, and keep the sandboxes that they have from the heads.
+func BoundUnder(l forerun.Load) int {
 	switch {
 	case l.Waiting:
 		return 0
 	case l.Busy > 0.95:
-		return min(most, max(0, 2*l.Processors-others))
+		return 2 * l.Processors
 	case l.Busy > 0.9:
-		return min(most, max(0, 6*l.Processors-others))
+		return 6 * l.Processors
 	}
-	return most
+	return unbounded
 }
+
+// unbounded is more than can be ahead.
+const unbounded = math.MaxInt32
 
 // NewSettings returns the defaults of a mode.
 func NewSettings(m Mode) Settings {

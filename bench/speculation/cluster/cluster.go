@@ -198,7 +198,8 @@ func (c *cluster) account() {
 
 // depth is how many functions of an invocation may be ahead, by how busy the processors are and how many others' are, as Forerun has it.
 func (c *cluster) depth(others int) int {
-	return speculate.DepthUnder(forerun.Load{Busy: c.busy.Seconds(), Processors: c.Processors}, speculate.DefaultDepth, others)
+	bound := speculate.BoundUnder(forerun.Load{Busy: c.busy.Seconds(), Processors: c.Processors})
+	return min(speculate.DefaultDepth, max(0, bound-others))
 }
 
 // table is a memo table that forgets the oldest.
