@@ -143,14 +143,30 @@ func (s *slot) prospect() string {
 	case s.why != "":
 		return s.why
 	}
+	for _, branch := range s.branches {
+		if last := branch.last(); last != nil && last.state != finished {
+			return last.prospect()
+		}
+	}
 	return s.String() + " has ended, and its turn has not come"
 }
 
-// surprise says why what follows a function is not known before now; it is empty if it was, or if there is more to it.
+// last is the last of the steps that are not committed, or nil.
+func (t *thread) last() *slot {
+	if len(t.steps) == 0 {
+		return nil
+	}
+	return t.steps[len(t.steps)-1]
+}
+
+// surprise says why what follows a function is not known before now; it is empty if it was, or if there is more to it. What follows one that
+// is skipped was not known for the same reason as that one's input.
 func (m *Machine) surprise(s *slot) string {
 	switch {
-	case m.mode == Off || s.kind != function || s.state != finished || s.skipped:
+	case m.mode == Off || s.kind != function || s.state != finished:
 		return ""
+	case s.skipped:
+		return s.inTurn
 	case s.guess != nil && sameResult(s.result, s.guess.result):
 		return s.String() + " did not call what was expected"
 	case s.guess != nil:
