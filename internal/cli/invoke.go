@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,7 +26,10 @@ func newInvokeFlags(flags *pflag.FlagSet) *invokeFlags {
 	flags.BoolVarP(&f.result, "result", "r", false, "wait for the end, and show the result only")
 	flags.IntVarP(&f.timeout, "timeout", "t", 0, "wait at most `MS` for the end; as long as the server does by default (60 s)")
 	flags.Func("speculate", "run ahead as `SETTINGS` say: off, branches or all, and what docs/speculation.md has behind it; as the action and the server say by default", func(value string) error {
-		f.speculate = &value // the server refuses what cannot be read, the empty one too
+		if strings.ContainsFunc(value, unicode.IsControl) {
+			return errors.New("it has a control character, such as an end of line")
+		}
+		f.speculate = &value // the server refuses what else cannot be read, the empty one too
 		return nil
 	})
 	return f

@@ -8,6 +8,7 @@ package waterfall
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -44,7 +45,7 @@ type Trace struct {
 	Begin  int64 `json:"begin"` // since 1970
 	Wall   int64 `json:"wall"`
 	Sum    int64 `json:"sum"`    // of what the functions took that were of use, without waiting for each other or for their turn
-	Saved  int64 `json:"saved"`  // Sum above Wall: at most, as functions that run ahead with less of the processors take longer
+	Saved  int64 `json:"saved"`  // Sum above Wall, if anything ran ahead or was skipped: at most, as functions that run ahead with less of the processors take longer
 	Wasted int64 `json:"wasted"` // in which squashed functions ran
 	Bars   []Bar `json:"slots"`
 
@@ -68,10 +69,15 @@ func New(bars []Bar) *Trace {
 		}
 	}
 	t.Wall = max(0, last-t.Begin)
-	t.Saved = max(0, t.Sum-t.Wall)
+	if slices.ContainsFunc(t.Bars, Bar.hasHelped) {
+		t.Saved = max(0, t.Sum-t.Wall)
+	}
 	t.cite()
 	return t
 }
+
+// hasHelped reports whether a slot ran ahead and was right, or was skipped.
+func (b Bar) hasHelped() bool { return b.state() == "ahead" || b.state() == "skipped" }
 
 // isSquashed tells whether nothing is left of a slot; a head that was given up has a record.
 func (b *Bar) isSquashed() bool { return b.Squashed > 0 && b.ID == "" }

@@ -46,6 +46,19 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestNothingSaved: what branches of a fork save beside each other is not by running ahead.
+func TestNothingSaved(t *testing.T) {
+	one := Bar{Queued: 1_000_000, Launched: 1_000_000, Finished: 1_010_000, Committed: 1_010_000}
+	both := []Bar{one, one}
+	if trace := New(both); trace.Sum != 20_000 || trace.Wall != 10_000 || trace.Saved != 0 {
+		t.Errorf("%+v", trace)
+	}
+	both[1].Speculative = true
+	if trace := New(both); trace.Saved != 10_000 {
+		t.Errorf("ahead: %+v", trace)
+	}
+}
+
 func TestSVG(t *testing.T) {
 	var b strings.Builder
 	if err := example().SVG(&b); err != nil {

@@ -57,7 +57,7 @@ func New(o Options) (*Client, error) {
 	}
 	user, password, ok := strings.Cut(strings.TrimSpace(o.Auth), ":")
 	if !ok {
-		return nil, fmt.Errorf("the key has no colon: it is written UUID:KEY, as it stands after AUTH= in the server's DATA/wskprops")
+		return nil, fmt.Errorf("the key has no colon: it is written UUID:KEY, as it stands after AUTH= in the server's DATA/wskprops, the operator's in DATA/operator")
 	}
 	if o.Trace == nil {
 		o.Trace = func(string) {}

@@ -38,7 +38,7 @@ func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if *content.On && a.Controller.Speculation.Mode == speculate.Off { // only an `off` that was kept is gone
-		return forerun.Errorf(forerun.Exists, "speculation", "The server was started with --speculate off: start it with --speculate all.")
+		return forerun.Errorf(forerun.Exists, "speculation", "The switch is on, but the server was started with --speculate off: start it with --speculate all.")
 	}
 	return a.getSpeculation(w, r)
 }
