@@ -8,7 +8,7 @@ import (
 	"forerun.dev/forerun/bench/harness"
 )
 
-// figures draws the paper's Figures 11 to 14, and Table III, for what was measured: bars of each application, of each suite's mean, and
+// figures draws the paper's Figures 11 to 14, and Tables III and IV, for what was measured: bars of each application, of each suite's mean, and
 // beside those what the paper prints of it. It returns the names of the files.
 func (b *bench) figures() (written []string, err error) {
 	all := b.groups()
@@ -22,6 +22,7 @@ func (b *bench) figures() (written []string, err error) {
 		{"tail", "P99, as a part of the baseline's (Figure 13)", all, all.tails()},
 		{"throughput", "Answers within twice the baseline's time alone, beside the baseline's (Table III)", all, all.throughputs()},
 		{"hits", "Mean speedup, by hit rate and, in brackets, the one in effect (Figure 14)", b.rates(), b.hitRates()},
+		{"cost", "Processor time beside the baseline's, by hit rate (Table IV)", b.rates(), b.hitCosts()},
 	} {
 		if !slices.ContainsFunc(f.bars, measuredAny) {
 			continue
@@ -146,10 +147,22 @@ func (b *bench) rates() (all groups) {
 	return all
 }
 
-func (b *bench) hitRates() []harness.Bars {
-	ours, paper := harness.Bars{Name: "Forerun", Colour: 1}, harness.Bars{Name: "paper", Colour: 1, Hollow: true}
-	for _, r := range b.ratios {
-		ours.Values, paper.Values = append(ours.Values, r.ours), append(paper.Values, r.speedup)
+// byRate are bars of what was measured at each rate, and of what the paper has there.
+func (b *bench) byRate(ours, paper func(*ratio) float64) []harness.Bars {
+	all := []harness.Bars{{Name: "Forerun", Colour: 1}, {Name: "paper", Colour: 1, Hollow: true}}
+	for i := range b.ratios {
+		all[0].Values = append(all[0].Values, ours(&b.ratios[i]))
+		all[1].Values = append(all[1].Values, paper(&b.ratios[i]))
 	}
-	return []harness.Bars{ours, paper}
+	return all
+}
+
+// hitRates are Figure 14.
+func (b *bench) hitRates() []harness.Bars {
+	return b.byRate(func(r *ratio) float64 { return r.ours }, func(r *ratio) float64 { return r.speedup })
+}
+
+// hitCosts are Table IV.
+func (b *bench) hitCosts() []harness.Bars {
+	return b.byRate(func(r *ratio) float64 { return r.uses }, func(r *ratio) float64 { return r.cpu })
 }

@@ -79,13 +79,13 @@ func sooner() *measured {
 }
 
 func TestReport(t *testing.T) {
-	b := &bench{measured: []*measured{sooner()}, ratios: []ratio{{hits()[1], "tree", 0.86, 4}, {hits()[1], "FaaSChain, fresh mistakes", 0.9, 4}}}
+	b := &bench{measured: []*measured{sooner()}, ratios: []ratio{{hits()[1], "tree", 0.86, 4, 1.2}, {hits()[1], "FaaSChain, fresh mistakes", 0.9, 4, 1.05}}}
 	b.out, b.files = t.TempDir(), true
-	b.hitRows(b.ratios[0], 1.2, 0.02)
+	b.hitRows(b.ratios[0], 0.02)
 	if err := b.finish(); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"speedup", "breakdown", "tail", "throughput", "hits"} {
+	for _, name := range []string{"speedup", "breakdown", "tail", "throughput", "hits", "cost"} {
 		text, err := os.ReadFile(b.out + "/speculation-" + name + ".svg")
 		if err != nil || !strings.Contains(string(text), "<svg") || !strings.Contains(string(text), "paper") {
 			t.Errorf("%s: %v", name, err)
