@@ -411,12 +411,19 @@ func (b *box) sayRefused() {
 	}
 }
 
+// endSandbox ends it, after a kill that is under way.
+func (b *box) endSandbox() error {
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	return b.sandbox.Close()
+}
+
 // close ends the sandbox and waits for everything that heard it.
 func (b *box) close() {
 	if b.sandbox == nil {
 		return
 	}
-	if err := b.sandbox.Close(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := b.endSandbox(); err != nil && !errors.Is(err, context.Canceled) {
 		b.w.config.Log.Error("a sandbox could not be removed", "sandbox", b.id, "error", err)
 	}
 	if b.control != nil {

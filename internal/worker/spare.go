@@ -444,6 +444,9 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 	if handler != nil {
 		handler.killed.Store(true)
 	}
+	if survivor != nil && handler != nil && t.over.Load() {
+		b.living.Go(handler.close) // nobody asks for its result: live ends the activation meanwhile
+	}
 	if err := b.sandbox.Strike(ctx, keep...); err != nil {
 		return err
 	}
