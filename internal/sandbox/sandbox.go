@@ -28,6 +28,7 @@ type Spec struct {
 	Processes int      // limit of processes and threads
 	TmpMiB    int      // size of /tmp, and of /dev/shm
 	CodeMiB   int      // size of /action, the one folder the initializer may write its code to
+	Launcher  bool     // the initializer executes nothing of the action, and processes that it starts share nothing through it
 }
 
 // File is a file that the sandbox sees at Path.

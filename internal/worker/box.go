@@ -331,6 +331,7 @@ func (b *box) spec(memoryMiB, weight int) sandbox.Spec {
 	return sandbox.Spec{
 		ID: b.id, Owner: owner, Argv: l.argv, Env: env, Files: l.files, Binds: l.binds,
 		MemoryMiB: memoryMiB, CPUWeight: weight, Processes: c.Bounds.Processes, TmpMiB: c.Bounds.Tmp, CodeMiB: c.Bounds.Unpacked,
+		Launcher: l.launched,
 	}
 }
 

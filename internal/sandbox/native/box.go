@@ -69,7 +69,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	closeAll(passed)
 	if err == nil {
 		b.outlet.gate, b.outlet.usual = &m.shared.gates[answer.place], r.start.cpuWeight
-		b.outlet.weight.shares = answer.shares
+		b.outlet.weight.shares, b.outlet.unshared = answer.shares, s.Launcher
 		err = b.serve(answer.files)
 	}
 	if err != nil {

@@ -1,10 +1,12 @@
 package native
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
@@ -53,6 +55,23 @@ func weighsLittle(t *testing.T, hierarchy, file, held, little, usual string) {
 		t.Fatal(err)
 	}
 	weighs("released", usual)
+}
+
+// TestHoldOfALauncher: of a sandbox whose initializer only launches the helper is not asked what its processes share.
+func TestHoldOfALauncher(t *testing.T) {
+	m := startHelper(t, Config{})
+	for launcher, asked := range map[bool]uint64{true: 0, false: 1} {
+		spec := sleeper(fmt.Sprintf("launcher-%t", launcher))
+		spec.Launcher = launcher
+		s, err := m.Start(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := m.next
+		if held, err := s.Hold(t.Context(), nil); err != nil || held != (sandbox.Held{}) || m.next != before+asked {
+			t.Errorf("of a launcher, %t: %+v, %v; %d requests, want %d", launcher, held, err, m.next-before, asked)
+		}
+	}
 }
 
 // TestWritable: a file that was closed before it could be looked at is nobody's any more.
