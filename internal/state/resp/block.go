@@ -120,12 +120,15 @@ func cloneArgs(args [][]byte) [][]byte {
 	return own
 }
 
+// maxBehind is how many bytes are read that come behind a command that waits. If there are more it is not noticed that the client leaves.
+const maxBehind = 16 << 20
+
 // overhear reads what the client sends meanwhile, so that it is noticed if the client leaves. It ends with stop.
 func (c *conn) overhear() (gone <-chan struct{}, stop func()) {
 	left, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for c.parser.unread() < restingBuffer {
+		for c.parser.unread() < maxBehind && c.hasRoom() {
 			if err := c.parser.fill(c.net); err != nil {
 				if !errors.Is(err, os.ErrDeadlineExceeded) {
 					close(left)

@@ -34,18 +34,25 @@ func TestWaitingIsThatOfRedis(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheGone: what comes is not given to a client that has left.
+// TestNobodyWaitsForTheGone: what comes is not given to a client that has left, whatever it has sent before.
 func TestNobodyWaitsForTheGone(t *testing.T) {
-	d := open(t)
-	gone, stays, other := talkTo(t, "tcp", d.address), talkTo(t, "tcp", d.address), talkTo(t, "tcp", d.address)
-	gone.waits(other, []string{"BLPOP", "l", "0"})
-	stays.waits(other, []string{"BLPOP", "l", "0"})
-	gone.conn.Close()
-	for strings.Contains(other.say("INFO", "clients"), "blocked_clients:2") {
-	}
-	other.say("RPUSH", "l", "1")
-	if got := stays.reply(); got != `*2|$1 "l"|$1 "1"` {
-		t.Error(got)
+	for name, more := range map[string]string{"nothing": "", "much": strings.Repeat("PING\r\n", 20<<10)} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t)
+			gone, stays, other := talkTo(t, "tcp", d.address), talkTo(t, "tcp", d.address), talkTo(t, "tcp", d.address)
+			gone.waits(other, []string{"BLPOP", "l", "0"})
+			stays.waits(other, []string{"BLPOP", "l", "0"})
+			if _, err := gone.conn.Write([]byte(more)); err != nil {
+				t.Fatal(err)
+			}
+			gone.conn.Close()
+			for strings.Contains(other.say("INFO", "clients"), "blocked_clients:2") {
+			}
+			other.say("RPUSH", "l", "1")
+			if got := stays.reply(); got != `*2|$1 "l"|$1 "1"` {
+				t.Error(got)
+			}
+		})
 	}
 }
 
