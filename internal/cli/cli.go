@@ -12,6 +12,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ type app struct {
 	insecure, verbose     bool
 }
 
+// readerOfNumbers is what an error names before its cause, where a flag is no number: a function of Go, and the value once more.
+var readerOfNumbers = regexp.MustCompile(`strconv\.\w+: parsing ".*": `)
+
 // Setup adds the client commands to root, and prepares root to read args, the command line without the program's name.
 func Setup(root *cobra.Command, env Environment, args []string) error {
 	a := &app{env: env}
@@ -44,7 +48,9 @@ func Setup(root *cobra.Command, env Environment, args []string) error {
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say on stderr what is asked and answered")
 	root.Args = func(cmd *cobra.Command, args []string) error { return noCommand(cmd, args) }
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef(cmd, "%s", readerOfNumbers.ReplaceAllString(err.Error(), ""))
+	})
 	root.SetHelpTemplate(helpTemplate)
 	root.SetUsageTemplate(usageTemplate)
 	commands := a.commands()

@@ -77,6 +77,7 @@ func TestCommands(t *testing.T) {
 		{"invoke x -r", answer{status: 502, body: `{"error":"no"}`, activation: id}, `POST namespaces/_/actions/x?blocking=true&result=true {}`, 5, "{\n  \"error\": \"no\"\n}\n", "forerun activation logs " + id},
 		{"invoke x -b -o jsonl", answer{status: 200, body: record, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 0, record + "\n", "functions that ran ahead: early=2"},
 		{"invoke x -r --speculate all;~depth=4", answer{status: 200, body: `{"a":1}`, activation: id, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all; depth=4]`, 0, "{\n  \"a\": 1\n}\n", "functions that ran ahead: early=2"},
+		{"invoke x -r -t abc", ok, "", 2, "", `invalid argument "abc" for "-t, --timeout" flag: invalid syntax`},
 		{"invoke x -r --speculate all\x01", answer{}, "", 2, "", "it has a control character, such as an end of line"},
 		{"invoke x -r --speculate=", answer{status: 400, body: `{"error":"The header","code":"t"}`}, `POST namespaces/_/actions/x?blocking=true&result=true {} []`, 4, "", "The header"},
 		{"invoke x -b -o jsonl", answer{status: 502, body: failed}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 5, failed + "\n", "failed: invoked x"},

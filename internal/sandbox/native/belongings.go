@@ -18,6 +18,8 @@ type belongings struct {
 	infos   int      // of what is said of them
 	net     string   // the tables of the sandbox's sockets
 	devices []uint64 // of the folders that handlers write to
+	private bool     // pipes are its own, but for the outputs
+	outputs outputs
 	sockets map[string]bool
 	buffer  []byte
 }
@@ -41,6 +43,7 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 	}
 	defer unix.Close(infos)
 	b := newBelongings(folder, infos, fmt.Sprintf("/proc/%d/net/", c.process.Pid))
+	b.private, b.outputs = c.unshared, c.outputs
 	for _, f := range c.folders {
 		var st unix.Stat_t
 		if unix.Fstat(int(f.Fd()), &st) != nil {
@@ -72,6 +75,10 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 		return true, true
 	case 0: // what counts or waits for events is its own
 		return true, true
+	case unix.S_IFIFO:
+		if b.private && b.outputs.hasOther(&st) { // nobody is left who could notice a lock
+			return true, true
+		}
 	case unix.S_IFREG, unix.S_IFDIR:
 		if st.Nlink == 0 || slices.Contains(b.devices, st.Dev) {
 			return false, true

@@ -51,17 +51,7 @@ func TestBelongings(t *testing.T) {
 			if err := unix.Stat(c.folder, &st); err != nil {
 				t.Fatal(err)
 			}
-			own := fmt.Sprintf("/proc/self/task/%d/", unix.Gettid())
-			folder, err := os.Open(own + "fd")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer folder.Close()
-			infos, err := os.Open(own + "fdinfo")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer infos.Close()
+			folder, infos := openIn(t, "fd"), openIn(t, "fdinfo")
 			b := newBelongings(int(folder.Fd()), int(infos.Fd()), "/proc/self/net/")
 			b.devices = []uint64{st.Dev}
 			may, known := b.mayStay(strconv.Itoa(fd))
@@ -70,6 +60,52 @@ func TestBelongings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPrivatePipes: a lock on a pipe matters only where others may have that.
+func TestPrivatePipes(t *testing.T) {
+	output, other := pipe(t), pipe(t)
+	for _, f := range []*os.File{output, other} {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_SH); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outputs, err := outputsOf(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, infos := openIn(t, "fd"), openIn(t, "fdinfo")
+	for _, c := range []struct {
+		of            *os.File
+		private, want bool
+	}{{other, true, true}, {other, false, false}, {output, true, false}} {
+		b := newBelongings(int(own.Fd()), int(infos.Fd()), "/proc/self/net/")
+		b.private, b.outputs = c.private, outputs
+		if may, known := b.mayStay(strconv.Itoa(int(c.of.Fd()))); may != c.want || !known {
+			t.Errorf("the output: %v; private: %v: it may stay: %v; known: %v", c.of == output, c.private, may, known)
+		}
+	}
+}
+
+func pipe(t *testing.T) (writes *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll([]*os.File{r, w}) })
+	return w
+}
+
+// openIn opens a folder of this thread's in /proc.
+func openIn(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.Open(fmt.Sprintf("/proc/self/task/%d/%s", unix.Gettid(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
 }
 
 func listening(t *testing.T, network, address string) net.Listener {

@@ -64,7 +64,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	}
 	m.boxes[s.ID] = b // before the start: its end may be told before the reply is read
 	m.mu.Unlock()
-	r := request{kind: kindStart, id: s.ID, start: startRequest{s.Owner, s.MemoryMiB, cmp.Or(s.CPUWeight, sandbox.DefaultCPUWeight), s.Processes, s.TmpMiB, s.CodeMiB, s.Binds}}
+	r := request{kind: kindStart, id: s.ID, start: startRequest{s.Owner, s.MemoryMiB, cmp.Or(s.CPUWeight, sandbox.DefaultCPUWeight), s.Processes, s.TmpMiB, s.CodeMiB, s.Launcher, s.Binds}}
 	answer, err := m.ask(ctx, r, passed...)
 	closeAll(passed)
 	if err == nil {

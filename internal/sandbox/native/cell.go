@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -26,7 +27,30 @@ type cell struct {
 	guard    *guard.Supervisor
 	guarded  chan struct{} // closed when that has nothing more to do; nil: there was none
 	fading   fading
-	unshared bool // its initializer has nothing that its handlers share, and never will
+	unshared bool // its initializer has nothing that its handlers share but the outputs, and never will
+	outputs  outputs
+}
+
+// outputs are the pipes that all processes of a sandbox write to.
+type outputs struct {
+	device uint64 // that all pipes without a name are on
+	inodes []uint64
+}
+
+func outputsOf(pipes ...*os.File) (o outputs, err error) {
+	for _, f := range pipes {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			return o, fmt.Errorf("looking at the output: %w", err)
+		}
+		o.device, o.inodes = st.Dev, append(o.inodes, st.Ino)
+	}
+	return o, nil
+}
+
+// hasOther reports whether a file is a pipe without a name, and none of these.
+func (o outputs) hasOther(st *unix.Stat_t) bool {
+	return st.Dev == o.device && !slices.Contains(o.inodes, st.Ino)
 }
 
 // reset is Sandbox.Reset. What it kills may fade if it is little.

@@ -11,7 +11,7 @@ import (
 var (
 	someStart = request{kind: kindStart, number: 7, id: "a-1", start: startRequest{
 		owner:     "guest",
-		memoryMiB: 256, cpuWeight: 25, processes: 64, tmpMiB: 32, codeMiB: 48, binds: []sandbox.Bind{{Host: "/opt/x", Inside: "/opt/y"}},
+		memoryMiB: 256, cpuWeight: 25, processes: 64, tmpMiB: 32, codeMiB: 48, launcher: true, binds: []sandbox.Bind{{Host: "/opt/x", Inside: "/opt/y"}},
 	}}
 	someReset  = request{kind: kindReset, number: 1 << 40, id: "a-1", keep: []int{12, 4194304}}
 	someLimit  = request{kind: kindLimit, number: 2, id: "a-1", owner: "guest", memory: 512}

@@ -72,6 +72,7 @@ type request struct {
 type startRequest struct {
 	owner                                            string
 	memoryMiB, cpuWeight, processes, tmpMiB, codeMiB int
+	launcher                                         bool
 	binds                                            []sandbox.Bind
 }
 
@@ -86,6 +87,7 @@ func (r request) encode() []byte {
 		for _, v := range []int{r.start.memoryMiB, r.start.cpuWeight, r.start.processes, r.start.tmpMiB, r.start.codeMiB} {
 			e.number(uint64(v))
 		}
+		e.flag(r.start.launcher)
 		encodeBinds(&e, r.start.binds)
 	case kindReset, kindStrike:
 		e.number(uint64(len(r.keep)))
@@ -110,7 +112,7 @@ func decodeRequest(b []byte) (request, error) {
 	switch r.kind {
 	case kindStart:
 		r.start = startRequest{owner: d.text(), memoryMiB: d.small(), cpuWeight: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
-		r.start.binds = decodeBinds(&d)
+		r.start.launcher, r.start.binds = d.flag(), decodeBinds(&d)
 	case kindReset, kindStrike:
 		for range d.count() {
 			r.keep = append(r.keep, d.small())

@@ -59,6 +59,10 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 			return nil, fmt.Errorf("giving the output to the sandbox: %w", err)
 		}
 	}
+	c.unshared = r.launcher
+	if c.outputs, err = outputsOf(files[startStdout], files[startStderr]); err != nil {
+		return nil, err
+	}
 	ours, theirs, err := linkPair()
 	if err != nil {
 		return nil, err
