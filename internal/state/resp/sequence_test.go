@@ -57,12 +57,29 @@ func normal(args []string, n node) node {
 	if strings.HasPrefix(strings.ToUpper(args[0]), "SORT") && !slices.Contains(args, "STORE") {
 		n = cutAtZero(n) // texts that C takes for the same come in any order
 	}
+	if strings.HasPrefix(strings.TrimPrefix(strings.ToUpper(args[0]), "B"), "Z") {
+		n = withoutSign(n)
+	}
 	if group == 0 || len(n.items) == 0 || len(n.items)%group != 0 {
 		return n
 	}
 	groups := slices.Collect(slices.Chunk(n.items, group))
 	slices.SortFunc(groups, func(a, b []node) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return node{n.head, slices.Concat(groups...)}
+}
+
+// withoutSign takes a score of -0 for 0: Redis keeps the sign only where it keeps a set as a skip list, as it does once
+// the set was sorted.
+func withoutSign(n node) node {
+	head := map[string]string{`$2 "-0"`: `$1 "0"`, ",-0": ",0"}[n.head]
+	if head == "" {
+		head = n.head
+	}
+	var items []node
+	for _, item := range n.items {
+		items = append(items, withoutSign(item))
+	}
+	return node{head, items}
 }
 
 // cutAtZero ends the one value that has a zero byte where C does.
