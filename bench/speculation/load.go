@@ -13,8 +13,9 @@ import (
 
 // answered is what became of the requests of a load, in the order in which they were due.
 type answered struct {
-	ms   []float64 // from when each was due to its answer
-	took time.Duration
+	ms       []float64 // from when each was due to its answer
+	took     time.Duration
+	underWay int // requests at a time, if so many were kept under way
 }
 
 // clients send requests on connections that they keep.
@@ -126,12 +127,13 @@ func (c *clients) closed(ctx context.Context, n, first int, d time.Duration, req
 		})
 	}
 	working.Wait()
-	a := &answered{took: time.Since(begin)}
+	a := &answered{took: time.Since(begin), underWay: n}
 	for _, ms := range own {
 		a.ms = append(a.ms, ms...)
 	}
 	return a, context.Cause(ctx)
 }
 
-// perSecond is how many requests were answered in a second.
-func (a *answered) perSecond() float64 { return float64(len(a.ms)) / a.took.Seconds() }
+// perSecond is how many requests were answered in a second while so many were under way (Little's law): at the end of a short time,
+// when no more begin, there are fewer, the longer the more each takes.
+func (a *answered) perSecond() float64 { return float64(a.underWay) / mean(a.ms) * 1000 }
