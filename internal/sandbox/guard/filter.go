@@ -39,7 +39,7 @@ func when(cond bpf.JumpTest, val, v uint32) []bpf.Instruction {
 }
 
 // filter is the program: who calls, how, and then one section for each call that is looked at closely.
-func filter(careful bool) ([]bpf.RawInstruction, error) {
+func filter() ([]bpf.RawInstruction, error) {
 	program := []bpf.Instruction{bpf.LoadAbsolute{Off: offArch, Size: 4}}
 	program = append(program, when(bpf.JumpNotEqual, auditArch, retKill)...)
 	program = append(program, bpf.LoadAbsolute{Off: offNumber, Size: 4})
@@ -47,11 +47,7 @@ func filter(careful bool) ([]bpf.RawInstruction, error) {
 		program = append(program, when(bpf.JumpGreaterOrEqual, x32Bit, retKill)...)
 	}
 	program = append(program, when(bpf.JumpGreaterThan, newestCall, retErrno(unix.ENOSYS))...)
-	calls := closeCalls()
-	if careful {
-		calls = append(calls, closeCall{unix.SYS_LISTEN, []bpf.Instruction{ret(retHold)}})
-	}
-	for _, c := range calls {
+	for _, c := range closeCalls() {
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.number, SkipTrue: uint8(len(c.body))})
 		program = append(program, c.body...)
 	}
@@ -89,6 +85,7 @@ type closeCall struct {
 func closeCalls() []closeCall {
 	return []closeCall{
 		{unix.SYS_CONNECT, []bpf.Instruction{ret(retHold)}},
+		{unix.SYS_LISTEN, []bpf.Instruction{ret(retHold)}},
 		{unix.SYS_SENDTO, sendtoBody()},
 		{unix.SYS_SENDMSG, noFastOpen(2)},
 		{unix.SYS_SENDMMSG, noFastOpen(3)},

@@ -3,7 +3,7 @@
 // holds.
 //
 // The filter is an allow-list. Held (seccomp user notification) are connect,
-// sendto with an address, and what sets limits, priority or processors of a
+// listen, sendto with an address, and what sets limits, priority or processors of a
 // process by its number. The supervisor opens TCP connections to the outside
 // itself: in the host's network, after the egress policy has seen a copy of the
 // address, and then puts the socket at the caller's descriptor number. A
@@ -18,9 +18,8 @@
 //     address such a call ends up with leads nowhere else;
 //   - a socket that was put into a sandbox is TCP, which ignores the address
 //     of a send, and no connect is executed on it: it cannot be led elsewhere;
-//   - it carries a locked packet filter that drops every packet that is not
-//     from the address which was checked, so that listening on it reaches
-//     nobody else. Where it cannot have that, listen is held (see careful.go).
+//   - no listen is executed on it either, so that nobody reaches it but the
+//     address which was checked.
 //
 // For the same reason no UDP socket of the host's network is ever put into a
 // sandbox; datagrams to the outside are relayed (package native).

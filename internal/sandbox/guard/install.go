@@ -10,9 +10,9 @@ import (
 )
 
 // Install puts the filter on the calling thread, which must be locked and about to execute the sandbox's program, and
-// returns the listener of held calls. no_new_privs must be set. careful is for where CanLock says no.
-func Install(careful bool) (listener int, err error) {
-	program, err := filter(careful)
+// returns the listener of held calls. no_new_privs must be set.
+func Install() (listener int, err error) {
+	program, err := filter()
 	if err != nil {
 		return -1, fmt.Errorf("assembling the system-call filter: %w", err)
 	}

@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/binary"
 	"net/netip"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,20 +69,42 @@ func (l lent) request() []byte {
 	return binary.NativeEndian.AppendUint32(b, anyCookie)
 }
 
+// diagnosis asks the kernel about sockets.
+type diagnosis struct {
+	mu     sync.Mutex // guards socket
+	socket int        // a netlink one; 0: none is open
+}
+
+// sockets is this process's.
+var sockets diagnosis
+
+// ask has a request answered.
+func (d *diagnosis) ask(request []byte) (answer []byte, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.socket == 0 {
+		if d.socket, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG); err != nil {
+			d.socket = 0
+			return nil, err
+		}
+	}
+	answer = make([]byte, 512)
+	n := 0
+	if err = unix.Sendto(d.socket, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err == nil {
+		n, _, err = unix.Recvfrom(d.socket, answer, unix.MSG_DONTWAIT) // it is there: the kernel gives it in the sending
+	}
+	if err != nil { // what comes late is not another's
+		unix.Close(d.socket)
+		d.socket = 0
+	}
+	return answer[:max(0, n)], err
+}
+
 // owner asks the kernel for the inode of a socket; 0 if there is none, or none that a process has.
 func owner(request []byte) (inode uint32, err error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fd)
-	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return 0, err
-	}
 	const at = unix.NLMSG_HDRLEN + 68 // of the inode in struct inet_diag_msg
-	b := make([]byte, 512)
-	n, _, err := unix.Recvfrom(fd, b, 0) // the answer is there: the kernel gives it in the sending
-	switch {
+	b, err := sockets.ask(request)
+	switch n := len(b); {
 	case err != nil:
 		return 0, err
 	case n >= at+4 && binary.NativeEndian.Uint16(b[4:]) == unix.SOCK_DIAG_BY_FAMILY:

@@ -99,7 +99,7 @@ func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.E
 func (s *Supervisor) begin(c caller, to netip.AddrPort) (socket int, errno unix.Errno) {
 	const attempts = 16
 	for range attempts {
-		if socket, errno = prepare(c, to, !s.careful); errno != 0 {
+		if socket, errno = prepare(c); errno != 0 {
 			return -1, errno
 		}
 		if errno = errnoOf(unix.Connect(socket, sockaddr(to))); errno != unix.EADDRNOTAVAIL {

@@ -14,8 +14,8 @@ import (
 )
 
 // A connect that continued could be turned by another thread, after it was looked at, on a socket of the host's network.
-// The kernel would have that forget its connection and ask any address for another; a packet filter only keeps the
-// answer away. So the supervisor executes it itself, on the very socket that it has looked at.
+// The kernel would have that forget its connection and ask any address for another. So the supervisor executes it itself, on the very
+// socket that it has looked at. A listen likewise, with which such a socket would wait for anybody.
 
 // perform executes a held connect that stays inside, or listen, in the place of the caller.
 func (s *Supervisor) perform(n notification, raw []byte) {

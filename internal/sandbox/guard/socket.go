@@ -1,28 +1,22 @@
 package guard
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
-	"net/netip"
+	"sync"
 	"unsafe"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
-// prepare makes the socket of the host's network that takes the place of c: with its options, a port of its own and,
-// if lock, a packet filter that lets in nothing but the peer. It is non-blocking.
-func prepare(c caller, to netip.AddrPort, lock bool) (int, unix.Errno) {
+// prepare makes the socket of the host's network that takes the place of c: with its options, and a port of its own. It is
+// non-blocking.
+func prepare(c caller) (int, unix.Errno) {
 	socket, err := unix.Socket(c.domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {
 		return -1, errnoOf(err)
 	}
 	copyOptions(c.socket, socket, c.domain)
-	err = bindPort(socket, c.domain)
-	if err == nil && lock {
-		err = admitOnly(socket, to)
-	}
-	if err != nil {
+	if err := bindPort(socket, c.domain); err != nil {
 		unix.Close(socket)
 		return -1, errnoOf(err)
 	}
@@ -62,6 +56,39 @@ type option struct {
 	doubled     bool // the kernel says twice what was set
 }
 
+// preset is an option as a socket of the host's network has it that was just made.
+type preset struct {
+	option
+	value int
+}
+
+// Those of TCP sockets change with the machine's settings only.
+var (
+	presets4 = sync.OnceValue(func() []preset { return presetsOf(unix.AF_INET) })
+	presets6 = sync.OnceValue(func() []preset { return presetsOf(unix.AF_INET6) })
+)
+
+func presets(domain int) []preset {
+	if domain == unix.AF_INET6 {
+		return presets6()
+	}
+	return presets4()
+}
+
+func presetsOf(domain int) (all []preset) {
+	fresh, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fresh)
+	for _, o := range options(domain) {
+		if value, err := unix.GetsockoptInt(fresh, o.level, o.name); err == nil {
+			all = append(all, preset{o, value})
+		}
+	}
+	return all
+}
+
 func options(domain int) []option {
 	list := []option{
 		{unix.SOL_SOCKET, unix.SO_REUSEADDR, false},
@@ -92,12 +119,9 @@ func options(domain int) []option {
 // copyOptions sets on to what from has otherwise than a fresh socket. An option that cannot be set is no reason to
 // fail a connection.
 func copyOptions(from, to, domain int) {
-	for _, o := range options(domain) {
+	for _, o := range presets(domain) {
 		want, err := unix.GetsockoptInt(from, o.level, o.name)
-		if err != nil {
-			continue
-		}
-		if have, err := unix.GetsockoptInt(to, o.level, o.name); err != nil || have == want {
+		if err != nil || want == o.value {
 			continue
 		}
 		if o.doubled {
@@ -121,40 +145,4 @@ func copyLinger(from, to int) {
 	if errno == 0 && l.Onoff != 0 {
 		_ = unix.SetsockoptLinger(to, unix.SOL_SOCKET, unix.SO_LINGER, &l)
 	}
-}
-
-// admitOnly attaches, for good, a filter that drops every packet which is not from the peer.
-func admitOnly(socket int, peer netip.AddrPort) error {
-	if err := attachFilter(socket, peerFilter(peer)); err != nil {
-		return err
-	}
-	return unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1)
-}
-
-func attachFilter(socket int, instructions []bpf.Instruction) error {
-	program, err := bpf.Assemble(instructions)
-	if err != nil {
-		return unix.EINVAL
-	}
-	prog := unix.SockFprog{Len: uint16(len(program)), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
-	return unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog)
-}
-
-// peerFilter sees a TCP packet from its port on; the IP header is found at networkHeader.
-func peerFilter(peer netip.AddrPort) []bpf.Instruction {
-	const networkHeader = 0xfff00000 // SKF_NET_OFF
-	const drop, admit = 0, 0xffffffff
-	ip := peer.Addr().Unmap()
-	source, version := networkHeader+uint32(12), uint32(4)
-	if ip.Is6() {
-		source, version = networkHeader+8, 6
-	}
-	program := []bpf.Instruction{bpf.LoadAbsolute{Off: networkHeader, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 4}}
-	program = append(program, when(bpf.JumpNotEqual, version, drop)...)
-	for b := ip.AsSlice(); len(b) > 0; b = b[4:] {
-		program = append(append(program, bpf.LoadAbsolute{Off: source, Size: 4}), when(bpf.JumpNotEqual, binary.BigEndian.Uint32(b), drop)...)
-		source += 4
-	}
-	program = append(append(program, bpf.LoadAbsolute{Off: 0, Size: 2}), when(bpf.JumpNotEqual, uint32(peer.Port()), drop)...)
-	return append(program, ret(admit))
 }

@@ -12,8 +12,7 @@ import (
 type Supervisor struct {
 	listener *listener
 	policy   Policy
-	careful  bool // sockets that are put into the sandbox cannot be locked to their peer
-	user     int  // of the sandbox's processes
+	user     int // of the sandbox's processes
 	refused  func(sentence string)
 	reached  func()
 	beside   sync.WaitGroup // connects that are executed, or wait, beside Run
@@ -22,16 +21,16 @@ type Supervisor struct {
 	gate     gate
 }
 
-// NewSupervisor takes over the descriptor listener; careful is what the filter was installed with, user the id of the user and the group
+// NewSupervisor takes over the descriptor listener; user is the id of the user and the group
 // of the sandbox's processes, and shut shuts its gate. refused is called, from any goroutine, with a sentence for each connection that
 // the policy refuses, and reached for each that begins to wait at the gate. The sandbox is owner's.
-func NewSupervisor(listener int, policy Policy, careful bool, user int, host *Host, owner string, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
+func NewSupervisor(listener int, policy Policy, user int, host *Host, owner string, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
 	l, err := newListener(listener)
 	if err != nil {
 		return nil, err
 	}
 	s := &Supervisor{
-		listener: l, policy: policy, careful: careful, user: user, refused: refused, reached: reached,
+		listener: l, policy: policy, user: user, refused: refused, reached: reached,
 		attempts: make(chan struct{}, attemptsAtMost), gate: gate{shared: shut},
 	}
 	s.gate.owner = host.enter(owner, s, 0)

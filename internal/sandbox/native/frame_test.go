@@ -20,7 +20,7 @@ var (
 		enforced: []sandbox.Enforcement{{What: "memory limit", Why: "no controller"}, {What: "x", On: true}},
 	}
 	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, egress: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, executable: "/proc/self/exe", initArgs: []string{"init"}}
-	somePlan     = plan{root: true, careful: true, tasks: 3, bindFDs: true, processes: 9, tmpMiB: 1, codeMiB: 2, binds: []sandbox.Bind{{Host: "a", Inside: "b"}}}
+	somePlan     = plan{root: true, tasks: 3, bindFDs: true, processes: 9, tmpMiB: 1, codeMiB: 2, binds: []sandbox.Bind{{Host: "a", Inside: "b"}}}
 	someProgram  = program{argv: []string{"/bin/x", ""}, env: []string{"A=b"}, files: []sandbox.File{{Path: "/f", Data: []byte{0, 255}, Mode: 0o444}}}
 )
 

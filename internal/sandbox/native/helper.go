@@ -51,7 +51,6 @@ type helper struct {
 	policy   guard.Policy
 	host     *guard.Host
 	root     bool                // ids and mounts of the host are ours to give
-	careful  bool                // of package guard
 	roots    map[string]*os.File // of what sandboxes may see, opened
 	cgroups  *cgroups
 	aside    *linger.Goroutines // that serve requests
@@ -83,7 +82,7 @@ func newHelper(l *link) (*helper, error) {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
 	h := &helper{
-		link: l, shared: memory, settings: s, policy: guard.Policy{Allowed: s.egress}, host: guard.NewHost(), root: os.Geteuid() == 0, careful: !guard.CanLock(),
+		link: l, shared: memory, settings: s, policy: guard.Policy{Allowed: s.egress}, host: guard.NewHost(), root: os.Geteuid() == 0,
 		forks: make(chan func()), aside: linger.New(nil), boxes: map[string]*cell{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()

@@ -77,7 +77,7 @@ func becomeInitializer() error {
 	if err := dropPrivileges(p.root); err != nil {
 		return err
 	}
-	return execute(prog, ready, p.careful)
+	return execute(prog, ready)
 }
 
 // readPlan receives the helper's plan and the caller's program.
@@ -123,7 +123,7 @@ func joinCgroups(first, count int) error {
 
 // execute installs the filter, hands the helper what it and the server need, and becomes the program. The setup
 // socket closes with it, by which the helper knows.
-func execute(prog program, ready []int, careful bool) error {
+func execute(prog program, ready []int) error {
 	if len(prog.argv) == 0 || !strings.HasPrefix(prog.argv[0], "/") {
 		return fmt.Errorf("the initializer's command %q does not begin with an absolute path", prog.argv)
 	}
@@ -131,7 +131,7 @@ func execute(prog program, ready []int, careful bool) error {
 	if !slices.ContainsFunc(env, func(s string) bool { return strings.HasPrefix(s, "HOME=") }) {
 		env = append(env, "HOME=/tmp")
 	}
-	listener, err := guard.Install(careful)
+	listener, err := guard.Install()
 	if err != nil {
 		return err
 	}

@@ -245,7 +245,6 @@ func decodeSettings(b []byte) (settings, error) {
 // plan is what the helper tells the first stage.
 type plan struct {
 	root      bool // id 0 is mapped: ids can be changed
-	careful   bool // of package guard
 	tasks     int  // so many cgroup descriptors follow, to be joined
 	bindFDs   bool // the Spec's binds come as descriptors after those, else they are opened by name
 	processes int  // a limit by user, 0 where a cgroup counts them
@@ -257,7 +256,6 @@ type plan struct {
 func (p plan) encode() []byte {
 	var e encoder
 	e.flag(p.root)
-	e.flag(p.careful)
 	e.number(uint64(p.tasks))
 	e.flag(p.bindFDs)
 	e.number(uint64(p.processes))
@@ -269,7 +267,7 @@ func (p plan) encode() []byte {
 
 func decodePlan(b []byte) (plan, error) {
 	d := decoder{b: b}
-	p := plan{root: d.flag(), careful: d.flag(), tasks: d.small(), bindFDs: d.flag(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
+	p := plan{root: d.flag(), tasks: d.small(), bindFDs: d.flag(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
 	p.binds = decodeBinds(&d)
 	return p, d.end()
 }

@@ -198,7 +198,7 @@ func (h *helper) handOver(c *cell, r startRequest, setup *link) ([]*os.File, err
 	if err := setup.conn.SetDeadline(time.Now().Add(startDeadline)); err != nil {
 		return nil, err
 	}
-	p := plan{root: h.root, careful: h.careful, tasks: len(c.group.tasks), bindFDs: h.root, tmpMiB: r.tmpMiB, codeMiB: r.codeMiB, binds: r.binds}
+	p := plan{root: h.root, tasks: len(c.group.tasks), bindFDs: h.root, tmpMiB: r.tmpMiB, codeMiB: r.codeMiB, binds: r.binds}
 	if !h.cgroups.limits("pids") {
 		p.processes = r.processes
 	}
@@ -244,7 +244,7 @@ func (h *helper) supervise(c *cell, owner string, listener *os.File) error {
 	}
 	refused := func(sentence string) { h.tellCounted(kindDenied, c.id, sentence) }
 	reached := func() { h.tellCounted(kindReached, c.id, "") }
-	c.guard, err = guard.NewSupervisor(fd, h.policy, h.careful, h.user(c), h.host, owner, &h.shared.gates[c.number], refused, reached)
+	c.guard, err = guard.NewSupervisor(fd, h.policy, h.user(c), h.host, owner, &h.shared.gates[c.number], refused, reached)
 	if err != nil {
 		return err
 	}
