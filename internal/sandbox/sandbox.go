@@ -88,8 +88,10 @@ type Sandbox interface {
 	TakeHeld() (send func())
 	// Seal makes /action read-only for good. sealed is false if a process has a file there open for writing: then it never is.
 	Seal(ctx context.Context) (sealed bool, err error)
-	// Usage reads what the sandbox has of memory.
-	Usage() (Usage, error)
+	// Memory is what the sandbox has of memory, in bytes; 0 where that is not measured.
+	Memory() (bytes int64, err error)
+	// OOMKills is how many processes were killed because the memory limit was reached.
+	OOMKills() (int, error)
 	// Spent is what all processes inside have taken of the processors; 0 where that is not measured.
 	Spent() (time.Duration, error)
 	// Close kills the sandbox and removes every trace of it.
@@ -114,12 +116,6 @@ type Held struct {
 	// Shared: the initializer has something that processes which it forks can change for one another: writable memory that
 	// they share, files open for writing, pipes, what counts or waits for events.
 	Shared bool
-}
-
-// Usage is what a sandbox uses of memory.
-type Usage struct {
-	MemoryBytes int64
-	OOMKills    int // processes killed because the memory limit was reached
 }
 
 // Maker makes sandboxes. It may be called concurrently.

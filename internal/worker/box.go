@@ -378,8 +378,8 @@ func (b *box) outOfMemory() bool {
 }
 
 func (b *box) readOOMKills() {
-	if usage, err := b.sandbox.Usage(); err == nil {
-		b.oomKills.Store(int64(usage.OOMKills))
+	if kills, err := b.sandbox.OOMKills(); err == nil {
+		b.oomKills.Store(int64(kills))
 	}
 }
 

@@ -187,9 +187,9 @@ func (p *process) Seal(ctx context.Context) (bool, error) {
 
 func (p *process) Spent() (time.Duration, error) { return 0, nil }
 
-func (p *process) Usage() (sandbox.Usage, error) {
-	return sandbox.Usage{OOMKills: int(p.oomKills.Load()), MemoryBytes: p.memory.Load()}, nil
-}
+func (p *process) Memory() (bytes int64, err error) { return p.memory.Load(), nil }
+
+func (p *process) OOMKills() (int, error) { return int(p.oomKills.Load()), nil }
 
 func (p *process) Reset(_ context.Context, keep ...int) (killed int, err error) {
 	return 0, p.killAllBut(append(keep, p.cmd.Process.Pid)...)

@@ -154,8 +154,8 @@ const measureEvery = time.Second
 // processors. Where nothing is measured, the limit stands.
 func (b *box) measure() {
 	b.measuredAt = time.Now()
-	usage, err := b.sandbox.Usage()
-	if err != nil || usage.MemoryBytes <= 0 {
+	memory, err := b.sandbox.Memory()
+	if err != nil || memory <= 0 {
 		return
 	}
 	spent, _ := b.sandbox.Spent()
@@ -166,7 +166,7 @@ func (b *box) measure() {
 	if known && runs > 0 { // else it is that of the start, too
 		b.pool().cpu = cpu / time.Duration(runs)
 	}
-	b.measured = usage.MemoryBytes + boxOverhead
+	b.measured = memory + boxOverhead
 	if b.state == boxIdle {
 		b.w.charge(b, b.measured)
 		b.w.feedHungry()

@@ -32,7 +32,7 @@ type stricken struct {
 }
 
 func (s *stricken) Spent() (time.Duration, error) { return 0, nil }
-func (s *stricken) Usage() (sandbox.Usage, error) { return sandbox.Usage{}, nil }
+func (s *stricken) OOMKills() (int, error)        { return 0, nil }
 
 func (s *stricken) Strike(context.Context, ...int) error {
 	s.strike()

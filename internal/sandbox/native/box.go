@@ -286,8 +286,14 @@ func (b *box) learned(ctx context.Context, answer []byte) {
 	}
 }
 
-// Usage implements sandbox.Sandbox.
-func (b *box) Usage() (sandbox.Usage, error) { return b.meters.read() }
+// Memory implements sandbox.Sandbox.
+func (b *box) Memory() (bytes int64, err error) { return b.meters.number(meterMemory, "") }
+
+// OOMKills implements sandbox.Sandbox.
+func (b *box) OOMKills() (int, error) {
+	kills, err := b.meters.number(meterKills, "oom_kill ")
+	return int(kills), err
+}
 
 // Spent implements sandbox.Sandbox.
 func (b *box) Spent() (time.Duration, error) { return b.meters.spent() }

@@ -80,8 +80,12 @@ func TestUnifiedLimits(t *testing.T) {
 	}
 	m := newMeters(files)
 	defer m.close()
-	if u, err := m.read(); err != nil || u.MemoryBytes != 4096 || u.OOMKills != 2 {
-		t.Errorf("%+v, %v", u, err)
+	b := &box{meters: m}
+	if bytes, err := b.Memory(); err != nil || bytes != 4096 {
+		t.Errorf("%d bytes, %v", bytes, err)
+	}
+	if kills, err := b.OOMKills(); err != nil || kills != 2 {
+		t.Errorf("%d processes were killed, %v", kills, err)
 	}
 	if d, err := m.spent(); err != nil || d.Microseconds() != 1500 {
 		t.Errorf("%v, %v", d, err)

@@ -16,6 +16,7 @@ import (
 type glance struct {
 	mu      sync.Mutex // guards the rest
 	procs   *os.File   // the list of processes in the v2 hierarchy
+	list    view       // of it
 	folders []*os.File
 	buffer  []byte
 	pids    []int
@@ -48,7 +49,7 @@ func newGlance(files []*os.File) *glance {
 	if len(files) == 0 {
 		return nil
 	}
-	return &glance{procs: files[0], folders: files[1:], buffer: make([]byte, 4096)}
+	return &glance{procs: files[0], list: viewOf(files[0]), folders: files[1:], buffer: make([]byte, viewed)}
 }
 
 // nothing reports whether there is nothing but the initializer and the processes in keep, and nothing in the folders.
@@ -64,8 +65,8 @@ func (g *glance) nothing(keep []int) bool {
 
 // nobody reads the list of processes. The initializer is always on it: its sandbox ends with it.
 func (g *glance) nobody(keep []int) bool {
-	n, err := g.procs.ReadAt(g.buffer, 0)
-	if n == 0 || n == len(g.buffer) || err == nil {
+	n, err := g.list.read(g.buffer)
+	if err != nil || n == 0 || n > len(g.buffer)/2 { // there may be more
 		return false
 	}
 	g.pids = g.pids[:0]

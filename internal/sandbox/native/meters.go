@@ -2,14 +2,11 @@ package native
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
-
-	"forerun.dev/forerun/internal/sandbox"
 )
 
 // meters are the files in which the kernel says what a sandbox uses. The server reads them by itself: each of its activations
@@ -17,6 +14,7 @@ import (
 type meters struct {
 	mu     sync.Mutex // guards buffer
 	files  []*os.File // in the order of openMeters
+	views  []view     // of them
 	buffer []byte
 }
 
@@ -61,35 +59,26 @@ func (c *cgroups) openMeters() (files []*os.File, err error) {
 	return all.openMeters()
 }
 
-func newMeters(files []*os.File) *meters { return &meters{files: files, buffer: make([]byte, 4096)} }
-
-// read is Sandbox.Usage.
-func (m *meters) read() (u sandbox.Usage, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if u.MemoryBytes, err = m.number(meterMemory, ""); err != nil {
-		return u, err
+func newMeters(files []*os.File) *meters {
+	m := &meters{files: files, buffer: make([]byte, viewed)}
+	for _, f := range files {
+		m.views = append(m.views, viewOf(f))
 	}
-	kills, err := m.number(meterKills, "oom_kill ")
-	if err != nil {
-		return u, err
-	}
-	u.OOMKills = int(kills)
-	return u, err
+	return m
 }
 
 // spent is Sandbox.Spent.
 func (m *meters) spent() (time.Duration, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	cpu, err := m.number(meterCPU, "usage_usec ")
 	return time.Duration(cpu) * time.Microsecond, err
 }
 
 // number reads the number behind a name, which a line begins with; 0 if there is none.
 func (m *meters) number(file int, name string) (int64, error) {
-	n, err := m.files[file].ReadAt(m.buffer, 0)
-	if n == 0 && err != nil && err != io.EOF {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.views[file].read(m.buffer)
+	if err != nil {
 		return 0, err
 	}
 	for line := range bytes.Lines(m.buffer[:n]) {

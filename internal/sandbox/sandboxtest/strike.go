@@ -108,7 +108,7 @@ func (s *suite) testStrikeLarge(t *testing.T) {
 		}
 	}
 	a.expect("ok", "x = b'x' * (90 << 20)\nresult = 'ok'")
-	if u, err := a.Usage(); err != nil || u.OOMKills != 0 {
-		t.Errorf("%d processes were killed for memory, %v", u.OOMKills, err)
+	if kills, err := a.OOMKills(); err != nil || kills != 0 {
+		t.Errorf("%d processes were killed for memory, %v", kills, err)
 	}
 }
