@@ -194,6 +194,28 @@ func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
 	g.wait(outer)
 }
 
+// TestAheadThatLacksRoomHoldsNobodyBack: what fits is started for one that does not run ahead, whoever ahead waits for more than there is.
+func TestAheadThatLacksRoomHoldsNobodyBack(t *testing.T) {
+	g, calls := newCallingRig(t, func(c *Config) { c.MemoryMiB = 600 })
+	a, large := caller("a"), caller("b")
+	large.Limits.Memory = 400
+	_, first := g.begin(a, `{"path":"/first"}`)
+	<-calls.arrived
+	r, _ := g.ahead(large, `{}`)
+	_, second := g.begin(a, `{"path":"/second"}`)
+	select {
+	case <-calls.arrived:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits behind what runs ahead")
+	}
+	g.Squash(r.Activation)
+	for range 2 {
+		calls.answer <- ""
+	}
+	g.wait(first)
+	g.wait(second)
+}
+
 // TestQueueTimeBeginsWithPromotion: what waited while it was ahead does not count.
 func TestQueueTimeBeginsWithPromotion(t *testing.T) {
 	g, calls := newCallingRig(t, single)

@@ -112,6 +112,13 @@ func (p *pool) before(o *pool) bool {
 	return p.queue[0].queued.Before(o.queue[0].queued)
 }
 
+// goesBehind reports whether others come before a pool that has sandboxes and wants one more: those that wait for one, but for what only
+// runs ahead where p does not (C5).
+func (w *Worker) goesBehind(p *pool) bool {
+	ahead := p.queue[0].isAhead()
+	return slices.ContainsFunc(w.hungry, func(h *pool) bool { return ahead || !h.queue[0].isAhead() })
+}
+
 // serve gives a hungry pool an idle sandbox of its own, or starts one. It reports false if that has to wait.
 func (w *Worker) serve(p *pool) bool {
 	now := time.Now()

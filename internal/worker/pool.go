@@ -191,8 +191,8 @@ func (w *Worker) consider(p *pool) {
 		if !w.wantsMore(p, now) {
 			return
 		}
-		if len(w.hungry) > 0 || !w.mayStart(now) {
-			return // those that have none come first
+		if w.goesBehind(p) || !w.mayStart(now) {
+			return
 		}
 		if !w.startFor(p) {
 			if !w.overShare(p.tenant, p.memory()) {
