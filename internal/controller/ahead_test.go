@@ -188,8 +188,11 @@ func TestSkippedForNothing(t *testing.T) {
 
 func TestNothingRunsAheadWhileOthersWait(t *testing.T) {
 	town := newAheadTown(t)
-	var waiting atomic.Bool
-	town.Load = func() forerun.Load { return forerun.Load{Waiting: waiting.Load()} }
+	var waiting atomic.Pointer[string]
+	town.Load = func(namespace string) forerun.Load {
+		who := waiting.Load()
+		return forerun.Load{Waiting: who != nil && *who == namespace}
+	}
 	town.function("a", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"a": 1}, nil })
 	town.function("b", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"b": 1}, nil })
 	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
@@ -197,9 +200,11 @@ func TestNothingRunsAheadWhileOthersWait(t *testing.T) {
 	if _, tally := town.invokeAhead(seq, `{}`); tally.Early != 1 {
 		t.Errorf("with nobody waiting: %+v", tally)
 	}
-	waiting.Store(true)
-	if _, tally := town.invokeAhead(seq, `{}`); tally.Early != 0 {
-		t.Errorf("while others wait: %+v", tally)
+	for who, early := range map[string]int{"ns": 0, "other": 1} {
+		waiting.Store(&who)
+		if _, tally := town.invokeAhead(seq, `{}`); tally.Early != early {
+			t.Errorf("while those of %s wait: %+v", who, tally)
+		}
 	}
 }
 
@@ -212,7 +217,7 @@ func TestWhatComputesIsRunAheadOnIdleProcessors(t *testing.T) {
 	}{{time.Hour, 0.4, 1}, {time.Hour, 0.55, 0}, {time.Nanosecond, 0.55, 1}} {
 		town := newAheadTown(t)
 		town.cpu = c.cpu
-		town.Load = func() forerun.Load { return forerun.Load{Busy: c.busy} }
+		town.Load = func(string) forerun.Load { return forerun.Load{Busy: c.busy} }
 		town.function("a", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"a": 1}, nil })
 		town.function("b", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"b": 1}, nil })
 		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})

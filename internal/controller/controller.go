@@ -49,7 +49,7 @@ type Config struct {
 	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
 	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode, and AnyLoad, are the most that anybody gets.
 	Speculation speculate.Settings
-	Load        func() forerun.Load                  // of the worker, which bounds how far; may be nil
+	Load        func(namespace string) forerun.Load  // of the worker, which bounds how far; may be nil
 	Spent       func() (s forerun.Spent, known bool) // of the processors; may be nil
 	Observe     func(*forerun.Activation)            // called with each record once it is written; may be nil
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.

@@ -12,7 +12,7 @@ func (e *execution) depthNow() int {
 	if !e.c.MayAhead() {
 		return 0
 	}
-	left := e.c.ahead.left(&e.tables.ahead, speculate.BoundUnder(e.c.load(e.speculation)))
+	left := e.c.ahead.left(&e.tables.ahead, speculate.BoundUnder(e.load()))
 	return min(e.speculation.Depth, max(0, left+e.ahead))
 }
 
@@ -65,10 +65,10 @@ func (e *execution) noteBuffered() {
 	}
 }
 
-// load is the worker's, as far as it matters to an invocation with a setting; what is not known is none.
-func (c *Controller) load(s speculate.Settings) (l forerun.Load) {
-	if c.Load != nil && !s.AnyLoad {
-		l = c.Load()
+// load is the worker's, as far as it matters to the invocation; what is not known is none.
+func (e *execution) load() (l forerun.Load) {
+	if e.c.Load != nil && !e.speculation.AnyLoad {
+		l = e.c.Load(e.namespace)
 	}
 	return l
 }
@@ -95,7 +95,7 @@ func (e *execution) alone(annotated bool, code forerun.Digest, d doubts) string 
 
 // forbids reports whether what is known of a function and the load keep it from running ahead.
 func (e *execution) forbids(code forerun.Digest, d doubts) bool {
-	if !d.computes && !d.risky || e.c.load(e.speculation).Busy <= busyShare {
+	if !d.computes && !d.risky || e.load().Busy <= busyShare {
 		return false
 	}
 	if !d.computes {

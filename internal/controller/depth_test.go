@@ -45,7 +45,7 @@ func TestSharesAreFair(t *testing.T) {
 
 // TestAheadOfAnotherTenant takes nothing of a tenant's part of what may be ahead on busy processors.
 func TestAheadOfAnotherTenant(t *testing.T) {
-	c := &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: 0.92, Processors: 2} }}}
+	c := &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: 0.92, Processors: 2} }}}
 	var own, other tables
 	e := &execution{c: c, tables: &own, speculation: speculate.NewSettings(speculate.All)}
 	for _, step := range []struct {

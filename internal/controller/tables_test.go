@@ -86,7 +86,7 @@ func TestRisky(t *testing.T) {
 // What was squashed too often runs ahead again after a while: perhaps it is better then.
 func TestRiskIsForgiven(t *testing.T) {
 	code := forerun.Digest{1}
-	e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: 1} }}}}
+	e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: 1} }}}}
 	barred := func() (times int) {
 		for e.forbids(code, e.tables.doubts(code, 0)) && times < 1000 {
 			times++
@@ -118,7 +118,7 @@ func TestForbids(t *testing.T) {
 		{doubts{risky: true}, 0.51, true},
 		{doubts{open: true, stray: true}, 1, false},
 	} {
-		e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func() forerun.Load { return forerun.Load{Busy: c.busy} }}}}
+		e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: c.busy} }}}}
 		if got := e.forbids(forerun.Digest{1}, c.doubts); got != c.want {
 			t.Errorf("%+v, %v busy: %v", c.doubts, c.busy, got)
 		}

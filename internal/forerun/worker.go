@@ -33,11 +33,11 @@ type Worker interface {
 	Squash(id ActivationID)
 }
 
-// Load is how busy a worker's node is.
+// Load is how busy a worker's node is, as it matters to a namespace.
 type Load struct {
 	Busy       float64 // share of its processors that is in use, 0 to 1; 0 also for a moment that is the first such of late
 	Processors int     // that it has
-	Waiting    bool    // activations that are not speculative wait for a sandbox
+	Waiting    bool    // activations that are not speculative wait for a sandbox: the namespace's own, or others' for room
 }
 
 // Spent is processor time that was spent since some moment, and what takes much of it.

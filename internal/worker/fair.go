@@ -88,14 +88,14 @@ func (w *Worker) feedHungry() {
 }
 
 // hungriest is the pool whose turn it is: of those with what does not run ahead, if there are any, of the tenant that was served
-// least, the one that waits longest. While nothing may start, those are left out that have no sandbox.
+// least, the one that waits longest. While nothing may start, or nothing for it, those are left out that have no sandbox.
 func (w *Worker) hungriest() (first *pool) {
 	if len(w.hungry) == 0 {
 		return nil
 	}
-	mayStart := w.mayStart(time.Now())
+	mayStart, ahead := w.mayStart(time.Now()), w.mayStartAhead()
 	for _, p := range w.hungry {
-		if (first == nil || p.before(first)) && (mayStart || p.idleBox() != nil) {
+		if (first == nil || p.before(first)) && (mayStart && (ahead || p.heads() > 0) || p.idleBox() != nil) {
 			first = p
 		}
 	}
@@ -112,11 +112,36 @@ func (p *pool) before(o *pool) bool {
 	return p.queue[0].queued.Before(o.queue[0].queued)
 }
 
+// late tells whose activations have waited for a sandbox although they are not speculative: at the last look, since the one before.
+type late struct {
+	tenants map[string]bool
+	room    bool // for room that others' may have
+}
+
+// stops reports whether nothing of a namespace is to run ahead for that (C5). Who waits for its own sandboxes, for one that starts or for
+// processors, waits for itself: what others run ahead gets none of these before it.
+func (l *late) stops(namespace string) bool { return l.room || l.tenants[namespace] }
+
+func (w *Worker) lookLate(now time.Time) *late {
+	l := &late{tenants: make(map[string]bool)}
+	for _, p := range w.pools {
+		if len(p.queue) > 0 && p.hasWaited(now) {
+			l.tenants[p.tenant.name] = true
+			l.room = l.room || w.lacksRoom(p, now)
+		}
+	}
+	return l
+}
+
+// mayStartAhead reports whether a sandbox may start for what runs ahead: while others wait, the next start may be for one of them, and
+// needs a processor (C5).
+func (w *Worker) mayStartAhead() bool { return len(w.late.Load().tenants) == 0 }
+
 // goesBehind reports whether others come before a pool that has sandboxes and wants one more: those that wait for one, but for what only
 // runs ahead where p does not (C5).
 func (w *Worker) goesBehind(p *pool) bool {
 	ahead := p.queue[0].isAhead()
-	return slices.ContainsFunc(w.hungry, func(h *pool) bool { return ahead || !h.queue[0].isAhead() })
+	return ahead && !w.mayStartAhead() || slices.ContainsFunc(w.hungry, func(h *pool) bool { return ahead || !h.queue[0].isAhead() })
 }
 
 // serve gives a hungry pool an idle sandbox of its own, or starts one. It reports false if that has to wait.

@@ -173,3 +173,73 @@ func TestWaitingEnds(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestWhoseWaitingStopsWhom: nothing of a tenant runs ahead while what is due of its own waits; of others only while it waits for room.
+func TestWhoseWaitingStopsWhom(t *testing.T) {
+	for name, c := range map[string]struct {
+		mib    int           // of the machine; an activation may use 256
+		boxes  int           // that are busy, of the one that floods
+		waited time.Duration // its first in the queue
+		ahead  bool          // that is speculative
+		want   [2]bool       // stopped: it, another
+	}{
+		"all its sandboxes work": {mib: 10_000, boxes: 2, waited: time.Second, want: [2]bool{true, false}},
+		"one is to start":        {mib: 10_000, waited: time.Second, want: [2]bool{true, false}},
+		"there is no room":       {mib: 600, boxes: 2, waited: time.Second, want: [2]bool{true, true}},
+		"there is none for it":   {mib: 100, waited: time.Second, want: [2]bool{true, true}},
+		"for a moment":           {mib: 600, boxes: 2, waited: tickEvery / 2},
+		"what waits runs ahead":  {mib: 600, boxes: 2, waited: time.Second, ahead: true},
+	} {
+		s := newShop(t, c.mib)
+		s.load.read = idle
+		now := time.Now()
+		r := &run{Run: new(forerun.Run), asked: now.Add(-c.waited)}
+		if c.ahead {
+			r.promoted = t.Context()
+		}
+		p := s.idleBoxes("flood", "a", c.boxes, 256, time.Minute)
+		r.pool = p
+		s.push(p, r)
+		for _, b := range p.boxes {
+			s.unidle(b)
+			b.state = boxBusy
+		}
+		s.late.Store(s.lookLate(now))
+		if got := [2]bool{s.Load("flood").Waiting, s.Load("other").Waiting}; got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if s.mayStartAhead() == c.want[0] {
+			t.Errorf("%s: a sandbox may start for what runs ahead: %v", name, c.want[0])
+		}
+	}
+}
+
+// TestTurnsWhileOthersWait: while what is due waits, anybody's, no sandbox starts for what runs ahead; one that is there serves it.
+func TestTurnsWhileOthersWait(t *testing.T) {
+	s := newShop(t, 10_000)
+	warm, cold := s.idleBoxes("a", "warm", 1, 10, time.Minute), s.idleBoxes("a", "cold", 0, 10, 0)
+	queued := time.Now()
+	for _, p := range []*pool{cold, warm} {
+		s.push(p, &run{Run: new(forerun.Run), queued: queued, promoted: t.Context(), pool: p})
+		s.starve(p)
+		queued = queued.Add(time.Second)
+	}
+	more := s.idleBoxes("b", "more", 1, 10, time.Minute)
+	s.push(more, &run{Run: new(forerun.Run), promoted: t.Context(), pool: more})
+	for _, c := range []struct {
+		waits  map[string]bool
+		turn   *pool
+		behind bool // who wants one more for what runs ahead, if nobody else is hungry
+	}{{nil, cold, false}, {map[string]bool{"b": true}, warm, true}} {
+		s.late.Store(&late{tenants: c.waits})
+		if got := s.hungriest(); got != c.turn {
+			t.Errorf("while %v wait it is the turn of %q", c.waits, got.action.Exec.Code)
+		}
+		hungry := s.hungry
+		s.hungry = nil
+		if got := s.goesBehind(more); got != c.behind {
+			t.Errorf("while %v wait it goes behind: %v", c.waits, got)
+		}
+		s.hungry = hungry
+	}
+}

@@ -155,13 +155,13 @@ func (l *load) due(now time.Time) bool {
 	return now.UnixNano()-l.at.Load() >= int64(every)
 }
 
-// Load tells how busy the node is, and has been of late.
-func (w *Worker) Load() forerun.Load {
+// Load tells how busy the node is, and has been of late, as it matters to a namespace.
+func (w *Worker) Load(namespace string) forerun.Load {
 	now := time.Now()
 	if w.load.due(now) {
 		w.load.sample(now)
 	}
-	return forerun.Load{Busy: w.load.lasting(now), Processors: runtime.GOMAXPROCS(0), Waiting: w.waiting.Load()}
+	return forerun.Load{Busy: w.load.lasting(now), Processors: runtime.GOMAXPROCS(0), Waiting: w.late.Load().stops(namespace)}
 }
 
 // tick is the unit of /proc/stat (USER_HZ).

@@ -390,17 +390,15 @@ func (w *Worker) tick() {
 	}
 	w.expire(now)
 	w.feedHungry()
-	waiting := false
+	w.late.Store(w.lookLate(now))
 	for _, p := range w.pools {
 		if len(p.queue) > 0 {
-			waiting = waiting || p.hasWaited(now)
 			w.consider(p)
 			w.unpark(p)
 			w.makeWay(p, now)
 			w.tickLater()
 		}
 	}
-	w.waiting.Store(waiting)
 	w.refill()
 	if w.weigh() {
 		w.tickLater()

@@ -56,12 +56,12 @@ const (
 // Run through the channel box.assigned, when it is idle, or by box.next, when it looks for work. Lock order: Worker.mu,
 // then nothing; output.mu and tenure.mu are taken with no other lock held.
 type Worker struct {
-	config  Config
-	resp    *resp.Server
-	api     *apiServer
-	load    *load
-	waiting atomic.Bool // at the last look, activations that are not speculative waited since the one before
-	limit   int64       // bytes of memory for all boxes
+	config Config
+	resp   *resp.Server
+	api    *apiServer
+	load   *load
+	late   atomic.Pointer[late]
+	limit  int64 // bytes of memory for all boxes
 
 	digests forerun.Digests
 	stop    context.CancelFunc // ends every sandbox
@@ -93,7 +93,7 @@ var _ forerun.Worker = (*Worker)(nil)
 func New(c Config) *Worker {
 	c = c.complete()
 	ctx, stop := context.WithCancel(context.Background())
-	return &Worker{
+	w := &Worker{
 		config: c, api: newAPIServer(), load: newLoad(readProcStat),
 		resp:  resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument, MaxConns: math.MaxInt}), // each sandbox's doors bound them
 		limit: int64(c.MemoryMiB) << 20, stopped: ctx, stop: stop,
@@ -102,6 +102,8 @@ func New(c Config) *Worker {
 		tenants: make(map[string]*tenant),
 		shelves: make(map[*language]*shelf),
 	}
+	w.late.Store(new(late))
+	return w
 }
 
 // smallestMiB is what the smallest idle sandbox uses.
