@@ -87,7 +87,8 @@ func (w *Worker) evict(b *box) {
 const idleEnough = time.Second
 
 // victim finds the sandbox that is missed least: one that has no code yet, or of the idle ones the one of the lowest
-// priority. A tenant that holds more than its share takes its own, and others' only for an action that has none.
+// priority. A tenant that holds more than its share takes its own, and others' only for an action that has none. Of others', those go
+// first of who holds more than its share.
 func (w *Worker) victim(n need) *box {
 	for _, s := range w.shelves {
 		for _, b := range s.boxes {
@@ -103,7 +104,7 @@ func (w *Worker) victim(n need) *box {
 		if t := b.pool().tenant; t == n.tenant {
 			best = &own
 		}
-		if b != n.keep && (*best == nil || b.before(*best)) && w.gives(b, n, over) {
+		if b != n.keep && (*best == nil || w.goesBefore(b, *best)) && w.gives(b, n, over) {
 			*best = b
 		}
 	}
@@ -129,7 +130,15 @@ func (w *Worker) gives(b *box, n need, over bool) bool {
 	return time.Since(b.since) >= idleEnough
 }
 
-// before reports whether b is to be closed rather than o.
+// goesBefore reports whether b is to be closed rather than o, if both are the same tenant's, or both are others'.
+func (w *Worker) goesBefore(b, o *box) bool {
+	if x, y := w.overShare(b.pool().tenant, 0), w.overShare(o.pool().tenant, 0); x != y {
+		return x
+	}
+	return b.before(o)
+}
+
+// before reports whether b is worth less than o.
 func (b *box) before(o *box) bool {
 	x, y := b.priority(), o.priority()
 	return x < y || x == y && b.since.Before(o.since)

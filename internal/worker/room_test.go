@@ -118,6 +118,22 @@ func TestRoomIsSharedByTenants(t *testing.T) {
 	}
 }
 
+// TestWhoHoldsMuchGivesFirst: of two others the one gives that holds more than its share, though its sandboxes are worth more.
+func TestWhoHoldsMuchGivesFirst(t *testing.T) {
+	s := newShop(t, 900)
+	flood := s.idleBoxes("flood", "a", 5, 100, 2*time.Second)
+	small := s.idleBoxes("small", "a", 1, 100, time.Hour)
+	flood.runs = 1000
+	asks := &pool{tenant: s.tenantOf("asks"), action: action("asks")}
+	for _, want := range []*pool{flood, flood, small} {
+		got := s.closes(asks, true)
+		if got != want {
+			t.Errorf("with %d sandboxes of one and %d of another that of %q goes", len(flood.boxes), len(small.boxes), got.tenant.name)
+		}
+		s.evict(got.boxes[0])
+	}
+}
+
 func TestIdleSandboxesAreChargedWhatTheyUse(t *testing.T) {
 	g := newRig(t, func(c *Config) { c.MemoryMiB = 700 }) // two that work, three that were not measured
 	g.maker.memory.Store(10 << 20)
