@@ -70,7 +70,7 @@ func Text(action string, c Command) string { return fmt.Sprintf("%s says %d", ac
 type Segment struct {
 	Actions map[string]*Action
 	Version map[string]int // of the actions at its beginning: an index of Versions
-	Fixed   bool           // the versions are these whatever happens
+	Fixed   bool           // the versions are these whatever happens, and what is not among them must not run
 	Clock   int            // at its beginning
 	Before  Store
 	Events  []Event

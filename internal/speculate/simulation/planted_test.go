@@ -42,6 +42,7 @@ var bugs = []planted{
 	{"a skip behind a column that wrote (R7)", "begin.go", "if m.find(s, read.Key).where != inStore {", "if m.find(s, read.Key).where != inStore && false {"},
 	{"whom a pure function calls is not looked at", "begin.go", "\tcase s.traits.pure && len(s.row.Callees) == 0:\n", "\tcase s.traits.pure:\n"},
 	{"a row of what has no version is exact (R8)", "learn.go", "Exact: !s.inexact && len", "Exact: len"},
+	{"a row that stands for an execution rests on no code (R8)", "begin.go", "s.calls, s.below = s.row.Callees, s.row.Below", "s.calls = s.row.Callees"},
 	{"errors are kept", "learn.go", "\tif s.result.Status != forerun.Success {\n\t\treturn\n\t}\n", ""},
 	{"a check that was made ahead counts", "begin.go", "if s.head && s.early || s.overtaken {", "if false {"},
 	{"a group is applied in the wrong order (R4)", "promote.go", "\tp.commands = append(p.commands, s.column.commands...)\n", "\tp.commands = append(s.column.commands[:len(s.column.commands):len(s.column.commands)], p.commands...)\n"},
