@@ -197,8 +197,8 @@ func wipe(reads []Value) (reply string, written []*Value) {
 	return strconv.Itoa(n), written
 }
 
-// apply runs the command on a store.
-func (c Command) apply(store *Store) (reply string) {
+// Apply runs the command on a store.
+func (c Command) Apply(store *Store) (reply string) {
 	reads := c.Reads()
 	values := make([]Value, len(reads))
 	for i, k := range reads {

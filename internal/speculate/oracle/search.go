@@ -143,7 +143,7 @@ func (r *search) tryEvent(s *state, budget int) bool {
 		}
 		c.roots[e.Invocation] = nil
 	case Other:
-		if e.Command.apply(&c.store) != e.Reply {
+		if e.Command.Apply(&c.store) != e.Reply {
 			return false
 		}
 	case Outside:
@@ -331,7 +331,7 @@ func (r *search) step(s *state, n *node, choice int) (done, last bool) {
 		n.acc = Mix(n.acc, ClockReply(low+choice))
 		return true, low+choice >= high
 	default:
-		n.acc = Mix(n.acc, c.apply(&s.store))
+		n.acc = Mix(n.acc, c.Apply(&s.store))
 	}
 	return true, true
 }

@@ -18,6 +18,7 @@ type Case struct {
 	Stormy  bool      // what others do comes often
 	Large   bool      // records are: a column with one cannot grow where the server has no room
 	Crowded bool      // several small invocations run at the same time
+	Paired  bool      // functions often call two others at once, and promotions often take long
 }
 
 // Action is an action with its name.
@@ -74,9 +75,11 @@ const (
 func Generate(seed uint64) *Case {
 	c := &Case{Order: seed}
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+	g.paired = g.IntN(6) == 0
+	c.Paired = g.paired
 	g.records = 1 + g.IntN(oracle.Records)
 	g.strange, g.stormy, g.implicit = g.IntN(3) == 0, g.IntN(3) == 0, g.IntN(4) == 0
-	if g.stormy {
+	if g.stormy || g.paired {
 		g.records = 1 + g.IntN(2)
 	}
 	c.Stormy, c.Large = g.stormy, g.IntN(8) == 0
@@ -166,6 +169,7 @@ type generator struct {
 	stormy   bool // others write often
 	implicit bool // functions read, and call others
 	strange  bool // crashes, clients that give up, new code
+	paired   bool // functions call two others at once
 	most     int  // what an invocation may cost
 	costs    []int
 	actions  map[string]*Action
@@ -273,7 +277,11 @@ func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction 
 func (g *generator) call(i, n int, cost *int) oracle.Instruction {
 	before := *cost
 	in := oracle.Instruction{Step: oracle.Call, Action: g.later(i, n, cost), Own: g.IntN(4) > 0}
-	switch g.IntN(8) {
+	k := g.IntN(8)
+	if g.paired && k > 2 {
+		k, in.Own = 0, true
+	}
+	switch k {
 	case 0:
 		in.Step, in.Other = oracle.Both, g.later(i, n, cost)
 		*cost += *cost - before // what runs side by side is harder to explain
@@ -292,6 +300,9 @@ func (g *generator) command(bold bool) oracle.Command {
 	if bold && g.IntN(5) == 0 {
 		c.Verb = rare[g.IntN(len(rare))]
 		return c
+	}
+	if g.paired { // records come and go
+		common = append(common, oracle.Incr, oracle.Del, oracle.Del, oracle.Del, oracle.Pop)
 	}
 	c.Verb = common[g.IntN(len(common))]
 	return c

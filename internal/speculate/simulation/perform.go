@@ -37,7 +37,9 @@ func (r *run) perform(a speculate.Action) {
 		r.world.predictor.Blame(a)
 	case speculate.Finish:
 		r.finish(a)
-	case speculate.Attach, speculate.Stall:
+	case speculate.Attach:
+		r.slots[a.Slot].op = a.Op
+	case speculate.Stall:
 	default:
 		r.world.fail("an unknown action %T", a)
 	}
@@ -88,6 +90,7 @@ func (r *run) renew() {
 
 func (r *run) resolve(a speculate.Resolve) {
 	s := r.add(a.Slot, a.Parent, a.Action, a.Self, a.Function, a.Input)
+	s.caller, s.op = a.Caller, a.Op
 	if r.world.prompt {
 		r.find(s)
 		r.events = append(r.events, r.resolved(s))
@@ -230,9 +233,20 @@ func (r *run) reply(a speculate.Reply) {
 	case a.Direct:
 		r.direct(s, a.Op)
 	case a.Data != nil:
+		s.told = append(s.told, answer{h.asked[a.Op], a.Data.(string)})
 		h.replied(a.Op, a.Data.(string))
 	default:
+		r.hearOf(s, a.Op)
 		h.returned(a.Op, a.Result)
+	}
+}
+
+// hearOf makes what a callee was told a part of what its caller was, which is promoted for both.
+func (r *run) hearOf(s *slot, op speculate.OpID) {
+	for id := range r.next {
+		if c := r.slots[id]; c != nil && !c.over && c.caller == s.id && c.op == op && !s.head {
+			s.told = append(s.told, c.told...)
+		}
 	}
 }
 

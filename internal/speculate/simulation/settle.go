@@ -27,7 +27,7 @@ func (r *run) promote(a speculate.Promote) {
 		s := r.slots[id]
 		s.promoting, s.expect, s.joint = true, a.Expect, len(a.Slots) > 1 || s.skipped || s.dead || len(s.handler.results) > 0
 	}
-	r.later(&task{slot: a.Slots[0], stores: true, do: func() {
+	r.later(&task{slot: a.Slots[0], of: transactions, stores: true, do: func() {
 		w := r.world
 		var e speculate.Event
 		if changed := w.store.changed(a.Expect); len(changed) > 0 {
@@ -40,6 +40,7 @@ func (r *run) promote(a speculate.Promote) {
 			for i, c := range a.Commands {
 				commands[i] = c.(oracle.Command)
 			}
+			r.proveTold(a.Slots)
 			_, wrote := w.store.do(commands...)
 			r.hint(commands...)
 			w.say("    [%d] slots %v are applied: %v wrote %v: %v", r.number, a.Slots, commands, wrote, w.store.values)
@@ -47,6 +48,20 @@ func (r *run) promote(a speculate.Promote) {
 		}
 		r.later(&task{slot: a.Slots[0], of: promotions, do: func() { r.settle(a.Slots, e) }})
 	}})
+}
+
+// proveTold holds what functions were told ahead of their turn to the store at the moment of their promotion: they would be told
+// the same (rules R4, R5).
+func (r *run) proveTold(slots []speculate.SlotID) {
+	w := r.world
+	values := w.store.values
+	for _, id := range slots {
+		for _, told := range r.slots[id].told {
+			if reply := told.command.Apply(&values); told.command.Verb != oracle.Clock && reply != told.reply {
+				w.fail("slot %d is promoted, and was told %s by %v, which gives %s then", id, told.reply, told.command, reply)
+			}
+		}
+	}
 }
 
 // settle tells the outcome of a promotion.

@@ -13,6 +13,9 @@ type slot struct {
 	self      bool
 	input     []byte
 	parent    speculate.SlotID
+	caller    speculate.SlotID
+	op        speculate.OpID // its call
+	told      []answer       // by its column
 	code      *oracle.Code
 	digest    forerun.Digest
 	version   int
@@ -34,6 +37,12 @@ type slot struct {
 	result    *forerun.Result
 	handler   *handler
 	dead      bool // it has none any more, which is not told yet
+}
+
+// answer is what a function was told of a command.
+type answer struct {
+	command oracle.Command
+	reply   string
 }
 
 // phase is the state of a slot, as it can be seen.

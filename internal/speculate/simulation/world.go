@@ -70,6 +70,7 @@ const (
 	checks
 	fetches
 	promotions
+	transactions // of promotions, on their way to the store
 )
 
 // Outcome is what became of a case.
@@ -88,6 +89,9 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 	}
 	w.slow, w.calm = []pace{nothing, heads, heads, heads, heads, heads, checks, checks, fetches, promotions}[w.IntN(10)], 12
 	w.prompt, w.store.large, w.rare = w.IntN(4) > 0, c.Large, 20
+	if c.Paired && w.IntN(2) == 0 {
+		w.slow = transactions
+	}
 	if c.Crowded {
 		w.rare = 3
 	}
