@@ -40,6 +40,7 @@ const (
 	function
 	walk
 	done
+	barred // it must not run, and never ends
 )
 
 func (n *node) clone() *node {

@@ -339,9 +339,6 @@ func (r *search) step(s *state, n *node, choice int) (done, last bool) {
 // ClockReply is what Clock replies.
 func ClockReply(tick int) string { return fmt.Sprint("t", tick) }
 
-// unnamed is the result of an action of which a segment with fixed versions names none: no function returns it.
-var unnamed = forerun.Failure(forerun.InternalError, "The version of its code is not known.")
-
 // start begins an execution with the code that its action has now; a program's own function has the program's.
 func (r *search) start(s *state, n *node) {
 	if !n.self {
@@ -349,7 +346,7 @@ func (r *search) start(s *state, n *node) {
 		if !r.Fixed {
 			version += count(r.updates[n.action], s.at)
 		} else if _, ok := r.Version[n.action]; !ok {
-			n.end(unnamed)
+			n.kind = barred
 			return
 		}
 		n.code = &a.Versions[min(version, len(a.Versions)-1)]

@@ -75,7 +75,7 @@ const (
 func Generate(seed uint64) *Case {
 	c := &Case{Order: seed}
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
-	g.paired = g.IntN(6) == 0
+	g.paired, g.detaches = g.IntN(6) == 0, seed%8 == 0
 	c.Paired = g.paired
 	g.records = 1 + g.IntN(oracle.Records)
 	g.strange, g.stormy, g.implicit = g.IntN(3) == 0, g.IntN(3) == 0, g.IntN(4) == 0
@@ -170,6 +170,7 @@ type generator struct {
 	implicit bool // functions read, and call others
 	strange  bool // crashes, clients that give up, new code
 	paired   bool // functions call two others at once
+	detaches bool // programs begin what nobody waits for
 	most     int  // what an invocation may cost
 	costs    []int
 	actions  map[string]*Action
@@ -327,6 +328,8 @@ func (g *generator) block(p *Program, i, n, depth int, cost *int) {
 			k = g.IntN(6)
 		}
 		switch {
+		case k == 13 || g.detaches && k > 6:
+			g.detach(p, i, n, depth, cost)
 		case k < 5:
 			p.add(Line{What: Run, Action: g.later(i, n, cost)})
 		case k == 5 && g.IntN(2) == 0:
@@ -340,8 +343,6 @@ func (g *generator) block(p *Program, i, n, depth int, cost *int) {
 			g.loop(p, i, n, depth, cost)
 		case k < 13:
 			g.fork(p, i, n, depth, cost)
-		case k == 13:
-			g.detach(p, i, n, depth, cost)
 		default:
 			g.try(p, i, n, depth, cost)
 		}
