@@ -31,24 +31,27 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 		return
 	}
 	if c.protocol != unix.IPPROTO_TCP { // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
-		s.listener.finish(n.id, connect(c.socket, raw))
-		unix.Close(c.socket)
+		errno = connect(c.socket, raw)
+		drop(c.socket)
+		s.listener.finish(n.id, errno)
 		return
 	}
 	connectOutside := func() {
-		s.listener.finish(n.id, s.openTCP(n, c, to))
+		errno := s.openTCP(n, c, to)
+		drop(c.socket)
+		s.listener.finish(n.id, errno)
 		s.gate.leave()
 	}
 	opened := s.gate.enter(to)
 	if opened == nil && c.nonblocking {
 		connectOutside()
-		unix.Close(c.socket)
 		return
 	}
 	s.beside.Go(func() {
-		defer unix.Close(c.socket)
 		if opened == nil || s.pass(n.id, to, opened) {
 			connectOutside()
+		} else {
+			drop(c.socket)
 		}
 	})
 }
@@ -74,7 +77,7 @@ func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.E
 	if socket < 0 {
 		return errno
 	}
-	defer unix.Close(socket)
+	defer drop(socket)
 	if errno == unix.EINPROGRESS && !c.nonblocking {
 		errno = s.wait(n, socket, c.sendTimeout())
 	}
@@ -190,12 +193,12 @@ func (s *Supervisor) caller(n notification) (caller, unix.Errno) {
 	c.nonblocking, c.domain, c.kind, c.protocol = flags&unix.O_NONBLOCK != 0, domain, kind, protocol
 	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
-			unix.Close(socket)
+			drop(socket)
 			return caller{}, errnoOf(err)
 		}
 	}
 	if !s.listener.valid(n.id) { // the number may be another process's by now
-		unix.Close(socket)
+		drop(socket)
 		return caller{}, unix.ESRCH
 	}
 	return c, 0

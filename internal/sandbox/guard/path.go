@@ -218,10 +218,15 @@ func (w *walk) take() error {
 	if err != nil || !same(w.at, folder) {
 		return unix.EACCES
 	}
-	next, err := unix.PidfdGetfd(w.caller, number, 0)
+	opened, err := unix.PidfdGetfd(w.caller, number, 0)
 	if errors.Is(err, unix.EBADF) {
 		return unix.ENOENT
 	}
+	if err != nil {
+		return err
+	}
+	defer drop(opened)
+	next, err := unix.Open("/proc/self/fd/"+strconv.Itoa(opened), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

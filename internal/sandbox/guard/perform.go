@@ -21,23 +21,34 @@ import (
 func (s *Supervisor) perform(n notification, raw []byte) {
 	killed := make(chan struct{}, 1)
 	defer s.waiting.begin(n.id, func() { signal(killed) })() // before caller looks whether it lives: nothing is executed for it after a Sweep
+	s.listener.finish(n.id, s.executed(n, raw, killed))
+}
+
+// executed is how that ended. The caller is told when nobody else has its socket any more: it may close that, and want its name again.
+func (s *Supervisor) executed(n notification, raw []byte, killed <-chan struct{}) unix.Errno {
 	c, errno := s.caller(n)
 	if errno != 0 {
-		s.listener.finish(n.id, errno)
-		return
+		return errno
 	}
-	defer unix.Close(c.socket)
+	defer drop(c.socket)
 	switch {
 	case c.hosts():
-		errno = unix.EACCES // it has its connection and nothing else
+		return unix.EACCES // it has its connection and nothing else
 	case n.number == unix.SYS_LISTEN:
-		errno = errnoOf(unix.Listen(c.socket, int(int32(n.args[1]))))
+		return s.listen(c, int(int32(n.args[1])))
 	case c.domain == unix.AF_UNIX && isPath(raw):
-		errno = s.connectPath(n, c, raw, killed)
+		return s.connectPath(n, c, raw, killed)
 	default:
-		errno = s.connectAs(n, c, raw, killed)
+		return s.connectAs(n, c, raw, killed)
 	}
-	s.listener.finish(n.id, errno)
+}
+
+// listen has the kernel note, for those who connect, whose a unix socket is.
+func (s *Supervisor) listen(c caller, backlog int) unix.Errno {
+	if c.domain != unix.AF_UNIX {
+		return errnoOf(unix.Listen(c.socket, backlog))
+	}
+	return s.asUser(func() unix.Errno { return errnoOf(unix.Listen(c.socket, backlog)) })
 }
 
 // hosts reports whether the socket belongs to the host's network: the supervisor put it there.
@@ -151,27 +162,40 @@ const attemptsAtMost = 16
 // promptly connects without waiting, although another thread of the sandbox may make the socket blocking at any moment. The kernel would
 // then wait for as long as nobody answers, whatever is killed.
 func promptly(socket int, raw []byte) unix.Errno {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	waits := impatience{socket: socket, thread: unix.Gettid()}
-	defer waits.end()
+	waits := impatience{hasten: func() { _ = unix.SetNonblock(socket, true) }}
 	waits.begin()
-	for {
-		if errno := connect(socket, raw); errno != unix.EINTR {
-			return errno
-		}
+	errno := unix.EINTR
+	for errno == unix.EINTR {
+		errno = connect(socket, raw)
 	}
+	if waits.end() {
+		_ = unix.SetNonblock(socket, false) // as it was found
+	}
+	return errno
 }
 
-// impatience makes a socket non-blocking while a thread's connect takes long, and has the thread look at that.
+// drop closes a socket that the sandbox has, or had. Of one that nobody else has any more, with SO_LINGER, the kernel would wait until the
+// other side has taken what was sent, whatever is killed.
+func drop(socket int) {
+	var waits impatience
+	waits.begin()
+	defer waits.end()
+	_ = unix.Close(socket) // interrupted, it is closed all the same
+}
+
+// impatience interrupts a call of a thread that takes long. Its zero value does no more.
 type impatience struct {
-	socket, thread int
-	mu             sync.Mutex // guards the rest
-	timer          *time.Timer
-	over, ever     bool // the connect has returned; it took long
+	hasten     func() // keeps the call from waiting again
+	thread     int
+	mu         sync.Mutex // guards the rest
+	timer      *time.Timer
+	over, ever bool // the call has returned; it took long
 }
 
+// begin is followed by end, in the same goroutine.
 func (i *impatience) begin() {
+	runtime.LockOSThread()
+	i.thread = unix.Gettid()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.timer = time.AfterFunc(longestPause, i.interrupt)
@@ -184,20 +208,21 @@ func (i *impatience) interrupt() {
 		return
 	}
 	i.ever = true
-	_ = unix.SetNonblock(i.socket, true)
-	_ = unix.Tgkill(os.Getpid(), i.thread, unix.SIGURG) // the runtime's own; the connect is begun again
+	if i.hasten != nil {
+		i.hasten()
+	}
+	_ = unix.Tgkill(os.Getpid(), i.thread, unix.SIGURG) // the runtime's own
 	i.timer.Reset(longestPause)
 }
 
-// end leaves the socket as it was found.
-func (i *impatience) end() {
+// end reports whether the call was interrupted.
+func (i *impatience) end() bool {
+	defer runtime.UnlockOSThread()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.over = true
 	i.timer.Stop()
-	if i.ever {
-		_ = unix.SetNonblock(i.socket, false)
-	}
+	return i.ever
 }
 
 // asUser does something as the user of the sandbox's processes.

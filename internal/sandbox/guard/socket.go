@@ -62,31 +62,24 @@ type preset struct {
 	value int
 }
 
-// Those of TCP sockets change with the machine's settings only.
-var (
-	presets4 = sync.OnceValue(func() []preset { return presetsOf(unix.AF_INET) })
-	presets6 = sync.OnceValue(func() []preset { return presetsOf(unix.AF_INET6) })
-)
-
-func presets(domain int) []preset {
-	if domain == unix.AF_INET6 {
-		return presets6()
-	}
-	return presets4()
+// presets are all that are looked at. Those of TCP sockets change with the machine's settings only.
+type presets struct {
+	once sync.Once
+	all  []preset
 }
 
-func presetsOf(domain int) (all []preset) {
-	fresh, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fresh)
-	for _, o := range options(domain) {
-		if value, err := unix.GetsockoptInt(fresh, o.level, o.name); err == nil {
-			all = append(all, preset{o, value})
+var presets4, presets6 presets
+
+// of reads them from such a socket, once.
+func (p *presets) of(fresh, domain int) []preset {
+	p.once.Do(func() {
+		for _, o := range options(domain) {
+			if value, err := unix.GetsockoptInt(fresh, o.level, o.name); err == nil {
+				p.all = append(p.all, preset{o, value})
+			}
 		}
-	}
-	return all
+	})
+	return p.all
 }
 
 func options(domain int) []option {
@@ -116,10 +109,14 @@ func options(domain int) []option {
 	return list
 }
 
-// copyOptions sets on to what from has otherwise than a fresh socket. An option that cannot be set is no reason to
+// copyOptions sets on to, which is fresh, what from has otherwise. An option that cannot be set is no reason to
 // fail a connection.
 func copyOptions(from, to, domain int) {
-	for _, o := range presets(domain) {
+	p := &presets4
+	if domain == unix.AF_INET6 {
+		p = &presets6
+	}
+	for _, o := range p.of(to, domain) {
 		want, err := unix.GetsockoptInt(from, o.level, o.name)
 		if err != nil || want == o.value {
 			continue

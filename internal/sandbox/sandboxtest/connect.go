@@ -2,7 +2,10 @@ package sandboxtest
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"forerun.dev/forerun/internal/sandbox"
@@ -149,4 +152,34 @@ os.chdir('/tmp'); l = socket.socket(socket.AF_UNIX); l.bind('s'); l.listen(9)
 dll.prctl(4, 0, 0, 0, 0) # as while code is loaded
 here = os.open('.', os.O_RDONLY)
 result = '%d %d %d %d' % tuple(socket.socket(socket.AF_UNIX).connect_ex(p) for p in ('/proc/self/cwd/s', '/proc/self/root/tmp/s', '/dev/fd/%d/s' % here, '/proc/self/fd/999/s'))`)
+}
+
+// testNamesAgain: a socket whose connect or listen has returned is nobody else's:
+// when it is closed its name is free, also on processors that are busy.
+func (s *suite) testNamesAgain(t *testing.T) {
+	var over atomic.Bool
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer over.Store(true)
+	for range 2 * runtime.NumCPU() {
+		busy.Go(func() {
+			for !over.Load() {
+			}
+		})
+	}
+	s.agent(t).expect("0 0 0", `
+import socket
+def taken(family, kind, name, use):
+    n = 0
+    for _ in range(1000):
+        s = socket.socket(family, kind)
+        try:
+            s.bind(name); use(s)
+        except OSError as e: n += e.errno == 98
+        s.close()
+    return n
+result = '%d %d %d' % (
+    taken(socket.AF_INET, socket.SOCK_STREAM, ('127.0.0.1', 8080), lambda s: s.listen()),
+    taken(socket.AF_UNIX, socket.SOCK_STREAM, '\0again', lambda s: s.connect('\0none')),
+    taken(socket.AF_INET, socket.SOCK_DGRAM, ('127.0.0.1', 8080), lambda s: s.connect(('127.0.0.1', 9))))`)
 }

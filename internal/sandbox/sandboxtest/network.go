@@ -279,13 +279,14 @@ result = c.recv(2).decode() # %[2]s
 `, name, what))
 	}
 	a.expect("2", "import socket\nresult = socket.socket(socket.AF_UNIX).connect_ex('/tmp/none')")
-	a.expect("13 True", `
+	a.expect("13 True True", `
 import os, socket, struct
 l = socket.socket(socket.AF_UNIX); l.bind('/tmp/s4'); l.listen(1)
 os.chmod('/tmp/s4', 0); refused = socket.socket(socket.AF_UNIX).connect_ex('/tmp/s4'); os.chmod('/tmp/s4', 0o600)
 c = socket.socket(socket.AF_UNIX); c.connect('/tmp/s4')
-peer = struct.unpack('3i', l.accept()[0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-result = '%d %s' % (refused, peer == (0, os.getuid(), os.getgid()))
+connected, listens = (struct.unpack('3i', s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)) for s in (l.accept()[0], c))
+own = 0, os.getuid(), os.getgid()
+result = '%d %s %s' % (refused, connected == own, listens == own)
 `)
 	a.expect("11 11 0", `
 import os, socket, struct, threading, time

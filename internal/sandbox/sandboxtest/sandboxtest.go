@@ -63,6 +63,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"UnixSockets", s.testUnixSockets},
 		{"ConnectPaths", s.testConnectPaths},
 		{"ConnectAgain", s.testConnectAgain},
+		{"NamesAgain", s.testNamesAgain},
 		{"ConnectInterrupted", s.testConnectInterrupted},
 		{"ConnectFlipped", s.testConnectFlipped},
 		{"Doors", s.testDoors},
