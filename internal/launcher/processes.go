@@ -70,7 +70,7 @@ func (ps *processes) start(argv, env []string, files []*os.File) (*process, erro
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	pid, err := syscall.ForkExec(argv[0], argv, attr)
+	pid, err := forkApart(argv[0], argv, attr)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
 	}

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
@@ -185,5 +188,28 @@ func TestNodePackagesAreAtHand(t *testing.T) {
 				t.Errorf("got %s; logs: %s", got, &s.logs)
 			}
 		})
+	}
+}
+
+// TestSignalsOfOthers: a process signals those that it has started, and neither the one that stands by nor the launcher.
+func TestSignalsOfOthers(t *testing.T) {
+	const scopesSignals = 6 // version of Landlock
+	if version, _, _ := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION); version < scopesSignals {
+		t.Skip("this kernel has no scopes of signals")
+	}
+	spec := sandbox.Spec{Argv: []string{"native"}}
+	s, _ := startInside(t, sandboxes(t, &spec), spec)
+	h := s.serving(runtimewire.Init{}, script(`
+sleep 100 & own=$!
+other=${line#*=}
+for pid in 1 $own ${other%=*}; do kill -USR1 $pid 2>/dev/null && n=${n}1 || n=${n}0; done
+echo "{\"n\":\"$n\"}" >&3`))
+	second := s.forked(runtimewire.Fork{Stop: true})
+	if got, want := h.call(fmt.Sprintf(`{"pid":"=%d="}`, second.pid)), `{"n":"010"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	second.letGoOn()
+	if got, want := second.call(`{"pid":"=1="}`), `{"n":"010"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

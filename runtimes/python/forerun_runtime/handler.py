@@ -24,19 +24,37 @@ class Failure(Exception):
     """The activation has no result; the text is for the action's author."""
 
 
+def hold_signals() -> set[int]:
+    """Have what other handlers send change nothing here until the activation comes; return the mask for serve."""
+    return _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+
+
+def _release_signals(mask: set[int]) -> None:
+    """Forget what was sent, by processes that are gone, and hear what is sent from now on."""
+    while _signal.sigpending():
+        _signal.sigtimedwait(_signal.sigpending(), 0)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
+
+
 def serve(
-    fd: int, function: Callable[[dict[str, Any]], Any], keep: bool, told: int, pages: Sequence[tuple[int, int]] | None
+    fd: int,
+    function: Callable[[dict[str, Any]], Any],
+    keep: bool,
+    mask: set[int],
+    told: int,
+    pages: Sequence[tuple[int, int]] | None,
 ) -> NoReturn:
     """Say that this process is ready, execute the activation that comes and answer; with keep, go on with the next.
 
-    What others may learn of the first is written to told; pages are what was learned, None if they are to be.
+    Until then signals are held, from then on those of mask. What others may learn of the first is written to told;
+    pages are what was learned, None if they are to be.
     """
     modules = len(sys.modules)
     _touch(function)
     wire.write(fd, wire.join(wire.READY, b'{"pid":%d}' % os.getpid()))
     hints.rehearse(fd, pages or ())
     pid = os.getpid()
-    _serve_one(fd, function, pid)
+    _serve_one(fd, function, pid, mask)
     hints.tell(told, modules, pages is None)
     while keep and _is_still():
         wire.write(fd, _READY)
@@ -44,12 +62,14 @@ def serve(
     os._exit(0)
 
 
-def _serve_one(fd: int, function: Callable[[dict[str, Any]], Any], pid: int) -> None:
-    """Execute the activation that comes, and answer."""
+def _serve_one(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, mask: set[int] | None = None) -> None:
+    """Execute the activation that comes, and answer; with a mask, hear signals from then on."""
     frame = wire.read(fd)
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
     kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
+    if mask is not None:
+        _release_signals(mask)
     _set_environment(frame.header.get("env", {}))
     _have_output_wait()
     result = _execute(function, frame)

@@ -165,6 +165,7 @@ class Initializer:
     ) -> NoReturn:
         try:
             os.setsid()
+            mask = handler.hold_signals()
             self._restore_signals()
             self._control.close()
             servers_end.close()
@@ -175,7 +176,7 @@ class Initializer:
             for fd in self._files:
                 _reopen(fd)
             _reseed()
-            handler.serve(own_end.fileno(), function, self._keep, self._hints[1], self._learned())
+            handler.serve(own_end.fileno(), function, self._keep, mask, self._hints[1], self._learned())
         finally:
             os._exit(70)
 

@@ -251,3 +251,22 @@ def test_signals_do_not_end_it(sandbox: Sandbox) -> None:
     sandbox.init(b"def main(args): return {}\n")
     sandbox.process.send_signal(signal.SIGINT)
     assert sandbox.fork().run() is not None
+
+
+def test_signals_to_a_handler_that_waits_change_nothing(sandbox: Sandbox) -> None:
+    sandbox.init(b"""
+import os, signal
+heard = []
+signal.signal(signal.SIGUSR1, lambda *_: heard.append(1))
+signal.signal(signal.SIGRTMIN, lambda *_: heard.append(1))
+def main(args):
+    before = len(heard)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    return {"before": before, "own": len(heard) - before, "blocked": len(signal.pthread_sigmask(signal.SIG_BLOCK, ()))}
+""")
+    handler = sandbox.fork()
+    for number in (signal.SIGUSR1, signal.SIGRTMIN, signal.SIGRTMIN, signal.SIGTERM):
+        os.kill(handler.pid, number)
+    result = handler.run()
+    assert result is not None
+    assert json.loads(result.payload) == {"before": 0, "own": 1, "blocked": 0}
