@@ -178,3 +178,20 @@ func TestInheritedStateIsApart(t *testing.T) {
 		})
 	}
 }
+
+// TestInheritedStateOfCodeLoadedAhead: what code opens is looked for also if it was loaded for nobody but what runs ahead.
+func TestInheritedStateOfCodeLoadedAhead(t *testing.T) {
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
+	a := action("kept = open('/tmp/kept', 'w+b', buffering=0)\ndef main(a):\n    kept.write(b'x')\n    return {}\n")
+	other := *a
+	other.Exec.Code += "\n"
+	for range 3 {
+		r, h := g.ahead(a, `{}`)
+		g.call(&other, `{}`)
+		if len(h.started) > 0 {
+			t.Error("it has begun although it could be seen")
+		}
+		g.Promote(r.Activation)
+		g.wait(h)
+	}
+}

@@ -23,7 +23,8 @@ func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, unshared bool, 
 	held.Connected = c.guard.Connected()
 	if !c.unshared {
 		held.Shared = shares(c.process.Pid)
-		c.unshared = !held.Shared && isAlone(c.process.Pid)
+		loaded := c.seal == nil // else the code may open something yet
+		c.unshared = loaded && !held.Shared && isAlone(c.process.Pid)
 	}
 	return held, c.unshared, nil
 }
