@@ -37,19 +37,17 @@ const (
 	mostLeast = time.Minute
 )
 
-// BoundUnder is how many slots of all invocations together may be ahead of the heads under a load (C5): fewer when less than a fifth of a
-// processor is free, and none while others wait. SpecFaaS (section V-D) allows few much sooner. But what runs ahead and is right, as most
-// is, would run anyway: with few ahead invocations last longer, more of them are under way, and they take more of the processors in all.
-// Where many are ahead on processors that are busy, they get nothing done, and keep the sandboxes that they have from the heads. What
-// counts is no share of the processors: of many a small one is several that are free, and nobody waits for one.
+// BoundUnder is how many slots of all invocations together may be ahead of the heads under a load (C5): fewer when the processors are
+// nearly all busy, and none while others wait. SpecFaaS (section V-D) allows few much sooner. But what runs ahead and is right, as most is,
+// would run anyway: with few ahead invocations last longer, more of them are under way, and they take more of the processors in all. Where
+// many are ahead on processors that are busy, they get nothing done, and keep the sandboxes that they have from the heads.
 func BoundUnder(l forerun.Load) int {
-	free := (1 - l.Busy) * float64(max(1, l.Processors))
 	switch {
 	case l.Waiting:
 		return 0
-	case free < 0.1:
+	case l.Busy > 0.95:
 		return 2 * l.Processors
-	case free < 0.2:
+	case l.Busy > 0.9:
 		return 6 * l.Processors
 	}
 	return unbounded
