@@ -37,7 +37,7 @@ build: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(if $(shell comma
 
 .PHONY: test
 test: build $(java_runtime)/.stamp $(venv)/.stamp node_modules/.stamp need-redis need-tools ## run all tests; needs no service, leaves nothing behind
-	@$(python) tools/test.py
+	@$(python) tools/run_tests.py
 
 .PHONY: soak
 soak: build need-redis ## attack the server with random clients, kills and failures of the power, each test for a time (SOAK=5m), squash what reaches for the outside (TIMES=100 each way), and play simulations of speculation (SEEDS=1000000, other ones each time, or from SEED=N on)

@@ -37,7 +37,7 @@ func TestAheadIsHeldUntilPromoted(t *testing.T) {
 	a := caller("a")
 	for range 2 {
 		r, h := g.ahead(a, `{"path":"/x"}`)
-		<-calls.arrived
+		calls.next()
 		if g.held() != 1 {
 			t.Error("a speculative activation runs in a sandbox that is not held")
 		}
@@ -69,10 +69,10 @@ func TestAheadIsSquashedInEveryStage(t *testing.T) {
 	for range 5 {
 		running, first := g.ahead(a, `{"path":"/x"}`)
 		waiting, second := g.ahead(a, `{"path":"/y"}`)
-		<-calls.arrived
+		calls.next()
 		g.Squash(waiting.Activation)
 		g.Squash(running.Activation)
-		<-calls.cut
+		calls.nextCut()
 		starting, third := g.ahead(a, `{"path":"/z"}`)
 		g.Squash(starting.Activation)
 		if end := g.call(a, `{}`); end.Status != forerun.Success {
@@ -106,9 +106,9 @@ func TestSquashEndsTheSandbox(t *testing.T) {
 			a := caller("a")
 			change := func(r *forerun.Run) { r.EndSandbox = ending }
 			running, _ := g.ahead(a, `{"path":"/x"}`, change)
-			<-calls.arrived
+			calls.next()
 			g.Squash(running.Activation)
-			<-calls.cut
+			calls.nextCut()
 			ended, h := g.ahead(a, `{}`, change)
 			g.wait(h)
 			g.Squash(ended.Activation)
@@ -134,14 +134,14 @@ func TestAheadWaitsBehindOthers(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	_, first := g.begin(a, `{"path":"/first"}`)
-	<-calls.arrived
+	calls.next()
 	_, second := g.ahead(a, `{"path":"/ahead"}`)
 	promoted, third := g.ahead(a, `{"path":"/promoted"}`)
 	_, fourth := g.begin(a, `{"path":"/head"}`)
 	g.Promote(promoted.Activation)
 	for i, want := range []string{"/head", "/promoted", "/ahead"} {
 		calls.answer <- ""
-		if got := <-calls.arrived; got != want {
+		if got := calls.next(); got != want {
 			t.Errorf("%s came as number %d; want %s", got, i, want)
 		}
 	}
@@ -156,7 +156,7 @@ func TestAheadMakesWay(t *testing.T) {
 	a := caller("a")
 	for _, other := range []*forerun.Action{a, caller("b")} { // for another action there is no room
 		r, ahead := g.ahead(a, `{"path":"/ahead"}`)
-		<-calls.arrived
+		calls.next()
 		_, head := g.begin(other, `{}`)
 		if kind := <-ahead.wanted; kind != forerun.MadeWay {
 			t.Errorf("it was asked to end for %q", kind)
@@ -165,7 +165,7 @@ func TestAheadMakesWay(t *testing.T) {
 		if end := g.wait(head); end.Status != forerun.Success {
 			t.Errorf("%s", end.Result)
 		}
-		<-calls.cut
+		calls.nextCut()
 	}
 }
 
@@ -174,11 +174,11 @@ func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
 	g, calls := newCallingRig(t, func(c *Config) { c.MaxSandboxes = 2 })
 	a := caller("a")
 	_, outer := g.begin(a, `{"path":"/outer"}`)
-	<-calls.arrived
+	calls.next()
 	b := caller("b")
 	b.Limits.Timeout = 600_000 // else it makes way soon in any case
 	r, ahead := g.ahead(b, `{"path":"/ahead"}`)
-	<-calls.arrived
+	calls.next()
 	_, inner := g.begin(a, `{}`)
 	select {
 	case <-ahead.wanted:
@@ -186,7 +186,7 @@ func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
 		t.Fatal("what runs ahead keeps its sandbox")
 	}
 	g.Squash(r.Activation)
-	<-calls.cut
+	calls.nextCut()
 	if end := g.wait(inner); end.Status != forerun.Success {
 		t.Errorf("%s", end.Result)
 	}
@@ -200,7 +200,7 @@ func TestAheadThatLacksRoomHoldsNobodyBack(t *testing.T) {
 	a, large := caller("a"), caller("b")
 	large.Limits.Memory = 400
 	_, first := g.begin(a, `{"path":"/first"}`)
-	<-calls.arrived
+	calls.next()
 	r, _ := g.ahead(large, `{}`)
 	_, second := g.begin(a, `{"path":"/second"}`)
 	select {
@@ -221,7 +221,7 @@ func TestQueueTimeBeginsWithPromotion(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	a := caller("a")
 	_, first := g.begin(a, `{"path":"/first"}`)
-	<-calls.arrived
+	calls.next()
 	r, second := g.ahead(a, `{}`)
 	g.mu.Lock()
 	g.runs[r.Activation].queued = time.Now().Add(-time.Hour)
@@ -243,7 +243,7 @@ func TestUnheard(t *testing.T) {
 	a := caller("a")
 	for _, promoted := range []bool{false, true} {
 		r, h := g.ahead(a, `{"path":"/x"}`)
-		<-calls.arrived
+		calls.next()
 		g.maker.started()[0].reached.Store(true)
 		if promoted {
 			g.Promote(r.Activation)
@@ -264,20 +264,20 @@ func TestTimeLimitBeginsWithPromotion(t *testing.T) {
 	b := *a
 	b.Limits.Timeout = 500
 	r, ahead := g.ahead(&b, `{"path":"/ahead"}`)
-	<-calls.arrived
+	calls.next()
 	_, other := g.begin(&b, `{"path":"/other"}`)
-	<-calls.arrived
+	calls.next()
 	if end := g.wait(other); !end.TimedOut {
 		t.Errorf("the other has ended with %s", end.Result)
 	}
-	<-calls.cut
+	calls.nextCut()
 	g.Promote(r.Activation)
 	if end := g.wait(ahead); !end.TimedOut {
 		t.Errorf("the time of the promoted one does not pass: %s", end.Result)
 	}
-	<-calls.cut
+	calls.nextCut()
 	r, ahead = g.ahead(&b, `{"path":"/ahead"}`)
-	<-calls.arrived
+	calls.next()
 	calls.answer <- "late"
 	g.Promote(r.Activation)
 	if end := g.wait(ahead); string(end.Result) != `{"answer":"late"}` {
@@ -291,7 +291,7 @@ func TestAheadForLong(t *testing.T) {
 	a := caller("a")
 	a.Limits.Timeout = 200
 	r, ahead := g.ahead(a, `{"path":"/"}`)
-	<-calls.arrived
+	calls.next()
 	if kind := <-ahead.wanted; kind != forerun.Overdue {
 		t.Errorf("it was asked to end for %q", kind)
 	}
@@ -299,14 +299,14 @@ func TestAheadForLong(t *testing.T) {
 		t.Errorf("it was asked %d times to end", got)
 	}
 	g.Squash(r.Activation)
-	<-calls.cut
+	calls.nextCut()
 	r, ahead = g.ahead(a, `{"path":"/"}`)
-	<-calls.arrived
+	calls.next()
 	g.Promote(r.Activation)
 	if end := g.wait(ahead); !end.TimedOut {
 		t.Errorf("it has ended with %s", end.Result)
 	}
-	<-calls.cut
+	calls.nextCut()
 	if got := g.Stats().Wanted; got != 1 {
 		t.Errorf("what is not ahead any more was asked to end")
 	}
@@ -510,10 +510,10 @@ def main(args):
     api("/listens")
     return {"heard": conn.recv(1000).decode().split()[-1]}
 `)
-	calls := newCalls()
+	calls := newCalls(t)
 	g.ServeAPI(calls)
 	_, hears := g.begin(listener, `{}`)
-	<-calls.arrived
+	calls.next()
 	calls.answer <- ""
 	speaker := action(client + "def main(args):\n  return {'reply': redis('PUBLISH news ' + args['word'])}\n")
 	squashed, _ := g.ahead(speaker, `{"word":"squashed"}`)

@@ -140,7 +140,7 @@ func TestInheritedStateIsApart(t *testing.T) {
 				sandboxes = 2 // one is for another action
 			}
 			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = sandboxes })
-			calls := newCalls()
+			calls := newCalls(t)
 			g.ServeAPI(calls)
 			text := strings.Replace(pythonHeader, "    EFFECT", "    pass", 1) + fmt.Sprintf(
 				"%s\ndef main(a):\n    try: seen = str(%s)\n    except Exception as e: seen = type(e).__name__\n    if a:\n        try: %s\n        except OSError: pass\n        ready()\n    return {'seen': seen}\n",
@@ -157,9 +157,9 @@ func TestInheritedStateIsApart(t *testing.T) {
 					}
 					g.Squash(r.Activation)
 				} else {
-					<-calls.arrived
+					calls.next()
 					g.Squash(r.Activation)
-					<-calls.cut
+					calls.nextCut()
 				}
 				if after := g.call(a, `{}`); string(after.Result) != string(before.Result) || after.Status != forerun.Success {
 					t.Errorf("a squashed activation has changed %s to %s; logs %q", before.Result, after.Result, after.Logs)
@@ -169,7 +169,7 @@ func TestInheritedStateIsApart(t *testing.T) {
 			if c.waits {
 				g.Promote(r.Activation)
 			}
-			<-calls.arrived
+			calls.next()
 			g.Promote(r.Activation)
 			calls.answer <- "go"
 			if end := g.wait(h); end.Status != forerun.Success {

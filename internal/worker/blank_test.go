@@ -66,14 +66,14 @@ func (g *rig) blankBoxes() (boxes []*box) {
 func TestSandboxesHeldReadyMakeRoom(t *testing.T) {
 	g, calls := newCallingRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 2, 3 })
 	_, first := g.begin(caller("a"), `{"path":"/"}`)
-	<-calls.arrived
+	calls.next()
 	g.awaitStats("two are ready", func(Stats) bool { return len(g.blankBoxes()) == 2 })
 	_, second := g.begin(caller("b"), `{"path":"/"}`) // takes one
-	<-calls.arrived
+	calls.next()
 	other := caller("c")
 	other.Exec.Kind = "python:default"
 	_, third := g.begin(other, `{"path":"/"}`) // and the other
-	<-calls.arrived
+	calls.next()
 	for range 3 {
 		calls.answer <- "ok"
 	}

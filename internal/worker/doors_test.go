@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -131,9 +132,9 @@ func TestCallsAreCutWithTheirCaller(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	a := action(client + "def main(args):\n  return {'answer': api('/')} if args else {}\n")
 	r, h := g.begin(a, `{"call":true}`)
-	<-calls.arrived
+	calls.next()
 	g.Squash(r.Activation)
-	<-calls.cut
+	calls.nextCut()
 	if end := g.call(a, `{}`); end.Status != forerun.Success {
 		t.Errorf("the next activation: %s", end.Result)
 	}
@@ -144,19 +145,43 @@ func TestCallsAreCutWithTheirCaller(t *testing.T) {
 
 // calls is an API that answers when it is told to: a test learns from it where a function is.
 type calls struct {
+	t       testing.TB
 	arrived chan string // paths
 	answer  chan string
 	cut     chan string // paths of requests whose clients went
 }
 
-func newCalls() *calls {
-	return &calls{arrived: make(chan string, 64), answer: make(chan string, 64), cut: make(chan string, 64)}
+func newCalls(t testing.TB) *calls {
+	return &calls{t: t, arrived: make(chan string, 64), answer: make(chan string, 64), cut: make(chan string, 64)}
+}
+
+// next waits for a request, and returns its path.
+func (c *calls) next() string {
+	c.t.Helper()
+	return c.soon(c.arrived, "no function asks the API anything")
+}
+
+// nextCut waits until the client of a request that has no answer goes, and returns its path.
+func (c *calls) nextCut() string {
+	c.t.Helper()
+	return c.soon(c.cut, "no function gives up its request")
+}
+
+func (c *calls) soon(paths <-chan string, otherwise string) string {
+	c.t.Helper()
+	select {
+	case path := <-paths:
+		return path
+	case <-time.After(20 * time.Second):
+		c.t.Fatal(otherwise)
+		return ""
+	}
 }
 
 // newCallingRig is newRig, with an API that the test answers for.
 func newCallingRig(t *testing.T, change func(*Config)) (*rig, *calls) {
 	t.Helper()
-	g, c := newRig(t, change), newCalls()
+	g, c := newRig(t, change), newCalls(t)
 	g.ServeAPI(c)
 	return g, c
 }

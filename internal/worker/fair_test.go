@@ -29,13 +29,13 @@ func TestOneThatFloodsWaitsForItself(t *testing.T) {
 			for n := range 10 {
 				all = append(all, g.beginFor("flood", caller(fmt.Sprintf("f%d", n%actions)), `{"path":"/flood"}`))
 			}
-			order := []string{<-calls.arrived}
+			order := []string{calls.next()}
 			for range 2 {
 				all = append(all, g.beginFor("other", caller("o"), `{"path":"/other"}`))
 			}
 			for range 11 {
 				calls.answer <- "ok"
-				order = append(order, <-calls.arrived)
+				order = append(order, calls.next())
 			}
 			calls.answer <- "ok"
 			for _, h := range all {
@@ -154,7 +154,7 @@ func TestStartsAside(t *testing.T) {
 func TestWaitingEnds(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	_, running := g.begin(caller("a"), `{"path":"/"}`)
-	<-calls.arrived
+	calls.next()
 	g.mu.Lock()
 	g.config.QueueTimeout = 20 * time.Millisecond // from now on: the first had to wait for its sandbox's start
 	g.mu.Unlock()

@@ -21,7 +21,7 @@ type turn struct {
 func newTurnRig(t *testing.T) (*rig, turn, *calls) {
 	t.Helper()
 	w := turn{asked: make(chan string, 8), comes: make(chan struct{}), gone: make(chan error, 8)}
-	store, calls := withStore(t), newCalls()
+	store, calls := withStore(t), newCalls(t)
 	g := newRig(t, func(c *Config) { single(c); store(c); c.Bridge = w })
 	g.ServeAPI(calls)
 	return g, w, calls
@@ -55,12 +55,12 @@ def main(args):
 	if first := <-w.asked; first != "one" {
 		t.Errorf("the first command is for %s", first)
 	}
-	<-calls.arrived
+	calls.next()
 	calls.answer <- ""
 	if err := <-w.gone; err != nil {
 		t.Errorf("the activation was over: %v", err)
 	}
-	<-calls.arrived
+	calls.next()
 	calls.answer <- "well"
 	if end := g.wait(h); string(end.Result) != `{"answer":"well"}` {
 		t.Errorf("%s", end.Result)
@@ -88,7 +88,7 @@ def main(args):
 `), `{}`)
 	<-w.asked
 	for range 2 {
-		<-calls.arrived
+		calls.next()
 		calls.answer <- ""
 	}
 	close(w.comes)

@@ -103,7 +103,7 @@ func TestGuardMatrix(t *testing.T) {
 				t.Skip("this machine does not have the language")
 			}
 			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
-			calls := newCalls()
+			calls := newCalls(t)
 			g.ServeAPI(calls)
 			m := matrix{g, calls, o, a}
 			m.plain("after")
@@ -131,7 +131,7 @@ type matrix struct {
 func (m *matrix) plain(word string) {
 	m.t.Helper()
 	_, h := m.begin(m.a, m.o.input(word))
-	<-m.calls.arrived
+	m.calls.next()
 	m.calls.answer <- "go"
 	m.check(h, word)
 }
@@ -147,7 +147,7 @@ func (m *matrix) check(h *heard, word string) {
 func (m *matrix) squash(late bool) (waited int) {
 	m.t.Helper()
 	r, _ := m.ahead(m.a, m.o.input("squashed"))
-	<-m.calls.arrived
+	m.calls.next()
 	if late {
 		m.calls.answer <- "go"
 		waited = m.awaitGate(r)
@@ -155,7 +155,7 @@ func (m *matrix) squash(late bool) (waited int) {
 	}
 	m.Squash(r.Activation)
 	if !late {
-		<-m.calls.cut
+		m.calls.nextCut()
 	}
 	m.plain("after")
 	if n := m.o.reached("squashed"); n > 0 {
@@ -192,7 +192,7 @@ func (g *rig) waiting(r *forerun.Run) int {
 func (m *matrix) promote() {
 	m.t.Helper()
 	r, h := m.ahead(m.a, m.o.input("promoted"))
-	<-m.calls.arrived
+	m.calls.next()
 	m.calls.answer <- "go"
 	m.Promote(r.Activation)
 	m.check(h, "promoted")
@@ -213,13 +213,13 @@ func TestSentBeforePromotion(t *testing.T) {
 				t.Skip("this machine does not have the language")
 			}
 			g := newNativeRig(t, single)
-			calls := newCalls()
+			calls := newCalls(t)
 			g.ServeAPI(calls)
 			m := matrix{g, calls, o, a}
 			m.plain("after")
 			for _, word := range []string{"promoted", "squashed"} {
 				r, h := m.ahead(a, o.input(word))
-				<-calls.arrived
+				calls.next()
 				calls.answer <- "go"
 				m.check(h, word)
 				if word == "squashed" {
@@ -255,7 +255,7 @@ func (g *rig) mustForget() {
 func TestHeldAtTheGuard(t *testing.T) {
 	o := newOutside(t)
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
-	calls := newCalls()
+	calls := newCalls(t)
 	g.ServeAPI(calls)
 	m := matrix{g, calls, o, inPython(pythonEffects["TLS"])}
 	m.plain("after")
@@ -279,7 +279,7 @@ func TestHeldAtTheGuard(t *testing.T) {
 func (m *matrix) held() time.Duration {
 	m.t.Helper()
 	r, h := m.ahead(m.a, m.o.input("promoted"))
-	<-m.calls.arrived
+	m.calls.next()
 	m.calls.answer <- "go"
 	m.awaitGate(r)
 	m.Promote(r.Activation)
@@ -309,13 +309,13 @@ func TestReadHostsAnswerAhead(t *testing.T) {
 
 func readsAhead(t *testing.T, o *outside, a *forerun.Action, host string) {
 	g := newNativeRig(t, single)
-	calls := newCalls()
+	calls := newCalls(t)
 	g.ServeAPI(calls)
 	reads := *a
 	reads.Annotations = append(slices.Clone(a.Annotations), forerun.KeyValue{Key: readHosts, Value: json.RawMessage("[" + strconv.Quote(host) + "]")})
 	m := matrix{g, calls, o, &reads}
 	r, h := m.ahead(&reads, strings.Replace(o.input("read"), "{", `{"to":`+strconv.Quote(host)+",", 1))
-	<-calls.arrived
+	calls.next()
 	calls.answer <- "go"
 	m.check(h, "read")
 	g.Promote(r.Activation)
@@ -341,7 +341,7 @@ func TestConnectedWhileLoaded(t *testing.T) {
 				t.Skip("this machine does not have the language")
 			}
 			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 }) // one is for another action
-			calls := newCalls()
+			calls := newCalls(t)
 			g.ServeAPI(calls)
 			m := matrix{g, calls, o, a}
 			for range 2 {
@@ -356,7 +356,7 @@ func TestConnectedWhileLoaded(t *testing.T) {
 			}
 			r, h := m.ahead(a, o.input("promoted"))
 			g.Promote(r.Activation)
-			<-calls.arrived
+			calls.next()
 			calls.answer <- "go"
 			m.check(h, "promoted")
 			if n := o.reached("promoted"); n != 1 {

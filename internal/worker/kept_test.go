@@ -85,15 +85,15 @@ func TestKeptHandlerThatLeavesAfterItsAnswer(t *testing.T) {
 
 func TestKeptHandlerThatIsSquashed(t *testing.T) {
 	g := newNativeRig(t, single)
-	calls := newCalls()
+	calls := newCalls(t)
 	g.ServeAPI(calls)
 	a := keptAction("", "answer = {'n': n}\nif value.get('call'): api(connect(3233))")
 	g.expect(a, `{}`, `{"n":1}`)
 	for range 3 {
 		r, h := g.begin(a, `{"call":true}`)
-		<-calls.arrived
+		calls.next()
 		g.Squash(r.Activation)
-		<-calls.cut
+		calls.nextCut()
 		g.expect(a, `{}`, `{"n":1}`)
 		if len(h.ended) > 0 {
 			t.Errorf("a squashed activation ended: %s", (<-h.ended).Result)

@@ -59,13 +59,13 @@ func TestABusyActionDoesNotStarveAnother(t *testing.T) {
 		_, h := g.begin(caller("busy"), `{"path":"/busy"}`)
 		queue = append(queue, h)
 	}
-	<-calls.arrived // the first runs, two wait
+	calls.next() // the first runs, two wait
 	_, other := g.begin(caller("other"), `{"path":"/other"}`)
 	_, last := g.begin(caller("busy"), `{"path":"/last"}`)
 	var order []string
 	for range 4 {
 		calls.answer <- "ok"
-		order = append(order, <-calls.arrived)
+		order = append(order, calls.next())
 	}
 	calls.answer <- "ok"
 	if got := strings.Join(order, " "); got != "/busy /busy /other /last" {
@@ -86,7 +86,7 @@ func TestWaitingRunsGetMoreSandboxes(t *testing.T) {
 		all = append(all, h)
 	}
 	for range all {
-		<-calls.arrived // all at a time, without an answer
+		calls.next() // all at a time, without an answer
 	}
 	for range all {
 		calls.answer <- "ok"
@@ -107,7 +107,7 @@ func TestSquash(t *testing.T) {
 	starting, hs := g.begin(caller("a"), `{"path":"/never"}`)
 	g.Squash(starting.Activation) // its sandbox is being started
 	running, hr := g.begin(caller("a"), `{"path":"/running"}`)
-	if path := <-calls.arrived; path != "/running" {
+	if path := calls.next(); path != "/running" {
 		t.Errorf("%s runs", path)
 	}
 	<-hr.started
@@ -116,7 +116,7 @@ func TestSquash(t *testing.T) {
 	g.Squash(waiting.Activation)
 	g.Squash(other.Activation)
 	g.Squash(running.Activation)
-	<-calls.cut
+	calls.nextCut()
 	if end := g.call(caller("a"), `{}`); end.Status != forerun.Success {
 		t.Errorf("the next activation: %s", end.Result)
 	}
@@ -135,10 +135,10 @@ func TestSquash(t *testing.T) {
 func TestSandboxThatDies(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	_, h := g.begin(caller("a"), `{"path":"/"}`)
-	<-calls.arrived
+	calls.next()
 	p := g.maker.started()[0]
 	p.die()
-	<-calls.cut
+	calls.nextCut()
 	if end := g.wait(h); end.Status != forerun.DeveloperError || !strings.Contains(string(end.Result), "its sandbox ended") {
 		t.Errorf("%v %s", end.Status, end.Result)
 	}
@@ -192,7 +192,7 @@ func TestLogsOfLoadingAndDenials(t *testing.T) {
 	a := caller("a")
 	a.Exec.Code = "print('loading')\n" + a.Exec.Code
 	_, h := g.begin(a, `{"path":"/"}`)
-	<-calls.arrived
+	calls.next()
 	g.maker.started()[0].refused <- "192.0.2.1:80 may not be reached"
 	calls.answer <- "ok"
 	if got := texts(g.wait(h).Logs); got != "stdout: loading\nstderr: forerun: 192.0.2.1:80 may not be reached" {
@@ -240,7 +240,7 @@ func TestAnotherCodeOrTenantGetsAnotherSandbox(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	_, running := g.begin(caller("a"), `{"path":"/"}`)
-	<-calls.arrived
+	calls.next()
 	_, waiting := g.begin(caller("a"), `{}`)
 	_, hungry := g.begin(caller("b"), `{}`)
 	done := make(chan error)

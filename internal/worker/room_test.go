@@ -143,20 +143,20 @@ func TestIdleSandboxesAreChargedWhatTheyUse(t *testing.T) {
 		g.call(actions[len(actions)-1], `{}`)
 		g.awaitStats("it was measured", func(s Stats) bool { return s.Idle == len(actions) && s.MemoryMiB == 11*len(actions) })
 	}
-	calls := newCalls()
+	calls := newCalls(t)
 	g.ServeAPI(calls)
 	var all []*heard
 	for _, name := range []string{"x", "y", "z"} {
 		_, h := g.begin(caller(name), `{"path":"/"}`)
 		all = append(all, h)
 	}
-	<-calls.arrived
-	<-calls.arrived
+	calls.next()
+	calls.next()
 	if s := g.Stats(); s.Busy != 2 || s.Starting != 0 || s.Queued != 1 || s.MemoryMiB > 700 || s.MemoryMiB < 512 {
 		t.Errorf("with two at work: %+v", s)
 	}
 	calls.answer <- "ok"
-	<-calls.arrived
+	calls.next()
 	calls.answer <- "ok"
 	calls.answer <- "ok"
 	for _, h := range all {
@@ -172,18 +172,18 @@ func TestIdleSandboxesAreChargedWhatTheyUse(t *testing.T) {
 func TestWarmSandboxWaitsForMemory(t *testing.T) {
 	g := newRig(t, func(c *Config) { c.MemoryMiB = 300 })
 	g.maker.memory.Store(10 << 20)
-	calls := newCalls()
+	calls := newCalls(t)
 	g.ServeAPI(calls)
 	g.call(caller("a"), `{}`)
 	g.awaitStats("it was measured", func(s Stats) bool { return s.Idle == 1 && s.MemoryMiB == 11 })
 	_, b := g.begin(caller("b"), `{"path":"/b"}`)
-	<-calls.arrived
+	calls.next()
 	_, a := g.begin(caller("a"), `{"path":"/a"}`) // its sandbox is there, its memory is not
 	if s := g.Stats(); s.Busy != 1 || s.Idle != 1 || s.Queued != 1 {
 		t.Errorf("%+v", s)
 	}
 	calls.answer <- "ok"
-	<-calls.arrived
+	calls.next()
 	calls.answer <- "ok"
 	for _, h := range []*heard{a, b} {
 		if end := g.wait(h); end.Status != forerun.Success {

@@ -77,7 +77,7 @@ func squashMany(t *testing.T, o *outside, language string, activations int) {
 		t.Skip("this machine does not have the language")
 	}
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = squashedAtOnce })
-	calls := newCalls()
+	calls := newCalls(t)
 	g.ServeAPI(calls)
 	m := many{matrix{g, calls, o, a}, effects}
 	waves, waited := activations/squashedAtOnce, 0
@@ -86,7 +86,7 @@ func squashMany(t *testing.T, o *outside, language string, activations int) {
 	}
 	for i := range effects { // each of them does reach the outside, behind what was squashed
 		_, h := m.begin(a, m.input(i, 1, "after"))
-		<-calls.arrived
+		calls.next()
 		calls.answer <- "go"
 		m.check(h, "after")
 	}
@@ -126,7 +126,7 @@ func (m *many) squash(wave int) (waited int) {
 		runs[i], _ = m.ahead(m.a, m.input(wave*squashedAtOnce+i, effectsAtOnce, "squashed"))
 	}
 	for range runs {
-		<-m.calls.arrived
+		m.calls.next()
 	}
 	const before, way = 0, 1
 	stage := wave % squashingStages
@@ -145,7 +145,7 @@ func (m *many) squash(wave int) (waited int) {
 	}
 	if stage == before {
 		for range runs {
-			<-m.calls.cut
+			m.calls.nextCut()
 		}
 	}
 	return waited

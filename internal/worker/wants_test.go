@@ -112,7 +112,7 @@ func TestMeanWait(t *testing.T) {
 func TestCallersWait(t *testing.T) {
 	g, calls := newCallingRig(t, func(c *Config) { c.MaxSandboxes = 3 })
 	outer, h := g.begin(caller("outer"), `{"path":"/outer"}`)
-	<-calls.arrived
+	calls.next()
 	expect := func(what string, want int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -122,10 +122,10 @@ func TestCallersWait(t *testing.T) {
 	}
 	called := func(r *forerun.Run) { r.Caller = outer.Activation }
 	squashed, _ := g.ahead(caller("inner"), `{"path":"/inner"}`, called)
-	<-calls.arrived
+	calls.next()
 	expect("it has called", 1)
 	g.Squash(squashed.Activation)
-	<-calls.cut
+	calls.nextCut()
 	expect("what it called is squashed", 0)
 	promoted, inner := g.ahead(caller("inner"), `{}`, called)
 	g.Promote(promoted.Activation)

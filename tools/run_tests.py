@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TELLING = "coverage: "  # what lines of tests that pass begin with that are shown
 SHORT = 20  # lines of what failed are shown again at the end, where only that is kept
 WIDE = 240  # characters of each
+LIMIT = "12m"  # for the tests of one package
 
 
 @dataclass
@@ -87,7 +88,16 @@ class GoReport:
             self.count.failed += 1
             build = self.output.pop((event.get("FailedBuild", ""), ""), [])
             print("".join(build + self.output.pop((package, ""), [])), flush=True)
+            self.unended(package)
         print(f"{'ok' if ending == 'pass' else 'FAIL':8} {package} {event.get('Elapsed', 0):.1f}s", flush=True)
+
+    def unended(self, package: str) -> None:
+        """Show what tests printed that were running when their package ended: all goroutines, if that took too long."""
+        for test in [name for of, name in self.output if of == package and name]:
+            lines = "".join(self.output.pop((package, test))).splitlines()
+            print(f"UNENDED  {package} {test}", *lines, sep="\n", flush=True)
+            where = [line[:WIDE] for line in lines if "_test.go:" in line]
+            self.short += [f"UNENDED  {package} {test}, in short:", *where[-SHORT:]]
 
 
 def go_tests() -> Count:
@@ -103,7 +113,7 @@ def go_tests() -> Count:
         print("skipped: simulations with the race detector, as there is no C compiler", flush=True)
         report.count.skipped += 1
     for folder, what in suites:
-        command = ["go", "test", "-json", "-timeout=20m", *what]
+        command = ["go", "test", "-json", f"-timeout={LIMIT}", *what]
         with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
                 if line.startswith("{"):
