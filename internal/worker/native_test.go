@@ -145,3 +145,33 @@ func TestRealDoors(t *testing.T) {
 		t.Errorf("%s %q; want %s", end.Result, end.Logs, want)
 	}
 }
+
+// TestDescriptorsThatWaitAsTheyAreClosed: sockets whose close would wait for their peer are sent to the server, with half of a frame, and it closes
+// them last.
+func TestDescriptorsThatWaitAsTheyAreClosed(t *testing.T) {
+	g := newNativeRig(t, single)
+	a := action(`
+import array, os, socket, struct
+def main(a):
+    if not a: return {}
+    l = socket.create_server(("127.0.0.1", 0))
+    c = socket.create_connection(l.getsockname())
+    p = l.accept()[0] # reads nothing
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 1000000))
+    c.setblocking(False)
+    try:
+        while True: c.send(bytes(1 << 20))
+    except BlockingIOError: pass
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        try: s = socket.socket(fileno=fd)
+        except OSError: continue
+        if s.family == socket.AF_UNIX and s.type == socket.SOCK_STREAM:
+            s.sendmsg([bytes(4)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [c.fileno(), p.fileno()]))])
+        s.detach()
+    os._exit(0)
+`)
+	if end := g.call(a, `{"send":true}`); end.Status != forerun.DeveloperError {
+		t.Errorf("%v %s %q", end.Status, end.Result, end.Logs)
+	}
+	g.expect(a, `{}`, `{}`)
+}

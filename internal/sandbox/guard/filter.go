@@ -178,12 +178,13 @@ func socketBody() []bpf.Instruction {
 // setsockoptBody refuses the options that would let a socket leave another way than the one that was checked, and
 // those that open large parts of the kernel.
 func setsockoptBody() []bpf.Instruction {
+	linger := append([]bpf.Instruction{low(2)}, when(bpf.JumpEqual, unix.SO_LINGER, retHold)...)
 	body := []bpf.Instruction{low(1)}
-	body = append(body, equal(unix.SOL_SOCKET, withoutOptions(unix.SO_PASSPIDFD, unix.SO_BINDTODEVICE, unix.SO_BINDTOIFINDEX))...)        // as getsockoptBody; by a device on which the address may be another's
-	body = append(body, equal(unix.IPPROTO_IP, withoutOptions(unix.IP_OPTIONS))...)                                                       // source routes
-	body = append(body, equal(unix.IPPROTO_IPV6, withoutOptions(unix.IPV6_RTHDR, unix.IPV6_2292RTHDR, unix.IPV6_2292PKTOPTIONS))...)      // the same in IPv6
-	body = append(body, equal(unix.IPPROTO_TCP, withoutOptions(unix.TCP_FASTOPEN_CONNECT, unix.TCP_FASTOPEN_NO_COOKIE, unix.TCP_ULP))...) // data before the check
-	body = append(body, equal(unix.IPPROTO_UDP, withoutOptions(unix.UDP_SEGMENT, unix.UDP_ENCAP))...)                                     // the relay forwards single datagrams
+	body = append(body, equal(unix.SOL_SOCKET, append(linger, withoutOptions(unix.SO_PASSPIDFD, unix.SO_BINDTODEVICE, unix.SO_BINDTOIFINDEX)...))...) // as getsockoptBody; by a device on which the address may be another's
+	body = append(body, equal(unix.IPPROTO_IP, withoutOptions(unix.IP_OPTIONS))...)                                                                   // source routes
+	body = append(body, equal(unix.IPPROTO_IPV6, withoutOptions(unix.IPV6_RTHDR, unix.IPV6_2292RTHDR, unix.IPV6_2292PKTOPTIONS))...)                  // the same in IPv6
+	body = append(body, equal(unix.IPPROTO_TCP, withoutOptions(unix.TCP_FASTOPEN_CONNECT, unix.TCP_FASTOPEN_NO_COOKIE, unix.TCP_ULP))...)             // data before the check
+	body = append(body, equal(unix.IPPROTO_UDP, withoutOptions(unix.UDP_SEGMENT, unix.UDP_ENCAP))...)                                                 // the relay forwards single datagrams
 	return append(body, ret(retAllow))
 }
 

@@ -173,7 +173,7 @@ func (g *gate) forgetClosed() {
 func (g *gate) lookForClosed() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.told > 0 {
+	if g.told > 0 && g.owner != nil { // else the sandbox is gone, and its switch may be another's
 		g.forgetClosed()
 	}
 }

@@ -32,17 +32,22 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 	}
 	if c.protocol != unix.IPPROTO_TCP { // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
 		errno = connect(c.socket, raw)
-		drop(c.socket)
+		unix.Close(c.socket)
 		s.listener.finish(n.id, errno)
 		return
 	}
 	connectOutside := func() {
 		errno := s.openTCP(n, c, to)
-		drop(c.socket)
+		unix.Close(c.socket)
 		s.listener.finish(n.id, errno)
 		s.gate.leave()
 	}
 	opened := s.gate.enter(to)
+	if opened == nil && !s.listener.valid(n.id) { // it was killed before the gate was lifted, for another activation perhaps
+		s.gate.leave()
+		unix.Close(c.socket)
+		return
+	}
 	if opened == nil && c.nonblocking {
 		connectOutside()
 		return
@@ -51,7 +56,7 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 		if opened == nil || s.pass(n.id, to, opened) {
 			connectOutside()
 		} else {
-			drop(c.socket)
+			unix.Close(c.socket)
 		}
 	})
 }
@@ -77,7 +82,7 @@ func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.E
 	if socket < 0 {
 		return errno
 	}
-	defer drop(socket)
+	defer unix.Close(socket)
 	if errno == unix.EINPROGRESS && !c.nonblocking {
 		errno = s.wait(n, socket, c.sendTimeout())
 	}
@@ -193,12 +198,12 @@ func (s *Supervisor) caller(n notification) (caller, unix.Errno) {
 	c.nonblocking, c.domain, c.kind, c.protocol = flags&unix.O_NONBLOCK != 0, domain, kind, protocol
 	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
-			drop(socket)
+			unix.Close(socket)
 			return caller{}, errnoOf(err)
 		}
 	}
 	if !s.listener.valid(n.id) { // the number may be another process's by now
-		drop(socket)
+		unix.Close(socket)
 		return caller{}, unix.ESRCH
 	}
 	return c, 0

@@ -225,7 +225,7 @@ func (w *walk) take() error {
 	if err != nil {
 		return err
 	}
-	defer drop(opened)
+	defer unix.Close(opened)
 	next, err := unix.Open("/proc/self/fd/"+strconv.Itoa(opened), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

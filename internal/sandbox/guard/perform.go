@@ -30,7 +30,7 @@ func (s *Supervisor) executed(n notification, raw []byte, killed <-chan struct{}
 	if errno != 0 {
 		return errno
 	}
-	defer drop(c.socket)
+	defer unix.Close(c.socket)
 	switch {
 	case c.hosts():
 		return unix.EACCES // it has its connection and nothing else
@@ -174,16 +174,7 @@ func promptly(socket int, raw []byte) unix.Errno {
 	return errno
 }
 
-// drop closes a socket that the sandbox has, or had. Of one that nobody else has any more, with SO_LINGER, the kernel would wait until the
-// other side has taken what was sent, whatever is killed.
-func drop(socket int) {
-	var waits impatience
-	waits.begin()
-	defer waits.end()
-	_ = unix.Close(socket) // interrupted, it is closed all the same
-}
-
-// impatience interrupts a call of a thread that takes long. Its zero value does no more.
+// impatience interrupts a call of a thread that takes long.
 type impatience struct {
 	hasten     func() // keeps the call from waiting again
 	thread     int
@@ -208,9 +199,7 @@ func (i *impatience) interrupt() {
 		return
 	}
 	i.ever = true
-	if i.hasten != nil {
-		i.hasten()
-	}
+	i.hasten()
 	_ = unix.Tgkill(os.Getpid(), i.thread, unix.SIGURG) // the runtime's own
 	i.timer.Reset(longestPause)
 }

@@ -113,6 +113,10 @@ func (s *Supervisor) decide(call int32, to Address) (v verdict, sentence string)
 }
 
 func (s *Supervisor) answer(n notification) {
+	if n.number == unix.SYS_SETSOCKOPT {
+		s.linger(n)
+		return
+	}
 	if number, names := n.target(); names {
 		s.adjust(n, number)
 		return
@@ -160,6 +164,11 @@ func (s *Supervisor) destination(n notification) ([]byte, unix.Errno) {
 	if length == 0 {
 		return nil, 0
 	}
+	return n.memory(address, int(length))
+}
+
+// memory copies something out of the caller's memory. It is the caller's if the call is valid afterwards.
+func (n notification) memory(address uint64, length int) ([]byte, unix.Errno) {
 	b := make([]byte, length)
 	local := []unix.Iovec{{Base: &b[0]}}
 	local[0].SetLen(len(b))

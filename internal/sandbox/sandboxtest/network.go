@@ -118,16 +118,19 @@ result = '%d %d %d %s' % (first, code, again, s.recv(4).decode())`},
 		"refused":              {"111", "result = socket.socket().connect_ex((peer[0], 1))"},
 		"refused non-blocking": {"115 111", "s = socket.socket(); s.setblocking(False)\nfirst = s.connect_ex((peer[0], 1))\nselect.select([], [s], [], 5)\nresult = '%d %d' % (first, s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))"},
 		"peer":                 {"True", "s = socket.create_connection(peer)\nresult = s.getpeername() == peer"},
-		"options": {"1 1 7 True True 3", `
+		"options": {"1 1 7 True True (0, 0) (1, 0)", `
+def linger(s): return struct.unpack('ii', s.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8))
 s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 7)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 3))
+waits = linger(s)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
 s.connect(peer)
-result = '%d %d %d %s %s %d' % (s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), s.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+result = '%d %d %d %s %s %s %s' % (s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), s.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
     s.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE), s.getblocking(), not os.get_inheritable(s.fileno()),
-    struct.unpack('ii', s.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8))[1])`},
+    waits, linger(s))`},
 		"inheritable": {"True", "s = socket.socket(); s.set_inheritable(True); s.connect(peer)\nresult = os.get_inheritable(s.fileno())"},
 		"threads": {"16", `
 import threading
