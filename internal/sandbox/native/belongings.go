@@ -72,7 +72,8 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFSOCK:
 		b.sockets[strconv.FormatUint(st.Ino, 10)] = true
-		return true, true
+		told := b.told(name)
+		return bytes.Contains(told, []byte("\nscm_fds: 0\n")), told != nil // else it holds descriptors that were sent to it
 	case 0: // what counts or waits for events is its own
 		return true, true
 	case unix.S_IFIFO:
@@ -90,16 +91,22 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 
 // locked reports whether a file is locked by way of one descriptor.
 func (b *belongings) locked(name string) (locked, known bool) {
+	told := b.told(name)
+	return len(told) == len(b.buffer) || bytes.Contains(told, []byte("\nlock:")), told != nil
+}
+
+// told is what the kernel says of a descriptor, as far as there is room for it; nil if that could not be seen.
+func (b *belongings) told(name string) []byte {
 	fd, err := unix.Openat(b.infos, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false, false
+		return nil
 	}
 	defer unix.Close(fd)
 	n, err := unix.Read(fd, b.buffer)
 	if err != nil || n <= 0 {
-		return false, false
+		return nil
 	}
-	return n == len(b.buffer) || bytes.Contains(b.buffer[:n], []byte("\nlock:")), true
+	return b.buffer[:n]
 }
 
 // Columns of the kernel's table of Unix sockets: a name is behind the inode.

@@ -24,20 +24,21 @@ func TestBelongings(t *testing.T) {
 			_ = unix.Close(p[1])
 			return p[0], err
 		}, temporary, true},
-		"a device":             {func() (int, error) { return unix.Open(os.DevNull, unix.O_RDWR, 0) }, temporary, true},
-		"a file":               {func() (int, error) { return unix.Open("/proc/self/exe", unix.O_RDONLY, 0) }, "/proc", true},
-		"a file of a handler":  {func() (int, error) { return unix.Open(temporary, unix.O_RDONLY, 0) }, temporary, false},
-		"a file in memory":     {func() (int, error) { return unix.MemfdCreate("x", 0) }, "/proc", false},
-		"a locked file":        {func() (int, error) { return locked("/proc/self/exe") }, "/proc", false},
-		"a locked device":      {func() (int, error) { return locked(os.DevNull) }, temporary, false},
-		"an epoll":             {func() (int, error) { return unix.EpollCreate1(0) }, temporary, true},
-		"a TCP connection":     {func() (int, error) { return dialled(listener) }, temporary, false},
-		"a listener":           {func() (int, error) { return descriptorOf(listener.(*net.TCPListener)) }, temporary, false},
-		"a new TCP socket":     {func() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0) }, temporary, false},
-		"a UDP socket":         {func() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0) }, temporary, false},
-		"an unnamed socket":    {func() (int, error) { return unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0) }, temporary, true},
-		"a named socket":       {func() (int, error) { return bound(fmt.Sprintf("@%d-%s", os.Getpid(), t.Name())) }, temporary, false},
-		"nothing, as it seems": {func() (int, error) { return -1, nil }, temporary, false},
+		"a device":                 {func() (int, error) { return unix.Open(os.DevNull, unix.O_RDWR, 0) }, temporary, true},
+		"a file":                   {func() (int, error) { return unix.Open("/proc/self/exe", unix.O_RDONLY, 0) }, "/proc", true},
+		"a file of a handler":      {func() (int, error) { return unix.Open(temporary, unix.O_RDONLY, 0) }, temporary, false},
+		"a file in memory":         {func() (int, error) { return unix.MemfdCreate("x", 0) }, "/proc", false},
+		"a locked file":            {func() (int, error) { return locked("/proc/self/exe") }, "/proc", false},
+		"a locked device":          {func() (int, error) { return locked(os.DevNull) }, temporary, false},
+		"an epoll":                 {func() (int, error) { return unix.EpollCreate1(0) }, temporary, true},
+		"a TCP connection":         {func() (int, error) { return dialled(listener) }, temporary, false},
+		"a listener":               {func() (int, error) { return descriptorOf(listener.(*net.TCPListener)) }, temporary, false},
+		"a new TCP socket":         {func() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0) }, temporary, false},
+		"a UDP socket":             {func() (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0) }, temporary, false},
+		"an unnamed socket":        {func() (int, error) { return unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0) }, temporary, true},
+		"one that was sent a file": {sentTo, temporary, false},
+		"a named socket":           {func() (int, error) { return bound(fmt.Sprintf("@%d-%s", os.Getpid(), t.Name())) }, temporary, false},
+		"nothing, as it seems":     {func() (int, error) { return -1, nil }, temporary, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fd, err := c.open()
@@ -85,6 +86,16 @@ func TestPrivatePipes(t *testing.T) {
 			t.Errorf("the output: %v; private: %v: it may stay: %v; known: %v", c.of == output, c.private, may, known)
 		}
 	}
+}
+
+// sentTo is a socket to which a descriptor is on its way.
+func sentTo() (int, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pair[1])
+	return pair[0], unix.Sendmsg(pair[1], []byte{0}, unix.UnixRights(pair[1]), nil, 0)
 }
 
 func pipe(t *testing.T) (writes *os.File) {

@@ -72,27 +72,29 @@ func (r *datagramRelay) serve() {
 		return // closed already
 	}
 	_ = raw.Read(func(fd uintptr) bool { // ends when the relay is closed
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.drain(fd, r.forward)
+		for r.forwardOne(fd) {
+		}
 		return false
 	})
 }
 
-// drain takes all datagrams that have left the sandbox. mu is held.
-func (r *datagramRelay) drain(fd uintptr, take func(datagram)) {
-	for {
-		n, err := unix.Read(int(fd), r.buffer)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return // there is none
-		}
-		if d, ok := parsePacket(r.buffer[:n]); ok {
-			take(d)
-		}
+// forwardOne lets the others in between two datagrams: a process may send without an end.
+func (r *datagramRelay) forwardOne(fd uintptr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.takeOne(fd, r.forward)
+}
+
+// takeOne takes a datagram that has left the sandbox, and reports whether there was one. mu is held.
+func (r *datagramRelay) takeOne(fd uintptr, take func(datagram)) bool {
+	n, err := unix.Read(int(fd), r.buffer)
+	if err != nil {
+		return err == unix.EINTR
 	}
+	if d, ok := parsePacket(r.buffer[:n]); ok {
+		take(d)
+	}
+	return true
 }
 
 // forward sends a datagram on, or keeps it. One that is refused is refused at once, while its activation has a log.
@@ -118,7 +120,7 @@ func (r *datagramRelay) send(d datagram) {
 func (r *datagramRelay) hold() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.drainAll(r.forward) // they were sent before
+	r.drain(r.forward) // they were sent before
 	r.held = true
 }
 
@@ -145,7 +147,7 @@ func (r *datagramRelay) takeHeld() (send func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held {
-		r.drainAll(r.forward)
+		r.drain(r.forward)
 	}
 	taken := r.queue
 	r.queue, r.bytes = nil, 0
@@ -175,15 +177,19 @@ func sendApart(queue []datagram) {
 // drop forgets the datagrams that wait, those that have not been read yet included. Their senders are gone.
 func (r *datagramRelay) drop() {
 	r.queue, r.bytes = nil, 0
-	r.drainAll(func(datagram) {})
+	r.drain(func(datagram) {})
 }
 
-func (r *datagramRelay) drainAll(take func(datagram)) {
+// drain takes all that have left the sandbox by now, and perhaps some more. mu is held.
+func (r *datagramRelay) drain(take func(datagram)) {
 	raw, err := r.packets.SyscallConn()
 	if err != nil {
 		return // it is closed
 	}
-	_ = raw.Control(func(fd uintptr) { r.drain(fd, take) })
+	_ = raw.Control(func(fd uintptr) {
+		for n := 0; n < queuedAtMost && r.takeOne(fd, take); n++ {
+		}
+	})
 }
 
 // find returns the socket for a flow, made if the policy allows it. mu is held.

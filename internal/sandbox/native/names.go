@@ -22,8 +22,10 @@ const (
 	queryPatience = 3 * time.Second // for one nameserver
 	namesIdle     = 10 * time.Second
 	maxQuery      = 64 << 10
-	droppedAtMost = 8192 // more than a socket holds: what comes after as many is a living process's
 )
+
+// queuedAtMost is more than a socket holds: what comes after as many is a living process's.
+const queuedAtMost = 8192
 
 // nameservers reads the host's from a resolv.conf, as host:port.
 func nameservers(path string) ([]string, error) {
@@ -164,7 +166,7 @@ func (r *nameRelay) call(serve func(context.Context)) bool {
 func (r *nameRelay) ask(ctx context.Context, query []byte) []byte {
 	buffer := make([]byte, maxQuery)
 	for _, server := range r.servers {
-		conn, err := dial(ctx, "udp", server)
+		conn, hangUp, err := dial(ctx, "udp", server)
 		if err != nil {
 			continue
 		}
@@ -173,7 +175,7 @@ func (r *nameRelay) ask(ctx context.Context, query []byte) []byte {
 		if _, err = conn.Write(query); err == nil {
 			n, err = conn.Read(buffer)
 		}
-		conn.Close()
+		hangUp()
 		if err == nil {
 			return buffer[:n]
 		}
@@ -181,13 +183,22 @@ func (r *nameRelay) ask(ctx context.Context, query []byte) []byte {
 	return nil
 }
 
-// dial connects; the connection closes at the latest when ctx ends.
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: queryPatience}).DialContext(ctx, network, address)
-	if err == nil {
-		context.AfterFunc(ctx, func() { conn.Close() })
+// dial connects. The connection closes by hangUp, and at the latest when ctx ends.
+func dial(ctx context.Context, network, address string) (conn net.Conn, hangUp func(), err error) {
+	if conn, err = (&net.Dialer{Timeout: queryPatience}).DialContext(ctx, network, address); err != nil {
+		return nil, nil, err
 	}
-	return conn, err
+	return conn, closing(ctx, conn), nil
+}
+
+// closing has a connection close when ctx ends; the returned function closes it before. Else ctx, which may last for an hour of questions, would
+// keep it.
+func closing(ctx context.Context, conn net.Conn) (hangUp func()) {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	return func() {
+		stop()
+		conn.Close()
+	}
 }
 
 // takeStream does the same with a connection.
@@ -212,17 +223,16 @@ func (r *nameRelay) takeStream(fd int, drop bool) bool {
 }
 
 func (r *nameRelay) stream(ctx context.Context, conn net.Conn) {
-	defer conn.Close()
-	context.AfterFunc(ctx, func() { conn.Close() })
+	defer closing(ctx, conn)()
 	if !r.gate.pass(ctx) {
 		return
 	}
 	for _, server := range r.servers {
-		up, err := dial(ctx, "tcp", server)
+		up, hangUp, err := dial(ctx, "tcp", server)
 		if err != nil {
 			continue
 		}
-		defer up.Close()
+		defer hangUp()
 		go func() {
 			_, _ = io.Copy(up, gated{idle{conn}, ctx, &r.gate})
 			_ = up.(*net.TCPConn).CloseWrite()
@@ -279,7 +289,7 @@ func (r *nameRelay) drop(socket *os.File, take func(fd int, drop bool) bool) {
 		return // it is closed
 	}
 	_ = raw.Control(func(fd uintptr) {
-		for n := 0; n < droppedAtMost && something(int(fd)) && take(int(fd), true); n++ {
+		for n := 0; n < queuedAtMost && something(int(fd)) && take(int(fd), true); n++ {
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"os"
@@ -91,5 +92,48 @@ func answerNames(c net.PacketConn, address func() netip.Addr) {
 		if answer, err := m.Pack(); err == nil {
 			_, _ = c.WriteTo(answer, from)
 		}
+	}
+}
+
+// TestQuestionsAreForgotten: nothing of one that was answered stays with the activation, which may ask for hours.
+func TestQuestionsAreForgotten(t *testing.T) {
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		b := make([]byte, 512)
+		for n, from, err := server.ReadFrom(b); err == nil; n, from, err = server.ReadFrom(b) {
+			_, _ = server.WriteTo(b[:n], from)
+		}
+	}()
+	kept := &keeping{Context: t.Context()}
+	r := &nameRelay{servers: []string{server.LocalAddr().String()}}
+	for range 3 {
+		if string(r.ask(kept, []byte("question"))) != "question" {
+			t.Error("there is no answer")
+		}
+	}
+	if n := kept.functions.Load(); n != 0 {
+		t.Errorf("%d functions wait for the activation's end", n)
+	}
+}
+
+// keeping counts what waits for the end of a context.
+type keeping struct {
+	context.Context
+	functions atomic.Int64
+}
+
+// Value hides what it is derived from: who waits asks here.
+func (*keeping) Value(any) any { return nil }
+
+func (k *keeping) AfterFunc(f func()) (stop func() bool) {
+	k.functions.Add(1)
+	forget := context.AfterFunc(k.Context, f)
+	return func() bool {
+		k.functions.Add(-1)
+		return forget()
 	}
 }

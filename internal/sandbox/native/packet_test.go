@@ -3,7 +3,10 @@ package native
 import (
 	"bytes"
 	"net/netip"
+	"os"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func addrPort(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
@@ -53,4 +56,26 @@ func FuzzParsePacket(f *testing.F) {
 			t.Errorf("%x is read as %+v, which is read as %+v", b, d, again)
 		}
 	})
+}
+
+// TestDrainEnds: one that sends on and on keeps nobody waiting for the relay.
+func TestDrainEnds(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[1])
+	r := &datagramRelay{packets: os.NewFile(uintptr(pair[0]), "packets"), buffer: make([]byte, maxPacket)}
+	defer r.packets.Close()
+	taken, packet := 0, datagram{addrPort("192.0.0.8:40000"), addrPort("8.8.8.8:53"), []byte("more")}.packet()
+	send := func(datagram) {
+		taken++
+		if _, err := unix.Write(pair[1], packet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(datagram{})
+	if r.drain(send); taken != 1+queuedAtMost {
+		t.Errorf("it took %d", taken)
+	}
 }

@@ -64,9 +64,12 @@ func (l *link) receive(buffer []byte) (b []byte, files []*os.File, err error) {
 		return nil, nil, err
 	case n == 0 && on == 0:
 		return nil, nil, io.EOF
-	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
+	case flags&unix.MSG_TRUNC != 0:
 		closeAll(files)
 		return nil, nil, errors.New("a frame is longer than it may be")
+	case flags&unix.MSG_CTRUNC != 0: // this process has no descriptors left: what the frame is for fails, and nothing else
+		closeAll(files)
+		files = nil
 	}
 	return buffer[:n], files, nil
 }
