@@ -50,6 +50,9 @@ public class Hello {
     String what = args.has("do") ? args.get("do").getAsString() : "";
     switch (what) {
       case "throw": throw new IllegalStateException("nooo");
+      case "untold":
+        new Thread(() -> { for (;;) {} }).start();
+        throw new IllegalStateException() { public String getMessage() { throw this; } };
       case "exit": System.out.println("before"); System.exit(3);
       case "loop": for (;;) {}
       case "null": return null;
@@ -122,6 +125,11 @@ func TestJava(t *testing.T) {
 		t.Errorf("the exit is %+v", e)
 	}
 	h.logged("before")
+	h = h.fork()
+	h.send(runtimewire.Run{}, `{"do":"untold"}`)
+	if e := h.end(); e.Status != 1 {
+		t.Errorf("the exit after an error that cannot be told is %+v", e)
+	}
 	h = h.fork()
 	h.send(runtimewire.Run{}, `{"do":"loop"}`)
 	if err := syscall.Kill(h.hostPID, syscall.SIGKILL); err != nil {

@@ -39,6 +39,7 @@ var ways = []struct {
 		result: "The action produced a response that exceeded the allowed length: 6291464 > 6291456 bytes.",
 	},
 	{name: "sys.exit", body: "import sys; print('bye', end=''); sys.exit(2)", status: forerun.DeveloperError, result: "sys.exit(2)", log: "stdout: bye"},
+	{name: "sys.exit with much to say", body: "import sys; sys.exit('x' * 100000)", status: forerun.DeveloperError, result: "sys.exit('xxx"},
 	{name: "exit", body: "exit()", status: forerun.DeveloperError, result: "sys.exit(None)"},
 	{
 		name: "os._exit", body: "import os; print('so long'); os._exit(3)", status: forerun.DeveloperError,

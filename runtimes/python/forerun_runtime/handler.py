@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _OK = b'{"status":"ok"}'
 _READY = wire.join(wire.READY, b"{}")
 _SAMPLE = b'{"a":["b",1,{"c":"\\u00e9"}]}'
+_SENTENCE = 8000  # characters
 
 
 class Failure(Exception):
@@ -117,7 +118,7 @@ def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> by
         payload = _result(_call(function, frame.payload), frame.header.get("limit", wire.MAX_PAYLOAD_BYTES))
         return wire.join(wire.RESULT, _OK, payload)
     except Failure as failure:
-        return wire.pack(wire.RESULT, {"status": "error", "error": str(failure)})
+        return wire.pack(wire.RESULT, {"status": "error", "error": str(failure)[:_SENTENCE]})
     finally:
         _flush()
 

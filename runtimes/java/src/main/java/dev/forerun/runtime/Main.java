@@ -26,16 +26,24 @@ public final class Main {
   }
 
   /**
-   * Serves until the server closes the socket.
+   * Serves until the server closes the socket. The process ends then, whatever threads the function has left, and also if
+   * something is thrown as an error of the function is told.
    *
    * @param args none
    */
-  public static void main(String[] args) throws IOException, ReflectiveOperationException {
-    System.setOut(unbuffered(FileDescriptor.out));
-    System.setErr(unbuffered(FileDescriptor.err));
-    String folder = System.getenv().getOrDefault("FORERUN_CODE", "/action");
-    new Main().serve(Path.of(folder, "action.jar"));
-    Runtime.getRuntime().halt(0);
+  public static void main(String[] args) {
+    int status = 1;
+    try {
+      System.setOut(unbuffered(FileDescriptor.out));
+      System.setErr(unbuffered(FileDescriptor.err));
+      String folder = System.getenv().getOrDefault("FORERUN_CODE", "/action");
+      new Main().serve(Path.of(folder, "action.jar"));
+      status = 0;
+    } catch (Throwable e) {
+      e.printStackTrace();
+    } finally {
+      Runtime.getRuntime().halt(status);
+    }
   }
 
   /** A stream whose lines are in the pipe when println returns. */
