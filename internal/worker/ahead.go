@@ -324,14 +324,14 @@ func (r *run) yield() {
 // makeWay takes a sandbox from a speculative activation for a pool whose activations wait although they are not: from one that
 // has ended, whose handler is only parked, or else from the one that began last, if who asked for that agrees.
 func (w *Worker) makeWay(p *pool, now time.Time) {
-	anywhere := w.lacksRoom(p, now)
-	if !anywhere && !p.onlyAhead() {
+	lacks, claims := w.lacksRoom(p, now), w.claimsRoom(p)
+	if !lacks && !p.onlyAhead() {
 		return
 	}
 	var victim *run
 	for _, b := range w.busyAhead() {
-		r := b.current
-		if b.pool() != p && !anywhere {
+		r, owner := b.current, b.pool()
+		if owner != p && !(lacks && (claims || owner.tenant == p.tenant)) {
 			continue
 		}
 		if victim == nil || r.isParked() && !victim.isParked() || r.isParked() == victim.isParked() && r.queued.After(victim.queued) {

@@ -61,6 +61,10 @@ func (w *Worker) overShare(t *tenant, bytes int64) bool {
 	return t.held+bytes > w.limit/int64(max(1, len(w.tenants)))
 }
 
+// claimsRoom reports whether a pool that waits for room may have that of other tenants' speculative activations. Who holds more than its
+// share may only for an action that has no sandbox: what waits for such a one holds the others, perhaps.
+func (w *Worker) claimsRoom(p *pool) bool { return len(p.boxes) == 0 || !w.overShare(p.tenant, 0) }
+
 // starve puts a pool among those that wait for a sandbox.
 func (w *Worker) starve(p *pool) {
 	if !p.hungry {
@@ -119,7 +123,7 @@ type late struct {
 }
 
 // stops reports whether nothing of a namespace is to run ahead for that (C5). Who waits for its own sandboxes, for one that starts or for
-// processors, waits for itself: what others run ahead gets none of these before it.
+// processors, waits for itself: what others run ahead gets none of these before it. So does who has no claim on their room.
 func (l *late) stops(namespace string) bool { return l.room || l.tenants[namespace] }
 
 func (w *Worker) lookLate(now time.Time) *late {
@@ -127,7 +131,7 @@ func (w *Worker) lookLate(now time.Time) *late {
 	for _, p := range w.pools {
 		if len(p.queue) > 0 && p.hasWaited(now) {
 			l.tenants[p.tenant.name] = true
-			l.room = l.room || w.lacksRoom(p, now)
+			l.room = l.room || w.claimsRoom(p) && w.lacksRoom(p, now)
 		}
 	}
 	return l

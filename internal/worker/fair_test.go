@@ -179,6 +179,7 @@ func TestWhoseWaitingStopsWhom(t *testing.T) {
 	for name, c := range map[string]struct {
 		mib    int           // of the machine; an activation may use 256
 		boxes  int           // that are busy, of the one that floods
+		others bool          // have a sandbox, too
 		waited time.Duration // its first in the queue
 		ahead  bool          // that is speculative
 		want   [2]bool       // stopped: it, another
@@ -187,11 +188,16 @@ func TestWhoseWaitingStopsWhom(t *testing.T) {
 		"one is to start":        {mib: 10_000, waited: time.Second, want: [2]bool{true, false}},
 		"there is no room":       {mib: 600, boxes: 2, waited: time.Second, want: [2]bool{true, true}},
 		"there is none for it":   {mib: 100, waited: time.Second, want: [2]bool{true, true}},
+		"it has more than half":  {mib: 600, boxes: 2, others: true, waited: time.Second, want: [2]bool{true, false}},
+		"it has no more":         {mib: 600, boxes: 1, others: true, waited: time.Second, want: [2]bool{true, true}},
 		"for a moment":           {mib: 600, boxes: 2, waited: tickEvery / 2},
 		"what waits runs ahead":  {mib: 600, boxes: 2, waited: time.Second, ahead: true},
 	} {
 		s := newShop(t, c.mib)
 		s.load.read = idle
+		if c.others {
+			s.charge(s.idleBoxes("other", "b", 1, 1, 0).boxes[0], 300<<20)
+		}
 		now := time.Now()
 		r := &run{Run: new(forerun.Run), asked: now.Add(-c.waited)}
 		if c.ahead {
@@ -211,6 +217,40 @@ func TestWhoseWaitingStopsWhom(t *testing.T) {
 		if s.mayStartAhead() == c.want[0] {
 			t.Errorf("%s: a sandbox may start for what runs ahead: %v", name, c.want[0])
 		}
+	}
+}
+
+// TestWhoseSandboxesMakeWay: who holds more than its share has its own make way, and others' for an action without a sandbox.
+func TestWhoseSandboxesMakeWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		action string // that waits
+		owner  string // of what runs ahead
+		mib    int    // that the one holds who waits
+		wanted bool
+	}{
+		"another's":                      {action: "a", owner: "other", mib: 300, wanted: true},
+		"its own, which are too many":    {action: "a", owner: "flood", mib: 500, wanted: true},
+		"another's, it has too many":     {action: "a", owner: "other", mib: 500},
+		"another's, it has none of this": {action: "b", owner: "other", mib: 500, wanted: true},
+	} {
+		s := newShop(t, 600)
+		s.load.read = idle
+		ahead := &run{Run: &forerun.Run{Events: newHeard()}, promoted: t.Context()}
+		for owner, p := range map[*run]*pool{nil: s.idleBoxes("flood", "a", 1, 1, 0), ahead: s.idleBoxes(c.owner, "c", 1, 1, 0)} {
+			b := p.boxes[0]
+			s.unidle(b)
+			b.state, b.current = boxBusy, owner
+			s.charge(b, 256<<20)
+		}
+		s.charge(s.idleBoxes("flood", "a", 0, 1, 0).boxes[0], int64(c.mib)<<20)
+		p := s.idleBoxes("flood", c.action, 0, 1, 0)
+		p.service = time.Second
+		s.push(p, &run{Run: new(forerun.Run), asked: time.Now().Add(-time.Second), pool: p})
+		s.makeWay(p, time.Now())
+		if ahead.wanted != c.wanted {
+			t.Errorf("%s: makes way: %v", name, ahead.wanted)
+		}
+		s.alive.Wait()
 	}
 }
 
