@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -9,14 +10,31 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/cli/waterfall"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// traceWidth is the width of the bars, in characters.
+// traceWidth is the width of the bars, in characters, where what is written goes to no terminal.
 const traceWidth = 60
+
+// leastTrace is the least on a terminal.
+const leastTrace = 20
+
+// barsWidth is that of the bars: less than half of a terminal's, as names and reasons have the rest.
+func barsWidth(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok {
+		return traceWidth
+	}
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 {
+		return traceWidth
+	}
+	return max(leastTrace, int(size.Col)*2/5)
+}
 
 // maxTraced bounds the records that are fetched for a trace.
 const maxTraced = 1000
@@ -64,7 +82,7 @@ without a number has no line here: it never ran, or only a part of its workflow 
 		case *svg != "":
 			return nil
 		}
-		return trace.Text(cmd.OutOrStdout(), traceWidth, isTerminal(cmd.OutOrStdout()) && a.env.Getenv("NO_COLOR") == "")
+		return trace.Text(cmd.OutOrStdout(), barsWidth(cmd.OutOrStdout()), isTerminal(cmd.OutOrStdout()) && a.env.Getenv("NO_COLOR") == "")
 	})
 	return cmd
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestTrace(t *testing.T) {
@@ -50,5 +52,24 @@ func TestTrace(t *testing.T) {
 	}
 	if o = w.run("", "activation", "trace", "old"); o.code != 1 || !strings.Contains(o.stderr, "no trace") {
 		t.Errorf("without a trace: %+v", o)
+	}
+}
+
+func TestBarsHavePartOfTheTerminal(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there are no terminals here: ", err)
+	}
+	defer terminal.Close()
+	for columns, want := range map[uint16]int{0: traceWidth, 30: leastTrace, 80: 32, 200: 80} {
+		if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+			t.Fatal(err)
+		}
+		if got := barsWidth(terminal); got != want {
+			t.Errorf("with %d columns they are %d wide, want %d", columns, got, want)
+		}
+	}
+	if got := barsWidth(new(strings.Builder)); got != traceWidth {
+		t.Errorf("where there is no terminal they are %d wide", got)
 	}
 }

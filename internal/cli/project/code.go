@@ -20,8 +20,8 @@ import (
 // maxManifest bounds what is read of a jar's manifest, in bytes.
 const maxManifest = 1 << 20
 
-// maxCode is OpenWhisk's limit on an action's code, in bytes.
-const maxCode = 48 << 20
+// maxCode is how much code any server takes, as it is sent, in bytes (--max-code).
+const maxCode = 60 << 20
 
 // The kinds that files are guessed to be.
 const (
@@ -47,9 +47,6 @@ func ReadCode(path, kind, main string) (*whisk.Exec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > maxCode {
-		return nil, fmt.Errorf("%s is %d MiB of code; at most %d MiB are allowed", path, len(content)>>20, maxCode>>20)
-	}
 	if strings.HasPrefix(kind, "java") && main == "" && mainClass(content) == "" {
 		return nil, fmt.Errorf("%s names no main class in its manifest: give it (main, like org.example.Hello)", path)
 	}
@@ -60,6 +57,9 @@ func ReadCode(path, kind, main string) (*whisk.Exec, error) {
 	code := string(content)
 	if exec.Binary {
 		code = base64.StdEncoding.EncodeToString(content)
+	}
+	if len(code) > maxCode {
+		return nil, fmt.Errorf("%s is %d MiB of code, as it is sent; no server takes more than %d MiB", path, len(code)>>20, maxCode>>20)
 	}
 	exec.Code = &code
 	return exec, nil
