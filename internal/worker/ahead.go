@@ -351,7 +351,7 @@ func (w *Worker) makeWay(p *pool, now time.Time) {
 // lacksRoom reports whether an activation that is not speculative waits, and more room would spare it that. What it waits for otherwise
 // may itself wait for it: a function that it was called by.
 func (w *Worker) lacksRoom(p *pool, now time.Time) bool {
-	if p.heads() == 0 || !w.blocked(p) {
+	if p.heads() == 0 || !w.blocked(p) || w.isHopeless(p) {
 		return false
 	}
 	return len(p.boxes) == 0 || p.hasWaited(now) && (p.idleBox() != nil || w.wantsMore(p, now))

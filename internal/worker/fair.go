@@ -92,14 +92,26 @@ func (w *Worker) feedHungry() {
 }
 
 // hungriest is the pool whose turn it is: of those with what does not run ahead, if there are any, of the tenant that was served
-// least, the one that waits longest. While nothing may start, or nothing for it, those are left out that have no sandbox.
-func (w *Worker) hungriest() (first *pool) {
+// least, the one that waits longest. While nothing may start, or nothing for it, those are left out that have no sandbox; so are
+// hopeless ones, and those that are to leave room for these.
+func (w *Worker) hungriest() *pool {
 	if len(w.hungry) == 0 {
 		return nil
 	}
-	mayStart, ahead := w.mayStart(time.Now()), w.mayStartAhead()
+	now := time.Now()
+	mayStart, ahead, hopeless := w.mayStart(now), w.mayStartAhead(), w.first(w.isHopeless)
+	return w.first(func(p *pool) bool {
+		if w.isHopeless(p) || hopeless != nil && hopeless.before(p) && p.takesLong(now) {
+			return false
+		}
+		return mayStart && (ahead || p.heads() > 0) || p.idleBox() != nil
+	})
+}
+
+// first is the hungry pool whose turn it would be among those of which something is true.
+func (w *Worker) first(is func(*pool) bool) (first *pool) {
 	for _, p := range w.hungry {
-		if (first == nil || p.before(first)) && (mayStart && (ahead || p.heads() > 0) || p.idleBox() != nil) {
+		if (first == nil || p.before(first)) && is(p) {
 			first = p
 		}
 	}
@@ -144,8 +156,8 @@ func (w *Worker) mayStartAhead() bool { return len(w.late.Load().tenants) == 0 }
 // goesBehind reports whether others come before a pool that has sandboxes and wants one more: those that wait for one, but for what only
 // runs ahead where p does not (C5).
 func (w *Worker) goesBehind(p *pool) bool {
-	ahead := p.queue[0].isAhead()
-	return ahead && !w.mayStartAhead() || slices.ContainsFunc(w.hungry, func(h *pool) bool { return ahead || !h.queue[0].isAhead() })
+	ahead, h := p.queue[0].isAhead(), w.rival(p)
+	return ahead && !w.mayStartAhead() || h != nil && (ahead || !h.queue[0].isAhead())
 }
 
 // serve gives a hungry pool an idle sandbox of its own, or starts one. It reports false if that has to wait.
@@ -170,11 +182,21 @@ func (w *Worker) serve(p *pool) bool {
 // yields reports whether a free sandbox of a pool with a queue is rather to make room for another pool: of the same tenant for
 // one without a sandbox whose run is older, of another tenant if that was served less.
 func (w *Worker) yields(p *pool) bool {
-	h := w.hungriest()
+	h := w.rival(p)
 	if h == nil || h == p || !h.before(p) {
 		return false
 	}
 	return w.blocked(h) && (h.tenant != p.tenant || !h.working())
+}
+
+// rival is the pool whose turn it is, or a hopeless one for which p is to leave room.
+func (w *Worker) rival(p *pool) *pool {
+	if len(w.hungry) > 0 && p.takesLong(time.Now()) {
+		if h := w.first(w.isHopeless); h != nil && h.before(p) {
+			return h
+		}
+	}
+	return w.hungriest()
 }
 
 // blocked reports whether a hungry pool waits for room, and not just for a start.

@@ -55,8 +55,7 @@ func TestOneThatFloodsWaitsForItself(t *testing.T) {
 }
 
 func TestTurnsOfTenants(t *testing.T) {
-	s := newShop(t, 1)
-	s.limit = 0 // nobody gets anything
+	s := newShop(t, 1000)
 	wait := func(namespace, name string, served time.Duration) {
 		p := s.poolOf(&forerun.Run{Action: action(name), Namespace: namespace}, &language{})
 		s.push(p, &run{Run: new(forerun.Run), queued: time.Now(), pool: p})
@@ -85,8 +84,7 @@ func TestTurnsOfTenants(t *testing.T) {
 
 // TestTurnsOfWhatRunsAhead: what is ahead waits behind what is not, whoever waits longer and whose tenant was served less.
 func TestTurnsOfWhatRunsAhead(t *testing.T) {
-	s := newShop(t, 1)
-	s.limit = 0 // nobody gets anything
+	s := newShop(t, 1000)
 	wait := func(namespace, name string, promoted context.Context) *pool {
 		p := s.poolOf(&forerun.Run{Action: action(name), Namespace: namespace}, &language{})
 		s.push(p, &run{Run: new(forerun.Run), queued: time.Now(), promoted: promoted, pool: p})
@@ -187,7 +185,7 @@ func TestWhoseWaitingStopsWhom(t *testing.T) {
 		"all its sandboxes work": {mib: 10_000, boxes: 2, waited: time.Second, want: [2]bool{true, false}},
 		"one is to start":        {mib: 10_000, waited: time.Second, want: [2]bool{true, false}},
 		"there is no room":       {mib: 600, boxes: 2, waited: time.Second, want: [2]bool{true, true}},
-		"there is none for it":   {mib: 100, waited: time.Second, want: [2]bool{true, true}},
+		"there is none for it":   {mib: 100, waited: time.Second, want: [2]bool{true, false}},
 		"it has more than half":  {mib: 600, boxes: 2, others: true, waited: time.Second, want: [2]bool{true, false}},
 		"it has no more":         {mib: 600, boxes: 1, others: true, waited: time.Second, want: [2]bool{true, true}},
 		"for a moment":           {mib: 600, boxes: 2, waited: tickEvery / 2},

@@ -274,6 +274,9 @@ func (w *Worker) forget(b *box) {
 	if was == boxStarting {
 		w.startOver(p)
 	}
+	if was != boxIdle {
+		w.lookStuck(time.Now())
+	}
 	w.prune(p)
 }
 
@@ -298,6 +301,10 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	if w.closing {
 		w.forget(b)
 		return nil, false
+	}
+	if b.atWork(now) >= stuckAfter {
+		b.since = now
+		w.lookStuck(now)
 	}
 	if len(p.queue) > 0 && !w.yields(p) {
 		r = w.pop(p)
@@ -388,6 +395,7 @@ func (w *Worker) tick() {
 	if w.closing {
 		return
 	}
+	w.lookStuck(now)
 	w.expire(now)
 	w.feedHungry()
 	w.late.Store(w.lookLate(now))

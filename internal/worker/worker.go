@@ -79,6 +79,7 @@ type Worker struct {
 	boxes    int     // of all pools and shelves, starting ones included
 	starting int     // of pools
 	charged  int64   // bytes of memory that all boxes occupy
+	stuck    stuck   // as of the last look, or the last one that ended
 	clock    float64 // of Greedy-Dual (see box.priority)
 	epoch    int     // of tenants' service
 	pinched  time.Time
