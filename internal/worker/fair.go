@@ -203,7 +203,7 @@ func (w *Worker) rival(p *pool) *pool {
 func (w *Worker) blocked(h *pool) bool {
 	need, boxes := h.memory(), 1
 	if b := h.idleBox(); b != nil {
-		need, boxes = need-b.charged, 0
+		need, boxes = b.memory()-b.charged, 0
 	}
 	return w.boxes+boxes > w.config.MaxSandboxes || w.charged+need > w.limit
 }

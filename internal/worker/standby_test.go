@@ -311,3 +311,15 @@ func TestRoomForStandby(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomForBothProcesses: what runs ahead makes way also for the memory that the second process may use.
+func TestRoomForBothProcesses(t *testing.T) {
+	s := newShop(t, 300)
+	p := s.idleBoxes("guest", "a", 1, 10, time.Minute)
+	p.boxes[0].second.bytes = 20 << 20
+	s.charge(s.newBox(p.language), 30<<20)
+	s.wait(p, time.Second)
+	if s.give(p, p.queue[0]) || !s.lacksRoom(p, time.Now()) {
+		t.Error("it waits for room, and none is made")
+	}
+}
