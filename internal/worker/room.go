@@ -47,7 +47,8 @@ func (w *Worker) hasRoom(n need, charged int64, boxes int) bool {
 	return n.bytes <= 0 && n.boxes <= 0 || charged+n.bytes <= w.limit && boxes+n.boxes <= w.config.MaxSandboxes
 }
 
-// canMakeRoom reports whether there would be room if all were closed that anybody may close for such a need.
+// canMakeRoom reports whether there would be room if all were closed that anybody may close for such a need: its tenant's own first, of
+// which it may then hold so few that others' are for it, too.
 func (w *Worker) canMakeRoom(n need) bool {
 	charged, boxes := w.charged, w.boxes
 	closed := func(b *box) {
@@ -61,8 +62,16 @@ func (w *Worker) canMakeRoom(n need) bool {
 			}
 		}
 	}
+	own := int64(0)
 	for _, b := range w.idle {
-		if b != n.keep && w.gives(b, n, false) {
+		if b.pool().tenant == n.tenant && b != n.keep && w.gives(b, n, false) {
+			closed(b)
+			own += b.charged
+		}
+	}
+	over := w.overShare(n.tenant, n.bytes-own)
+	for _, b := range w.idle {
+		if b.pool().tenant != n.tenant && w.gives(b, n, over) {
 			closed(b)
 		}
 	}

@@ -213,3 +213,26 @@ func TestNothingIsClosedInVain(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingOfItsOwnIsClosedInVain: who would hold more than its share with all of its own idle ones closed gets no other's, and keeps them.
+// Who would not gets those as well.
+func TestNothingOfItsOwnIsClosedInVain(t *testing.T) {
+	for name, c := range map[string]struct {
+		own        int
+		works, mib int64
+		room       bool
+		left       [2]int // of its own, of the other's
+	}{
+		"more than its share": {own: 3, mib: 512, left: [2]int{3, 5}},
+		"its share":           {own: 1, works: 200, mib: 450, room: true, left: [2]int{0, 3}},
+	} {
+		s := newShop(t, 1000)
+		own, other := s.idleBoxes("own", "a", c.own, 100, time.Minute), s.idleBoxes("other", "a", 5, 100, time.Minute)
+		s.charge(s.newBox(own.language), c.works<<20)
+		s.wait(own, 0)
+		room := s.makeRoom(need{tenant: own.tenant, bytes: c.mib << 20, boxes: 1})
+		if left := [2]int{len(own.boxes), len(other.boxes)}; room != c.room || left != c.left {
+			t.Errorf("%s: room %v, left %v; want %v, %v", name, room, left, c.room, c.left)
+		}
+	}
+}
