@@ -158,14 +158,7 @@ func (b *box) giveBack(r *run, t *tenure) bool {
 
 // send hands the activation to the spare that waits. A spare that died while it waited is replaced, once.
 func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
-	t.handler.Store(b.spare)
-	if t.over.Load() { // who squashed it may not have seen the handler
-		return errSquashed
-	}
-	err := errExited
-	if !b.spare.hasExited() {
-		err = b.spare.conn.Run(header, r.Input)
-	}
+	err := b.hand(r, t, header)
 	if err == nil || t.over.Load() || t.timedOut.Load() {
 		return err
 	}
@@ -179,7 +172,20 @@ func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 		return err
 	}
 	b.handOver()
+	return b.hand(r, t, header)
+}
+
+// hand hands the activation to the spare, unless it is squashed or its time is over: what ended it may not have seen the handler.
+func (b *box) hand(r *run, t *tenure, header runtimewire.Run) error {
 	t.handler.Store(b.spare)
+	switch {
+	case t.over.Load():
+		return errSquashed
+	case t.timedOut.Load():
+		return errTimedOut
+	case b.spare.hasExited():
+		return errExited
+	}
 	return b.spare.conn.Run(header, r.Input)
 }
 
@@ -196,7 +202,10 @@ func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
 	return b.await(b.spare)
 }
 
-var errExited = errors.New("the handler has exited")
+var (
+	errExited   = errors.New("the handler has exited")
+	errTimedOut = errors.New("the activation's time was over before it began")
+)
 
 // outcome is how a handler's connection ended.
 type outcome struct {

@@ -114,3 +114,33 @@ def main(a):
 		t.Errorf("%d sandboxes were started", s.ColdStarts)
 	}
 }
+
+// TestSquashedAsItsHandlerIsReplaced: nothing of an activation runs that is squashed as a handler is made in the place of one that died
+// while it waited, and the sandbox stays.
+func TestSquashedAsItsHandlerIsReplaced(t *testing.T) {
+	g, calls := newCallingRig(t, single)
+	a := keep(action(client + `
+import time
+def forked():
+    try: api("/forked")
+    except OSError: pass
+os.register_at_fork(after_in_child=forked)
+def main(args):
+    if args: time.sleep(1000)
+    return {}
+`))
+	g.call(a, `{}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	p := g.maker.started()[0]
+	if err := p.killAllBut(p.cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := g.begin(a, `{"stay":true}`)
+	calls.next()
+	g.Squash(r.Activation)
+	calls.nextCut()
+	g.call(a, `{}`)
+	if s := g.Stats(); s.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started", s.ColdStarts)
+	}
+}
