@@ -429,7 +429,9 @@ func (b *box) close() {
 	}
 	if b.control != nil {
 		_ = b.control.Close()
+		<-b.dead
 	}
+	b.closeSpares()
 	if b.output != nil {
 		b.output.close()
 	}
@@ -442,5 +444,4 @@ func (b *box) close() {
 		b.doors.close()
 	}
 	b.living.Wait()
-	b.closeSpares()
 }

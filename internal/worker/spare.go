@@ -262,6 +262,8 @@ func (b *box) awaitSpare() (*spare, error) {
 	select {
 	case <-s.ready:
 		err = s.failed
+	case <-b.dead:
+		err = errors.New("the initializer ended before its handler was ready")
 	case <-ctx.Done():
 		err = fmt.Errorf("waiting for a handler to be ready: %w", ctx.Err())
 	}
@@ -473,7 +475,7 @@ func (s *spare) discard() {
 	}
 }
 
-// closeSpares closes the handlers that nobody took. Everything that could bring more has ended.
+// closeSpares closes the handlers that nobody took, so that nobody hears them any more. What could bring others has ended.
 func (b *box) closeSpares() {
 	for {
 		select {

@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +25,72 @@ func (u *unread) SetReadDeadline(time.Time) error   { return nil }
 func (u *unread) Close() error {
 	u.closed = true
 	return nil
+}
+
+// mute is the connection with a handler of whom nothing comes, nor its end, until it is closed.
+type mute struct {
+	unread
+	gone chan struct{}
+}
+
+func (m *mute) Read() (runtimewire.Frame, error) {
+	<-m.gone
+	return runtimewire.Frame{}, io.EOF
+}
+
+func (m *mute) Close() error {
+	close(m.gone)
+	return nil
+}
+
+func newMute() *spare {
+	return &spare{conn: &mute{gone: make(chan struct{})}, ready: make(chan struct{}), exited: make(chan struct{})}
+}
+
+// TestHandlerThatNobodyTookIsClosed: a function can send its handler's end of the connection through itself, so that nobody has it but us.
+func TestHandlerThatNobodyTookIsClosed(t *testing.T) {
+	s := newMute()
+	b := &box{w: &Worker{}, sandbox: new(stricken), control: controlOf(t), spares: make(chan *spare, 1), dead: make(chan struct{})}
+	b.living.Go(b.listen)
+	b.living.Go(s.hear)
+	b.spares <- s
+	closed := make(chan struct{})
+	go func() {
+		b.close()
+		close(closed)
+	}()
+	await(t, closed, "the sandbox is not closed")
+}
+
+// controlOf is the connection with an initializer that says nothing.
+func controlOf(t *testing.T) *runtimewire.Conn {
+	t.Helper()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "control")
+	t.Cleanup(func() { _ = theirs.Close() })
+	ours, err := runtimewire.FileConn(os.NewFile(uintptr(pair[0]), "control"), runtimewire.Limits{Header: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ours
+}
+
+// TestHandlerOfAnInitializerThatEnds: nobody waits for what it has begun.
+func TestHandlerOfAnInitializerThatEnds(t *testing.T) {
+	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}, spares: make(chan *spare), dead: make(chan struct{})}
+	failed := make(chan error)
+	go func() {
+		_, err := b.awaitSpare()
+		failed <- err
+	}()
+	b.spares <- newMute()
+	close(b.dead)
+	if err := await(t, failed, "it is awaited still"); errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
 }
 
 // stricken is a sandbox that calls a function when it is struck.

@@ -108,6 +108,17 @@ func (g *rig) wait(h *heard) forerun.RunEnd {
 	}
 }
 
+// await receives what is to come soon.
+func await[T any](t testing.TB, from <-chan T, otherwise string) (received T) {
+	t.Helper()
+	select {
+	case received = <-from:
+	case <-time.After(20 * time.Second):
+		t.Fatal(otherwise)
+	}
+	return received
+}
+
 // call runs an action to its end.
 func (g *rig) call(a *forerun.Action, input string) forerun.RunEnd {
 	g.t.Helper()
