@@ -27,7 +27,8 @@ const window = 2
 // load measures how busy the machine's processors are.
 type load struct {
 	read  func() (busy, total uint64, ok bool)
-	at    atomic.Int64  // when it was sampled last, Unix nanoseconds
+	began time.Time     // what at counts from: the clock may be set back
+	at    atomic.Int64  // when it was sampled last, in nanoseconds; 0: never
 	share atomic.Uint64 // of the processors that is busy: the bits of a float64
 	mean  atomic.Uint64 // likewise, on average of late
 	known atomic.Bool   // there were samples enough, a short time apart
@@ -47,7 +48,9 @@ func (t ticks) share(to ticks) float64 {
 	return float64(to.busy-t.busy) / max(1, float64(to.total-t.total))
 }
 
-func newLoad(read func() (busy, total uint64, ok bool)) *load { return &load{read: read} }
+func newLoad(read func() (busy, total uint64, ok bool)) *load {
+	return &load{read: read, began: time.Now()}
+}
 
 // sample measures over the window, unless somebody just did; after a pause it begins anew.
 func (l *load) sample(now time.Time) {
@@ -55,7 +58,8 @@ func (l *load) sample(now time.Time) {
 		return
 	}
 	defer l.mu.Unlock()
-	if now.UnixNano()-l.at.Load() < int64(tickEvery/2) {
+	passed := l.age(now)
+	if passed < tickEvery/2 {
 		return
 	}
 	busy, total, ok := l.read()
@@ -64,9 +68,8 @@ func (l *load) sample(now time.Time) {
 	}
 	to := ticks{busy, total}
 	if n := len(l.last); n > 0 {
-		passed := float64(now.UnixNano() - l.at.Load())
 		mean := l.late()
-		mean += (l.last[n-1].share(to) - mean) * min(1, passed/float64(lateFor))
+		mean += (l.last[n-1].share(to) - mean) * min(1, passed.Seconds()/lateFor.Seconds())
 		l.mean.Store(math.Float64bits(mean))
 	}
 	if l.stale(now) {
@@ -79,7 +82,16 @@ func (l *load) sample(now time.Time) {
 	}
 	l.last = append(l.last, to)
 	l.known.Store(known)
-	l.at.Store(now.UnixNano())
+	l.at.Store(int64(now.Sub(l.began)))
+}
+
+// age is how long ago it was sampled last.
+func (l *load) age(now time.Time) time.Duration {
+	at := l.at.Load()
+	if at == 0 {
+		return math.MaxInt64
+	}
+	return now.Sub(l.began) - time.Duration(at)
 }
 
 // busy is the share of the processors that is in use; ok is false if that is not known.
@@ -91,7 +103,7 @@ func (l *load) busy(now time.Time) (share float64, ok bool) {
 func (l *load) late() float64 { return math.Float64frombits(l.mean.Load()) }
 
 // stale reports whether the last sample is too old to say anything of now.
-func (l *load) stale(now time.Time) bool { return now.UnixNano()-l.at.Load() >= int64(freshFor) }
+func (l *load) stale(now time.Time) bool { return l.age(now) >= freshFor }
 
 // saturated reports whether what would be one more than running would probably find no processor. As long as nothing is
 // known, each of those that run is taken to occupy one.
@@ -152,7 +164,7 @@ func (l *load) due(now time.Time) bool {
 	if l.late() > crowdedLate {
 		every = tickEvery
 	}
-	return now.UnixNano()-l.at.Load() >= int64(every)
+	return l.age(now) >= every
 }
 
 // Load tells how busy the node is, and has been of late, as it matters to a namespace.

@@ -142,6 +142,15 @@ func TestLoadThatNobodyMeasured(t *testing.T) {
 	}
 }
 
+// TestLoadByAClockThatNobodySets: set back, the clock on the wall would have the last share count as fresh until it is where it was.
+func TestLoadByAClockThatNobodySets(t *testing.T) {
+	l := newLoad(func() (uint64, uint64, bool) { return 0, 0, true })
+	l.sample(time.Now())
+	if at := time.Duration(l.at.Load()); at <= 0 || at > time.Hour {
+		t.Errorf("it was sampled %v after it was made", at)
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	if busy, total, ok := parseStat([]byte("cpu  10 1 5 100 20 2 3 4 0 0\ncpu0 1")); busy != 25 || total != 145 || !ok {
 		t.Errorf("%d %d %v", busy, total, ok)
