@@ -49,11 +49,11 @@ func newTenure(id forerun.ActivationID) *tenure {
 	return t
 }
 
-// keep notes a connection, and reports false if the tenure is over.
+// keep notes a connection, and reports false if the tenure is over, or has all that it may have.
 func (t *tenure) keep(c *doorConn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over.Load() {
+	if t.over.Load() || len(t.conns) >= maxDoorConns {
 		return false
 	}
 	t.conns[c] = struct{}{}
@@ -377,7 +377,7 @@ func (d *doors) sort(l *listener, fd int, keep bool) {
 	}
 }
 
-// serve begins to serve a connection in a tenure, unless that is over.
+// serve begins to serve a connection in a tenure, unless that is over, or full.
 func (d *doors) serve(l *listener, c *doorConn, t *tenure) bool {
 	if c == nil || !c.passTo(t) {
 		return false
@@ -432,7 +432,7 @@ func newDoorConn(fd int, b *box) *doorConn {
 	return c
 }
 
-// passTo makes the connection a tenure's. It reports false if that is over; or, of one that was another's before, if the
+// passTo makes the connection a tenure's. It reports false if that is over, or full; or, of one that was another's before, if the
 // other end is gone, or something is being answered on it.
 func (c *doorConn) passTo(t *tenure) bool {
 	before := c.tenure.Load()

@@ -311,6 +311,47 @@ func TestConnectionsAdoptedByAnActivation(t *testing.T) {
 	running.end(nil)
 }
 
+// TestTooManyConnectionsBetweenActivations: what a process that stays asks for then counts with what it has.
+func TestTooManyConnectionsBetweenActivations(t *testing.T) {
+	b, d, l := launchedDoors(func(*doorConn) {})
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer door.Close()
+	listening, err := listen(door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listening.file.Close()
+	listening.door = l.door
+	d.listeners = []*listener{listening}
+	between := d.tenure()
+	between.between = true
+	for len(between.conns) < maxDoorConns-1 {
+		between.keep(new(doorConn))
+	}
+	for range 3 {
+		c, err := net.Dial("tcp", door.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	d.discard()
+	if n := len(between.conns); n != maxDoorConns {
+		t.Errorf("it has %d connections; want %d", n, maxDoorConns)
+	}
+	if doorTo(t, b).passTo(between) {
+		t.Error("it gets another one's, too")
+	}
+	for c := range between.conns {
+		if c.Conn != nil {
+			_ = c.Close()
+		}
+	}
+}
+
 // launchedDoors are doors of a box whose handlers stay, for connections that a test makes.
 func launchedDoors(serve func(*doorConn)) (*box, *doors, *listener) {
 	b := &box{language: &language{launched: true}}
