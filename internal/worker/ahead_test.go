@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -56,11 +55,7 @@ func TestAheadIsHeldUntilPromoted(t *testing.T) {
 
 func (g *rig) awaitHeld(want int) {
 	g.t.Helper()
-	for end := time.Now().Add(20 * time.Second); g.held() != want; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			g.t.Fatalf("the sandbox is held %d times", g.held())
-		}
-	}
+	until(g.t, func() bool { return g.held() == want }, fmt.Sprintf("the sandbox is not held %d times", want))
 }
 
 func TestAheadIsSquashedInEveryStage(t *testing.T) {
@@ -121,7 +116,7 @@ func TestSquashEndsTheSandbox(t *testing.T) {
 			want := int64(1)
 			if ending {
 				want = 2
-				<-g.maker.started()[0].Done()
+				await(t, g.maker.started()[0].Done(), "the sandbox does not end")
 			}
 			if s := g.Stats(); s.ColdStarts != want {
 				t.Errorf("%d sandboxes were started; want %d", s.ColdStarts, want)
@@ -158,7 +153,7 @@ func TestAheadMakesWay(t *testing.T) {
 		r, ahead := g.ahead(a, `{"path":"/ahead"}`)
 		calls.next()
 		_, head := g.begin(other, `{}`)
-		if kind := <-ahead.wanted; kind != forerun.MadeWay {
+		if kind := g.wanted(ahead); kind != forerun.MadeWay {
 			t.Errorf("it was asked to end for %q", kind)
 		}
 		g.Squash(r.Activation)
@@ -180,11 +175,7 @@ func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
 	r, ahead := g.ahead(b, `{"path":"/ahead"}`)
 	calls.next()
 	_, inner := g.begin(a, `{}`)
-	select {
-	case <-ahead.wanted:
-	case <-time.After(20 * time.Second):
-		t.Fatal("what runs ahead keeps its sandbox")
-	}
+	g.wanted(ahead)
 	g.Squash(r.Activation)
 	calls.nextCut()
 	if end := g.wait(inner); end.Status != forerun.Success {
@@ -203,11 +194,7 @@ func TestAheadThatLacksRoomHoldsNobodyBack(t *testing.T) {
 	calls.next()
 	r, _ := g.ahead(large, `{}`)
 	_, second := g.begin(a, `{"path":"/second"}`)
-	select {
-	case <-calls.arrived:
-	case <-time.After(20 * time.Second):
-		t.Fatal("it waits behind what runs ahead")
-	}
+	await(t, calls.arrived, "it waits behind what runs ahead")
 	g.Squash(r.Activation)
 	for range 2 {
 		calls.answer <- ""
@@ -292,7 +279,7 @@ func TestAheadForLong(t *testing.T) {
 	a.Limits.Timeout = 200
 	r, ahead := g.ahead(a, `{"path":"/"}`)
 	calls.next()
-	if kind := <-ahead.wanted; kind != forerun.Overdue {
+	if kind := g.wanted(ahead); kind != forerun.Overdue {
 		t.Errorf("it was asked to end for %q", kind)
 	}
 	if got := g.Stats().Wanted; got != 1 {
@@ -340,9 +327,9 @@ func TestHandlerParkedWhileOthersWait(t *testing.T) {
 	a := keptAction("", "time.sleep(value.get('for', 0))\nanswer = {'n': n}")
 	begin := time.Now()
 	_, ahead := g.ahead(a, `{"for":0.3}`)
-	<-ahead.started
+	g.begun(ahead)
 	_, head := g.begin(a, `{}`)
-	<-ahead.wanted // nobody squashes it
+	g.wanted(ahead) // nobody squashes it
 	if end := g.wait(ahead); string(end.Result) != `{"n":1}` {
 		t.Errorf("%s", end.Result)
 	}
@@ -376,6 +363,12 @@ func (c *connected) Hold(ctx context.Context, hosts []string) (sandbox.Held, err
 	return held, err
 }
 
+// awaitHeld waits until it was said as often.
+func (m *connectedMaker) awaitHeld(t *testing.T) {
+	t.Helper()
+	until(t, func() bool { return m.times.Load() <= 0 }, "no activation runs ahead")
+}
+
 func TestConnectedProcessIsReplaced(t *testing.T) {
 	maker := new(connectedMaker)
 	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker = c.Maker; c.Maker = maker })
@@ -390,9 +383,7 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 	g.expect(a, `{}`, `{"n":2}`)
 	maker.times.Store(2) // also the next one: it begins when it is promoted
 	r, h = g.ahead(a, `{}`)
-	for maker.times.Load() > 0 {
-		runtime.Gosched()
-	}
+	maker.awaitHeld(t)
 	g.Promote(r.Activation)
 	if end := g.wait(h); string(end.Result) != `{"n":1}` {
 		t.Errorf("%s", end.Result)
@@ -410,18 +401,14 @@ func TestConnectedProcessServesWhoseTurnComes(t *testing.T) {
 	standbyRig{g, a}.box().replacing = time.Minute
 	maker.times.Store(1)
 	r, h := g.ahead(a, `{}`)
-	for maker.times.Load() > 0 {
-		runtime.Gosched()
-	}
+	maker.awaitHeld(t)
 	g.Promote(r.Activation)
 	if end := g.wait(h); string(end.Result) != `{"n":2}` {
 		t.Errorf("%s; want that of the process that served before", end.Result)
 	}
 	maker.times.Store(1)
 	r, _ = g.ahead(a, `{}`)
-	for maker.times.Load() > 0 {
-		runtime.Gosched()
-	}
+	maker.awaitHeld(t)
 	g.Squash(r.Activation)
 	g.expect(a, `{}`, `{"n":3}`)
 }
@@ -553,7 +540,7 @@ func TestTimeLimitOfWhatWasGivenBack(t *testing.T) {
 	end := b.limit(r, time.Now())
 	defer end()
 	r.tenure = nil
-	<-struck
+	await(t, struck, "it has no time limit")
 	if !given.timedOut.Load() {
 		t.Error("it is not told that its time was over")
 	}

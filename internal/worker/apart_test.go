@@ -34,14 +34,14 @@ func TestActivationsAheadAreApart(t *testing.T) {
 				t.Skip("this machine does not have the language")
 			}
 			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
-			d := &desk{waits: make(chan chan struct{}), cut: make(chan struct{}, 1)}
+			d := &desk{waits: make(chan chan struct{}, 64), cut: make(chan struct{}, 64)}
 			g.ServeAPI(d)
 			f := apart{g, d, a}
 			for range 3 {
 				squashed, _, _ := f.begin(true)
 				promoted, said, leave := f.begin(true) // the other one has left its files, and is there still
 				g.Squash(squashed.Activation)
-				<-d.cut
+				await(t, d.cut, "no function gives up its request")
 				f.call()
 				g.Promote(promoted.Activation)
 				close(leave)
@@ -75,6 +75,12 @@ func (d *desk) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// next is the leave of the next request.
+func (f *apart) next() chan struct{} {
+	f.t.Helper()
+	return await(f.t, f.desk.waits, "no function asks the API anything")
+}
+
 // begin has an activation leave its files. It ends when leave is closed.
 func (f *apart) begin(ahead bool) (r *forerun.Run, h *heard, leave chan struct{}) {
 	if ahead {
@@ -82,8 +88,8 @@ func (f *apart) begin(ahead bool) (r *forerun.Run, h *heard, leave chan struct{}
 	} else {
 		r, h = f.rig.begin(f.a, `{"word":"x"}`)
 	}
-	close(<-f.desk.waits)
-	return r, h, <-f.desk.waits
+	close(f.next())
+	return r, h, f.next()
 }
 
 func (f *apart) end(h *heard) {

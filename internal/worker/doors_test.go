@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -158,24 +157,13 @@ func newCalls(t testing.TB) *calls {
 // next waits for a request, and returns its path.
 func (c *calls) next() string {
 	c.t.Helper()
-	return c.soon(c.arrived, "no function asks the API anything")
+	return await(c.t, c.arrived, "no function asks the API anything")
 }
 
 // nextCut waits until the client of a request that has no answer goes, and returns its path.
 func (c *calls) nextCut() string {
 	c.t.Helper()
-	return c.soon(c.cut, "no function gives up its request")
-}
-
-func (c *calls) soon(paths <-chan string, otherwise string) string {
-	c.t.Helper()
-	select {
-	case path := <-paths:
-		return path
-	case <-time.After(20 * time.Second):
-		c.t.Fatal(otherwise)
-		return ""
-	}
+	return await(c.t, c.cut, "no function gives up its request")
 }
 
 // newCallingRig is newRig, with an API that the test answers for.
@@ -223,12 +211,12 @@ func TestConnectionsOfWhatWasKilledChangeNoHands(t *testing.T) {
 	b, d, l := launchedDoors(func(c *doorConn) { served <- c })
 	first := newTenure("a")
 	d.begin(first)
-	if c := doorTo(t, b); !d.admit(l, c, first) || <-served != c {
+	if c := doorTo(t, b); !d.admit(l, c, first) || await(t, served, "it is not served") != c {
 		t.Error("a connection is not the tenure's in which it was accepted")
 	}
 	d.end(true)
 	d.fence()
-	if c := doorTo(t, b); !d.admit(l, c, first) || <-served != c {
+	if c := doorTo(t, b); !d.admit(l, c, first) || await(t, served, "it is not served") != c {
 		t.Error("a connection is lost although the process stays")
 	}
 	second := newTenure("b")

@@ -143,7 +143,7 @@ func TestStartsAside(t *testing.T) {
 		t.Errorf("the first sandbox was weighed %d times", n)
 	}
 	for _, want := range []int{asideWeight, sandbox.DefaultCPUWeight} {
-		if got := <-started[1].weighed; got != want {
+		if got := await(t, started[1].weighed, "it is not weighed"); got != want {
 			t.Errorf("the second weighs %d, want %d", got, want)
 		}
 	}

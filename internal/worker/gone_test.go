@@ -40,6 +40,12 @@ func (w turn) Do(ctx context.Context, by state.Asker, c state.Command) (state.Re
 	}
 }
 
+// next is what the next command is for.
+func (w turn) next(t *testing.T) string {
+	t.Helper()
+	return await(t, w.asked, "no function asks for anything")
+}
+
 // TestClientsThatGiveUpAreNoticed: while a command waits for its activation's turn, also behind others that were sent with it, which are
 // not executed.
 func TestClientsThatGiveUpAreNoticed(t *testing.T) {
@@ -52,12 +58,12 @@ def main(args):
     conn.close()
     return {"answer": api("/closed")}
 `), `{}`)
-	if first := <-w.asked; first != "one" {
+	if first := w.next(t); first != "one" {
 		t.Errorf("the first command is for %s", first)
 	}
 	calls.next()
 	calls.answer <- ""
-	if err := <-w.gone; err != nil {
+	if err := await(t, w.gone, "it is not noticed that its client has gone"); err != nil {
 		t.Errorf("the activation was over: %v", err)
 	}
 	calls.next()
@@ -86,7 +92,7 @@ def main(args):
         answers += part
     return {"answers": answers.count(b"GET")}
 `), `{}`)
-	<-w.asked
+	w.next(t)
 	for range 2 {
 		calls.next()
 		calls.answer <- ""
@@ -95,7 +101,7 @@ def main(args):
 	if end := g.wait(h); string(end.Result) != `{"answers":3}` {
 		t.Errorf("%s", end.Result)
 	}
-	if two, three := <-w.asked, <-w.asked; two != "two" || three != "three" {
+	if two, three := w.next(t), w.next(t); two != "two" || three != "three" {
 		t.Errorf("behind it came commands for %s and %s", two, three)
 	}
 }
@@ -111,12 +117,12 @@ func TestClientsThatGiveUpRequestsAreNoticed(t *testing.T) {
 			heard, stop := Asker(r.Context()).Listen(r.Context())
 			defer stop()
 			close(arrived)
-			<-heard.Done() // the test hangs if that is not noticed
+			<-heard.Done()
 			close(gone)
 		case "/arrived":
-			<-arrived
+			awaitFor(r, arrived)
 		case "/gone":
-			<-gone
+			awaitFor(r, gone) // or the function does not end
 		}
 	}))
 	_, h := g.ahead(action(client+`
@@ -130,5 +136,13 @@ def main(args):
 `), `{}`)
 	if end := g.wait(h); end.Status != forerun.Success {
 		t.Errorf("%s", end.Result)
+	}
+}
+
+// awaitFor waits until something is closed, or the test gives up.
+func awaitFor(r *http.Request, closed <-chan struct{}) {
+	select {
+	case <-closed:
+	case <-r.Context().Done():
 	}
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,12 +104,14 @@ func TestSquashedAsItBegins(t *testing.T) {
 	r := &forerun.Run{Activation: forerun.NewActivationID(time.Now()), Action: a, Input: []byte(`{}`), Namespace: "guest", Events: newHeard()}
 	id = r.Activation
 	g.Run(r)
-	b := <-late
+	b := await(t, late, "it does not begin")
+	killLate := sync.OnceFunc(b.reseting.Unlock)
+	defer killLate()
 	g.mu.Lock()
 	lasting := b.current.tenure
 	g.mu.Unlock()
-	<-lasting.done
-	b.reseting.Unlock()
+	await(t, lasting.done, "it does not end")
+	killLate()
 	begin := time.Now()
 	if end := g.call(a, `{}`); end.Status != forerun.Success {
 		t.Errorf("the next activation: %s", end.Result)

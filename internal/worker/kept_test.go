@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -155,10 +154,6 @@ func TestLateEffectsOfKeptHandlers(t *testing.T) {
 		t.Errorf("%s, unheard: %v, let out %d times", end.Result, end.Unheard, len(out))
 	}
 	g.Promote(r.Activation)
-	select {
-	case <-out:
-	case <-time.After(20 * time.Second):
-		t.Fatal("it is not let out when it is promoted")
-	}
+	await(t, out, "it is not let out when it is promoted")
 	g.expect(a, `{}`, `{"n":2}`)
 }

@@ -33,7 +33,7 @@ func TestLoadedForWhatRunsAhead(t *testing.T) {
 		b.Version = fmt.Sprint(promoted)
 		b.Limits.Timeout += len(b.Version) // another action, so another sandbox
 		r, h := g.ahead(&b, `{}`)
-		awaitReached(t, <-maker.made)
+		awaitReached(t, await(t, maker.made, "no sandbox is made"))
 		time.Sleep(300 * time.Millisecond) // longer than its limit
 		if n := o.reached("loaded"); n > 0 {
 			t.Errorf("it has reached the outside %d times ahead of its turn", n)
@@ -74,7 +74,7 @@ exports.main = () => ({})`, o.TCP("loaded"), o.host))
 		t.Skip("this machine does not have the language")
 	}
 	r, h := g.ahead(a, `{}`)
-	awaitReached(t, <-maker.made)
+	awaitReached(t, await(t, maker.made, "no sandbox is made"))
 	if n := o.reached("loaded"); n > 0 {
 		t.Errorf("it has reached the outside %d times ahead of its turn", n)
 	}
@@ -104,11 +104,7 @@ func (m *keepingMaker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandb
 // awaitReached waits until something that processes of a sandbox send waits.
 func awaitReached(t *testing.T, s sandbox.Sandbox) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !s.Reached(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nothing waits")
-		}
-	}
+	until(t, s.Reached, "nothing waits")
 }
 
 // TestReplacedConnectsAsItIsLoaded: a process that is loaded in the place of one that was squashed need not wait for a turn to connect.

@@ -99,7 +99,7 @@ func TestWaitingRunsGetMoreSandboxes(t *testing.T) {
 func TestSandboxesAgeOut(t *testing.T) {
 	g := newRig(t, func(c *Config) { c.KeepAlive = time.Millisecond })
 	g.call(action("def main(args): return {}"), `{}`)
-	<-g.maker.started()[0].Done()
+	await(t, g.maker.started()[0].Done(), "it stays")
 }
 
 func TestSquash(t *testing.T) {
@@ -110,7 +110,7 @@ func TestSquash(t *testing.T) {
 	if path := calls.next(); path != "/running" {
 		t.Errorf("%s runs", path)
 	}
-	<-hr.started
+	g.begun(hr)
 	waiting, hw := g.begin(caller("a"), `{"path":"/never"}`)
 	other, ho := g.begin(caller("b"), `{"path":"/never"}`)
 	g.Squash(waiting.Activation)
@@ -156,8 +156,7 @@ func TestSpareThatDies(t *testing.T) {
 	a := action("import os\ndef main(args): return {'pid': os.getpid()}")
 	g.call(a, `{}`)
 	p := g.maker.started()[0]
-	for len(p.pids()) < 2 {
-	}
+	until(t, func() bool { return len(p.pids()) >= 2 }, "no spare is made")
 	if err := p.killAllBut(p.cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +249,7 @@ func TestCloseEndsEverything(t *testing.T) {
 			t.Errorf("%s: %v %s", name, end.Status, end.Result)
 		}
 	}
-	if err := <-done; err != nil {
+	if err := await(t, done, "Close does not return"); err != nil {
 		t.Error(err)
 	}
 	for _, part := range []string{"worker.(*box)", "worker.(*output)", "worker.(*doors)", "worker.(*apiServer)", "http.(*conn)"} {

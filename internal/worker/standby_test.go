@@ -43,7 +43,7 @@ func newStandbyRig(t *testing.T, a *forerun.Action) standbyRig {
 // squash squashes an activation that runs.
 func (g standbyRig) squash() {
 	r, h := g.ahead(g.a, `{"stay":true}`)
-	<-h.started
+	g.begun(h)
 	g.Squash(r.Activation)
 }
 
@@ -146,11 +146,7 @@ func TestStoppedStandbyIsReplaced(t *testing.T) {
 	second := g.second(g.expectCount(2, 0))
 	standing := g.box().upcoming.Load()
 	r, _ := g.ahead(g.a, `{"stay":true,"stop":true}`)
-	for end := time.Now().Add(20 * time.Second); !proc.IsStopped(standing.hostPID); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it was not stopped")
-		}
-	}
+	until(t, func() bool { return proc.IsStopped(standing.hostPID) }, "it was not stopped")
 	g.Squash(r.Activation)
 	if serving := g.expectCount(1, 0); serving == second {
 		t.Error("the process that was stopped serves")
@@ -251,11 +247,7 @@ exports.main = a => a.connect ? new Promise(resolve => { kept = require("net").c
 		}
 		b := g.box()
 		r, _ := g.ahead(a, `{}`)
-		for begin := time.Now(); !b.forking.Load(); time.Sleep(time.Millisecond) {
-			if time.Since(begin) > 20*time.Second {
-				t.Fatal("the process is not replaced")
-			}
-		}
+		until(t, b.forking.Load, "the process is not replaced")
 		time.Sleep(time.Duration(n) * 80 * time.Millisecond)
 		g.Squash(r.Activation)
 		g.expectCount(1, 0)
@@ -288,9 +280,8 @@ func TestStandbyIsNotLoadedBesideAnActivation(t *testing.T) {
 	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
 	serving := g.expectCount(2, 0)
 	for n := 3; n < 6; n++ {
-		for b := g.box(); !b.forking.Load() && b.standing.Load() == nil; { // it is asked for, or was there in time
-			time.Sleep(time.Millisecond)
-		}
+		b := g.box()
+		until(t, func() bool { return b.forking.Load() || b.standing.Load() != nil }, "no second process is loaded, nor was there in time")
 		g.expectCount(n, serving)
 	}
 	g.squash()

@@ -99,13 +99,19 @@ func (g *rig) begin(a *forerun.Action, input string) (*forerun.Run, *heard) {
 // wait returns the end of a run.
 func (g *rig) wait(h *heard) forerun.RunEnd {
 	g.t.Helper()
-	select {
-	case end := <-h.ended:
-		return end
-	case <-time.After(20 * time.Second):
-		g.t.Fatal("the activation does not end")
-		return forerun.RunEnd{}
-	}
+	return await(g.t, h.ended, "the activation does not end")
+}
+
+// begun waits until a handler has begun a run.
+func (g *rig) begun(h *heard) (initTime time.Duration) {
+	g.t.Helper()
+	return await(g.t, h.started, "the activation does not begin")
+}
+
+// wanted waits until a run is asked to end, and returns for what.
+func (g *rig) wanted(h *heard) forerun.SquashKind {
+	g.t.Helper()
+	return await(g.t, h.wanted, "what runs ahead keeps its sandbox")
 }
 
 // await receives what is to come soon.
@@ -117,6 +123,16 @@ func await[T any](t testing.TB, from <-chan T, otherwise string) (received T) {
 		t.Fatal(otherwise)
 	}
 	return received
+}
+
+// until waits until something is so, which is to be soon.
+func until(t testing.TB, isSo func() bool, otherwise string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !isSo(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise)
+		}
+	}
 }
 
 // call runs an action to its end.
@@ -168,14 +184,14 @@ func TestRunsOneActivation(t *testing.T) {
 	if got := texts(end.Logs); got != "stdout: hello\nstderr: oops" && got != "stderr: oops\nstdout: hello" {
 		t.Errorf("logs: %q", end.Logs)
 	}
-	if init := <-h.started; init <= 0 {
+	if init := g.begun(h); init <= 0 {
 		t.Errorf("the init time of a cold start is %v", init)
 	}
 	_, h = g.begin(a, `{"x":2}`)
 	if end := g.wait(h); string(end.Result) != `{"sum":3}` || len(end.Logs) != 2 {
 		t.Errorf("the second time: %v %s %q", end.Status, end.Result, end.Logs)
 	}
-	if init := <-h.started; init != 0 {
+	if init := g.begun(h); init != 0 {
 		t.Errorf("the init time of a warm start is %v", init)
 	}
 	if n := len(g.maker.started()); n != 1 {
