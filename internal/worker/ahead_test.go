@@ -391,6 +391,18 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 	g.expect(a, `{}`, `{"n":2}`)
 }
 
+// TestReplacedBeforeTheFirstActivation: what the other process prints as it is loaded is not in the log a second time.
+func TestReplacedBeforeTheFirstActivation(t *testing.T) {
+	maker := new(connectedMaker)
+	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker = c.Maker; c.Maker = maker })
+	maker.times.Store(2) // as its code is loaded, and as it is to begin
+	r, h := g.ahead(counting(t, ""), `{}`)
+	if end := g.wait(h); texts(end.Logs) != "stdout: loaded" {
+		t.Errorf("%s with the log %q", end.Result, end.Logs)
+	}
+	g.Promote(r.Activation)
+}
+
 // TestConnectedProcessServesWhoseTurnComes: it is not replaced if that would take longer than until the activation's turn.
 func TestConnectedProcessServesWhoseTurnComes(t *testing.T) {
 	maker := new(connectedMaker)

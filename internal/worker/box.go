@@ -225,6 +225,8 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	if err := b.nextSpare(); err != nil {
 		return b.startFailure(err), false
 	}
+	b.sayRefused()
+	b.output.loaded()
 	b.cost += time.Since(began)
 	return forerun.Result{}, true
 }

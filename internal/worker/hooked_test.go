@@ -176,6 +176,8 @@ func TestRefusalsOfWhatIsLeft(t *testing.T) {
 	maker := new(hooked)
 	g := newRig(t, hook(maker))
 	a := action("def main(args): return {}")
+	g.call(a, `{}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
 	maker.refused = func() { // its log is taken
 		maker.refused = nil
 		g.maker.started()[0].refused <- "192.0.2.1:80 may not be reached"

@@ -22,6 +22,7 @@ type output struct {
 
 	mu      sync.Mutex // guards the rest, and is held while a pipe is read
 	log     *logbook   // of the activation, or of the loading of the code; nil: nobody's
+	loading *logbook   // of the loading that is over, for the first activation; nil: it has it
 	partial [2][]byte  // lines without their end yet
 	buffer  []byte
 }
@@ -121,9 +122,19 @@ func (o *output) flush(stream int) {
 func (o *output) begin(limit int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.log == nil {
+	if o.log, o.loading = o.loading, nil; o.log == nil {
 		o.log = newLogbook(limit)
 	}
+}
+
+// loaded ends the log of the code's loading. What comes before the first activation begins is nobody's: another process may be loaded.
+func (o *output) loaded() {
+	o.drain()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flush(0)
+	o.flush(1)
+	o.loading, o.log = o.log, nil
 }
 
 // restart begins the log of the code's loading anew, with the action's limit.

@@ -75,6 +75,23 @@ func TestWhatComesBetweenActivationsIsNobodys(t *testing.T) {
 	}
 }
 
+func TestWhatComesBeforeTheFirstActivationIsNobodys(t *testing.T) {
+	o, ends := pipes(t, 1<<20)
+	_, _ = ends[0].WriteString("loading\nand more")
+	o.loaded()
+	_, _ = ends[0].WriteString("loading again\nand half")
+	o.discard()
+	o.begin(1 << 20)
+	_, _ = ends[0].WriteString("mine\n")
+	if got := texts(o.end()); got != "stdout: loading\nstdout: and more\nstdout: mine" {
+		t.Errorf("%q", got)
+	}
+	o.begin(1 << 20)
+	if lines := o.end(); lines != nil {
+		t.Errorf("the second activation gets %q", lines)
+	}
+}
+
 func TestTheLimitCountsEveryByte(t *testing.T) {
 	for _, length := range []int{0, 1, 99, 10_000} {
 		l := newLogbook(4000)
