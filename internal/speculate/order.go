@@ -47,7 +47,7 @@ func (s *slot) nextInLine() *slot {
 	return nil
 }
 
-// first returns the function that a step begins with, or nil.
+// first returns the function that a step begins with, or that follows it if there is none in it, or nil.
 func (s *slot) first() *slot {
 	switch {
 	case s.kind == fork:

@@ -200,8 +200,8 @@ func (m *Machine) conflict(e Conflict) {
 		}
 	}
 	for _, s := range slots {
-		if s.outdated && !s.dead {
-			m.rewind(s, changed, false)
+		if s.outdated != nil && !s.dead {
+			m.rewind(s.outdated, changed, false)
 		}
 	}
 	if len(slots) != 1 || len(e.Slots) != 1 || slots[0].dead {

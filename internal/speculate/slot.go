@@ -33,7 +33,7 @@ type slot struct {
 	working   bool   // and has not finished
 	early     bool   // its row was checked before it was the head
 	overtaken bool   // what its row reads was written while that was checked
-	outdated  bool   // its action has changed while its promotion was under way
+	outdated  *slot  // what changed of it, and of the programs before and around it, while its promotion was under way: the first
 	dead      bool   // it was squashed or is over
 	why       string // it is speculative
 	inTurn    string // why it could not be launched before its turn

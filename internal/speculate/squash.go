@@ -36,19 +36,22 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 var changed = cause{forerun.Updated, "its action, or one that it called, was updated or deleted"}
 
 // renewed executes slots again whose actions have changed since they were found: in their turn they find what is there then. What
-// returned to a caller that is ahead itself is a part of that.
+// returned to a caller that is ahead itself is a part of that. So is a program that a promotion under way goes into, or past, of that: if
+// it is refused, the turn of all is still to come; else it has been, as that of one step (rule R10).
 func (m *Machine) renewed(e Renewed) {
 	for _, id := range e.Slots {
 		s := m.hears(id)
 		for s != nil && s.isMerged() {
 			s = s.caller
 		}
-		switch {
-		case s == nil || s.head:
-		case s.promoting:
-			s.outdated = true // if it is refused, its turn is still to come
-		default:
+		if s == nil || s.head {
+			continue
+		}
+		switch first := s.first(); {
+		case first == nil || !first.promoting:
 			m.rewind(s, changed, false)
+		case first.outdated == nil || s.id < first.outdated.id: // what is around or before another is older
+			first.outdated = s
 		}
 	}
 }

@@ -44,6 +44,9 @@ func (r *run) promote(a speculate.Promote) {
 			_, wrote := w.store.do(commands...)
 			r.hint(commands...)
 			w.say("    [%d] slots %v are applied: %v wrote %v: %v", r.number, a.Slots, commands, wrote, w.store.values)
+			for _, id := range a.Slots {
+				r.slots[id].applied = true
+			}
 			e = speculate.Promoted{Slots: a.Slots, Version: w.store.last}
 		}
 		r.later(&task{slot: a.Slots[0], of: promotions, do: func() { r.settle(a.Slots, e) }})
@@ -111,8 +114,8 @@ func (r *run) squash(a speculate.Squash) {
 		return
 	}
 	s.over = true
-	if s.head && !s.program && !r.givenUp {
-		r.world.fail("slot %d is a head, and is squashed", s.id)
+	if (s.head && !s.program || s.promoting) && !r.givenUp {
+		r.world.fail("slot %d is a head, or on its way, and is squashed", s.id)
 	}
 	if s.handler != nil && r.world.IntN(2) == 0 {
 		s.handler.hangUp()

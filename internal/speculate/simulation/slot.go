@@ -28,6 +28,7 @@ type slot struct {
 	head      bool
 	promoting bool
 	joint     bool           // with others, or with what it may have called
+	applied   bool           // the store has done so
 	expect    []forerun.Seen // by the promotion
 	finished  bool
 	committed bool

@@ -271,7 +271,7 @@ func (w *world) isSlow(at int) bool {
 
 // isTime picks the time for something: often one at which it does most harm.
 func (w *world) isTime(o Other) bool {
-	return w.IntN(w.calm) == 0 || o.What == Change && (w.isPromoting(false) || w.isPromoting(true)) && w.IntN(2) == 0
+	return w.IntN(w.calm) == 0 || o.What == Change && w.some(w.isPromoting) && w.IntN(2) == 0
 }
 
 // happen lets something happen beside the invocations; false: it cannot yet.
@@ -281,11 +281,12 @@ func (w *world) happen(o Other) bool {
 		reply, _ := w.store.do(o.Command)
 		w.saw(oracle.Event{Kind: oracle.Other, Command: o.Command, Reply: reply})
 	case Change:
-		if w.isPromoting(true) { // the later of two was found before the transaction that the earlier ends with: a moment too early
+		if w.some(w.isJoining) { // the later of two was found before the transaction that the earlier ends with: a moment too early
 			return false
 		}
-		w.version[o.Action]++
-		w.saw(oracle.Event{Kind: oracle.Update, Action: o.Action})
+		action := w.target(o)
+		w.version[action]++
+		w.saw(oracle.Event{Kind: oracle.Update, Action: action})
 		for _, r := range w.runs {
 			r.renew()
 		}
@@ -320,11 +321,35 @@ func (w *world) happen(o Other) bool {
 	return true
 }
 
-// isPromoting tells whether what a function did is being promoted, alone or with what others did, and not yet sure to be refused.
-func (w *world) isPromoting(joint bool) bool {
+// target picks the action that gets its next version: often the program that something is in which is being promoted.
+func (w *world) target(o Other) (action string) {
+	action = o.Action
+	if w.IntN(2) == 0 {
+		return action
+	}
+	for _, r := range w.runs {
+		for id := range r.next {
+			if s := r.slots[id]; s != nil && s.parent > 0 && w.isPromoting(s) {
+				action = r.slots[s.parent].action
+			}
+		}
+	}
+	return action
+}
+
+// isPromoting tells whether what a function did is being promoted, and is in the store, or not yet sure to be refused.
+func (w *world) isPromoting(s *slot) bool {
+	return s.promoting && (s.applied || !w.store.refuses(s.expect))
+}
+
+// isJoining tells whether it is together with what others did, and not in the store yet.
+func (w *world) isJoining(s *slot) bool { return w.isPromoting(s) && s.joint && !s.applied }
+
+// some tells whether something holds for a slot.
+func (w *world) some(is func(*slot) bool) bool {
 	for _, r := range w.runs {
 		for _, s := range r.slots {
-			if s.promoting && s.joint == joint && !w.store.refuses(s.expect) {
+			if is(s) {
 				return true
 			}
 		}
