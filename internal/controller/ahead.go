@@ -66,13 +66,18 @@ func (e *execution) newID(t *tree) forerun.ActivationID {
 	return id
 }
 
-// attach makes a slot that runs already the root of what was called.
+// attach makes a slot that runs already the root of what was called, for which the caller waits from now on.
 func (e *execution) attach(a speculate.Attach) {
 	s, t := e.slots[a.Slot], e.calls[a.Op]
 	t.begun = true
 	t.invocation.id.Store(&s.record.ID)
 	s.tree.op, s.tree.invocation, s.tree.called, s.tree.begun = t.op, t.invocation, t.called, true
 	e.calls[t.op] = s.tree
+	for id, part := range e.active {
+		if part.tree == s.tree && !part.over {
+			e.c.Worker.Await(id, s.tree.waiting())
+		}
+	}
 }
 
 // skip notes the output of a slot that is not executed.

@@ -521,6 +521,53 @@ func TestHeldFor(t *testing.T) {
 	}
 }
 
+// TestCallsOfWhatRunsAreTold: the worker hears who waits for it, too, when a function calls what runs already, as that was expected: of what
+// has not ended of a sequence, here.
+func TestCallsOfWhatRunsAreTold(t *testing.T) {
+	var w *waiting
+	runs, ended, called := make(chan *forerun.Run, 1), make(chan forerun.ActivationID, 1), make(chan struct{})
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		call := Request{Namespace: "ns", Subject: "ada", Action: w.actions["/ns/c"], Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true}
+		if !w.first() {
+			<-w.Invoke(call).Done()
+			return map[string]any{}, nil
+		}
+		over, running := <-ended, <-runs
+		w.until(over, func(e *execution) bool { return e.active[over].over })
+		if running.Caller != "" {
+			t.Errorf("%s waits for what is not called yet", running.Caller)
+		}
+		i := w.Invoke(call)
+		if by, _ := w.awaited.Load(running.Activation); by != run.Activation {
+			t.Errorf("%v waits for what %s has called", by, run.Activation)
+		}
+		if by, told := w.awaited.Load(over); told {
+			t.Errorf("%v waits for what has ended", by)
+		}
+		close(called)
+		close(w.goOn)
+		<-i.Done()
+		return map[string]any{}, nil
+	})
+	w.function("d", func(run *forerun.Run, _ map[string]any) (any, error) {
+		if w.ahead.Load() {
+			ended <- run.Activation
+		}
+		return map[string]any{}, nil
+	})
+	w.function("e", func(run *forerun.Run, _ map[string]any) (any, error) {
+		if w.ahead.Load() {
+			runs <- run
+			<-called
+		}
+		return map[string]any{}, nil
+	})
+	w.deploy("c", forerun.Exec{Kind: "sequence", Components: []string{"/ns/d", "/ns/e"}})
+	if got, tally := w.twice(); got != `{}` || tally.Used != 3 || tally.Squashed != 0 {
+		t.Errorf("%s, %+v", got, tally)
+	}
+}
+
 // TestRunsNameTheirCaller: the worker hears who waits for a run.
 func TestRunsNameTheirCaller(t *testing.T) {
 	town := newAheadTown(t)

@@ -30,6 +30,7 @@ type town struct {
 	slowly   atomic.Bool // records are written
 	changes  atomic.Uint64
 	unheard  sync.Map // activations that end without waiting for what they sent ahead
+	awaited  sync.Map // activations, and by whom
 }
 
 func newTown(tb testing.TB) *town {
@@ -125,6 +126,9 @@ func (t *town) Run(r *forerun.Run) {
 		}
 	}()
 }
+
+// Await implements forerun.Worker.
+func (t *town) Await(id, caller forerun.ActivationID) { t.awaited.Store(id, caller) }
 
 // Promote implements forerun.Worker.
 func (t *town) Promote(forerun.ActivationID) {}

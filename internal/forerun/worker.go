@@ -13,7 +13,7 @@ type Run struct {
 	Namespace   string          // the invoking tenant: owner of the state the activation sees
 	Token       string          // API key of this activation alone, void when it ends ("uuid:secret")
 	Transaction string          // X-Request-ID of the invocation
-	Caller      ActivationID    // of the activation that waits for it; "" if none does
+	Caller      ActivationID    // of the activation that waits for it; "" if none does, or not yet
 	Speculative bool            // hold its effects on the outside until Promote; other activations come first
 	EndSandbox  bool            // when it is squashed its sandbox is not used again
 	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store
@@ -26,6 +26,8 @@ type Worker interface {
 	// Run queues an activation. Two things might happen: Started (unless it fails before) and then Ended; or,
 	// when Squash comes first, nothing more.
 	Run(r *Run)
+	// Await tells that another activation waits for one from now on: it is what that was expected to call.
+	Await(id, caller ActivationID)
 	// Promote makes a speculative activation non-speculative, in place: its effects on the outside go out, and its time limit
 	// begins. One that has ended is to be promoted, or squashed, too: its handler waits for that.
 	Promote(id ActivationID)

@@ -108,7 +108,7 @@ func TestMeanWait(t *testing.T) {
 	}
 }
 
-// TestCallersWait: a run is known to wait for those that it called until they have ended, or are squashed.
+// TestCallersWait: a run is known to wait for those that it called, once it has, until they have ended, or are squashed.
 func TestCallersWait(t *testing.T) {
 	g, calls := newCallingRig(t, func(c *Config) { c.MaxSandboxes = 3 })
 	outer, h := g.begin(caller("outer"), `{"path":"/outer"}`)
@@ -127,6 +127,19 @@ func TestCallersWait(t *testing.T) {
 	g.Squash(squashed.Activation)
 	calls.nextCut()
 	expect("what it called is squashed", 0)
+	expected, _ := g.ahead(caller("inner"), `{"path":"/inner"}`)
+	calls.next()
+	expect("it has not called what is expected", 0)
+	g.Await(expected.Activation, outer.Activation)
+	expect("it has called what was expected", 1)
+	g.Squash(expected.Activation)
+	calls.nextCut()
+	expect("what was expected is squashed", 0)
+	ended, early := g.ahead(caller("inner"), `{}`)
+	g.wait(early)
+	g.Await(ended.Activation, outer.Activation)
+	expect("what was expected has ended before it called", 0)
+	g.Squash(ended.Activation)
 	promoted, inner := g.ahead(caller("inner"), `{}`, called)
 	g.Promote(promoted.Activation)
 	g.wait(inner)

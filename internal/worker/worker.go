@@ -154,6 +154,15 @@ func (w *Worker) Run(request *forerun.Run) {
 	}
 }
 
+// Await implements forerun.Worker.
+func (w *Worker) Await(id, caller forerun.ActivationID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.runs[id]; r != nil && !r.left && !r.isParked() { // else it has ended
+		r.callFor(w.runs[caller])
+	}
+}
+
 // Promote implements forerun.Worker. What the activation sent to the outside goes out, in the background.
 func (w *Worker) Promote(id forerun.ActivationID) {
 	w.mu.Lock()

@@ -73,6 +73,9 @@ func (w *world) Run(r *forerun.Run) {
 	}()
 }
 
+// Await implements forerun.Worker.
+func (w *world) Await(_, _ forerun.ActivationID) {}
+
 // Promote implements forerun.Worker.
 func (w *world) Promote(forerun.ActivationID) {}
 
