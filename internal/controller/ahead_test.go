@@ -432,3 +432,54 @@ func TestCallersAreLearntWhenTheyCount(t *testing.T) {
 		}
 	}
 }
+
+// TestCallersThatAreGivenUp: nor from one that was given up, which was no more than begun.
+func TestCallersThatAreGivenUp(t *testing.T) {
+	town := newAheadTown(t)
+	callee := town.function("callee", add("c", 1))
+	called := make(chan struct{})
+	goOn := make(chan struct{})
+	defer close(goOn)
+	caller := town.function("caller", func(run *forerun.Run, _ map[string]any) (any, error) {
+		<-town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: callee, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true}).Done()
+		close(called)
+		<-goOn
+		return map[string]any{}, nil
+	})
+	i := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: caller, Input: json.RawMessage(`{}`), Blocking: true})
+	<-called
+	gone, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	town.Close(gone)
+	if i.Record().Status != forerun.InternalError || town.tables.tenant("ns").calls(town.digests.Deployed(caller)) {
+		t.Errorf("it ended with %s, and is known to call others", i.Record().Result)
+	}
+}
+
+// TestOverdueWhenItEnds: a function that has ended by the time that it is said to be ahead for too long is not counted as long.
+func TestOverdueWhenItEnds(t *testing.T) {
+	var w *waiting
+	ran := make(chan *forerun.Run, 1)
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if w.first() {
+			ran <- run
+		}
+		return map[string]any{}, nil
+	})
+	w.invokeAhead(w.sequence, `{}`)
+	w.ahead.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	run := <-ran
+	w.until(run.Activation, func(e *execution) bool { return e.active[run.Activation].over })
+	run.Events.Wanted(run.Activation, forerun.Overdue, "It was ahead for too long.")
+	tables := w.tables.tenant("ns")
+	tables.mu.Lock()
+	if h := tables.habits[w.digests.Deployed(run.Action)]; h != nil && h.long != 0 {
+		t.Errorf("it was long %d times", h.long)
+	}
+	tables.mu.Unlock()
+	close(w.goOn)
+	if <-i.Done(); i.Tally().Used != 1 || i.Tally().Squashed != 0 {
+		t.Errorf("%+v", i.Tally())
+	}
+}

@@ -209,11 +209,12 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	}
 }
 
-// Wanted implements forerun.WorkerEvents. A speculative slot that is not being promoted makes way: it runs again as the head.
+// Wanted implements forerun.WorkerEvents. A speculative slot that is not being promoted, and has not just ended, makes way: it runs again as
+// the head.
 func (e *execution) Wanted(id forerun.ActivationID, kind forerun.SquashKind, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.active[id]; s != nil && s.ahead && !s.promoting {
+	if s := e.active[id]; s != nil && s.ahead && !s.promoting && !s.over {
 		if kind == forerun.Overdue {
 			e.tables.noteLong(e.c.digests.Deployed(s.action), true)
 		}

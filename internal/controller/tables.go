@@ -261,9 +261,9 @@ func (c *Controller) speculation(r Request) (given speculate.Settings, off strin
 	return given, off
 }
 
-// noteCaller notes that a function which is committed (C3) calls others, so that its next invocation may run ahead.
+// noteCaller notes that a function which is committed (C3), and was not given up, calls others, so that its next invocation may run ahead.
 func (e *execution) noteCaller(s *slot) {
-	if s.calls && e.c.Speculation.Mode != speculate.Off {
+	if s.calls && e.c.Speculation.Mode != speculate.Off && s.record.Status != forerun.InternalError {
 		e.c.tables.tenant(e.namespace).noteCaller(e.c.digests.Deployed(s.action))
 	}
 }
