@@ -438,9 +438,11 @@ func TestCallsWithIDs(t *testing.T) {
 	var w *waiting
 	var called atomic.Pointer[Invocation]
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
-		if w.ahead.Load() {
-			close(w.goOn)
+		if !w.ahead.Load() { // it is to be expected
+			w.call(run, w.actions["/ns/c"], w.Changes())
+			return map[string]any{}, nil
 		}
+		close(w.goOn)
 		if err := w.Hold(context.Background(), run.Activation, ""); err != nil {
 			return nil, err
 		}
@@ -461,6 +463,52 @@ func TestCallsWithIDs(t *testing.T) {
 	}
 	if tally.Kinds[forerun.WrongCall] == 0 {
 		t.Errorf("what b was expected to call did not run ahead: %+v", tally)
+	}
+}
+
+// Who waits for a call for a while only may be told the id of an activation that is to have a record: not that of one which had run ahead of
+// the call and has to run again. What is called so does not run ahead the next time.
+func TestShortCallsKeepTheirIDs(t *testing.T) {
+	var w *waiting
+	var told, is atomic.Pointer[forerun.ActivationID]
+	read := make(chan struct{})
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		first := w.first()
+		if first {
+			<-read
+			close(w.goOn)
+		}
+		if err := w.Hold(context.Background(), run.Activation, ""); err != nil {
+			return nil, err
+		}
+		if first {
+			w.others(t, "SET k v")
+		}
+		i := w.Invoke(Request{
+			Namespace: "ns", Subject: "ada", Action: w.actions["/ns/c"], Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true, Short: first,
+		})
+		id := i.ID()
+		told.Store(&id)
+		<-i.Done()
+		is.Store(&i.Record().ID)
+		return map[string]any{}, nil
+	})
+	var reads atomic.Int32
+	w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
+		_, err := w.do(run, "GET", "k")
+		if reads.Add(1) == 2 {
+			close(read)
+		}
+		return map[string]any{}, err
+	})
+	if got, tally := w.twice(); got != `{}` || tally.Kinds[forerun.WrongCall] != 1 {
+		t.Errorf("%s, %+v", got, tally)
+	}
+	if *told.Load() != *is.Load() {
+		t.Errorf("the caller was told %s, and the record is that of %s", *told.Load(), *is.Load())
+	}
+	if _, tally := w.invokeAhead(w.sequence, `{}`); tally.Early != 1 {
+		t.Errorf("the next time %+v", tally)
 	}
 }
 

@@ -144,7 +144,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	}
 	e.calls[t.op] = t
 	e.step(speculate.Call{
-		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Deployed(r.Action), Known: i.kept.Load() != nil,
+		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Deployed(r.Action), Known: r.Short || i.kept.Load() != nil,
 	})
 	if e.changes > r.Changes { // what was called may have changed since it was found, and nobody has looked at it since
 		e.changes = r.Changes

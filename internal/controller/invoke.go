@@ -18,7 +18,8 @@ type Request struct {
 	Action      *forerun.Action
 	Input       json.RawMessage      // a canonical JSON object; the action's parameters are laid under it
 	Cause       forerun.ActivationID // the activation whose function asks, if one does
-	Blocking    bool                 // the asker waits for the answer
+	Blocking    bool                 // the asker waits for the answer,
+	Short       bool                 // but for a while only: it may be told the id before, which is not to be another then
 	Transaction string               // X-Request-ID
 	Speculation *speculate.Settings  // how far it may run ahead; nil: as its action says
 	Changes     uint64               // of actions, as of before Action was found

@@ -19,6 +19,7 @@ type Callee struct {
 	Action string
 	Input  json.RawMessage // as it was called, without the action's own parameters
 	Code   Digest
+	Told   bool // the caller may have been told its id before it had ended: it is not executed ahead of the call
 }
 
 // Seen is a record as it was read.

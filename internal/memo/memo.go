@@ -263,7 +263,7 @@ func (e *entry) unlink() { e.previous.next, e.next.previous = e.next, e.previous
 // What a row takes beside the texts in it, about, and each record or callee of it.
 const (
 	rowCost    = 480
-	memberCost = 72
+	memberCost = 80
 )
 
 // size is about how many bytes a row takes.

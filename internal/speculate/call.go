@@ -9,7 +9,7 @@ import (
 
 // foresee launches what a function is expected to call, in order, ahead of the calls.
 func (m *Machine) foresee(s *slot) {
-	for len(s.script) > 0 && s.state == running && !s.dead && m.hasRoom() {
+	for s.foresees() && s.state == running && !s.dead && m.hasRoom() {
 		next := s.script[0]
 		s.script = s.script[1:]
 		c := m.newCallee(s, next.Action, next.Input)
@@ -17,6 +17,9 @@ func (m *Machine) foresee(s *slot) {
 		m.execute(c)
 	}
 }
+
+// foresees tells whether what a function is expected to call next can be launched ahead of that.
+func (s *slot) foresees() bool { return len(s.script) > 0 && !s.script[0].Told }
 
 func (m *Machine) newCallee(s *slot, action string, input []byte) *slot {
 	c := &slot{caller: s, stop: &forerun.Stop{Action: action, Input: input}, path: mixPath(s.path, s.returns+len(s.callees))}
@@ -46,9 +49,12 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 		s.script = nil
 	}
 	c := m.newCallee(s, r.call.Action, r.call.Input)
-	c.attached, c.op = true, r.op
+	c.attached, c.op, c.told = true, r.op, r.call.Known
 	c.why, c.crowded = fmt.Sprintf("%v called it", s), known
-	if !known {
+	switch {
+	case c.told:
+		c.inTurn = fmt.Sprintf("%v may be told its id before it ends", s)
+	case !known:
 		c.inTurn = fmt.Sprintf("it was not expected that %v calls it", s)
 	}
 	m.execute(c)
@@ -121,7 +127,7 @@ func (s *slot) heardOf(c *slot) {
 	if s.asked += len(c.stop.Input); s.asked > maxAsked {
 		s.calls = nil
 	} else {
-		s.calls = append(s.calls, forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code})
+		s.calls = append(s.calls, forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code, Told: c.told})
 	}
 	s.restOn(c)
 	s.effects = s.effects || c.effects

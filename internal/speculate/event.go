@@ -98,7 +98,7 @@ type (
 		Action string
 		Input  json.RawMessage
 		Code   forerun.Digest // of the action
-		Known  bool           // the activation that it is to be is known already: no slot that runs is it
+		Known  bool           // the activation that it is to be is known already, or may be before it ends: no slot that runs is it
 	}
 	// Checked: the versions of the records of a Check, in the order of its Keys, all of one moment.
 	Checked struct {

@@ -175,7 +175,7 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 		return Withdrawn{Slot: slot, Op: op}
 	case "call":
 		e := Call{Slot: slot, Op: op, Action: word(t, d, "action"), Input: json.RawMessage(word(t, d, "input"))}
-		e.Code = s.action(e.Action).Code
+		e.Code, e.Known = s.action(e.Action).Code, d.HasArg("known")
 		return e
 	case "cancelled":
 		return Cancelled{Reason: word(t, d, "reason")}

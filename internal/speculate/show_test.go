@@ -89,6 +89,9 @@ func taught(l *Lesson) (text string) {
 		text += seenNames(r.Reads)
 		for _, c := range r.Callees {
 			text += fmt.Sprintf(", calls %s(%s)", c.Action, c.Input)
+			if c.Told {
+				text += " and may be told its id"
+			}
 		}
 	}
 	if o := l.Outcome; o != nil {

@@ -21,6 +21,7 @@ type slot struct {
 	caller   *slot
 	op       OpID // the call
 	attached bool // the call was made; else it is expected
+	told     bool // the caller may be told its id before it ends
 	orphan   bool // its caller ended without waiting for it
 
 	state     state

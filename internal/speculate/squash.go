@@ -18,7 +18,7 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 	m.dropAfter(s, why)
 	m.kill(s, why)
 	patient = patient || s.patient
-	again := &slot{stop: s.stop, path: s.path, caller: s.caller, op: s.op, attached: s.attached, orphan: s.orphan, patient: patient, why: s.why, inTurn: why.text}
+	again := &slot{stop: s.stop, path: s.path, caller: s.caller, op: s.op, attached: s.attached, told: s.told, orphan: s.orphan, patient: patient, why: s.why, inTurn: why.text}
 	switch {
 	case s.orphan:
 		m.orphans[slices.Index(m.orphans, s)] = again

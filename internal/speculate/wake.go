@@ -91,7 +91,7 @@ func (s *slot) settle() (r rest) {
 		}
 		return quiet
 	}
-	if len(s.script) > 0 || s.state == waiting && !s.patient {
+	if s.foresees() || s.state == waiting && !s.patient {
 		r = crowded
 	}
 	for _, o := range s.requests {

@@ -97,7 +97,7 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	}
 	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
-		Action: action, Changes: changes, Input: input, Blocking: terms.blocking, Transaction: gateway.Transaction(c.r),
+		Action: action, Changes: changes, Input: input, Blocking: terms.blocking, Short: terms.wait < MaxWait, Transaction: gateway.Transaction(c.r),
 		Speculation: ahead, Begun: flight.Begin, Ended: flight.Land, Undone: flight.Undo,
 	}, nil
 }
