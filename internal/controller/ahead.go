@@ -94,9 +94,9 @@ func (e *execution) skip(a speculate.Skip) {
 func (e *execution) later(outside func() (inside func())) { e.c.aside.Go(e.task(outside)) }
 
 func (e *execution) task(outside func() (inside func())) func() {
-	e.c.busy.Add(1)
+	e.c.busy.begin(e.namespace)
 	return func() {
-		defer e.c.busy.Done()
+		defer e.c.busy.end(e.namespace)
 		inside := outside()
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -298,7 +298,7 @@ func (e *execution) abandon(s *slot) {
 			t.invocation.end(t.invocation.accepted, gone)
 		}
 		delete(e.calls, op)
-		e.c.busy.Done()
+		e.c.busy.end(e.namespace)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
@@ -67,11 +68,11 @@ type Controller struct {
 	executor executor
 	toll     toll
 	claims   *claims
-	begun    atomic.Uint64      // executions
-	ahead    shares             // functions that run ahead
-	buffered shares             // bytes in columns
-	inTurn   atomic.Bool        // nothing runs ahead: the operator has said so
-	busy     sync.WaitGroup     // executions that have slots or records to write
+	begun    atomic.Uint64 // executions
+	ahead    shares        // functions that run ahead
+	buffered shares        // bytes in columns
+	inTurn   atomic.Bool   // nothing runs ahead: the operator has said so
+	busy     busy
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context
 	shut     context.CancelFunc
@@ -135,7 +136,7 @@ func (c *Controller) Close(ctx context.Context) {
 	defer c.shut()
 	ended := make(chan struct{})
 	go func() {
-		c.busy.Wait()
+		c.busy.all.Wait()
 		close(ended)
 	}()
 	select {
@@ -146,31 +147,35 @@ func (c *Controller) Close(ctx context.Context) {
 	}
 }
 
-// EndNamespace forgets what a namespace taught and gives up all that runs for it, each with a record that says why, and returns when those records
-// are written or ctx is done.
+// EndNamespace forgets what a namespace taught and gives up all that runs for it, each with a record that says why, and returns when nothing of
+// that is on its way to the store any more, or ctx is done.
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
 	defer c.tables.forget(namespace)
 	defer c.toll.gains.forget(namespace)
-	ends := c.giveUp(func(e *execution) bool { return e.namespace == namespace }, reason)
-	for _, end := range ends {
+	for {
+		c.giveUp(func(e *execution) bool { return e.namespace == namespace }, reason)
 		select {
-		case <-end:
+		case <-c.busy.over(namespace):
+			return
 		case <-ctx.Done():
 			return
+		case <-time.After(endEvery): // what was admitted just before may have begun since
 		}
 	}
 }
 
-// giveUp gives up the executions that which holds for, and those that they began before they heard of it. It returns
-// what is closed when their records are written.
-func (c *Controller) giveUp(which func(*execution) bool, reason string) (ends []<-chan struct{}) {
+// endEvery is how often EndNamespace looks for what has begun.
+const endEvery = 100 * time.Millisecond
+
+// giveUp gives up the executions that which holds for, and those that they began before they heard of it.
+func (c *Controller) giveUp(which func(*execution) bool, reason string) {
 	for {
 		found := c.executions(which)
 		if len(found) == 0 {
-			return ends
+			return
 		}
 		for e := range found {
-			ends = append(ends, e.give(reason)...)
+			e.tell(speculate.Cancelled{Reason: reason})
 		}
 	}
 }

@@ -17,9 +17,9 @@ func (e *execution) detach(s *slot, l speculate.Launch) {
 		Namespace: e.namespace, Subject: e.subject, Action: program.action, Input: l.Input,
 		Cause: program.record.ID, Transaction: e.transaction, part: l.Detach,
 	}
-	e.c.busy.Add(1)
+	e.c.busy.begin(e.namespace)
 	go func() {
-		defer e.c.busy.Done()
+		defer e.c.busy.end(e.namespace)
 		i, err := e.c.accept(r)
 		e.mu.Lock()
 		defer e.mu.Unlock()

@@ -75,7 +75,7 @@ func TestGivenUpWhileItDetaches(t *testing.T) {
 		}
 		i := town.Invoke(Request{Namespace: "ns", Action: town.apart(), Input: json.RawMessage("{}")})
 		synctest.Wait()
-		town.EndNamespace(t.Context(), "ns", "It was deleted.")
+		go town.EndNamespace(t.Context(), "ns", "It was deleted.")
 		<-i.Done()
 		close(admitted)
 		town.Close(t.Context())

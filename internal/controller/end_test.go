@@ -152,21 +152,83 @@ func TestGivenUpBeforeAnythingRan(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			town, asked, answer := newAheadTown(t), make(chan struct{}), make(chan struct{})
-			defer close(answer)
+			town, asked, answer, ended := newAheadTown(t), make(chan struct{}), make(chan struct{}), make(chan struct{})
 			i := town.Invoke(Request{Namespace: "ns", Action: prepare(town, asked, answer), Input: json.RawMessage(`{}`)})
 			<-asked
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			town.EndNamespace(ctx, "ns", "It was deleted.")
+			go func() {
+				defer close(ended)
+				town.EndNamespace(t.Context(), "ns", "It was deleted.")
+			}()
 			select {
 			case <-i.Done():
 				if got := string(i.Record().Result); got != `{"error":"It was deleted."}` {
 					t.Errorf("it ended with %s", got)
 				}
-			default:
+			case <-time.After(10 * time.Second):
 				t.Error("it has not ended")
 			}
+			close(answer)
+			<-ended
 		})
+	}
+}
+
+// TestEndNamespaceWaitsForTheStore: what is on its way to the store for a namespace comes before the end of that, whether or not the client
+// has its answer: a promotion, of which some may be applied, and records.
+func TestEndNamespaceWaitsForTheStore(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		_, err := w.do(run, "INCR", "k")
+		if w.first() {
+			close(w.goOn)
+		}
+		return map[string]any{}, err
+	})
+	w.invokeAhead(w.sequence, `{}`)
+	store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+	w.State = store
+	w.ahead.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	<-store.asked
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.EndNamespace(t.Context(), "ns", "It was deleted.")
+	}()
+	<-i.Done()
+	select {
+	case <-w.busy.over("ns"):
+		t.Error("nothing is said to be on its way")
+	case <-ended:
+		t.Error("it has ended, and a promotion is on its way")
+	default:
+	}
+	close(store.answer)
+	<-ended
+	if got := w.others(t, "GET k"); string(got.Text) != "2" {
+		t.Errorf("it has ended when %q was counted", got.Text)
+	}
+}
+
+func TestBusy(t *testing.T) {
+	var b busy
+	isOver := func(namespace string) bool {
+		select {
+		case <-b.over(namespace):
+			return true
+		default:
+			return false
+		}
+	}
+	b.begin("ada")
+	b.begin("ada")
+	over := b.over("ada")
+	if b.end("ada"); isOver("ada") || !isOver("bob") {
+		t.Error("one of two is on its way, and nothing for another")
+	}
+	b.end("ada")
+	<-over
+	if b.all.Wait(); !isOver("ada") || len(b.of) != 0 {
+		t.Error("nothing is on its way")
 	}
 }

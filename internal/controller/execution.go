@@ -162,21 +162,8 @@ func (e *execution) asker(id forerun.ActivationID) *slot {
 }
 
 func (e *execution) newTree(r Request, i *Invocation) *tree {
-	e.c.busy.Add(1)
+	e.c.busy.begin(e.namespace)
 	return &tree{action: r.Action, cause: r.Cause, part: r.part, invocation: i}
-}
-
-// give gives the execution up, and returns what is closed when the records of its invocations are written.
-func (e *execution) give(reason string) (ends []<-chan struct{}) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range e.slots {
-		if s.parent == nil && s.tree.invocation != nil { // else nobody has called it yet
-			ends = append(ends, s.tree.invocation.done)
-		}
-	}
-	e.step(speculate.Cancelled{Reason: reason})
-	return ends
 }
 
 // Started implements forerun.WorkerEvents.
@@ -475,7 +462,7 @@ func (e *execution) end(t *tree) {
 		e.sum(t)
 		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
-	c, p := e.c, &publication{invocation: t.invocation, done: make(chan struct{})} // the execution itself need not be kept until then
+	c, p := e.c, &publication{namespace: e.namespace, invocation: t.invocation, done: make(chan struct{})} // the execution itself need not be kept until then
 	var calls []*publication
 	switch {
 	case t.caller == nil:

@@ -13,6 +13,7 @@ import (
 // publication is the writing of the records of a call, for which its caller may not have waited: one that was answered ahead (answerCall)
 // has its record later than its answer. If that could not be written it is tried again when somebody asks, and at the end.
 type publication struct {
+	namespace  string
 	invocation *Invocation
 	done       chan struct{} // closed when it was tried once
 	well       atomic.Bool   // it is over, and nobody need hear of it any more
@@ -25,7 +26,7 @@ type publication struct {
 
 // publish writes the records of a tree that is over, then, when those of calls ahead are, too, lets who waits for it go on.
 func (c *Controller) publish(t *tree, calls []*publication, p *publication) {
-	defer c.busy.Done()
+	defer c.busy.end(p.namespace)
 	defer close(p.done)
 	p.left, p.lost = t.records, outcome(t.written)
 	c.date(p.left)
