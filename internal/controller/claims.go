@@ -16,7 +16,9 @@ const claimWait = 100 * time.Millisecond
 // another, most likely, when its own turn comes: that would be a conflict. It waits a while instead. The older one never does, so they
 // do not wait for each other.
 type claims struct {
-	mu sync.Mutex // guards the rest
+	patience time.Duration // of who waits
+
+	mu sync.Mutex // guards of
 	of map[forerun.Key][]*claim
 }
 
@@ -26,7 +28,9 @@ type claim struct {
 	over chan struct{} // closed when it is written, or never will be; nil: nobody waits for that
 }
 
-func newClaims() *claims { return &claims{of: make(map[forerun.Key][]*claim)} }
+func newClaims() *claims {
+	return &claims{patience: claimWait, of: make(map[forerun.Key][]*claim)}
+}
 
 // add claims records for a function of an invocation, each once, and notes that in what is its own.
 func (c *claims) add(age uint64, own map[forerun.Key]*claim, keys []forerun.Key) {
@@ -78,7 +82,7 @@ func (c *claims) older(age uint64, keys []forerun.Key) <-chan struct{} {
 
 // await waits until there is no such claim, but not for long.
 func (c *claims) await(age uint64, keys []forerun.Key) {
-	late := time.NewTimer(claimWait)
+	late := time.NewTimer(c.patience)
 	defer late.Stop()
 	for over := c.older(age, keys); over != nil; over = c.older(age, keys) {
 		select {

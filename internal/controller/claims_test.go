@@ -17,6 +17,7 @@ type crossing struct {
 	*town
 	sequence *forerun.Action
 	ahead    atomic.Bool
+	counted  atomic.Bool      // the first has
 	goOn     [2]chan struct{} // by invocation: the first, and one that begins later
 }
 
@@ -30,8 +31,10 @@ func newCrossing(t *testing.T) *crossing {
 	})
 	c.function("b", func(run *forerun.Run, input map[string]any) (any, error) {
 		_, err := c.do(run, "INCR", "k")
+		c.counted.Store(c.ahead.Load())
 		return input, err
 	})
+	c.claims.patience = time.Hour // the machine may be slow
 	c.sequence = c.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
 	for who := range c.goOn {
 		c.invokeAhead(c.sequence, fmt.Sprintf(`{"who":%d}`, who))
@@ -40,19 +43,21 @@ func newCrossing(t *testing.T) *crossing {
 	return c
 }
 
-// begin begins one of the invocations, and returns when its second function has asked to count.
+// begin begins one of the invocations, and returns when its second function has counted, or waits for that of the first.
 func (c *crossing) begin(who int) *Invocation {
 	i := c.Invoke(Request{Namespace: "ns", Subject: "ada", Action: c.sequence, Input: json.RawMessage(fmt.Sprintf(`{"who":%d}`, who)), Blocking: true})
-	for c.claimed() <= who {
+	for !c.counted.Load() || who > 0 && !c.isAwaited() {
 		runtime.Gosched()
 	}
 	return i
 }
 
-func (c *crossing) claimed() int {
+// isAwaited tells whether somebody waits for what the first is to write.
+func (c *crossing) isAwaited() bool {
 	c.claims.mu.Lock()
 	defer c.claims.mu.Unlock()
-	return len(c.claims.of[forerun.Key{Space: "ns", Name: "k"}])
+	first := c.claims.of[forerun.Key{Space: "ns", Name: "k"}]
+	return len(first) > 0 && first[0].over != nil
 }
 
 // end lets an invocation go on to its end, and tells how often a function of it was squashed.

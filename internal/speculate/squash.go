@@ -36,8 +36,8 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 var changed = cause{forerun.Updated, "its action, or one that it called, was updated or deleted"}
 
 // renewed executes slots again whose actions have changed since they were found: in their turn they find what is there then. What
-// returned to a caller that is ahead itself is a part of that. So is a program that a promotion under way goes into, or past, of that: if
-// it is refused, the turn of all is still to come; else it has been, as that of one step (rule R10).
+// returned to a caller that is ahead itself is a part of that. What is being promoted stays as it is, and so do programs that this goes
+// into, or past: if the store refuses it, the turn of all is still to come; else it has been (rule R10).
 func (m *Machine) renewed(e Renewed) {
 	for _, id := range e.Slots {
 		s := m.hears(id)

@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
 )
 
 func sorted(list []string) []string {
@@ -90,6 +92,24 @@ func TestBlockingInvocationOutlastsItsWait(t *testing.T) {
 			t.Errorf("%d after %s", r.status, waited)
 		}
 	})
+}
+
+// TestShortWaitsAreSaid: who waits for less than the longest time may be told an id before the end, and the controller hears of that.
+func TestShortWaitsAreSaid(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("echo", "echo")
+	for query, want := range map[string]bool{"": false, "&timeout=60000": false, "&timeout=20": true} {
+		r := httptest.NewRequest(http.MethodPost, actions+"echo?blocking=true"+query, http.NoBody)
+		c := &call{r: r, query: r.URL.Query(), caller: gateway.Caller{Namespace: "guest"}}
+		terms, err := c.terms()
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := w.api.admit(c, forerun.Name{Namespace: "guest", Entity: "echo"}, json.RawMessage(`{}`), terms, w.api.Quotas.Invocation)
+		if err != nil || request.Short != want {
+			t.Errorf("%q: %v, %v", query, request.Short, err)
+		}
+	}
 }
 
 func TestPayloadLimit(t *testing.T) {
