@@ -308,12 +308,16 @@ func serving(first int, action string) []int {
 	})
 }
 
-// standsBy reports whether a process stands by beside one that serves the action.
-func (w *staged) standsBy(action string) bool {
-	return slices.ContainsFunc(firsts(w.s.server), func(first int) bool {
+// standsBy reports whether a process stands by beside each that serves the action: on a busy machine that has more than one sandbox.
+func (w *staged) standsBy(action string) (stands bool) {
+	for _, first := range firsts(w.s.server) {
 		n := len(serving(first, action))
-		return n > 0 && len(below(first)) > n
-	})
+		if n > 0 && len(below(first)) <= n {
+			return false
+		}
+		stands = stands || n > 0
+	}
+	return stands
 }
 
 // firsts are the first processes of a server's sandboxes.
