@@ -222,9 +222,8 @@ func (s *stuck) Exec(ctx context.Context, expect []state.Expect, commands []stat
 	return s.Store.Exec(ctx, expect, commands)
 }
 
-// What is being promoted when its invocation is given up has a record: what it wrote may stay.
-func TestGivenUpInAPromotion(t *testing.T) {
-	var w *waiting
+// newPromoting is a town in which the store has just been asked to promote what a function has counted ahead.
+func newPromoting(t *testing.T) (w *waiting, i *Invocation, store *stuck) {
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		_, err := w.do(run, "INCR", "k")
 		if w.first() {
@@ -233,11 +232,17 @@ func TestGivenUpInAPromotion(t *testing.T) {
 		return map[string]any{}, err
 	})
 	w.invokeAhead(w.sequence, `{}`)
-	store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+	store = &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
 	w.State = store
 	w.ahead.Store(true)
-	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
+	i = w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
 	<-store.asked
+	return w, i, store
+}
+
+// What is being promoted when its invocation is given up has a record: what it wrote may stay.
+func TestGivenUpInAPromotion(t *testing.T) {
+	w, i, store := newPromoting(t)
 	gone, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	go w.Close(gone)

@@ -176,20 +176,7 @@ func TestGivenUpBeforeAnythingRan(t *testing.T) {
 // TestEndNamespaceWaitsForTheStore: what is on its way to the store for a namespace comes before the end of that, whether or not the client
 // has its answer: a promotion, of which some may be applied, and records.
 func TestEndNamespaceWaitsForTheStore(t *testing.T) {
-	var w *waiting
-	w = newWaiting(t, func(run *forerun.Run) (any, error) {
-		_, err := w.do(run, "INCR", "k")
-		if w.first() {
-			close(w.goOn)
-		}
-		return map[string]any{}, err
-	})
-	w.invokeAhead(w.sequence, `{}`)
-	store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
-	w.State = store
-	w.ahead.Store(true)
-	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
-	<-store.asked
+	w, i, store := newPromoting(t)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
