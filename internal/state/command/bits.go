@@ -245,24 +245,24 @@ func combineBits(t *txn, target []byte, names [][]byte, on func(a, b byte) byte)
 		if !typed {
 			return wrongType()
 		}
+		t.show(r.payload)
 		inputs = append(inputs, r.payload)
 		longest = max(longest, len(r.payload))
 	}
 	result := make([]byte, longest)
-	copy(result, inputs[0])
-	if len(inputs) == 1 {
-		inputs = append(inputs, nil)
-		if on(1, 0) != ^byte(1) { // one string alone is copied, unless it is to be inverted
-			on = func(a, _ byte) byte { return a }
+	end := copy(result, inputs[0]) // of what is not 0
+	for _, input := range inputs[1:] {
+		for i, other := range input {
+			result[i] = on(result[i], other)
+		}
+		if on(1, 0) == 0 && len(input) < end { // AND with the zeros behind a string
+			clear(result[len(input):end])
+			end = len(input)
 		}
 	}
-	for _, input := range inputs[1:] {
+	if on(1, 0) == ^byte(1) { // NOT, which has one string
 		for i := range result {
-			other := byte(0)
-			if i < len(input) {
-				other = input[i]
-			}
-			result[i] = on(result[i], other)
+			result[i] = on(result[i], 0)
 		}
 	}
 	old := t.load(target)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"strconv"
 
 	"forerun.dev/forerun/internal/state"
@@ -123,19 +122,19 @@ func hlen(t *txn, args [][]byte) state.Reply {
 
 func hgetall(t *txn, args [][]byte) state.Reply {
 	return fields(t, args[1], state.MapReply, func(items []state.Reply, field, value []byte) []state.Reply {
-		return append(items, bulk(bytes.Clone(field)), bulk(bytes.Clone(value)))
+		return append(items, bulk(t.keep(field)), bulk(t.keep(value)))
 	})
 }
 
 func hkeys(t *txn, args [][]byte) state.Reply {
 	return fields(t, args[1], state.Array, func(items []state.Reply, field, _ []byte) []state.Reply {
-		return append(items, bulk(bytes.Clone(field)))
+		return append(items, bulk(t.keep(field)))
 	})
 }
 
 func hvals(t *txn, args [][]byte) state.Reply {
 	return fields(t, args[1], state.Array, func(items []state.Reply, _, value []byte) []state.Reply {
-		return append(items, bulk(bytes.Clone(value)))
+		return append(items, bulk(t.keep(value)))
 	})
 }
 

@@ -28,7 +28,7 @@ func keys(t *txn, args [][]byte) state.Reply {
 	all := string(args[1]) == "*"
 	t.records(from, to, func(name []byte, _ record) bool {
 		if all || Match(args[1], name) {
-			items = append(items, bulk(bytes.Clone(name)))
+			items = append(items, bulk(t.keep(name)))
 		}
 		return true
 	})

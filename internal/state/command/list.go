@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"forerun.dev/forerun/internal/state"
@@ -97,7 +96,7 @@ func pop(t *txn, args [][]byte, left bool) state.Reply {
 func (t *txn) popItems(name []byte, r record, count int64, left bool) []state.Reply {
 	b := r.bounds()
 	count = min(count, b.len())
-	items := make([]state.Reply, 0, count)
+	items := []state.Reply{}
 	for range count {
 		n := b.first
 		if left {
@@ -109,6 +108,9 @@ func (t *txn) popItems(name []byte, r record, count int64, left bool) []state.Re
 		item, _ := t.element(name, itemNumber(n))
 		t.deleteElement(name, itemNumber(n))
 		items = append(items, bulk(item))
+		if t.show(item); t.err != nil {
+			return items
+		}
 	}
 	if count > 0 {
 		t.settleList(name, r, b)
@@ -166,6 +168,6 @@ func lrange(t *txn, args [][]byte) state.Reply {
 	prefix := len(t.elementKey(args[1], nil))
 	first := t.elementKey(args[1], itemNumber(b.first+uint64(from)))
 	end := t.elementKey(args[1], itemNumber(b.first+uint64(to)+1))
-	t.scan(first, end, false, prefix, func(_, item []byte) { items = append(items, bulk(bytes.Clone(item))) })
+	t.scan(first, end, false, prefix, func(_, item []byte) { items = append(items, bulk(t.keep(item))) })
 	return array(items)
 }

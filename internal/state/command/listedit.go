@@ -27,9 +27,9 @@ func (t *txn) items(name []byte, b bounds, reverse bool, f func(place int64, ite
 
 // slice copies the items at places from..to (inclusive).
 func (t *txn) slice(name []byte, b bounds, from, to int64) [][]byte {
-	items := make([][]byte, 0, max(to-from+1, 0))
+	var items [][]byte
 	t.items(name, bounds{b.first + uint64(from), b.first + uint64(to) + 1}, false, func(_ int64, item []byte) bool {
-		items = append(items, bytes.Clone(item))
+		items = append(items, t.keep(item))
 		return true
 	})
 	return items
@@ -186,7 +186,7 @@ func (t *txn) removeItems(name []byte, b bounds, gone map[int64]bool) bounds {
 	for place := range gone {
 		first = min(first, place)
 	}
-	kept := make([][]byte, 0, b.len()-first)
+	var kept [][]byte
 	for i, item := range t.slice(name, b, first, b.len()-1) {
 		if !gone[first+int64(i)] {
 			kept = append(kept, item)
@@ -280,6 +280,7 @@ func lpos(t *txn, args [][]byte) state.Reply {
 		looked++
 		if bytes.Equal(item, args[2]) {
 			if skip == 0 {
+				t.show(nil)
 				found = append(found, integer(place))
 			} else {
 				skip--

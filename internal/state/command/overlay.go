@@ -56,18 +56,25 @@ func (o *Overlay) charge(r state.Reply) error {
 	case o.shown > maxStep:
 		return tooMuchShown()
 	case o.size > maxStep:
-		return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction writes more than %d MiB. Split it.", maxStep>>20)
+		return tooMuchWritten()
 	}
 	return nil
 }
 
 func tooMuchShown() error {
-	return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction answers more than %d MiB. Ask for less at a time.", maxStep>>20)
+	return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction answers or collects more than %d MiB. Ask for less at a time.", maxStep>>20)
 }
+
+func tooMuchWritten() error {
+	return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction writes more than %d MiB. Split it.", maxStep>>20)
+}
+
+// itemSize is about what an item of a reply is sent as beside its text.
+const itemSize = 16
 
 // replySize is about how many bytes a reply is sent as.
 func replySize(r state.Reply) int {
-	size := 16 + len(r.Text)
+	size := itemSize + len(r.Text)
 	for _, item := range r.Items {
 		size += replySize(item)
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -29,7 +28,11 @@ func (t *txn) draw(name []byte, r record, count int64) []drawn {
 		}
 		return t.pick(name, picks)
 	}
-	return t.pick(name, choose(n, min(count, n)))
+	if count = min(count, n); count > maxStep/itemSize {
+		t.err = tooMuchShown()
+		return nil
+	}
+	return t.pick(name, choose(n, count))
 }
 
 // choose picks k different numbers below n (Floyd's way: every choice is as likely as every other).
@@ -60,7 +63,7 @@ func (t *txn) pick(name []byte, places []int64) []drawn {
 	from, to := t.elementRange(name)
 	t.walk(from, to, false, len(from), func(element, value []byte) bool {
 		if places[order[0]] == at {
-			d := drawn{bytes.Clone(element), bytes.Clone(value)}
+			d := drawn{t.keep(element), t.keep(value)}
 			for len(order) > 0 && places[order[0]] == at {
 				found[order[0]] = d
 				order = order[1:]

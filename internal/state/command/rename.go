@@ -44,10 +44,10 @@ func (t *txn) duplicate(from, to []byte, r record) {
 		first, last := t.collectionRange(prefix, from)
 		var pairs []drawn
 		t.scan(first, last, false, len(first), func(element, value []byte) {
-			pairs = append(pairs, drawn{bytes.Clone(element), bytes.Clone(value)})
+			pairs = append(pairs, drawn{t.keep(element), t.keep(value)})
 		})
 		for _, p := range pairs {
-			t.overlay.Set(append(t.collectionKey(prefix, to, len(p.element)), p.element...), p.value)
+			t.set(append(t.collectionKey(prefix, to, len(p.element)), p.element...), p.value)
 		}
 	}
 	t.save(to, record{kind: r.kind, expires: r.expires, payload: r.payload})

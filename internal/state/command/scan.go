@@ -101,7 +101,7 @@ func scan(t *txn, args [][]byte) state.Reply {
 	left := q.count
 	t.records(from, to, func(name []byte, r record) bool {
 		if q.takes(name) && (q.kind == nil || strings.EqualFold(string(q.kind), typeNames[r.kind])) {
-			p.items = append(p.items, bulk(bytes.Clone(name)))
+			p.items = append(p.items, bulk(t.keep(name)))
 		}
 		if left--; left > 0 {
 			return true
@@ -150,10 +150,10 @@ func (t *txn) scanPage(name []byte, r record, behind []byte, q scanQuery) (p pag
 	small := r.count() <= shownAtOnce[r.kind]
 	t.walk(from, to, false, prefix, func(element, value []byte) bool {
 		if q.takes(element) {
-			p.items = append(p.items, bulk(bytes.Clone(element)))
+			p.items = append(p.items, bulk(t.keep(element)))
 			switch r.kind {
 			case state.Hash:
-				p.items = append(p.items, bulk(bytes.Clone(value)))
+				p.items = append(p.items, bulk(t.keep(value)))
 			case state.SortedSet:
 				p.items = append(p.items, state.Reply{Kind: state.Bulk, Text: scannedScore(scoreOf(value), small)})
 			}

@@ -9,10 +9,9 @@ import (
 )
 
 // members collects the names of all elements of a record, in the order of bytes.
-func (t *txn) members(name []byte, r record) [][]byte {
-	members := make([][]byte, 0, r.elementCount())
+func (t *txn) members(name []byte, r record) (members [][]byte) {
 	if r.exists() {
-		t.elements(name, func(member, _ []byte) { members = append(members, bytes.Clone(member)) })
+		t.elements(name, func(member, _ []byte) { members = append(members, t.keep(member)) })
 	}
 	return members
 }
@@ -92,19 +91,27 @@ func intersect(t *txn, names [][]byte, records []record, limit int64) [][]byte {
 				return t.err == nil
 			}
 		}
-		common = append(common, bytes.Clone(member))
+		common = append(common, t.keep(member))
 		return int64(len(common)) != limit
 	})
 	return common
 }
 
-func unite(t *txn, names [][]byte, records []record, _ int64) [][]byte {
-	var all [][]byte
+func unite(t *txn, names [][]byte, records []record, _ int64) (all [][]byte) {
+	known := make(map[string]bool)
 	for i, name := range names {
-		all = append(all, t.members(name, records[i])...)
+		if !records[i].exists() {
+			continue
+		}
+		t.elements(name, func(member, _ []byte) {
+			if !known[string(member)] {
+				known[string(member)] = true
+				all = append(all, t.keep(member))
+			}
+		})
 	}
 	slices.SortFunc(all, bytes.Compare)
-	return slices.CompactFunc(all, bytes.Equal)
+	return all
 }
 
 func subtract(t *txn, names [][]byte, records []record, _ int64) [][]byte {

@@ -1,10 +1,6 @@
 package command
 
-import (
-	"bytes"
-
-	"forerun.dev/forerun/internal/state"
-)
+import "forerun.dev/forerun/internal/state"
 
 func sadd(t *txn, args [][]byte) state.Reply {
 	r, typed := t.typed(args[1], state.Set)
@@ -65,7 +61,7 @@ func smembers(t *txn, args [][]byte) state.Reply {
 	}
 	items := []state.Reply{}
 	if r.exists() {
-		t.elements(args[1], func(member, _ []byte) { items = append(items, bulk(bytes.Clone(member))) })
+		t.elements(args[1], func(member, _ []byte) { items = append(items, bulk(t.keep(member))) })
 	}
 	return state.Reply{Kind: state.SetReply, Items: items}
 }

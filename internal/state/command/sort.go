@@ -108,7 +108,7 @@ func (q *sortQuery) bounds(n int) int { return int(min(max(q.skip, 0), int64(n))
 // toSort collects the elements of a record, in its order.
 func (t *txn) toSort(name []byte, r record, q sortQuery) []sorting {
 	var elements []sorting
-	add := func(e []byte) { elements = append(elements, sorting{element: bytes.Clone(e)}) }
+	add := func(e []byte) { elements = append(elements, sorting{element: t.keep(e)}) }
 	switch r.kind {
 	case state.List:
 		t.items(name, r.bounds(), q.unsorted && q.descending, func(_ int64, item []byte) bool { add(item); return true })
@@ -204,6 +204,9 @@ func (t *txn) sortResults(elements []sorting, q sortQuery) []state.Reply {
 			results = append(results, bulk(e.element))
 		}
 		for _, pattern := range q.get {
+			if t.show(nil); t.err != nil {
+				return nil
+			}
 			if value := t.lookUp(pattern, e.element); value != nil {
 				results = append(results, bulk(value))
 			} else {

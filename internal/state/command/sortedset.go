@@ -122,7 +122,7 @@ func (z *sortedSet) score(member []byte) (float64, bool) {
 func (z *sortedSet) insert(member []byte, score float64) {
 	ordered := orderedScore(score)
 	z.t.setElement(z.name, member, ordered[:])
-	z.t.overlay.Set(z.orderKey(score, member), nil)
+	z.t.set(z.orderKey(score, member), nil)
 	z.note(score, member, 1)
 }
 
@@ -151,19 +151,6 @@ func (z *sortedSet) note(score float64, member []byte, by int64) {
 func (z *sortedSet) orderKey(score float64, member []byte) []byte {
 	ordered := orderedScore(score)
 	return append(append(z.t.collectionKey(orderPrefix, z.name, scoreSize+len(member)), ordered[:]...), member...)
-}
-
-// removeScores removes all members of a sorted set.
-func (t *txn) removeScores(name []byte, n int64) {
-	if n > maxSingly {
-		t.overlay.Clear(t.elementRange(name))
-		t.overlay.Clear(t.collectionRange(orderPrefix, name))
-		return
-	}
-	z := &sortedSet{t: t, name: name, n: n}
-	for _, m := range z.collect(z.all(), false, math.MaxInt64) {
-		z.delete(m.member, m.score)
-	}
 }
 
 // stretch is a part of a sorted set that lies together: keys of the order from one (inclusive) to another (exclusive).
@@ -225,12 +212,12 @@ func (z *sortedSet) ranked(from, to int64, reverse bool) []scored {
 
 // skip copies up to limit members of a stretch behind the first offset ones.
 func (z *sortedSet) skip(s stretch, reverse bool, offset, limit int64) []scored {
-	return collectSome(offset, limit, func(f func(scored) bool) { z.walk(s, reverse, f) })
+	return z.t.collectSome(offset, limit, func(f func(scored) bool) { z.walk(s, reverse, f) })
 }
 
 // collectSome copies up to limit members of a walk behind the first offset ones. A negative limit is none; a negative
 // offset skips all.
-func collectSome(offset, limit int64, walk func(f func(m scored) bool)) []scored {
+func (t *txn) collectSome(offset, limit int64, walk func(f func(m scored) bool)) []scored {
 	var members []scored
 	if limit == 0 || offset < 0 {
 		return nil
@@ -240,7 +227,7 @@ func collectSome(offset, limit int64, walk func(f func(m scored) bool)) []scored
 			offset--
 			return true
 		}
-		members = append(members, scored{bytes.Clone(m.member), m.score})
+		members = append(members, scored{t.keep(m.member), m.score})
 		return int64(len(members)) != limit
 	})
 	return members

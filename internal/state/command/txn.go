@@ -15,13 +15,30 @@ type txn struct {
 	space   string
 	now     int64 // Unix milliseconds
 	err     error
-	shown   int // bytes of the values that one of many names led to
+	shown   int // bytes of what it has found and holds
 }
 
-// show notes a value that is to be answered, of which a command may name as many as it likes: no more than may be answered are read.
-func (t *txn) show(value []byte) {
-	if t.shown += len(value); t.shown > maxStep && t.err == nil {
+// show notes what a command holds, as it is to answer it or to write it elsewhere. A few bytes of a command may lead to more than there
+// is memory for: no more is read than may be answered.
+func (t *txn) show(found []byte) {
+	if t.shown += itemSize + len(found); t.shown > maxStep && t.err == nil {
 		t.err = tooMuchShown()
+	}
+}
+
+// keep copies and notes what a walk finds.
+func (t *txn) keep(found []byte) []byte {
+	t.show(found)
+	return bytes.Clone(found)
+}
+
+// set writes a pair. While a command is at work it may write twice as much as when it is done: what it moves is there twice.
+func (t *txn) set(key, value []byte) {
+	if t.err != nil {
+		return
+	}
+	if t.overlay.Set(key, value); t.overlay.size > 2*maxStep {
+		t.err = tooMuchWritten()
 	}
 }
 
@@ -105,10 +122,10 @@ func (t *txn) save(name []byte, r record) {
 	if r.indexed != r.expires {
 		t.unindex(name, r)
 		if r.expires != 0 {
-			t.overlay.Set(t.expiryKey(name, r.expires), nil)
+			t.set(t.expiryKey(name, r.expires), nil)
 		}
 	}
-	t.overlay.Set(t.metaKey(name), r.encode())
+	t.set(t.metaKey(name), r.encode())
 }
 
 // remove deletes a record with its elements.
@@ -118,21 +135,44 @@ func (t *txn) remove(name []byte, r record) {
 	t.overlay.Delete(t.metaKey(name))
 }
 
-// maxSingly is how many elements are removed one by one: a cleared range weighs on every later read beside it.
-const maxSingly = 64
+// What is removed one by one, for a cleared range weighs on every later read beside it: so many elements, if their keys are short.
+const (
+	maxSingly     = 64
+	maxSinglySize = 64 << 10
+)
 
 func (t *txn) removeElements(name []byte, r record) {
-	switch n := r.elementCount(); {
-	case r.kind == state.SortedSet:
-		t.removeScores(name, n)
-	case n > maxSingly:
-		t.overlay.Clear(t.elementRange(name))
-	case n > 0:
-		var all [][]byte
-		t.elements(name, func(element, _ []byte) { all = append(all, bytes.Clone(element)) })
-		for _, element := range all {
-			t.deleteElement(name, element)
-		}
+	n := r.elementCount()
+	if n == 0 {
+		return
+	}
+	t.clear(elementPrefix, name, n)
+	if r.kind == state.SortedSet {
+		t.clear(orderPrefix, name, n)
+	}
+}
+
+// clear removes the n keys of one kind that belong to a record.
+func (t *txn) clear(prefix byte, name []byte, n int64) {
+	from, to := t.collectionRange(prefix, name)
+	singly := n <= maxSingly
+	var all [][]byte
+	if size := 0; singly {
+		t.walk(from, to, false, 0, func(key, _ []byte) bool {
+			if size += len(key); size > maxSinglySize {
+				singly = false
+				return false
+			}
+			all = append(all, bytes.Clone(key))
+			return true
+		})
+	}
+	if !singly {
+		t.overlay.Clear(from, to)
+		return
+	}
+	for _, key := range all {
+		t.overlay.Delete(key)
 	}
 }
 
@@ -165,7 +205,9 @@ func (t *txn) element(name, element []byte) ([]byte, bool) {
 }
 
 func (t *txn) setElement(name, element, value []byte) {
-	t.overlay.Set(t.elementKey(name, element), value)
+	if t.err == nil { // else the key, which may be long, is not even made
+		t.set(t.elementKey(name, element), value)
+	}
 }
 
 func (t *txn) deleteElement(name, element []byte) { t.overlay.Delete(t.elementKey(name, element)) }
@@ -183,12 +225,15 @@ func (t *txn) scan(from, to []byte, reverse bool, prefix int, f func(element, va
 	})
 }
 
-// walk is a scan that ends when f returns false.
+// walk is a scan that ends when f returns false, or with the first error.
 func (t *txn) walk(from, to []byte, reverse bool, prefix int, f func(element, value []byte) bool) {
 	if t.err != nil {
 		return
 	}
-	t.err = t.overlay.Scan(from, to, reverse, func(key, value []byte) bool { return f(key[prefix:], value) })
+	err := t.overlay.Scan(from, to, reverse, func(key, value []byte) bool { return f(key[prefix:], value) && t.err == nil })
+	if t.err == nil {
+		t.err = err
+	}
 }
 
 // count is the number of elements of a hash, a set or a sorted set.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -213,6 +212,8 @@ func uniteScored(s *sources, o combineOptions) []scored {
 			score := finite(src.weight * m.score)
 			if old, there := scores[string(m.member)]; there {
 				score = o.aggregate(old, score)
+			} else {
+				s.t.show(m.member)
 			}
 			scores[string(m.member)] = score
 			return true
@@ -238,7 +239,7 @@ func intersectScored(s *sources, o combineOptions) []scored {
 			}
 			score = o.aggregate(score, src.weight*other)
 		}
-		members = append(members, scored{bytes.Clone(m.member), score})
+		members = append(members, scored{s.t.keep(m.member), score})
 		return int64(len(members)) != o.limit
 	})
 	slices.SortFunc(members, scored.compare)
@@ -253,7 +254,7 @@ func subtractScored(s *sources, _ combineOptions) []scored {
 				return true
 			}
 		}
-		members = append(members, scored{bytes.Clone(m.member), m.score})
+		members = append(members, scored{s.t.keep(m.member), m.score})
 		return s.t.err == nil
 	})
 	slices.SortFunc(members, scored.compare)

@@ -166,7 +166,7 @@ func (z *sortedSet) find(q rangeQuery) []scored {
 	case byScore:
 		return z.skip(z.scores(q.scores), q.reverse, q.offset, q.limit)
 	case byLex:
-		return collectSome(q.offset, q.limit, func(f func(scored) bool) { z.members(q.members, q.reverse, f) })
+		return z.t.collectSome(q.offset, q.limit, func(f func(scored) bool) { z.members(q.members, q.reverse, f) })
 	}
 	return z.ranked(q.from, q.to, q.reverse)
 }

@@ -1,0 +1,183 @@
+package command
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+)
+
+// endless is a store of records without end, each of the type that its name begins with.
+type endless struct {
+	value []byte // of each field, item and string
+	most  int    // elements that may be looked at
+	over  bool   // more were
+}
+
+func (e *endless) record(name []byte) record {
+	const many = 1 << 40
+	switch r := (record{payload: binary.AppendUvarint(nil, many)}); name[0] {
+	case 'h':
+		r.kind = state.Hash
+		return r
+	case 'l':
+		return record{kind: state.List, payload: binary.BigEndian.AppendUint64(itemNumber(listOrigin), listOrigin+many)}
+	case 's':
+		r.kind = state.Set
+		return r
+	case 'z':
+		r.kind = state.SortedSet
+		return r
+	case 't':
+		return record{kind: state.String, payload: e.value}
+	}
+	return record{}
+}
+
+func (e *endless) Get(key []byte) ([]byte, bool, error) {
+	k, isRecord := ParseRecordKey(key)
+	if !isRecord {
+		return e.value, true, nil
+	}
+	r := e.record([]byte(k.Name))
+	return r.encode(), r.exists(), nil
+}
+
+func (e *endless) Scan(from, _ []byte, _ bool, f func(key, value []byte) bool) error {
+	value := e.value
+	if IsRecordKey(from) {
+		r := e.record([]byte("t"))
+		value = r.encode()
+	}
+	for n := range uint64(e.most) {
+		if !f(binary.BigEndian.AppendUint64(append(bytes.Clone(from), make([]byte, scoreSize)...), n), value) {
+			return nil
+		}
+	}
+	e.over = true
+	return nil
+}
+
+// TestNoCommandCollectsWithoutEnd: a tenant may store more than there is memory for, and ask for it with a few bytes.
+func TestNoCommandCollectsWithoutEnd(t *testing.T) {
+	value := strings.Repeat("v", 1000)
+	for _, line := range []string{
+		"HGETALL h", "HKEYS h", "HVALS h", "RENAME h i", "COPY h i", "HSCAN h 0 COUNT 100000",
+		"LRANGE l 0 -1", "LREM l 1 " + value, "LPOS l " + value + " COUNT 0", "LPOP l 100000", "LMPOP 1 l RIGHT COUNT 100000", "SORT l ALPHA LIMIT 0 1",
+		"SMEMBERS s", "SUNION s s", "SINTER s s", "SDIFF s x", "SUNIONSTORE x s", "SSCAN s 0 COUNT 100000", "SPOP s 100000000", "SRANDMEMBER s 100000000",
+		"ZRANGE z 0 -1", "ZRANGEBYSCORE z -inf inf", "ZRANGEBYLEX z - +", "ZRANGESTORE x z 0 -1", "ZREMRANGEBYRANK z 0 -1", "ZPOPMIN z 100000",
+		"ZMPOP 1 z MIN COUNT 100000", "ZUNION 2 z s", "ZINTER 1 z", "ZDIFF 1 z", "ZSCAN z 0 COUNT 100000",
+		"KEYS *", "SCAN 0 COUNT 100000",
+		"MGET" + strings.Repeat(" t", 100), "HMGET h" + strings.Repeat(" f", 100), "BITOP OR x" + strings.Repeat(" t", 100),
+	} {
+		args := bytes.Fields([]byte(line))
+		spec, refusal := Find(args)
+		if spec == nil {
+			t.Fatal(line, show(refusal))
+		}
+		store := &endless{value: []byte(value), most: 20_000}
+		tx := txn{overlay: NewOverlay(store), spec: spec, shown: maxStep - 64<<10}
+		if spec.run(&tx, args); forerun.KindOf(tx.err) != forerun.TooLarge || store.over {
+			t.Errorf("%.60s: %v; it looked at more than %d elements: %v", line, tx.err, store.most, store.over)
+		}
+	}
+}
+
+// TestSortAnswersWithinBounds: each of many patterns may ask for each of many elements.
+func TestSortAnswersWithinBounds(t *testing.T) {
+	m := &machine{memory: memory{}}
+	if _, err := m.run(strings.Fields("SADD s" + numbered(" ", 100))...); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"#", "x*"} {
+		args := bytes.Fields([]byte("SORT s" + strings.Repeat(" GET "+pattern, 100)))
+		tx := txn{overlay: NewOverlay(m.memory), spec: Known(args[0]), space: "space", shown: maxStep - 64<<10}
+		if reply := sortRecord(&tx, args); forerun.KindOf(tx.err) != forerun.TooLarge || len(reply.Items) > 0 {
+			t.Errorf("GET %s: %d items, %v", pattern, len(reply.Items), tx.err)
+		}
+	}
+}
+
+// numbered are n words, each with a number.
+func numbered(word string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprint(&b, word, i)
+	}
+	return b.String()
+}
+
+// TestWritesEndWithinBounds: an element lies under the name of its record, which may be long.
+func TestWritesEndWithinBounds(t *testing.T) {
+	name := strings.Repeat("n", 1000)
+	for _, line := range []string{
+		"SADD " + name + numbered(" m", 100), "RPUSH " + name + numbered(" m", 100), "HSET " + name + numbered(" f 1 f", 99) + " 1",
+		"ZADD " + name + numbered(" 1 m", 100),
+	} {
+		args := bytes.Fields([]byte(line))
+		tx := txn{overlay: NewOverlay(memory{}), spec: Known(args[0]), space: "space"}
+		tx.overlay.size = 2*maxStep - 10_000
+		if tx.spec.run(&tx, args); forerun.KindOf(tx.err) != forerun.TooLarge || len(tx.overlay.writes) > 20 {
+			t.Errorf("%.5s: %d writes, %v", line, len(tx.overlay.writes), tx.err)
+		}
+	}
+}
+
+// TestRemovalIsShort: also of few elements, if their names are long; it must not need the memory that they would take.
+func TestRemovalIsShort(t *testing.T) {
+	m := &machine{memory: memory{}}
+	long := strings.Repeat("x", 2000)
+	for line, want := range map[string]int{
+		"HSET h" + numbered(" f"+long, 100): 1, "SADD s" + numbered(" m"+long, 50): 1, "ZADD z" + numbered(" 1 m"+long, 50): 2, "SADD few" + numbered(" m", 50): 0,
+	} {
+		args := strings.Fields(line)
+		if reply, err := m.run(args...); err != nil || reply.Kind == state.Error {
+			t.Fatal(show(reply), err)
+		}
+		o := NewOverlay(m.memory)
+		command := [][]byte{[]byte("DEL"), []byte(args[1])}
+		if _, err := Execute(o, Known(command[0]), "space", m.now, command); err != nil || len(o.cleared) != want || want > 0 && len(o.writes) != 1 {
+			t.Errorf("DEL %s clears %d ranges and removes %d keys, %v; want %d", args[1], len(o.cleared), len(o.writes), err, want)
+		}
+		if reply, _ := m.run("DEL", args[1]); show(reply) != "1" {
+			t.Errorf("DEL %s: %s", args[1], show(reply))
+		}
+	}
+	if len(m.memory) != 0 {
+		t.Errorf("%d pairs are left", len(m.memory))
+	}
+}
+
+// broken is a store in which no element can be found, but walked over.
+type broken struct{ memory }
+
+var errBroken = errors.New("broken")
+
+func (b broken) Get(key []byte) ([]byte, bool, error) {
+	if key[0] == elementPrefix {
+		return nil, false, errBroken
+	}
+	return b.memory.Get(key)
+}
+
+// TestErrorsWithinAWalkAreTold: what the store could not read must not seem to be absent.
+func TestErrorsWithinAWalkAreTold(t *testing.T) {
+	m := &machine{memory: memory{}}
+	for _, name := range []string{"a", "b"} {
+		if _, err := m.run("SADD", name, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"SINTER a b", "SINTERCARD 2 a b", "ZINTER 2 a b", "ZDIFF 2 a b", "SDIFF a b"} {
+		args := bytes.Fields([]byte(line))
+		if reply, err := Execute(NewOverlay(broken{m.memory}), Known(args[0]), "space", time.Time{}, args); !errors.Is(err, errBroken) {
+			t.Errorf("%s: %s, %v", line, show(reply), err)
+		}
+	}
+}
