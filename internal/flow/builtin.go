@@ -25,7 +25,7 @@ func (w *walk) apply(r *row) {
 	in := membersOf(w.value)
 	switch r.builtin {
 	case saveParams:
-		w.stack = w.stack.set("params", w.value)
+		w.stack = w.stack.set(members{"params": w.value})
 	case loadParams:
 		w.value = w.stack.get("params")
 	case packParamsResult:
@@ -73,7 +73,7 @@ func (w *walk) unpackResult(in members) {
 func (w *walk) countDown() json.RawMessage {
 	count := number(w.stack.get("count"))
 	less, _ := json.Marshal(count - 1) // a JSON number is finite, and so is one less
-	w.stack = w.stack.set("count", less)
+	w.stack = w.stack.set(members{"count": less})
 	more, _ := json.Marshal(count > 0)
 	return more
 }

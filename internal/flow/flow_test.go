@@ -253,6 +253,82 @@ func TestManyBranchesEnd(t *testing.T) {
 	}
 }
 
+// TestBranchesTogetherEnd: each branch may walk as far as one walk may, but not each of thousands.
+func TestBranchesTogetherEnd(t *testing.T) {
+	p, err := compileComposition(json.RawMessage(`{"type":"map","components":[{"type":"mask","components":[{"type":"empty"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements := json.RawMessage(`{"value":[` + strings.Repeat("0,", 99) + `0]}`)
+	for _, c := range []struct {
+		done effort
+		want string // "": it goes on
+	}{
+		{effort{}, ""},
+		{effort{rows: manyWalks*maxSteps - 200}, "went on without an action for too long"},
+		{effort{work: manyWalks*maxWork - 2000}, "did too much with a large one"},
+	} {
+		w := walk{program: p, value: elements, made: &made{effort: c.done}}
+		stop := w.run()
+		if goesOn := stop.Join && len(stop.Fork) == 100; goesOn != (c.want == "") || !strings.Contains(string(stop.Result.Value), c.want) {
+			t.Errorf("%+v: %d branches, %s", c.done, len(stop.Fork), stop.Result.Value)
+		}
+	}
+}
+
+// TestForksWithoutAnythingToRunEnd: what was walked before such a fork counts behind it, until something runs.
+func TestForksWithoutAnythingToRunEnd(t *testing.T) {
+	nothing := `{"type":"map","components":[{"type":"empty"}]}`
+	p, err := compileComposition(json.RawMessage(`{"type":"while_nosave","test":{"type":"literal","value":{"value":true}},"body":{"type":"sequence","components":[` +
+		`{"type":"parallel","components":[` + nothing + `]},` + nothing + `,{"type":"action","name":"/_/a"}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := forerun.Result{Value: json.RawMessage(`{"value":[]}`)}
+	join := func(stop forerun.Stop) forerun.Stop { return p.Join(stop.Cursor, []forerun.Result{empty}) }
+	first := p.Start(json.RawMessage("{}"))
+	second := join(first)
+	before, behind := first.Cursor.(cursor).done, second.Cursor.(cursor).done
+	if before.rows == 0 || behind.rows <= before.rows || behind.work <= before.work {
+		t.Errorf("done before a fork: %+v, and before the next: %+v", before, behind)
+	}
+	action := join(second)
+	if action.Action != "/_/a" {
+		t.Fatalf("the walk stops at %+v", action)
+	}
+	if again := p.Resume(action.Cursor, empty).Cursor.(cursor).done; again.rows >= behind.rows {
+		t.Errorf("done behind an action: %+v, no less than before it: %+v", again, behind)
+	}
+	at := first.Cursor.(cursor)
+	at.done.rows = manyWalks * maxSteps
+	if stop := p.Join(at, []forerun.Result{empty}); !stop.End || stop.Result.Status != forerun.ApplicationError {
+		t.Errorf("it goes on with %+v", stop)
+	}
+}
+
+// TestManyVariablesAreSetTogether: one by one each would copy all, for minutes.
+func TestManyVariablesAreSetTogether(t *testing.T) {
+	const many = 20_000
+	declared, given := make(members), make(members)
+	for i := range many {
+		name := fmt.Sprint("v", i)
+		declared[name], given[name] = json.RawMessage("0"), json.RawMessage("1")
+	}
+	given["unknown"] = json.RawMessage("1")
+	outer := &frame{kind: opLet, vars: &vars{members{"v0": json.RawMessage("0"), "outer": json.RawMessage("0")}}}
+	given["outer"] = json.RawMessage("1")
+	before := &frame{kind: opLet, vars: &vars{declared}, below: outer}
+	behind := before.set(given)
+	for _, name := range []string{"v0", "v19999", "outer"} {
+		if was, is := string(before.get(name)), string(behind.get(name)); was != "0" || is != "1" {
+			t.Errorf("%s was %s and is %s", name, was, is)
+		}
+	}
+	if v := behind.below.vars.values["v0"]; string(v) != "0" || len(behind.variables()) != many+1 || behind.get("unknown") != nil {
+		t.Errorf("the outer v0 is %s; there are %d variables", v, len(behind.variables()))
+	}
+}
+
 // TestGrowingValueEnds: retain doubles the value with each turn of a loop.
 func TestGrowingValueEnds(t *testing.T) {
 	p, err := compileComposition(json.RawMessage(`{"type":"repeat","count":60,"components":[{"type":"retain","components":[{"type":"empty"}]}]}`))

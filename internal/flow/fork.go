@@ -10,21 +10,30 @@ import (
 // maxBranches is how many branches may begin at once, those in branches included: an invocation has at most as many activations.
 const maxBranches = 10_000
 
-// made is what a walk has made for branches: each may begin others, and all begin before any of them does something.
-type made struct{ branches, bytes int }
+// made is what a walk has made for branches, and done with them: each may begin others, and all begin before any of them does something.
+type made struct {
+	branches, bytes int
+	effort
+}
 
-func (m *made) isTooMuch() bool { return m.branches > maxBranches || m.bytes > maxWork }
+func (m *made) isTooMuch() *forerun.Stop {
+	if m.branches > maxBranches || m.bytes > maxWork {
+		return ended(fmt.Sprintf(
+			"The composition would begin more than %d branches at once, or branches with more than %d MiB; does a map hold another?", maxBranches, maxWork>>20))
+	}
+	return m.tooMuch(manyWalks)
+}
 
 // fork stops where branches begin. Each sees the variables around, on frames of its own: what it sets is seen by itself.
 func (w *walk) fork(r *row, at int) (stop forerun.Stop, ok bool) {
-	stop = forerun.Stop{Cursor: cursor{at, w.stack}, Join: true}
+	stop = forerun.Stop{Join: true}
 	stack := marked(w.stack)
 	begin := func(row int, value json.RawMessage, own int) (fits bool) {
 		input := w.program.underlaid(value)
 		w.made.branches++
 		w.made.bytes += own + len(input) - len(value)
-		if w.made.isTooMuch() {
-			stop = tooManyBranches()
+		if end := w.made.isTooMuch(); end != nil {
+			stop = *end
 			return false
 		}
 		first := branch{w.program, row, stack}.begin(input, w.made)
@@ -38,6 +47,7 @@ func (w *walk) fork(r *row, at int) (stop forerun.Stop, ok bool) {
 				break
 			}
 		}
+		stop.Cursor = w.joins(at, &stop)
 		return stop, true
 	}
 	elements, ok := elementsOf(memberOf(w.value, "value"))
@@ -51,12 +61,27 @@ func (w *walk) fork(r *row, at int) (stop forerun.Stop, ok bool) {
 			break
 		}
 	}
+	stop.Cursor = w.joins(at, &stop)
 	return stop, true
 }
 
-func tooManyBranches() forerun.Stop {
-	return forerun.Stop{End: true, Result: forerun.Failure(forerun.ApplicationError, fmt.Sprintf(
-		"The composition would begin more than %d branches at once, or branches with more than %d MiB; does a map hold another?", maxBranches, maxWork>>20))}
+// joins is where the walk goes on behind a fork.
+func (w *walk) joins(at int, fork *forerun.Stop) cursor {
+	c := cursor{at: at, stack: w.stack}
+	if isIdle(fork) {
+		c.done = w.made.effort
+	}
+	return c
+}
+
+// isIdle says whether nothing runs at a stop, nor in the forks at which its branches stop.
+func isIdle(stop *forerun.Stop) bool {
+	for i := range stop.Fork {
+		if !isIdle(&stop.Fork[i]) {
+			return false
+		}
+	}
+	return stop.End || stop.Join
 }
 
 // elementsOf is what JavaScript makes of the value of a map: none of what is not true or says that its length is 0. ok is
@@ -99,7 +124,7 @@ func (p *Program) Join(at forerun.Cursor, branches []forerun.Result) forerun.Sto
 	}
 	list, err := json.Marshal(values)
 	c := at.(cursor)
-	w := walk{program: p, at: p.rows[c.at].to, value: object("value", list), stack: c.stack}
+	w := walk{program: p, at: p.rows[c.at].to, value: object("value", list), stack: c.stack, made: &made{effort: c.done}}
 	if err != nil {
 		w.fail("The branches' values are not JSON: " + err.Error())
 	}

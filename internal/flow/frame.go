@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"iter"
+	"maps"
 )
 
 // frame is what opTry, opLet and opMask push and opExit pops; a fork pushes one of kind opStop, where its branch ends. Frames are immutable, so that a cursor stays what it was:
@@ -65,27 +66,36 @@ func (f *frame) visible(name string) *frame {
 	return nil
 }
 
-// set returns the frames with the visible variable of that name changed.
-func (f *frame) set(name string, value json.RawMessage) *frame {
-	return f.replace(f.visible(name), name, value)
+// set returns the frames with the visible variables of those names changed.
+func (f *frame) set(values members) *frame {
+	changes := make(map[*frame]members) // by the let that has the variables
+	for name, v := range values {
+		let := f.visible(name)
+		switch {
+		case let == nil:
+		case changes[let] == nil:
+			changes[let] = members{name: v}
+		default:
+			changes[let][name] = v
+		}
+	}
+	return f.replace(changes)
 }
 
-func (f *frame) replace(let *frame, name string, value json.RawMessage) *frame {
-	if let == nil || f == nil {
+// replace returns the frames with changes in lets, all of which are among them.
+func (f *frame) replace(changes map[*frame]members) *frame {
+	if len(changes) == 0 {
 		return f
 	}
 	changed := *f
-	if f != let {
-		changed.below = f.below.replace(let, name, value)
-		return &changed
+	if values := changes[f]; values != nil {
+		delete(changes, f)
+		all := make(members, len(f.vars.values))
+		maps.Copy(all, f.vars.values)
+		maps.Copy(all, values)
+		changed.vars = &vars{all}
 	}
-	values := members{name: value}
-	for other, v := range f.vars.values {
-		if other != name {
-			values[other] = v
-		}
-	}
-	changed.vars = &vars{values}
+	changed.below = f.below.replace(changes)
 	return &changed
 }
 

@@ -35,9 +35,7 @@ func (w *walk) returned(r *row, result forerun.Result) {
 		back.Outcome = ""
 		_ = json.Unmarshal(result.Value, &back) // the wrapper writes nothing else
 	}
-	for name, v := range back.Variables {
-		w.stack = w.stack.set(name, v)
-	}
+	w.stack = w.stack.set(back.Variables)
 	switch back.Outcome {
 	case "threw":
 		w.value = refusal("Function combinator threw an exception at AST node root" + r.path + " (see log for details)")

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,6 +11,10 @@ import (
 
 // maxSteps bounds the rows walked from one action to the next, so that a loop without an action ends.
 const maxSteps = 100_000
+
+// manyWalks is how many times as much as one walk may do those do together at most that begin together, or one behind the other
+// without anything to run between them: branches, and what follows forks in which nothing runs.
+const manyWalks = 10
 
 // Bounds of a walk's value, which retain doubles with each turn of a loop: the largest payload that a server can be set to let pass, and
 // how many bytes a walk may go over from one action to the next.
@@ -22,6 +27,7 @@ const (
 type cursor struct {
 	at    int
 	stack *frame
+	done  effort // of a fork in which nothing runs: what was done up to it
 }
 
 // walk is one stretch of a program from one action to the next, or to the end.
@@ -79,11 +85,15 @@ func (w *walk) run() forerun.Stop {
 	if w.made == nil {
 		w.made = new(made)
 	}
-	work := 0
-	for range maxSteps {
-		if work += len(w.value); len(w.value) > maxValue || work > maxWork {
-			return forerun.Stop{End: true, Result: forerun.Failure(forerun.ApplicationError, fmt.Sprintf(
-				"The composition's value grew beyond %d MiB, or it did too much with a large one; does a loop in it retain what it made?", maxValue>>20))}
+	var own effort
+	for {
+		own.step(w.value)
+		w.made.step(w.value)
+		if stop := cmp.Or(own.tooMuch(1), w.made.tooMuch(manyWalks)); stop != nil {
+			return *stop
+		}
+		if len(w.value) > maxValue {
+			return *largeWork()
 		}
 		if w.at >= len(w.program.rows) {
 			return w.end()
@@ -94,8 +104,34 @@ func (w *walk) run() forerun.Stop {
 			return stop
 		}
 	}
-	return forerun.Stop{End: true, Result: forerun.Failure(forerun.ApplicationError,
-		"The composition went on without an action for too long; does a loop in it never end?")}
+}
+
+// effort is how many rows were walked, and the bytes of the values that they had.
+type effort struct{ rows, work int }
+
+func (e *effort) step(value json.RawMessage) {
+	e.rows++
+	e.work += len(value)
+}
+
+// tooMuch is the end of what does more than so many walks may; nil: it does not.
+func (e *effort) tooMuch(walks int) *forerun.Stop {
+	switch {
+	case e.rows > walks*maxSteps:
+		return ended("The composition went on without an action for too long; does a loop in it never end?")
+	case e.work > walks*maxWork:
+		return largeWork()
+	}
+	return nil
+}
+
+func largeWork() *forerun.Stop {
+	return ended(fmt.Sprintf(
+		"The composition's value grew beyond %d MiB, or it did too much with a large one; does a loop in it retain what it made?", maxValue>>20))
+}
+
+func ended(why string) *forerun.Stop {
+	return &forerun.Stop{End: true, Result: forerun.Failure(forerun.ApplicationError, why)}
 }
 
 // end is the program's result: an error that nothing caught, or the value. Of what is not true in JavaScript's sense, composer
@@ -114,17 +150,17 @@ func (w *walk) step() (stop forerun.Stop, ok bool) {
 	w.at++
 	switch r.op {
 	case opAction:
-		return forerun.Stop{Cursor: cursor{at, w.stack}, Action: r.action, Input: w.value}, true
+		return forerun.Stop{Cursor: cursor{at: at, stack: w.stack}, Action: r.action, Input: w.value}, true
 	case opDynamic:
 		return w.dynamic(r, at)
 	case opFunction:
 		input := w.functionInput(r)
 		w.made.bytes += len(input)
-		return forerun.Stop{Cursor: cursor{at, w.stack}, Function: r.code, Input: input}, true
+		return forerun.Stop{Cursor: cursor{at: at, stack: w.stack}, Function: r.code, Input: input}, true
 	case opParallel, opMap:
 		return w.fork(r, at)
 	case opAsync:
-		return forerun.Stop{Cursor: cursor{at, w.stack}, Detach: branch{w.program, at + 1, marked(w.stack)}, Input: w.value}, true
+		return forerun.Stop{Cursor: cursor{at: at, stack: w.stack}, Detach: branch{w.program, at + 1, marked(w.stack)}, Input: w.value}, true
 	case opStop:
 		return w.end(), true
 	case opBranch:
@@ -166,7 +202,7 @@ func (w *walk) dynamic(r *row, at int) (forerun.Stop, bool) {
 		w.fail(unparsable(given))
 		return forerun.Stop{}, false
 	}
-	return forerun.Stop{Cursor: cursor{at, w.stack}, Action: name, Input: boxed(call.Params, "value")}, true
+	return forerun.Stop{Cursor: cursor{at: at, stack: w.stack}, Action: name, Input: boxed(call.Params, "value")}, true
 }
 
 // fail makes an error the value and acts on it.
