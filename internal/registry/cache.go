@@ -9,8 +9,8 @@ import (
 // Bounds of what is kept in memory.
 const (
 	maxActionBytes = 64 << 20
+	maxEntityBytes = 64 << 20
 	maxKeys        = 10_000
-	maxEntities    = 10_000
 )
 
 // cache keeps what was read from the store. A change of a record forgets its entry; what was read before a change but
@@ -80,12 +80,24 @@ func (c *cache[K, V]) drop(key K) {
 
 // actionBytes is about what an action takes in memory.
 func actionBytes(a *forerun.Action) int {
-	n := 1<<10 + len(a.Exec.Code)
-	for _, kv := range a.Parameters {
-		n += len(kv.Key) + len(kv.Value)
+	return 1<<10 + len(a.Exec.Code) + listBytes(a.Parameters) + listBytes(a.Annotations)
+}
+
+// entityBytes is about what an entity takes in memory.
+func entityBytes(e *Entity) int {
+	n := 1<<10 + listBytes(e.Parameters) + listBytes(e.Annotations)
+	for rule, link := range e.Rules {
+		n += 1<<8 + len(rule.Entity) + len(link.Action.Package) + len(link.Action.Entity)
 	}
-	for _, kv := range a.Annotations {
-		n += len(kv.Key) + len(kv.Value)
+	return n
+}
+
+// listBytes is that of parameters or annotations.
+func listBytes(kvs []forerun.KeyValue) int {
+	const headers = 40 // of a string and a slice
+	n := 0
+	for _, kv := range kvs {
+		n += headers + len(kv.Key) + len(kv.Value)
 	}
 	return n
 }

@@ -52,9 +52,13 @@ func over(upper, lower []forerun.KeyValue) []forerun.KeyValue {
 	if len(lower) == 0 {
 		return upper
 	}
+	has := make(map[string]bool, len(upper)) // both may be very many
+	for _, kv := range upper {
+		has[kv.Key] = true
+	}
 	all := slices.Clone(upper)
 	for _, kv := range lower {
-		if forerun.Lookup(upper, kv.Key) == nil {
+		if !has[kv.Key] {
 			all = append(all, kv)
 		}
 	}
@@ -113,7 +117,13 @@ func (r *Registry) inherit(name forerun.Name, action *forerun.Action, chain []*E
 }
 
 // bytes is about what it keeps in memory.
-func (x resolution) bytes() int { return actionBytes(x.merged) }
+func (x resolution) bytes() int {
+	n := actionBytes(x.merged)
+	for _, pkg := range x.chain {
+		n += entityBytes(pkg)
+	}
+	return n
+}
 
 func (x resolution) madeOf(action *forerun.Action, chain []*Entity) bool {
 	if x.action != action || len(x.chain) != len(chain) {

@@ -40,7 +40,7 @@ func Open(store state.Store, defaults Limits) *Registry {
 	r := &Registry{
 		store: store, defaults: defaults,
 		actions:  newCache[forerun.Name](maxActionBytes, actionBytes),
-		entities: newCache[forerun.Name](maxEntities, one[*Entity]),
+		entities: newCache[forerun.Name](maxEntityBytes, entityBytes),
 		merged:   newCache[forerun.Name](maxActionBytes, resolution.bytes),
 		keys:     newCache[string](maxKeys, one[knownKey]),
 		tenants:  newCache[string](maxKeys, one[Tenant]),

@@ -271,3 +271,19 @@ func touch(t *testing.T, r *Registry, n string) {
 	for put(t, r, n, "code").Updated.Equal(first.Updated) {
 	}
 }
+
+// TestEntitiesCountWithWhatTheyHold: packages and triggers with annotations of a megabyte each were kept by the ten thousand.
+func TestEntitiesCountWithWhatTheyHold(t *testing.T) {
+	r, _ := open(t)
+	large := &Entity{Annotations: []forerun.KeyValue{{Key: "a", Value: make([]byte, 1<<20)}}}
+	if n := r.entities.weight(large); n < 1<<20 || r.entities.max > 64<<20 {
+		t.Errorf("it counts for %d of %d", n, r.entities.max)
+	}
+	if n := r.merged.weight(resolution{merged: new(forerun.Action), chain: []*Entity{large, large}}); n < 2<<20 {
+		t.Errorf("an action counts for %d with its packages", n)
+	}
+	rules := map[forerun.Name]*RuleLink{name("r"): {Action: name("a")}}
+	if with, without := entityBytes(&Entity{Rules: rules}), entityBytes(new(Entity)); with <= without {
+		t.Errorf("a trigger counts for %d with a rule, and for %d without", with, without)
+	}
+}
