@@ -53,14 +53,19 @@ func drain(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read reads a body whose length is known, or -1.
+// read reads a body whose length is known, or -1. What is announced takes no memory before it comes.
 func read(body io.Reader, length int64) ([]byte, error) {
 	if length < 0 {
 		return io.ReadAll(body)
 	}
-	b := make([]byte, length)
-	_, err := io.ReadFull(body, b)
-	return b, err
+	var b []byte
+	for have := int64(0); have < length; have = int64(len(b)) {
+		b = append(b, make([]byte, min(length, max(smallBody, 2*have))-have)...)
+		if _, err := io.ReadFull(body, b[have:]); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
 func isTooLarge(err error) bool {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -102,5 +103,22 @@ func TestBody(t *testing.T) {
 		if string(got) != test.want || (err == nil) != (test.kind == 0) || err != nil && forerun.KindOf(err) != test.kind {
 			t.Errorf("%s: %q, %v", test.name, got, err)
 		}
+	}
+}
+
+// TestAnnouncedBodiesTakeNoMemory: what was announced was taken at once, before anything came.
+func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := read(strings.NewReader("x"), 256<<20); err == nil {
+		t.Error("a body that is cut off was read")
+	}
+	runtime.ReadMemStats(&after)
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 1<<20 {
+		t.Errorf("a byte takes %d bytes", bytes)
+	}
+	whole := strings.Repeat("0123456789", smallBody/3)
+	if got, err := read(strings.NewReader(whole), int64(len(whole))); err != nil || string(got) != whole {
+		t.Errorf("%d bytes became %d: %v", len(whole), len(got), err)
 	}
 }

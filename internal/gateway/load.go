@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 // Bounds of what the bodies of requests take of the server's memory.
 const (
 	smallBody = 64 << 10  // is not counted
 	maxBodies = 512 << 20 // of one tenant, until they are answered
+	maxApart  = 8 << 20   // of one tenant, while they are taken apart: many small members take fifty times as much
 )
 
 // Body reads a request's body of at most limit bytes for a tenant. What comes in counts among the tenant's until the request's
@@ -23,6 +26,18 @@ func (q *Quotas) Body(w http.ResponseWriter, r *http.Request, namespace string, 
 	}
 	r.Body = &load{ReadCloser: r.Body, ctx: r.Context(), all: &q.meter(namespace).bodies}
 	return Body(w, r, limit)
+}
+
+// Apart waits until a tenant's body may be taken apart, beside its others; done says that it was.
+func (q *Quotas) Apart(ctx context.Context, namespace string, body []byte) (done func(), err error) {
+	if len(body) <= smallBody {
+		return func() {}, nil
+	}
+	bytes, apart := min(int64(len(body)), maxApart), q.meter(namespace).apart
+	if apart.Acquire(ctx, bytes) != nil {
+		return nil, forerun.Errorf(forerun.Unavailable, "body", "Nobody waits for an answer any more.")
+	}
+	return func() { apart.Release(bytes) }, nil
 }
 
 // load is a body that is counted while it is read.

@@ -53,3 +53,27 @@ func TestBodiesOfATenantAreBounded(t *testing.T) {
 		t.Errorf("when the others are answered: %v", err)
 	}
 }
+
+// TestBodiesAreTakenApartInTurn: a tenant's large bodies wait for each other, and for nobody else's.
+func TestBodiesAreTakenApartInTurn(t *testing.T) {
+	q := newQuotas(t, registry.Quotas{})
+	large := make([]byte, 2*maxApart)
+	done, err := q.Apart(t.Context(), "ada", large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := q.Apart(gone, "ada", large[:smallBody+1]); forerun.KindOf(err) != forerun.Unavailable {
+		t.Errorf("another beside a large one: %v", err)
+	}
+	for tenant, body := range map[string][]byte{"ada": large[:smallBody], "bob": large} {
+		if _, err := q.Apart(t.Context(), tenant, body); err != nil {
+			t.Errorf("%d bytes of %s: %v", len(body), tenant, err)
+		}
+	}
+	done()
+	if _, err := q.Apart(t.Context(), "ada", large); err != nil {
+		t.Errorf("after the large one: %v", err)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 )
@@ -30,10 +32,11 @@ func NewQuotas(tenants *registry.Registry, room func() error, waiting func(names
 // meter counts what one tenant does.
 type meter struct {
 	invocations, fires window
-	flying             atomic.Int64 // invocations that have not ended
-	ahead              atomic.Int64 // that are not counted yet
-	bodies             atomic.Int64 // bytes of large bodies whose requests have not been answered
-	unread             atomic.Int64 // bytes of large answers that clients have not read
+	flying             atomic.Int64        // invocations that have not ended
+	ahead              atomic.Int64        // that are not counted yet
+	bodies             atomic.Int64        // bytes of large bodies whose requests have not been answered
+	apart              *semaphore.Weighted // bytes of large bodies that are taken apart
+	unread             atomic.Int64        // bytes of large answers that clients have not read
 }
 
 // window counts within a minute of the clock, as OpenWhisk does: the minute in the upper half, the count in the lower.
@@ -183,7 +186,7 @@ func (q *Quotas) find(ctx context.Context, namespace string) (registry.Limits, *
 func (q *Quotas) meter(namespace string) *meter {
 	m, ok := q.meters.Load(namespace)
 	if !ok {
-		m, _ = q.meters.LoadOrStore(namespace, new(meter))
+		m, _ = q.meters.LoadOrStore(namespace, &meter{apart: semaphore.NewWeighted(maxApart)})
 	}
 	return m.(*meter)
 }

@@ -26,7 +26,7 @@ func (c *call) readEntity(put *entityPut, content any) error {
 		if err := c.mustBeJSON(); err != nil {
 			return err
 		}
-		if err := decode(body, content); err != nil {
+		if err := c.decode(body, content); err != nil {
 			return err
 		}
 	}

@@ -184,6 +184,11 @@ func (c *call) input() (json.RawMessage, error) {
 	if err := c.mustBeJSON(); err != nil {
 		return nil, err
 	}
+	done, err := c.quotas.Apart(c.r.Context(), c.caller.Namespace, body)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	input, err := canonical.Object(body)
 	if e, ok := errors.AsType[*forerun.Error](err); ok {
 		return nil, malformed("%s", e.Message)

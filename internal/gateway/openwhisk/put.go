@@ -64,7 +64,7 @@ func (a *API) readPut(c *call) (*actionPut, error) {
 		if err := c.mustBeJSON(); err != nil {
 			return nil, err
 		}
-		if err := decode(body, content); err != nil {
+		if err := c.decode(body, content); err != nil {
 			return nil, err
 		}
 	}
@@ -72,6 +72,16 @@ func (a *API) readPut(c *call) (*actionPut, error) {
 		return nil, err
 	}
 	return content, errors.Join(content.checkSizes(a.Bounds.Code), content.checkAnnotations(), content.Limits.check(&a.Bounds), checkVersion(content.Version))
+}
+
+// decode is decode for a body that may be large.
+func (c *call) decode(body []byte, content any) error {
+	done, err := c.quotas.Apart(c.r.Context(), c.caller.Namespace, body)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return decode(body, content)
 }
 
 // decode reads a JSON object into content, and says in words what does not fit.

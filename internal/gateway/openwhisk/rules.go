@@ -176,7 +176,7 @@ func (a *API) setRule(c *call) error {
 	content := new(struct {
 		Status string `json:"status"`
 	})
-	if err := decode(body, content); err != nil {
+	if err := c.decode(body, content); err != nil {
 		return err
 	}
 	if content.Status != active && content.Status != inactive {

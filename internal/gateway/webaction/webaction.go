@@ -128,10 +128,6 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := h.Quotas.Body(w, r, owner.Namespace, h.MaxPayload)
-	if err != nil {
-		return err
-	}
 	isOptions := r.Method == http.MethodOptions
 	if !isTrue(action, "web-custom-options") {
 		allowOrigins(w.Header(), r)
@@ -144,11 +140,24 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if !isOptions && !mayCall(action, r, isCaller) {
 		return forerun.Errorf(forerun.Unauthorized, "", "Authentication is possible but has failed or not yet been provided.")
 	}
-	input, err := (&request{Request: r, body: body, rest: t.rest, user: caller.Namespace}).input(action)
+	input, err := h.input(w, &request{Request: r, rest: t.rest, user: caller.Namespace}, action, owner.Namespace)
 	if err != nil {
 		return err
 	}
 	return h.invoke(h.Quotas.Answering(w, owner.Namespace), r, owner, action, input, t.as)
+}
+
+// input reads the body of a request, which counts among the owner's, and makes the parameters of the invocation.
+func (h *Handler) input(w http.ResponseWriter, r *request, action *forerun.Action, owner string) (_ json.RawMessage, err error) {
+	if r.body, err = h.Quotas.Body(w, r.Request, owner, h.MaxPayload); err != nil {
+		return nil, err
+	}
+	done, err := h.Quotas.Apart(r.Context(), owner, r.body)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return r.input(action)
 }
 
 // find finds an exported action and who owns it. Where one is missing, the other, or the export, cannot be told.

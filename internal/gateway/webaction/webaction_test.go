@@ -337,6 +337,9 @@ func TestAuthentication(t *testing.T) {
 			}
 		}
 	}
+	if r := w.ask("POST", "guest/default/user.json", strings.Repeat("x", 1001)); r.status != 401 {
+		t.Errorf("the body of who has no key is read: %d %s", r.status, r.body)
+	}
 }
 
 func TestOptions(t *testing.T) {
