@@ -21,7 +21,7 @@ func (kvs *keyValues) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &items); err != nil {
 		return malformed("parameters malformed!")
 	}
-	*kvs = keyValues{}
+	list := make(keyValues, 0, len(items))
 	for _, item := range items {
 		if item.Key == nil || strings.TrimSpace(*item.Key) == "" || item.Value == nil {
 			return malformed("parameters malformed!")
@@ -29,9 +29,34 @@ func (kvs *keyValues) UnmarshalJSON(data []byte) error {
 		if err := canonical.Bounds(item.Value, 1); err != nil { // an object will be around it
 			return malformed("%w", err)
 		}
-		*kvs = kvs.with(strings.TrimSpace(*item.Key), item.Value)
+		list = append(list, forerun.KeyValue{Key: strings.TrimSpace(*item.Key), Value: item.Value})
 	}
+	*kvs = list.under(nil)
 	return nil
+}
+
+// under lays others over kvs. Both may hold very many.
+func (kvs keyValues) under(others keyValues) keyValues {
+	all := make(keyValues, 0, len(kvs)+len(others))
+	places := make(map[string]int, cap(all))
+	for _, kv := range slices.Concat(kvs, others) {
+		if i, ok := places[kv.Key]; ok {
+			all[i].Value = kv.Value
+			continue
+		}
+		places[kv.Key] = len(all)
+		all = append(all, kv)
+	}
+	return all
+}
+
+// without returns kvs without those that have one of the keys.
+func (kvs keyValues) without(keys []string) keyValues {
+	gone := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		gone[key] = true
+	}
+	return slices.DeleteFunc(slices.Clone(kvs), func(kv forerun.KeyValue) bool { return gone[kv.Key] })
 }
 
 // with returns kvs with value under key.

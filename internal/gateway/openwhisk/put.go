@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
-	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
@@ -196,7 +195,7 @@ func (p *actionPut) applyTo(old *forerun.Action) (*forerun.Action, error) {
 	if old != nil {
 		*a = *old
 		a.Version = ""
-		annotations = slices.Clone(keyValues(old.Annotations))
+		annotations = old.Annotations
 	} else if p.Exec == nil {
 		return nil, forerun.Errorf(forerun.Invalid, "exec", "exec undefined")
 	}
@@ -233,11 +232,9 @@ func (p *actionPut) parameters(old *forerun.Action) []forerun.KeyValue {
 }
 
 func (p *actionPut) annotations(kvs keyValues, create bool, kind string) []forerun.KeyValue {
-	kvs = slices.DeleteFunc(kvs, func(kv forerun.KeyValue) bool { return slices.Contains(p.DelAnnotations, kv.Key) })
+	kvs = kvs.without(p.DelAnnotations)
 	if p.Annotations != nil {
-		for _, kv := range *p.Annotations {
-			kvs = kvs.with(kv.Key, kv.Value)
-		}
+		kvs = kvs.under(*p.Annotations)
 	}
 	if create && forerun.Lookup(kvs, "provide-api-key") == nil {
 		kvs = kvs.with("provide-api-key", json.RawMessage("false"))

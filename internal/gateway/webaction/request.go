@@ -23,14 +23,6 @@ const (
 	bodyParameter    = "__ow_body"
 )
 
-func isReserved(parameter string) bool {
-	switch parameter {
-	case methodParameter, headersParameter, pathParameter, userParameter, queryParameter, bodyParameter:
-		return true
-	}
-	return false
-}
-
 // parameters are those of an invocation.
 type parameters map[string]json.RawMessage
 
@@ -80,10 +72,8 @@ func (r *request) unpack(p parameters, action *forerun.Action) error {
 	if err != nil {
 		return err
 	}
-	for name := range p {
-		if isReserved(name) || isFinal(action, name) {
-			return forerun.Errorf(forerun.Invalid, name, "Request defines parameters that are not allowed (e.g., reserved properties).")
-		}
+	if name, found := p.refused(action); found {
+		return forerun.Errorf(forerun.Invalid, name, "Request defines parameters that are not allowed (e.g., reserved properties).")
 	}
 	if whole != nil {
 		p[bodyParameter] = whole
@@ -132,13 +122,22 @@ func (p parameters) addPairs(text string) error {
 	return nil
 }
 
-// isFinal reports whether a parameter has a value that requests must not replace.
-func isFinal(action *forerun.Action, name string) bool {
-	if !isTrue(action, "final") {
-		return false
+// refused finds a parameter that requests must not set: a reserved one, or one to which a final action has given a value.
+func (p parameters) refused(action *forerun.Action) (name string, found bool) {
+	for _, name := range []string{methodParameter, headersParameter, pathParameter, userParameter, queryParameter, bodyParameter} {
+		if _, ok := p[name]; ok {
+			return name, true
+		}
 	}
-	value := forerun.Lookup(action.Parameters, name)
-	return value != nil && string(value) != "null"
+	if !isTrue(action, "final") {
+		return "", false
+	}
+	for _, kv := range action.Parameters {
+		if _, ok := p[kv.Key]; ok && string(kv.Value) != "null" {
+			return kv.Key, true
+		}
+	}
+	return "", false
 }
 
 // opaque is the body as one string: in base64 if its type is binary, and, as it always was, if it is JSON.
