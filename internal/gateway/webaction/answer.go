@@ -99,15 +99,24 @@ func answerJSON(p *page, result json.RawMessage) error {
 
 // response is a result that says itself how it is to be answered.
 type response struct {
-	Headers map[string]json.RawMessage `json:"headers"`
-	Status  json.RawMessage            `json:"statusCode"`
-	Body    json.RawMessage            `json:"body"`
+	Headers      map[string]json.RawMessage
+	Status, Body json.RawMessage
+}
+
+func responseOf(result json.RawMessage) (r response, ok bool) {
+	var members map[string]json.RawMessage // a struct would take members in other letters, too
+	if !isObject(result) || json.Unmarshal(result, &members) != nil {
+		return r, false
+	}
+	r.Status, r.Body = members["statusCode"], members["body"]
+	headers, given := members["headers"]
+	return r, !given || json.Unmarshal(headers, &r.Headers) == nil
 }
 
 func answerHTTP(p *page, result json.RawMessage) error {
 	const media = "message/http"
-	var r response
-	if !isObject(result) || json.Unmarshal(result, &r) != nil {
+	r, ok := responseOf(result)
+	if !ok {
 		return notValid(media)
 	}
 	contentType, headers, ok := r.headers()

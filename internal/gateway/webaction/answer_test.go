@@ -53,6 +53,7 @@ func TestAnswers(t *testing.T) {
 		{"", `{"statusCode":444}`, 444, "", ""},
 		{"", `{"statusCode":"201","body":"x"}`, 201, html, "x"},
 		{"", `{"statusCode":2e2,"body":"x"}`, 200, html, "x"},
+		{"", `{"StatusCode":500,"Headers":1,"Body":"x"}`, 204, "", ""},
 		{"", `{"statusCode":"nope"}`, 400, jsonMedia, noHTTP},
 		{"", `{"statusCode":200.5}`, 400, jsonMedia, noHTTP},
 		{"", `{"statusCode":true}`, 400, jsonMedia, noHTTP},
@@ -179,5 +180,13 @@ func TestNegotiation(t *testing.T) {
 		if r := w.ask("GET", "guest/default/"+c.path, "", "Accept", c.accept); r.status == 406 {
 			t.Errorf("%s for %s: %d %s", c.path, c.accept, r.status, r.body)
 		}
+	}
+}
+
+// TestPrettyIsBounded: indented, it would be a hundred times as long.
+func TestPrettyIsBounded(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 500) + `{"a":0` + strings.Repeat(`,"a":0`, 1000) + strings.Repeat("}", 501)
+	if got := pretty([]byte(deep)); string(got) != deep {
+		t.Errorf("%d bytes became %d", len(deep), len(got))
 	}
 }

@@ -55,13 +55,11 @@ func answer(p *page, record *forerun.Activation, as extension) error {
 	case forerun.Success:
 		return as.answer(p, record.Result)
 	case forerun.ApplicationError: // what the action says of its failure is the answer
-		var failure struct {
-			Error json.RawMessage `json:"error"`
-		}
-		if json.Unmarshal(record.Result, &failure) != nil || failure.Error == nil {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(record.Result, &members) != nil || members["error"] == nil {
 			return missingProperty()
 		}
-		return as.answer(p, failure.Error)
+		return as.answer(p, members["error"])
 	}
 	return forerun.Errorf(forerun.Invalid, "", "There was an error processing your request.")
 }

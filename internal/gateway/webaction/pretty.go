@@ -3,26 +3,34 @@ package webaction
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// pretty writes JSON as OpenWhisk does: each member of an object on a line of its own, arrays on one line.
+// pretty writes JSON as OpenWhisk does: each member of an object on a line of its own, arrays on one line. What that would blow up, as
+// many members lie deep in it, stays as it is.
 func pretty(value json.RawMessage) []byte {
 	var b bytes.Buffer
-	p := printer{out: &b, in: jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))}
+	p := printer{out: &b, most: 64<<10 + 4*len(value), in: jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))}
 	if p.value(0) != nil {
-		return value // it is no JSON: nothing of ours, and nothing to make of it
+		return value // if it is no JSON, it is nothing of ours, and nothing to make of it
 	}
 	return b.Bytes()
 }
 
 type printer struct {
-	out *bytes.Buffer
-	in  *jsontext.Decoder
+	out  *bytes.Buffer
+	most int // bytes of out
+	in   *jsontext.Decoder
 }
 
+var errBlownUp = errors.New("it gets too long")
+
 func (p *printer) value(depth int) error {
+	if p.out.Len() > p.most {
+		return errBlownUp
+	}
 	switch p.in.PeekKind() {
 	case '{':
 		return p.object(depth)
