@@ -1,9 +1,11 @@
 package openwhisk
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -239,6 +241,26 @@ func TestFire(t *testing.T) {
 	list := w.must(w.request("GET", activations+"?name=t", "")).body
 	if got := names(t, member(t, list, "0")); got != "activationId annotations name namespace publish start version" {
 		t.Errorf("the summary has %s", got)
+	}
+}
+
+// TestFireGoesOnWithoutItsClient: either all rules fire or none.
+func TestFireGoesOnWithoutItsClient(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("a", "echo")
+	w.must(w.request("PUT", namespaces+"_/triggers/t", ""))
+	w.must(w.request("PUT", namespaces+"_/rules/r", `{"trigger":"/_/t","action":"/_/a"}`))
+	w.must(w.request("POST", namespaces+"_/triggers/t", ""))
+	w.must(w.request("PUT", actions+"a?overwrite=true", `{}`)) // it is to be read from the store
+	ctx, leave := context.WithCancel(context.Background())
+	leave()
+	r := httptest.NewRequestWithContext(ctx, "POST", namespaces+"_/triggers/t", nil)
+	r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+	recorder := httptest.NewRecorder()
+	w.door.ServeHTTP(recorder, r)
+	id := strings.Trim(member(t, recorder.Body.String(), "activationId"), `"`)
+	if logs := member(t, w.must(w.request("GET", activations+"/"+id+"/logs", "")).body, "logs.0"); !strings.Contains(logs, `\"success\":true`) {
+		t.Errorf("the log of the firing is %s", logs)
 	}
 }
 

@@ -42,6 +42,7 @@ func (a *API) fire(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.r = c.r.WithContext(context.WithoutCancel(c.r.Context())) // all rules fire, even if the client goes
 	now := a.Controller.Clock.Now()
 	record := &forerun.Activation{
 		ID: forerun.NewActivationID(now), Namespace: c.caller.Namespace, Subject: c.caller.Subject, Action: name,
@@ -51,8 +52,7 @@ func (a *API) fire(c *call) error {
 		line := a.activate(c, rule, trigger.Rules[rule], input)
 		record.Logs = append(record.Logs, line.String())
 	}
-	// Rules have fired: the record is written even if the client has gone.
-	if err := a.Activations.Put(context.WithoutCancel(c.r.Context()), record); err != nil {
+	if err := a.Activations.Put(c.r.Context(), record); err != nil {
 		return err
 	}
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(record.ID))
