@@ -13,8 +13,14 @@ type served struct {
 	ms       map[string]float64 // mean answer
 }
 
+// calming is how long one request at a time is sent before: what the server has found out under the loads before does not count for long.
+const calming = 10 * time.Second
+
 // throughput keeps a number of requests under way in each mode, in turn, for several numbers.
 func (b *bench) throughput(ctx context.Context, on *started) (all []served, err error) {
+	if _, err := on.flood(ctx, 1, 0, "all", b.lasting(calming)); err != nil {
+		return nil, err
+	}
 	for i, n := range []int{1, 2, 4, 8, 16} {
 		s := served{inFlight: n, rate: make(map[string]float64), ms: make(map[string]float64)}
 		answers := make(map[string]*answered)
