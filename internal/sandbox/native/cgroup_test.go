@@ -118,6 +118,14 @@ func TestReadPIDs(t *testing.T) {
 	if _, err := appendPIDs(nil, "1\nx\n"); err == nil {
 		t.Error("a list with a word is read")
 	}
+	folder, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	if pids, err := readPIDsOf(folder); err == nil {
+		t.Errorf("a list that cannot be read holds %v", pids)
+	}
 }
 
 // firstLine leaves out what a plain file still has of a longer value, and a control file has not.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,17 +165,16 @@ func v2Weight(weight int) limit {
 
 // readPIDsOf reads a list that stays open: of a v2 folder each reading from the start is a fresh one.
 func readPIDsOf(f *os.File) ([]int, error) {
-	var pids []int
 	buffer, rest := make([]byte, 4096), ""
 	for at := int64(0); ; {
 		n, err := f.ReadAt(buffer, at)
 		at += int64(n)
 		rest += string(buffer[:n])
-		if n == 0 {
-			return appendPIDs(pids, rest)
-		}
-		if err != nil && n < len(buffer) { // io.EOF after a short reading
-			return appendPIDs(pids, rest)
+		switch {
+		case errors.Is(err, io.EOF):
+			return appendPIDs(nil, rest)
+		case err != nil:
+			return nil, err
 		}
 	}
 }
