@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -87,7 +88,17 @@ func (c *cell) listed() ([]int, error) {
 	if c.group.listing() {
 		return c.group.pids()
 	}
-	return inhabitants(c.process.Pid)
+	return c.walked(inhabitants)
+}
+
+// walked lists the processes that a walk from the initializer meets. When that has ended and been waited for, its number may be
+// another's, and all others have ended before.
+func (c *cell) walked(walk func(root int) ([]int, error)) ([]int, error) {
+	pids, err := walk(c.process.Pid)
+	if gone := c.process.Signal(syscall.Signal(0)); errors.Is(gone, os.ErrProcessDone) {
+		return nil, nil
+	}
+	return pids, err
 }
 
 // limit is Sandbox.Limit, but for the share of the processors.
