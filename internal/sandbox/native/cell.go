@@ -61,7 +61,7 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	if c.ended || c.process == nil {
 		return 0, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
-	ctx, cancel := killContext()
+	ctx, cancel := resetContext()
 	defer cancel()
 	k := killer{c.processes, append([]int{c.process.Pid}, keep...), c.group.freeze, nil}
 	if mayFade {
@@ -74,7 +74,7 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 		return killed, fmt.Errorf("ending connects of the activation: %w", err)
 	}
 	for _, f := range c.folders {
-		if err := wipe(int(f.Fd())); err != nil {
+		if err := wipe(ctx, int(f.Fd())); err != nil {
 			return killed, fmt.Errorf("emptying the sandbox's folders: %w", err)
 		}
 	}

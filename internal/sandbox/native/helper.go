@@ -278,7 +278,7 @@ func (h *helper) closeAll() {
 	h.cgroups.close()
 }
 
-// killContext bounds a kill by killDeadline.
-func killContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.Background(), killDeadline, fmt.Errorf("waited %v", killDeadline))
+// resetContext bounds a reset by resetDeadline.
+func resetContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), resetDeadline, fmt.Errorf("waited %v", resetDeadline))
 }

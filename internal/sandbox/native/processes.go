@@ -179,5 +179,5 @@ func alive(pid int) bool {
 	return ok && !t.HasEnded()
 }
 
-// killDeadline bounds how long a kill is waited for where nobody gave a deadline.
-const killDeadline = 5 * time.Second
+// resetDeadline bounds how long it is waited until what an activation left is gone. Nothing else happens to its sandbox meanwhile.
+const resetDeadline = 5 * time.Second

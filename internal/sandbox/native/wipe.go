@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -18,8 +19,8 @@ type wiper struct {
 	buffer  []byte
 }
 
-// wipe empties the folder dir.
-func wipe(dir int) error {
+// wipe empties the folder dir, if that can be before ctx is done: a process that stays may fill it without an end.
+func wipe(ctx context.Context, dir int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
 		return err
@@ -40,6 +41,9 @@ func wipe(dir int) error {
 			err = w.up()
 		} else if err == nil {
 			err = w.remove(names)
+		}
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
 		if err != nil {
 			return err
