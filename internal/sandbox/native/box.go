@@ -70,7 +70,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	if err == nil {
 		b.outlet.gate, b.outlet.usual = &m.shared.gates[answer.place], r.start.cpuWeight
 		b.outlet.weight.shares, b.outlet.unshared = answer.shares, s.Launcher
-		err = b.serve(answer.files)
+		err = b.serve(s.Owner, answer.files)
 	}
 	if err != nil {
 		_ = b.Close() // also when only the answer did not arrive
@@ -133,7 +133,7 @@ func memoryFile(b []byte) (*os.File, error) {
 }
 
 // serve takes the sockets that the first stage handed out, and what the helper added.
-func (b *box) serve(files []*os.File) error {
+func (b *box) serve(owner string, files []*os.File) error {
 	const weight = readyForServer + meterFiles
 	if len(files) <= weight {
 		closeAll(files)
@@ -155,7 +155,7 @@ func (b *box) serve(files []*os.File) error {
 	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names, &b.hosts, b.learned); err != nil {
 		return err
 	}
-	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, &b.hosts, b.refusals.add)
+	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, &b.hosts, b.maker.ports, owner, b.refusals.add)
 	return err
 }
 
@@ -210,6 +210,9 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 	}
 	if l.MemoryMiB == 0 && l.Owner == "" {
 		return nil
+	}
+	if l.Owner != "" {
+		b.datagrams.own(l.Owner)
 	}
 	_, err := b.maker.ask(ctx, request{kind: kindLimit, id: b.id, owner: l.Owner, memory: l.MemoryMiB})
 	return err

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -29,9 +30,11 @@ type datagramRelay struct {
 	policy  guard.Policy
 	refused func(sentence string)
 	hosts   *readHosts
+	ports   *ports   // of all sandboxes
 	packets *os.File // the socket on which they arrive and go back
 
 	mu     sync.Mutex     // guards what follows
+	owner  string         // of the sandbox
 	buffer []byte         // the packet that is being read
 	flows  map[flow]*peer // nil stands for a refused one, so that the policy is asked once
 	held   bool           // datagrams wait
@@ -48,16 +51,19 @@ const (
 // flow is a socket of the sandbox and whom it talks to.
 type flow struct{ inside, outside netip.AddrPort }
 
-type peer struct{ conn *net.UDPConn }
+type peer struct {
+	conn  *net.UDPConn
+	owner string // whose port it has
+}
 
 // newDatagramRelay uses a copy of the file.
-func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, refused func(string)) (*datagramRelay, error) {
+func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, ports *ports, owner string, refused func(string)) (*datagramRelay, error) {
 	own, err := pollable(packets, "packets")
 	if err != nil {
 		return nil, fmt.Errorf("opening the datagram relay: %w", err)
 	}
 	r := &datagramRelay{
-		policy: policy, refused: refused, hosts: hosts, packets: own,
+		policy: policy, refused: refused, hosts: hosts, ports: ports, owner: owner, packets: own,
 		buffer: make([]byte, maxPacket), flows: map[flow]*peer{},
 	}
 	go r.serve()
@@ -205,11 +211,20 @@ func (r *datagramRelay) find(f flow) *peer {
 		r.refused(sentence)
 		return nil
 	}
-	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.outside))
-	if err != nil {
+	return r.open(f)
+}
+
+// open makes the socket for a flow, if the sandbox's owner may have another port. mu is held.
+func (r *datagramRelay) open(f flow) *peer {
+	if !r.ports.take(r.owner) {
 		return nil
 	}
-	p := &peer{conn: conn}
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.outside))
+	if err != nil {
+		r.ports.give(r.owner)
+		return nil
+	}
+	p := &peer{conn: conn, owner: r.owner}
 	_ = conn.SetReadDeadline(time.Now().Add(flowIdle))
 	r.flows[f] = p
 	go r.answers(f, p)
@@ -219,27 +234,53 @@ func (r *datagramRelay) find(f flow) *peer {
 // answers brings back what the other side sends, until the flow is idle or closed.
 func (r *datagramRelay) answers(f flow, p *peer) {
 	defer r.forget(f, p)
-	buffer := make([]byte, maxPacket)
 	for {
-		n, err := p.conn.Read(buffer)
+		payload, err := receive(p.conn)
 		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH) {
 			continue // told by the other host or on the way there
 		}
 		if err != nil { // closed or idle
 			return
 		}
-		d := datagram{from: f.outside, to: f.inside, payload: buffer[:n]}
+		d := datagram{from: f.outside, to: f.inside, payload: payload}
 		_, _ = r.packets.Write(d.packet()) // a datagram may get lost
 	}
 }
 
+// receive waits for a datagram. Only then it takes memory, as much as that needs: many wait.
+func receive(conn *net.UDPConn) ([]byte, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	closed := raw.Read(func(fd uintptr) bool {
+		size, _, err = unix.Recvfrom(int(fd), nil, unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+		return !errors.Is(err, unix.EAGAIN)
+	})
+	if err = cmp.Or(closed, err); err != nil {
+		return nil, err
+	}
+	b := make([]byte, size+1) // without room for anything an empty one would not be read
+	n, err := conn.Read(b)
+	return b[:n], err
+}
+
 func (r *datagramRelay) forget(f flow, p *peer) {
 	_ = p.conn.Close()
+	r.ports.give(p.owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.flows[f] == p {
 		delete(r.flows, f)
 	}
+}
+
+// own makes the sandbox another owner's.
+func (r *datagramRelay) own(owner string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owner = owner
 }
 
 // reset closes the flows of the activation that has ended.

@@ -29,6 +29,7 @@ type Maker struct {
 	helper   *exec.Cmd
 	policy   guard.Policy
 	names    []string // nameservers, as host:port
+	ports    *ports   // that datagrams go out from
 	enforced []sandbox.Enforcement
 	meters   *meters       // of all sandboxes together; empty if this machine has none
 	done     chan struct{} // closed when the helper has ended
@@ -88,7 +89,7 @@ func StartHelper(c Config) (*Maker, error) {
 		return nil, forerun.Errorf(forerun.Internal, "sandbox helper", "The sandbox helper could not be started: %w", err)
 	}
 	m := &Maker{
-		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, done: make(chan struct{}),
+		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, ports: newPorts(), done: make(chan struct{}),
 		waiting: map[uint64]chan reply{}, boxes: map[string]*box{}, shared: memory,
 	}
 	m.hearsMore.L = &m.mu

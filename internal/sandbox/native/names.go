@@ -164,20 +164,19 @@ func (r *nameRelay) call(serve func(context.Context)) bool {
 
 // ask asks one nameserver after the other; nil if none answered.
 func (r *nameRelay) ask(ctx context.Context, query []byte) []byte {
-	buffer := make([]byte, maxQuery)
 	for _, server := range r.servers {
 		conn, hangUp, err := dial(ctx, "udp", server)
 		if err != nil {
 			continue
 		}
 		_ = conn.SetDeadline(time.Now().Add(queryPatience))
-		n := 0
+		var answer []byte
 		if _, err = conn.Write(query); err == nil {
-			n, err = conn.Read(buffer)
+			answer, err = receive(conn.(*net.UDPConn))
 		}
 		hangUp()
 		if err == nil {
-			return buffer[:n]
+			return answer
 		}
 	}
 	return nil
