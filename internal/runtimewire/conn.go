@@ -1,6 +1,7 @@
 package runtimewire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,29 @@ func (c *Conn) Write(t Type, header any, payload []byte) error {
 		return err
 	}
 	_, err = (&net.Buffers{buf, payload}).WriteTo(c.socket)
+	return err
+}
+
+// Tell writes a frame without a payload, if the socket has room for it. For an initializer that reads nothing nobody waits: it lives on.
+func (c *Conn) Tell(t Type, header any) error {
+	buf, err := AppendFrame(make([]byte, 0, PrefixSize+64), t, header, 0)
+	if err != nil {
+		return err
+	}
+	c.write.Lock()
+	defer c.write.Unlock()
+	raw, err := c.socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	n := 0
+	closed := raw.Write(func(fd uintptr) bool {
+		n, err = syscall.Write(int(fd), buf)
+		return true
+	})
+	if err = cmp.Or(closed, err); err == nil && n < len(buf) {
+		err = io.ErrShortWrite
+	}
 	return err
 }
 

@@ -158,3 +158,26 @@ func TestUnread(t *testing.T) {
 		}
 	}
 }
+
+// TestTellWaitsForNobody: a runtime that reads nothing keeps nobody waiting who tells it something.
+func TestTellWaitsForNobody(t *testing.T) {
+	a, b := pair(t)
+	server, runtime := NewConn(a, all), NewConn(b, all)
+	told := 0
+	for server.Tell(TypeContinue, Continue{PID: 7}) == nil {
+		told++
+	}
+	for range told {
+		var c Continue
+		if f, err := runtime.Read(); err != nil || f.Type != TypeContinue || f.Decode(&c) != nil || c.PID != 7 {
+			t.Fatalf("of %d frames came %+v, %v", told, f, err)
+		}
+	}
+	if err := server.Tell(TypeFork, nil); err != nil {
+		t.Errorf("there is room again: %v", err)
+	}
+	b.Close()
+	if server.Tell(TypeFork, nil) == nil {
+		t.Error("somebody was told who has gone")
+	}
+}

@@ -219,7 +219,7 @@ func (b *box) fork() {
 
 // tell tells the initializer something.
 func (b *box) tell(t runtimewire.Type, header any) {
-	if err := b.control.Write(t, header, nil); err != nil {
+	if err := b.control.Tell(t, header); err != nil {
 		_ = b.control.Close() // listen ends, and the box with it
 	}
 }

@@ -78,6 +78,21 @@ func controlOf(t *testing.T) *runtimewire.Conn {
 	return ours
 }
 
+// TestInitializerThatReadsNothing: code that took the initializer's place can make handlers without hearing that they are asked for.
+func TestInitializerThatReadsNothing(t *testing.T) {
+	b := &box{control: controlOf(t), dead: make(chan struct{})}
+	b.living.Go(b.listen)
+	told := make(chan struct{})
+	go func() {
+		for range 10_000 {
+			b.tell(runtimewire.TypeFork, nil)
+		}
+		close(told)
+	}()
+	await(t, told, "what it is told waits for it")
+	await(t, b.dead, "its sandbox goes on")
+}
+
 // TestHandlerOfAnInitializerThatEnds: nobody waits for what it has begun.
 func TestHandlerOfAnInitializerThatEnds(t *testing.T) {
 	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}, spares: make(chan *spare), dead: make(chan struct{})}
