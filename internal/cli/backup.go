@@ -46,11 +46,11 @@ func takeBackup(ctx context.Context, c *whisk.Client, file string) (s backup.Sum
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return s, wrongf("%s is there already: name a new file, or a folder", file)
 	}
-	part := file + ".part"
-	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	out, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part") // nobody else can have it open
 	if err != nil {
 		return s, wrongf("the backup cannot be written: %v", err)
 	}
+	part := out.Name()
 	defer func() {
 		if err != nil {
 			os.Remove(part)

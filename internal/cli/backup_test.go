@@ -56,3 +56,30 @@ func TestBackupCommand(t *testing.T) {
 		})
 	}
 }
+
+// TestBackupIsTheOwnersAlone: what others have put where a backup might be written on its way gets nothing of it.
+func TestBackupIsTheOwnersAlone(t *testing.T) {
+	var b bytes.Buffer
+	if err := backup.Write(&b, backup.Header{}, func(func(backup.Pair, error) bool) {}); err != nil {
+		t.Fatal(err)
+	}
+	_, key := operatorWorld(t, map[string]answer{"GET backup": {status: 200, body: b.String()}})
+	file := filepath.Join(t.TempDir(), "b")
+	others, err := os.Create(file + ".part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	if err := others.Chmod(0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := runIn(t, map[string]string{"FORERUN_OPERATOR": key}, "", "", "backup", file); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if info, err := others.Stat(); err != nil || info.Size() > 0 {
+		t.Errorf("others have %d bytes of it, %v", info.Size(), err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+}
