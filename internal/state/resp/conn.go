@@ -42,6 +42,7 @@ type conn struct {
 	rests   forerun.Version // on which they rest
 	held    share           // of the room for what is large
 	awaited int             // bytes of the records that it waits for
+	made    int             // bytes of the reply at work, which is not among those in out yet
 	leaving bool            // close when they are sent
 }
 
@@ -85,7 +86,7 @@ func (c *conn) takeRoom() bool {
 
 func (c *conn) hasRoom() bool {
 	bytes := 0
-	for _, size := range []int{c.parser.size(), cap(c.out), c.multi.bytes(), c.watching.bytes(), c.sub.bytes(), c.awaited} {
+	for _, size := range []int{c.parser.size(), c.parser.places(), cap(c.out), c.multi.bytes(), c.watching.bytes(), c.sub.bytes(), c.awaited, c.made} {
 		if size > restingBuffer {
 			bytes += size
 		}
@@ -198,9 +199,21 @@ func broken(err error) state.Reply {
 	return failure("ERR " + err.Error())
 }
 
+// answer keeps a reply. What there is no room for is not written: many large ones at a time would fill the memory before they are sent.
 func (c *conn) answer(r state.Reply) {
+	if !c.makes(replySize(r)) {
+		c.leaving = true
+		r = failure(c.noRoom())
+	}
 	c.out = appendReply(c.out, r, c.protocol)
+	c.made = 0
 	c.pending++
+}
+
+// makes counts bytes of the reply at work, and reports whether there is room for it.
+func (c *conn) makes(bytes int) bool {
+	c.made += bytes
+	return c.made <= restingBuffer || c.hasRoom()
 }
 
 // flush sends the replies once what they rest on is on disk. If it does not get there, each becomes an error.

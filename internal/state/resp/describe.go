@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"forerun.dev/forerun/internal/state"
@@ -52,11 +53,20 @@ var answered = []string{
 func isAnswered(s *command.Spec) bool { return !s.Implemented() && slices.Contains(answered, s.Name) }
 
 // available lists what clients can use through the door.
-func available() []*command.Spec {
+var available = sync.OnceValue(func() []*command.Spec {
 	return slices.DeleteFunc(command.All(), func(s *command.Spec) bool {
 		return !s.Implemented() && !isAnswered(s)
 	})
-}
+})
+
+// descriptions are those of the available commands, each once: a client may ask for the same as often as it likes.
+var descriptions = sync.OnceValue(func() map[*command.Spec]state.Reply {
+	all := make(map[*command.Spec]state.Reply)
+	for _, s := range available() {
+		all[s] = describeOne(s)
+	}
+	return all
+})
 
 // describe answers COMMAND and its subcommands.
 func describe(args [][]byte) state.Reply {
@@ -78,16 +88,15 @@ func describe(args [][]byte) state.Reply {
 // describeNamed describes some commands, or all.
 func describeNamed(names [][]byte) state.Reply {
 	reply := state.Reply{Kind: state.Array}
-	specs := available()
 	if len(names) == 0 {
-		for _, s := range specs {
-			reply.Items = append(reply.Items, describeOne(s))
+		for _, s := range available() {
+			reply.Items = append(reply.Items, descriptions()[s])
 		}
 	}
 	for _, name := range names {
-		item := state.Reply{Kind: state.NilArray}
-		if s := command.Known(name); s != nil && slices.Contains(specs, s) {
-			item = describeOne(s)
+		item, known := descriptions()[command.Known(name)]
+		if !known {
+			item.Kind = state.NilArray
 		}
 		reply.Items = append(reply.Items, item)
 	}

@@ -7,6 +7,18 @@ import (
 	"forerun.dev/forerun/internal/state/command"
 )
 
+// itemSize is about what a reply takes beside its text and its items.
+const itemSize = 72
+
+// replySize is about how many bytes a reply takes.
+func replySize(r state.Reply) int {
+	size := itemSize + len(r.Text)
+	for _, item := range r.Items {
+		size += replySize(item)
+	}
+	return size
+}
+
 // appendReply writes a reply in RESP2 or RESP3.
 func appendReply(b []byte, r state.Reply, protocol int) []byte {
 	switch r.Kind {

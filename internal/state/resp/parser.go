@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"strconv"
+	"unsafe"
 )
 
 // Limits of the protocol, as Redis's but for the number of arguments, which Redis bounds since 7.0 by memory alone.
@@ -203,6 +204,11 @@ func (p *parser) letGo() {
 	if len(p.args) == 0 && cap(p.args) > restingArgs {
 		p.args = nil
 	}
+}
+
+// places is what the arguments of a command take beside their bytes.
+func (p *parser) places() int {
+	return cap(p.args)*int(unsafe.Sizeof(span{})) + cap(p.out)*int(unsafe.Sizeof([]byte{}))
 }
 
 // unread is how many bytes have come in that no complete command was made of yet.

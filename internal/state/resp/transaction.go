@@ -213,14 +213,24 @@ func (c *conn) exec(ctx context.Context) state.Reply {
 	if err != nil {
 		return c.failed(ctx, err)
 	}
+	return c.results(ctx, t, replies)
+}
+
+// results joins what a transaction's commands answer with what the door does of them.
+func (c *conn) results(ctx context.Context, t *transaction, replies []state.Reply) state.Reply {
 	reply := state.Reply{Kind: state.Array, Items: make([]state.Reply, 0, len(t.queue))}
+	defer func() { c.made = 0 }() // it is counted as a whole then
 	for _, q := range t.queue {
+		var item state.Reply
 		if isAnswered(q.spec) {
-			reply.Items = append(reply.Items, c.connectionCommand(ctx, q.spec, q.args))
-			continue
+			item = c.connectionCommand(ctx, q.spec, q.args)
+		} else {
+			item, replies = c.withNumber(cursorAt(q.spec), replies[0]), replies[1:]
 		}
-		reply.Items = append(reply.Items, c.withNumber(cursorAt(q.spec), replies[0]))
-		replies = replies[1:]
+		if reply.Items = append(reply.Items, item); !c.makes(replySize(item)) {
+			c.leaving = true
+			return failure(c.noRoom())
+		}
 	}
 	return reply
 }

@@ -1,0 +1,80 @@
+package resp
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
+)
+
+// nobody is a session that has no records.
+type nobody struct{ Session }
+
+func (nobody) Space() string { return "s" }
+
+func (nobody) Exec(context.Context, []state.Expect, [][][]byte) ([]state.Reply, forerun.Version, error) {
+	return nil, 0, nil
+}
+
+func connWithRoom(bytes int) *conn {
+	s := &Server{options: Options{MaxBulk: bytes}, room: newRoom(bytes)}
+	return &conn{server: s, session: nobody{}, space: newSpace(), protocol: 2, held: share{room: s.room}}
+}
+
+// TestLargeRepliesTakeRoomFirst: a reply for which there is no room is not written among those to send.
+func TestLargeRepliesTakeRoomFirst(t *testing.T) {
+	c := connWithRoom(1 << 20)
+	c.answer(bulk(strings.Repeat("x", 600<<10)))
+	if c.leaving || len(c.out) < 600<<10 {
+		t.Fatalf("%d bytes of a reply for which there is room", len(c.out))
+	}
+	before := len(c.out)
+	c.answer(bulk(strings.Repeat("x", 600<<10)))
+	if added := string(c.out[before:]); !c.leaving || !strings.HasPrefix(added, "-ERR ") || !strings.Contains(added, "hold more") {
+		t.Errorf("one for which there is none: %.100s", added)
+	}
+}
+
+// TestTransactionTakesRoomAsItAnswers: what the door itself answers in a transaction is not made beyond what there is room for.
+func TestTransactionTakesRoomAsItAnswers(t *testing.T) {
+	for words, fits := range map[string]bool{"PING": true, "COMMAND": false} {
+		c := connWithRoom(1 << 20)
+		c.begin()
+		for range 1000 {
+			c.enqueue(command.Known([]byte(words)), [][]byte{[]byte(words)})
+		}
+		if got := c.exec(t.Context()); (got.Kind == state.Array) != fits || c.leaving == fits {
+			t.Errorf("1000 times %s: %.100s", words, got.Text)
+		}
+	}
+}
+
+// TestDescriptionsAreShared: a command that is asked for many times is described once.
+func TestDescriptionsAreShared(t *testing.T) {
+	names := make([][]byte, 2)
+	for i := range names {
+		names[i] = []byte("get")
+	}
+	got := describeNamed(names).Items
+	if &got[0].Items[0] != &got[1].Items[0] {
+		t.Error("each time it is described anew")
+	}
+}
+
+// TestEmptyArgumentsTakeRoom: so do the places of arguments that are empty.
+func TestEmptyArgumentsTakeRoom(t *testing.T) {
+	c := connWithRoom(1 << 20)
+	if c.parser.maxBulk = 1 << 20; !c.hasRoom() {
+		t.Fatal("no room for nothing")
+	}
+	c.parser.buf = []byte("*100000\r\n" + strings.Repeat("$0\r\n\r\n", 60_000))
+	if _, complete, err := c.parser.next(); complete || err != nil {
+		t.Fatal(complete, err)
+	}
+	if c.hasRoom() {
+		t.Errorf("%d arguments in %d bytes take less than a MiB", len(c.parser.args), len(c.parser.buf))
+	}
+}
