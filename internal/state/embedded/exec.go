@@ -28,6 +28,13 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 			claims = s.claimKeys(claims, specs[i], op)
 		}
 	}
+	if len(ops) > 0 {
+		work := s.keys.of(ops[0].Space)
+		if err := work.begin(ctx); err != nil {
+			return nil, 0, err
+		}
+		defer work.end()
+	}
 	held := lock(claims)
 	defer held.unlock()
 	overlay := command.NewOverlay(reader{s.db})

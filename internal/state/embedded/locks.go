@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"context"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -24,8 +25,24 @@ type keyLocks struct {
 // spaceLocks are the locks of the records of one space.
 type spaceLocks struct {
 	number  int
+	work    chan struct{} // holds one for each command at work
 	stripes [stripes]stripe
 }
+
+// atWork is how many commands of a space are carried out at a time: each may need some hundred MB. One that waits has no lock yet.
+const atWork = 4
+
+// begin waits until a command may be carried out; end ends it. The error is that of the context.
+func (l *spaceLocks) begin(ctx context.Context) error {
+	select {
+	case l.work <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *spaceLocks) end() { <-l.work }
 
 // stripe is the lock of some keys and the last versions written to any of them.
 type stripe struct {
@@ -49,7 +66,7 @@ func (k *keyLocks) of(space string) *spaceLocks {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if locks = k.spaces[space]; locks == nil {
-		locks = &spaceLocks{number: len(k.spaces)}
+		locks = &spaceLocks{number: len(k.spaces), work: make(chan struct{}, atWork)}
 		k.spaces[space] = locks
 	}
 	return locks

@@ -19,6 +19,11 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	if spec == nil {
 		return refusal, 0, nil
 	}
+	work := s.keys.of(c.Space)
+	if err := work.begin(ctx); err != nil {
+		return state.Reply{}, 0, err
+	}
+	defer work.end()
 	if looks(spec, c) {
 		return s.look(spec, c)
 	}
