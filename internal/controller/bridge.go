@@ -264,7 +264,7 @@ func (e *execution) direct(ctx context.Context, o *operation) (command.Outcome, 
 // observe does a step in the store. What is done with the versions that a look tells depends on when others write.
 func (e *execution) observe(ctx context.Context, step *command.Step) (state.Observed, error) {
 	if step.Looks() {
-		seen, err := state.Versions(ctx, e.c.State, step.Reads())
+		seen, err := e.c.State.Versions(ctx, step.Reads()...)
 		return state.Observed{Reads: seen}, err
 	}
 	return e.c.State.Observe(ctx, step.Expect(), step.Commands())

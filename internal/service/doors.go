@@ -58,7 +58,7 @@ func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]sta
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	return state.Versions(ctx, s.store, keys)
+	return s.store.Versions(ctx, keys...)
 }
 
 // Hold: clients do not run ahead.

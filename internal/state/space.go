@@ -14,16 +14,3 @@ func ExecIn(ctx context.Context, s Store, space string, expect []Expect, command
 	}
 	return s.Exec(ctx, expect, ops)
 }
-
-// Versions reads what versions records have: what expects that they still have them.
-func Versions(ctx context.Context, s Store, keys []forerun.Key) ([]Expect, error) {
-	records, err := s.Get(ctx, keys...)
-	if err != nil {
-		return nil, err
-	}
-	expect := make([]Expect, len(keys))
-	for i, r := range records {
-		expect[i] = Expect{Key: keys[i], Version: r.Version}
-	}
-	return expect, nil
-}

@@ -104,6 +104,8 @@ type Range struct {
 type Store interface {
 	// Get reads records, all at one moment.
 	Get(ctx context.Context, keys ...forerun.Key) ([]Record, error)
+	// Versions reads what versions records have, all at one moment: what expects that they still have them.
+	Versions(ctx context.Context, keys ...forerun.Key) ([]Expect, error)
 	// Scan walks the String records of a range in the order of their names, as of one moment.
 	Scan(ctx context.Context, r Range) iter.Seq2[Entry, error]
 	// Apply checks the expectations and runs the operations as one step. Two things might happen: it is applied,

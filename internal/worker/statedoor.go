@@ -68,7 +68,7 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 	if t.bridge != nil {
 		return t.bridge.Versions(t.ctx, s.asker(t), keys)
 	}
-	return state.Versions(t.ctx, s.store, keys)
+	return s.store.Versions(t.ctx, keys...)
 }
 
 // Hold waits until an activation that runs ahead is promoted. Outside an activation it is refused, or waits, as Do.

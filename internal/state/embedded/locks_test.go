@@ -2,7 +2,10 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,14 +15,15 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
+func words(line ...string) (args [][]byte) {
+	for _, word := range line {
+		args = append(args, []byte(word))
+	}
+	return args
+}
+
 // TestSpacesAreApart: while a step has every record of a space, or many, those of another space are read and written.
 func TestSpacesAreApart(t *testing.T) {
-	words := func(line ...string) (args [][]byte) {
-		for _, word := range line {
-			args = append(args, []byte(word))
-		}
-		return args
-	}
 	many := words("MSET")
 	for i := range 100_000 {
 		many = append(many, fmt.Append(nil, i), nil)
@@ -57,5 +61,63 @@ func TestSpacesAreApart(t *testing.T) {
 			}
 			<-done
 		})
+	}
+}
+
+// TestFewCommandsOfASpaceAtATime: one more waits, without keeping another space's, until there is a place or its context ends.
+func TestFewCommandsOfASpaceAtATime(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	busy := s.keys.of("busy")
+	for range atWork {
+		if err := busy.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := func(ctx context.Context, space string) error {
+		_, _, err := s.Do(ctx, state.Command{Space: space, Args: words("SET", "a", "1")})
+		return err
+	}
+	exec := func(ctx context.Context, space string) error {
+		_, _, err := s.Exec(ctx, nil, []state.Command{{Space: space, Args: words("SET", "a", "1")}})
+		return err
+	}
+	for name, step := range map[string]func(context.Context, string) error{"Do": set, "Exec": exec} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if err := step(ctx, "busy"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s of a busy space: %v", name, err)
+		}
+		cancel()
+		if err := step(t.Context(), "other"); err != nil {
+			t.Errorf("%s of another: %v", name, err)
+		}
+	}
+	busy.end()
+	for range 2 {
+		if err := errors.Join(set(t.Context(), "busy"), exec(t.Context(), "busy")); err != nil {
+			t.Errorf("when one has ended: %v", err)
+		}
+	}
+}
+
+// TestVersionsCopyNothing: versions of large records take no memory.
+func TestVersionsCopyNothing(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	const size = 1 << 20
+	_, v, err := s.Do(t.Context(), state.Command{Space: "s", Args: words("SET", "a", strings.Repeat("x", size))})
+	if err != nil || s.Durable(t.Context(), v) != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 8 {
+		if seen, err := s.Versions(t.Context(), forerun.Key{Space: "s", Name: "a"}, forerun.Key{Space: "s", Name: "b"}); err != nil || seen[0].Version != v || seen[1].Version != 0 {
+			t.Fatal(seen, err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > size {
+		t.Errorf("8 times took %d bytes", taken)
 	}
 }

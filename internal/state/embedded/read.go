@@ -92,6 +92,52 @@ func (s *Store) Get(ctx context.Context, keys ...forerun.Key) ([]state.Record, e
 	return records, s.disk.wait(ctx, strict)
 }
 
+// Versions reads the versions of records, and copies none of them.
+func (s *Store) Versions(ctx context.Context, keys ...forerun.Key) ([]state.Expect, error) {
+	if err := s.begins(ctx); err != nil {
+		return nil, err
+	}
+	defer s.gate.leave()
+	expect := make([]state.Expect, len(keys))
+	for i, k := range keys {
+		expect[i].Key = k
+	}
+	strict, err := s.versionsLocked(expect)
+	if err != nil {
+		return nil, err
+	}
+	return expect, s.disk.wait(ctx, strict)
+}
+
+func (s *Store) versionsLocked(expect []state.Expect) (strict forerun.Version, err error) {
+	held := lock(s.claimExpected(expect, 0))
+	defer held.unlock()
+	now := s.now()
+	for i, e := range expect {
+		if expect[i].Version, err = (reader{s.db}).version(e.Key, now); err != nil {
+			return 0, err
+		}
+	}
+	_, strict = held.rests()
+	return strict, nil
+}
+
+// version is that of a record at a time; 0 if it is not there.
+func (r reader) version(key forerun.Key, now time.Time) (v forerun.Version, err error) {
+	stored, closer, err := r.db.Get(command.RecordKey(key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, broken(err)
+	}
+	record, err := command.Decode(stored, now)
+	if closeErr := closer.Close(); err == nil && closeErr != nil {
+		err = broken(closeErr)
+	}
+	return record.Version, err
+}
+
 // begins opens the gate for a call whose context has not ended.
 func (s *Store) begins(ctx context.Context) error {
 	if ctx.Err() != nil {

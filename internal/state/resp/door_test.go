@@ -30,7 +30,7 @@ func (s session) Exec(ctx context.Context, expect []state.Expect, commands [][][
 }
 
 func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error) {
-	return state.Versions(ctx, s.store, keys)
+	return s.store.Versions(ctx, keys...)
 }
 
 func (s session) Hold(context.Context, string) error { return nil }
