@@ -138,6 +138,42 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
+// TestLogThatIsClosedFails: what was written to a log file that cannot be synced as it is closed never counts as on disk.
+func TestLogThatIsClosedFails(t *testing.T) {
+	fs := &failingFS{FS: vfs.NewMem()}
+	wal := newWALFS(fs)
+	f, err := wal.Create("1.log", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	fs.sync.Store(true)
+	if err := f.Close(); !errors.Is(err, errDisk) {
+		t.Errorf("Close: %v", err)
+	}
+	fs.sync.Store(false)
+	if err := wal.sync(); !errors.Is(err, errDisk) {
+		t.Errorf("sync: %v", err)
+	}
+}
+
+// TestDropWalksOverNothing: a range is dropped without looking at its records, though others are watched.
+func TestDropWalksOverNothing(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	do(t, s, "MSET a 1 b 2 c 3")
+	told := 0
+	defer s.Watch(func(forerun.Key, forerun.Version) { told++ })()
+	if err := s.Drop(t.Context(), state.Range{Space: "s", From: "a", To: "c"}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b, c := get(t, s, "a"), get(t, s, "b"), get(t, s, "c"); a.Version != 0 || b.Version != 0 || c.Version == 0 || told != 0 {
+		t.Errorf("%v, %v, %v; told of %d", a, b, c, told)
+	}
+}
+
 // TestSweep reclaims what has expired, in bounded steps, and tells who watches.
 func TestSweep(t *testing.T) {
 	now := time.UnixMilli(1000)

@@ -123,14 +123,16 @@ func (w *walFile) syncLocked() error {
 	return w.err
 }
 
-// Close syncs and closes.
+// Close syncs and closes. If the sync fails, sync says so from then on.
 func (w *walFile) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.syncLocked()
 	w.closed = true
-	w.fs.mu.Lock()
-	delete(w.fs.open, w)
-	w.fs.mu.Unlock()
+	if err == nil {
+		w.fs.mu.Lock()
+		delete(w.fs.open, w)
+		w.fs.mu.Unlock()
+	}
 	return errors.Join(err, w.File.Close())
 }
