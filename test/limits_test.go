@@ -153,7 +153,7 @@ func open(t *testing.T, s *server.Server, n int) {
 // TestQueueTime: who waits too long for a sandbox is told so.
 func TestQueueTime(t *testing.T) {
 	t.Parallel()
-	s := start(t, server.Options{Redis: true, Args: append(room(1), "--queue-time", "5s")})
+	s := start(t, server.Options{Redis: true, Args: append(room(1), "--queue-time", "3s")})
 	c := client(t, s)
 	putPython(t, c, map[string]string{"gated": gated})
 	if code, answer := status(t, c, "POST", "actions/gated", nil); code != http.StatusAccepted {
@@ -161,7 +161,7 @@ func TestQueueTime(t *testing.T) {
 	}
 	eventually(t, func() bool { return gauge(t, s, "forerun_sandboxes_busy") == "1" })
 	code, answer := status(t, c, "POST", "actions/gated?blocking=true", nil)
-	if code != http.StatusInternalServerError || !strings.Contains(answer, "The activation waited 5s for a sandbox") {
+	if code != http.StatusInternalServerError || !strings.Contains(answer, "The activation waited 3s for a sandbox") {
 		t.Errorf("%d %s", code, answer)
 	}
 	open(t, s, 1)

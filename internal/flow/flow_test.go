@@ -266,13 +266,25 @@ func TestBranchesTogetherEnd(t *testing.T) {
 	}{
 		{effort{}, ""},
 		{effort{rows: manyWalks*maxSteps - 200}, "went on without an action for too long"},
-		{effort{work: manyWalks*maxWork - 2000}, "did too much with a large one"},
+		{effort{work: manyWalks*maxWork - 1000}, "did too much with a large one"},
 	} {
 		w := walk{program: p, value: elements, made: &made{effort: c.done}}
 		stop := w.run()
 		if goesOn := stop.Join && len(stop.Fork) == 100; goesOn != (c.want == "") || !strings.Contains(string(stop.Result.Value), c.want) {
 			t.Errorf("%+v: %d branches, %s", c.done, len(stop.Fork), stop.Result.Value)
 		}
+	}
+}
+
+// TestRowsThatReadNothingTakeNoWork: branches begin with the value of the fork, and those that hand it on go over none of it.
+func TestRowsThatReadNothingTakeNoWork(t *testing.T) {
+	p, err := compileComposition(json.RawMessage(`{"type":"let","declarations":{},"components":[{"type":"mask","components":[{"type":"try","body":{"type":"action","name":"/_/a"},"handler":{"type":"empty"}}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := walk{program: p, value: json.RawMessage(`{"large":"value"}`), made: new(made)}
+	if stop := w.run(); stop.Action != "/_/a" || w.made.rows < 4 || w.made.work != 0 {
+		t.Errorf("at %q it has gone over %d bytes in %d rows", stop.Action, w.made.work, w.made.rows)
 	}
 }
 

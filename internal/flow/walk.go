@@ -87,8 +87,9 @@ func (w *walk) run() forerun.Stop {
 	}
 	var own effort
 	for {
-		own.step(w.value)
-		w.made.step(w.value)
+		bytes := w.reads()
+		own.step(bytes)
+		w.made.step(bytes)
 		if stop := cmp.Or(own.tooMuch(1), w.made.tooMuch(manyWalks)); stop != nil {
 			return *stop
 		}
@@ -106,12 +107,23 @@ func (w *walk) run() forerun.Stop {
 	}
 }
 
-// effort is how many rows were walked, and the bytes of the values that they had.
+// reads is how many bytes of the value the next row goes over.
+func (w *walk) reads() int {
+	if w.at < len(w.program.rows) {
+		switch w.program.rows[w.at].op {
+		case opBranch, opBuiltin, opCheck, opDynamic, opMap:
+			return len(w.value)
+		}
+	}
+	return 0
+}
+
+// effort is how many rows were walked, and the bytes that they went over.
 type effort struct{ rows, work int }
 
-func (e *effort) step(value json.RawMessage) {
+func (e *effort) step(bytes int) {
 	e.rows++
-	e.work += len(value)
+	e.work += bytes
 }
 
 // tooMuch is the end of what does more than so many walks may; nil: it does not.

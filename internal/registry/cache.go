@@ -50,17 +50,18 @@ func (c *cache[K, V]) put(key K, v V, epoch uint64) V {
 	if kept, ok := c.entries[key]; ok {
 		return kept
 	}
-	if c.epoch != epoch || c.weight(v) > c.max {
+	weight := c.weight(v)
+	if c.epoch != epoch || weight > c.max {
 		return v
 	}
 	for other := range c.entries { // any one: the bound is meant to hold all that is in use
-		if c.used+c.weight(v) <= c.max {
+		if c.used+weight <= c.max {
 			break
 		}
 		c.drop(other)
 	}
 	c.entries[key] = v
-	c.used += c.weight(v)
+	c.used += weight
 	return v
 }
 

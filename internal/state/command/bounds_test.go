@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,11 +18,12 @@ import (
 type endless struct {
 	value []byte // of each field, item and string
 	most  int    // elements that may be looked at
+	has   uint64 // elements; 0: without end
 	over  bool   // more were
 }
 
 func (e *endless) record(name []byte) record {
-	const many = 1 << 40
+	many := cmp.Or(e.has, 1<<40)
 	switch r := (record{payload: binary.AppendUvarint(nil, many)}); name[0] {
 	case 'h':
 		r.kind = state.Hash
@@ -85,6 +87,18 @@ func TestNoCommandCollectsWithoutEnd(t *testing.T) {
 		tx := txn{overlay: NewOverlay(store), spec: spec, shown: maxStep - 64<<10}
 		if spec.run(&tx, args); forerun.KindOf(tx.err) != forerun.TooLarge || store.over {
 			t.Errorf("%.60s: %v; it looked at more than %d elements: %v", line, tx.err, store.most, store.over)
+		}
+	}
+}
+
+// TestOnlyWhatIsKeptCounts: values that are not asked for, and members that are left out, do not.
+func TestOnlyWhatIsKeptCounts(t *testing.T) {
+	for _, line := range []string{"HRANDFIELD h 3", "SDIFF s s", "SDIFFSTORE x s s"} {
+		args := bytes.Fields([]byte(line))
+		spec, _ := Find(args)
+		tx := txn{overlay: NewOverlay(&endless{value: make([]byte, 1000), most: 20, has: 20}), spec: spec}
+		if spec.run(&tx, args); tx.err != nil || tx.shown > 500 {
+			t.Errorf("%s keeps %d bytes (%v)", line, tx.shown, tx.err)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 // the memory of a small server.
 const maxRepeated = 1 << 20
 
-// drawn is an element of a record, and its value.
+// drawn is an element of a record, and its value if that is wanted.
 type drawn struct{ element, value []byte }
 
 // draw takes count different elements of a record at random or, if count is negative, -count that may be the same.
-func (t *txn) draw(name []byte, r record, count int64) []drawn {
+func (t *txn) draw(name []byte, r record, count int64, withValues bool) []drawn {
 	n := r.elementCount()
 	if n == 0 || count == 0 {
 		return nil
@@ -26,13 +26,13 @@ func (t *txn) draw(name []byte, r record, count int64) []drawn {
 		for i := range picks {
 			picks[i] = rand.Int64N(n)
 		}
-		return t.pick(name, picks)
+		return t.pick(name, picks, withValues)
 	}
 	if count = min(count, n); count > maxStep/itemSize {
 		t.err = tooMuchShown()
 		return nil
 	}
-	return t.pick(name, choose(n, count))
+	return t.pick(name, choose(n, count), withValues)
 }
 
 // choose picks k different numbers below n (Floyd's way: every choice is as likely as every other).
@@ -52,7 +52,7 @@ func choose(n, k int64) []int64 {
 }
 
 // pick finds elements by their places in the order of a record, in one walk up to the last of them.
-func (t *txn) pick(name []byte, places []int64) []drawn {
+func (t *txn) pick(name []byte, places []int64, withValues bool) []drawn {
 	order := make([]int, len(places))
 	for i := range order {
 		order[i] = i
@@ -63,7 +63,10 @@ func (t *txn) pick(name []byte, places []int64) []drawn {
 	from, to := t.elementRange(name)
 	t.walk(from, to, false, len(from), func(element, value []byte) bool {
 		if places[order[0]] == at {
-			d := drawn{t.keep(element), t.keep(value)}
+			d := drawn{element: t.keep(element)}
+			if withValues {
+				d.value = t.keep(value)
+			}
 			for len(order) > 0 && places[order[0]] == at {
 				found[order[0]] = d
 				order = order[1:]
@@ -133,7 +136,7 @@ func drawReply(t *txn, args [][]byte, kind state.Type, withValues bool) state.Re
 	case count < -maxRepeated:
 		return failure("ERR value is out of range")
 	}
-	found := t.draw(args[1], r, count)
+	found := t.draw(args[1], r, count, withValues)
 	if len(args) == 2 && t.err == nil {
 		return bulk(found[0].element)
 	}
@@ -172,7 +175,7 @@ func spop(t *txn, args [][]byte) state.Reply {
 		return null()
 	}
 	items := []state.Reply{}
-	for _, d := range t.draw(args[1], r, count) {
+	for _, d := range t.draw(args[1], r, count, false) {
 		t.deleteElement(args[1], d.element)
 		items = append(items, bulk(d.element))
 	}

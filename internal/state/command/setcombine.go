@@ -114,19 +114,25 @@ func unite(t *txn, names [][]byte, records []record, _ int64) (all [][]byte) {
 	return all
 }
 
-func subtract(t *txn, names [][]byte, records []record, _ int64) [][]byte {
+func subtract(t *txn, names [][]byte, records []record, _ int64) (left [][]byte) {
+	if !records[0].exists() {
+		return nil
+	}
 	var others [][]byte // which are there: the members of one that has expired may be, too
 	for i, name := range names[1:] {
 		if records[i+1].exists() {
 			others = append(others, name)
 		}
 	}
-	return slices.DeleteFunc(t.members(names[0], records[0]), func(member []byte) bool {
-		return slices.ContainsFunc(others, func(name []byte) bool {
+	t.elements(names[0], func(member, _ []byte) {
+		if !slices.ContainsFunc(others, func(name []byte) bool {
 			_, found := t.element(name, member)
 			return found
-		})
+		}) {
+			left = append(left, t.keep(member))
+		}
 	})
+	return left
 }
 
 func sintercard(t *txn, args [][]byte) state.Reply {

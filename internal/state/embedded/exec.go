@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -28,15 +29,15 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 			claims = s.claimKeys(claims, specs[i], op)
 		}
 	}
+	held := lock(claims)
+	defer held.unlock()
 	if len(ops) > 0 {
-		work := s.keys.of(ops[0].Space)
-		if err := work.begin(ctx); err != nil {
+		work, err := s.keys.of(ops[0].Space).begin(ctx, slices.ContainsFunc(specs, writes))
+		if err != nil {
 			return nil, 0, err
 		}
 		defer work.end()
 	}
-	held := lock(claims)
-	defer held.unlock()
 	overlay := command.NewOverlay(reader{s.db})
 	now := s.now()
 	if err := check(overlay, expect, now); err != nil {

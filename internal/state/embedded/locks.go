@@ -25,24 +25,33 @@ type keyLocks struct {
 // spaceLocks are the locks of the records of one space.
 type spaceLocks struct {
 	number  int
-	work    chan struct{} // holds one for each command at work
+	reading turns // of commands that only read
+	writing turns // of the others
 	stripes [stripes]stripe
 }
 
-// atWork is how many commands of a space are carried out at a time: each may need some hundred MB. One that waits has no lock yet.
+// atWork is how many commands of a space that only read are carried out at a time, and of the others: each may need some hundred MB. One
+// that waits has its locks, but for the store's: so nobody is at work who waits for a record, and what reads does not wait for the disk.
 const atWork = 4
 
-// begin waits until a command may be carried out; end ends it. The error is that of the context.
-func (l *spaceLocks) begin(ctx context.Context) error {
+// turns holds one for each command at work.
+type turns chan struct{}
+
+// begin waits until a command may be carried out; it ends among the turns that are returned. The error is that of the context.
+func (l *spaceLocks) begin(ctx context.Context, writes bool) (turns, error) {
+	own := l.reading
+	if writes {
+		own = l.writing
+	}
 	select {
-	case l.work <- struct{}{}:
-		return nil
+	case own <- struct{}{}:
+		return own, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 
-func (l *spaceLocks) end() { <-l.work }
+func (t turns) end() { <-t }
 
 // stripe is the lock of some keys and the last versions written to any of them.
 type stripe struct {
@@ -66,7 +75,7 @@ func (k *keyLocks) of(space string) *spaceLocks {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if locks = k.spaces[space]; locks == nil {
-		locks = &spaceLocks{number: len(k.spaces), work: make(chan struct{}, atWork)}
+		locks = &spaceLocks{number: len(k.spaces), reading: make(turns, atWork), writing: make(turns, atWork)}
 		k.spaces[space] = locks
 	}
 	return locks

@@ -70,7 +70,7 @@ func TestFewCommandsOfASpaceAtATime(t *testing.T) {
 	defer closed(t, s)
 	busy := s.keys.of("busy")
 	for range atWork {
-		if err := busy.begin(t.Context()); err != nil {
+		if _, err := busy.begin(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,11 +92,43 @@ func TestFewCommandsOfASpaceAtATime(t *testing.T) {
 			t.Errorf("%s of another: %v", name, err)
 		}
 	}
-	busy.end()
+	if _, _, err := s.Do(t.Context(), state.Command{Space: "busy", Args: words("GET", "a")}); err != nil {
+		t.Errorf("what only reads: %v", err)
+	}
+	busy.writing.end()
 	for range 2 {
 		if err := errors.Join(set(t.Context(), "busy"), exec(t.Context(), "busy")); err != nil {
 			t.Errorf("when one has ended: %v", err)
 		}
+	}
+}
+
+// TestNobodyIsAtWorkWhoWaits: a command has its records before it is among those at work, so that others do not wait with it for one.
+func TestNobodyIsAtWorkWhoWaits(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	for range atWork {
+		if _, err := s.keys.of("s").begin(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := s.keys.claim("s", []byte("a"), true).on()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ended := make(chan error)
+	go func() {
+		_, _, err := s.Do(ctx, state.Command{Space: "s", Args: words("SET", "a", "1")})
+		ended <- err
+	}()
+	for record.TryLock() {
+		record.Unlock()
+		if ctx.Err() != nil {
+			t.Fatal("it waits for its turn, and has not the record")
+		}
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

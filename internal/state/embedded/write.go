@@ -19,17 +19,17 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	if spec == nil {
 		return refusal, 0, nil
 	}
-	work := s.keys.of(c.Space)
-	if err := work.begin(ctx); err != nil {
-		return state.Reply{}, 0, err
-	}
-	defer work.end()
 	if looks(spec, c) {
-		return s.look(spec, c)
+		return s.look(ctx, spec, c)
 	}
 	var room [4]claim
 	held := lock(s.claimKeys(room[:0], spec, c))
 	defer held.unlock()
+	work, err := s.keys.of(c.Space).begin(ctx, writes(spec))
+	if err != nil {
+		return state.Reply{}, 0, err
+	}
+	defer work.end()
 	overlay := command.NewOverlay(reader{s.db})
 	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
 	if err != nil {
@@ -47,13 +47,21 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	return reply, v, nil
 }
 
+// writes says whether a command may change a record; one that is none, nil, does not.
+func writes(spec *command.Spec) bool { return spec != nil && spec.Flags&command.Write != 0 }
+
 // looks says whether a command only reads, but perhaps any record of its space.
 func looks(spec *command.Spec, c state.Command) bool {
 	return spec.Flags&command.Whole != 0 && spec.Access(c.Args)&(command.Whole|command.Write) == command.Whole
 }
 
 // look executes a command that only reads, but perhaps any record of its space, as of one moment. It keeps nobody waiting.
-func (s *Store) look(spec *command.Spec, c state.Command) (state.Reply, forerun.Version, error) {
+func (s *Store) look(ctx context.Context, spec *command.Spec, c state.Command) (state.Reply, forerun.Version, error) {
+	work, err := s.keys.of(c.Space).begin(ctx, false)
+	if err != nil {
+		return state.Reply{}, 0, err
+	}
+	defer work.end()
 	snapshot := s.db.NewSnapshot()
 	last, _ := s.commits.newest() // not before the snapshot: what it shows was written up to here
 	reply, err := command.Execute(command.NewOverlay(reader{snapshot}), spec, c.Space, s.now(), c.Args)
@@ -65,7 +73,7 @@ func (s *Store) look(spec *command.Spec, c state.Command) (state.Reply, forerun.
 
 // claimKeys adds claims on the keys of a command.
 func (s *Store) claimKeys(claims []claim, spec *command.Spec, c state.Command) []claim {
-	write := spec.Flags&command.Write != 0
+	write := writes(spec)
 	if spec.Flags&command.Whole != 0 && spec.Access(c.Args)&command.Whole != 0 {
 		claims = s.keys.claimAll(claims, c.Space, write)
 	}
