@@ -8,14 +8,6 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// members collects the names of all elements of a record, in the order of bytes.
-func (t *txn) members(name []byte, r record) (members [][]byte) {
-	if r.exists() {
-		t.elements(name, func(member, _ []byte) { members = append(members, t.keep(member)) })
-	}
-	return members
-}
-
 // sets finds several sets; ok is false if one of the records has another type.
 func (t *txn) sets(names [][]byte) (records []record, ok bool) {
 	for _, name := range names {
