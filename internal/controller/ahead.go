@@ -1,9 +1,11 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -216,9 +218,31 @@ func (e *execution) promoting(slots []speculate.SlotID, are bool) {
 func (e *execution) promoted(slots []speculate.SlotID) {
 	for _, id := range slots {
 		if s := e.slots[id]; s != nil {
-			e.letGo(s)
+			e.letGoAfterCallees(s)
 		}
 	}
+}
+
+// letGoAfterCallees lets go what returned to a slot before it: what these sent was sent before the caller knew their results.
+func (e *execution) letGoAfterCallees(s *slot) {
+	for _, c := range e.returnedTo(s) {
+		e.letGoAfterCallees(c)
+	}
+	e.letGo(s)
+}
+
+// returnedTo are the slots that returned to another that is ahead, in the order of its calls.
+func (e *execution) returnedTo(caller *slot) (slots []*slot) {
+	if !caller.calls || !caller.ahead {
+		return nil
+	}
+	for _, s := range e.slots {
+		if s.returned && s.tree.caller == caller {
+			slots = append(slots, s)
+		}
+	}
+	slices.SortFunc(slots, func(a, b *slot) int { return cmp.Compare(a.tree.op, b.tree.op) })
+	return slots
 }
 
 // letGo makes a slot a head that ran ahead: what its function may not do ahead it may do now.

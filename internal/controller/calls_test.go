@@ -291,6 +291,43 @@ func TestGivenUpInAPromotionWithACallee(t *testing.T) {
 	}
 }
 
+// What functions sent ahead goes out in the order of a run in turn: of one that returned before its caller's.
+func TestCalleesAreLetGoFirst(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		for _, name := range []string{"/ns/c", "/ns/d"} {
+			w.call(run, w.actions[name], w.Changes())
+		}
+		if w.first() {
+			close(w.goOn)
+		}
+		return map[string]any{}, nil
+	})
+	w.function("d", func(run *forerun.Run, _ map[string]any) (any, error) {
+		_, err := w.do(run, "INCR", "k")
+		return map[string]any{}, err
+	})
+	w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
+		w.call(run, w.actions["/ns/d"], w.Changes())
+		return map[string]any{}, nil
+	})
+	w.twice()
+	w.Close(t.Context())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := make(map[forerun.ActivationID]string)
+	for _, r := range slices.Concat(w.written...) {
+		names[r.ID] = r.Action.Entity
+	}
+	got := ""
+	for _, id := range w.promoted {
+		got += names[id]
+	}
+	if got != "dcdb" {
+		t.Errorf("they are let go in the order %q", got)
+	}
+}
+
 // What is expected to be called, and is not yet, has nobody who waits for its end when all is given up.
 func TestGivenUpBeforeACall(t *testing.T) {
 	var w *waiting

@@ -31,6 +31,7 @@ type town struct {
 	changes  atomic.Uint64
 	unheard  sync.Map // activations that end without waiting for what they sent ahead
 	awaited  sync.Map // activations, and by whom
+	promoted []forerun.ActivationID
 }
 
 func newTown(tb testing.TB) *town {
@@ -131,7 +132,11 @@ func (t *town) Run(r *forerun.Run) {
 func (t *town) Await(id, caller forerun.ActivationID) { t.awaited.Store(id, caller) }
 
 // Promote implements forerun.Worker.
-func (t *town) Promote(forerun.ActivationID) {}
+func (t *town) Promote(id forerun.ActivationID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.promoted = append(t.promoted, id)
+}
 
 // Squash implements forerun.Worker.
 func (t *town) Squash(id forerun.ActivationID) {

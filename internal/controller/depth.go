@@ -9,7 +9,7 @@ import (
 
 // depthNow is how far the invocation may run ahead now.
 func (e *execution) depthNow() int {
-	if !e.c.MayAhead() {
+	if !e.c.MayAhead() || e.committed >= maxCommitted-lastInTurn {
 		return 0
 	}
 	left := e.c.ahead.left(&e.tables.ahead, speculate.BoundUnder(e.load()))

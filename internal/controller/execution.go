@@ -22,6 +22,10 @@ const (
 // maxCommitted is how many activations an invocation may have, so that a program that does not end is ended.
 const maxCommitted = 10_000
 
+// lastInTurn is how many of these run one after the other: more than can be ahead, as what is promoted together, and with it what was ahead
+// of the last, would count although it is one too many.
+const lastInTurn = 1000
+
 // largeRecords are so many bytes of results and logs that they are written although their tree is not over.
 const largeRecords = 4 << 20
 

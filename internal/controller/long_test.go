@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +24,32 @@ func TestALoopThatNeverEndsIsEnded(t *testing.T) {
 			t.Errorf("it ended with %s", record.Result)
 		}
 		time.Sleep(time.Second) // the town's worker lets a squashed function end by itself
+	})
+}
+
+// TestLastOfTooManyRunInTurn: of activations that are too many none has an effect, also where they would have run ahead, and be promoted
+// with the last; but the one that would begin next may have begun.
+func TestLastOfTooManyRunInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newAheadTown(t)
+		var ran atomic.Int64
+		town.function("write", func(run *forerun.Run, _ map[string]any) (any, error) {
+			n := ran.Add(1)
+			_, err := town.do(run, "SET", fmt.Sprint("k", n), "v")
+			if n%37 == 0 { // those behind it wait for it, and are promoted with the next
+				time.Sleep(time.Millisecond)
+			}
+			return map[string]any{}, err
+		})
+		loop := town.deploy("loop", forerun.Exec{Kind: "nodejs:20"}, forerun.KeyValue{Key: "conductor", Value: []byte(
+			`{"type":"repeat","count":20000,"components":[{"type":"action","name":"/ns/write"}]}`,
+		)}, forerun.KeyValue{Key: "speculate", Value: []byte(`"all; depth=32; least=0s"`)})
+		record, tally := town.invokeAhead(loop, `{}`)
+		time.Sleep(time.Second) // the town's worker lets a squashed function end by itself
+		written := town.others(t, "DBSIZE").Int
+		if tally.Used < maxCommitted/2 || written < maxCommitted || written > maxCommitted+1 {
+			t.Errorf("%d were ahead, %d have written, and it ends with %s", tally.Used, written, record)
+		}
 	})
 }
 
