@@ -75,6 +75,9 @@ func (e *execPut) resolveComponents(own string) error {
 	if e.Components == nil {
 		return malformed("'components' must be defined for sequence kind")
 	}
+	if len(*e.Components) > forerun.MaxComponents {
+		return tooManyComponents("components")
+	}
 	for i, c := range *e.Components {
 		name, err := component(c, own)
 		if err != nil {
@@ -158,8 +161,12 @@ func (a *API) walkSequence(ctx context.Context, caller string, origin forerun.Na
 			*count++
 		}
 		if *count > forerun.MaxComponents {
-			return forerun.Errorf(forerun.Invalid, c, "Too many actions in the sequence.")
+			return tooManyComponents(c)
 		}
 	}
 	return nil
+}
+
+func tooManyComponents(subject string) error {
+	return forerun.Errorf(forerun.Invalid, subject, "Too many actions in the sequence.")
 }

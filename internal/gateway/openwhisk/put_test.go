@@ -103,6 +103,7 @@ func TestPutIsRefused(t *testing.T) {
 		`{"exec":{"kind":"sequence","components":["echo"]}}`:                                                     malformed("The fully qualified name of the entity must contain at least the namespace and the name of the entity."),
 		`{"exec":{"kind":"sequence","components":["/_/new"]}}`:                                                   "Sequence may not refer to itself.",
 		`{"exec":{"kind":"sequence","components":[` + strings.Repeat(`"/_/echo",`, 50) + `"/_/echo"]}}`:          "Too many actions in the sequence.",
+		`{"exec":{"kind":"sequence","components":[` + strings.Repeat(`"/",`, 50) + `"/"]}}`:                      "Too many actions in the sequence.",
 		`{"exec":{"kind":"nodejs:default","code":""},"annotations":[{"key":"conductor","value":{"type":1}}]}`:    "",
 		`{` + python + `,"annotations":[{"key":"pure-function","value":"true"}]}`:                                malformed(`The annotation 'pure-function' must be true or false, without quotes, not "true".`),
 		`{` + python + `,"annotations":[{"key":"non-speculative","value":1}]}`:                                   malformed("The annotation 'non-speculative' must be true or false, without quotes, not 1."),
