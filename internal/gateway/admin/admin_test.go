@@ -224,6 +224,20 @@ func TestRotate(t *testing.T) {
 	}
 }
 
+// TestRotateForWhoLeaves: once begun, it is done and told, also if the client goes meanwhile.
+func TestRotateForWhoLeaves(t *testing.T) {
+	w := newWorld(t)
+	old := w.want(200, "PUT", "tenants/ada", "").Auth
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	r := httptest.NewRequestWithContext(gone, http.MethodPost, Prefix+"tenants/ada/rotate", nil)
+	r.SetBasicAuth("operator", "0123456789abcdef")
+	w.door.ServeHTTP(httptest.NewRecorder(), r)
+	if w.opens(old) || len(w.changed) != 1 || !w.opens(strings.TrimPrefix(w.changed[0], "ada ")) {
+		t.Errorf("the old key opens: %v; what was told: %q", w.opens(old), w.changed)
+	}
+}
+
 // fill gives a tenant something of everything.
 func (w *world) fill(namespace string) {
 	w.Helper()

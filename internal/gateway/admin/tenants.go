@@ -144,8 +144,8 @@ func checkName(name string) error {
 func (a *API) rotate(w http.ResponseWriter, r *http.Request) error {
 	a.changing.Lock() // the last to make a key is the last to say so
 	defer a.changing.Unlock()
-	name := r.PathValue("name")
-	credentials, err := a.Registry.RotateKeys(r.Context(), name)
+	name, ctx := r.PathValue("name"), context.WithoutCancel(r.Context()) // once begun, it is done
+	credentials, err := a.Registry.RotateKeys(ctx, name)
 	if err != nil {
 		return err
 	}
