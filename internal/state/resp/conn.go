@@ -295,7 +295,7 @@ const noSeat = "ERR max number of clients reached"
 // space has no seat for it.
 func (c *conn) join(session Session) bool {
 	if session == nil {
-		leave := c.server.seats.stand(func() { _ = c.net.Close() })
+		leave := c.server.seats.Stand(func() { _ = c.net.Close() })
 		c.move(nil, nil, 0, leave)
 		return true
 	}
@@ -305,7 +305,7 @@ func (c *conn) join(session Session) bool {
 		c.session = session
 		return true
 	}
-	give, ok := c.server.seats.take(name)
+	give, ok := c.server.seats.Take(name)
 	if ok {
 		its.conns.Add(1)
 		c.move(session, its, its.lastID.Add(1), func() {

@@ -58,23 +58,3 @@ func TestUnreadMessagesTakeRoom(t *testing.T) {
 		t.Errorf("when all is read there are %v bytes", r.taken)
 	}
 }
-
-// TestStrangersMakeRoom: with one more than there may be, one of those who do not authenticate is cut.
-func TestStrangersMakeRoom(t *testing.T) {
-	s, cut := newSeats(1), make(chan int, 2)
-	leave := make([]func(), strangersAtMost)
-	for i := range leave {
-		leave[i] = s.stand(func() { cut <- i })
-	}
-	s.stand(func() { cut <- -1 })
-	gone := <-cut
-	if gone < 0 {
-		t.Error("who has just come is cut")
-	}
-	leave[gone]()
-	leave[(gone+1)%len(leave)]()
-	s.stand(func() { cut <- -1 })
-	if len(s.strangers) != strangersAtMost || len(cut) > 0 {
-		t.Errorf("when one has left there are %d", len(s.strangers))
-	}
-}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/seats"
 	"forerun.dev/forerun/internal/state"
 )
 
@@ -65,7 +66,7 @@ type Server struct {
 	hub     *Hub
 	options Options
 	room    *room
-	seats   *seats
+	seats   *seats.Seats
 }
 
 // NewServer makes a server whose sessions work on the store of the hub.
@@ -79,7 +80,7 @@ func NewServer(h *Hub, o Options) *Server {
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 8 * o.MaxBulk
 	}
-	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: newSeats(o.MaxConns)}
+	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: seats.New(o.MaxConns)}
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it
