@@ -10,7 +10,7 @@ import "sync"
 // Seats are the connections of a door. When they are all taken a tenant may still have its part of them, so that who has few is not
 // kept out by those of another.
 type Seats struct {
-	most int
+	most, mostStrangers int
 
 	mu        sync.Mutex // guards the rest
 	taken     int
@@ -21,13 +21,10 @@ type Seats struct {
 // stranger is a connection that is no tenant's yet.
 type stranger struct{ cut func() }
 
-// strangersAtMost is how many of them there may be, beside the others. With one more any of them is cut: who has a key shows it at once,
-// and is hardly ever the one, however fast others come that have none.
-const strangersAtMost = 1024
-
-// New returns so many seats, all free.
-func New(most int) *Seats {
-	return &Seats{most: most, of: make(map[string]int), strangers: make(map[*stranger]bool)}
+// New returns seats, all free: so many for tenants, and so many more for strangers. With one more stranger any of them is cut: who has a
+// key shows it at once, and is hardly ever the one, however fast others come that have none.
+func New(most, strangers int) *Seats {
+	return &Seats{most: most, mostStrangers: strangers, of: make(map[string]int), strangers: make(map[*stranger]bool)}
 }
 
 // Take takes a seat for a tenant, and reports false if there is none. give gives it back.
@@ -60,7 +57,7 @@ func (s *Seats) Stand(cut func()) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other := range s.strangers {
-		if len(s.strangers) < strangersAtMost {
+		if len(s.strangers) < s.mostStrangers {
 			break
 		}
 		delete(s.strangers, other)

@@ -4,8 +4,9 @@ import "testing"
 
 // TestStrangersMakeRoom: with one more than there may be, one of those who do not authenticate is cut.
 func TestStrangersMakeRoom(t *testing.T) {
-	s, cut := New(1), make(chan int, 2)
-	leave := make([]func(), strangersAtMost)
+	const most = 100
+	s, cut := New(1, most), make(chan int, 2)
+	leave := make([]func(), most)
 	for i := range leave {
 		leave[i] = s.Stand(func() { cut <- i })
 	}
@@ -17,7 +18,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 	leave[gone]()
 	leave[(gone+1)%len(leave)]()
 	s.Stand(func() { cut <- -1 })
-	if len(s.strangers) != strangersAtMost || len(cut) > 0 {
+	if len(s.strangers) != most || len(cut) > 0 {
 		t.Errorf("when one has left there are %d", len(s.strangers))
 	}
 }

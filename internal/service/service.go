@@ -89,7 +89,7 @@ type server struct {
 	controller *controller.Controller
 	metrics    *telemetry.Metrics
 	operator   string // the operator's key
-	http       *http.Server
+	http       *gateway.Server
 
 	gate    *gateway.Gate   // shut when it is told to stop
 	hurry   <-chan struct{} // closed when it is told so again
@@ -280,10 +280,7 @@ func (s *server) openDoors(ctx context.Context) error {
 	}
 	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	c.Metrics, c.Admin, c.Gate = s.metrics.Handler(), operator, s.gate
-	s.http = &http.Server{
-		Handler: gateway.New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	s.http = gateway.NewServer(gateway.New(c), 0, s.log)
 	go func() {
 		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.broken <- forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)

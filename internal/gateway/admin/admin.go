@@ -83,6 +83,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "This is the operator's: use the key in the file operator of the server's data folder."))
 		return
 	}
+	gateway.SeatOperator(r)
 	a.mux.ServeHTTP(w, r)
 }
 

@@ -127,6 +127,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := gateway.Seat(w, r, caller.Namespace); err != nil {
+		return err
+	}
 	handle, vars, err := find(a.routes, r.Method, path)
 	if err != nil {
 		return err

@@ -140,6 +140,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if !isOptions && !mayCall(action, r, isCaller) {
 		return forerun.Errorf(forerun.Unauthorized, "", "Authentication is possible but has failed or not yet been provided.")
 	}
+	if err := gateway.Seat(w, r, owner.Namespace); err != nil {
+		return err
+	}
 	input, err := h.input(w, &request{Request: r, rest: t.rest, user: caller.Namespace}, action, owner.Namespace)
 	if err != nil {
 		return err

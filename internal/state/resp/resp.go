@@ -61,6 +61,9 @@ type Options struct {
 	MaxHeld      int // bytes of unfinished commands, transactions, unread replies and messages, and names waited for, of one space; 0: eight times MaxBulk
 }
 
+// maxStrangers is how many connections may be open that have not authenticated, beside the others.
+const maxStrangers = 1024
+
 // Server serves connections.
 type Server struct {
 	hub     *Hub
@@ -80,7 +83,7 @@ func NewServer(h *Hub, o Options) *Server {
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 8 * o.MaxBulk
 	}
-	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: seats.New(o.MaxConns)}
+	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: seats.New(o.MaxConns, maxStrangers)}
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it

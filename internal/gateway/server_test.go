@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"forerun.dev/forerun/internal/seats"
+)
+
+// pipes is a listener whose connections are pipes: what one end writes it waits for the other end to read.
+type pipes chan net.Conn
+
+// Accept implements net.Listener.
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener.
+func (p pipes) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// visitor is a client of a server in the test's bubble.
+type visitor struct {
+	*testing.T
+	net.Conn
+	replies *bufio.Reader
+}
+
+// fewStrangers is how many connections without a key there may be in tests.
+const fewStrangers = 100
+
+// serve runs a test with a server of an API, with so many connections for tenants.
+func serve(t *testing.T, conns int, api http.HandlerFunc, test func(t *testing.T, visit func() *visitor)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.NewTextHandler(io.Discard, nil))
+		s := NewServer(newDoor(t, t.Output(), api, nil), conns, log)
+		s.seats = seats.New(conns, fewStrangers)
+		door := make(pipes)
+		go func() { _ = s.Serve(door) }()
+		test(t, func() *visitor {
+			inside, outside := net.Pipe()
+			door <- inside
+			return &visitor{t, outside, bufio.NewReader(outside)}
+		})
+		close(door)
+		_ = s.Close()
+		time.Sleep(time.Second) // http.Server ends some connections a little later
+	})
+}
+
+// send sends text, as far as the server reads it.
+func (v *visitor) send(text string) {
+	go func() { _, _ = io.WriteString(v.Conn, text) }() // what is missing has no answer
+}
+
+// reply is the next answer, which comes within an hour: its status, and how long it is.
+func (v *visitor) reply() (status int, body string) {
+	v.Helper()
+	_ = v.SetReadDeadline(time.Now().Add(time.Hour))
+	r, err := http.ReadResponse(v.replies, nil)
+	if err != nil {
+		v.Errorf("no answer: %v", err)
+		return 0, ""
+	}
+	content, err := io.ReadAll(r.Body)
+	if err != nil {
+		v.Errorf("an answer of %d that ends with %v", r.StatusCode, err)
+	}
+	return r.StatusCode, string(content)
+}
+
+// isCut says whether the connection ends within an hour, without a further answer.
+func (v *visitor) isCut() bool {
+	_ = v.SetReadDeadline(time.Now().Add(time.Hour))
+	_, err := v.replies.ReadByte()
+	return errors.Is(err, io.EOF)
+}
+
+// isOpen says whether the connection is there, and no answer.
+func (v *visitor) isOpen() bool {
+	_ = v.SetReadDeadline(time.Now().Add(time.Nanosecond))
+	_, err := v.replies.ReadByte()
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// ask makes a request as somebody.
+func (v *visitor) ask(path, as string) (status int) {
+	v.Helper()
+	v.send("GET " + path + " HTTP/1.1\r\nHost: x\r\nAs: " + as + "\r\n\r\n")
+	status, _ = v.reply()
+	return status
+}
+
+// seatAll gives each request the seat that it asks for.
+func seatAll(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/operator" {
+		SeatOperator(r)
+	} else if err := Seat(w, r, r.Header.Get("As")); err != nil {
+		Fail(w, r, err)
+	}
+}
+
+// TestConnectionsAreShared: when all connections are taken a tenant still has its part of them, and the operator and who asks whether the
+// server is well are served.
+func TestConnectionsAreShared(t *testing.T) {
+	serve(t, 4, seatAll, func(t *testing.T, visit func() *visitor) {
+		first := visit()
+		for i, step := range []struct {
+			tenant string
+			want   int
+		}{
+			{"large", 200},
+			{"large", 200},
+			{"large", 200},
+			{"large", 200},
+			{"large", 429},
+			{"small", 200},
+			{"small", 200},
+			{"small", 429},
+			{"third", 200},
+			{"third", 429},
+		} {
+			v := first
+			if i > 0 {
+				v = visit()
+			}
+			if got := v.ask("/", step.tenant); got != step.want {
+				t.Errorf("connection %d, of %s: %d, not %d", i, step.tenant, got, step.want)
+			}
+			if step.want == 429 && !v.isCut() {
+				t.Errorf("connection %d stays", i)
+			}
+		}
+		for range 5 {
+			if health, operator := visit().ask("/healthz", ""), visit().ask("/operator", ""); health != 200 || operator != 200 {
+				t.Errorf("health is answered %d, the operator %d", health, operator)
+			}
+		}
+		if got := first.ask("/", "fourth"); got != 200 {
+			t.Errorf("a connection that is another's now: %d", got)
+		}
+		_ = first.Close()
+		synctest.Wait()
+		if got := visit().ask("/", "fourth"); got != 200 {
+			t.Errorf("when one has gone: %d", got)
+		}
+	})
+}
+
+// TestStrangersAreCut: very many connections without a key take nobody else's.
+func TestStrangersAreCut(t *testing.T) {
+	serve(t, 4, seatAll, func(t *testing.T, visit func() *visitor) {
+		tenant, operator := visit(), visit()
+		tenant.ask("/", "ada")
+		operator.ask("/operator", "")
+		strangers := make([]*visitor, fewStrangers+20)
+		for i := range strangers {
+			strangers[i] = visit()
+		}
+		synctest.Wait()
+		open := 0
+		for _, v := range strangers {
+			if v.isOpen() {
+				open++
+			}
+		}
+		if open != fewStrangers {
+			t.Errorf("%d strangers stay", open)
+		}
+		if got := tenant.ask("/", "ada"); got != 200 {
+			t.Errorf("the tenant is answered %d", got)
+		}
+		if got := operator.ask("/operator", ""); got != 200 {
+			t.Errorf("the operator is answered %d", got)
+		}
+	})
+}
