@@ -13,6 +13,12 @@ import (
 // bodyTime is how long a client may take to send a body.
 const bodyTime = time.Minute
 
+// await gives a client from now on that long. When all has come http.Server waits on; what has not by then it does not wait for either, before
+// the answer or behind it. The error says that the writer is a test's.
+func await(w http.ResponseWriter) error {
+	return http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+}
+
 // Body reads a request's body of at most limit bytes. The error is forerun.TooLarge, Invalid (cut off) or
 // DeadlineExpired (sent too slowly).
 func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
@@ -23,10 +29,7 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a writer in a test has none
-		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	}
+	_ = await(w)
 	body, err := read(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
 	switch {
 	case err == nil:
@@ -48,7 +51,7 @@ const maxDrain = 64 << 20
 
 // drain reads what a client sends although it will be refused: many clients hear an answer only when they have sent all.
 func drain(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" && http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) == nil {
+	if r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" && await(w) == nil {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrain) // the answer is the same if it breaks off
 	}
 }

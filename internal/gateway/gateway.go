@@ -3,9 +3,9 @@
 //
 // It promises that each answer names its transaction (X-Request-ID), that a
 // panic ends its own request alone, that no body is read beyond its limit and
-// no large answer kept for a client that does not read it, and that a failure
-// of ours is written to the log with its transaction while the client learns no
-// more than that.
+// no connection kept for a client that neither sends nor reads, and that a
+// failure of ours is written to the log with its transaction while the client
+// learns no more than that.
 package gateway
 
 import (
@@ -57,6 +57,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-ID", transaction)
 	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log}))
 	defer d.recover(w, r)
+	if r.ContentLength != 0 {
+		_ = await(w) // for a body that nobody reads, too
+	}
 	switch {
 	case r.URL.Path == "/healthz" || r.URL.Path == "/metrics":
 		d.own.ServeHTTP(w, r)

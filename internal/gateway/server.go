@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,6 +72,18 @@ type conn struct {
 }
 
 type connKey struct{}
+
+// Write implements io.Writer. A client may take its time for each part, but not for ever.
+func (c *conn) Write(b []byte) (sent int, err error) {
+	for part := range slices.Chunk(b, answerPart) {
+		_ = c.SetWriteDeadline(time.Now().Add(partTime)) // the write tells if the connection is gone
+		n, err := c.Conn.Write(part)
+		if sent += n; err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
 
 // CloseWrite lets who still sends hear the last answer: http.Server looks for it.
 func (c *conn) CloseWrite() error {

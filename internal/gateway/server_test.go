@@ -2,16 +2,20 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/seats"
 )
 
@@ -88,6 +92,121 @@ func (v *visitor) isCut() bool {
 	_ = v.SetReadDeadline(time.Now().Add(time.Hour))
 	_, err := v.replies.ReadByte()
 	return errors.Is(err, io.EOF)
+}
+
+// TestBodiesThatDoNotCome announces bodies of which not all is sent: the answer comes all the same, and then the connection ends.
+func TestBodiesThatDoNotCome(t *testing.T) {
+	const large = smallBody
+	refuse := func(w http.ResponseWriter, r *http.Request) {
+		Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "no"))
+	}
+	read := func(w http.ResponseWriter, r *http.Request) {
+		if _, err := Body(w, r, large); err != nil {
+			Fail(w, r, err)
+		}
+	}
+	for name, test := range map[string]struct {
+		head, sent string
+		api        http.HandlerFunc
+		status     int
+	}{
+		"not read":                  {"Content-Length: 5", "", refuse, 401},
+		"not read, a part":          {"Content-Length: 5", "1234", refuse, 401},
+		"not read, in parts":        {"Transfer-Encoding: chunked", "2\r\n12\r\n", refuse, 401},
+		"read":                      {"Content-Length: 5", "1234", read, 504},
+		"read in parts":             {"Transfer-Encoding: chunked", "2\r\n12\r\n", read, 504},
+		"read in parts, too large":  {"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n", large+1, strings.Repeat("x", large+1)), read, 413},
+		"announced to be too large": {fmt.Sprintf("Content-Length: %d", large+1), "1234", read, 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			serve(t, 1, test.api, func(t *testing.T, visit func() *visitor) {
+				v, began := visit(), time.Now()
+				v.send("POST / HTTP/1.1\r\nHost: x\r\n" + test.head + "\r\n\r\n" + test.sent)
+				if status, body := v.reply(); status != test.status {
+					t.Errorf("%d %s", status, body)
+				}
+				if !v.isCut() || time.Since(began) > 2*bodyTime+time.Second {
+					t.Errorf("the connection ends after %v", time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// TestHeadsThatDoNotCome sends a part of one.
+func TestHeadsThatDoNotCome(t *testing.T) {
+	serve(t, 1, seatAll, func(t *testing.T, visit func() *visitor) {
+		v, began := visit(), time.Now()
+		v.send("GET / HTTP/1.1\r\nHost:")
+		if !v.isCut() || time.Since(began) > headTime+time.Second {
+			t.Errorf("the connection ends after %v", time.Since(began))
+		}
+	})
+}
+
+// TestAnswersThatNobodyReads leaves a small answer unread, and reads a large one slowly.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	large := bytes.Repeat([]byte("x"), 10*answerPart)
+	serve(t, 1, func(w http.ResponseWriter, r *http.Request) {
+		body := large
+		if r.URL.Path == "/small" {
+			body = large[:100]
+		}
+		_, _ = w.Write(body)
+	}, func(t *testing.T, visit func() *visitor) {
+		v := visit()
+		v.send("GET /small HTTP/1.1\r\nHost: x\r\n\r\n")
+		time.Sleep(partTime + time.Second)
+		if !v.isCut() {
+			t.Error("the connection is there after a minute")
+		}
+		v = visit()
+		v.send("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		_ = v.SetReadDeadline(time.Now().Add(time.Hour))
+		got := 0
+		for {
+			time.Sleep(partTime - time.Second)
+			n, err := io.CopyN(io.Discard, v.replies, answerPart)
+			if got += int(n); err != nil {
+				break
+			}
+		}
+		if got < len(large) {
+			t.Errorf("who reads slowly got %d bytes of %d", got, len(large))
+		}
+	})
+}
+
+// TestLongRequests: who waits for an answer waits as long as it takes, with and without a body, and may ask again on the connection.
+func TestLongRequests(t *testing.T) {
+	serve(t, 1, func(w http.ResponseWriter, r *http.Request) {
+		body, err := Body(w, r, smallBody)
+		if err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-time.After(30 * time.Minute):
+			_, _ = w.Write(body)
+		case <-r.Context().Done():
+			t.Error("it was given up")
+		}
+	}, func(t *testing.T, visit func() *visitor) {
+		v := visit()
+		for range 2 {
+			v.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+			if status, body := v.reply(); status != 200 || body != "body" {
+				t.Errorf("%d %q", status, body)
+			}
+			v.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			if status, body := v.reply(); status != 200 || body != "" {
+				t.Errorf("%d %q", status, body)
+			}
+			time.Sleep(idleTime - time.Second)
+		}
+		if !v.isCut() {
+			t.Error("an idle connection stays")
+		}
+	})
 }
 
 // isOpen says whether the connection is there, and no answer.

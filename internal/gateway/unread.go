@@ -47,7 +47,7 @@ func (a *answering) Write(b []byte) (sent int, err error) {
 	control := http.NewResponseController(a.ResponseWriter)
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection serves other requests, too
 	for part := range slices.Chunk(b, answerPart) {
-		_ = control.SetWriteDeadline(time.Now().Add(partTime)) // a writer in a test has none
+		_ = control.SetWriteDeadline(time.Now().Add(partTime)) // a function's connection has none of its own, a writer in a test none at all
 		n, err := a.ResponseWriter.Write(part)
 		if sent += n; err != nil {
 			return sent, err

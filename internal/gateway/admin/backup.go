@@ -2,20 +2,18 @@ package admin
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
 	"forerun.dev/forerun/internal/backup"
 )
 
-// stall is how long a client may take no more of a backup until it is given up.
-const stall = time.Minute
-
 // backup answers GET backup with all that the store holds, in the form of package backup. One that is not sent whole ends
 // with a cut connection.
 func (a *API) backup(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
-	out := &patient{w: w, control: http.NewResponseController(w)}
+	out := &counted{w: w}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="forerun-%s.backup"`, began.UTC().Format("20060102-150405")))
 	err := backup.Write(out, backup.Header{Created: began.UTC(), Version: a.Version}, a.Pairs(r.Context()))
@@ -27,16 +25,15 @@ func (a *API) backup(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// patient writes to a client who may be slow, but not for ever.
-type patient struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	sent    int64
+// counted counts what is written.
+type counted struct {
+	w    io.Writer
+	sent int64
 }
 
-func (p *patient) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(stall)) // where there is none, a client may stall
-	n, err := p.w.Write(b)
-	p.sent += int64(n)
+// Write implements io.Writer.
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.sent += int64(n)
 	return n, err
 }
