@@ -34,11 +34,10 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("%+v, %v", pkg, err)
 		}
 		versions["utils"] = pkg.Version
-		actions, err := r.Actions(t.Context(), registry.System, "utils", 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range actions {
+		for a, err := range r.Actions(t.Context(), registry.System, "utils", 0, 100) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			versions[a.Name.Entity] = a.Version
 		}
 		return versions

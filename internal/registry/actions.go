@@ -147,7 +147,7 @@ func (r *Registry) tryDelete(ctx context.Context, name forerun.Name) (*forerun.A
 	err = r.charge(ctx, old, nil, name.Namespace, func() error {
 		_, err := r.store.Apply(ctx, state.Txn{
 			Expect: append(home, unchanged(actionRecord(name), version)),
-			Ops:    []state.Command{del(recordsOf(old)...)},
+			Ops:    []state.Command{del(recordsOf(name, old.Updated)...)},
 		})
 		return err
 	})
@@ -158,9 +158,9 @@ func (r *Registry) tryDelete(ctx context.Context, name forerun.Name) (*forerun.A
 	return old, nil
 }
 
-// recordsOf are all records of an action.
-func recordsOf(a *forerun.Action) []string {
-	return append(recentRecords(a.Name, a.Updated), actionRecord(a.Name), codeRecord(a.Name))
+// recordsOf are all records of an action that was updated at a time.
+func recordsOf(name forerun.Name, updated time.Time) []string {
+	return append(recentRecords(name, updated), actionRecord(name), codeRecord(name))
 }
 
 // read reads an action past the cache; it is nil if there is none.

@@ -221,13 +221,15 @@ func TestEntitiesAreListedByTheirUpdate(t *testing.T) {
 	}{
 		{false, 0, 10, "a e d b"}, {false, 1, 2, "e d"}, {true, 0, 10, "a d"}, {true, 1, 1, "d"}, {true, 5, 1, ""},
 	} {
-		list, err := r.Entities(t.Context(), Packages, "guest", test.published, test.skip, test.limit)
 		var names []string
-		for _, e := range list {
+		for e, err := range r.Entities(t.Context(), Packages, "guest", test.published, test.skip, test.limit) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			names = append(names, e.Name.Entity)
 		}
-		if got := strings.Join(names, " "); err != nil || got != test.want {
-			t.Errorf("%+v: %s, %v", test, got, err)
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("%+v: %s", test, got)
 		}
 	}
 	if n, err := r.CountEntities(t.Context(), Packages, "guest", true); n != 2 || err != nil {

@@ -162,13 +162,13 @@ func (r *Registry) tryDeletePackage(ctx context.Context, name forerun.Name, forc
 		return nil, err
 	}
 	for _, action := range actions {
-		t.Ops = append(t.Ops, del(recordsOf(action)...))
+		t.Ops = append(t.Ops, del(recordsOf(action.name, action.updated)...))
 	}
 	if err := t.apply(ctx, r); err != nil {
 		return nil, err
 	}
 	for _, action := range actions {
-		r.actions.forget(action.Name)
+		r.actions.forget(action.name)
 	}
 	if len(actions) > 0 {
 		r.recount(name.Namespace)
@@ -176,7 +176,8 @@ func (r *Registry) tryDeletePackage(ctx context.Context, name forerun.Name, forc
 	return f.entity, nil
 }
 
-func (r *Registry) actionsToDelete(ctx context.Context, pkg forerun.Name, force bool) ([]*forerun.Action, error) {
+// actionsToDelete finds the actions of a package that is to be deleted. They are not read: together they may be large.
+func (r *Registry) actionsToDelete(ctx context.Context, pkg forerun.Name, force bool) ([]listed, error) {
 	n, err := r.CountActions(ctx, pkg.Namespace, pkg.Entity)
 	if err != nil || n == 0 {
 		return nil, err
@@ -188,7 +189,7 @@ func (r *Registry) actionsToDelete(ctx context.Context, pkg forerun.Name, force 
 		}
 		return nil, forerun.Errorf(forerun.Exists, pkg.String(), "Package not empty (contains %d %s). Set force param or delete package contents.", n, entities)
 	}
-	return r.Actions(ctx, pkg.Namespace, pkg.Entity, 0, n)
+	return r.pick(ctx, pkg.Namespace, pkg.Entity, 0, n)
 }
 
 // home finds out whether an action may be made or deleted where its name says: in a package that is there and is no binding,

@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,13 +79,20 @@ func recentRecords(n forerun.Name, updated time.Time) []string {
 	return names
 }
 
+// listed is an action in the index.
+type listed struct {
+	name    forerun.Name
+	updated time.Time
+}
+
 // actionOfRecent finds the action that an index record stands for.
-func actionOfRecent(record string) (forerun.Name, bool) {
+func actionOfRecent(record string) (l listed, ok bool) {
 	parts := strings.Split(record, "/")
 	if len(parts) != 6 {
-		return forerun.Name{}, false
+		return l, false
 	}
-	return forerun.Name{Namespace: parts[1], Package: parts[2] + parts[4], Entity: parts[5]}, true
+	stamp, err := strconv.ParseInt(parts[3], 16, 64)
+	return listed{forerun.Name{Namespace: parts[1], Package: parts[2] + parts[4], Entity: parts[5]}, time.Unix(0, stamp)}, err == nil
 }
 
 // metadata is an action without its code, as it is stored.

@@ -243,12 +243,11 @@ func TestList(t *testing.T) {
 		{"gues", "", 0, 10, ""},
 		{"guest2", "", 0, 10, "/guest2/e"},
 	} {
-		actions, err := r.Actions(t.Context(), test.namespace, test.pkg, test.skip, test.limit)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var names []string
-		for _, a := range actions {
+		for a, err := range r.Actions(t.Context(), test.namespace, test.pkg, test.skip, test.limit) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			names = append(names, a.Name.String())
 			if a.Exec.Code != "" {
 				t.Errorf("%s was listed with its code", a.Name)
@@ -261,6 +260,61 @@ func TestList(t *testing.T) {
 	n, err := r.CountActions(t.Context(), "guest", "")
 	if err != nil || n != 5 {
 		t.Errorf("counted %d, %v", n, err)
+	}
+}
+
+// TestListedOneByOne: an action or a package is read when it is its turn.
+func TestListedOneByOne(t *testing.T) {
+	r, _ := open(t)
+	pack(t, r, name("p/a"))
+	for _, n := range []string{"p/a", "p/b"} {
+		put(t, r, n, "code")
+	}
+	putEntity(t, r, Packages, "q", Entity{})
+	n := 0
+	for _, err := range r.Actions(t.Context(), "guest", "p", 0, NoLimit) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.DeletePackage(t.Context(), name("p"), true); n == 0 && err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d actions were read before the first was seen", n)
+	}
+	putEntity(t, r, Packages, "p", Entity{})
+	n = 0
+	for _, err := range r.Entities(t.Context(), Packages, "guest", false, 0, NoLimit) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.DeletePackage(t.Context(), name("q"), false); n == 0 && err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d packages were read before the first was seen", n)
+	}
+}
+
+// TestDeletedUnread: the actions of a package that is deleted are not read, which could take any amount of memory.
+func TestDeletedUnread(t *testing.T) {
+	r, store := open(t)
+	pack(t, r, name("p/a"))
+	put(t, r, "p/a", "code")
+	if _, err := store.Apply(t.Context(), state.Txn{Ops: []state.Command{set(actionRecord(name("p/a")), []byte("no metadata"))}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.DeletePackage(t.Context(), name("p"), true); err != nil {
+		t.Error(err)
+	}
+	for _, prefix := range []string{"action/", "code/", "recent/", "members/"} {
+		for entry, err := range store.Scan(t.Context(), under(prefix+"guest/")) {
+			t.Errorf("%s is left, %v", entry.Name, err)
+		}
 	}
 }
 

@@ -29,16 +29,7 @@ func (a *API) listActions(c *call) error {
 		}
 		return err
 	}
-	actions, err := a.Registry.Actions(c.r.Context(), place.Namespace, place.Package, skip, limit)
-	if err != nil {
-		return err
-	}
-	summaries := make([]actionSummary, len(actions))
-	for i, action := range actions {
-		summaries[i] = summaryOf(action)
-	}
-	gateway.WriteJSON(c.w, http.StatusOK, summaries)
-	return nil
+	return streamList(c, a.Registry.Actions(c.r.Context(), place.Namespace, place.Package, skip, limit), summaryOf)
 }
 
 // placeOfActions is the namespace, and the package if any, whose actions are to be listed.

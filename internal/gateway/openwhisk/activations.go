@@ -1,7 +1,6 @@
 package openwhisk
 
 import (
-	"bufio"
 	"net/http"
 	"strings"
 
@@ -38,7 +37,7 @@ func (a *API) listActivations(c *call) error {
 		return err
 	}
 	if docs {
-		return a.listWhole(c, namespace, query)
+		return streamList(c, a.Activations.Whole(c.r.Context(), namespace, query), activationOf)
 	}
 	records, err := a.Activations.List(c.r.Context(), namespace, query)
 	if err != nil {
@@ -49,33 +48,6 @@ func (a *API) listActivations(c *call) error {
 		documents[i] = activationSummaryOf(record)
 	}
 	gateway.WriteJSON(c.w, http.StatusOK, documents)
-	return nil
-}
-
-// listWhole answers with whole records, one after the other. If one cannot be read, those before it may have been sent: then the
-// connection is cut, so that the client knows.
-func (a *API) listWhole(c *call, namespace string, query activation.Query) error {
-	c.w.Header().Set("Content-Type", "application/json")
-	out, between, sent := bufio.NewWriter(c.w), "[", false
-	for record, err := range a.Activations.Whole(c.r.Context(), namespace, query) {
-		switch {
-		case err != nil && sent:
-			gateway.Explain(c.w, c.r, err)
-			panic(http.ErrAbortHandler)
-		case err != nil:
-			return err
-		}
-		_, _ = out.WriteString(between)
-		if _, err := out.Write(gateway.Marshal(activationOf(record))); err != nil {
-			return nil // nobody is left to tell
-		}
-		between, sent = ",", true
-	}
-	if !sent {
-		_, _ = out.WriteString(between)
-	}
-	_ = out.WriteByte(']')
-	_ = out.Flush()
 	return nil
 }
 

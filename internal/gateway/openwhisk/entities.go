@@ -95,16 +95,7 @@ func (a *API) listEntities(collection registry.Collection, show func(*registry.E
 			}
 			return err
 		}
-		entities, err := a.Registry.Entities(c.r.Context(), collection, place.Namespace, !isOwner, skip, limit)
-		if err != nil {
-			return err
-		}
-		documents := make([]any, len(entities))
-		for i, e := range entities {
-			documents[i] = show(e)
-		}
-		gateway.WriteJSON(c.w, http.StatusOK, documents)
-		return nil
+		return streamList(c, a.Registry.Entities(c.r.Context(), collection, place.Namespace, !isOwner, skip, limit), show)
 	}
 }
 

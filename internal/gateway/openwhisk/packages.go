@@ -1,8 +1,11 @@
 package openwhisk
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"slices"
 
@@ -25,7 +28,7 @@ func bindingOf(e *registry.Entity, otherwise any) any {
 	return bindingDocument{e.Binding.Namespace, e.Binding.Entity}
 }
 
-// packageDocument is a package as the API shows it. Actions and Feeds are there where it is read.
+// packageDocument is a package as the API shows it. Where it is read, the lists "actions" and "feeds" follow.
 type packageDocument struct {
 	Namespace   string             `json:"namespace"`
 	Name        string             `json:"name"`
@@ -35,14 +38,9 @@ type packageDocument struct {
 	Publish     bool               `json:"publish"`
 	Annotations []forerun.KeyValue `json:"annotations"`
 	Updated     int64              `json:"updated"` // milliseconds since 1970
-	*packageContent
 }
 
-type packageContent struct {
-	Actions []packageAction `json:"actions"`
-	Feeds   []packageAction `json:"feeds"` // the actions with the annotation "feed"
-}
-
+// packageAction is an action in a package.
 type packageAction struct {
 	Name        string             `json:"name"`
 	Version     string             `json:"version"`
@@ -161,27 +159,37 @@ func (a *API) getPackage(c *call) error {
 		return err
 	}
 	home := chain[len(chain)-1].Name
-	n, err := a.Registry.CountActions(c.r.Context(), home.Namespace, home.Entity)
-	if err != nil {
-		return err
-	}
-	actions, err := a.Registry.Actions(c.r.Context(), home.Namespace, home.Entity, 0, n)
-	if err != nil {
-		return err
-	}
 	d := packageOf(chain[0])
 	d.Parameters = list(registry.Inherited(chain))
-	d.packageContent = &packageContent{[]packageAction{}, []packageAction{}}
-	for _, action := range actions {
-		shown := packageAction{action.Name.Entity, action.Version, list(action.Annotations)}
-		if forerun.Lookup(action.Annotations, "feed") != nil {
-			d.Feeds = append(d.Feeds, shown)
-		} else {
-			d.Actions = append(d.Actions, shown)
+	head, _ := bytes.CutSuffix(gateway.Marshal(d), []byte("}"))
+	return c.stream(func(out *bufio.Writer) error {
+		_, _ = out.Write(head) // that it fails is told by what follows
+		_, _ = out.WriteString(`,"actions":`)
+		if err := writeList(out, a.actionsIn(c.r.Context(), home, false), packageActionOf); err != nil {
+			return err
+		}
+		_, _ = out.WriteString(`,"feeds":`)
+		if err := writeList(out, a.actionsIn(c.r.Context(), home, true), packageActionOf); err != nil {
+			return err
+		}
+		return out.WriteByte('}')
+	})
+}
+
+// actionsIn walks the actions of a package: the feeds, which have the annotation "feed", or the others.
+func (a *API) actionsIn(ctx context.Context, pkg forerun.Name, feeds bool) iter.Seq2[*forerun.Action, error] {
+	return func(yield func(*forerun.Action, error) bool) {
+		for action, err := range a.Registry.Actions(ctx, pkg.Namespace, pkg.Entity, 0, registry.NoLimit) {
+			isAsked := err != nil || (forerun.Lookup(action.Annotations, "feed") != nil) == feeds
+			if isAsked && !yield(action, err) {
+				return
+			}
 		}
 	}
-	gateway.WriteJSON(c.w, http.StatusOK, d)
-	return nil
+}
+
+func packageActionOf(a *forerun.Action) packageAction {
+	return packageAction{a.Name.Entity, a.Version, list(a.Annotations)}
 }
 
 // deletePackage answers DELETE .../packages/NAME with what the package was. The parameter force deletes its actions too.

@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -67,31 +68,37 @@ func TestUnreadAnswersRefuseOthers(t *testing.T) {
 	}
 }
 
-// TestWholeRecordsAreSentOneByOne lists some while a tenant may have no more than one of them unread.
-func TestWholeRecordsAreSentOneByOne(t *testing.T) {
+// TestLargeItemsAreSentOneByOne lists some while a tenant may have no more than one of them unread.
+func TestLargeItemsAreSentOneByOne(t *testing.T) {
 	w := newWorld(t)
 	w.deploy("echo", "echo")
-	const records, large = 4, 1 << 20
-	for range records {
-		w.must(w.request("POST", actions+"echo?blocking=true", `{"large":"`+strings.Repeat("x", large)+`"}`))
+	const items, large = 4, 200_000
+	value := `"` + strings.Repeat("x", large) + `"`
+	for i := range items {
+		w.must(w.request("POST", actions+"echo?blocking=true", `{"large":`+value+`}`))
+		w.pack(fmt.Sprintf("p%d", i), `{"annotations":[{"key":"large","value":`+value+`}]}`)
+		w.deploy(fmt.Sprintf("p0/a%d", i), "echo", "large", value)
 	}
-	listed, busy := newClient(t), newClient(t)
-	listed.reads = func() {
-		if err := w.api.Quotas.Unread("guest"); err != nil {
+	others := make([]byte, 512<<20-2*large)
+	for _, path := range []string{"activations?docs=true", "actions", "packages", "packages/p0"} {
+		listed, busy := newClient(t), newClient(t)
+		listed.reads = func() {
+			if err := w.api.Quotas.Unread("guest"); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		busy.reads = func() {
+			busy.reads = func() {}
+			r := httptest.NewRequestWithContext(t.Context(), "GET", namespaces+"_/"+path, nil)
+			r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+			w.door.ServeHTTP(listed, r)
+		}
+		if _, err := w.api.Quotas.Answering(busy, "guest").Write(others); err != nil {
 			t.Error(err)
 		}
-	}
-	busy.reads = func() {
-		busy.reads = func() {}
-		r := httptest.NewRequestWithContext(t.Context(), "GET", namespaces+"_/activations?docs=true", nil)
-		r.SetBasicAuth(w.auth.UUID, w.auth.Key)
-		w.door.ServeHTTP(listed, r)
-	}
-	if _, err := w.api.Quotas.Answering(busy, "guest").Write(make([]byte, 512<<20-2*large)); err != nil {
-		t.Error(err)
-	}
-	if listed.Code != http.StatusOK || listed.length < records*large {
-		t.Errorf("status %d, %d bytes", listed.Code, listed.length)
+		if listed.Code != http.StatusOK || listed.length < items*large {
+			t.Errorf("%s: status %d, %d bytes", path, listed.Code, listed.length)
+		}
 	}
 }
 
