@@ -172,7 +172,7 @@ func (e *execution) promote(a speculate.Promote) {
 		e.promoted(a.Slots)
 		return
 	}
-	e.promoting(a.Slots, true)
+	e.promoting(a, true)
 	expect := make([]state.Expect, len(a.Expect))
 	for i, seen := range a.Expect {
 		expect[i] = state.Expect{Key: seen.Key, Version: seen.Version}
@@ -194,10 +194,10 @@ func (e *execution) promote(a speculate.Promote) {
 				e.promoted(a.Slots)
 				e.step(speculate.Promoted{Slots: a.Slots, Version: version})
 			case isConflict:
-				e.promoting(a.Slots, false)
+				e.promoting(a, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
 			case !applied && (forerun.KindOf(err) == forerun.Full || forerun.KindOf(err) == forerun.TooLarge): // in their turn the functions hear of it
-				e.promoting(a.Slots, false)
+				e.promoting(a, false)
 				e.step(speculate.Conflict{Slots: a.Slots})
 			default:
 				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: look at the state before it is invoked again: " + err.Error()})
@@ -206,9 +206,9 @@ func (e *execution) promote(a speculate.Promote) {
 	})
 }
 
-// promoting notes which slots are, until the store has answered.
-func (e *execution) promoting(slots []speculate.SlotID, are bool) {
-	for _, id := range slots {
+// promoting notes which slots are, until the store has answered, and the programs that they come past.
+func (e *execution) promoting(a speculate.Promote, are bool) {
+	for _, id := range slices.Concat(a.Slots, a.Past) {
 		if s := e.slots[id]; s != nil {
 			s.promoting = are
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -254,6 +255,51 @@ func TestGivenUpInAPromotion(t *testing.T) {
 		return r.Action.Entity == "b" && r.Status == forerun.InternalError
 	}) {
 		t.Errorf("b has no record: %v", last)
+	}
+}
+
+// A program without a function has one, too, if what is behind it is being promoted: without speculation that comes after it.
+func TestGivenUpInAPromotionPastAProgram(t *testing.T) {
+	over := make(chan forerun.ActivationID, 2)
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		_, err := w.do(run, "INCR", "k")
+		over <- run.Activation
+		return map[string]any{}, err
+	})
+	w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
+		over <- run.Activation
+		return map[string]any{}, nil
+	})
+	w.deploy("empty", forerun.Exec{Kind: "sequence"})
+	w.deploy("around", forerun.Exec{Kind: "sequence", Components: []string{"/ns/empty"}})
+	seq := w.deploy("past", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b", "/ns/empty", "/ns/around", "/ns/c", "/ns/empty"}})
+	w.invokeAhead(seq, `{}`)
+	<-over
+	<-over
+	store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+	w.State = store
+	w.ahead.Store(true)
+	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: seq, Input: json.RawMessage(`{}`), Blocking: true})
+	for range 2 {
+		id := <-over
+		w.until(id, func(e *execution) bool { return e.active[id].over })
+	}
+	close(w.goOn)
+	<-store.asked
+	gone, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	go w.Close(gone)
+	<-i.Done()
+	close(store.answer)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	have := make(map[string]int)
+	for _, r := range w.written[len(w.written)-1] {
+		have[r.Action.Entity]++
+	}
+	if want := map[string]int{"a": 1, "b": 1, "empty": 2, "around": 1, "c": 1, "past": 1}; !maps.Equal(have, want) {
+		t.Errorf("there are records of %v, not of %v", have, want)
 	}
 }
 

@@ -102,7 +102,7 @@ type slot struct {
 	over       bool                   // its function has ended
 	calls      bool                   // it called others, and waited
 	ahead      bool                   // it is no head, or not known to be one
-	promoting  bool                   // the store has been asked to promote it
+	promoting  bool                   // the store has been asked to promote it, or what is behind it
 	returned   bool                   // to a caller that is ahead, which is promoted with it
 	claims     map[forerun.Key]*claim // of what it is to write
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched

@@ -79,6 +79,7 @@ type (
 	// Promoted, or tell Conflict. Without Expect and Commands nothing is asked of the store, the slots go on, and nothing is told.
 	Promote struct {
 		Slots    []SlotID
+		Past     []SlotID // programs without a function between them: their turn comes with that of the slots
 		Expect   []forerun.Seen
 		Commands []any // of Write events, to be executed in this order
 	}

@@ -31,8 +31,8 @@ func (s *slot) beside() (list []*slot, at int) {
 	return list, slices.Index(list, s)
 }
 
-// nextInLine returns the function that follows a finished one directly, or nil if that is not known, or if it is on
-// another line: in a fork or behind a join.
+// nextInLine returns what follows a finished function, or a program without one, directly: a function, or such a program; nil if that is
+// not known, or if it is on another line: in a fork or behind a join.
 func (s *slot) nextInLine() *slot {
 	for s.thread != nil && !s.orphan {
 		list, at := s.beside()
@@ -47,7 +47,7 @@ func (s *slot) nextInLine() *slot {
 	return nil
 }
 
-// first returns the function that a step begins with, or that follows it if there is none in it, or nil.
+// first returns what a step begins with, or is: a function, or a program without one; or nil.
 func (s *slot) first() *slot {
 	switch {
 	case s.kind == fork:
@@ -57,9 +57,17 @@ func (s *slot) first() *slot {
 	case len(s.branches[0].steps) > 0:
 		return s.branches[0].steps[0].first()
 	case s.branches[0].end != nil:
-		return s.nextInLine()
+		return s
 	}
 	return nil
+}
+
+// firstFunction returns the function that a step begins with, or that follows it if there is none in it, or nil.
+func (s *slot) firstFunction() *slot {
+	for s = s.first(); s != nil && s.kind == program; {
+		s = s.nextInLine()
+	}
+	return s
 }
 
 // innermostFork returns the fork that s is in a branch of, or nil.

@@ -24,11 +24,8 @@ func (m *Machine) promote(s *slot) {
 		m.rewind(s, cause{forerun.Overtaken, problem}, false)
 		return
 	}
-	for n := s; n.state == finished && !s.solo && len(p.slots) < maxGroup; {
-		n = n.nextInLine()
-		if n == nil || n.state != finished || n.promoting || p.add(n) != "" {
-			break
-		}
+	if s.state == finished && !s.solo {
+		p.extend()
 	}
 	m.apply(p)
 }
@@ -37,9 +34,25 @@ func (m *Machine) promote(s *slot) {
 type promotion struct {
 	m        *Machine
 	slots    []*slot
+	past     []SlotID               // programs without a function between them
 	writers  map[forerun.Key]*entry // who wrote a record last, of all slots but the last one
 	expect   versions
 	commands []any
+}
+
+// extend takes the finished slots into the group that follow the first one.
+func (p *promotion) extend() {
+	var past []SlotID
+	for n := p.slots[0].nextInLine(); n != nil && len(p.slots) < maxGroup; n = n.nextInLine() {
+		switch {
+		case n.kind == program:
+			past = append(past, n.id)
+		case n.state != finished || n.promoting || p.add(n) != "":
+			return
+		default:
+			p.past, past = append(p.past, past...), nil
+		}
+	}
 }
 
 // add takes one more slot into the group if its reads can still be valid, or says why they cannot (rule R4).
@@ -98,7 +111,7 @@ func (p *promotion) install() {
 
 // apply has the transaction applied, or does without if there is nothing in it.
 func (m *Machine) apply(p *promotion) {
-	launched := Promote{Slots: make([]SlotID, 0, len(p.slots)), Expect: p.expect.list, Commands: p.commands}
+	launched := Promote{Slots: make([]SlotID, 0, len(p.slots)), Past: p.past, Expect: p.expect.list, Commands: p.commands}
 	for _, s := range p.slots {
 		launched.Slots = append(launched.Slots, s.id)
 	}

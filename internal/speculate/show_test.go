@@ -33,7 +33,11 @@ func describe(a Action) string {
 	case Stall:
 		return fmt.Sprintf("stall %d, operation %d: %s", a.Slot, a.Op, a.Why)
 	case Promote:
-		return fmt.Sprintf("promote %d: expect%s, apply %s", a.Slots, seenNames(a.Expect), a.Commands)
+		past := ""
+		if len(a.Past) > 0 {
+			past = fmt.Sprintf(" past %d", a.Past)
+		}
+		return fmt.Sprintf("promote %d%s: expect%s, apply %s", a.Slots, past, seenNames(a.Expect), a.Commands)
 	case Commit:
 		return fmt.Sprintf("commit %d: %s %s", a.Slot, a.Result.Status, a.Result.Value)
 	case Learn:

@@ -47,7 +47,7 @@ func (m *Machine) renewed(e Renewed) {
 		if s == nil || s.head {
 			continue
 		}
-		switch first := s.first(); {
+		switch first := s.firstFunction(); {
 		case first == nil || !first.promoting:
 			m.rewind(s, changed, false)
 		case first.outdated == nil || s.id < first.outdated.id: // what is around or before another is older

@@ -62,7 +62,7 @@ var bugs = []planted{
 	{"versions begin again with a deleted record (R11)", "simulation/store.go", "s.last, s.versions[r] = version, version", "s.versions[r]++\n\t\tversion = s.versions[r]"},
 	{"what is done twice is promoted once (R11)", "buffer.go", "\tif writes != nil && len(r.writes.list) > 0 {", "\tif cs := s.column.commands; writes != nil && len(r.writes.list) > 0 && (len(cs) == 0 || cs[len(cs)-1] != r.command) {"},
 	{"an update comes too late", "squash.go", "\t\t\tm.rewind(s, changed, false)\n", "\t\t\t_ = changed\n"},
-	{"an update of a program stops what is promoted in it (R10)", "squash.go", "\t\tswitch first := s.first(); {\n", "\t\tswitch first := s; {\n"},
+	{"an update of a program stops what is promoted in it (R10)", "squash.go", "\t\tswitch first := s.firstFunction(); {\n", "\t\tswitch first := s; {\n"},
 	{"what was given up ahead counts", "buffer.go", "\t\tm.rewind(s, cause{forerun.Failed, \"it did not wait for what it had asked for: it runs again in its turn\"}, true)\n", ""},
 	{"what was given up is done all the same (R10)", "buffer.go", "\t\ts.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })\n", ""},
 	{"a branch sleeps through its turn", "slot.go", "\t\t\ts.wakeAll()\n", ""},
