@@ -51,9 +51,13 @@ func (w *Worker) hasRoom(n need, charged int64, boxes int) bool {
 // which it may then hold so few that others' are for it, too.
 func (w *Worker) canMakeRoom(n need) bool {
 	charged, boxes := w.charged, w.boxes
+	freed := make(map[*tenant]int64)
 	closed := func(b *box) {
 		charged -= b.charged
 		boxes--
+		if p := b.pool(); p != nil {
+			freed[p.tenant] += b.charged
+		}
 	}
 	for _, s := range w.shelves {
 		for _, b := range s.boxes {
@@ -62,16 +66,14 @@ func (w *Worker) canMakeRoom(n need) bool {
 			}
 		}
 	}
-	own := int64(0)
 	for _, b := range w.idle {
-		if b.pool().tenant == n.tenant && b != n.keep && w.gives(b, n, false) {
+		if b.pool().tenant == n.tenant && b != n.keep && w.gives(b, n, false, 0) {
 			closed(b)
-			own += b.charged
 		}
 	}
-	over := w.overShare(n.tenant, n.bytes-own)
-	for _, b := range w.idle {
-		if b.pool().tenant != n.tenant && w.gives(b, n, over) {
+	over := w.overShare(n.tenant, n.bytes-freed[n.tenant])
+	for _, b := range w.idle { // those that are idle longest first: without them, their tenant may give no other
+		if t := b.pool().tenant; t != n.tenant && w.gives(b, n, over, freed[t]) {
 			closed(b)
 		}
 	}
@@ -113,7 +115,7 @@ func (w *Worker) victim(n need) *box {
 		if t := b.pool().tenant; t == n.tenant {
 			best = &own
 		}
-		if b != n.keep && (*best == nil || w.goesBefore(b, *best)) && w.gives(b, n, over) {
+		if b != n.keep && (*best == nil || w.goesBefore(b, *best)) && w.gives(b, n, over, 0) {
 			*best = b
 		}
 	}
@@ -125,15 +127,15 @@ func (w *Worker) victim(n need) *box {
 	}
 }
 
-// gives reports whether a box may be closed for a need.
-func (w *Worker) gives(b *box, n need, over bool) bool {
+// gives reports whether a box may be closed for a need, once so many bytes of its tenant are freed.
+func (w *Worker) gives(b *box, n need, over bool, freed int64) bool {
 	owner := b.pool().tenant
 	switch {
 	case n.first:
 		return true
 	case owner != n.tenant && over:
 		return false
-	case owner != n.tenant && w.overShare(owner, 0):
+	case owner != n.tenant && w.overShare(owner, -freed):
 		return true
 	}
 	return time.Since(b.since) >= idleEnough

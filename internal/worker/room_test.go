@@ -236,3 +236,22 @@ func TestNothingOfItsOwnIsClosedInVain(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingOfOthersIsClosedInVain: what was idle just now another gives only as long as it holds more than its share. Where there would be
+// no room with that, nothing is closed.
+func TestNothingOfOthersIsClosedInVain(t *testing.T) {
+	for _, c := range []struct {
+		mib  int64
+		room bool
+		left int
+	}{{450, false, 9}, {400, true, 5}} {
+		s := newShop(t, 1000)
+		asks := s.idleBoxes("asks", "a", 0, 0, 0)
+		s.charge(s.newBox(asks.language), 100<<20)
+		s.idleBoxes("other", "a", 2, 100, time.Minute)
+		s.idleBoxes("other", "b", 7, 100, 0)
+		if room := s.makeRoom(need{tenant: asks.tenant, bytes: c.mib << 20}); room != c.room || len(s.idle) != c.left {
+			t.Errorf("%d MiB: room %v, %d of 9 are left; want %v, %d", c.mib, room, len(s.idle), c.room, c.left)
+		}
+	}
+}
