@@ -4,27 +4,28 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 // Host is what the supervisors of all sandboxes share: the ports of the machine that they run on. The owners of sandboxes have their
 // parts of them.
 type Host struct {
-	mu      sync.Mutex // guards the rest, and all of Owner
-	owners  map[string]*Owner
-	sockets int       // of all
-	looked  time.Time // when it was looked which are closed
+	sockets *sandbox.Shares // in the sandboxes, or on their way there
+
+	mu     sync.Mutex // guards the rest, and the sandboxes of all owners
+	owners map[string]*Owner
+	looked time.Time // when it was looked which sockets are closed
 }
 
 // Owner is whose some sandboxes are.
 type Owner struct {
-	host    *Host
-	name    string
-	boxes   []*Supervisor
-	sockets int // of the host's network, in its sandboxes or on their way there
+	host  *Host
+	name  string
+	boxes []*Supervisor
 }
 
-// socketsAtMost bounds the sockets in all sandboxes: each takes one of the ports that bindPort chooses from. An owner may have as many as
-// are left for others.
+// socketsAtMost bounds the sockets in all sandboxes: each takes one of the ports that bindPort chooses from.
 const socketsAtMost = 24 << 10
 
 // lookAtAll is how long an owner that may have no more sockets waits until it is looked which are closed, also of others: those of a sandbox
@@ -32,7 +33,9 @@ const socketsAtMost = 24 << 10
 const lookAtAll = 2 * time.Second
 
 // NewHost is for the supervisors of one network.
-func NewHost() *Host { return &Host{owners: make(map[string]*Owner)} }
+func NewHost() *Host {
+	return &Host{sockets: sandbox.NewShares(socketsAtMost), owners: make(map[string]*Owner)}
+}
 
 // enter makes a sandbox, with so many sockets, that of an owner.
 func (h *Host) enter(name string, s *Supervisor, sockets int) *Owner {
@@ -44,8 +47,7 @@ func (h *Host) enter(name string, s *Supervisor, sockets int) *Owner {
 		h.owners[name] = o
 	}
 	o.boxes = append(o.boxes, s)
-	o.sockets += sockets
-	h.sockets += sockets
+	o.count(sockets)
 	return o
 }
 
@@ -55,20 +57,14 @@ func (o *Owner) leave(s *Supervisor, sockets int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o.boxes = slices.DeleteFunc(o.boxes, func(other *Supervisor) bool { return other == s })
-	o.sockets -= sockets
-	h.sockets -= sockets
+	o.count(-sockets)
 	if len(o.boxes) == 0 {
 		delete(h.owners, o.name)
 	}
 }
 
 // count counts more sockets, or fewer.
-func (o *Owner) count(more int) {
-	o.host.mu.Lock()
-	defer o.host.mu.Unlock()
-	o.sockets += more
-	o.host.sockets += more
-}
+func (o *Owner) count(more int) { o.host.sockets.Count(o.name, more) }
 
 // room reports whether the owner may have the sockets that it has, the one on its way included.
 func (o *Owner) room() bool {
@@ -85,11 +81,11 @@ func (o *Owner) room() bool {
 // fits lists the sandboxes in which some may be closed if it is time to look.
 func (o *Owner) fits() (fits bool, look []*Supervisor) {
 	h := o.host
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if o.sockets <= socketsAtMost-h.sockets {
+	if h.sockets.Fits(o.name) {
 		return true, nil
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if time.Since(h.looked) < lookAtAll {
 		return false, nil
 	}

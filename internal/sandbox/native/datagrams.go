@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
@@ -23,6 +24,9 @@ const (
 	maxPacket   = 64 << 10
 )
 
+// portsAtMost bounds the host's ports that datagrams of all sandboxes go out from.
+const portsAtMost = 16 << 10
+
 // datagramRelay carries UDP between a sandbox and the outside. A socket of the host's network in a sandbox could send
 // anywhere without being seen, so none is put there; instead the sandbox's datagrams to the outside come here as
 // packets, are checked one by one and sent from sockets of the server.
@@ -30,8 +34,8 @@ type datagramRelay struct {
 	policy  guard.Policy
 	refused func(sentence string)
 	hosts   *readHosts
-	ports   *ports   // of all sandboxes
-	packets *os.File // the socket on which they arrive and go back
+	ports   *sandbox.Shares // of all sandboxes
+	packets *os.File        // the socket on which they arrive and go back
 
 	mu     sync.Mutex     // guards what follows
 	owner  string         // of the sandbox
@@ -57,7 +61,7 @@ type peer struct {
 }
 
 // newDatagramRelay uses a copy of the file.
-func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, ports *ports, owner string, refused func(string)) (*datagramRelay, error) {
+func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, ports *sandbox.Shares, owner string, refused func(string)) (*datagramRelay, error) {
 	own, err := pollable(packets, "packets")
 	if err != nil {
 		return nil, fmt.Errorf("opening the datagram relay: %w", err)
@@ -216,12 +220,12 @@ func (r *datagramRelay) find(f flow) *peer {
 
 // open makes the socket for a flow, if the sandbox's owner may have another port. mu is held.
 func (r *datagramRelay) open(f flow) *peer {
-	if !r.ports.take(r.owner) {
+	if !r.ports.Take(r.owner) {
 		return nil
 	}
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.outside))
 	if err != nil {
-		r.ports.give(r.owner)
+		r.ports.Count(r.owner, -1)
 		return nil
 	}
 	p := &peer{conn: conn, owner: r.owner}
@@ -268,7 +272,7 @@ func receive(conn *net.UDPConn) ([]byte, error) {
 
 func (r *datagramRelay) forget(f flow, p *peer) {
 	_ = p.conn.Close()
-	r.ports.give(p.owner)
+	r.ports.Count(p.owner, -1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.flows[f] == p {

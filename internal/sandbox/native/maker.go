@@ -28,8 +28,8 @@ type Maker struct {
 	link     *link
 	helper   *exec.Cmd
 	policy   guard.Policy
-	names    []string // nameservers, as host:port
-	ports    *ports   // that datagrams go out from
+	names    []string        // nameservers, as host:port
+	ports    *sandbox.Shares // that datagrams go out from
 	enforced []sandbox.Enforcement
 	meters   *meters       // of all sandboxes together; empty if this machine has none
 	done     chan struct{} // closed when the helper has ended
@@ -89,7 +89,7 @@ func StartHelper(c Config) (*Maker, error) {
 		return nil, forerun.Errorf(forerun.Internal, "sandbox helper", "The sandbox helper could not be started: %w", err)
 	}
 	m := &Maker{
-		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, ports: newPorts(), done: make(chan struct{}),
+		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, ports: sandbox.NewShares(portsAtMost), done: make(chan struct{}),
 		waiting: map[uint64]chan reply{}, boxes: map[string]*box{}, shared: memory,
 	}
 	m.hearsMore.L = &m.mu

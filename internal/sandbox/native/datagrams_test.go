@@ -8,29 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
-
-// TestPorts: an owner has as many as are left for others.
-func TestPorts(t *testing.T) {
-	p := newPorts()
-	taken := func(owner string) (n int) {
-		for p.take(owner) {
-			n++
-		}
-		return n
-	}
-	first, second := taken("a"), taken("b")
-	if first != portsAtMost/2 || second != portsAtMost/4 {
-		t.Errorf("the first owner has %d, the second %d", first, second)
-	}
-	for range first {
-		p.give("a")
-	}
-	if more := taken("b"); second+more != portsAtMost/2 || len(p.used) != 1 {
-		t.Errorf("afterwards the second has %d more, of %v", more, p.used)
-	}
-}
 
 // TestFlowsTakePorts: a datagram to somebody new needs a port that its sandbox's owner may have, and gives it back.
 func TestFlowsTakePorts(t *testing.T) {
@@ -41,8 +21,8 @@ func TestFlowsTakePorts(t *testing.T) {
 	defer unix.Close(pair[1])
 	packets := os.NewFile(uintptr(pair[0]), "packets")
 	defer packets.Close()
-	p := newPorts()
-	for p.take("greedy") {
+	p := sandbox.NewShares(4)
+	for p.Take("greedy") {
 	}
 	r, err := newDatagramRelay(packets, guard.Policy{}, new(readHosts), p, "greedy", nil)
 	if err != nil {
@@ -57,15 +37,10 @@ func TestFlowsTakePorts(t *testing.T) {
 	if opens() {
 		t.Error("an owner who has all that he may have gets another")
 	}
-	before := p.all
-	if r.own("modest"); !opens() || p.used["modest"] != 1 {
-		t.Errorf("another owner gets none; used are %v", p.used)
+	if r.own("modest"); !opens() || p.Take("modest") {
+		t.Error("another owner gets none, or it does not count")
 	}
-	r.reset()
-	for left := before + 1; left != before; runtime.Gosched() {
-		p.mu.Lock()
-		left = p.all
-		p.mu.Unlock()
+	for r.reset(); !p.Take("modest"); runtime.Gosched() {
 	}
 }
 
