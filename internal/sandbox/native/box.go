@@ -152,7 +152,7 @@ func (b *box) serve(owner string, files []*os.File) error {
 		doors[name] = l
 	}
 	var err error
-	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names, &b.hosts, b.learned); err != nil {
+	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names, &b.hosts, b.maker.ports, owner, b.learned); err != nil {
 		return err
 	}
 	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, &b.hosts, b.maker.ports, owner, b.refusals.add)
@@ -212,6 +212,7 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 		return nil
 	}
 	if l.Owner != "" {
+		b.names.own(l.Owner)
 		b.datagrams.own(l.Owner)
 	}
 	_, err := b.maker.ask(ctx, request{kind: kindLimit, id: b.id, owner: l.Owner, memory: l.MemoryMiB})

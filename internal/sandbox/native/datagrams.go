@@ -24,7 +24,7 @@ const (
 	maxPacket   = 64 << 10
 )
 
-// portsAtMost bounds the host's ports that datagrams of all sandboxes go out from.
+// portsAtMost bounds the host's ports that datagrams and questions for names of all sandboxes go out from.
 const portsAtMost = 16 << 10
 
 // datagramRelay carries UDP between a sandbox and the outside. A socket of the host's network in a sandbox could send

@@ -29,7 +29,7 @@ type Maker struct {
 	helper   *exec.Cmd
 	policy   guard.Policy
 	names    []string        // nameservers, as host:port
-	ports    *sandbox.Shares // that datagrams go out from
+	ports    *sandbox.Shares // that datagrams and questions go out from
 	enforced []sandbox.Enforcement
 	meters   *meters       // of all sandboxes together; empty if this machine has none
 	done     chan struct{} // closed when the helper has ended

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
 
@@ -46,7 +48,7 @@ func newRelayed(t *testing.T) *relayed {
 	listener, err := tcp.(*net.TCPListener).File()
 	must(err)
 	r := &relayed{udp: udp.LocalAddr(), tcp: tcp.Addr(), asked: make(chan string, 10), t: t}
-	r.nameRelay, err = newNameRelay(packets, listener, []string{server.LocalAddr().String()}, new(readHosts), func(context.Context, []byte) {})
+	r.nameRelay, err = newNameRelay(packets, listener, []string{server.LocalAddr().String()}, new(readHosts), sandbox.NewShares(portsAtMost), "", func(context.Context, []byte) {})
 	must(err)
 	t.Cleanup(r.close)
 	for _, c := range []io.Closer{packets, listener, udp, tcp} {
@@ -191,5 +193,27 @@ func TestStreamOfQuestionsWaits(t *testing.T) {
 		}
 		r.write(r.dial("udp", r.udp), sandboxtest.Question("after"))
 		r.mustBeAsked("after.test.")
+	}
+}
+
+// TestQuestionsTakePorts: a question needs a port that its sandbox's owner may have, while it is being served.
+func TestQuestionsTakePorts(t *testing.T) {
+	r := newRelayed(t)
+	r.ports = sandbox.NewShares(4)
+	for r.ports.Take("greedy") {
+	}
+	asks := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.call(func(ctx context.Context) { <-ctx.Done() })
+	}
+	r.own("greedy")
+	if asks() || len(r.slots) != 0 {
+		t.Error("an owner who has all that he may have asks")
+	}
+	if r.own("modest"); !asks() || asks() {
+		t.Error("another owner may not ask, or that does not count")
+	}
+	for r.reset(); !r.ports.Take("modest"); runtime.Gosched() {
 	}
 }

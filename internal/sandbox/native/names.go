@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 // Limits of the name relay of one sandbox.
@@ -60,13 +62,15 @@ type nameRelay struct {
 	hosts    *readHosts
 	learned  func(ctx context.Context, answer []byte)
 	calls    *activity
+	ports    *sandbox.Shares // of all sandboxes: each query that is being served has one
 
 	mu     sync.Mutex // held from when a query is taken until it belongs to an activation, and from there to its successor
+	owner  string     // of the sandbox
 	buffer []byte     // the query that is being read
 }
 
 // newNameRelay uses copies of the two files.
-func newNameRelay(udp, tcp *os.File, servers []string, hosts *readHosts, learned func(context.Context, []byte)) (*nameRelay, error) {
+func newNameRelay(udp, tcp *os.File, servers []string, hosts *readHosts, ports *sandbox.Shares, owner string, learned func(context.Context, []byte)) (*nameRelay, error) {
 	packets, err := pollable(udp, "questions")
 	if err != nil {
 		return nil, fmt.Errorf("opening the name relay: %w", err)
@@ -78,7 +82,7 @@ func newNameRelay(udp, tcp *os.File, servers []string, hosts *readHosts, learned
 	}
 	r := &nameRelay{
 		servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity(), hosts: hosts, learned: learned,
-		buffer: make([]byte, maxQuery),
+		ports: ports, owner: owner, buffer: make([]byte, maxQuery),
 	}
 	go r.serve(r.udp, r.takePacket)
 	go r.serve(r.tcp, r.takeStream)
@@ -148,18 +152,34 @@ func (r *nameRelay) reply(answer []byte, to unix.Sockaddr) {
 	_ = raw.Control(func(fd uintptr) { _ = unix.Sendto(int(fd), answer, unix.MSG_DONTWAIT, to) }) // the asker may have gone
 }
 
-// call serves one query; while all slots are taken more of them are dropped, as a network would.
+// call serves one query; while all slots are taken, or all ports that the sandbox's owner may have, more of them are dropped, as a network
+// would. mu is held.
 func (r *nameRelay) call(serve func(context.Context)) bool {
 	select {
 	case r.slots <- struct{}{}:
 	default:
 		return false
 	}
+	owner := r.owner
+	if !r.ports.Take(owner) {
+		<-r.slots
+		return false
+	}
 	r.calls.run(func(ctx context.Context) {
-		defer func() { <-r.slots }()
+		defer func() {
+			r.ports.Count(owner, -1)
+			<-r.slots
+		}()
 		serve(ctx)
 	})
 	return true
+}
+
+// own makes the sandbox another owner's.
+func (r *nameRelay) own(owner string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owner = owner
 }
 
 // ask asks one nameserver after the other; nil if none answered.
