@@ -1,6 +1,10 @@
 package sandbox
 
-import "sync"
+import (
+	"math"
+	"sync"
+	"syscall"
+)
 
 // Shares are what the owners of sandboxes have of something that there is one bound of for all: each may have as much as is left for
 // others.
@@ -49,3 +53,13 @@ func (s *Shares) Fits(owner string) bool {
 }
 
 func (s *Shares) fits(owner string) bool { return s.of[owner] <= s.most-s.all }
+
+// Descriptors is how many files and sockets this process may have open; Go has raised that as far as it may. If it cannot be told it is
+// what is usual at least.
+func Descriptors() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 1024
+	}
+	return int(min(limit.Cur, math.MaxInt32))
+}

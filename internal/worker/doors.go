@@ -190,7 +190,7 @@ func (d *doors) accept(l *listener) {
 			case <-d.b.dead:
 				return
 			}
-		case t.isFull():
+		case t.isFull() || !d.b.mayConnect():
 			_, _ = syscall.Write(fd, []byte(l.full)) // it is closed in any case
 			_ = syscall.Close(fd)
 		default:
@@ -368,7 +368,7 @@ func asked(listeners []*listener) (waiting []*listener) {
 
 // sort serves a connection that a handler made which stays, and closes it otherwise. mu is held.
 func (d *doors) sort(l *listener, fd int, keep bool) {
-	if !keep || !established(uintptr(fd)) {
+	if !keep || !established(uintptr(fd)) || !d.b.mayConnect() {
 		_ = syscall.Close(fd)
 		return
 	}
@@ -406,6 +406,7 @@ type doorConn struct {
 	net.Conn
 	raw       syscall.RawConn
 	namespace string
+	all       *sandbox.Shares        // it counts in
 	tenure    atomic.Pointer[tenure] // that it belongs to
 	listens   atomic.Bool            // messages come on it
 	requests  atomic.Int32           // in progress that are not waited for at the tenure's end; raised under tenure.working
@@ -414,22 +415,30 @@ type doorConn struct {
 	closed    sync.Once
 }
 
-// newDoorConn makes a connection of an accepted socket. It returns nil if that cannot be used.
+// mayConnect counts one more connection of the box's tenant, if that may have it.
+func (b *box) mayConnect() bool { return b.w.connections.Take(b.pool().key.namespace) }
+
+// newDoorConn makes a connection of an accepted socket, which counts until it is closed. It returns nil if that cannot be used.
 func newDoorConn(fd int, b *box) *doorConn {
-	file := os.NewFile(uintptr(fd), "door")
-	defer file.Close()
-	conn, err := net.FileConn(file)
-	if err != nil {
+	c := &doorConn{namespace: b.pool().key.namespace, all: b.w.connections}
+	if err := c.open(fd); err != nil {
+		c.all.Count(c.namespace, -1)
 		return nil
 	}
-	raw, err := conn.(syscall.Conn).SyscallConn()
-	if err != nil {
-		_ = conn.Close()
-		return nil
-	}
-	c := &doorConn{Conn: conn, raw: raw, namespace: b.pool().key.namespace}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
+}
+
+func (c *doorConn) open(fd int) (err error) {
+	file := os.NewFile(uintptr(fd), "door")
+	defer file.Close()
+	if c.Conn, err = net.FileConn(file); err != nil {
+		return err
+	}
+	if c.raw, err = c.Conn.(syscall.Conn).SyscallConn(); err != nil {
+		_ = c.Conn.Close()
+	}
+	return err
 }
 
 // passTo makes the connection a tenure's. It reports false if that is over, or full; or, of one that was another's before, if the
@@ -492,6 +501,7 @@ func (c *doorConn) Close() error {
 	c.closed.Do(func() {
 		c.cancel()
 		err = c.Conn.Close()
+		c.all.Count(c.namespace, -1)
 		if t := c.tenure.Load(); t != nil {
 			t.drop(c)
 		}

@@ -2,15 +2,18 @@ package worker
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/state/resp"
@@ -302,29 +305,14 @@ func TestConnectionsAdoptedByAnActivation(t *testing.T) {
 // TestTooManyConnectionsBetweenActivations: what a process that stays asks for then counts with what it has.
 func TestTooManyConnectionsBetweenActivations(t *testing.T) {
 	b, d, l := launchedDoors(func(*doorConn) {})
-	door, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer door.Close()
-	listening, err := listen(door)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listening.file.Close()
-	listening.door = l.door
-	d.listeners = []*listener{listening}
+	connect := d.open(t, l.door)
 	between := d.tenure()
 	between.between = true
 	for len(between.conns) < maxDoorConns-1 {
 		between.keep(new(doorConn))
 	}
 	for range 3 {
-		c, err := net.Dial("tcp", door.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		connect()
 	}
 	d.discard()
 	if n := len(between.conns); n != maxDoorConns {
@@ -340,9 +328,97 @@ func TestTooManyConnectionsBetweenActivations(t *testing.T) {
 	}
 }
 
+// TestConnectionsOfATenant: in all its sandboxes a tenant has no more than are left for others, and is told so; those that are closed do not
+// count.
+func TestConnectionsOfATenant(t *testing.T) {
+	served := make(chan *doorConn, 3)
+	next := func() *doorConn {
+		select {
+		case c := <-served:
+			return c
+		case <-time.After(10 * time.Second):
+			t.Fatal("a connection is refused")
+			return nil
+		}
+	}
+	b, d, l := launchedDoors(func(c *doorConn) { served <- c })
+	l.full = stateIsFull
+	connect := d.open(t, l.door)
+	b.w.connections = sandbox.NewShares(4)
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		d.accept(d.listeners[0])
+	}()
+	connect()
+	connect()
+	first, second := next(), next()
+	if told, err := io.ReadAll(connect()); string(told) != stateIsFull {
+		t.Errorf("one too many is told %q, %v", told, err)
+	}
+	other := &box{w: b.w}
+	other.owner.Store(&pool{key: poolKey{namespace: "other"}})
+	if !other.mayConnect() {
+		t.Error("there is none for another tenant")
+	}
+	b.w.connections.Count("other", -1)
+	_ = first.Close()
+	connect()
+	for _, c := range []*doorConn{second, next()} {
+		_ = c.Close()
+	}
+	_ = d.listeners[0].file.Close()
+	<-accepted
+	if free := takeAll(b.w.connections); free != 2 {
+		t.Errorf("when all are closed there are %d, not 2", free)
+	}
+}
+
+// TestFewDescriptors: where the process may have few files and sockets, there are fewer sandboxes, and fewer connections of each tenant.
+func TestFewDescriptors(t *testing.T) {
+	w := New(Config{MemoryMiB: 10_000, Descriptors: 1024})
+	defer w.Close()
+	if connections := takeAll(w.connections); w.config.MaxSandboxes != 21 || connections != 128 {
+		t.Errorf("of 1024 there are %d sandboxes and %d connections of one tenant", w.config.MaxSandboxes, connections)
+	}
+}
+
+// takeAll takes all that one tenant may have.
+func takeAll(s *sandbox.Shares) (n int) {
+	for s.Take("") {
+		n++
+	}
+	return n
+}
+
+// open opens a door, whose clients connect with what it returns.
+func (d *doors) open(t *testing.T, behind door) (connect func() net.Conn) {
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { door.Close() })
+	l, err := listen(door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.file.Close() })
+	l.door = behind
+	d.listeners = []*listener{l}
+	return func() net.Conn {
+		c, err := net.Dial("tcp", door.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		return c
+	}
+}
+
 // launchedDoors are doors of a box whose handlers stay, for connections that a test makes.
 func launchedDoors(serve func(*doorConn)) (*box, *doors, *listener) {
-	b := &box{language: &language{launched: true}}
+	b := &box{language: &language{launched: true}, w: &Worker{connections: sandbox.NewShares(4 * maxDoorConns)}}
 	b.owner.Store(&pool{})
 	return b, &doors{b: b, current: newTenure("")}, &listener{door: door{serve: serve}}
 }
@@ -374,6 +450,7 @@ func doorTo(t *testing.T, b *box) *doorConn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.mayConnect()
 	c := newDoorConn(fd, b)
 	t.Cleanup(func() { _ = c.Close() })
 	return c

@@ -35,7 +35,8 @@ type Config struct {
 	Store        state.Store    // of the state that functions see through their doors
 	Hub          *resp.Hub      // of that store
 	Bridge       state.Bridge   // executes the commands of bridged activations; may be nil if there are none
-	MaxSandboxes int            // at most this many at a time; 0: as memory allows
+	MaxSandboxes int            // at most this many at a time; 0: as memory and Descriptors allow
+	Descriptors  int            // of files and sockets that the process may have; 0: what its limit is
 	MemoryMiB    int            // what all sandboxes may use: those that work their limits, the others what was measured; 0: half of the machine's memory
 	KeepAlive    time.Duration  // how long a sandbox stays without work; 0: 10 minutes
 	QueueTimeout time.Duration  // how long an activation may wait for a sandbox; 0: 10 minutes
@@ -62,6 +63,8 @@ type Worker struct {
 	load   *load
 	late   atomic.Pointer[late]
 	limit  int64 // bytes of memory for all boxes
+
+	connections *sandbox.Shares // to the doors of all boxes
 
 	digests forerun.Digests
 	stop    context.CancelFunc // ends every sandbox
@@ -98,10 +101,11 @@ func New(c Config) *Worker {
 		config: c, api: newAPIServer(), load: newLoad(readProcStat),
 		resp:  resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument, MaxConns: math.MaxInt}), // each sandbox's doors bound them
 		limit: int64(c.MemoryMiB) << 20, stopped: ctx, stop: stop,
-		runs:    make(map[forerun.ActivationID]*run),
-		pools:   make(map[poolKey]*pool),
-		tenants: make(map[string]*tenant),
-		shelves: make(map[*language]*shelf),
+		connections: sandbox.NewShares(c.Descriptors / 4),
+		runs:        make(map[forerun.ActivationID]*run),
+		pools:       make(map[poolKey]*pool),
+		tenants:     make(map[string]*tenant),
+		shelves:     make(map[*language]*shelf),
 	}
 	w.late.Store(new(late))
 	return w
@@ -110,13 +114,19 @@ func New(c Config) *Worker {
 // smallestMiB is what the smallest idle sandbox uses.
 const smallestMiB = 8
 
+// boxDescriptors is more than what the server has open for a sandbox without connections. Sandboxes take half of all descriptors at most,
+// their connections a quarter, and an eighth what carries their datagrams and questions for names: the rest is for the server's own files
+// and clients.
+const boxDescriptors = 24
+
 // complete fills in the defaults.
 func (c Config) complete() Config {
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = machineMemoryMiB() / 2
 	}
+	c.Descriptors = cmp.Or(c.Descriptors, sandbox.Descriptors())
 	if c.MaxSandboxes == 0 {
-		c.MaxSandboxes = max(1, c.MemoryMiB/smallestMiB)
+		c.MaxSandboxes = max(1, min(c.MemoryMiB/smallestMiB, c.Descriptors/2/boxDescriptors))
 	}
 	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
 	c.QueueTimeout = cmp.Or(c.QueueTimeout, defaultQueueTimeout)

@@ -89,7 +89,7 @@ func StartHelper(c Config) (*Maker, error) {
 		return nil, forerun.Errorf(forerun.Internal, "sandbox helper", "The sandbox helper could not be started: %w", err)
 	}
 	m := &Maker{
-		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, ports: sandbox.NewShares(portsAtMost), done: make(chan struct{}),
+		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, ports: sandbox.NewShares(min(portsAtMost, sandbox.Descriptors()/8)), done: make(chan struct{}),
 		waiting: map[uint64]chan reply{}, boxes: map[string]*box{}, shared: memory,
 	}
 	m.hearsMore.L = &m.mu
