@@ -95,7 +95,7 @@ def _touch(function: Callable[[dict[str, Any]], Any]) -> None:
     _set_environment({"__OW_ACTIVATION_ID": ""})
     kernel.set_dumpable(0)
     getattr(function, "__code__", None)
-    _flush()
+    flush()
 
 
 def _set_environment(variables: dict[str, str]) -> None:
@@ -120,7 +120,7 @@ def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> by
     except Failure as failure:
         return wire.pack(wire.RESULT, {"status": "error", "error": str(failure)[:_SENTENCE]})
     finally:
-        _flush()
+        flush()
 
 
 def _call(function: Callable[[dict[str, Any]], Any], payload: bytes) -> Any:
@@ -185,7 +185,8 @@ def report(error: BaseException, skip: int) -> None:
         os.write(2, f"{describe(error)} (its traceback cannot be shown: {describe(second)})\n".encode())
 
 
-def _flush() -> None:
+def flush() -> None:
+    """Write what is printed and waits for the end of its line."""
     out, err = sys.stdout, sys.stderr
     for stream in (out, err, *(s for s in (sys.__stdout__, sys.__stderr__) if s is not out and s is not err)):
         try:

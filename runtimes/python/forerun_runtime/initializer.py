@@ -94,7 +94,10 @@ class Initializer:
         try:
             main_name = frame.header.get("main") or "main"
             self._keep = frame.header.get("keep", False)
-            self._function = loader.load(frame.payload, frame.header.get("binary", False), main_name)
+            try:
+                self._function = loader.load(frame.payload, frame.header.get("binary", False), main_name)
+            finally:
+                handler.flush()  # what is printed without a newline would be in each handler's buffer, too
         except loader.LoadError as error:
             self._send(wire.INIT_DONE, {"ok": False, "error": f"Initialization has failed: {error}."})
             return

@@ -156,6 +156,20 @@ def test_code_in_another_encoding(sandbox: Sandbox) -> None:
     assert result is not None and json.loads(result.payload) == {"x": "ä"}
 
 
+def test_what_loading_prints_without_a_newline_is_printed_once(sandbox: Sandbox) -> None:
+    sandbox.init(b"import sys\nsys.stdout.write('loading... ')\ndef main(args):\n  print('hi')\n  return {}\n")
+    for _ in range(2):
+        assert sandbox.fork().run() is not None
+        assert sandbox.read().type == wire.EXIT
+    assert sandbox.close() == ("loading... hi\nhi\n", "")
+
+
+def test_what_failed_loading_prints_without_a_newline_is_printed(sandbox: Sandbox) -> None:
+    assert not sandbox.init(b"import sys\nsys.stdout.write('loading... ')\n1 / 0\n")["ok"]
+    out, err = sandbox.close()
+    assert out == "loading... " and err.endswith("ZeroDivisionError: division by zero\n")
+
+
 CODE_THAT_LOOKS_AT_ITSELF = b"""
 import inspect, pickle, random, signal, socket, sys
 class Thing:
