@@ -108,9 +108,9 @@ class Initializer:
             return
         self._take_signals()
         self._hear_hints()
-        self._sockets, self._files = _find_open()
         kernel.enter_cage()
-        gc.collect()
+        gc.collect()  # which may close what the code has opened
+        self._sockets, self._files = _find_open()
         gc.freeze()
         self._send(wire.INIT_DONE, {"ok": True})
 

@@ -207,6 +207,20 @@ def test_handlers_see_an_ordinary_python(sandbox: Sandbox) -> None:
     }  # fmt: skip
 
 
+def test_sockets_that_loading_leaves_as_garbage_are_no_handlers(sandbox: Sandbox) -> None:
+    sandbox.init(b"""
+import socket
+class Thing:
+    pass
+thing = Thing()
+thing.itself, thing.sockets = thing, socket.socketpair()
+del thing
+def main(args): return {}
+""")
+    result = sandbox.fork().run()
+    assert result is not None and result.payload == b"{}"
+
+
 CODE_THAT_IMPORTS_LATE = b"""
 import sys
 def main(args):
