@@ -126,6 +126,7 @@ var inherited = map[string]struct {
 	"an epoll": {
 		"import select; kept = select.epoll(); ends = os.pipe()", "kept.register(ends[1], select.EPOLLOUT)", "kept.poll(0)", true,
 	},
+	"an event loop": {"import asyncio; kept = asyncio.new_event_loop()", "kept.call_soon(print)", "len(kept._ready)", false},
 	"a thread": {
 		"import threading, time; kept = []\ndef work():\n  while True:\n    if os.path.exists('/tmp/left'): kept.append(1)\n    time.sleep(0.001)\nthreading.Thread(target=work, daemon=True).start()",
 		"open('/tmp/left', 'w')", "len(kept) > 0", true,

@@ -47,6 +47,7 @@ class Initializer:
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
         self._files: list[int] = []  # that it opened to read
+        self._loops: list[tuple[Any, list[Any]]] = []  # of asyncio, that it made, with what they watch
         self._wake: tuple[int, int] = (-1, -1)
         self._hints = (-1, -1)  # a pipe: see hints
         self._pages: list[tuple[int, int]] | None = None  # that handlers write to, when one has told them
@@ -110,6 +111,7 @@ class Initializer:
         self._hear_hints()
         kernel.enter_cage()
         gc.collect()  # which may close what the code has opened
+        self._loops = _find_loops()
         self._sockets, self._files = _find_open()
         gc.freeze()
         self._send(wire.INIT_DONE, {"ok": True})
@@ -178,6 +180,8 @@ class Initializer:
                 _cut(self._sockets)
             for fd in self._files:
                 _reopen(fd)
+            for loop, watched in self._loops:
+                _renew(loop, watched)
             _reseed()
             handler.serve(own_end.fileno(), function, self._keep, mask, self._hints[1], self._learned())
         finally:
@@ -249,6 +253,33 @@ def _find_open() -> tuple[list[int], list[int]]:
         elif stat.S_ISREG(mode) and flags & os.O_ACCMODE == os.O_RDONLY:
             files.append(fd)
     return sockets, files
+
+
+def _find_loops() -> list[tuple[Any, list[Any]]]:
+    """Find the event loops that the code has made, with what they watch, and close what they watch it through."""
+    base = getattr(sys.modules.get("asyncio.selector_events"), "BaseSelectorEventLoop", None)
+    if base is None:
+        return []
+    found = [loop for loop in gc.get_objects() if issubclass(type(loop), base) and not loop.is_closed()]
+    loops = [(loop, list(loop._selector.get_map().values())) for loop in found]
+    if _thread._count() == 0:  # else one may run
+        for loop in found:
+            loop._selector.close()  # handlers would share it
+    return loops
+
+
+def _renew(loop: Any, watched: list[Any]) -> None:
+    """Have an event loop watch in this process, and wake up: the sockets by which it does that are cut."""
+    import selectors
+
+    loop._selector = selectors.DefaultSelector()
+    for key in watched:
+        try:
+            loop._selector.register(key.fileobj, key.events, key.data)
+        except (OSError, ValueError):
+            continue  # the code has closed it
+    loop._close_self_pipe()
+    loop._make_self_pipe()
 
 
 def _reseed() -> None:

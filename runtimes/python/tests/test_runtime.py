@@ -207,6 +207,29 @@ def test_handlers_see_an_ordinary_python(sandbox: Sandbox) -> None:
     }  # fmt: skip
 
 
+CODE_WITH_AN_EVENT_LOOP = b"""
+import asyncio, os, signal, time
+asyncio.run(asyncio.sleep(0))
+loop = asyncio.new_event_loop()
+kept = os.pipe()
+loop.add_reader(kept[0], lambda: heard.set_result(os.read(kept[0], 9).decode()))
+def main(args):
+    global heard
+    signal.alarm(10)
+    heard = loop.create_future()
+    x = loop.run_until_complete(loop.run_in_executor(None, lambda: time.sleep(0.01) or 1))
+    os.write(kept[1], b"y")
+    return {"x": x, "heard": loop.run_until_complete(heard)}
+"""
+
+
+def test_an_event_loop_of_the_loading_wakes_up(sandbox: Sandbox) -> None:
+    assert sandbox.init(CODE_WITH_AN_EVENT_LOOP) == {"ok": True}
+    for _ in range(2):
+        result = sandbox.fork().run()
+        assert result is not None and result.payload == b'{"x":1,"heard":"y"}'
+
+
 def test_sockets_that_loading_leaves_as_garbage_are_no_handlers(sandbox: Sandbox) -> None:
     sandbox.init(b"""
 import socket
