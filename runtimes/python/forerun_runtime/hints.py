@@ -10,6 +10,7 @@ earlier handlers wrote to.
 
 from __future__ import annotations
 
+import _thread
 import os
 import select
 import sys
@@ -19,8 +20,11 @@ from . import kernel
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from importlib.machinery import ModuleSpec
+    from typing import Any
 
 _STANDARD = getattr(sys, "stdlib_module_names", frozenset())  # from Python 3.10 on
+_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
 _NEVER = frozenset({"antigravity", "this", "idlelib", "turtle", "turtledemo", "test", "__main__"})
 _MOST = 1 << 16  # bytes of what is told: what a pipe holds
 _FEW_PAGES = (
@@ -58,6 +62,8 @@ def take(fd: int) -> list[tuple[int, int]] | None:
 
 
 def _import(names: list[str]) -> None:
+    finder = _StandardFinder()
+    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
     for name in names:
         if name in sys.modules or not _allowed(name):
             continue
@@ -65,6 +71,32 @@ def _import(names: list[str]) -> None:
             __import__(name)
         except BaseException:  # noqa: S112 - then the function that needs it hears of it
             continue
+    sys.meta_path.remove(finder)  # type: ignore[arg-type]
+
+
+class _RefusedError(BaseException):
+    """A module is not of the standard library. No ImportError: who imports it must not do without."""
+
+
+class _StandardFinder:
+    """Finds what the others do, but refuses what only has the name of a standard module: it may do anything."""
+
+    def __init__(self) -> None:
+        self._others = list(sys.meta_path)
+        self._thread = _thread.get_ident()
+
+    def find_spec(self, *what: Any) -> ModuleSpec | None:
+        """Find a module for the thread that takes hints (PEP 451)."""
+        if _thread.get_ident() != self._thread:
+            return None
+        spec = next(filter(None, (other.find_spec(*what) for other in self._others)), None)
+        if spec is not None and not _is_standard(spec):
+            raise _RefusedError
+        return spec
+
+
+def _is_standard(spec: ModuleSpec) -> bool:
+    return spec.origin in ("built-in", "frozen") or (spec.origin or "").startswith(_FOLDER)
 
 
 def _allowed(name: str) -> bool:

@@ -262,6 +262,27 @@ def test_what_one_handler_imports_of_the_standard_library_the_next_finds(sandbox
         assert sandbox.read().type == wire.EXIT  # the names were written before
 
 
+@pytest.mark.parametrize(
+    ("own", "imported", "text"),
+    [
+        ("profile", "profile", ""),
+        ("profile", "cProfile", "def run(): pass\nrunctx = run\n"),  # which imports it
+        ("readline", "rlcompleter", "def set_completer(_): pass\n"),  # which can do without
+    ],
+)
+def test_a_module_named_like_a_standard_one_is_executed_for_its_activation(
+    sandbox: Sandbox, own: str, imported: str, text: str
+) -> None:
+    main = f"def main(args):\n    import sys, {imported}\n    return {{'x': sys.modules[{own!r}].X}}\n"
+    text += "import os\nX = os.environ.get('X')\nprint('executed')\n"
+    assert sandbox.init(zipped({"__main__.py": main.encode(), f"{own}.py": text.encode()}), binary=True) == {"ok": True}
+    for x in ("1", "2", "3"):
+        result = sandbox.fork().run(env={"X": x})
+        assert result is not None and json.loads(result.payload) == {"x": x}
+        assert sandbox.read().type == wire.EXIT  # the names were written before
+    assert sandbox.close() == ("executed\n" * 3, "")
+
+
 CODE_THAT_MAKES_UP_HINTS = b"""
 import os, stat, sys
 HINTS = b"pages 5+x 3\\npages 1+9 -4+7\\n\\nother\\nimports antigravity this.x pytest ../x \\xff no.such colorsys\\n"
