@@ -202,3 +202,29 @@ func TestInheritedStateOfCodeLoadedAhead(t *testing.T) {
 		g.wait(h)
 	}
 }
+
+// TestSharedLockOfWhoWasCutOff: what an activation held of what the code shares since it was loaded, when it was cut off, holds up no other.
+func TestSharedLockOfWhoWasCutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		loading string
+		starts  int64
+	}{
+		"shared": {"import multiprocessing, os, time; lock = multiprocessing.Lock()", 3},
+		"not":    {"import os, threading, time; lock = threading.Lock()", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newNativeRig(t, single)
+			a := action(c.loading + "\ndef main(a):\n  with lock: exec(a.get('do', ''))\n  return {}\n")
+			a.Limits.Timeout = 1000
+			for _, do := range []string{"time.sleep(100)", "os.kill(os.getpid(), 9)"} {
+				g.call(a, `{"do":"`+do+`"}`)
+				g.expect(a, `{}`, `{}`)
+			}
+			g.expect(a, `{"do":"1 / 0"}`, `{"error":"An error has occurred: ZeroDivisionError: division by zero. See the logs for details."}`)
+			g.expect(a, `{}`, `{}`)
+			if s := g.Stats(); s.ColdStarts != c.starts {
+				t.Errorf("%d sandboxes were started, not %d", s.ColdStarts, c.starts)
+			}
+		})
+	}
+}

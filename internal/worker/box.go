@@ -66,6 +66,7 @@ type box struct {
 	sealed     bool                    // nothing can write where the code is; of live
 	held       bool                    // what its processes send to the outside waits; of live
 	untouched  bool                    // the last run did not come to a handler; of live
+	cutOff     bool                    // the last handler ended before its answer; of live
 	struck     atomic.Bool             // processes were killed in this tenure
 	survivor   atomic.Pointer[spare]   // when they were last, what was left of the handlers
 	standing   atomic.Pointer[spare]   // takes over when the spare, or the handler, is killed; where a handler is kept

@@ -82,6 +82,7 @@ func (b *box) execute(r *run) bool {
 	fork()
 	b.spare.served = true
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
+	b.cutOff = !o.arrived && !r.isAhead() // what is shared has none run ahead
 	logs := b.ended(t, b.spare.stays)
 	var result forerun.Result
 	if !errors.Is(o.err, errSquashed) && (!b.struck.Load() || !r.isSquashed(b.w)) { // else nobody asks for it

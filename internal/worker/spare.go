@@ -289,6 +289,9 @@ func (b *box) clean() bool {
 		err = b.starved()
 		b.mistrust()
 	}
+	if err == nil {
+		err = b.damaged()
+	}
 	for range maxForks {
 		if err != nil || !b.spare.isUseless() {
 			break
@@ -340,6 +343,23 @@ func (b *box) starved() error {
 		return errors.New("its memory was exhausted, and the initializer may end yet")
 	}
 	return nil
+}
+
+// damaged is an error if the activation was cut off, and what all handlers share since the code was loaded may be as none can use it:
+// a lock that it held.
+func (b *box) damaged() error {
+	if !b.cutOff || b.language.launched {
+		return nil
+	}
+	b.cutOff = false
+	held, err := b.shut(b.pool().action)
+	switch {
+	case err != nil:
+		return err
+	case held.Shared:
+		return errors.New("an activation was cut off that may have held a lock of all")
+	}
+	return b.letOut()
 }
 
 // renewSpare sees that there is a handler for the next activation: the one that stays, or another. alone says that this loaded its code
