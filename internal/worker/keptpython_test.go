@@ -47,6 +47,15 @@ func TestProcessorTimeIsTold(t *testing.T) {
 	}
 }
 
+// TestKeptPythonInAFolderThatIsGone: what it has made its working directory may be gone with its activation's files.
+func TestKeptPythonInAFolderThatIsGone(t *testing.T) {
+	g := newNativeRig(t, single)
+	a := keep(action(servedBefore))
+	g.expect(a, `{"do":"os.mkdir('/tmp/x'); os.chdir('/tmp/x'); os.getcwd()"}`, `{"before":0,"env":true}`)
+	g.expect(a, `{"do":"assert os.getcwd() == '/action'; os.chdir('/tmp')"}`, `{"before":1,"env":true}`)
+	g.expect(a, `{"do":"assert os.getcwd() == '/tmp'"}`, `{"before":2,"env":true}`)
+}
+
 // TestKeptPythonThatGoesOn: a process in which something would run between two activations serves no other, and neither does one
 // that failed to answer; what else an activation does leaves it at its work.
 func TestKeptPythonThatGoesOn(t *testing.T) {

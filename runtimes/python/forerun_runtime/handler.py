@@ -8,7 +8,7 @@ import _thread
 import os
 import sys
 
-from . import hints, kernel, text, wire
+from . import hints, kernel, loader, text, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def _serve_one(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, mas
         _release_signals(mask)
     _set_environment(frame.header.get("env", {}))
     _have_output_wait()
+    _have_folder()
     result = _execute(function, frame)
     if os.getpid() != pid:  # the function forked, and this is the child that came back from it
         os._exit(0)
@@ -110,6 +111,14 @@ def _have_output_wait() -> None:
             os.set_blocking(fd, True)
         except OSError:  # an activation before has closed it
             continue
+
+
+def _have_folder() -> None:
+    """Be in the folder of the code if the one that an activation before, or the code, went to is gone."""
+    try:
+        os.getcwd()
+    except OSError:
+        os.chdir(loader.CODE_FOLDER)
 
 
 def _execute(function: Callable[[dict[str, Any]], Any], frame: wire.Frame) -> bytes:

@@ -207,6 +207,18 @@ def test_handlers_see_an_ordinary_python(sandbox: Sandbox) -> None:
     }  # fmt: skip
 
 
+def test_a_working_directory_that_is_gone_is_replaced(sandbox: Sandbox, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    sandbox.init(f"import os\nos.chdir({str(folder)!r})\ndef main(args): return {{'in': os.getcwd()}}\n".encode())
+    handlers = [sandbox.fork(), sandbox.fork()]
+    result = handlers[0].run()
+    assert result is not None and json.loads(result.payload) == {"in": str(folder)}
+    folder.rmdir()
+    result = handlers[1].run()
+    assert result is not None and json.loads(result.payload) == {"in": str(tmp_path)}
+
+
 CODE_WITH_AN_EVENT_LOOP = b"""
 import asyncio, os, signal, time
 asyncio.run(asyncio.sleep(0))
