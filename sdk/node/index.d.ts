@@ -1,4 +1,4 @@
-/** What an action is given, and what it returns: a JSON object. */
+/** What an action is given: a JSON object. */
 export type Params = Record<string, unknown>
 
 /** A document of the API, as OpenWhisk describes it. */
@@ -19,8 +19,8 @@ export interface Invoke {
   /** Returns the activation's id at once. */
   (name: string, params: Params | undefined, options: InvokeOptions & { blocking: false }): Promise<string>
   /**
-   * Returns the result. Rejects with ActionFailed if the action ended with an error, with NotFinished if it runs for longer
-   * than the wait, and with the other errors of this package if the API was not reached or refused.
+   * Returns the result, an object or an array. Rejects with ActionFailed if the action ended with an error, with NotFinished if
+   * it runs for longer than the wait, and with the other errors of this package if the API was not reached or refused.
    */
   <Result extends object = Document>(name: string, params?: Params, options?: InvokeOptions & { blocking?: true }): Promise<Result>
 }
@@ -71,7 +71,7 @@ export interface Activations {
   /** Returns the lines that the activation wrote, each with its time and stream. */
   logs (activationId: string): Promise<string[]>
   /** Returns what the activation returned, its error included; rejects with NotFound until it has ended. */
-  result (activationId: string): Promise<Document>
+  result<Result extends object = Document> (activationId: string): Promise<Result>
 }
 
 export interface Triggers {

@@ -8,11 +8,13 @@ export async function main (args: { flight: string }): Promise<Document> {
   const fired: string | null = await fire('booked')
   const client = new Client({ host: 'http://127.0.0.1:3233', timeout: 1000 })
   const lines: string[] = await client.activations.logs(id)
+  const parts = await invoke<number[]>('split')
+  const later: number[] = await client.activations.result<number[]>(id)
   // @ts-expect-error: the result of an invocation that is not waited for is not there
   const wrong: Document = await invoke('mail', {}, { blocking: false })
   // @ts-expect-error: parameters are an object
   await invoke('price', 'UA1545')
-  return { total: price.amount + 12, anything, fired, lines, wrong }
+  return { total: price.amount + 12, anything, fired, lines, wrong, parts: parts.concat(later) }
 }
 
 export function explain (error: unknown): string {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Documents = list[dict[str, Any]]
     Lines = list[str]
+    Result = Any  # a dictionary or a list: which, its caller knows
 
 _SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~@")
 _NEXT = {
@@ -90,7 +91,7 @@ class Actions:
         blocking: Literal[True] = True,
         wait: float | None = None,
         idempotency_key: str = "",
-    ) -> dict[str, Any]: ...
+    ) -> Result: ...
 
     @overload
     def invoke(
@@ -105,7 +106,7 @@ class Actions:
         blocking: bool = True,
         wait: float | None = None,
         idempotency_key: str = "",
-    ) -> dict[str, Any] | str:
+    ) -> Result | str:
         """Invoke an action by NAME, PACKAGE/NAME or /NAMESPACE/PACKAGE/NAME; see openwhisk.invoke."""
         query: dict[str, Any] = {"blocking": "true", "result": "true"} if blocking else {}
         if blocking and wait is not None:
@@ -123,7 +124,7 @@ class Actions:
             )
         if response.status == 502:
             raise _failure(name, response, document)
-        return _object(document)
+        return _result(document)
 
     def list(self, *, limit: int | None = None, skip: int | None = None) -> Documents:
         """List the actions, the newest first; 30 unless limit (at most 200) says otherwise."""
@@ -169,9 +170,9 @@ class Activations:
         """Return the lines that the activation wrote, each with its time and stream."""
         return list(_object(self._client.document("GET", f"activations/{activation_id}/logs"))["logs"])
 
-    def result(self, activation_id: str) -> dict[str, Any]:
+    def result(self, activation_id: str) -> Result:
         """Return what the activation returned, its error included; NotFound until it has ended."""
-        return _object(_object(self._client.document("GET", f"activations/{activation_id}/result"))["result"])
+        return _result(_object(self._client.document("GET", f"activations/{activation_id}/result"))["result"])
 
 
 class Triggers:
@@ -194,7 +195,7 @@ def invoke(
     *,
     wait: float | None = None,
     idempotency_key: str = "",
-) -> dict[str, Any]: ...
+) -> Result: ...
 
 
 @overload
@@ -210,7 +211,7 @@ def invoke(
     *,
     wait: float | None = None,
     idempotency_key: str = "",
-) -> dict[str, Any] | str:
+) -> Result | str:
     """Invoke an action and return its result; with blocking=False, return the activation's id at once.
 
     wait is how long to wait for the result, in seconds (default and most: 60). With an idempotency_key a repeated
@@ -236,6 +237,10 @@ def decode(response: Response) -> Any:
         return json.loads(response.body)
     except (ValueError, RecursionError) as error:
         raise ConnectionFailed(f"The answer of the API (status {response.status}) is no JSON: {error}.") from None
+
+
+def _result(document: Any) -> Result:
+    return document if isinstance(document, list) else _object(document)
 
 
 def _object(document: Any) -> dict[str, Any]:

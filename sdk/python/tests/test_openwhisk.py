@@ -102,6 +102,11 @@ def test_invoke_returns_the_result(server: Server) -> None:
     assert asked.headers["content-type"] == "application/json"
     assert "idempotency-key" not in asked.headers
     assert json.loads(asked.body) == {"n": 21}
+    server.will(200, [1, 2])
+    assert openwhisk.invoke("split") == [1, 2]
+    server.will(200, 3)
+    with pytest.raises(openwhisk.ConnectionFailed, match="answered with int"):
+        openwhisk.invoke("split")
 
 
 def test_invoke_without_waiting_returns_the_id(server: Server) -> None:
@@ -200,12 +205,15 @@ def test_reading(server: Server) -> None:
     assert client.activations.logs("1") == ["x"]
     server.will(200, {"result": {"n": 1}, "status": "success"})
     assert client.activations.result("1") == {"n": 1}
+    server.will(200, {"result": [1, 2], "status": "success"})
+    assert client.activations.result("1") == [1, 2]
     assert [asked.line.split()[1].removeprefix("/api/v1/namespaces/guest/") for asked in server.asked] == [
         "actions?limit=1&skip=2",
         "actions/p/a",
         "activations?name=p%2Fa&since=5&docs=true",
         "activations/1",
         "activations/1/logs",
+        "activations/1/result",
         "activations/1/result",
     ]
 
