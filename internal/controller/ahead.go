@@ -182,9 +182,13 @@ func (e *execution) promote(a speculate.Promote) {
 		ops = append(ops, step.(*command.Step).Replay()...)
 	}
 	e.later(func() func() {
+		if e.c.isAwaited(a.Commands) {
+			return func() { e.refused(a, "a client waits for what it wrote, and is served first") }
+		}
 		_, version, err := e.c.State.Exec(context.Background(), expect, ops)
 		applied := err == nil
 		if applied {
+			e.c.serve(a.Commands)
 			err = e.c.State.Durable(context.Background(), version)
 		}
 		return func() {
@@ -197,13 +201,33 @@ func (e *execution) promote(a speculate.Promote) {
 				e.promoting(a, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
 			case !applied && (forerun.KindOf(err) == forerun.Full || forerun.KindOf(err) == forerun.TooLarge): // in their turn the functions hear of it
-				e.promoting(a, false)
-				e.step(speculate.Conflict{Slots: a.Slots})
+				e.refused(a, "the store has no room for what it wrote")
 			default:
 				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: look at the state before it is invoked again: " + err.Error()})
 			}
 		}
 	})
+}
+
+// isAwaited reports whether a client waits for what commands write. It is served before who wrote that goes on, as it can see only in its turn.
+func (c *Controller) isAwaited(commands []any) bool {
+	return c.Waiters != nil && slices.ContainsFunc(commands, func(step any) bool { return c.Waiters.IsAwaited(step.(*command.Step).Writes()) })
+}
+
+// serve lets those look at what commands have written who have begun to wait for that meanwhile.
+func (c *Controller) serve(commands []any) {
+	if c.Waiters == nil {
+		return
+	}
+	for _, step := range commands {
+		c.Waiters.Settle(context.Background(), step.(*command.Step).Writes())
+	}
+}
+
+// refused has slots run again in their turn that the store was not asked to promote, or has no room for.
+func (e *execution) refused(a speculate.Promote, why string) {
+	e.promoting(a, false)
+	e.step(speculate.Conflict{Slots: a.Slots, Why: why})
 }
 
 // promoting notes which slots are, until the store has answered, and the programs that they come past.

@@ -41,12 +41,21 @@ type Records interface {
 	Forget(ctx context.Context, a *forerun.Activation) error
 }
 
+// Waiters knows the clients that wait for records (BLPOP).
+type Waiters interface {
+	// IsAwaited reports whether anybody waits for one of some records of a space.
+	IsAwaited(keys []forerun.Key) bool
+	// Settle returns when those have looked at some records of a space, which were written, who waited for them; or after a while.
+	Settle(ctx context.Context, keys []forerun.Key)
+}
+
 // Config is what a controller works with.
 type Config struct {
 	Worker  forerun.Worker
 	Actions Actions
 	Records Records
 	State   state.Store // of functions; may be nil without Speculation
+	Waiters Waiters     // for records of State; may be nil
 	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
 	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode, and AnyLoad, are the most that anybody gets.
 	Speculation speculate.Settings

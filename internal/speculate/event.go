@@ -112,10 +112,11 @@ type (
 		Slots   []SlotID
 		Version forerun.Version
 	}
-	// Conflict: the transaction of a Promote was refused, because these records had changed; without any, since the store has no room.
+	// Conflict: the transaction of a Promote was refused, because these records had changed; without any, for another reason.
 	Conflict struct {
 		Slots []SlotID
 		Keys  []forerun.Key
+		Why   string // that
 	}
 	// LoadChanged: so many slots may be ahead of the heads at once from now on (C5), and, if Full, no large column may grow: the
 	// server has no more room for them.

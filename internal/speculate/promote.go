@@ -226,7 +226,7 @@ func (m *Machine) conflict(e Conflict) {
 	}
 	why := cause{forerun.Overtaken, "what it read was written by others: " + names(e.Keys)}
 	if len(e.Keys) == 0 {
-		why = cause{forerun.Failed, "the store has no room for what it wrote"}
+		why = cause{forerun.Failed, e.Why}
 	}
 	m.rewind(s, why, false)
 }

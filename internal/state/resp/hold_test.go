@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state/command"
 )
 
@@ -35,6 +36,11 @@ func TestWhatIsHeld(t *testing.T) {
 		}
 	}
 	other.waits(k, []string{"BLPOP", "l", "0"})
+	for name, want := range map[string]bool{"l": true, "m": false} {
+		if got := d.hub.IsAwaited([]forerun.Key{{Space: "tests", Name: name}}); got != want {
+			t.Errorf("%s is awaited: %v", name, got)
+		}
+	}
 	for i, c := range []struct {
 		words []string
 		want  int64

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -71,6 +72,31 @@ func (h *Hub) Erase(name string) {
 	if s, ok := h.spaces.Load(name); ok {
 		s.(*space).positions.erase()
 	}
+}
+
+// IsAwaited reports whether anybody waits for one of some records of a space.
+func (h *Hub) IsAwaited(keys []forerun.Key) bool {
+	s := h.awaited(keys)
+	return s != nil && s.isAwaited(keys)
+}
+
+// Settle waits until those have looked who waited for some records of a space that were written.
+func (h *Hub) Settle(ctx context.Context, keys []forerun.Key) {
+	if s := h.awaited(keys); s != nil {
+		s.settle(ctx, keys)
+	}
+}
+
+// awaited is the space of some records if anybody waits for records there, else nil.
+func (h *Hub) awaited(keys []forerun.Key) *space {
+	if len(keys) == 0 {
+		return nil
+	}
+	s, ok := h.spaces.Load(keys[0].Space)
+	if !ok || s.(*space).blocked.Load() == 0 {
+		return nil
+	}
+	return s.(*space)
 }
 
 // changed hears of each change of a record.
