@@ -726,3 +726,56 @@ func TestRunsNameTheirCaller(t *testing.T) {
 		t.Errorf("%q waits for what %q called", caller, outer)
 	}
 }
+
+// TestToldIDsAreFinal: who is told the id of what it called ahead, as its own turn has come, is told that of the activation that has a record: not
+// while the store is still to say whether what that did ahead counts.
+func TestToldIDsAreFinal(t *testing.T) {
+	var w *waiting
+	var reads atomic.Int32
+	called, accepted := make(chan *Invocation, 1), make(chan struct{})
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.actions["/ns/c"], Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+		if w.ahead.Load() {
+			called <- i
+		}
+		<-i.Done()
+		return map[string]any{}, nil
+	})
+	w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
+		_, err := w.do(run, "GET", "k")
+		if reads.Add(1) > 1 {
+			if run.Speculative {
+				close(w.goOn)
+			}
+			<-accepted
+		}
+		return map[string]any{}, err
+	})
+	w.invokeAhead(w.sequence, `{}`)
+	store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+	w.State = store
+	w.ahead.Store(true)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.invokeAhead(w.sequence, `{}`)
+	}()
+	i := <-called
+	<-store.asked
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := i.Accept(gone); err == nil || w.IsAhead(i.accepted.Cause) {
+		t.Errorf("it may be told its id already: %v", err)
+	}
+	w.others(t, "SET k theirs")
+	close(store.answer)
+	if err := i.Accept(t.Context()); err != nil {
+		t.Error(err)
+	}
+	told := i.ID()
+	close(accepted)
+	<-over
+	if is := i.Record().ID; told != is || reads.Load() != 3 {
+		t.Errorf("the caller was told %s, and the record is that of %s, after %d runs", told, is, reads.Load())
+	}
+}

@@ -146,6 +146,9 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	} else {
 		i.begin()
 	}
+	if e.speculation.Mode == speculate.Off {
+		i.settleID()
+	}
 	e.calls[t.op] = t
 	e.step(speculate.Call{
 		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Deployed(r.Action), Known: r.Short || i.kept.Load() != nil,

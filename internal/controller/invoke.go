@@ -40,7 +40,9 @@ type Invocation struct {
 	begun    func()
 	ended    func()
 	undone   func()
-	leave    func() // what Leave does, for a function that called ahead of its turn; else nil
+	leave    func()        // what Leave does, for a function that called ahead of its turn; else nil
+	final    chan struct{} // of a function's call: closed once it does not run ahead, and its id is not to be another; else nil
+	finalize sync.Once
 	answered sync.Once
 	done     chan struct{}
 	record   *forerun.Activation
@@ -72,10 +74,17 @@ func (i *Invocation) Record() *forerun.Activation { return i.record }
 func (i *Invocation) Err() error { return i.err }
 
 // Accept makes sure that the invocation ends with a record even if the server does not live to see it. A client may be
-// told the id before the end when it has returned.
+// told the id before the end when it has returned. It waits while that may run again under another.
 func (i *Invocation) Accept(ctx context.Context) error {
 	if i.kept.Load() != nil {
 		return nil
+	}
+	if i.final != nil {
+		select {
+		case <-i.final:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	accepted := *i.accepted
 	accepted.ID = i.ID()
@@ -89,6 +98,13 @@ func (i *Invocation) Accept(ctx context.Context) error {
 	default:
 	}
 	return nil
+}
+
+// settleID says that the id is not to be another.
+func (i *Invocation) settleID() {
+	if i.final != nil {
+		i.finalize.Do(func() { close(i.final) })
+	}
 }
 
 // answer lets who waits for the invocation go on.
@@ -107,6 +123,7 @@ func (i *Invocation) end(record *forerun.Activation, err error) {
 	if i.ended != nil {
 		i.ended()
 	}
+	i.settleID()
 	i.answer(record, err)
 	i.settle(record, err)
 }
@@ -180,6 +197,9 @@ func (c *Controller) newInvocation(r Request) *Invocation {
 	i.accepted = newRecord(r.Namespace, r.Subject, id, r.Cause)
 	i.accepted.Action, i.accepted.Version = r.Action.Name, r.Action.Version
 	i.accepted.Start, i.accepted.Timeline.Queued = now, now
+	if r.Cause != "" && r.Blocking {
+		i.final = make(chan struct{})
+	}
 	return i
 }
 
