@@ -3,6 +3,8 @@ package test
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,6 +56,56 @@ func TestUnheard(t *testing.T) {
 		}
 		if sent := o.Take(""); len(sent) != times {
 			t.Errorf("%s: of %d posts these arrived: %q", way, times, sent)
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, metrics := send(t, r); strings.Contains(metrics, `forerun_squashes_total{cause="failure"} 0`) {
+		t.Errorf("nothing ran ahead and had to run again:\n%s", metrics)
+	}
+}
+
+// flooding is a function that sends more datagrams than are to wait for its turn, with the time to read each.
+const flooding = `
+import socket, time
+
+def main(args):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    for n in range(COUNT):
+        s.sendto(args["word"].encode(), (args["host"], args["udp"]))
+        time.sleep(0.0003)
+    time.sleep(args["lasts"])
+    return args
+`
+
+// TestFlood: each of many datagrams that a function sends goes out once, also if it ran ahead and has ended, or runs on, when its turn comes.
+func TestFlood(t *testing.T) {
+	address := needOutside(t)
+	t.Parallel()
+	s := start(t, server.Options{Redis: true, Args: []string{"--speculate", "all; least=0s; load=any", "--egress-allow", address.String() + "/32"}})
+	c := client(t, s)
+	e := newEar(t, address)
+	const count, times = 300, 3
+	putPython(t, c, map[string]string{
+		"slow":  "import time\ndef main(args):\n    time.sleep(1.5)\n    return args\n",
+		"flood": strings.Replace(flooding, "COUNT", strconv.Itoa(count), 1),
+	})
+	if err := c.PutSequence(t.Context(), "floods", "slow", "flood"); err != nil {
+		t.Fatal(err)
+	}
+	for way, lasts := range map[string]float64{"ends": 0, "runs on": 0.5} {
+		for range times {
+			code, body, err := c.Do(t.Context(), http.MethodPost, "actions/floods?blocking=true&result=true", map[string]any{"host": e.host, "udp": e.udp, "word": way, "lasts": lasts})
+			if err != nil || code != http.StatusOK {
+				t.Fatalf("%s: %d %s %v", way, code, body, err)
+			}
+		}
+		var sent []string
+		eventually(t, func() bool { sent = append(sent, e.take()...); return len(sent) >= count*times })
+		if len(sent) != count*times || slices.ContainsFunc(sent, func(word string) bool { return word != way }) {
+			t.Errorf("%s: of %d datagrams %d arrived: %q", way, count*times, len(sent), slices.Compact(sent))
 		}
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/metrics", nil)

@@ -60,7 +60,7 @@ type WorkerEvents interface {
 	// in its sandbox.
 	Ended(id ActivationID, end RunEnd)
 	// Wanted: a speculative activation is to be squashed unless it is promoted now, and why: others that are not speculative wait for
-	// its sandbox (MadeWay), or it has been ahead for too long (Overdue).
+	// its sandbox (MadeWay), it has been ahead for too long (Overdue), or it has sent more than can wait (Failed).
 	Wanted(id ActivationID, kind SquashKind, why string)
 }
 

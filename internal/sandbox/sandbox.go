@@ -81,8 +81,11 @@ type Sandbox interface {
 	// Release lets go what waits, and whatever is sent from now on. It returns for how long the first call that waits has; datagrams
 	// have nobody wait.
 	Release(ctx context.Context) (waited time.Duration, err error)
-	// Reached reports whether anything has waited of what processes sent to the outside since the last Hold, datagrams excepted.
+	// Reached reports whether anything has waited of what processes sent to the outside since the last Hold; datagrams only if they are
+	// more than are to wait.
 	Reached() bool
+	// Flooded says that more datagrams came since the last Hold than are to wait; never closed. Those that come in the next moment wait, too.
+	Flooded() <-chan struct{}
 	// TakeHeld takes out the datagrams that wait, of an activation that has ended without waiting for them; nil if there are none.
 	// send sends them, whatever the sandbox does meanwhile. Nobody hears an answer.
 	TakeHeld() (send func())

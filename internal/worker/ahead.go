@@ -155,6 +155,15 @@ func (w *Worker) outdated(r *run) {
 	}
 }
 
+// flooded has the box's run end if it is ahead: it has sent more datagrams than are to wait for its turn.
+func (b *box) flooded() {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	if r := b.current; r != nil && r.isAhead() && !r.isParked() && !r.wanted && !r.squashed {
+		b.w.want(r, forerun.Failed, "it sent more datagrams than can wait: it runs again in its turn")
+	}
+}
+
 // parkedAtMost is how long a handler is kept for an activation that has ended and is neither promoted nor squashed.
 const parkedAtMost = 10 * time.Second
 

@@ -299,6 +299,31 @@ func TestAheadForLong(t *testing.T) {
 	}
 }
 
+// TestAheadFloods: what sends more datagrams ahead than can wait is to end, unless its turn has come.
+func TestAheadFloods(t *testing.T) {
+	g, calls := newCallingRig(t, single)
+	a := caller("a")
+	r, ahead := g.ahead(a, `{"path":"/"}`)
+	calls.next()
+	p := g.maker.started()[0]
+	p.flooded <- struct{}{}
+	if kind := g.wanted(ahead); kind != forerun.Failed {
+		t.Errorf("it was asked to end for %q", kind)
+	}
+	g.Squash(r.Activation)
+	calls.nextCut()
+	r, ahead = g.ahead(a, `{"path":"/"}`)
+	calls.next()
+	g.Promote(r.Activation)
+	p.flooded <- struct{}{}
+	p.flooded <- struct{}{} // the first was looked at
+	calls.answer <- "yes"
+	g.wait(ahead)
+	if got := g.Stats().Wanted; got != 1 {
+		t.Errorf("%d were asked to end", got)
+	}
+}
+
 func TestKeptHandlerIsParked(t *testing.T) {
 	g := newNativeRig(t, single)
 	a := keptAction("", "answer = {'n': n}")

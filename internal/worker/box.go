@@ -355,6 +355,8 @@ func (b *box) watch() {
 		select {
 		case <-b.sandbox.Denied():
 			b.sayRefused()
+		case <-b.sandbox.Flooded():
+			b.flooded()
 		case <-b.w.stopped.Done():
 			_ = b.sandbox.Close()
 			return

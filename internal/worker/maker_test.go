@@ -70,6 +70,7 @@ type process struct {
 	owner          string
 	limits         atomic.Pointer[sandbox.Limits]
 	reached        atomic.Bool
+	flooded        chan struct{}
 	held           atomic.Int32 // 1 between Hold and Release
 	weighed        chan int     // weights that it was given
 	sealBy         atomic.Pointer[time.Time]
@@ -77,7 +78,7 @@ type process struct {
 }
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
-	p := &process{folder: folder, weighed: make(chan int, 8), refused: make(chan string, 8), done: make(chan struct{}), doors: make(map[string]net.Listener)}
+	p := &process{folder: folder, weighed: make(chan int, 8), refused: make(chan string, 8), flooded: make(chan struct{}), done: make(chan struct{}), doors: make(map[string]net.Listener)}
 	env := append(slices.Clone(s.Env), "FORERUN_CODE="+filepath.Join(folder, "action"))
 	if err := os.Mkdir(filepath.Join(folder, "action"), 0o700); err != nil {
 		return nil, err
@@ -143,6 +144,7 @@ func (p *process) Control() *net.UnixConn            { return p.control }
 func (p *process) Output() (stdout, stderr *os.File) { return p.stdout, p.stderr }
 func (p *process) Door(name string) net.Listener     { return p.doors[name] }
 func (p *process) Denied() <-chan struct{}           { return nil }
+func (p *process) Flooded() <-chan struct{}          { return p.flooded }
 func (p *process) Done() <-chan struct{}             { return p.done }
 func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 	p.limits.Store(&l)

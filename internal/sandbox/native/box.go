@@ -163,6 +163,7 @@ func (b *box) Control() *net.UnixConn            { return b.control }
 func (b *box) Output() (stdout, stderr *os.File) { return b.stdout, b.stderr }
 func (b *box) Door(name string) net.Listener     { return b.doors[name] }
 func (b *box) Denied() <-chan struct{}           { return b.refusals.some }
+func (b *box) Flooded() <-chan struct{}          { return b.datagrams.floods }
 func (b *box) Done() <-chan struct{}             { return b.done }
 func (b *box) ended()                            { b.endOnce.Do(func() { close(b.done) }) }
 
@@ -271,7 +272,7 @@ func (b *box) Waiting(ctx context.Context) (int, error) {
 // Reached implements sandbox.Sandbox.
 func (b *box) Reached() bool {
 	b.maker.awaitTold()
-	return b.reached.Load() || b.names.gate.reached()
+	return b.reached.Load() || b.names.gate.reached() || b.datagrams.flooded()
 }
 
 // TakeHeld implements sandbox.Sandbox.

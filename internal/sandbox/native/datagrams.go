@@ -44,12 +44,22 @@ type datagramRelay struct {
 	held   bool           // datagrams wait
 	queue  []datagram     // those that do
 	bytes  int            // of their payloads
+	flood  bool           // more came since hold than are to wait
+
+	floods chan struct{} // says that flood was set
 }
 
-// How many datagrams wait, and bytes in them; more get lost, as in a socket whose buffer is full.
+// How many datagrams are to wait, and bytes in them: about what a socket's buffer takes, as they are sent on together. Who sends more is told
+// of, and ends a moment later; but if its promotion is under way: so what it sends until then waits, too.
 const (
 	heldAtMost      = 256
 	heldBytesAtMost = 1 << 20
+)
+
+// What all that wait may take, and one beside its payload, about; more get lost.
+const (
+	queueAtMost  = 16 << 20
+	datagramCost = 256
 )
 
 // flow is a socket of the sandbox and whom it talks to.
@@ -68,7 +78,7 @@ func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, p
 	}
 	r := &datagramRelay{
 		policy: policy, refused: refused, hosts: hosts, ports: ports, owner: owner, packets: own,
-		buffer: make([]byte, maxPacket), flows: map[flow]*peer{},
+		buffer: make([]byte, maxPacket), flows: map[flow]*peer{}, floods: make(chan struct{}, 1),
 	}
 	go r.serve()
 	return r, nil
@@ -113,9 +123,20 @@ func (r *datagramRelay) forward(d datagram) {
 		r.send(d)
 		return
 	}
-	if len(r.queue) < heldAtMost && r.bytes+len(d.payload) <= heldBytesAtMost {
+	if len(r.queue) >= heldAtMost || r.bytes+len(d.payload) > heldBytesAtMost {
+		r.tellFlood()
+	}
+	if r.bytes+len(d.payload)+(len(r.queue)+1)*datagramCost <= queueAtMost {
 		d.payload = slices.Clone(d.payload)
 		r.queue, r.bytes = append(r.queue, d), r.bytes+len(d.payload)
+	}
+}
+
+func (r *datagramRelay) tellFlood() {
+	r.flood = true
+	select {
+	case r.floods <- struct{}{}:
+	default:
 	}
 }
 
@@ -131,7 +152,18 @@ func (r *datagramRelay) hold() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drain(r.forward) // they were sent before
-	r.held = true
+	r.held, r.flood = true, false
+	select {
+	case <-r.floods:
+	default:
+	}
+}
+
+// flooded reports whether more came since hold than are to wait.
+func (r *datagramRelay) flooded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.flood
 }
 
 // release sends on those that wait, and lets the next pass.

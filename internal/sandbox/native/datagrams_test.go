@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -66,5 +67,49 @@ func TestReceive(t *testing.T) {
 	conn.Close()
 	if _, err := receive(conn); err == nil {
 		t.Error("a closed connection receives something")
+	}
+}
+
+// TestFlood: of datagrams that wait none gets lost because they are more than are to wait: it is told, once for each hold, and those that
+// come behind it wait, too, as far as the server's memory goes.
+func TestFlood(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[1])
+	r := &datagramRelay{packets: os.NewFile(uintptr(pair[0]), "packets"), buffer: make([]byte, maxPacket), hosts: new(readHosts), floods: make(chan struct{}, 1)}
+	defer r.packets.Close()
+	b := &box{maker: &Maker{shared: &shared{told: new(atomic.Uint64)}}, names: new(nameRelay), datagrams: r}
+	forward := func(n, size int) {
+		for range n {
+			r.forward(datagram{addrPort("192.0.0.8:40000"), addrPort("8.8.8.8:53"), make([]byte, size)})
+		}
+	}
+	expect := func(what string, flooded bool, waiting int) {
+		t.Helper()
+		if b.Reached() != flooded || len(b.Flooded()) == 1 != flooded || r.waiting() != waiting {
+			t.Errorf("%s: it is a flood: %v, %d; %d wait, want %d", what, b.Reached(), len(b.Flooded()), r.waiting(), waiting)
+		}
+	}
+	for _, size := range []int{1, heldBytesAtMost / heldAtMost} {
+		r.hold()
+		forward(heldAtMost, size)
+		expect("as many as are to wait", false, heldAtMost)
+		forward(1, size)
+		expect("one more", true, heldAtMost+1)
+		forward(heldAtMost, size)
+		expect("twice as many", true, 2*heldAtMost+1)
+		r.hold()
+		expect("held again", false, 2*heldAtMost+1)
+		r.reset()
+	}
+	forward(16, 60<<10)
+	expect("a few large ones", false, 16)
+	forward(2, 60<<10)
+	expect("more bytes than are to wait", true, 18)
+	forward(1000, 60<<10)
+	if most := queueAtMost / (60 << 10); r.waiting() > most || r.waiting() < most-2 {
+		t.Errorf("%d large ones wait, at most %d", r.waiting(), most)
 	}
 }
