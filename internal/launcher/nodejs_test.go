@@ -201,6 +201,20 @@ func TestNodeProcessIsReused(t *testing.T) {
 	}
 }
 
+// TestNodeContextIsTheActivations: what one activation keeps in an AsyncLocalStorage, or the code as it is loaded, no other finds there.
+func TestNodeContextIsTheActivations(t *testing.T) {
+	h := nodeHandler(t, `const { AsyncLocalStorage } = require('async_hooks'); const storage = new AsyncLocalStorage(); storage.enterWith('loading')
+		exports.main = async ({user}) => { const before = storage.getStore() ?? null; if (user) storage.enterWith(user); await 1; return {before, user: storage.getStore() ?? null} }`)
+	for _, c := range []struct{ input, want string }{
+		{`{"user":"ada"}`, `{"before":null,"user":"ada"}`},
+		{`{}`, `{"before":null,"user":null}`},
+	} {
+		if got := h.call(c.input); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.input, got, c.want)
+		}
+	}
+}
+
 func TestNodeOutputIsThereWithTheResult(t *testing.T) {
 	h := nodeHandler(t, `function main() { for (let i = 0; i < 20000; i++) { console.log('out', i); console.error('err', i) } process.stdout.write('last'); return {} }`)
 	if got := h.call(`{}`); got != `{}` {

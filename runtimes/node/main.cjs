@@ -1,6 +1,7 @@
 'use strict'
 // A handler of Node actions: it loads the code, then serves one activation after the other, on descriptor 3.
 
+const { AsyncResource } = require('async_hooks')
 const { LoadError, loadFolder, loadText } = require('./loader.cjs')
 const { replaceOutput } = require('./output.cjs')
 const { serialize } = require('./serialize.cjs')
@@ -15,6 +16,7 @@ const SETTLE_MS = 100 // for which what does not answer is waited for
 const SETTLE_TURNS = 3 // of the event loop, in which a door has answered, however slow the machine is
 
 const connection = new Connection(3)
+const next = AsyncResource.bind(() => setImmediate(ready)) // in a context that has nothing of an activation's
 let action // the function that is served
 let variables = [] // names in the environment that are the activation's
 let current = null // the activation that has begun and is not answered
@@ -37,7 +39,7 @@ async function start () {
   process.on('beforeExit', starve)
   await settle()
   connection.write(INIT_DONE, '{"ok":true}', '')
-  ready()
+  next()
 }
 
 /**
@@ -114,7 +116,7 @@ function answer (frame, header, payload) {
   if (current !== frame) return // it was answered: nothing could end it, and then something did
   current = null
   connection.write(RESULT, header, payload)
-  setImmediate(ready)
+  next()
 }
 
 /**
