@@ -57,6 +57,8 @@ public class Hello {
       case "loop": for (;;) {}
       case "null": return null;
       case "overflow": return main(args);
+      case "interrupt": Thread.currentThread().interrupt(); break;
+      case "sleep": Thread.sleep(1); break;
       case "flood": for (int i = 0; i < 20000; i++) System.out.println("line " + i);
       default:
     }
@@ -113,6 +115,8 @@ func TestJava(t *testing.T) {
 		{`{"do":"null"}`, "error: An error has occurred (see logs for details): java.lang.NullPointerException: The action returned null"},
 		{`{"do":"overflow"}`, "error: An error has occurred while invoking the action (see logs for details): java.lang.StackOverflowError"},
 		{`{"do":"flood","name":"x"}`, `{"greeting":"Hello x","calls":3,"id":null,"fixed":"f"}`},
+		{`{"do":"interrupt","name":"x"}`, `{"greeting":"Hello x","calls":4,"id":null,"fixed":"f"}`},
+		{`{"do":"sleep","name":"x"}`, `{"greeting":"Hello x","calls":5,"id":null,"fixed":"f"}`},
 	} {
 		if got := h.call(c.input); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.input, got, c.want)

@@ -61,6 +61,7 @@ public final class Main {
         return;
       }
       environment.enter(run);
+      Thread.interrupted(); // the flag would be the activation's before
       Frame result = execute(action, run);
       System.out.flush();
       System.err.flush();
