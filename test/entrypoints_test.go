@@ -185,6 +185,22 @@ func TestPooledConnectionsChangeHands(t *testing.T) {
 	}
 }
 
+// TestCutConnectionsAreNotUsedAgain: one that was cut, with the child that an activation left, is in no pool as the next begins.
+func TestCutConnectionsAreNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	needNode(t)
+	c := client(t, start(t, server.Options{Args: room(2)}))
+	put(t, c, "callee", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": "function main() { return {} }"}})
+	put(t, c, "caller", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": pooledCaller + `
+const child = () => new Promise(resolve => require('child_process').spawn('sleep', ['99'], { detached: true, stdio: 'ignore' }).on('spawn', resolve).unref())
+const call = exports.main
+exports.main = async () => { await child(); return { called: (await call()).callee !== undefined, used } }
+`}})
+	for range 3 {
+		equalJSON(t, invoke(t, c, "caller", nil).Response.Result, `{"called":true,"used":0}`)
+	}
+}
+
 const lateWriter = `
 const { createClient } = require('redis')
 let redis

@@ -1,11 +1,13 @@
 package launcher
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -302,11 +304,7 @@ func TestNodeConnectsBeforeItWaits(t *testing.T) {
 		"module": "import net from 'net'" + code + "\nexport function main() { return {} }",
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := listen(t)
 			h := nodeHandler(t, strings.Replace(source, "PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port), 1))
 			c, err := l.Accept()
 			if err != nil {
@@ -342,6 +340,67 @@ func TestNodeErrorWhileItConnects(t *testing.T) {
 	h.logged("Uncaught Error: connect ECONNREFUSED")
 	if e := h.end(); e.Status != 1 {
 		t.Errorf("the exit is %+v", e)
+	}
+}
+
+// TestNodeHearsOfConnectionsThatEnded: one that its peer closed while the process waited is not used again.
+func TestNodeHearsOfConnectionsThatEnded(t *testing.T) {
+	for name, get := range map[string]string{
+		"http":  `exports.main = () => new Promise((y, n) => require('http').get('http://ADDRESS', r => r.resume().on('end', () => y({ok: true}))).on('error', n))`,
+		"fetch": `exports.main = async () => { const r = await fetch('http://ADDRESS'); await r.text(); return {ok: r.ok} }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, served := listen(t), make(chan net.Conn, 1)
+			h := nodeHandler(t, strings.Replace(get, "ADDRESS", l.Addr().String(), 1))
+			for range 2 {
+				go func() { served <- serveOnce(l) }()
+				if got := h.call(`{}`); got != `{"ok":true}` {
+					t.Fatal(got)
+				}
+				_ = (<-served).Close()
+			}
+		})
+	}
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// serveOnce answers the first request on a connection, which it leaves open and reads no more from; nil if none comes.
+func serveOnce(l net.Listener) net.Conn {
+	c, err := l.Accept()
+	if err != nil {
+		return nil
+	}
+	if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	}
+	return c
+}
+
+// TestNodeErrorOfWhatWasLeft: the activation fails with it that has begun, executed or not.
+func TestNodeErrorOfWhatWasLeft(t *testing.T) {
+	l := listen(t)
+	h := nodeHandler(t, fmt.Sprintf(`exports.main = ({last}) => last ? {} : new Promise(y => {
+		require('net').connect(%d, '127.0.0.1', () => y({})).on('close', () => { throw new Error('late') }).resume() })`, l.Addr().(*net.TCPAddr).Port))
+	if got := h.call(`{}`); got != `{}` {
+		t.Fatal(got)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	h.send(runtimewire.Run{}, `{"last":true}`)
+	if got, want := h.outcome(), "error: An error has occurred: Error: late"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

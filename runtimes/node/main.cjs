@@ -15,6 +15,8 @@ const CONNECTING = /ConnectWrap$|^GetAddrInfoReqWrap$/ // of the names of what a
 const SETTLE_MS = 100 // for which what does not answer is waited for
 const SETTLE_TURNS = 3 // of the event loop, in which a door has answered, however slow the machine is
 
+const NEWS_TURNS = 3 // of the event loop, in which a connection that its peer ended is closed, with TLS too
+
 const connection = new Connection(3)
 const next = AsyncResource.bind(() => setImmediate(ready)) // in a context that has nothing of an activation's
 let action // the function that is served
@@ -71,15 +73,28 @@ function refuse (error) {
 }
 
 /**
- * Say that this process can take an activation, and wait for it. Nothing else of the process runs meanwhile: what an
- * activation left pending goes on within the next. If there is such a thing, it first hears of connections that ended.
+ * Say that this process can take an activation, and wait for it. Nothing else runs meanwhile but the code's own threads: what an
+ * activation left pending goes on within the next.
  */
 function ready () {
   connection.write(READY, '', '')
   const frame = connection.read()
   if (frame?.type !== RUN) process.exit(0)
-  if (process.getActiveResourcesInfo().length === 0) execute(frame)
-  else setImmediate(execute, frame)
+  current = frame
+  loading = false
+  enter(frame.header.env ?? {})
+  if (uncaught) crash(uncaught[0])
+  turn(NEWS_TURNS, frame)
+}
+
+/**
+ * Execute an activation once the process has heard what happened while it waited: a pool would give it a connection that ended.
+ * @param {number} left - how many turns of the event loop it has for that
+ * @param {import('./wire.cjs').Frame} frame - of type Run
+ */
+function turn (left, frame) {
+  if (left > 0) setImmediate(turn, left - 1, frame)
+  else execute(frame)
 }
 
 /**
@@ -88,10 +103,6 @@ function ready () {
  * @returns {Promise<void>} settled when it was answered
  */
 async function execute (frame) {
-  current = frame
-  loading = false
-  enter(frame.header.env ?? {})
-  if (uncaught) return crash(uncaught[0])
   try {
     const text = stringify(await call(frame.payload), frame.header.limit ?? MAX_RESULT_BYTES)
     answer(frame, OK, text)
