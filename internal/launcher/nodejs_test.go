@@ -77,7 +77,14 @@ func TestNodeAnswers(t *testing.T) {
 		"ES module":             {"import path from 'node:path'\nexport function main() { return {p: path.join('a', 'b')} }", `{}`, `{"p":"a/b"}`},
 		"ES module, default":    {`export default { main: x => x }`, `{"a":1}`, `{"a":1}`},
 		"ES module, await":      {"const one = await Promise.resolve(1)\nexport const main = () => ({one})", `{}`, `{"one":1}`},
+		"abort signal":          {`function main() { return new Promise((y, n) => AbortSignal.timeout(5).addEventListener('abort', () => n('late'))) }`, `{}`, `{"error":"late"}`},
+		"unref'd timer":         {`const main = x => new Promise(y => setTimeout(y, 5, x).unref())`, `{"a":1}`, `{"a":1}`},
+		"unref'd thenable":      {`const main = x => ({ then: y => { setTimeout(y, 5, x).unref() } })`, `{"a":1}`, `{"a":1}`},
+		"unref'd worker":        {`const main = x => new Promise(y => new (require('worker_threads').Worker)("require('worker_threads').parentPort.postMessage({a: 1})", {eval: true}).on('message', y).unref())`, `{"a":1}`, `{"a":1}`},
 		"never settled":         {`function main() { return new Promise(() => {}) }`, `{}`, `error: The action ended without a result: nothing is left that could settle its promise.`},
+		"never settled, async":  {`async function main() { await new Promise(r => setTimeout(r, 1)); await new Promise(() => {}) }`, `{}`, `error: The action ended without a result: nothing is left that could settle its promise.`},
+		"never settled, others": {`const { setTimeout } = require('timers'); async function main() { setTimeout(() => {}, 60000).unref(); await { then () {} } }`, `{}`, `error: The action ended without a result: nothing is left that could settle its promise.`},
+		"not settled any more":  {`function main() { return new Promise(y => setTimeout(() => y, 5).unref()) }`, `{}`, `error: The action ended without a result: nothing is left that could settle its promise.`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := nodeHandler(t, c.source)
@@ -87,6 +94,25 @@ func TestNodeAnswers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNodeWaitsForUnreferenced: for a connection that does not keep a process alive.
+func TestNodeWaitsForUnreferenced(t *testing.T) {
+	l := listen(t)
+	h := nodeHandler(t, fmt.Sprintf(`exports.main = () => new Promise(y => {
+		require('net').connect(%d, '127.0.0.1', function () { this.unref() }).on('data', data => y({data: String(data)})) })`, l.Addr().(*net.TCPAddr).Port))
+	h.send(runtimewire.Run{}, `{}`)
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "here"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := h.outcome(), `{"data":"here"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -2,6 +2,8 @@
 // A handler of Node actions: it loads the code, then serves one activation after the other, on descriptor 3.
 
 const { AsyncResource } = require('async_hooks')
+const v8 = require('v8')
+const vm = require('vm')
 const { LoadError, loadFolder, loadText } = require('./loader.cjs')
 const { replaceOutput } = require('./output.cjs')
 const { serialize } = require('./serialize.cjs')
@@ -22,6 +24,9 @@ const next = AsyncResource.bind(() => setImmediate(ready)) // in a context that 
 let action // the function that is served
 let variables = [] // names in the environment that are the activation's
 let current = null // the activation that has begun and is not answered
+let executed // when the last activation was
+let outcome // a WeakRef to what it waits for: whatever could settle that knows of it
+let collect // V8's garbage collector, once it was needed
 let loading = true // until there is an activation
 let uncaught // [error] that nothing caught meanwhile: the first activation ends with it
 
@@ -103,8 +108,11 @@ function turn (left, frame) {
  * @returns {Promise<void>} settled when it was answered
  */
 async function execute (frame) {
+  executed = performance.now()
+  const called = call(frame.payload)
+  outcome = new WeakRef(called)
   try {
-    const text = stringify(await call(frame.payload), frame.header.limit ?? MAX_RESULT_BYTES)
+    const text = stringify(await called, frame.header.limit ?? MAX_RESULT_BYTES)
     answer(frame, OK, text)
   } catch (error) {
     fail(frame, error instanceof Failure ? error.message : `An error has occurred: ${textOf(error)}`)
@@ -195,9 +203,27 @@ function crash (error) {
   process.exit(1)
 }
 
-/** Answer an activation whose promise nothing can settle any more: no timer, no connection and no child is left. */
+/**
+ * The process would end: no timer, connection or child keeps it. Answer an activation that nothing can bring to its end any more, as
+ * nothing knows of what it waits for; else something unref'd may, for which the process stays.
+ */
 function starve () {
-  if (current !== null) fail(current, 'The action ended without a result: nothing is left that could settle its promise.')
+  if (current === null) return
+  collect ??= collector()
+  collect()
+  if (outcome.deref() === undefined) fail(current, 'The action ended without a result: nothing is left that could settle its promise.')
+  else setTimeout(() => {}, performance.now() - executed) // after as long again it is looked at anew
+}
+
+/**
+ * Find V8's garbage collector, and leave it hidden from the code.
+ * @returns {() => void} collects all that nothing knows of
+ */
+function collector () {
+  v8.setFlagsFromString('--expose-gc')
+  const gc = vm.runInNewContext('gc')
+  v8.setFlagsFromString('--no-expose-gc')
+  return gc
 }
 
 start()
