@@ -243,6 +243,25 @@ func TestNodeContextIsTheActivations(t *testing.T) {
 	}
 }
 
+// TestNodeWorkingDirectory: one that is gone is none for the next activation; one that is there stays.
+func TestNodeWorkingDirectory(t *testing.T) {
+	s := startNode(t)
+	h := s.serving(runtimewire.Init{Binary: true}, zipOf(t, map[string]string{
+		"index.js": `exports.main = ({to}) => { if (to) process.chdir(to); return {in: require('child_process').execSync('pwd').toString().trim()} }`,
+	}))
+	stays, goes := t.TempDir(), t.TempDir()
+	for _, c := range []struct{ to, want string }{{stays, stays}, {"", stays}, {goes, goes}, {"", s.folder}} {
+		if got := member(t, h.call(fmt.Sprintf(`{"to":%q}`, c.to)), "in"); got != c.want {
+			t.Errorf("after chdir(%q) it is %v, want %s", c.to, got, c.want)
+		}
+		if c.to == goes {
+			if err := os.Remove(goes); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func TestNodeOutputIsThereWithTheResult(t *testing.T) {
 	h := nodeHandler(t, `function main() { for (let i = 0; i < 20000; i++) { console.log('out', i); console.error('err', i) } process.stdout.write('last'); return {} }`)
 	if got := h.call(`{}`); got != `{}` {

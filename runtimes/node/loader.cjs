@@ -66,14 +66,13 @@ function importText (source, folder) {
 }
 
 /**
- * Load an archive that was extracted into the folder.
+ * Load an archive that was extracted into the folder, which is the working directory.
  * @param {string} main - "function", or "file.function" where file is at the archive's top
  * @param {string} folder - of the action's code
  * @returns {Promise<Function>} the function
  */
 async function loadFolder (main, folder) {
   checkName(main)
-  process.chdir(folder)
   const dot = main.indexOf('.')
   const file = dot < 0 ? entryFile(folder) : moduleFile(path.join(folder, main.slice(0, dot)))
   const exported = isModule(file, folder) ? await import(pathToFileURL(file).href) : Module.createRequire(file)(file)

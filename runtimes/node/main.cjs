@@ -2,6 +2,7 @@
 // A handler of Node actions: it loads the code, then serves one activation after the other, on descriptor 3.
 
 const { AsyncResource } = require('async_hooks')
+const fs = require('fs')
 const v8 = require('v8')
 const vm = require('vm')
 const { LoadError, loadFolder, loadText } = require('./loader.cjs')
@@ -22,6 +23,7 @@ const NEWS_TURNS = 3 // of the event loop, in which a connection that its peer e
 const connection = new Connection(3)
 const next = AsyncResource.bind(() => setImmediate(ready)) // in a context that has nothing of an activation's
 let action // the function that is served
+let home // the working directory that its code was loaded in
 let variables = [] // names in the environment that are the activation's
 let current = null // the activation that has begun and is not answered
 let executed // when the last activation was
@@ -65,6 +67,8 @@ const connects = () => process.getActiveResourcesInfo().some(name => CONNECTING.
 
 function load ({ header, payload }) {
   Object.assign(process.env, header.env)
+  if (header.binary) process.chdir(FOLDER)
+  home = process.cwd()
   const main = header.main || 'main'
   return header.binary ? loadFolder(main, FOLDER) : loadText(payload, main, FOLDER)
 }
@@ -88,6 +92,7 @@ function ready () {
   current = frame
   loading = false
   enter(frame.header.env ?? {})
+  comeHome()
   if (uncaught) crash(uncaught[0])
   turn(NEWS_TURNS, frame)
 }
@@ -125,6 +130,15 @@ function enter (env) {
   }
   variables = Object.keys(env)
   Object.assign(process.env, env)
+}
+
+/** Leave a working directory that is gone, as all is that the activation before had in /tmp. */
+function comeHome () {
+  try {
+    if (process.cwd() !== home) fs.realpathSync.native('.')
+  } catch {
+    process.chdir(home)
+  }
 }
 
 function fail (frame, sentence) {
