@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,8 +159,8 @@ func TestRemovalIsShort(t *testing.T) {
 		}
 		o := NewOverlay(m.memory)
 		command := [][]byte{[]byte("DEL"), []byte(args[1])}
-		if _, err := Execute(o, Known(command[0]), "space", m.now, command); err != nil || len(o.cleared) != want || want > 0 && len(o.writes) != 1 {
-			t.Errorf("DEL %s clears %d ranges and removes %d keys, %v; want %d", args[1], len(o.cleared), len(o.writes), err, want)
+		if _, err := Execute(o, Known(command[0]), "space", m.now, command); err != nil || len(spans(o)) != want || want > 0 && len(o.writes) != 1 {
+			t.Errorf("DEL %s clears %d ranges and removes %d keys, %v; want %d", args[1], len(spans(o)), len(o.writes), err, want)
 		}
 		if reply, _ := m.run("DEL", args[1]); show(reply) != "1" {
 			t.Errorf("DEL %s: %s", args[1], show(reply))
@@ -167,6 +170,39 @@ func TestRemovalIsShort(t *testing.T) {
 		t.Errorf("%d pairs are left", len(m.memory))
 	}
 }
+
+// spans are the ranges that an overlay clears.
+func spans(o *Overlay) []span { return slices.Concat(o.cleared...) }
+
+// TestManyRangesAreCleared: each is found among many without a look at all.
+func TestManyRangesAreCleared(t *testing.T) {
+	const n = 5000
+	o := NewOverlay(nothing{})
+	key := func(i int, end string) []byte { return fmt.Appendf(nil, "%05d%s", i, end) }
+	for _, i := range rand.Perm(n) {
+		o.Set(key(i, "b"), nil)
+		o.Clear(key(i, "a"), key(i, "c"))
+		o.Set(key(i, "d"), nil)
+	}
+	if len(spans(o)) != n || len(o.cleared) > bits.Len(n) || len(o.written(nil, nil)) != n || len(o.sorted) > bits.Len(n) {
+		t.Errorf("%d ranges lie in %d runs, %d writes in %d", len(spans(o)), len(o.cleared), len(o.writes), len(o.sorted))
+	}
+	for i := range n {
+		if !o.isCleared(key(i, "a")) || !o.isCleared(key(i, "bb")) || o.isCleared(key(i, "c")) || o.isCleared(key(i, "")) {
+			t.Fatalf("the ends of range %d are somewhere else", i)
+		}
+	}
+	if o.Clear(key(0, ""), key(n, "")); !o.isCleared(key(0, "")) || !o.isCleared(key(n-1, "d")) || o.isCleared(key(n, "")) || len(o.writes) > 0 {
+		t.Error("one that holds all others is not cleared")
+	}
+}
+
+// nothing is a store without records.
+type nothing struct{}
+
+func (nothing) Get([]byte) ([]byte, bool, error) { return nil, false, nil }
+
+func (nothing) Scan(_, _ []byte, _ bool, _ func(key, value []byte) bool) error { return nil }
 
 // broken is a store in which no element can be found, but walked over.
 type broken struct{ memory }

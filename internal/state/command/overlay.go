@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"slices"
+	"sort"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -21,12 +22,12 @@ type Reader interface {
 // the values that it is given, not copies of them.
 type Overlay struct {
 	base    Reader
-	cleared []span
+	cleared runs[span]
 	writes  map[string]write
-	sorted  []string // keys of writes, in order
-	fresh   []string // the others
-	size    int      // bytes of what writes sets
-	shown   int      // bytes of the replies of the commands that wrote it
+	sorted  runs[string] // keys of writes
+	fresh   []string     // the others
+	size    int          // bytes of what writes sets
+	shown   int          // bytes of the replies of the commands that wrote it
 }
 
 // span is a range of keys, from (inclusive) to (exclusive).
@@ -109,8 +110,9 @@ func (o *Overlay) Get(key []byte) ([]byte, bool, error) {
 }
 
 func (o *Overlay) isCleared(key []byte) bool {
-	for _, s := range o.cleared {
-		if bytes.Compare(s.from, key) <= 0 && bytes.Compare(key, s.to) < 0 {
+	for _, run := range o.cleared {
+		behind := sort.Search(len(run), func(i int) bool { return bytes.Compare(run[i].from, key) > 0 })
+		if behind > 0 && bytes.Compare(key, run[behind-1].to) < 0 {
 			return true
 		}
 	}
@@ -140,13 +142,16 @@ func (o *Overlay) put(key []byte, w write) {
 
 // Clear removes all keys from one (inclusive) to another (exclusive), at a cost that does not depend on their number.
 func (o *Overlay) Clear(from, to []byte) {
-	first, end := o.bounds(from, to)
-	for _, key := range o.sorted[first:end] {
-		o.size -= o.writes[key].bytes(key)
-		delete(o.writes, key)
+	o.sortFresh()
+	for i, run := range o.sorted {
+		first, end := within(run, from, to)
+		for _, key := range run[first:end] {
+			o.size -= o.writes[key].bytes(key)
+			delete(o.writes, key)
+		}
+		o.sorted[i] = slices.Delete(run, first, end)
 	}
-	o.sorted = slices.Delete(o.sorted, first, end)
-	o.cleared = append(o.cleared, span{bytes.Clone(from), bytes.Clone(to)})
+	o.cleared = o.cleared.add([]span{{bytes.Clone(from), bytes.Clone(to)}}, joinSpans)
 }
 
 // Scan reads a range through the overlay.
@@ -183,34 +188,23 @@ func (o *Overlay) Scan(from, to []byte, reverse bool, f func(key, value []byte) 
 }
 
 // written lists the keys of a range that were set or deleted, in order.
-func (o *Overlay) written(from, to []byte) []string {
-	first, end := o.bounds(from, to)
-	return slices.Clone(o.sorted[first:end])
-}
-
-// bounds says where the keys of a range are among the sorted ones.
-func (o *Overlay) bounds(from, to []byte) (first, end int) {
+func (o *Overlay) written(from, to []byte) (keys []string) {
 	o.sortFresh()
-	first, _ = slices.BinarySearch(o.sorted, string(from))
-	end = len(o.sorted)
-	if to != nil {
-		end, _ = slices.BinarySearch(o.sorted, string(to))
+	for _, run := range slices.Backward(o.sorted) {
+		if first, end := within(run, from, to); first < end {
+			keys = joinKeys(run[first:end], keys)
+		}
 	}
-	return first, max(first, end)
+	return keys
 }
 
-// sortFresh puts the fresh keys among the sorted ones. It moves each of those once, from the end on.
+// sortFresh puts the fresh keys among the sorted ones.
 func (o *Overlay) sortFresh() {
-	slices.Sort(o.fresh)
-	end := len(o.sorted)
-	o.sorted = append(o.sorted, o.fresh...)
-	for i, key := range slices.Backward(o.fresh) {
-		at, _ := slices.BinarySearch(o.sorted[:end], key)
-		copy(o.sorted[at+i+1:], o.sorted[at:end])
-		o.sorted[at+i] = key
-		end = at
+	if len(o.fresh) > 0 {
+		slices.Sort(o.fresh)
+		o.sorted = o.sorted.add(o.fresh, joinKeys)
+		o.fresh = nil
 	}
-	o.fresh = o.fresh[:0]
 }
 
 // Changes is what gets the content of an overlay; a batch of the store is one.
@@ -222,9 +216,11 @@ type Changes interface {
 
 // Flush tells c all changes in an order in which they can be applied: clears first, then keys in order.
 func (o *Overlay) Flush(c Changes) error {
-	for _, s := range o.cleared {
-		if err := c.Clear(s.from, s.to); err != nil {
-			return err
+	for _, run := range o.cleared {
+		for _, s := range run {
+			if err := c.Clear(s.from, s.to); err != nil {
+				return err
+			}
 		}
 	}
 	for _, key := range o.written(nil, nil) {
