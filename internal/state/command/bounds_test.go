@@ -74,7 +74,7 @@ func TestNoCommandCollectsWithoutEnd(t *testing.T) {
 	value := strings.Repeat("v", 1000)
 	for _, line := range []string{
 		"HGETALL h", "HKEYS h", "HVALS h", "RENAME h i", "COPY h i", "HSCAN h 0 COUNT 100000",
-		"LRANGE l 0 -1", "LREM l 1 " + value, "LPOS l " + value + " COUNT 0", "LPOP l 100000", "LMPOP 1 l RIGHT COUNT 100000", "SORT l ALPHA LIMIT 0 1",
+		"LRANGE l 0 -1", "LREM l 1 " + value, "LREM l 0 " + value, "LPOS l " + value + " COUNT 0", "LPOP l 100000", "LMPOP 1 l RIGHT COUNT 100000", "SORT l ALPHA LIMIT 0 1",
 		"SMEMBERS s", "SUNION s s", "SINTER s s", "SDIFF s x", "SUNIONSTORE x s", "SSCAN s 0 COUNT 100000", "SPOP s 100000000", "SRANDMEMBER s 100000000",
 		"ZRANGE z 0 -1", "ZRANGEBYSCORE z -inf inf", "ZRANGEBYLEX z - +", "ZRANGESTORE x z 0 -1", "ZREMRANGEBYRANK z 0 -1", "ZPOPMIN z 100000",
 		"ZMPOP 1 z MIN COUNT 100000", "ZUNION 2 z s", "ZINTER 1 z", "ZDIFF 1 z", "ZSCAN z 0 COUNT 100000",
@@ -203,6 +203,33 @@ type nothing struct{}
 func (nothing) Get([]byte) ([]byte, bool, error) { return nil, false, nil }
 
 func (nothing) Scan(_, _ []byte, _ bool, _ func(key, value []byte) bool) error { return nil }
+
+// TestRemovalsTakeRoom: each element that is removed by itself takes some; what lies together is removed as a whole.
+func TestRemovalsTakeRoom(t *testing.T) {
+	m := &machine{memory: memory{}}
+	for _, line := range []string{"SADD s" + numbered(" m", 1000), "HSET h" + numbered(" f 1 f", 999) + " 1", "ZADD z" + numbered(" 1 m", 1000), "RPUSH l" + numbered(" i", 1000)} {
+		if reply, err := m.run(strings.Fields(line)...); err != nil || reply.Kind == state.Error {
+			t.Fatal(show(reply), err)
+		}
+	}
+	for line, most := range map[string]int{
+		"SREM s" + numbered(" m", 900): 901, "HDEL h" + numbered(" f", 900): 901, "SPOP s 900": 901, "ZREM z" + numbered(" m", 900): 1801, "ZREMRANGEBYRANK z 0 899": 901,
+		"ZPOPMAX z 900": 901, "LPOP l 900": 1, "RPOP l 900": 1, "LMPOP 1 l LEFT COUNT 900": 1, "SPOP s 1000": 1, "ZREMRANGEBYRANK z 0 -1": 1, "LPOP l 1000": 1,
+	} {
+		for _, full := range []bool{false, true} {
+			args := bytes.Fields([]byte(line))
+			tx := txn{overlay: NewOverlay(m.memory), spec: Known(args[0]), space: "space"}
+			if full {
+				tx.overlay.size = 2*maxStep - 10_000
+			}
+			tx.spec.run(&tx, args)
+			refused := forerun.KindOf(tx.err) == forerun.TooLarge && tx.err != nil
+			if refused != (full && most > 100) || len(tx.overlay.writes) > most {
+				t.Errorf("%.30s: %d writes, %v; want %d", line, len(tx.overlay.writes), tx.err, most)
+			}
+		}
+	}
+}
 
 // broken is a store in which no element can be found, but walked over.
 type broken struct{ memory }

@@ -95,6 +95,7 @@ func pop(t *txn, args [][]byte, left bool) state.Reply {
 // popItems takes up to count items from one end of a list.
 func (t *txn) popItems(name []byte, r record, count int64, left bool) []state.Reply {
 	b := r.bounds()
+	taken := b
 	count = min(count, b.len())
 	items := []state.Reply{}
 	for range count {
@@ -106,13 +107,18 @@ func (t *txn) popItems(name []byte, r record, count int64, left bool) []state.Re
 			n = b.end
 		}
 		item, _ := t.element(name, itemNumber(n))
-		t.deleteElement(name, itemNumber(n))
 		items = append(items, bulk(item))
 		if t.show(item); t.err != nil {
 			return items
 		}
 	}
+	if left {
+		taken.end = b.first
+	} else {
+		taken.first = b.end
+	}
 	if count > 0 {
+		t.dropItems(name, taken)
 		t.settleList(name, r, b)
 	}
 	return items

@@ -86,7 +86,7 @@ func ltrim(t *txn, args [][]byte) state.Reply {
 
 // dropItems deletes a part of a list.
 func (t *txn) dropItems(name []byte, b bounds) {
-	if b.len() > maxSingly {
+	if n := b.len(); n > maxSingly || n*int64(len(name)) > maxSinglySize {
 		t.overlay.Clear(t.elementKey(name, itemNumber(b.first)), t.elementKey(name, itemNumber(b.end)))
 		return
 	}
@@ -172,6 +172,7 @@ func (t *txn) places(name []byte, b bounds, wanted []byte, count int64) map[int6
 	places := make(map[int64]bool)
 	t.items(name, b, count < 0, func(place int64, item []byte) bool {
 		if bytes.Equal(item, wanted) {
+			t.show(nil)
 			places[place] = true
 		}
 		n := int64(len(places))

@@ -26,7 +26,7 @@ type Overlay struct {
 	writes  map[string]write
 	sorted  runs[string] // keys of writes
 	fresh   []string     // the others
-	size    int          // bytes of what writes sets
+	size    int          // bytes that writes take
 	shown   int          // bytes of the replies of the commands that wrote it
 }
 
@@ -38,13 +38,10 @@ type write struct {
 	deleted bool
 }
 
-// bytes is what a write takes; a removal is not to be refused.
-func (w write) bytes(key string) int {
-	if w.deleted {
-		return 0
-	}
-	return len(key) + len(w.value)
-}
+// writeCost is about what a write takes in memory beside its key and its value.
+const writeCost = 128
+
+func (w write) bytes(key string) int { return writeCost + len(key) + len(w.value) }
 
 // maxStep is how many bytes the commands over one overlay may write together, and how many they may answer: a short command
 // can ask for as much of either as fills the memory.
@@ -67,7 +64,7 @@ func tooMuchShown() error {
 }
 
 func tooMuchWritten() error {
-	return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction writes more than %d MiB. Split it.", maxStep>>20)
+	return forerun.Errorf(forerun.TooLarge, "state", "The command or transaction changes more than %d MiB. Split it.", maxStep>>20)
 }
 
 // itemSize is about what an item of a reply is sent as beside its text.

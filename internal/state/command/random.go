@@ -175,12 +175,16 @@ func spop(t *txn, args [][]byte) state.Reply {
 		return null()
 	}
 	items := []state.Reply{}
-	for _, d := range t.draw(args[1], r, count, false) {
-		t.deleteElement(args[1], d.element)
+	found := t.draw(args[1], r, count, false)
+	left := r.count() - int64(len(found))
+	for _, d := range found {
+		if left > 0 { // else it goes with the record
+			t.deleteElement(args[1], d.element)
+		}
 		items = append(items, bulk(d.element))
 	}
 	if len(items) > 0 {
-		t.settle(args[1], state.Set, r, r.count()-int64(len(items)))
+		t.settle(args[1], state.Set, r, left)
 	}
 	if len(args) == 2 && len(items) == 1 {
 		return items[0]

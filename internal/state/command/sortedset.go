@@ -135,7 +135,7 @@ func (z *sortedSet) move(member []byte, from, to float64) {
 // delete removes a member that is there.
 func (z *sortedSet) delete(member []byte, score float64) {
 	z.t.deleteElement(z.name, member)
-	z.t.overlay.Delete(z.orderKey(score, member))
+	z.t.delete(z.orderKey(score, member))
 	z.note(score, member, -1)
 }
 

@@ -37,7 +37,20 @@ func (t *txn) set(key, value []byte) {
 	if t.err != nil {
 		return
 	}
-	if t.overlay.Set(key, value); t.overlay.size > 2*maxStep {
+	t.overlay.Set(key, value)
+	t.bound()
+}
+
+func (t *txn) delete(key []byte) {
+	if t.err != nil {
+		return
+	}
+	t.overlay.Delete(key)
+	t.bound()
+}
+
+func (t *txn) bound() {
+	if t.overlay.size > 2*maxStep {
 		t.err = tooMuchWritten()
 	}
 }
@@ -132,7 +145,7 @@ func (t *txn) save(name []byte, r record) {
 func (t *txn) remove(name []byte, r record) {
 	t.removeElements(name, r)
 	t.unindex(name, r)
-	t.overlay.Delete(t.metaKey(name))
+	t.delete(t.metaKey(name))
 }
 
 // What is removed one by one, for a cleared range weighs on every later read beside it: so many elements, if their keys are short.
@@ -172,7 +185,7 @@ func (t *txn) clear(prefix byte, name []byte, n int64) {
 		return
 	}
 	for _, key := range all {
-		t.overlay.Delete(key)
+		t.delete(key)
 	}
 }
 
@@ -188,7 +201,7 @@ func (r *record) elementCount() int64 {
 
 func (t *txn) unindex(name []byte, r record) {
 	if r.indexed != 0 {
-		t.overlay.Delete(t.expiryKey(name, r.indexed))
+		t.delete(t.expiryKey(name, r.indexed))
 	}
 }
 
@@ -210,7 +223,11 @@ func (t *txn) setElement(name, element, value []byte) {
 	}
 }
 
-func (t *txn) deleteElement(name, element []byte) { t.overlay.Delete(t.elementKey(name, element)) }
+func (t *txn) deleteElement(name, element []byte) {
+	if t.err == nil {
+		t.delete(t.elementKey(name, element))
+	}
+}
 
 // elements calls f with each element of a record, in order; the slices are valid only during the call.
 func (t *txn) elements(name []byte, f func(element, value []byte)) {

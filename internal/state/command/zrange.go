@@ -226,15 +226,34 @@ func removeRange(t *txn, args [][]byte, f form) state.Reply {
 	return integer(int64(len(members)))
 }
 
-// take removes members, and the record with the last of them.
+// take removes members that lie together, and the record with the last of them.
 func (z *sortedSet) take(members []scored) {
-	if len(members) == 0 {
+	switch n := int64(len(members)); {
+	case n == 0:
 		return
-	}
-	for _, m := range members {
-		z.delete(m.member, m.score)
+	case n == z.n:
+		z.n = 0 // with the record
+	case n > maxSingly:
+		z.takeMany(members)
+	default:
+		for _, m := range members {
+			z.delete(m.member, m.score)
+		}
 	}
 	z.settle()
+}
+
+// takeMany removes members from the order at once.
+func (z *sortedSet) takeMany(members []scored) {
+	low, high := members[0], members[len(members)-1]
+	if high.compare(low) < 0 {
+		low, high = high, low
+	}
+	z.t.overlay.Clear(z.orderKey(low.score, low.member), append(z.orderKey(high.score, high.member), 0))
+	for _, m := range members {
+		z.t.deleteElement(z.name, m.member)
+		z.note(m.score, m.member, -1)
+	}
 }
 
 func zpopmin(t *txn, args [][]byte) state.Reply { return popScored(t, args, false) }
