@@ -92,7 +92,7 @@ func takeHead(r Reader, now time.Time, k forerun.Key, size, elements int) (*Imag
 	head, ok := decodeRecord(stored)
 	switch {
 	case !ok:
-		return nil, record{}, damaged()
+		return nil, record{}, ErrDamaged
 	case head.gone(now.UnixMilli()):
 		return &Image{}, record{}, nil
 	case len(stored)+imageCost > size || head.elementCount() > int64(elements):

@@ -15,7 +15,7 @@ func (t *txn) records(from, to []byte, f func(name []byte, r record) bool) {
 	t.walk(first, last, false, prefix, func(name, stored []byte) bool {
 		r, ok := decodeRecord(stored)
 		if !ok {
-			t.err = damaged()
+			t.err = ErrDamaged
 			return false
 		}
 		return r.gone(t.now) || f(name, r)

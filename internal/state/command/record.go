@@ -161,7 +161,7 @@ func decodeRecord(b []byte) (record, bool) {
 func Decode(b []byte, now time.Time) (state.Record, error) {
 	r, ok := decodeRecord(b)
 	if !ok {
-		return state.Record{}, damaged()
+		return state.Record{}, ErrDamaged
 	}
 	if r.gone(now.UnixMilli()) {
 		return state.Record{}, nil
@@ -176,9 +176,8 @@ func Decode(b []byte, now time.Time) (state.Record, error) {
 	return out, nil
 }
 
-func damaged() error {
-	return forerun.Errorf(forerun.Internal, "state", "A stored record is damaged. Restore the data folder from a backup.")
-}
+// ErrDamaged says that a record is not what was stored.
+var ErrDamaged = forerun.Errorf(forerun.Internal, "state", "A stored record is damaged. Restore the data folder from a backup.")
 
 // IsRecordKey says whether a key is that of a record.
 func IsRecordKey(key []byte) bool { return len(key) > 0 && key[0] == metaPrefix }

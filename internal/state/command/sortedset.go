@@ -76,7 +76,7 @@ func (t *txn) sortedSet(name []byte) (z *sortedSet, ok bool) {
 		_, size := binary.Uvarint(r.payload)
 		var sound bool
 		if z.blocks, sound = decodeBlocks(r.payload[max(size, 0):]); !sound {
-			t.err = damaged()
+			t.err = ErrDamaged
 		}
 	}
 	return z, ok
@@ -112,7 +112,7 @@ func (z *sortedSet) score(member []byte) (float64, bool) {
 		return 0, false
 	}
 	if len(value) != scoreSize {
-		z.t.err = damaged()
+		z.t.err = ErrDamaged
 		return 0, false
 	}
 	return scoreOf(value), true

@@ -112,7 +112,7 @@ func (t *txn) load(name []byte) record {
 	}
 	r, ok := decodeRecord(stored)
 	if !ok {
-		t.err = damaged()
+		t.err = ErrDamaged
 		return record{}
 	}
 	if !r.gone(t.now) {

@@ -15,6 +15,7 @@ import (
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 func get(t *testing.T, s *Store, name string) state.Record {
@@ -208,6 +209,32 @@ func TestSweep(t *testing.T) {
 	}
 	if len(left) != 6 { // two records, two entries of the index, format and versions
 		t.Errorf("left: %s", left)
+	}
+}
+
+// TestSweepPassesTheDamaged: more damaged records than it looks at in one step do not keep it from those behind them.
+func TestSweepPassesTheDamaged(t *testing.T) {
+	now := time.UnixMilli(1000)
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem(), Now: func() time.Time { return now }})
+	defer closed(t, s)
+	const many = sweepBatch + 10
+	for n := range many {
+		name := fmt.Sprint("k", n)
+		do(t, s, "SET "+name+" x PX 10")
+		if err := s.write(command.RecordKey(forerun.Key{Space: "s", Name: name}), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(t, s, "SET sound x PX 20")
+	now = now.Add(21 * time.Millisecond)
+	if a, b, c := s.sweep(), s.sweep(), s.sweep(); a != sweepBatch || b != 11 || c != 0 {
+		t.Errorf("swept %d, %d and %d", a, b, c)
+	}
+	if _, found, err := (reader{s.db}).Get(command.RecordKey(forerun.Key{Space: "s", Name: "sound"})); found || err != nil {
+		t.Errorf("what is behind is still there: %v, %v", found, err)
+	}
+	if _, err := s.Get(context.Background(), forerun.Key{Space: "s", Name: "k0"}); !errors.Is(err, command.ErrDamaged) {
+		t.Errorf("the damaged record: %v", err)
 	}
 }
 

@@ -49,6 +49,8 @@ type Store struct {
 	keys  *keyLocks
 	watch watchers
 
+	damaged sync.Map // entries of the index of expiries whose records cannot be removed
+
 	commits commits
 	disk    syncer
 	stop    chan struct{}  // closed by Close: the sweep ends

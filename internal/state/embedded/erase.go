@@ -8,8 +8,11 @@ import (
 	"forerun.dev/forerun/internal/state/command"
 )
 
-// eraseBatch is how many records EraseSpace removes in one step.
-const eraseBatch = 1000
+// What EraseSpace removes in one step: so many records at most, and with the one by which their names get so long.
+const (
+	eraseBatch = 1000
+	eraseSize  = 1 << 20
+)
 
 // EraseSpace removes the records of a space, whatever their type. One that is added meanwhile may stay. It is in the log when
 // EraseSpace returns nil; otherwise some are removed and others are not.
@@ -37,6 +40,7 @@ func (s *Store) someNames(ctx context.Context, space, from string) (names [][]by
 	first, last := command.RecordRange(space, from, "")
 	now := s.now()
 	var damaged error
+	size := 0
 	err = reader{s.db}.Scan(first, last, false, func(key, stored []byte) bool {
 		var record state.Record
 		if record, damaged = command.Decode(stored, now); damaged != nil {
@@ -44,8 +48,9 @@ func (s *Store) someNames(ctx context.Context, space, from string) (names [][]by
 		}
 		if k, ok := command.ParseRecordKey(key); ok && record.Version != 0 {
 			names = append(names, []byte(k.Name))
+			size += len(k.Name)
 		}
-		return len(names) < eraseBatch
+		return len(names) < eraseBatch && size < eraseSize
 	})
 	return names, errors.Join(err, damaged)
 }

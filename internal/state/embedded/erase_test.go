@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,24 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
+
+// TestLongNamesAreErasedFewAtATime: those of a thousand records may be longer than there is memory for.
+func TestLongNamesAreErasedFewAtATime(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	for i := range 5 {
+		do(t, s, fmt.Sprint("SET ", i, strings.Repeat("x", eraseSize*2/5), " 1"))
+	}
+	if names, err := s.someNames(t.Context(), "s", ""); err != nil || len(names) != 3 {
+		t.Errorf("%d names, %v", len(names), err)
+	}
+	if err := s.EraseSpace(t.Context(), "s"); err != nil {
+		t.Error(err)
+	}
+	if names, err := s.someNames(t.Context(), "s", ""); err != nil || len(names) != 0 {
+		t.Errorf("%d names are left, %v", len(names), err)
+	}
+}
 
 func TestEraseSpace(t *testing.T) {
 	now := time.UnixMilli(1000)

@@ -1,9 +1,13 @@
 package embedded
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"time"
 
-	"forerun.dev/forerun/internal/forerun"
+	"github.com/cockroachdb/pebble/v2"
+
 	"forerun.dev/forerun/internal/state/command"
 )
 
@@ -38,7 +42,9 @@ func (s *Store) sweep() int {
 	from, to := command.DueRange(now)
 	var due [][]byte
 	err := reader{s.db}.Scan(from, to, false, func(key, _ []byte) bool {
-		due = append(due, append([]byte{}, key...))
+		if _, known := s.damaged.Load(string(key)); !known {
+			due = append(due, append([]byte{}, key...))
+		}
 		return len(due) < sweepBatch
 	})
 	for i, entry := range due {
@@ -52,18 +58,31 @@ func (s *Store) sweep() int {
 	return len(due)
 }
 
-// reclaim removes the record of an entry of the index of expiries, if it has expired, and the entry.
+// reclaim removes the record of an entry of the index of expiries, if it has expired, and the entry. What is damaged stays, so that
+// who asks for it is told, and is not tried again: those behind it would never be reclaimed.
 func (s *Store) reclaim(entry []byte, now time.Time) error {
 	k, ok := command.ParseExpiryKey(entry)
 	if !ok {
-		return forerun.Errorf(forerun.Internal, "state", "The index of expiries is damaged.")
+		s.leave(entry, errors.New("the index of expiries is damaged"))
+		return nil
 	}
 	held := lock([]claim{s.keys.claim(k.Space, []byte(k.Name), true)})
 	defer held.unlock()
 	overlay := command.NewOverlay(reader{s.db})
-	if err := command.Reclaim(overlay, k, entry, now); err != nil {
+	err := command.Reclaim(overlay, k, entry, now)
+	if errors.Is(err, command.ErrDamaged) || pebble.IsCorruptionError(err) {
+		s.leave(entry, err)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	_, _, err := s.commit(overlay, false, false)
+	_, _, err = s.commit(overlay, false, false)
 	return err
+}
+
+// leave leaves an entry of the index of expiries as it is until the next start.
+func (s *Store) leave(entry []byte, why error) {
+	s.damaged.Store(string(entry), true)
+	fmt.Fprintf(os.Stderr, "store: what has expired as %.100q is not removed: %v\n", entry, why)
 }
