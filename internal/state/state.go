@@ -99,7 +99,8 @@ type Range struct {
 	Reverse  bool // from the end to the beginning
 }
 
-// Store holds records. All methods may be called concurrently; a returned slice belongs to the caller.
+// Store holds records. All methods may be called concurrently; a returned slice belongs to the caller. If its context ends a method ends soon, with
+// the context's error; then Apply, Do, Exec and Observe have changed nothing.
 // What Get, Scan and Apply return is on disk (but for Lazy transactions); what Do returns is only when Durable says so.
 type Store interface {
 	// Get reads records, all at one moment.

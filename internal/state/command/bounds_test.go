@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func TestNoCommandCollectsWithoutEnd(t *testing.T) {
 			t.Fatal(line, show(refusal))
 		}
 		store := &endless{value: []byte(value), most: 20_000}
-		tx := txn{overlay: NewOverlay(store), spec: spec, shown: maxStep - 64<<10}
+		tx := txn{overlay: NewOverlay(context.Background(), store), spec: spec, shown: maxStep - 64<<10}
 		if spec.run(&tx, args); forerun.KindOf(tx.err) != forerun.TooLarge || store.over {
 			t.Errorf("%.60s: %v; it looked at more than %d elements: %v", line, tx.err, store.most, store.over)
 		}
@@ -99,7 +100,7 @@ func TestOnlyWhatIsKeptCounts(t *testing.T) {
 	for _, line := range []string{"HRANDFIELD h 3", "SDIFF s s", "SDIFFSTORE x s s"} {
 		args := bytes.Fields([]byte(line))
 		spec, _ := Find(args)
-		tx := txn{overlay: NewOverlay(&endless{value: make([]byte, 1000), most: 20, has: 20}), spec: spec}
+		tx := txn{overlay: NewOverlay(context.Background(), &endless{value: make([]byte, 1000), most: 20, has: 20}), spec: spec}
 		if spec.run(&tx, args); tx.err != nil || tx.shown > 500 {
 			t.Errorf("%s keeps %d bytes (%v)", line, tx.shown, tx.err)
 		}
@@ -114,7 +115,7 @@ func TestSortAnswersWithinBounds(t *testing.T) {
 	}
 	for _, pattern := range []string{"#", "x*"} {
 		args := bytes.Fields([]byte("SORT s" + strings.Repeat(" GET "+pattern, 100)))
-		tx := txn{overlay: NewOverlay(m.memory), spec: Known(args[0]), space: "space", shown: maxStep - 64<<10}
+		tx := txn{overlay: NewOverlay(context.Background(), m.memory), spec: Known(args[0]), space: "space", shown: maxStep - 64<<10}
 		if reply := sortRecord(&tx, args); forerun.KindOf(tx.err) != forerun.TooLarge || len(reply.Items) > 0 {
 			t.Errorf("GET %s: %d items, %v", pattern, len(reply.Items), tx.err)
 		}
@@ -138,7 +139,7 @@ func TestWritesEndWithinBounds(t *testing.T) {
 		"ZADD " + name + numbered(" 1 m", 100),
 	} {
 		args := bytes.Fields([]byte(line))
-		tx := txn{overlay: NewOverlay(memory{}), spec: Known(args[0]), space: "space"}
+		tx := txn{overlay: NewOverlay(context.Background(), memory{}), spec: Known(args[0]), space: "space"}
 		tx.overlay.size = 2*maxStep - 10_000
 		if tx.spec.run(&tx, args); forerun.KindOf(tx.err) != forerun.TooLarge || len(tx.overlay.writes) > 20 {
 			t.Errorf("%.5s: %d writes, %v", line, len(tx.overlay.writes), tx.err)
@@ -157,7 +158,7 @@ func TestRemovalIsShort(t *testing.T) {
 		if reply, err := m.run(args...); err != nil || reply.Kind == state.Error {
 			t.Fatal(show(reply), err)
 		}
-		o := NewOverlay(m.memory)
+		o := NewOverlay(context.Background(), m.memory)
 		command := [][]byte{[]byte("DEL"), []byte(args[1])}
 		if _, err := Execute(o, Known(command[0]), "space", m.now, command); err != nil || len(spans(o)) != want || want > 0 && len(o.writes) != 1 {
 			t.Errorf("DEL %s clears %d ranges and removes %d keys, %v; want %d", args[1], len(spans(o)), len(o.writes), err, want)
@@ -177,7 +178,7 @@ func spans(o *Overlay) []span { return slices.Concat(o.cleared...) }
 // TestManyRangesAreCleared: each is found among many without a look at all.
 func TestManyRangesAreCleared(t *testing.T) {
 	const n = 5000
-	o := NewOverlay(nothing{})
+	o := NewOverlay(context.Background(), nothing{})
 	key := func(i int, end string) []byte { return fmt.Appendf(nil, "%05d%s", i, end) }
 	for _, i := range rand.Perm(n) {
 		o.Set(key(i, "b"), nil)
@@ -218,7 +219,7 @@ func TestRemovalsTakeRoom(t *testing.T) {
 	} {
 		for _, full := range []bool{false, true} {
 			args := bytes.Fields([]byte(line))
-			tx := txn{overlay: NewOverlay(m.memory), spec: Known(args[0]), space: "space"}
+			tx := txn{overlay: NewOverlay(context.Background(), m.memory), spec: Known(args[0]), space: "space"}
 			if full {
 				tx.overlay.size = 2*maxStep - 10_000
 			}
@@ -228,6 +229,64 @@ func TestRemovalsTakeRoom(t *testing.T) {
 				t.Errorf("%.30s: %d writes, %v; want %d", line, len(tx.overlay.writes), tx.err, most)
 			}
 		}
+	}
+}
+
+// leaving is a store whose reader goes away with the first read.
+type leaving struct {
+	Reader
+	leave func()
+	reads int
+}
+
+func (l *leaving) Get(key []byte) ([]byte, bool, error) {
+	l.leave()
+	l.reads++
+	return l.Reader.Get(key)
+}
+
+func (l *leaving) Scan(from, to []byte, reverse bool, f func(key, value []byte) bool) error {
+	l.leave()
+	return l.Reader.Scan(from, to, reverse, func(key, value []byte) bool {
+		l.reads++
+		return f(key, value)
+	})
+}
+
+// TestCommandsEndWithTheirContext: also in the midst of what takes long.
+func TestCommandsEndWithTheirContext(t *testing.T) {
+	const many = 20_000
+	for _, line := range []string{
+		"KEYS *", "KEYS none*", "DBSIZE", "SCAN 0 COUNT 1000000", "LPOS l x", "LREM l 0 x", "ZCOUNT z -inf inf", "ZLEXCOUNT z - +",
+		"SINTER" + strings.Repeat(" s", many), "SDIFF s" + strings.Repeat(" none", many), "ZDIFF " + fmt.Sprint(many) + strings.Repeat(" none", many),
+		"PFCOUNT" + strings.Repeat(" none", many), "DEL" + numbered(" none", many), "HMGET h" + numbered(" f", many), "HDEL h" + numbered(" f", many),
+	} {
+		endsWithItsContext(t, &endless{most: many}, line, 5000)
+	}
+	m := memory{}
+	long := strings.Repeat("a", 100_000)
+	for _, args := range [][]string{{"SET", long, "1"}, {"SET", "a", long[:2000]}, {"HSET", "h" + long, "f", "1"}, {"SADD", "set", "1", "2", "3"}} {
+		if _, err := (&machine{memory: m}).run(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line, most := range map[string]int{
+		"KEYS *" + long[:len(long)/2] + "b": 5, "KEYS *[" + long[:len(long)/2] + "]b": 5, "LCS a a": 2, "HMGET h" + long + numbered(" f", 1000): 20,
+		"SORT set BY " + strings.Repeat(long, 11) + "*": 6,
+	} {
+		endsWithItsContext(t, m, line, most)
+	}
+}
+
+func endsWithItsContext(t *testing.T, store Reader, line string, most int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	base := &leaving{Reader: store, leave: cancel}
+	args := bytes.Fields([]byte(line))
+	_, err := Execute(NewOverlay(ctx, base), Known(args[0]), "space", time.Time{}, args)
+	if !errors.Is(err, context.Canceled) || base.reads > most {
+		t.Errorf("%.30s: %v after %d reads", line, err, base.reads)
 	}
 }
 
@@ -253,7 +312,7 @@ func TestErrorsWithinAWalkAreTold(t *testing.T) {
 	}
 	for _, line := range []string{"SINTER a b", "SINTERCARD 2 a b", "ZINTER 2 a b", "ZDIFF 2 a b", "SDIFF a b"} {
 		args := bytes.Fields([]byte(line))
-		if reply, err := Execute(NewOverlay(broken{m.memory}), Known(args[0]), "space", time.Time{}, args); !errors.Is(err, errBroken) {
+		if reply, err := Execute(NewOverlay(context.Background(), broken{m.memory}), Known(args[0]), "space", time.Time{}, args); !errors.Is(err, errBroken) {
 			t.Errorf("%s: %s, %v", line, show(reply), err)
 		}
 	}

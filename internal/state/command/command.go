@@ -129,7 +129,8 @@ func (s *Spec) setAccess(args [][]byte) Flags {
 }
 
 // Execute runs a command that Find has found in a space, at a time. The overlay keeps slices of args as they are: who
-// uses it longer than args passes a copy. The error is that of the overlay's base, or forerun.TooLarge, and then the overlay must be thrown away.
+// uses it longer than args passes a copy. The error is that of the overlay's base or its context, or forerun.TooLarge, and then the overlay must be
+// thrown away.
 func Execute(o *Overlay, s *Spec, space string, now time.Time, args [][]byte) (state.Reply, error) {
 	t := txn{overlay: o, spec: s, space: space, now: now.UnixMilli()}
 	reply := s.run(&t, args)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -77,7 +78,7 @@ func (m *machine) run(args ...string) (state.Reply, error) {
 	if spec == nil {
 		return reply, nil
 	}
-	o := NewOverlay(m.memory)
+	o := NewOverlay(context.Background(), m.memory)
 	reply, err := Execute(o, spec, "space", m.now, list)
 	if err != nil || reply.Kind == state.Error {
 		return reply, err
@@ -258,7 +259,7 @@ func TestOverlay(t *testing.T) {
 			_ = base.Set(k, k)
 			_ = want.Set(k, k)
 		}
-		o := NewOverlay(base)
+		o := NewOverlay(context.Background(), base)
 		for n := range rng.IntN(12) {
 			k, v := key(), []byte(strconv.Itoa(n))
 			switch rng.IntN(5) {

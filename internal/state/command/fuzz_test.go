@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -36,7 +37,7 @@ func FuzzCommands(f *testing.F) {
 			return // SETRANGE makes long strings of short scripts
 		}
 		alone := &machine{memory: memory{}, now: time.UnixMilli(1000)}
-		whole := NewOverlay(memory{})
+		whole := NewOverlay(context.Background(), memory{})
 		ahead := column{}
 		for line := range bytes.Lines(script) {
 			args := bytes.Fields(line)

@@ -5,10 +5,17 @@ import "bytes"
 // Match says whether text matches a pattern as Redis matches names: * is any bytes, ? any one, [a-c] and [^abc] one of a
 // class; a backslash takes the next for what it is. Nothing but the empty pattern matches the empty text.
 func Match(pattern, text []byte) bool {
+	return matchWhile(pattern, text, func(int) bool { return true })
+}
+
+// matchWhile is Match, which may take as many steps as the lengths multiply to. Where it begins anew it tells how many it has taken, and gives
+// up, with false, if it is not to go on.
+func matchWhile(pattern, text []byte, goesOn func(steps int) bool) bool {
 	if len(text) == 0 {
 		return len(pattern) == 0
 	}
 	var again, from []byte // behind the last *, and the text that is left if it takes one byte more
+	steps := 0
 	for {
 		switch {
 		case len(text) == 0:
@@ -21,14 +28,16 @@ func Match(pattern, text []byte) bool {
 			again, from = pattern, text
 			continue
 		case len(pattern) > 0:
-			if matches, rest := matchOne(pattern, text[0]); matches {
+			matches, rest := matchOne(pattern, text[0])
+			if steps += len(pattern) - len(rest); matches {
 				pattern, text = rest, text[1:]
 				continue
 			}
 		}
-		if again == nil {
+		if again == nil || !goesOn(steps) {
 			return false
 		}
+		steps = 0
 		from = from[1:]
 		pattern, text = again, from
 		if len(text) == 0 {

@@ -231,6 +231,9 @@ func (t *txn) merged(names [][]byte) (*registers, *state.Reply) {
 		if refusal != nil {
 			return nil, refusal
 		}
+		if t.work(hllRegisters); t.err != nil {
+			break
+		}
 		all.merge(g)
 	}
 	return all, nil

@@ -27,12 +27,21 @@ func keys(t *txn, args [][]byte) state.Reply {
 	from, to := prefixRange(literalPrefix(args[1]))
 	all := string(args[1]) == "*"
 	t.records(from, to, func(name []byte, _ record) bool {
-		if all || Match(args[1], name) {
+		if all || t.matches(args[1], name) {
 			items = append(items, bulk(t.keep(name)))
 		}
 		return true
 	})
 	return array(items)
+}
+
+// matches is Match, as long as somebody waits for it.
+func (t *txn) matches(pattern, name []byte) bool {
+	t.work(len(pattern))
+	return matchWhile(pattern, name, func(steps int) bool {
+		t.work(steps)
+		return t.err == nil
+	})
 }
 
 func dbsize(t *txn, _ [][]byte) state.Reply {

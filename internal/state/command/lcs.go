@@ -49,6 +49,9 @@ func lcs(t *txn, args [][]byte) state.Reply {
 	if (len(a.payload)+1)*(len(b.payload)+1) > MaxString/4 {
 		return failure("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
 	}
+	if t.work((len(a.payload) + 1) * (len(b.payload) + 1)); t.err != nil {
+		return null()
+	}
 	c := newCommon(a.payload, b.payload)
 	length := integer(int64(c.at(len(c.a), len(c.b))))
 	if q.length {

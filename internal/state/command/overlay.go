@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"sort"
 
@@ -18,9 +19,11 @@ type Reader interface {
 	Scan(from, to []byte, reverse bool, f func(key, value []byte) bool) error
 }
 
-// Overlay holds writes over a Reader that is not changed, and is itself one. It is not for concurrent use. It keeps
-// the values that it is given, not copies of them.
+// Overlay holds writes over a Reader that is not changed, and is itself one, as long as its context lasts. It is not for concurrent
+// use. It keeps the values that it is given, not copies of them.
 type Overlay struct {
+	ctx     context.Context // of who asked
+	work    int             // since it was looked at, in bytes
 	base    Reader
 	cleared runs[span]
 	writes  map[string]write
@@ -79,8 +82,25 @@ func replySize(r state.Reply) int {
 	return size
 }
 
-// NewOverlay makes an empty overlay over base.
-func NewOverlay(base Reader) *Overlay { return &Overlay{base: base} }
+// NewOverlay makes an empty overlay over base. Who reads through it gets an error soon after ctx has ended: that of ctx.
+func NewOverlay(ctx context.Context, base Reader) *Overlay { return &Overlay{ctx: ctx, base: base} }
+
+const (
+	workAtOnce = 1 << 20 // bytes of work between two looks whether somebody still waits for it: about a millisecond
+	workOfRead = 512     // of a read beside what is read
+)
+
+// goesOn counts work, and fails if nobody waits for it any more.
+func (o *Overlay) goesOn(bytes int) error {
+	if o.work += bytes; o.work < workAtOnce {
+		return nil
+	}
+	o.work = 0
+	if o.ctx.Err() != nil {
+		return context.Cause(o.ctx)
+	}
+	return nil
+}
 
 // Empty says whether nothing has been written.
 func (o *Overlay) Empty() bool { return len(o.writes) == 0 && len(o.cleared) == 0 }
@@ -97,6 +117,14 @@ func (o *Overlay) Grows() bool {
 
 // Get reads through the overlay.
 func (o *Overlay) Get(key []byte) ([]byte, bool, error) {
+	value, found, err := o.find(key)
+	if err == nil {
+		err = o.goesOn(workOfRead + len(key) + len(value))
+	}
+	return value, found && err == nil, err
+}
+
+func (o *Overlay) find(key []byte) ([]byte, bool, error) {
 	if w, ok := o.writes[string(key)]; ok {
 		return w.value, !w.deleted, nil
 	}
@@ -158,13 +186,20 @@ func (o *Overlay) Scan(from, to []byte, reverse bool, f func(key, value []byte) 
 		slices.Reverse(own)
 	}
 	stopped := false
+	var over error // nobody waits
 	visit := func(key string) bool {
 		if w := o.writes[key]; !w.deleted {
 			stopped = !f([]byte(key), w.value)
 		}
+		over = o.goesOn(workOfRead + len(key))
+		stopped = stopped || over != nil
 		return !stopped
 	}
 	err := o.base.Scan(from, to, reverse, func(key, value []byte) bool {
+		if over = o.goesOn(workOfRead + len(key) + len(value)); over != nil {
+			stopped = true
+			return false
+		}
 		for len(own) > 0 && own[0] != string(key) && (own[0] < string(key)) != reverse {
 			if !visit(own[0]) {
 				return false
@@ -180,6 +215,9 @@ func (o *Overlay) Scan(from, to []byte, reverse bool, f func(key, value []byte) 
 	for err == nil && !stopped && len(own) > 0 {
 		visit(own[0])
 		own = own[1:]
+	}
+	if err == nil {
+		err = over
 	}
 	return err
 }

@@ -65,7 +65,9 @@ func parseScan(options [][]byte, typed bool) (q scanQuery, refusal *state.Reply)
 	return q, nil
 }
 
-func (q *scanQuery) takes(name []byte) bool { return q.pattern == nil || Match(q.pattern, name) }
+func (q *scanQuery) takes(t *txn, name []byte) bool {
+	return q.pattern == nil || t.matches(q.pattern, name)
+}
 
 // page is one reply of SCAN: what was found, and where to go on.
 type page struct {
@@ -100,7 +102,7 @@ func scan(t *txn, args [][]byte) state.Reply {
 	var p page
 	left := q.count
 	t.records(from, to, func(name []byte, r record) bool {
-		if q.takes(name) && (q.kind == nil || strings.EqualFold(string(q.kind), typeNames[r.kind])) {
+		if q.takes(t, name) && (q.kind == nil || strings.EqualFold(string(q.kind), typeNames[r.kind])) {
 			p.items = append(p.items, bulk(t.keep(name)))
 		}
 		if left--; left > 0 {
@@ -149,7 +151,7 @@ func (t *txn) scanPage(name []byte, r record, behind []byte, q scanQuery) (p pag
 	left := q.count
 	small := r.count() <= shownAtOnce[r.kind]
 	t.walk(from, to, false, prefix, func(element, value []byte) bool {
-		if q.takes(element) {
+		if q.takes(t, element) {
 			p.items = append(p.items, bulk(t.keep(element)))
 			switch r.kind {
 			case state.Hash:

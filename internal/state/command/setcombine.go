@@ -119,7 +119,7 @@ func subtract(t *txn, names [][]byte, records []record, _ int64) (left [][]byte)
 	t.elements(names[0], func(member, _ []byte) {
 		if !slices.ContainsFunc(others, func(name []byte) bool {
 			_, found := t.element(name, member)
-			return found
+			return found || t.err != nil
 		}) {
 			left = append(left, t.keep(member))
 		}

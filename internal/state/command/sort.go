@@ -124,6 +124,9 @@ func (t *txn) toSort(name []byte, r record, q sortQuery) []sorting {
 // sort puts elements in order; ok is false if one has no score.
 func (t *txn) sort(elements []sorting, q sortQuery) bool {
 	for i := range elements {
+		if t.err != nil {
+			return true
+		}
 		e := &elements[i]
 		e.text = e.element
 		if q.by != nil {
@@ -171,7 +174,7 @@ func (t *txn) lookUp(pattern, element []byte) []byte {
 		return element
 	}
 	star := bytes.IndexByte(pattern, '*')
-	if star < 0 {
+	if star < 0 || t.err != nil {
 		return nil
 	}
 	rest, field := pattern[star+1:], []byte(nil)

@@ -74,8 +74,9 @@ func (t *txn) sortedSet(name []byte) (z *sortedSet, ok bool) {
 	z = &sortedSet{t: t, name: name, r: r, n: r.count()}
 	if ok && r.exists() {
 		_, size := binary.Uvarint(r.payload)
-		var sound bool
-		if z.blocks, sound = decodeBlocks(r.payload[max(size, 0):]); !sound {
+		if blocks, sound := decodeBlocks(r.payload[max(size, 0):]); sound {
+			z.blocks = blocks
+		} else {
 			t.err = ErrDamaged
 		}
 	}

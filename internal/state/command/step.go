@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -196,7 +197,7 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 		return Outcome{Err: &state.ConflictError{Keys: changed}}, nil
 	}
 	o := Outcome{Replies: make([]state.Reply, len(s.ops))}
-	overlay := NewOverlay(base)
+	overlay := NewOverlay(context.Background(), base)
 	wrote := make([]bool, len(s.writes.List)) // by a command that succeeded
 	refused := true
 	for i, op := range s.ops {

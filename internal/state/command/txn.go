@@ -8,7 +8,7 @@ import (
 )
 
 // txn is one command at work: the overlay it reads and writes, in one space, at one time. The first error of the
-// overlay's base is kept in err, and from then on nothing is found.
+// overlay is kept in err, and from then on nothing is found.
 type txn struct {
 	overlay *Overlay
 	spec    *Spec
@@ -52,6 +52,13 @@ func (t *txn) delete(key []byte) {
 func (t *txn) bound() {
 	if t.overlay.size > 2*maxStep {
 		t.err = tooMuchWritten()
+	}
+}
+
+// work counts what a command does beside reading, in bytes.
+func (t *txn) work(bytes int) {
+	if t.err == nil {
+		t.err = t.overlay.goesOn(bytes)
 	}
 }
 
@@ -106,6 +113,9 @@ func after(prefix []byte) []byte {
 
 // load finds a record; there is none if it has expired, and a command that writes sweeps it away.
 func (t *txn) load(name []byte) record {
+	if t.err != nil { // else the key, which may be long, is not even made
+		return record{}
+	}
 	stored, found := t.get(t.metaKey(name))
 	if !found {
 		return record{}
@@ -214,11 +224,14 @@ func (t *txn) setString(name []byte, old record, data []byte, expires int64) {
 }
 
 func (t *txn) element(name, element []byte) ([]byte, bool) {
+	if t.err != nil {
+		return nil, false
+	}
 	return t.get(t.elementKey(name, element))
 }
 
 func (t *txn) setElement(name, element, value []byte) {
-	if t.err == nil { // else the key, which may be long, is not even made
+	if t.err == nil {
 		t.set(t.elementKey(name, element), value)
 	}
 }

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"sync"
 
@@ -67,7 +69,7 @@ func (c *change) Delete(key []byte) error {
 
 // changed is a command.Changes that only notes which records change; nil notes nothing.
 type changed struct {
-	stored reader
+	stored command.Reader
 	keys   []forerun.Key
 }
 
@@ -101,17 +103,18 @@ func (c *changed) note(key []byte) {
 }
 
 // commit writes an overlay under a new version while the caller holds its keys. If it is lazy, written waits until the
-// operating system has it; it must be called, without the keys. If it is lazy or owed, the last room on the disk is for it.
-func (s *Store) commit(o *command.Overlay, lazy, owed bool) (v forerun.Version, written func() error, err error) {
+// operating system has it; it must be called, without the keys. If it is lazy or owed, the last room on the disk is for it. Nothing is
+// written if ctx ends while it looks what changes.
+func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool) (v forerun.Version, written func() error, err error) {
 	if err := s.room.admit(o, owed || lazy); err != nil {
 		return 0, nil, err
 	}
 	c := &change{Batch: s.db.NewBatch()}
 	if s.watch.any() {
-		c.changed = &changed{stored: reader{s.db}}
+		c.changed = &changed{stored: command.NewOverlay(ctx, reader{s.db})}
 	}
 	if err := o.Flush(c); err != nil {
-		return 0, nil, broken(err)
+		return 0, nil, cmp.Or(context.Cause(ctx), broken(err))
 	}
 	if v, err = s.enterLog(c, lazy); err != nil {
 		return 0, nil, err

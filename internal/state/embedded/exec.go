@@ -38,7 +38,7 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 		}
 		defer work.end()
 	}
-	overlay := command.NewOverlay(reader{s.db})
+	overlay := command.NewOverlay(ctx, reader{s.db})
 	now := s.now()
 	if err := check(overlay, expect, now); err != nil {
 		return nil, 0, err
@@ -69,7 +69,7 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	if err := o.afterwards(overlay); err != nil {
 		return nil, 0, err
 	}
-	v, _, err := s.commit(overlay, false, false)
+	v, _, err := s.commit(ctx, overlay, false, false)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -68,7 +69,7 @@ func (s *Store) reclaim(entry []byte, now time.Time) error {
 	}
 	held := lock([]claim{s.keys.claim(k.Space, []byte(k.Name), true)})
 	defer held.unlock()
-	overlay := command.NewOverlay(reader{s.db})
+	overlay := command.NewOverlay(context.Background(), reader{s.db})
 	err := command.Reclaim(overlay, k, entry, now)
 	if errors.Is(err, command.ErrDamaged) || pebble.IsCorruptionError(err) {
 		s.leave(entry, err)
@@ -77,7 +78,7 @@ func (s *Store) reclaim(entry []byte, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = s.commit(overlay, false, false)
+	_, _, err = s.commit(context.Background(), overlay, false, false)
 	return err
 }
 

@@ -30,7 +30,7 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 		return state.Reply{}, 0, err
 	}
 	defer work.end()
-	overlay := command.NewOverlay(reader{s.db})
+	overlay := command.NewOverlay(ctx, reader{s.db})
 	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
 	if err != nil {
 		return state.Reply{}, 0, err
@@ -39,7 +39,7 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 		last, _ := held.rests()
 		return reply, last, nil
 	}
-	v, _, err := s.commit(overlay, false, false)
+	v, _, err := s.commit(ctx, overlay, false, false)
 	if err != nil {
 		return state.Reply{}, 0, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) look(ctx context.Context, spec *command.Spec, c state.Command) (
 	defer work.end()
 	snapshot := s.db.NewSnapshot()
 	last, _ := s.commits.newest() // not before the snapshot: what it shows was written up to here
-	reply, err := command.Execute(command.NewOverlay(reader{snapshot}), spec, c.Space, s.now(), c.Args)
+	reply, err := command.Execute(command.NewOverlay(ctx, reader{snapshot}), spec, c.Space, s.now(), c.Args)
 	if closeErr := snapshot.Close(); err == nil && closeErr != nil {
 		err = broken(closeErr)
 	}
@@ -93,7 +93,7 @@ func (s *Store) Apply(ctx context.Context, t state.Txn) (forerun.Version, error)
 	if err != nil {
 		return 0, err
 	}
-	v, written, err := s.applyLocked(claims, t, specs)
+	v, written, err := s.applyLocked(ctx, claims, t, specs)
 	if err != nil {
 		return 0, err
 	}
@@ -122,10 +122,10 @@ func refused(reply state.Reply) error {
 	return forerun.Errorf(forerun.Invalid, "state", "%s", reply.Text)
 }
 
-func (s *Store) applyLocked(claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
+func (s *Store) applyLocked(ctx context.Context, claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
 	held := lock(claims)
 	defer held.unlock()
-	overlay := command.NewOverlay(s.seenBy(t))
+	overlay := command.NewOverlay(ctx, s.seenBy(t))
 	now := s.now()
 	if err := check(overlay, t.Expect, now); err != nil {
 		return 0, nil, err
@@ -143,7 +143,7 @@ func (s *Store) applyLocked(claims []claim, t state.Txn, specs []*command.Spec) 
 		last, _ := held.rests()
 		return last, func() error { return nil }, nil
 	}
-	v, written, err := s.commit(overlay, t.Lazy, t.Fresh)
+	v, written, err := s.commit(ctx, overlay, t.Lazy, t.Fresh)
 	if err == nil {
 		held.wrote(v, t.Lazy)
 	}
