@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
@@ -129,6 +131,15 @@ type keyedConn struct {
 }
 
 type keyedConnKey struct{}
+
+// SyscallConn implements syscall.Conn.
+func (c *keyedConn) SyscallConn() (syscall.RawConn, error) {
+	conn, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return conn.SyscallConn()
+}
 
 // holdTo has the connection end when a key is void, and not when the key before it is.
 func (c *keyedConn) holdTo(tenants *registry.Registry, uuid string) {

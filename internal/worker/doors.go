@@ -492,6 +492,9 @@ func (c *doorConn) enter(ctx context.Context) (t *tenure, refusal string) {
 	return nil, "the activation that made this connection is over"
 }
 
+// SyscallConn implements syscall.Conn.
+func (c *doorConn) SyscallConn() (syscall.RawConn, error) { return c.raw, nil }
+
 // Close closes the connection, once, and takes it off its tenure's list.
 func (c *doorConn) Close() error {
 	if c == nil {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 
@@ -35,7 +36,7 @@ func (w turn) Do(ctx context.Context, by state.Asker, c state.Command) (state.Re
 	case <-w.comes:
 		return w.bridge.Do(ctx, by, c)
 	case <-heard.Done():
-		w.gone <- ctx.Err()
+		w.gone <- context.Cause(ctx)
 		return state.Reply{}, 0, heard.Err()
 	}
 }
@@ -63,7 +64,7 @@ def main(args):
 	}
 	calls.next()
 	calls.answer <- ""
-	if err := await(t, w.gone, "it is not noticed that its client has gone"); err != nil {
+	if err := await(t, w.gone, "it is not noticed that its client has gone"); err != nil && !errors.Is(err, errClosed) {
 		t.Errorf("the activation was over: %v", err)
 	}
 	calls.next()
@@ -144,5 +145,28 @@ func awaitFor(r *http.Request, closed <-chan struct{}) {
 	select {
 	case <-closed:
 	case <-r.Context().Done():
+	}
+}
+
+// TestCommandsEndWithTheirConnection: and with their activation, of which a connection has one after the other.
+func TestCommandsEndWithTheirConnection(t *testing.T) {
+	c := &doorConn{}
+	c.ctx, c.cancel = context.WithCancel(t.Context())
+	s := &session{conn: c}
+	first, second := newTenure("a"), newTenure("b")
+	one := s.in(first)
+	if s.in(first) != one || one.Err() != nil {
+		t.Error("a second command of an activation has another context")
+	}
+	if first.cancel(); one.Err() == nil {
+		t.Error("a command does not end with its activation")
+	}
+	two := s.in(second)
+	if two.Err() != nil {
+		t.Error("the next activation's ends with it")
+	}
+	c.cancel()
+	if <-two.Done(); !errors.Is(context.Cause(two), errClosed) {
+		t.Errorf("it ends since %v", context.Cause(two))
 	}
 }

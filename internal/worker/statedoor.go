@@ -17,13 +17,45 @@ type session struct {
 	space  string
 	conn   *doorConn
 	listen func(context.Context) (context.Context, func()) // conn's, made once
+
+	latest *tenure         // in which something was asked
+	within context.Context // ends with that, and with the connection
+	forget func()          // that within was made
 }
 
 // StateSpace is the space of the store that holds the state of a namespace's functions.
 func StateSpace(namespace string) string { return "state/" + namespace }
 
 func (w *Worker) serveState(c *doorConn) {
-	w.resp.ServeConn(c.ctx, c, &session{store: w.config.Store, space: StateSpace(c.namespace), conn: c, listen: c.listen})
+	s := &session{store: w.config.Store, space: StateSpace(c.namespace), conn: c, listen: c.listen}
+	defer s.leave()
+	w.resp.ServeConn(c.ctx, c, s)
+}
+
+// errClosed ends what is asked on a connection.
+var errClosed = forerun.Errorf(forerun.Unavailable, "state", "The connection is closed.")
+
+// in is the context of what is asked in a tenure.
+func (s *session) in(t *tenure) context.Context {
+	if s.latest == t {
+		return s.within
+	}
+	s.leave()
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	stop := context.AfterFunc(s.conn.ctx, func() { cancel(errClosed) })
+	s.latest, s.within = t, ctx
+	s.forget = func() {
+		stop()
+		cancel(nil)
+	}
+	return ctx
+}
+
+// leave ends the context of the latest tenure.
+func (s *session) leave() {
+	if s.forget != nil {
+		s.forget()
+	}
 }
 
 // asker is who asks in a tenure.
@@ -40,9 +72,9 @@ func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.V
 	defer t.working.RUnlock()
 	c := state.Command{Space: s.space, Args: args}
 	if t.bridge != nil {
-		return t.bridge.Do(t.ctx, s.asker(t), c)
+		return t.bridge.Do(s.in(t), s.asker(t), c)
 	}
-	return s.store.Do(t.ctx, c)
+	return s.store.Do(s.in(t), c)
 }
 
 // Exec executes commands as one step. Outside an activation it is refused, or waits, as Do.
@@ -53,9 +85,9 @@ func (s *session) Exec(ctx context.Context, expect []state.Expect, commands [][]
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Exec(t.ctx, s.asker(t), s.space, expect, commands)
+		return t.bridge.Exec(s.in(t), s.asker(t), s.space, expect, commands)
 	}
-	return state.ExecIn(t.ctx, s.store, s.space, expect, commands)
+	return state.ExecIn(s.in(t), s.store, s.space, expect, commands)
 }
 
 // Versions reads what versions records have. Outside an activation it is refused, or waits, as Do.
@@ -66,9 +98,9 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Versions(t.ctx, s.asker(t), keys)
+		return t.bridge.Versions(s.in(t), s.asker(t), keys)
 	}
-	return s.store.Versions(t.ctx, keys...)
+	return s.store.Versions(s.in(t), keys...)
 }
 
 // Hold waits until an activation that runs ahead is promoted. Outside an activation it is refused, or waits, as Do.
@@ -79,7 +111,7 @@ func (s *session) Hold(ctx context.Context, why string) error {
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Hold(t.ctx, s.asker(t), why)
+		return t.bridge.Hold(s.in(t), s.asker(t), why)
 	}
 	return nil
 }

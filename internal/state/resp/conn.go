@@ -37,6 +37,7 @@ type conn struct {
 	sub      *subscription // since SUBSCRIBE; nil: it never was
 
 	parser  parser
+	ear     ear
 	out     []byte          // replies not sent
 	pending int             // how many
 	rests   forerun.Version // on which they rest
@@ -149,7 +150,9 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 		return c.failed(ctx, err)
 	}
 	at := cursorAt(spec)
+	c.ear.open()
 	reply, version, err := c.session.Do(ctx, c.withPosition(at, args))
+	c.ear.shut()
 	if err != nil {
 		return c.failed(ctx, err)
 	}

@@ -28,7 +28,8 @@ import (
 // Session executes the commands of one connection, one at a time.
 type Session interface {
 	// Do executes a command; args are valid only until it returns. The reply is shown after Durable(version) has
-	// returned nil. An error ends as an error reply, unless the connection's context has ended.
+	// returned nil. An error ends as an error reply, unless the connection's context has ended, as it does also when the client leaves
+	// while a command has been at work for a second.
 	Do(ctx context.Context, args [][]byte) (state.Reply, forerun.Version, error)
 	// Exec executes commands as state.Store's Exec does.
 	Exec(ctx context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error)
@@ -70,6 +71,8 @@ type Server struct {
 	options Options
 	room    *room
 	seats   *seats.Seats
+
+	earAfter time.Duration // a test's is shorter
 }
 
 // NewServer makes a server whose sessions work on the store of the hub.
@@ -83,7 +86,7 @@ func NewServer(h *Hub, o Options) *Server {
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 8 * o.MaxBulk
 	}
-	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: seats.New(o.MaxConns, maxStrangers)}
+	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: seats.New(o.MaxConns, maxStrangers), earAfter: earAfter}
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it
@@ -132,12 +135,13 @@ func pause(ctx context.Context, d time.Duration) {
 
 // ServeConn serves one connection until the client leaves or ctx ends, and closes it.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn, session Session) {
-	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
-	defer stop()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(ctx, func() { _ = nc.Close() })()
 	defer nc.Close()
 	c := &conn{
 		server: s, net: nc, since: time.Now(), first: session, protocol: 2,
-		parser: parser{maxBulk: s.options.MaxBulk}, held: share{room: s.room},
+		parser: parser{maxBulk: s.options.MaxBulk}, held: share{room: s.room}, ear: newEar(nc, s.earAfter, end),
 	}
 	if !c.join(session) {
 		_, _ = nc.Write([]byte("-" + noSeat + "\r\n")) // it is closed in any case

@@ -252,7 +252,9 @@ func (c *conn) execOnRecords(ctx context.Context, expect []state.Expect, t *tran
 			return nil, err
 		}
 	}
+	c.ear.open()
 	replies, version, err := c.session.Exec(ctx, expect, commands)
+	c.ear.shut()
 	if err != nil {
 		return nil, err
 	}
