@@ -71,17 +71,6 @@ func brpoplpush(t *txn, args [][]byte) state.Reply {
 	return moveItem(t, args[1], args[2], false, true)
 }
 
-func blmpop(t *txn, args [][]byte) state.Reply { return behindTimeout(t, args, lmpop) }
-func bzmpop(t *txn, args [][]byte) state.Reply { return behindTimeout(t, args, zmpop) }
-
-// behindTimeout executes a command whose arguments follow a timeout.
-func behindTimeout(t *txn, args [][]byte, f function) state.Reply {
-	if _, refusal := parseTimeout(args[1]); refusal != nil {
-		return *refusal
-	}
-	return f(t, args[1:])
-}
-
 // parseTimeout reads seconds; 0 is for ever.
 func parseTimeout(arg []byte) (time.Duration, *state.Reply) {
 	seconds, isFloat := parseFloat(arg)

@@ -39,11 +39,35 @@ func parsePop(args [][]byte, first, last string) (q popQuery, refusal *state.Rep
 	}
 }
 
-func lmpop(t *txn, args [][]byte) state.Reply {
-	q, refusal := parsePop(args[1:], "LEFT", "RIGHT")
+// popMany carries out what is asked for, within a timeout (nil: none). As in Redis the timeout is looked at last.
+func popMany(t *txn, args [][]byte, timeout []byte, first, last string, pop func(t *txn, q popQuery) state.Reply) state.Reply {
+	q, refusal := parsePop(args, first, last)
+	if refusal == nil && timeout != nil {
+		_, refusal = parseTimeout(timeout)
+	}
 	if refusal != nil {
 		return *refusal
 	}
+	return pop(t, q)
+}
+
+func lmpop(t *txn, args [][]byte) state.Reply {
+	return popMany(t, args[1:], nil, "LEFT", "RIGHT", popFromLists)
+}
+
+func blmpop(t *txn, args [][]byte) state.Reply {
+	return popMany(t, args[2:], args[1], "LEFT", "RIGHT", popFromLists)
+}
+
+func zmpop(t *txn, args [][]byte) state.Reply {
+	return popMany(t, args[1:], nil, "MIN", "MAX", popFromSortedSets)
+}
+
+func bzmpop(t *txn, args [][]byte) state.Reply {
+	return popMany(t, args[2:], args[1], "MIN", "MAX", popFromSortedSets)
+}
+
+func popFromLists(t *txn, q popQuery) state.Reply {
 	for _, name := range q.names {
 		r, typed := t.typed(name, state.List)
 		switch {
@@ -56,11 +80,7 @@ func lmpop(t *txn, args [][]byte) state.Reply {
 	return nullArray()
 }
 
-func zmpop(t *txn, args [][]byte) state.Reply {
-	q, refusal := parsePop(args[1:], "MIN", "MAX")
-	if refusal != nil {
-		return *refusal
-	}
+func popFromSortedSets(t *txn, q popQuery) state.Reply {
 	for _, name := range q.names {
 		z, typed := t.sortedSet(name)
 		if !typed {

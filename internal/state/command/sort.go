@@ -136,7 +136,7 @@ func (t *txn) sort(elements []sorting, q sortQuery) bool {
 			continue
 		}
 		var fits, ok bool
-		if e.score, fits, ok = parseLoosely(e.text); !ok || !fits {
+		if e.score, fits, ok = parseLoosely(e.text); !ok || !fits || isTiny(e.score) {
 			return false
 		}
 	}
@@ -149,6 +149,9 @@ func (t *txn) sort(elements []sorting, q sortQuery) bool {
 	})
 	return true
 }
+
+// isTiny says whether a number is so small that it may have lost digits, which C's strtod tells of.
+func isTiny(f float64) bool { return f != 0 && math.Abs(f) < 0x1p-1022 }
 
 func (a sorting) compare(b sorting, q sortQuery) int {
 	switch {
