@@ -26,7 +26,7 @@ var faultPoints = []faultPoint{
 	{"controller/execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})", "\t\tif !s.ahead {\n\t\t\tatFaultPoint(\"told\", s.record.Action.Entity)\n\t\t}\n\t\te.step(speculate.Output{Slot: s.id, Result: result, Outside: true})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
 	{"controller/execution.go", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t}\n}\n", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t\tatFaultPoint(\"failed\", s.record.Action.Entity)\n\t}\n}\n"},
 	{"controller/execution.go", "func (e *execution) do(action speculate.Action) {\n", "func (e *execution) do(action speculate.Action) {\n\tdefer e.passPoint(action)()\n"},
-	{"controller/ahead.go", "\te.promoting(a.Slots, true)\n", "\te.promoting(a.Slots, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
+	{"controller/ahead.go", "\te.promoting(a, true)\n", "\te.promoting(a, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
 	{"controller/ahead.go", "\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n", "\t\tatFaultPoint(\"promoting\", names...)\n\t\t_, version, err := e.c.State.Exec(context.Background(), expect, ops)\n\t\tatFaultPoint(\"applied\", names...)\n"},
 	{"controller/ahead.go", "\t\t\tcase isConflict:\n", "\t\t\tcase isConflict:\n\t\t\t\tatFaultPoint(\"conflicting\", names...)\n"},
 	// "gated" is a connection that waits to be made, "opening" one that waits no more, "connected" one that the function does not have yet.
