@@ -27,14 +27,14 @@ func TestLoadedForWhatRunsAhead(t *testing.T) {
 	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 2, c.Maker, maker })
 	a := telling(o, "loaded")
-	a.Limits.Timeout = 200
+	a.Limits.Timeout = 1000
 	for _, promoted := range []bool{true, false} {
 		b := *a
 		b.Version = fmt.Sprint(promoted)
 		b.Limits.Timeout += len(b.Version) // another action, so another sandbox
 		r, h := g.ahead(&b, `{}`)
 		awaitReached(t, await(t, maker.made, "no sandbox is made"))
-		time.Sleep(300 * time.Millisecond) // longer than its limit
+		time.Sleep(1100 * time.Millisecond) // longer than its limit
 		if n := o.reached("loaded"); n > 0 {
 			t.Errorf("it has reached the outside %d times ahead of its turn", n)
 		}
