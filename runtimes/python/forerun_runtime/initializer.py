@@ -25,10 +25,6 @@ _LEARN_FIRST, _LEARN_EVERY = (
     100,
 )  # handlers: which tells the pages that it wrote to, and after how many the next does
 _SOL_SOCKET, _SO_PASSCRED = 1, 16
-_GONE = (
-    b"forerun: Threads and connections of the loading are gone in each activation: "
-    b"start them in the function, or on first use.\n"
-)
 
 
 def main() -> NoReturn:
@@ -117,14 +113,8 @@ class Initializer:
         gc.collect()  # which may close what the code has opened
         self._loops = _find_loops()
         self._sockets, self._files = _find_open()
-        self._tell_what_is_gone()
         gc.freeze()
         self._send(wire.INIT_DONE, {"ok": True})
-
-    def _tell_what_is_gone(self) -> None:
-        of_loops = {end.fileno() for loop, _ in self._loops for end in (loop._ssock, loop._csock)}
-        if _thread._count() > 0 or not of_loops.issuperset(self._sockets):
-            os.write(2, _GONE)
 
     def _take_signals(self) -> None:
         """Hear of children that end; keep what the action's code set for its handlers."""

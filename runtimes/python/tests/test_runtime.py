@@ -30,7 +30,7 @@ class Sandbox:
     def __init__(self, folder: Path) -> None:
         self.control, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
-        command = f"exec 3<&{theirs.fileno()}-; exec {sys.executable} -I -S -B -c '{START.replace(chr(39), chr(34))}'"
+        command = f"exec 3<&{theirs.fileno()}; exec {sys.executable} -I -S -B -c '{START.replace(chr(39), chr(34))}'"
         self.process = subprocess.Popen(
             ["/bin/bash", "-c", command],
             pass_fds=[theirs.fileno()],
@@ -217,19 +217,6 @@ def test_a_working_directory_that_is_gone_is_replaced(sandbox: Sandbox, tmp_path
     folder.rmdir()
     result = handlers[1].run()
     assert result is not None and json.loads(result.payload) == {"in": str(tmp_path)}
-
-
-@pytest.mark.parametrize(
-    ("loading", "told"),
-    [
-        (b"import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()", True),
-        (b"import socket; kept = socket.socket()", True),
-        (b"import asyncio; loop = asyncio.new_event_loop()", False),
-    ],
-)
-def test_what_is_gone_in_activations_is_told(sandbox: Sandbox, loading: bytes, told: bool) -> None:
-    sandbox.init(loading + b"\ndef main(args): return {}\n")
-    assert sandbox.close()[1].startswith("forerun: Threads and connections of the loading are gone in each") is told
 
 
 CODE_WITH_AN_EVENT_LOOP = b"""
