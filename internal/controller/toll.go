@@ -326,9 +326,12 @@ func (t *toll) use(now time.Time, to mark, back float64, sure bool) {
 }
 
 // bar keeps invocations from running ahead where the processors have no time for that, until they have had it for a while, or the load
-// is over.
+// is over. What was before a silence may be another load than what comes now: then it is enough that they have it once.
 func (t *toll) bar(tight, sure bool) {
-	if t.ease++; tight {
+	switch t.ease++; {
+	case tight && sure:
+		t.ease = tollEase - 1
+	case tight:
 		t.ease = 0
 	}
 	t.barred = tight || t.barred && !sure && t.loaded && t.ease < tollEase

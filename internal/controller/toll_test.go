@@ -260,12 +260,20 @@ func TestTollExpects(t *testing.T) {
 	}
 }
 
-// TestTollAfterSilence: where the processors are busy with what may not run ahead, nobody runs ahead who would be too much for them.
+// TestTollAfterSilence: where the processors are busy with what may not run ahead, nobody runs ahead who would be too much for them,
+// until less comes.
 func TestTollAfterSilence(t *testing.T) {
 	for name, c := range map[string]struct {
-		own  float64
-		want bool
-	}{"they are busy": {0.65, false}, "they are not": {0.1, true}} {
+		own   float64
+		first bool
+		then  loaded
+		least float64 // share that runs ahead after a few seconds
+		most  float64
+	}{
+		"they are busy":              {0.65, false, loaded{plain: 0.65, cost: 1.4, gain: 1, takes: 0.9}, 0, 0},
+		"they are, for that moment":  {0.65, false, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
+		"they are not, now or then":  {0.1, true, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
+	} {
 		p := newProcessors()
 		p.pass(time.Minute, loaded{plain: 0.5, cost: 1.4, gain: 1, takes: 0.9})
 		const pause, whole = 5 * time.Second, 20 * time.Second
@@ -273,8 +281,11 @@ func TestTollAfterSilence(t *testing.T) {
 		p.spent.Whole += whole
 		p.spent.Own += time.Duration(c.own * float64(whole))
 		p.spent.All += time.Duration(c.own * float64(whole))
-		if got := p.toll.ask(p.now, asked{}).ahead; got != c.want {
+		if got := p.toll.ask(p.now, asked{}).ahead; got != c.first {
 			t.Errorf("%s: the first may run ahead: %v", name, got)
+		}
+		if got := p.pass(3*time.Second, c.then); got < c.least || got > c.most {
+			t.Errorf("%s: %.2f run ahead then", name, got)
 		}
 	}
 }
