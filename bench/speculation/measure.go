@@ -55,10 +55,11 @@ type bounds struct{ plain, inTurn float64 }
 
 // loaded is one load: what was measured in each mode.
 type loaded struct {
-	share  float64 // of the capacity
-	rate   float64 // requests in a second, on average of the rounds
-	mode   map[string]*result
-	stolen int // rounds that do not count, as neighbours took too much of the processors
+	share   float64 // of the capacity
+	rate    float64 // requests in a second, on average of the rounds
+	rounds  int
+	mode    map[string]*result
+	leftOut int // rounds that do not count, as the machine's neighbours disturbed them
 }
 
 // result is what was measured in one mode.
@@ -226,31 +227,27 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 			return nil, fmt.Errorf("%s: %w", mode, err)
 		}
 	}
-	rounds := 6 // short ones, by turns: how fast the machine is changes within seconds
-	if b.quick {
-		rounds = 4
-	}
+	l.rounds = b.roundsAt(share)
 	var rates []float64
-	for done := 0; done < rounds; {
+	for len(rates) < l.rounds {
 		now, err := on.flood(ctx, busy, 2, "off", b.lasting(4*time.Second))
 		if err != nil {
 			return nil, err
 		}
 		rate := share * now.perSecond()
-		of, err := b.take(ctx, on, l, rate, done+l.stolen, done, modes)
+		of, err := b.take(ctx, on, l, rate, len(rates)+l.leftOut, len(rates), modes)
 		if err != nil {
 			return nil, err
 		}
-		if mode := of.disturbed(); mode != "" && l.stolen < rounds {
-			b.progress("  noise: the machine's neighbours had %.0f%% of its processors (%s): another round instead", of[mode].stolenShare()*100, mode)
-			l.stolen++
+		if why := of.disturbed(); why != "" && l.leftOut < l.rounds {
+			b.progress("  noise: %s: another round instead", why)
+			l.leftOut++
 			continue
 		}
 		for mode, r := range of {
 			l.mode[mode].add(r)
 		}
 		rates = append(rates, rate)
-		done++
 	}
 	l.rate = mean(rates)
 	all := l.mode["all"]
@@ -263,34 +260,61 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	return l, nil
 }
 
-// stolenMost is the share of the processors' time that the machine's neighbours may take from a round. Of one that they took more from
-// nothing counts, in no mode.
-const stolenMost = 0.05
+// roundsAt is how many rounds a load is measured in: short ones, by turns, as how fast the machine is changes within seconds. Where it is
+// nearly all in use that matters most.
+func (b *bench) roundsAt(share float64) int {
+	rounds := 6
+	if b.quick {
+		rounds = 4
+	}
+	if share > 0.7 {
+		rounds *= 2
+	}
+	return rounds
+}
+
+const (
+	// stolenMost is the share of the processors' time that the machine's neighbours may take from a round. Of one that they took more
+	// from nothing counts, in no mode.
+	stolenMost = 0.05
+	// paceMost is by how much the processor time of the same requests may differ between the baseline's two turns in a round, the first
+	// and the last. If it differs by more the machine's speed has changed on the way, and the round counts for nothing either.
+	paceMost = 0.15
+)
 
 // round is what one has shown in each mode.
 type round map[string]*result
 
-// disturbed is the mode that neighbours took the most from, if it was too much.
-func (r round) disturbed() (worst string) {
-	most := stolenMost
+// disturbed tells what neighbours did to it; it is empty if that was not too much.
+func (r round) disturbed() string {
 	for mode, of := range r {
-		if share := of.stolenShare(); share > most {
-			worst, most = mode, share
+		if share := of.stolenShare(); share > stolenMost {
+			return fmt.Sprintf("the machine's neighbours had %.0f%% of its processors (%s)", share*100, mode)
 		}
 	}
-	return worst
+	last := r[again]
+	if last == nil {
+		return ""
+	}
+	first, then := r["off"].cpuPer(), last.cpuPer()
+	if math.Abs(math.Log(then/first)) <= paceMost {
+		return ""
+	}
+	return fmt.Sprintf("the same requests took %.1f, and then %.1f ms of the processors", first, then)
 }
 
-// take measures a round of certain requests, so many a second, in each mode, a mode after the other: by turns, so that none is always first. The
-// naive ones are the last, of the modes too: they leave fewer sandboxes than there were.
+// take measures a round of certain requests, so many a second, in each mode, a mode after the other: forth and back by turns, so that
+// none is always first. The naive ones are the last, of the modes too: they leave fewer sandboxes than there were.
 func (b *bench) take(ctx context.Context, on *started, l *loaded, rate float64, stream, turn int, modes []string) (round, error) {
 	seed := uint64(100*l.share) + uint64(stream)*1000
 	due := arrivals(seed, rate, b.lastingAt(rate))
 	of := make(round)
 	turns := slices.DeleteFunc(slices.Clone(modes), isNaive)
-	first := turn % len(turns)
-	order := slices.Concat(turns[first:], turns[:first], modes[len(turns):])
-	for _, mode := range order {
+	order := slices.Clone(turns)
+	if turn%2 == 1 {
+		slices.Reverse(order)
+	}
+	for _, mode := range slices.Concat(order, modes[len(turns):]) {
 		r, err := b.arrive(ctx, on, seed, due, mode)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", mode, err)

@@ -70,7 +70,7 @@ func (l *loaded) speedup(mode string) speedup {
 	if r == nil {
 		r = new(result)
 	}
-	return compare(l.mode["off"].ms, r.ms, l.rate)
+	return compare(l.mode["off"].ms, r.ms, len(r.ms)/max(1, l.rounds))
 }
 
 // tail is how much lower the slowest answers are, in percent of the baseline's.
@@ -111,7 +111,7 @@ func (b *bench) loadRows(m *measured) {
 		b.row(harness.Row{Case: name, Metric: "speedup, branches alone", Unit: "x", Value: harness.Number(branches.mean), Interval: branches.interval()})
 		noise := l.speedup(again)
 		b.row(harness.Row{Case: name, Metric: "the baseline beside itself: noise", Unit: "x", Value: harness.Number(noise.mean), Interval: noise.interval()})
-		b.row(harness.Row{Case: name, Metric: "rounds left out: neighbours had more than 5% of the processors", Value: harness.Number(float64(l.stolen))})
+		b.row(harness.Row{Case: name, Metric: "rounds left out: the machine's neighbours disturbed them", Value: harness.Number(float64(l.leftOut))})
 		b.row(harness.Row{Case: name, Metric: "share of the processors that neighbours had", Value: harness.Number(all.stolenShare()), Baseline: harness.Number(off.stolenShare())})
 		for _, q := range []struct {
 			name  string

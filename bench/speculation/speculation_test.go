@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,27 @@ func TestIntervalHoldsTheRatio(t *testing.T) {
 	}
 	if none := compare(nil, nil, 0); !math.IsNaN(none.mean) || none.interval() != nil {
 		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+func TestRoundsThatWereDisturbedDoNotCount(t *testing.T) {
+	of := func(cpu, stolen time.Duration) *result {
+		return &result{ms: make([]float64, 10), took: time.Second, cpu: cpu, stolen: stolen}
+	}
+	const cpu = 100 * time.Millisecond
+	for name, c := range map[string]struct {
+		round
+		want string
+	}{
+		"nothing was":                  {round{"off": of(cpu, 0), "all": of(3*cpu, 0), again: of(cpu*11/10, 0)}, "^$"},
+		"there is one baseline":        {round{"off": of(cpu, 0), "all": of(3*cpu, 0)}, "^$"},
+		"neighbours had a part":        {round{"off": of(cpu, 0), "all": of(cpu, time.Duration(runtime.NumCPU())*cpu), again: of(cpu, 0)}, `had 10% .*\(all\)`},
+		"the machine went slower then": {round{"off": of(cpu, 0), "all": of(cpu, 0), again: of(cpu*12/10, 0)}, "took 10.0, and then 12.0 ms"},
+		"the machine went faster then": {round{"off": of(cpu, 0), "all": of(cpu, 0), again: of(cpu*8/10, 0)}, "took 10.0, and then 8.0 ms"},
+	} {
+		if got := c.disturbed(); !regexp.MustCompile(c.want).MatchString(got) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	resamples = 2000
-	// leastBlock is how many requests in a row are drawn at once, at the least: what one of them met, its neighbours met too.
+	resamples  = 2000
 	leastBlock = 8
 )
 
@@ -20,14 +19,14 @@ type speedup struct {
 	lower, upper float64 // of 95%
 }
 
-// compare takes answers to the same requests at the same moments, perSecond of them in one: the i-th of one to the i-th of the other.
-// The interval is that of a bootstrap over blocks of neighbours: those of a second, as a queue on busy processors lasts about so long.
-func compare(baseline, subject []float64, perSecond float64) speedup {
+// compare takes answers to the same requests at the same moments: the i-th of one to the i-th of the other. The interval is that of a
+// bootstrap over blocks of so many neighbours, at least leastBlock: those of a round, as how fast the machine was then they have all met.
+func compare(baseline, subject []float64, block int) speedup {
 	n := min(len(baseline), len(subject))
 	if n == 0 {
 		return speedup{math.NaN(), math.NaN(), math.NaN()}
 	}
-	block := max(leastBlock, int(perSecond))
+	block = max(leastBlock, block)
 	random := rand.New(rand.NewPCG(uint64(n), 0xb007))
 	quotients := make([]float64, resamples)
 	for i := range quotients {
