@@ -107,12 +107,9 @@ func (b *bench) gainRows(name string, off, all []float64, paper float64) (tail f
 
 // simulateThroughput is Table III: as many requests under way as there are processors.
 func (b *bench) simulateThroughput(m *model, a *cluster.Application) {
-	play := func(mode string) float64 {
-		return cluster.Play(cluster.Run{Application: a, Mode: mode, Processors: processors, InFlight: processors, Requests: played}).PerSecond
-	}
-	off, all := play("off"), play("all")
+	off, all := servedAt(processors, a, "off"), servedAt(processors, a, "all")
 	b.row(harness.Row{
-		Case: b.on(processors, m.name), Metric: fmt.Sprintf("answers, %d requests under way", processors), Unit: "1/s",
+		Case: b.on(processors, m.name), Metric: servedMetric(processors), Unit: "1/s",
 		Value: harness.Number(all), Baseline: harness.Number(off), Ratio: harness.Number(all / off), Paper: harness.Number(m.throughput),
 	})
 }

@@ -44,9 +44,10 @@ func costsOf(p *workloads.Profile, cpu float64) map[string]cluster.Cost {
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// simulated is what an application gains at each of its loads on so many processors.
+// simulated is what an application gains on so many processors: at each of its loads, and with a request under way for each processor.
 type simulated struct {
 	speedup, tail []float64
+	served        float64
 }
 
 func (m *measured) simulate(processors int) (s simulated, err error) {
@@ -59,7 +60,18 @@ func (m *measured) simulate(processors int) (s simulated, err error) {
 		s.speedup = append(s.speedup, mean(off.MS)/mean(all.MS))
 		s.tail = append(s.tail, 100*(1-quantile(all.MS, 0.99)/quantile(off.MS, 0.99)))
 	}
+	s.served = servedAt(processors, a, "all") / servedAt(processors, a, "off")
 	return s, nil
+}
+
+// servedAt is how many answers an application gives in a second in a mode, with a request under way for each processor.
+func servedAt(processors int, a *cluster.Application, mode string) float64 {
+	return cluster.Play(cluster.Run{Application: a, Mode: mode, Processors: processors, InFlight: processors, Requests: played}).PerSecond
+}
+
+// servedMetric is what it is called.
+func servedMetric(processors int) string {
+	return fmt.Sprintf("answers, %d requests under way", processors)
 }
 
 // testedRows are the measured applications on this machine's processors and on the paper's, and their averages.
@@ -84,20 +96,23 @@ func (b *bench) testedRows() error {
 			b.row(harness.Row{Case: b.on(processors, l.title(m)), Metric: "mean speedup", Unit: "x", Value: harness.Number(many.speedup[i])})
 			b.row(harness.Row{Case: b.on(processors, l.title(m)), Metric: "p99 lower by", Unit: "%", Value: harness.Number(many.tail[i])})
 		}
+		b.row(harness.Row{Case: b.on(runtime.NumCPU(), m.slug), Metric: servedMetric(runtime.NumCPU()), Unit: "x", Value: harness.Number(few.served)})
+		b.row(harness.Row{Case: b.on(processors, m.slug), Metric: servedMetric(processors), Unit: "x", Value: harness.Number(many.served)})
 		b.boundRows(b.on(processors, m.loads[0].title(m)), many.speedup[0], m.bounds, leastShare)
 	}
-	b.testedAverages(runtime.NumCPU(), here, "", "")
-	b.testedAverages(processors, there, ">=4.6", ">=58.7")
+	b.testedAverages(runtime.NumCPU(), here, "", "", "")
+	b.testedAverages(processors, there, ">=4.6", ">=58.7", leastServed)
 	return nil
 }
 
-// testedAverages are those of all applications on so many processors, with the bars of the lowest load's speedup and of p99.
-func (b *bench) testedAverages(processors int, all []simulated, up, tail string) {
+// testedAverages are those of all applications on so many processors, with the bars of the lowest load's speedup, of p99 and of the
+// answers in a second.
+func (b *bench) testedAverages(processors int, all []simulated, up, tail, served string) {
 	if len(all) == 0 {
 		return
 	}
 	const what = "all measured applications, "
-	var ups, tails []float64
+	var ups, tails, answers []float64
 	for i, load := range []string{"low", "medium", "high"} {
 		var own, lower []float64
 		for _, s := range all {
@@ -112,6 +127,13 @@ func (b *bench) testedAverages(processors int, all []simulated, up, tail string)
 	name, paper := b.on(processors, what+"mean of all loads"), whole()
 	b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(ups)), Paper: harness.Number(paper.all)})
 	b.row(harness.Row{Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(mean(tails)), Paper: harness.Number(paper.tail)})
+	for _, s := range all {
+		answers = append(answers, s.served)
+	}
+	b.row(harness.Row{
+		Case: b.on(processors, "all measured applications"), Metric: servedMetric(processors), Unit: "x",
+		Value: harness.Number(mean(answers)), Paper: harness.Number(paper.throughput), Target: harness.Text(served),
+	})
 }
 
 func (b *bench) on(processors int, what string) string {

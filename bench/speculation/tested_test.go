@@ -31,6 +31,12 @@ func TestApplicationsCanBePlayed(t *testing.T) {
 		if two < 1 || many < two || many > float64(len(a.Functions)) {
 			t.Errorf("%s: %.2f on two processors, %.2f on %d", a.Slug, two, many, processors)
 		}
+		answers := func(mode string) float64 {
+			return cluster.Play(cluster.Run{Application: played, Mode: mode, Processors: 20, InFlight: 20, Requests: 200}).PerSecond
+		}
+		if served := answers("all") / answers("off"); served < 1 || served > float64(len(a.Functions)) {
+			t.Errorf("%s: %.2f times the answers, one request under way for each processor", a.Slug, served)
+		}
 	}
 }
 
