@@ -14,28 +14,26 @@ import (
 const bodyTime = time.Minute
 
 // await gives a client from now on that long. When all has come http.Server waits on; what has not by then it does not wait for either, before
-// the answer or behind it. The error says that the writer is a test's.
-func await(w http.ResponseWriter) error {
-	return http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+// the answer or behind it.
+func await(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a writer in a test has none
 }
 
 // Body reads a request's body of at most limit bytes. The error is forerun.TooLarge, Invalid (cut off) or
 // DeadlineExpired (sent too slowly).
 func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
-		drain(w, r)
 		return nil, tooLarge(r.ContentLength, limit)
 	}
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	_ = await(w)
+	await(w)
 	body, err := read(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
 	switch {
 	case err == nil:
 		return body, nil
 	case isThrottled(err):
-		drain(w, r)
 		return nil, err
 	case isTooLarge(err):
 		return nil, tooLarge(limit+1, limit)
@@ -46,12 +44,12 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	}
 }
 
-// maxDrain bounds what is read of a body that is refused for its length.
+// maxDrain bounds what is read of a body that nobody reads.
 const maxDrain = 64 << 20
 
-// drain reads what a client sends although it will be refused: many clients hear an answer only when they have sent all.
-func drain(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" && await(w) == nil {
+// drain reads what a client sends although it was refused: many clients hear an answer only when they have sent all.
+func drain(r *http.Request) {
+	if r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrain) // the answer is the same if it breaks off
 	}
 }

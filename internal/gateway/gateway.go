@@ -58,8 +58,14 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log}))
 	defer d.recover(w, r)
 	if r.ContentLength != 0 {
-		_ = await(w) // for a body that nobody reads, too
+		await(w) // for a body that nobody reads, too
 	}
+	d.dispatch(w, r)
+	drain(r)
+}
+
+// dispatch gives a request to whom it is for.
+func (d *door) dispatch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz" || r.URL.Path == "/metrics":
 		d.own.ServeHTTP(w, r)

@@ -133,6 +133,32 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 }
 
+// TestWhoSendsAllFirstHearsTheRefusal: a body that nobody reads is taken from a client that listens only when it has sent all.
+func TestWhoSendsAllFirstHearsTheRefusal(t *testing.T) {
+	body := strings.Repeat("x", 1<<20)
+	for name, sent := range map[string]string{
+		"length": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+		"chunks": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+	} {
+		t.Run(name, func(t *testing.T) {
+			serve(t, 1, func(w http.ResponseWriter, r *http.Request) {
+				Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "no"))
+			}, func(t *testing.T, visit func() *visitor) {
+				v := visit()
+				for range 2 { // on the same connection
+					if _, err := io.WriteString(v.Conn, "POST / HTTP/1.1\r\nHost: x\r\n"+sent); err != nil {
+						t.Errorf("what is sent is not taken: %v", err)
+						return
+					}
+					if status, body := v.reply(); status != 401 {
+						t.Errorf("%d %s", status, body)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestHeadsThatDoNotCome sends a part of one.
 func TestHeadsThatDoNotCome(t *testing.T) {
 	serve(t, 1, seatAll, func(t *testing.T, visit func() *visitor) {
