@@ -65,7 +65,24 @@ func New(o Options) (*Client, error) {
 	if o.Root == "" {
 		o.Root = "/api/v1/"
 	}
-	return &Client{base: base, root: o.Root, user: user, password: password, agent: o.UserAgent, trace: o.Trace, http: &http.Client{Transport: transport(o.Insecure)}}, nil
+	return &Client{
+		base: base, root: o.Root, user: user, password: password, agent: o.UserAgent, trace: o.Trace,
+		http: &http.Client{Transport: transport(o.Insecure), CheckRedirect: mayFollow},
+	}, nil
+}
+
+// maxRedirects is how many http.Client itself follows.
+const maxRedirects = 10
+
+// mayFollow keeps what was sent over HTTPS off the network in the clear: http.Client would send the key along on the same host.
+func mayFollow(next *http.Request, asked []*http.Request) error {
+	switch last := asked[len(asked)-1]; {
+	case last.URL.Scheme == "https" && next.URL.Scheme != "https":
+		return fmt.Errorf("%s sends its callers from https to %s, where others could read the key", last.URL.Host, next.URL.Scheme)
+	case len(asked) >= maxRedirects:
+		return fmt.Errorf("it was given up after %d redirects", maxRedirects)
+	}
+	return nil
 }
 
 // transport waits longer for an answer than a server waits for the end of a blocking invocation (60 s).

@@ -1,6 +1,11 @@
 package whisk
 
-import "testing"
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
 
 func TestBaseURL(t *testing.T) {
 	for host, want := range map[string]string{
@@ -11,5 +16,48 @@ func TestBaseURL(t *testing.T) {
 		if got, err := BaseURL(host); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v, want %q", host, got, err, want)
 		}
+	}
+}
+
+// TestKeysStayOnHTTPS: an API that leads from HTTPS to HTTP is not followed, and is sent no key there.
+func TestKeysStayOnHTTPS(t *testing.T) {
+	inTheClear := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("it was asked %s with %q", r.URL, r.Header.Get("Authorization"))
+	}))
+	defer inTheClear.Close()
+	secure := httptest.NewTLSServer(http.RedirectHandler(inTheClear.URL, http.StatusTemporaryRedirect))
+	defer secure.Close()
+	c, err := New(Options{Host: secure.URL, Auth: "uuid:key", Insecure: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Get[Action](t.Context(), c, "x", nil); err == nil || !strings.Contains(err.Error(), "from https to http") {
+		t.Errorf("the client is told %v", err)
+	}
+}
+
+// TestRedirects: others are followed, but not for ever.
+func TestRedirects(t *testing.T) {
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch _, key, _ := r.BasicAuth(); {
+		case r.URL.Path == "/api/v1/once":
+			http.Redirect(w, r, server.URL+"/there", http.StatusTemporaryRedirect)
+		case r.URL.Path == "/there" && key == "key":
+			_, _ = w.Write([]byte(`{"name":"x"}`))
+		default:
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		}
+	}))
+	defer server.Close()
+	c, err := New(Options{Host: server.URL, Auth: "uuid:key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, err := Get[Action](t.Context(), c, "once", nil); err != nil || is.Value.Name != "x" {
+		t.Errorf("%v, %v", is.Value, err)
+	}
+	if _, err := Get[Action](t.Context(), c, "circle", nil); err == nil || !strings.Contains(err.Error(), "10 redirects") {
+		t.Errorf("the client is told %v", err)
 	}
 }
