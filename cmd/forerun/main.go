@@ -27,7 +27,7 @@ func main() {
 		err = root.Execute()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "forerun:", cli.Explain(err))
+		fmt.Fprintln(cli.Screen(os.Stderr), "forerun:", cli.Explain(err))
 		os.Exit(cli.ExitCode(err))
 	}
 }

@@ -191,7 +191,7 @@ func (a *app) showLog(cmd *cobra.Command, lines []string, strip bool) error {
 		if strip {
 			line = stripped(line)
 		}
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+		if _, err := fmt.Fprintln(data(cmd), line); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ The file holds everything: code, state, records, and hashes of keys, but no key.
 			return err
 		}
 		say(cmd, "ok: %d records, %d bytes", summary.Pairs, summary.Bytes)
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), file)
+		_, err = fmt.Fprintln(data(cmd), file)
 		return err
 	})
 	return cmd

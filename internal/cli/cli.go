@@ -11,7 +11,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 
@@ -141,6 +140,3 @@ func joinPairs(args []string) []string {
 	}
 	return joined
 }
-
-// words is where a command says what it did.
-func words(cmd *cobra.Command) io.Writer { return cmd.ErrOrStderr() }

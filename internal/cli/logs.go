@@ -229,7 +229,7 @@ func (f *follower) line(r *whisk.Activation, line string) error {
 	if f.strip {
 		line = text
 	}
-	_, err := fmt.Fprintf(f.cmd.OutOrStdout(), "%s %s\n", r.Name, line)
+	_, err := fmt.Fprintf(data(f.cmd), "%s %s\n", r.Name, line)
 	return err
 }
 

@@ -60,7 +60,7 @@ func (a *app) showNamespace(cmd *cobra.Command, content map[string][]whisk.Docum
 		for _, collection := range []string{whisk.Packages, whisk.Actions, whisk.Triggers, whisk.Rules} {
 			for _, d := range content[collection] {
 				what := collection[:len(collection)-1]
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%-7s  /%s/%s\n", what, d.Value.Namespace, d.Value.Name); err != nil {
+				if _, err := fmt.Fprintf(data(cmd), "%-7s  /%s/%s\n", what, d.Value.Namespace, d.Value.Name); err != nil {
 					return err
 				}
 			}

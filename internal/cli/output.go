@@ -49,14 +49,14 @@ func (a *app) show(cmd *cobra.Command, document json.RawMessage) error {
 		return fmt.Errorf("the server's answer is not JSON: %w", err)
 	}
 	b.WriteByte('\n')
-	_, err = cmd.OutOrStdout().Write(b.Bytes())
+	_, err = data(cmd).Write(b.Bytes())
 	return err
 }
 
 // showLine writes a line as text, and otherwise a document.
 func (a *app) showLine(cmd *cobra.Command, text string, document any) error {
 	if a.output == asText {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+		_, err := fmt.Fprintln(data(cmd), text)
 		return err
 	}
 	encoded, err := canonical.Marshal(document)
@@ -76,7 +76,7 @@ type columns[T any] struct {
 func list[T any](a *app, cmd *cobra.Command, documents []whisk.Document[T], c columns[T]) error {
 	switch a.output {
 	case asText:
-		return c.write(cmd.OutOrStdout(), documents)
+		return c.write(data(cmd), documents)
 	case asLines:
 		for _, d := range documents {
 			if err := a.show(cmd, d.Raw); err != nil {

@@ -30,10 +30,10 @@ func (a *app) speculationGet() *cobra.Command {
 			return a.show(cmd, s.Raw)
 		case s.Value.On:
 			say(cmd, "on the server %s:", c.Host())
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "on: %s\n", s.Value.Mode)
+			_, err = fmt.Fprintf(data(cmd), "on: %s\n", s.Value.Mode)
 		default:
 			say(cmd, "on the server %s, %s:", c.Host(), whyOff(s.Value))
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "off")
+			_, err = fmt.Fprintln(data(cmd), "off")
 		}
 		return err
 	})

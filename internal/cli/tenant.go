@@ -113,7 +113,7 @@ func (a *app) showKey(cmd *cobra.Command, err error, done, name string, tenant w
 	if a.output != asText {
 		return a.show(cmd, tenant.Raw)
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), tenant.Value.Auth)
+	_, err = fmt.Fprintln(data(cmd), tenant.Value.Auth)
 	return err
 }
 
