@@ -195,6 +195,19 @@ created    rule     /_/r
 	}
 }
 
+// What the server would refuse in annotations is told in its words, also by a dry run.
+func TestDeployChecksAnnotations(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, map[string]string{"forerun.yaml": "actions: {a: {file: a.py, annotations: {speculate: true}}}\n", "a.py": ""})
+	p, run := newPlatform(t)
+	for _, args := range [][]string{{"deploy", folder, "--dry-run"}, {"deploy", folder}} {
+		got := run(args...)
+		if got.code != 2 || len(p.puts) > 0 || !strings.Contains(got.stderr, `The annotation 'speculate' must be a string: "off", "branches" or "all", not true.`) {
+			t.Errorf("%v put %v: %+v", args, p.puts, got)
+		}
+	}
+}
+
 // Where something cannot be deployed, what it was is told, and what depends on it is left out.
 func TestDeployFails(t *testing.T) {
 	folder := t.TempDir()

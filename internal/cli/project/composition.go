@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
@@ -47,6 +48,7 @@ type inlineAction struct {
 func (b *builder) inline(path []string, x inlineAction) {
 	name, err := forerun.ParseName(x.Name, "_")
 	b.wrong(path, err)
+	b.wrong(path, annotation.Check(x.Action.Annotations))
 	exec := x.Action.Exec
 	body := &whisk.ActionPut{Exec: &exec, Parameters: keyValues(nil), Annotations: x.Action.Annotations, Limits: limitsOf(limits{})}
 	b.add(path, Entity{Collection: whisk.Actions, Name: name, Body: body, Rank: rankAction})

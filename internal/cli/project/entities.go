@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -149,6 +150,7 @@ func (b *builder) addAction(path []string, name forerun.Name, exec *whisk.Exec, 
 		annotations = slices.DeleteFunc(annotations, func(old forerun.KeyValue) bool { return old.Key == kv.Key })
 		annotations = append(annotations, kv)
 	}
+	b.wrong(below(path, "annotations"), annotation.Check(annotations))
 	body := &whisk.ActionPut{Exec: exec, Parameters: b.inputs(path, x.Inputs), Annotations: annotations, Limits: limitsOf(x.Limits)}
 	if exec != nil && exec.Kind == "sequence" {
 		body.Parameters = nil // the server keeps the components there

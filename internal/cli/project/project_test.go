@@ -123,11 +123,18 @@ func TestEntityErrors(t *testing.T) {
 		{"packages: {p: {bind: /_/q, actions: {a: {file: a.py}}}}", "no actions of its own"},
 		{"packages: {p: {bind: a/b}}", "is no package"},
 		{"rules: {r: {trigger: a/b, action: c}}", "is no trigger"},
+		{"actions: {a: {file: a.py, annotations: {speculate: al}}}", `1:41: actions.a.annotations: The annotation 'speculate': "al" does not say`},
+		{"actions: {a: {file: a.py, annotations: {pure-function: 'true'}}}", `The annotation 'pure-function' must be true or false, without quotes, not "true".`},
+		{"sequences: {s: {actions: [/_/a], annotations: {read-hosts: [http://b]}}}", `The annotation 'read-hosts' has "http://b", which is no host`},
+		{"compositions: {c: inline.json}", "The annotation 'keep-process' must be true or false"},
 		{"compositions: {c: a.py}", "is no JSON object"},
 		{"compositions: {c: none.json}", "composition cannot be read"},
 		{"compositions: {c: other.json}", "holds no composition"},
 	} {
-		p, err := load(t, map[string]string{FileName: c.text, "a.py": "", "a.txt": "", "a.jar": "PK\x03\x04", "sub/x": "", "other.json": "{}"})
+		p, err := load(t, map[string]string{
+			FileName: c.text, "a.py": "", "a.txt": "", "a.jar": "PK\x03\x04", "sub/x": "", "other.json": "{}",
+			"inline.json": `{"type":"action","name":"/_/x","action":{"exec":{"kind":"nodejs:20","code":""},"annotations":[{"key":"keep-process","value":1}]}}`,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

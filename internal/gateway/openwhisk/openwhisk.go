@@ -26,9 +26,6 @@ import (
 // maxParameters is how many bytes the parameters of an action may have, and its annotations.
 const maxParameters = 1 << 20
 
-// maxReadHosts is how many hosts the annotation read-hosts may have: each activation that runs ahead looks at all.
-const maxReadHosts = 256
-
 // maxPut is how long the body of a PUT may be, in bytes.
 func (c *call) maxPut() int64 { return int64(c.bounds.Code) + 4*maxParameters }
 

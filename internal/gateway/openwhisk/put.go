@@ -7,9 +7,9 @@ import (
 	"reflect"
 	"regexp"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
-	"forerun.dev/forerun/internal/speculate"
 )
 
 // putAction answers PUT .../actions/NAME: it creates the action or, with overwrite, updates it; what the body leaves out
@@ -131,46 +131,12 @@ func (p *actionPut) checkSizes(maxCode int) error {
 	return nil
 }
 
-// checkAnnotations refuses those of Forerun's own that it could not heed.
 func (p *actionPut) checkAnnotations() error {
 	if p.Annotations == nil {
 		return nil
 	}
-	for _, kv := range *p.Annotations {
-		switch kv.Key {
-		case "pure-function", "non-speculative", "compute_cache", "state_cache", "keep-process":
-			if value := string(kv.Value); value != "true" && value != "false" {
-				return malformed("The annotation '%s' must be true or false, without quotes, not %.200s.", kv.Key, kv.Value)
-			}
-		case "read-hosts":
-			if err := checkHosts(kv.Value); err != nil {
-				return err
-			}
-		case "speculate":
-			var text *string
-			if json.Unmarshal(kv.Value, &text) != nil || text == nil {
-				return malformed("The annotation 'speculate' must be a string: \"off\", \"branches\" or \"all\", not %.200s.", kv.Value)
-			}
-			if _, err := speculate.ParseSettings(*text); err != nil {
-				return malformed("The annotation 'speculate': %w", err)
-			}
-		}
-	}
-	return nil
-}
-
-func checkHosts(value json.RawMessage) error {
-	var hosts []string
-	if json.Unmarshal(value, &hosts) != nil || hosts == nil {
-		return malformed("The annotation 'read-hosts' must be an array of hosts, each a string, not %.200s.", value)
-	}
-	if len(hosts) > maxReadHosts {
-		return malformed("The annotation 'read-hosts' has %d hosts; at most %d are allowed.", len(hosts), maxReadHosts)
-	}
-	for _, host := range hosts {
-		if _, _, err := forerun.ParseHost(host); err != nil {
-			return malformed("The annotation 'read-hosts' has %.200q, which is no host: %w. Write a name or an address, with ':' and a port or without.", host, err)
-		}
+	if err := annotation.Check(*p.Annotations); err != nil {
+		return malformed("%w", err)
 	}
 	return nil
 }

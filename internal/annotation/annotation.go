@@ -1,0 +1,72 @@
+// Package annotation knows what the annotations of actions must be that
+// Forerun heeds, for the server that refuses others and for the client that
+// says so before it sends anything.
+//
+// It promises that what it finds nothing wrong with can be heeded. Annotations
+// with other names may be anything.
+package annotation
+
+import (
+	"encoding/json"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// maxReadHosts is how many hosts the annotation read-hosts may have: each activation that runs ahead looks at all.
+const maxReadHosts = 256
+
+// Check refuses those of an action that cannot be heeded. The error is forerun.Invalid.
+func Check(annotations []forerun.KeyValue) error {
+	for _, kv := range annotations {
+		if err := check(kv.Key, kv.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func check(name string, value json.RawMessage) error {
+	switch name {
+	case "pure-function", "non-speculative", "compute_cache", "state_cache", "keep-process":
+		if text := string(value); text != "true" && text != "false" {
+			return wrong("The annotation '%s' must be true or false, without quotes, not %.200s.", name, value)
+		}
+	case "read-hosts":
+		return checkHosts(value)
+	case "speculate":
+		return checkSettings(value)
+	}
+	return nil
+}
+
+func checkHosts(value json.RawMessage) error {
+	var hosts []string
+	if json.Unmarshal(value, &hosts) != nil || hosts == nil {
+		return wrong("The annotation 'read-hosts' must be an array of hosts, each a string, not %.200s.", value)
+	}
+	if len(hosts) > maxReadHosts {
+		return wrong("The annotation 'read-hosts' has %d hosts; at most %d are allowed.", len(hosts), maxReadHosts)
+	}
+	for _, host := range hosts {
+		if _, _, err := forerun.ParseHost(host); err != nil {
+			return wrong("The annotation 'read-hosts' has %.200q, which is no host: %w. Write a name or an address, with ':' and a port or without.", host, err)
+		}
+	}
+	return nil
+}
+
+func checkSettings(value json.RawMessage) error {
+	var text *string
+	if json.Unmarshal(value, &text) != nil || text == nil {
+		return wrong("The annotation 'speculate' must be a string: \"off\", \"branches\" or \"all\", not %.200s.", value)
+	}
+	if _, err := speculate.ParseSettings(*text); err != nil {
+		return wrong("The annotation 'speculate': %w", err)
+	}
+	return nil
+}
+
+func wrong(format string, args ...any) error {
+	return forerun.Errorf(forerun.Invalid, "", format, args...)
+}
