@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -13,13 +12,17 @@ import (
 	"forerun.dev/forerun/internal/seats"
 )
 
+// How many connections are enough.
+const (
+	MaxConns     = 10_000 // of tenants, as at the Redis door
+	MaxStrangers = 4096   // who has a key is one until the first request has come: many may come at once
+)
+
 // Bounds of what a client may keep open.
 const (
-	maxConns     = 10_000           // of tenants, unless NewServer is told otherwise
-	maxStrangers = 4096             // who has a key is one until the first request has come: many may come at once
-	headTime     = 10 * time.Second // for the head of a request
-	idleTime     = 3 * time.Minute  // between requests
-	maxHead      = 64 << 10         // bytes of the head
+	headTime = 10 * time.Second // for the head of a request
+	idleTime = 3 * time.Minute  // between requests
+	maxHead  = 64 << 10         // bytes of the head
 )
 
 // Server serves a front door to clients. A connection is a stranger's until a request on it shows a key, and then belongs to the tenant of
@@ -29,15 +32,15 @@ type Server struct {
 	seats *seats.Seats
 }
 
-// NewServer returns the server of a front door's handler, with so many connections for tenants; 0: 10,000, as at the Redis door.
-func NewServer(handler http.Handler, conns int, log *slog.Logger) *Server {
+// NewServer returns the server of a front door's handler, with so many connections for tenants, and so many more for strangers.
+func NewServer(handler http.Handler, conns, strangers int, log *slog.Logger) *Server {
 	return &Server{
 		Server: &http.Server{
 			Handler: handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
 			ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},
-		seats: seats.New(cmp.Or(conns, maxConns), maxStrangers),
+		seats: seats.New(conns, strangers),
 	}
 }
 

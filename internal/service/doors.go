@@ -9,16 +9,31 @@ import (
 	"syscall"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
 	"forerun.dev/forerun/internal/state/resp"
 	"forerun.dev/forerun/internal/worker"
 )
 
+// room is how many connections the doors to the outside have.
+type room struct{ http, httpStrangers, redis, redisStrangers int }
+
+// roomIn is the room in so many files and sockets as the process may have open. Of the eighth that the worker leaves an eighth is kept for
+// the server's own: clients of one door cannot keep those of the other out, nor the server from working.
+func roomIn(files int) room {
+	part := files / 64
+	return room{
+		http: min(2*part, gateway.MaxConns), httpStrangers: min(2*part, gateway.MaxStrangers),
+		redis: min(2*part, resp.MaxConns), redisStrangers: min(part, resp.MaxStrangers),
+	}
+}
+
 // redisDoor is what programs outside reach the state of functions through, with a tenant's key.
-func redisDoor(store state.Store, hub *resp.Hub, tenants *registry.Registry) *resp.Server {
-	return resp.NewServer(hub, resp.Options{MaxBulk: command.MaxString, Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
+func redisDoor(store state.Store, hub *resp.Hub, tenants *registry.Registry, has room) *resp.Server {
+	return resp.NewServer(hub, resp.Options{MaxBulk: command.MaxString, MaxConns: has.redis, MaxStrangers: has.redisStrangers, Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
 		if user == "default" { // a client that has only a password gives both in it
 			user, password, _ = strings.Cut(password, ":")
 		}
@@ -99,7 +114,7 @@ func (s *server) openRedisDoor(context.Context) error {
 		anyone := func(ctx context.Context, c net.Conn) (context.Context, resp.Session) {
 			return context.WithValue(ctx, keyedConnKey{}, c), nil
 		}
-		if err := redisDoor(s.store, s.hub, s.registry).Serve(ctx, keyedListener{s.redis}, anyone); err != nil {
+		if err := redisDoor(s.store, s.hub, s.registry, roomIn(sandbox.Descriptors())).Serve(ctx, keyedListener{s.redis}, anyone); err != nil {
 			s.broken <- err
 		}
 	}()

@@ -35,6 +35,7 @@ import (
 	"forerun.dev/forerun/internal/gateway/openwhisk"
 	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/native"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state/embedded"
@@ -280,7 +281,8 @@ func (s *server) openDoors(ctx context.Context) error {
 	}
 	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	c.Metrics, c.Admin, c.Gate = s.metrics.Handler(), operator, s.gate
-	s.http = gateway.NewServer(gateway.New(c), 0, s.log)
+	has := roomIn(sandbox.Descriptors())
+	s.http = gateway.NewServer(gateway.New(c), has.http, has.httpStrangers, s.log)
 	go func() {
 		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.broken <- forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)

@@ -116,7 +116,7 @@ const smallestMiB = 8
 
 // boxDescriptors is more than what the server has open for a sandbox without connections. Sandboxes take half of all descriptors at most,
 // their connections a quarter, and an eighth what carries their datagrams and questions for names: the rest is for the server's own files
-// and clients.
+// and its doors to the outside.
 const boxDescriptors = 24
 
 // complete fills in the defaults.

@@ -22,7 +22,7 @@ func TestOperatorsConnections(t *testing.T) {
 		} else if gateway.Seat(answer, r, "ada") != nil {
 			answer.WriteHeader(http.StatusTooManyRequests)
 		}
-	}), 1, w.api.Log)
+	}), 1, 100, w.api.Log)
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	one, other := new(http.Transport), new(http.Transport)

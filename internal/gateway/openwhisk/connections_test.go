@@ -17,7 +17,7 @@ func TestConnectionsAreTheTenants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := gateway.NewServer(w.door, 1, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s := gateway.NewServer(w.door, 1, 100, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	ask := func(client *http.Client, withKey bool) int {

@@ -14,6 +14,7 @@
 package resp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -58,12 +59,16 @@ type Options struct {
 	// error is forerun.Unauthorized if they are wrong. nil: no password is needed.
 	Authenticate func(ctx context.Context, user, password string) (Session, error)
 	MaxBulk      int // longest argument in bytes; 0: 512 MB as Redis
-	MaxConns     int // connections at a time; 0: 10,000 as Redis. Beyond it each space may still have its part of them
+	MaxConns     int // connections at a time; 0: MaxConns. Beyond it each space may still have its part of them
+	MaxStrangers int // connections that have not authenticated, beside the others; 0: MaxStrangers
 	MaxHeld      int // bytes of unfinished commands, transactions, unread replies and messages, and names waited for, of one space; 0: eight times MaxBulk
 }
 
-// maxStrangers is how many connections may be open that have not authenticated, beside the others.
-const maxStrangers = 1024
+// How many connections are enough.
+const (
+	MaxConns     = 10_000 // as at Redis
+	MaxStrangers = 1024   // that have not authenticated
+)
 
 // Server serves connections.
 type Server struct {
@@ -80,13 +85,12 @@ func NewServer(h *Hub, o Options) *Server {
 	if o.MaxBulk == 0 {
 		o.MaxBulk = 512 << 20
 	}
-	if o.MaxConns == 0 {
-		o.MaxConns = 10_000
-	}
+	o.MaxConns = cmp.Or(o.MaxConns, MaxConns)
+	o.MaxStrangers = cmp.Or(o.MaxStrangers, MaxStrangers)
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 8 * o.MaxBulk
 	}
-	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: seats.New(o.MaxConns, maxStrangers), earAfter: earAfter}
+	return &Server{hub: h, options: o, room: newRoom(o.MaxHeld), seats: seats.New(o.MaxConns, o.MaxStrangers), earAfter: earAfter}
 }
 
 // Accept decides who speaks through a new connection, and until when: the connection is cut when the context that it
