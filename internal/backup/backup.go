@@ -83,6 +83,9 @@ func Write(w io.Writer, h Header, pairs iter.Seq2[Pair, error]) error {
 		b.number(uint64(len(p.Value)))
 		b.write(p.Value)
 		n++
+		if b.err != nil {
+			break
+		}
 	}
 	b.number(0)
 	b.number(n)

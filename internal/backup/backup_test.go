@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,34 @@ func TestErrors(t *testing.T) {
 	}
 	if _, err := Read(bytes.NewReader(written(t, examples()...)), func(Pair) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the receiver's error: %v", err)
+	}
+}
+
+// failing takes so many bytes.
+type failing struct{ left int }
+
+var errWrite = errors.New("nobody reads")
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errWrite
+	}
+	return len(p), nil
+}
+
+// TestWriteEndsWithItsWriter: nothing more is read for a backup that goes nowhere.
+func TestWriteEndsWithItsWriter(t *testing.T) {
+	const most = 100
+	value := make([]byte, 64<<10)
+	rand.NewChaCha8([32]byte{}).Read(value) // cannot be compressed
+	read := 0
+	err := Write(&failing{1 << 10}, Header{}, func(yield func(Pair, error) bool) {
+		for read < most && yield(Pair{[]byte("a"), value}, nil) {
+			read++
+		}
+	})
+	if !errors.Is(err, errWrite) || read == most {
+		t.Errorf("%d were read, %v", read, err)
 	}
 }
 
