@@ -52,6 +52,26 @@ func TestTransactionTakesRoomAsItAnswers(t *testing.T) {
 	}
 }
 
+// TestSpoiledTransactionTakesNoRoom: of one that EXEC will refuse nothing is kept, neither what was queued nor what follows.
+func TestSpoiledTransactionTakesNoRoom(t *testing.T) {
+	c := connWithRoom(1 << 20)
+	set := [][]byte{[]byte("SET"), []byte("k"), make([]byte, 600<<10)}
+	enqueue := func() state.Reply { return c.enqueue(command.Known(set[0]), set) }
+	c.begin()
+	if enqueue(); !c.hasRoom() || c.held.bytes < 600<<10 {
+		t.Fatalf("what is queued takes %d bytes", c.held.bytes)
+	}
+	c.enqueue(nil, [][]byte{[]byte("NONSENSE")})
+	for range 2 {
+		if got := enqueue(); string(got.Text) != "QUEUED" || !c.hasRoom() || c.held.bytes != 0 || c.multi.queue != nil {
+			t.Errorf("%.100s; %d commands are kept, %d bytes", got.Text, len(c.multi.queue), c.held.bytes)
+		}
+	}
+	if got := c.exec(t.Context()); !strings.HasPrefix(string(got.Text), "EXECABORT") {
+		t.Errorf("EXEC: %.100s", got.Text)
+	}
+}
+
 // TestDescriptionsAreShared: a command that is asked for many times is described once.
 func TestDescriptionsAreShared(t *testing.T) {
 	names := make([][]byte, 2)

@@ -13,8 +13,8 @@ import (
 // transaction is what a client has queued since MULTI.
 type transaction struct {
 	queue   []queued
-	size    int  // bytes of the queue
-	spoiled bool // a command was refused: EXEC will execute none
+	size    int  // bytes of all commands, also of those that are not kept
+	spoiled bool // a command was refused: EXEC will execute none, and none is kept
 }
 
 // queued is a command that waits for EXEC.
@@ -25,7 +25,7 @@ type queued struct {
 
 // bytes is what the queue takes; a transaction that has not begun takes nothing.
 func (t *transaction) bytes() int {
-	if t == nil {
+	if t == nil || t.spoiled {
 		return 0
 	}
 	return t.size
@@ -44,15 +44,18 @@ func (c *conn) enqueue(spec *command.Spec, args [][]byte) state.Reply {
 	if c.multi.size += commandSize(args); c.multi.size > c.server.maxTransaction() {
 		full := failure("ERR The transaction is too large. Send it in several parts.")
 		refusal = &full
-		c.multi.queue = nil
 	}
 	if refusal != nil {
-		c.multi.spoiled = true
+		c.multi.spoil()
 		return *refusal
 	}
-	c.multi.queue = append(c.multi.queue, queued{spec, cloneArgs(args)})
+	if !c.multi.spoiled {
+		c.multi.queue = append(c.multi.queue, queued{spec, cloneArgs(args)})
+	}
 	return state.Reply{Kind: state.Simple, Text: []byte("QUEUED")}
 }
+
+func (t *transaction) spoil() { t.spoiled, t.queue = true, nil }
 
 // commandSize is about what a queued command takes.
 func commandSize(args [][]byte) int {
@@ -88,7 +91,7 @@ func (c *conn) refuse(spec *command.Spec, refusal state.Reply) state.Reply {
 	if c.multi == nil {
 		return refusal
 	}
-	c.multi.spoiled = true
+	c.multi.spoil()
 	if spec.Name == "exec" {
 		c.discard()
 		refusal.Text = append([]byte("EXECABORT Transaction discarded because of:"), bytes.TrimPrefix(refusal.Text, []byte("ERR"))...)
