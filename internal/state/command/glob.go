@@ -1,11 +1,38 @@
 package command
 
-import "bytes"
+import (
+	"bytes"
+	"context"
+)
 
 // Match says whether text matches a pattern as Redis matches names: * is any bytes, ? any one, [a-c] and [^abc] one of a
 // class; a backslash takes the next for what it is. Nothing but the empty pattern matches the empty text.
 func Match(pattern, text []byte) bool {
 	return matchWhile(pattern, text, func(int) bool { return true })
+}
+
+// Matcher is Match as long as a context lasts; from then on nothing matches, and Err is why.
+type Matcher struct {
+	patience patience
+	err      error
+}
+
+// NewMatcher makes a matcher for a context.
+func NewMatcher(ctx context.Context) *Matcher { return &Matcher{patience: patience{ctx: ctx}} }
+
+// Match says whether text matches a pattern.
+func (m *Matcher) Match(pattern, text []byte) bool {
+	return m.goesOn(len(pattern)) && matchWhile(pattern, text, m.goesOn)
+}
+
+// Err is that of the context, if Match has given up.
+func (m *Matcher) Err() error { return m.err }
+
+func (m *Matcher) goesOn(steps int) bool {
+	if m.err == nil {
+		m.err = m.patience.goesOn(steps)
+	}
+	return m.err == nil
 }
 
 // matchWhile is Match, which may take as many steps as the lengths multiply to. Where it begins anew it tells how many it has taken, and gives

@@ -22,8 +22,7 @@ type Reader interface {
 // Overlay holds writes over a Reader that is not changed, and is itself one, as long as its context lasts. It is not for concurrent
 // use. It keeps the values that it is given, not copies of them.
 type Overlay struct {
-	ctx     context.Context // of who asked
-	work    int             // since it was looked at, in bytes
+	patience
 	base    Reader
 	cleared runs[span]
 	writes  map[string]write
@@ -83,21 +82,29 @@ func replySize(r state.Reply) int {
 }
 
 // NewOverlay makes an empty overlay over base. Who reads through it gets an error soon after ctx has ended: that of ctx.
-func NewOverlay(ctx context.Context, base Reader) *Overlay { return &Overlay{ctx: ctx, base: base} }
+func NewOverlay(ctx context.Context, base Reader) *Overlay {
+	return &Overlay{patience: patience{ctx: ctx}, base: base}
+}
 
 const (
 	workAtOnce = 1 << 20 // bytes of work between two looks whether somebody still waits for it: about a millisecond
 	workOfRead = 512     // of a read beside what is read
 )
 
+// patience is for how long something goes on that may take long.
+type patience struct {
+	ctx  context.Context // of who asked
+	work int             // since it was looked at, in bytes
+}
+
 // goesOn counts work, and fails if nobody waits for it any more.
-func (o *Overlay) goesOn(bytes int) error {
-	if o.work += bytes; o.work < workAtOnce {
+func (p *patience) goesOn(bytes int) error {
+	if p.work += bytes; p.work < workAtOnce {
 		return nil
 	}
-	o.work = 0
-	if o.ctx.Err() != nil {
-		return context.Cause(o.ctx)
+	p.work = 0
+	if p.ctx.Err() != nil {
+		return context.Cause(p.ctx)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package resp
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -36,39 +38,47 @@ func (c *channels) remove(s *subscriber, name string, pattern bool) {
 	}
 }
 
-// publish hands a message to all who listen to a channel, and returns how many times.
-func (c *channels) publish(name, text string) int64 {
+// publish hands a message to all who listen to a channel, and returns how many times. If ctx ends before it is known who does, nobody gets it.
+func (c *channels) publish(ctx context.Context, name, text string) (n int64, err error) {
+	patterns, err := c.matching(ctx, name)
+	if err != nil {
+		return 0, err
+	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	n := int64(0)
 	for _, s := range c.named[name] {
 		s.hand("message", name, text)
 		n++
 	}
-	for pattern, subscribers := range c.patterns {
-		if !command.Match([]byte(pattern), []byte(name)) {
-			continue
-		}
-		for _, s := range subscribers {
+	for _, pattern := range patterns {
+		for _, s := range c.patterns[pattern] {
 			s.hand("pmessage", pattern, name, text)
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
-// names lists the channels that somebody listens to by name, and that match a pattern if there is one.
-func (c *channels) names(pattern []byte) []string {
+// matching lists the patterns that match a name. That may take long, so nobody waits for it but who asks.
+func (c *channels) matching(ctx context.Context, name string) ([]string, error) {
+	m := command.NewMatcher(ctx)
+	patterns := slices.DeleteFunc(c.list(true), func(pattern string) bool { return !m.Match([]byte(pattern), []byte(name)) })
+	return patterns, m.Err()
+}
+
+// list lists the names of channels, or the patterns, that somebody listens to.
+func (c *channels) list(patterns bool) []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var names []string
-	for name := range c.named {
-		if pattern == nil || command.Match(pattern, []byte(name)) {
-			names = append(names, name)
-		}
-	}
+	return slices.Collect(maps.Keys(c.of(patterns)))
+}
+
+// names lists the channels that somebody listens to by name, and that match a pattern if there is one, as long as ctx lasts.
+func (c *channels) names(ctx context.Context, pattern []byte) ([]string, error) {
+	m := command.NewMatcher(ctx)
+	names := slices.DeleteFunc(c.list(false), func(name string) bool { return pattern != nil && !m.Match(pattern, []byte(name)) })
 	slices.Sort(names)
-	return names
+	return names, m.Err()
 }
 
 // count is how many listen to a channel by its name.

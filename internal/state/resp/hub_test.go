@@ -1,6 +1,8 @@
 package resp
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -22,7 +24,9 @@ func TestHubOfAnotherSpace(t *testing.T) {
 		t.Error("a watch was not told")
 	}
 	other.unwatch(w, key)
-	other.channels.publish("c", "text")
+	if _, err := other.channels.publish(t.Context(), "c", "text"); err != nil {
+		t.Error(err)
+	}
 	n := other.positions.keep("p")
 	if other.positions.position(n) != "p" {
 		t.Error("a position is lost")
@@ -41,7 +45,9 @@ func TestUnreadMessagesTakeRoom(t *testing.T) {
 		subscribers[i] = &subscriber{wake: make(chan struct{}, 1), cut: func() { cut[i]++ }, name: "s", held: share{room: r}}
 		c.add(subscribers[i], "c", false)
 	}
-	c.publish("c", strings.Repeat("x", 600<<10))
+	if n, err := c.publish(t.Context(), "c", strings.Repeat("x", 600<<10)); n != 3 || err != nil {
+		t.Error(n, err)
+	}
 	if cut[0]+cut[1]+cut[2] != 2 {
 		t.Errorf("of three with 600 KiB each %v are cut", cut)
 	}
@@ -56,5 +62,38 @@ func TestUnreadMessagesTakeRoom(t *testing.T) {
 	}
 	if len(r.taken) != 0 {
 		t.Errorf("when all is read there are %v bytes", r.taken)
+	}
+}
+
+// TestMatchingEnds: a pattern that takes long to match ends with who waits for that, holds up nobody else, and nobody gets a message of which
+// it is not known who is to.
+func TestMatchingEnds(t *testing.T) {
+	pattern, name := "*"+strings.Repeat("a", 1<<20)+"b", strings.Repeat("a", 4<<20) // hours
+	c := &newSpace().channels
+	s := &subscriber{wake: make(chan struct{}, 1), cut: func() {}}
+	c.add(s, pattern, true)
+	c.add(s, name, false)
+	for what, match := range map[string]func(context.Context) error{
+		"PUBLISH": func(ctx context.Context) error {
+			_, err := c.publish(ctx, name, "text")
+			return err
+		},
+		"PUBSUB CHANNELS": func(ctx context.Context) error {
+			_, err := c.names(ctx, []byte(pattern))
+			return err
+		},
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- match(ctx) }()
+		c.add(s, "other", false)
+		c.remove(s, "other", false)
+		leave()
+		if err := heard(t, ended, what+" goes on"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s ended with %v", what, err)
+		}
+	}
+	if len(s.messages) != 0 {
+		t.Errorf("it gets %d messages", len(s.messages))
 	}
 }

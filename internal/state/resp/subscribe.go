@@ -225,7 +225,25 @@ func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
 			return c.failed(ctx, err)
 		}
 	}
-	return integer(c.space.channels.publish(string(args[1]), string(args[2])))
+	ctx, end := c.attended(ctx)
+	defer end()
+	n, err := c.space.channels.publish(ctx, string(args[1]), string(args[2]))
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	return integer(n)
+}
+
+// attended is the context of what the door does itself and may take long: it lasts as long as the client, and the activation, wait for it.
+func (c *conn) attended(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.session.Waits(), cancel)
+	c.ear.open()
+	return ctx, func() {
+		c.ear.shut()
+		stop()
+		cancel()
+	}
 }
 
 // pubsub tells who listens.
@@ -241,7 +259,13 @@ func (c *conn) pubsub(ctx context.Context, args [][]byte) state.Reply {
 		if len(args) > 2 {
 			pattern = args[2]
 		}
-		for _, name := range channels.names(pattern) {
+		ctx, end := c.attended(ctx)
+		defer end()
+		names, err := channels.names(ctx, pattern)
+		if err != nil {
+			return c.failed(ctx, err)
+		}
+		for _, name := range names {
 			reply.Items = append(reply.Items, bulk(name))
 		}
 		return reply
