@@ -32,7 +32,7 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	held := lock(claims)
 	defer held.unlock()
 	if len(ops) > 0 {
-		work, err := s.keys.of(ops[0].Space).begin(ctx, slices.ContainsFunc(specs, writes))
+		work, err := s.keys.begin(ctx, ops[0].Space, slices.ContainsFunc(specs, writes))
 		if err != nil {
 			return nil, 0, err
 		}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -18,15 +20,17 @@ const stripes = 1024
 // then commits.mu.
 type keyLocks struct {
 	seed   maphash.Seed
-	mu     sync.RWMutex           // guards spaces; nothing is waited for under it
-	spaces map[string]*spaceLocks // of all that were used
+	mu     sync.RWMutex           // guards the rest; nothing is waited for under it
+	spaces map[string]*spaceLocks // of all that are used, or were of late
+	next   int                    // number of a space
 }
 
 // spaceLocks are the locks of the records of one space.
 type spaceLocks struct {
 	number  int
-	reading turns // of commands that only read
-	writing turns // of the others
+	users   atomic.Int64  // claims and turns, of which none begins without keyLocks.mu
+	reading chan struct{} // holds one for each command at work that only reads
+	writing chan struct{} // and one for each of the others
 	stripes [stripes]stripe
 }
 
@@ -34,24 +38,32 @@ type spaceLocks struct {
 // that waits has its locks, but for the store's: so nobody is at work who waits for a record, and what reads does not wait for the disk.
 const atWork = 4
 
-// turns holds one for each command at work.
-type turns chan struct{}
+// turn is that of a command at work.
+type turn struct {
+	space *spaceLocks
+	among chan struct{}
+}
 
-// begin waits until a command may be carried out; it ends among the turns that are returned. The error is that of the context.
-func (l *spaceLocks) begin(ctx context.Context, writes bool) (turns, error) {
-	own := l.reading
+// begin waits until a command may be carried out; it ends with its turn. The error is that of the context.
+func (k *keyLocks) begin(ctx context.Context, space string, writes bool) (turn, error) {
+	locks := k.of(space)
+	t := turn{locks, locks.reading}
 	if writes {
-		own = l.writing
+		t.among = locks.writing
 	}
 	select {
-	case own <- struct{}{}:
-		return own, nil
+	case t.among <- struct{}{}:
+		return t, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		locks.users.Add(-1)
+		return turn{}, context.Cause(ctx)
 	}
 }
 
-func (t turns) end() { <-t }
+func (t turn) end() {
+	<-t.among
+	t.space.users.Add(-1)
+}
 
 // stripe is the lock of some keys and the last versions written to any of them.
 type stripe struct {
@@ -64,24 +76,50 @@ func newKeyLocks() *keyLocks {
 	return &keyLocks{seed: maphash.MakeSeed(), spaces: make(map[string]*spaceLocks)}
 }
 
-// of are the locks of a space.
+// of are the locks of a space, of which the caller is a user.
 func (k *keyLocks) of(space string) *spaceLocks {
-	k.mu.RLock()
-	locks := k.spaces[space]
-	k.mu.RUnlock()
-	if locks != nil {
+	if locks := k.used(space); locks != nil {
 		return locks
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if locks = k.spaces[space]; locks == nil {
-		locks = &spaceLocks{number: len(k.spaces), reading: make(turns, atWork), writing: make(turns, atWork)}
+	locks := k.spaces[space]
+	if locks == nil {
+		locks = &spaceLocks{number: k.next, reading: make(chan struct{}, atWork), writing: make(chan struct{}, atWork)}
+		k.next++
 		k.spaces[space] = locks
+	}
+	locks.users.Add(1)
+	return locks
+}
+
+// used is of, or nil if there are none.
+func (k *keyLocks) used(space string) *spaceLocks {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	locks := k.spaces[space]
+	if locks != nil {
+		locks.users.Add(1)
 	}
 	return locks
 }
 
-// claim is a stripe that a call needs, for itself alone if it writes.
+// letGo forgets the locks that nobody uses, and under which nothing was written that is not on disk.
+func (k *keyLocks) letGo(synced forerun.Version) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.spaces, func(_ string, locks *spaceLocks) bool { return locks.users.Load() == 0 && locks.newest() <= synced })
+}
+
+// newest is the version of the last write under the locks, which nobody uses.
+func (l *spaceLocks) newest() (v forerun.Version) {
+	for i := range l.stripes {
+		v = max(v, l.stripes[i].last)
+	}
+	return v
+}
+
+// claim is a stripe that a call needs, for itself alone if it writes. It must be locked, and unlocked.
 type claim struct {
 	space  *spaceLocks
 	stripe uint32
@@ -97,6 +135,7 @@ func (k *keyLocks) claim(space string, name []byte, write bool) claim {
 // claimAll adds claims on every key of a space.
 func (k *keyLocks) claimAll(claims []claim, space string, write bool) []claim {
 	locks := k.of(space)
+	locks.users.Add(stripes - 1)
 	for i := range uint32(stripes) {
 		claims = append(claims, claim{locks, i, write})
 	}
@@ -130,6 +169,7 @@ func merge(claims []claim) []claim {
 	for _, c := range claims[1:] {
 		if c.on() == claims[n].on() {
 			claims[n].write = claims[n].write || c.write
+			c.space.users.Add(-1)
 			continue
 		}
 		n++
@@ -145,6 +185,7 @@ func (h held) unlock() {
 		} else {
 			c.on().RUnlock()
 		}
+		c.space.users.Add(-1)
 	}
 }
 

@@ -68,9 +68,10 @@ func TestSpacesAreApart(t *testing.T) {
 func TestFewCommandsOfASpaceAtATime(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	defer closed(t, s)
-	busy := s.keys.of("busy")
+	var busy turn
 	for range atWork {
-		if _, err := busy.begin(t.Context(), true); err != nil {
+		var err error
+		if busy, err = s.keys.begin(t.Context(), "busy", true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +96,7 @@ func TestFewCommandsOfASpaceAtATime(t *testing.T) {
 	if _, _, err := s.Do(t.Context(), state.Command{Space: "busy", Args: words("GET", "a")}); err != nil {
 		t.Errorf("what only reads: %v", err)
 	}
-	busy.writing.end()
+	busy.end()
 	for range 2 {
 		if err := errors.Join(set(t.Context(), "busy"), exec(t.Context(), "busy")); err != nil {
 			t.Errorf("when one has ended: %v", err)
@@ -108,7 +109,7 @@ func TestNobodyIsAtWorkWhoWaits(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	defer closed(t, s)
 	for range atWork {
-		if _, err := s.keys.of("s").begin(t.Context(), true); err != nil {
+		if _, err := s.keys.begin(t.Context(), "s", true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,6 +130,72 @@ func TestNobodyIsAtWorkWhoWaits(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestUnusedLocksAreLetGo: those of a space are kept while somebody uses one, or has written what is not on disk, which a reader waits for.
+func TestUnusedLocksAreLetGo(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	kept := func() int {
+		s.keys.letGo(forerun.Version(s.disk.synced.Load()))
+		return len(s.keys.spaces)
+	}
+	key := forerun.Key{Space: "s", Name: "a"}
+	nonsense := state.Txn{Expect: []state.Expect{{Key: key}}, Ops: []state.Command{{Space: "s", Args: words("NONSENSE")}}}
+	for name, use := range map[string]func() error{
+		"a read":        func() error { return try(s, "GET a") },
+		"of many":       func() error { return try(s, "MGET a b a") },
+		"of all":        func() error { return try(s, "FLUSHDB") },
+		"a look at all": func() error { return try(s, "KEYS *") },
+		"a write":       func() error { return try(s, "SET a 1") },
+		"a transaction": func() error {
+			_, err := s.Apply(t.Context(), state.Txn{Expect: []state.Expect{{Key: key}}, Ops: []state.Command{{Space: "s", Args: words("DEL", "b")}}})
+			return err
+		},
+		"a refused one": func() error {
+			if _, err := s.Apply(t.Context(), nonsense); err == nil {
+				return errors.New("it is not refused")
+			}
+			return nil
+		},
+		"versions": func() error {
+			_, err := s.Versions(t.Context(), key, key)
+			return err
+		},
+		"a step": func() error {
+			_, _, err := s.Exec(t.Context(), []state.Expect{}, []state.Command{{Space: "s", Args: words("GET", "a")}})
+			return err
+		},
+	} {
+		if err := use(); err != nil && forerun.KindOf(err) != forerun.Exists {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := kept(); n != 0 {
+			t.Errorf("after %s those of %d spaces are kept", name, n)
+		}
+	}
+	v := do(t, s, "SET a 1")
+	if n := kept(); n != 1 {
+		t.Errorf("what is not on disk: those of %d spaces are kept", n)
+	}
+	if err := s.Durable(t.Context(), v); err != nil || kept() != 0 {
+		t.Errorf("when it is: %d, %v", kept(), err)
+	}
+	work, err := s.keys.begin(t.Context(), "s", false)
+	if err != nil || kept() != 1 {
+		t.Errorf("a command at work: %d, %v", kept(), err)
+	}
+	work.end()
+	held := lock([]claim{s.keys.claim("s", []byte("a"), true)})
+	if n := kept(); n != 1 {
+		t.Errorf("a record that is held: %d", n)
+	}
+	held.unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := s.Do(ctx, state.Command{Space: "s", Args: words("GET", "a")}); err == nil || kept() != 0 {
+		t.Errorf("who has left: %d, %v", kept(), err)
 	}
 }
 

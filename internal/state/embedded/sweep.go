@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state/command"
 )
 
@@ -17,7 +18,7 @@ const (
 	sweepBatch    = 128 // records of one look at the index
 )
 
-// sweepLoop reclaims expired records, which nobody sees any more, until Close.
+// sweepLoop reclaims expired records, which nobody sees any more, and locks that nobody uses, until Close.
 func (s *Store) sweepLoop() {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
@@ -27,6 +28,7 @@ func (s *Store) sweepLoop() {
 			return
 		case <-ticker.C:
 		}
+		s.keys.letGo(forerun.Version(s.disk.synced.Load()))
 		for s.sweep() == sweepBatch && s.disk.failure() == nil {
 			select {
 			case <-s.stop:

@@ -25,7 +25,7 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	var room [4]claim
 	held := lock(s.claimKeys(room[:0], spec, c))
 	defer held.unlock()
-	work, err := s.keys.of(c.Space).begin(ctx, writes(spec))
+	work, err := s.keys.begin(ctx, c.Space, writes(spec))
 	if err != nil {
 		return state.Reply{}, 0, err
 	}
@@ -57,7 +57,7 @@ func looks(spec *command.Spec, c state.Command) bool {
 
 // look executes a command that only reads, but perhaps any record of its space, as of one moment. It keeps nobody waiting.
 func (s *Store) look(ctx context.Context, spec *command.Spec, c state.Command) (state.Reply, forerun.Version, error) {
-	work, err := s.keys.of(c.Space).begin(ctx, false)
+	work, err := s.keys.begin(ctx, c.Space, false)
 	if err != nil {
 		return state.Reply{}, 0, err
 	}
@@ -106,14 +106,15 @@ func (s *Store) Apply(ctx context.Context, t state.Txn) (forerun.Version, error)
 // prepare finds the commands of a transaction and the keys that it needs.
 func (s *Store) prepare(t state.Txn) ([]*command.Spec, []claim, error) {
 	specs := make([]*command.Spec, len(t.Ops))
-	claims := s.claimExpected(t.Expect, len(t.Ops))
 	for i, op := range t.Ops {
-		spec, refusal := command.Find(op.Args)
-		if spec == nil {
+		var refusal state.Reply
+		if specs[i], refusal = command.Find(op.Args); specs[i] == nil {
 			return nil, nil, refused(refusal)
 		}
-		specs[i] = spec
-		claims = s.claimKeys(claims, spec, op)
+	}
+	claims := s.claimExpected(t.Expect, len(t.Ops))
+	for i, op := range t.Ops {
+		claims = s.claimKeys(claims, specs[i], op)
 	}
 	return specs, claims, nil
 }
