@@ -66,10 +66,6 @@ func (d *syncer) wait(ctx context.Context, v forerun.Version) error {
 			d.mu.Unlock()
 			return nil
 		}
-		if err := d.store.room.stuckError(); err != nil {
-			d.mu.Unlock()
-			return err
-		}
 		mine, done := !d.busy, d.done
 		d.busy = true
 		d.mu.Unlock()
@@ -79,7 +75,6 @@ func (d *syncer) wait(ctx context.Context, v forerun.Version) error {
 		}
 		select {
 		case <-done:
-		case <-d.store.room.isStuck():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

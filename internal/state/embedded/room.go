@@ -34,17 +34,15 @@ type room struct {
 	stop   chan struct{} // closed by Close: nothing waits any more
 	closed sync.Once     // closes stop
 
-	mu      sync.Mutex    // guards the rest
-	open    bool          // the store is: before, nothing waits
-	ballast bool          // the file is there
-	waiting int           // steps that wait for room
-	urgent  int           // those of them that are not for tables
-	stuck   chan struct{} // closed while there are any of these
+	mu      sync.Mutex // guards the rest
+	open    bool       // the store is: before, nothing waits
+	ballast bool       // the file is there
+	waiting int        // steps that wait for room
 }
 
 func newRoom(fs vfs.FS, dir string) *room {
 	_, err := fs.Stat(fs.PathJoin(dir, ballastName))
-	return &room{fs: fs, dir: dir, stop: make(chan struct{}), ballast: err == nil, stuck: make(chan struct{})}
+	return &room{fs: fs, dir: dir, stop: make(chan struct{}), ballast: err == nil}
 }
 
 // begin looks whether a store can be opened. The error is forerun.Full.
@@ -151,23 +149,6 @@ func (r *room) waits() bool {
 	return r.waiting > 0
 }
 
-// stuckError is an error while the log waits.
-func (r *room) stuckError() error {
-	select {
-	case <-r.isStuck():
-		return full()
-	default:
-		return nil
-	}
-}
-
-// isStuck returns what is closed when the log waits.
-func (r *room) isStuck() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stuck
-}
-
 // retry carries out a step, which has failed with err, until the disk has room for it or the store is closed. The ballast is
 // for what is urgent, the log above all: tables can wait.
 func (r *room) retry(err error, urgent bool, step func() error) error {
@@ -180,10 +161,10 @@ func (r *room) retry(err error, urgent bool, step func() error) error {
 			return err
 		}
 	}
-	if !r.wait(urgent) {
+	if !r.wait() {
 		return err
 	}
-	defer r.waited(urgent)
+	defer r.waited()
 	for isFull(err) {
 		select {
 		case <-r.stop:
@@ -215,30 +196,19 @@ func (r *room) noRoom(urgent bool) {
 }
 
 // wait begins to wait, if the store is open.
-func (r *room) wait(urgent bool) bool {
+func (r *room) wait() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.open {
-		return false
+	if r.open {
+		r.waiting++
 	}
-	r.waiting++
-	if urgent {
-		if r.urgent++; r.urgent == 1 {
-			close(r.stuck)
-		}
-	}
-	return true
+	return r.open
 }
 
-func (r *room) waited(urgent bool) {
+func (r *room) waited() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting--
-	if urgent {
-		if r.urgent--; r.urgent == 0 {
-			r.stuck = make(chan struct{})
-		}
-	}
 }
 
 func isFull(err error) bool {

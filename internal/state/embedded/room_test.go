@@ -208,6 +208,54 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
+// TestWhatIsAppliedIsNotRefused: transactions that get no room when they are applied already wait for it.
+func TestWhatIsAppliedIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := newSmallFS()
+		s := openSmall(t, fs)
+		names := []string{"a", "b", "c"}
+		for _, name := range names {
+			if err := try(s, "SET "+name+" 1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fs.set(0)
+		s.room.noRoom(true) // the ballast is used
+		fs.set(0)
+		full := make(chan struct{})
+		stop := s.Watch(func(forerun.Key, forerun.Version) { <-full })
+		ended := make(chan error, len(names))
+		for _, name := range names {
+			go func() {
+				_, err := s.Apply(t.Context(), state.Txn{Ops: []state.Command{{Space: "s", Args: words("DEL", name)}}})
+				ended <- err
+			}()
+		}
+		synctest.Wait() // all are applied
+		close(full)
+		synctest.Wait()
+		if len(ended) > 0 {
+			t.Errorf("%d do not wait", len(ended))
+		}
+		stop()
+		refusesFull(t, s, "SET d 1")
+		fs.set(smallDisk)
+		for range names {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		closed(t, s)
+		after := mustOpen(t, "store", Options{FS: fs})
+		defer closed(t, after)
+		for _, name := range names {
+			if get(t, after, name).Version != 0 {
+				t.Errorf("%s is still there", name)
+			}
+		}
+	})
+}
+
 // TestCloseWithoutRoom ends what waits.
 func TestCloseWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -240,8 +288,8 @@ func TestCloseWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestRoomComesAndGoes writes while others fill and free the disk at random: no write that was acknowledged is lost, and at the
-// end everything is as if there always had been room.
+// TestRoomComesAndGoes writes while others fill and free the disk at random: no write that was acknowledged is lost, none that was refused
+// is there, and at the end everything is as if there always had been room.
 func TestRoomComesAndGoes(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -290,8 +338,8 @@ func comeAndGo(t *testing.T, random *rand.Rand) {
 	after := mustOpen(t, "store", Options{FS: clone})
 	defer closed(t, after)
 	for name, ok := range acknowledged {
-		if ok && get(t, after, name).Version == 0 {
-			t.Errorf("%s was acknowledged and is lost", name)
+		if there := get(t, after, name).Version != 0; there != ok {
+			t.Errorf("%s was acknowledged: %v, is there: %v", name, ok, there)
 		}
 	}
 	t.Logf("%d written, %d refused", len(acknowledged)-refused, refused)
