@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 const restoringName = "restoring"
 
 // Restore makes a data folder of a backup. The folder must be empty or not be there, and if it fails it is again. The error
-// is forerun.Invalid (there is something in the folder, or the backup is none or damaged) or Unsupported (it is a newer
-// Forerun's).
+// is forerun.Invalid (there is something in the folder, or the backup is none or damaged), Unsupported (it is a newer
+// Forerun's) or Full (the disk is).
 func Restore(file, data string) (s backup.Summary, err error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -56,7 +57,7 @@ func load(in *os.File, dir string) (backup.Summary, error) {
 		return backup.Summary{}, err
 	}
 	s, err := backup.Read(in, loader.Add)
-	if err = errors.Join(err, loader.Close()); err != nil {
+	if err = cmp.Or(err, loader.Close()); err != nil {
 		return s, err
 	}
 	store, err := embedded.Open(dir, embedded.Options{})

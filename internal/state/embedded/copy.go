@@ -1,9 +1,11 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -67,31 +69,74 @@ func somePairs(ctx context.Context, snapshot *pebble.Snapshot, from []byte, yiel
 
 // Loader makes a store of the pairs of another.
 type Loader struct {
-	db    *pebble.DB
-	lock  *pebble.Lock
-	batch *pebble.Batch
+	dir     string
+	db      *pebble.DB
+	lock    *pebble.Lock
+	batch   *pebble.Batch
+	flushed <-chan struct{} // closed when what was written before the batch is in tables
+
+	failed chan struct{} // closed when Pebble has failed at something that it would try again for ever
+	once   sync.Once     // closes failed
+	mu     sync.Mutex    // guards err
+	err    error         // of Pebble
 }
 
-// Load begins a store in a folder that has none. It is one when Close has returned nil.
+// manyTables are more than ever wait: Pebble would have writes wait for them, also if it fails.
+const manyTables = 1 << 20
+
+// Load begins a store in a folder that has none. It is one when Close has returned nil. The error, as that of Add and Close, is
+// forerun.Full (the disk is) or Internal.
 func Load(dir string, opts Options) (*Loader, error) {
 	opts = withDefaults(opts)
 	lock, err := lockFolder(dir, opts.FS)
 	if err != nil {
 		return nil, err
 	}
+	l := &Loader{dir: dir, lock: lock, failed: make(chan struct{})}
+	opts.Fatal = l.note // it fails as well
 	o := pebbleOptions(opts.FS, lock, opts)
 	o.DisableWAL, o.ErrorIfExists = true, true
-	db, err := pebble.Open(dir, o)
-	if err != nil {
-		return nil, errors.Join(forerun.Errorf(forerun.Internal, dir, "The store cannot be made: %w", err), lock.Close())
+	o.MemTableStopWritesThreshold, o.L0StopWritesThreshold = manyTables, manyTables
+	o.EventListener = &pebble.EventListener{BackgroundError: l.fail}
+	if l.db, err = pebble.Open(dir, o); err != nil {
+		return nil, errors.Join(l.broken(err), lock.Close())
 	}
-	return &Loader{db: db, lock: lock, batch: db.NewBatch()}, nil
+	l.batch = l.db.NewBatch()
+	return l, nil
+}
+
+func (l *Loader) note(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+}
+
+func (l *Loader) fail(err error) {
+	l.note(err)
+	l.once.Do(func() { close(l.failed) })
+}
+
+// failure is what Pebble has failed at.
+func (l *Loader) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		return nil
+	}
+	return l.broken(l.err)
+}
+
+func (l *Loader) broken(err error) error {
+	if isFull(err) {
+		return forerun.Errorf(forerun.Full, l.dir, "The disk is full: %w. Make room on it, or choose a folder on another with --data, and restore again.", err)
+	}
+	return forerun.Errorf(forerun.Internal, l.dir, "The store cannot be made: %w", err)
 }
 
 // Add adds a pair.
 func (l *Loader) Add(p backup.Pair) error {
 	if err := l.batch.Set(p.Key, p.Value, nil); err != nil {
-		return broken(err)
+		return l.broken(err)
 	}
 	if l.batch.Len() < loadStep {
 		return nil
@@ -99,25 +144,41 @@ func (l *Loader) Add(p backup.Pair) error {
 	return l.write()
 }
 
+// write hands the batch to Pebble when that has written what came before.
 func (l *Loader) write() error {
-	if err := l.batch.Commit(pebble.NoSync); err != nil {
-		return broken(err)
+	if err := l.wait(); err != nil {
+		return err
 	}
-	if err := l.batch.Close(); err != nil {
-		return broken(err)
+	if err := errors.Join(l.batch.Commit(pebble.NoSync), l.batch.Close()); err != nil {
+		return l.broken(err)
 	}
 	l.batch = l.db.NewBatch()
+	var err error
+	if l.flushed, err = l.db.AsyncFlush(); err != nil {
+		return l.broken(err)
+	}
 	return nil
+}
+
+// wait waits until Pebble has written what it was given, or has failed.
+func (l *Loader) wait() error {
+	if l.flushed != nil {
+		select {
+		case <-l.flushed:
+		case <-l.failed:
+		}
+	}
+	return l.failure()
 }
 
 // Close puts everything on disk.
 func (l *Loader) Close() error {
 	err := l.write()
 	if err == nil {
-		err = l.db.Flush()
+		err = l.wait()
 	}
-	if err = errors.Join(err, l.batch.Close(), l.db.Close(), l.lock.Close()); err != nil {
-		return broken(err)
+	if closeErr := errors.Join(l.batch.Close(), l.db.Close(), l.lock.Close()); err == nil && closeErr != nil {
+		err = l.broken(closeErr)
 	}
-	return nil
+	return cmp.Or(err, l.failure())
 }

@@ -1,10 +1,14 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -96,6 +100,41 @@ func TestLoadOfOtherThings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open("store", Options{FS: fs}); forerun.KindOf(err) != forerun.Invalid || err == nil {
+		t.Error(err)
+	}
+}
+
+// TestLoadOnAFullDisk ends, wherever the disk gets full, with an error that says so.
+func TestLoadOnAFullDisk(t *testing.T) {
+	value := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(value) // cannot be compressed
+	load := func(fs vfs.FS) error {
+		l, err := Load("store", Options{FS: fs, Fatal: func(err error) { t.Errorf("the process would end: %v", err) }})
+		if err != nil {
+			return err
+		}
+		for n := range 12 {
+			if err = l.Add(backup.Pair{Key: []byte{byte(n)}, Value: value}); err != nil {
+				break
+			}
+		}
+		return cmp.Or(err, l.Close())
+	}
+	for _, free := range []int64{0, 3, 100, 1 << 10, 1 << 20, 5 << 20, 8 << 20, 11 << 20} {
+		fs := newSmallFS()
+		fs.set(free)
+		ended := make(chan error)
+		go func() { ended <- load(fs) }()
+		select {
+		case err := <-ended:
+			if forerun.KindOf(err) != forerun.Full || !strings.Contains(fmt.Sprint(err), "The disk is full") {
+				t.Errorf("with %d bytes: %v", free, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("with %d bytes it goes on", free)
+		}
+	}
+	if err := load(newSmallFS()); err != nil {
 		t.Error(err)
 	}
 }

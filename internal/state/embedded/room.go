@@ -52,7 +52,7 @@ func (r *room) begin() error {
 	if known && free < least {
 		r.noRoom(true)
 		if free, _, _ = r.measure(); free < least {
-			return forerun.Errorf(forerun.Full, r.dir, "The disk is full (%d kB are free), so the store cannot be opened. Make room on it, and start Forerun again.", free>>10)
+			return forerun.Errorf(forerun.Full, r.dir, "The disk is full (%d kB are free), so the store cannot be opened. Make room on it, and try again.", free>>10)
 		}
 	}
 	r.look()
