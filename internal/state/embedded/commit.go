@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
+	"os"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -38,12 +40,17 @@ type change struct {
 	*pebble.Batch
 	versions []int // offsets in the batch of the stored records, which begin with room for their version
 	changed  *changed
+	cleared  []keyRange // of records, if changed is not nil: there may be more of them than there is memory for
 }
 
-// Clear removes a range of keys.
+// Clear removes a range of keys. If somebody is to be told which, it sees first that they can be read, as long as who asks waits for that.
 func (c *change) Clear(from, to []byte) error {
-	if err := c.changed.Clear(from, to); err != nil {
-		return err
+	if c.changed != nil && command.IsRecordKey(from) {
+		cleared := keyRange{from, to}
+		if err := cleared.records(c.changed.stored, func(forerun.Key) bool { return true }); err != nil {
+			return err
+		}
+		c.cleared = append(c.cleared, cleared)
 	}
 	return c.DeleteRange(from, to, nil)
 }
@@ -67,18 +74,44 @@ func (c *change) Delete(key []byte) error {
 	return c.Batch.Delete(key, nil)
 }
 
+// keyRange are the keys from one (inclusive) to another (exclusive).
+type keyRange struct{ from, to []byte }
+
+// records calls f with the records of a range until it returns false.
+func (r keyRange) records(in command.Reader, f func(forerun.Key) bool) error {
+	return in.Scan(r.from, r.to, false, func(key, _ []byte) bool {
+		k, ok := command.ParseRecordKey(key)
+		return !ok || f(k)
+	})
+}
+
+// maxCleared is how many bytes the names may take that Clear notes, with about what each takes beside.
+const (
+	maxCleared  = 256 << 20
+	clearedCost = 64
+)
+
 // changed is a command.Changes that only notes which records change; nil notes nothing.
 type changed struct {
 	stored command.Reader
 	keys   []forerun.Key
+	size   int // bytes of those that Clear has noted
 }
 
-// Clear notes the records in a range of keys.
+// Clear notes the records in a range of keys. The error is forerun.TooLarge, or that of the store.
 func (c *changed) Clear(from, to []byte) error {
-	if c == nil || !command.IsRecordKey(from) {
+	if !command.IsRecordKey(from) {
 		return nil
 	}
-	return c.stored.Scan(from, to, false, func(key, _ []byte) bool { c.note(key); return true })
+	err := keyRange{from, to}.records(c.stored, func(k forerun.Key) bool {
+		c.keys = append(c.keys, k)
+		c.size += clearedCost + len(k.Name)
+		return c.size <= maxCleared
+	})
+	if err == nil && c.size > maxCleared {
+		err = forerun.Errorf(forerun.TooLarge, "state", "The names of the records that the command removes take more than %d MiB. Remove some with DEL first.", maxCleared>>20)
+	}
+	return err
 }
 
 // Set notes a record.
@@ -116,11 +149,8 @@ func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool)
 	if err := o.Flush(c); err != nil {
 		return 0, nil, cmp.Or(context.Cause(ctx), broken(err))
 	}
-	if v, err = s.enterLog(c, lazy); err != nil {
+	if v, err = s.enterAndTell(c, lazy); err != nil {
 		return 0, nil, err
-	}
-	if c.changed != nil {
-		s.watch.tell(c.changed.keys, v)
 	}
 	written = func() error { return nil }
 	if lazy {
@@ -131,6 +161,30 @@ func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool)
 		return 0, nil, broken(err)
 	}
 	return v, written, nil
+}
+
+// enterAndTell puts the batch in the log, and tells who watches.
+func (s *Store) enterAndTell(c *change, lazy bool) (forerun.Version, error) {
+	if c.changed == nil {
+		return s.enterLog(c, lazy)
+	}
+	var before *pebble.Snapshot // which has what is cleared
+	if len(c.cleared) > 0 {
+		before = s.db.NewSnapshot()
+		defer before.Close()
+	}
+	v, err := s.enterLog(c, lazy)
+	if err != nil {
+		return 0, err
+	}
+	for _, cleared := range c.cleared {
+		err := cleared.records(reader{before}, func(k forerun.Key) bool { s.watch.tell([]forerun.Key{k}, v); return true })
+		if err != nil { // they could be read just before
+			fmt.Fprintf(os.Stderr, "store: who watches is not told of all that was removed: %v\n", err)
+		}
+	}
+	s.watch.tell(c.changed.keys, v)
+	return v, nil
 }
 
 // enterLog gives the batch its version and its place in the log.

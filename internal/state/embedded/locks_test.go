@@ -13,6 +13,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 func words(line ...string) (args [][]byte) {
@@ -196,6 +197,50 @@ func TestUnusedLocksAreLetGo(t *testing.T) {
 	cancel()
 	if _, _, err := s.Do(ctx, state.Command{Space: "s", Args: words("GET", "a")}); err == nil || kept() != 0 {
 		t.Errorf("who has left: %d, %v", kept(), err)
+	}
+}
+
+// TestFlushKeepsNoNames: who watches is told of each record that is removed, and their names are not in memory all at a time.
+func TestFlushKeepsNoNames(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	const many, size = 16, 1 << 20
+	for n := range many {
+		if _, _, err := s.Do(t.Context(), state.Command{Space: "s", Args: words("SET", fmt.Sprint(n)+strings.Repeat("x", size), "")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var most uint64
+	told := 0
+	defer s.Watch(func(forerun.Key, forerun.Version) {
+		var memory runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&memory)
+		most = max(most, memory.HeapAlloc)
+		told++
+	})()
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	do(t, s, "FLUSHDB")
+	if taken := int64(most) - int64(before.HeapAlloc); told != many || taken > many*size/2 {
+		t.Errorf("told of %d, with %d MiB", told, taken>>20)
+	}
+}
+
+// TestObserveBoundsNames: the names of what is cleared are noted up to a bound.
+func TestObserveBoundsNames(t *testing.T) {
+	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
+	defer closed(t, s)
+	do(t, s, "SET a 1")
+	c := &changed{stored: reader{s.db}, size: maxCleared - clearedCost}
+	from, to := command.RecordRange("s", "", "")
+	if err := c.Clear(from, to); forerun.KindOf(err) != forerun.TooLarge || err == nil {
+		t.Errorf("%v", err)
+	}
+	c.size = maxCleared - clearedCost - 1
+	if err := c.Clear(from, to); err != nil || len(c.keys) == 0 {
+		t.Errorf("%d, %v", len(c.keys), err)
 	}
 }
 
