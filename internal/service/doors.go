@@ -21,13 +21,13 @@ import (
 // room is how many connections the doors to the outside have.
 type room struct{ http, httpStrangers, redis, redisStrangers int }
 
-// roomIn is the room in so many files and sockets as the process may have open. Of the eighth that the worker leaves an eighth is kept for
-// the server's own: clients of one door cannot keep those of the other out, nor the server from working.
+// roomIn is the room in so many files and sockets as the process may have open. Of the six sixteenths that the worker leaves one is kept
+// for the server's own: clients of one door cannot keep those of the other out, nor the server from working.
 func roomIn(files int) room {
-	part := files / 64
+	part := files / 32
 	return room{
-		http: min(2*part, gateway.MaxConns), httpStrangers: min(2*part, gateway.MaxStrangers),
-		redis: min(2*part, resp.MaxConns), redisStrangers: min(part, resp.MaxStrangers),
+		http: min(4*part, gateway.MaxConns), httpStrangers: min(2*part, gateway.MaxStrangers),
+		redis: min(3*part, resp.MaxConns), redisStrangers: min(part, resp.MaxStrangers),
 	}
 }
 

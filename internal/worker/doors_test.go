@@ -378,7 +378,7 @@ func TestConnectionsOfATenant(t *testing.T) {
 func TestFewDescriptors(t *testing.T) {
 	w := New(Config{MemoryMiB: 10_000, Descriptors: 1024})
 	defer w.Close()
-	if connections := takeAll(w.connections); w.config.MaxSandboxes != 21 || connections != 128 {
+	if connections := takeAll(w.connections); w.config.MaxSandboxes != 13 || connections != 96 {
 		t.Errorf("of 1024 there are %d sandboxes and %d connections of one tenant", w.config.MaxSandboxes, connections)
 	}
 }

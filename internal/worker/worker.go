@@ -101,7 +101,7 @@ func New(c Config) *Worker {
 		config: c, api: newAPIServer(), load: newLoad(readProcStat),
 		resp:  resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument, MaxConns: math.MaxInt}), // each sandbox's doors bound them
 		limit: int64(c.MemoryMiB) << 20, stopped: ctx, stop: stop,
-		connections: sandbox.NewShares(c.Descriptors / 4),
+		connections: sandbox.NewShares(c.Descriptors * 3 / 16),
 		runs:        make(map[forerun.ActivationID]*run),
 		pools:       make(map[poolKey]*pool),
 		tenants:     make(map[string]*tenant),
@@ -114,8 +114,8 @@ func New(c Config) *Worker {
 // smallestMiB is what the smallest idle sandbox uses.
 const smallestMiB = 8
 
-// boxDescriptors is more than what the server has open for a sandbox without connections. Sandboxes take half of all descriptors at most,
-// their connections a quarter, and an eighth what carries their datagrams and questions for names: the rest is for the server's own files
+// boxDescriptors is more than what the server has open for a sandbox without connections. Of all descriptors sandboxes take five sixteenths
+// at most, their connections three, and two what carries their datagrams and questions for names: the rest is for the server's own files
 // and its doors to the outside.
 const boxDescriptors = 24
 
@@ -126,7 +126,7 @@ func (c Config) complete() Config {
 	}
 	c.Descriptors = cmp.Or(c.Descriptors, sandbox.Descriptors())
 	if c.MaxSandboxes == 0 {
-		c.MaxSandboxes = max(1, min(c.MemoryMiB/smallestMiB, c.Descriptors/2/boxDescriptors))
+		c.MaxSandboxes = max(1, min(c.MemoryMiB/smallestMiB, c.Descriptors*5/16/boxDescriptors))
 	}
 	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
 	c.QueueTimeout = cmp.Or(c.QueueTimeout, defaultQueueTimeout)
