@@ -270,9 +270,9 @@ func TestTollAfterSilence(t *testing.T) {
 		least float64 // share that runs ahead after a few seconds
 		most  float64
 	}{
-		"they are busy":              {0.65, false, loaded{plain: 0.65, cost: 1.4, gain: 1, takes: 0.9}, 0, 0},
-		"they are, for that moment":  {0.65, false, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
-		"they are not, now or then":  {0.1, true, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
+		"they are busy":             {0.65, false, loaded{plain: 0.65, cost: 1.4, gain: 1, takes: 0.9}, 0, 0},
+		"they are, for that moment": {0.65, false, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
+		"they are not, now or then": {0.1, true, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
 	} {
 		p := newProcessors()
 		p.pass(time.Minute, loaded{plain: 0.5, cost: 1.4, gain: 1, takes: 0.9})
