@@ -120,7 +120,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestWriteEndsWithItsWriter(t *testing.T) {
 	const most = 100
 	value := make([]byte, 64<<10)
-	rand.NewChaCha8([32]byte{}).Read(value) // cannot be compressed
+	_, _ = rand.NewChaCha8([32]byte{}).Read(value) // cannot be compressed
 	read := 0
 	err := Write(&failing{1 << 10}, Header{}, func(yield func(Pair, error) bool) {
 		for read < most && yield(Pair{[]byte("a"), value}, nil) {

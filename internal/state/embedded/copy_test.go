@@ -107,7 +107,7 @@ func TestLoadOfOtherThings(t *testing.T) {
 // TestLoadOnAFullDisk ends, wherever the disk gets full, with an error that says so.
 func TestLoadOnAFullDisk(t *testing.T) {
 	value := make([]byte, 1<<20)
-	rand.NewChaCha8([32]byte{}).Read(value) // cannot be compressed
+	_, _ = rand.NewChaCha8([32]byte{}).Read(value) // cannot be compressed
 	load := func(fs vfs.FS) error {
 		l, err := Load("store", Options{FS: fs, Fatal: func(err error) { t.Errorf("the process would end: %v", err) }})
 		if err != nil {
