@@ -24,6 +24,9 @@ func (e *executor) Execute(step any, reads []speculate.Image) (reply any, writes
 		images[i] = image
 	}
 	outcome, made := e.Executor.Execute(s, images)
+	if outcome.Long != "" {
+		return speculate.Later(outcome.Long), nil
+	}
 	if made == nil {
 		return outcome, nil
 	}

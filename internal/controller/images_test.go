@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,5 +33,21 @@ func TestExecutorKeepsWhatIsNil(t *testing.T) {
 	}
 	if writes := execute("DEL a", made[0]); len(writes) != 1 || writes[0] == nil || !writes[0].Absent() {
 		t.Errorf("DEL makes %v", writes)
+	}
+}
+
+// TestExecutorLeavesForLater what takes long.
+func TestExecutorLeavesForLater(t *testing.T) {
+	e := &executor{clock: clock.New(nil)}
+	execute := func(line string, reads ...speculate.Image) (any, []speculate.Image) {
+		return e.Execute(command.NewStep("space", time.UnixMilli(1000), bytes.Fields([]byte(line))), reads)
+	}
+	_, made := execute("SET a " + strings.Repeat("x", 2<<20))
+	reply, writes := execute("BITCOUNT a", made...)
+	if why, ok := reply.(speculate.Later); !ok || writes != nil || !strings.HasPrefix(string(why), "BITCOUNT waits for its turn: ") {
+		t.Errorf("it replies %v, and writes %v", reply, writes)
+	}
+	if reply, _ := execute("STRLEN a", made...); reply.(command.Outcome).Replies[0].Int != 2<<20 {
+		t.Errorf("what takes no time replies %v", reply)
 	}
 }

@@ -147,17 +147,23 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 		}
 		return false
 	}
-	images := m.images[:0]
-	m.images = nil
+	m.images = m.images[:0]
+	for _, e := range entries {
+		m.images = append(m.images, e.image())
+	}
+	reply, writes := m.records.Execute(r.command, m.images)
+	clear(m.images)
+	if later, ok := reply.(Later); ok {
+		r.hold, r.why, r.records = true, string(later), nil
+		m.stall(s, r, r.why)
+		return false
+	}
 	for _, e := range entries {
 		if s.column.at(e.key) == nil {
 			s.column.add(e)
 		}
-		images = append(images, s.column.at(e.key).image())
 	}
-	m.write(s, r, images)
-	clear(images)
-	m.images = images
+	m.write(s, r, reply, writes)
 	return true
 }
 
@@ -248,10 +254,8 @@ func (m *Machine) fetched(e Fetched) {
 	m.changed = true
 }
 
-// write executes a command on images and installs what it made, squashes whom that comes too late for, and answers, as
-// one step (rule R3).
-func (m *Machine) write(s *slot, r *request, images []Image) {
-	reply, writes := m.records.Execute(r.command, images)
+// write installs what a command made of records, squashes whom that comes too late for, and answers, as one step (rule R3).
+func (m *Machine) write(s *slot, r *request, reply any, writes []Image) {
 	s.inexact = s.inexact || r.inexact
 	if writes != nil && len(r.writes.list) > 0 {
 		s.column.commands = append(s.column.commands, r.command)

@@ -107,6 +107,8 @@ func (strs) Execute(command any, reads []Image) (reply any, writes []Image) {
 		}
 		n++
 		return n, []Image{str(strconv.Itoa(n))}
+	case "lcs":
+		return Later("LCS waits for its turn: it takes long"), nil
 	case "del":
 		return !reads[0].Absent(), []Image{str("-")}
 	}
@@ -233,7 +235,7 @@ func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) 
 func readWords(t *testing.T, d *datadriven.TestData, line string, slot SlotID, op OpID) Event {
 	words := strings.Fields(line)
 	switch words[0] {
-	case "get", "mget":
+	case "get", "mget", "lcs":
 		r := Read{Slot: slot, Op: op, Command: words, Inexact: d.HasArg("inexact")}
 		for _, name := range words[1:] {
 			r.Keys = append(r.Keys, key(name))

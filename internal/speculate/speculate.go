@@ -88,9 +88,13 @@ type Records interface {
 	// Execute runs a command on the records that it reads, in the order of its Reads (rule R1: they are what the column says).
 	// It returns the reply, and in the order of its Keys what it made of the records that it writes: nil where it left one alone.
 	// Without writes, not even an empty list, it was refused and is not to be executed when the slot is promoted. The list reads is
-	// valid until it returns.
+	// valid until it returns. The reply may be Later.
 	Execute(command any, reads []Image) (reply any, writes []Image)
 }
+
+// Later is the reply to a command that is not executed ahead of its slot's turn, as it takes long, and says so: the whole invocation
+// would wait for it, whatever else is due in that (C5).
+type Later string
 
 // Option sets how a machine speculates.
 type Option func(*Machine)

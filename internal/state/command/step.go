@@ -2,7 +2,9 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -79,7 +81,7 @@ func copyArgs(args [][]byte) [][]byte {
 
 // classify adds what a command needs and does.
 func (s *Step) classify(op *operation) {
-	if s.held == "" && op.spec.needs(op.args)&Unbufferable != 0 {
+	if s.held == "" && op.spec.needs(op.args)&(Unbufferable|Slow) != 0 {
 		s.held = Held(op.spec.Name)
 	}
 	s.inexact = s.inexact || !op.spec.IsExact(op.args)
@@ -162,6 +164,7 @@ type Outcome struct {
 	Replies []state.Reply  // one for each command
 	Seen    []state.Expect // what a look saw
 	Err     error          // *state.ConflictError: an expectation does not hold, and nothing was done
+	Long    string         // else: why the step takes too long to be executed on images; nothing was done
 }
 
 // Executor executes steps on images. Its zero value is ready, and may be used concurrently.
@@ -200,10 +203,14 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 	overlay := NewOverlay(context.Background(), base)
 	wrote := make([]bool, len(s.writes.List)) // by a command that succeeded
 	refused := true
+	toil := s.words() * itemToil
 	for i, op := range s.ops {
 		o.Replies[i] = op.refusal
 		if op.spec == nil {
 			continue
+		}
+		if toil += s.walks(op, base, overlay); toil > maxToil {
+			return Outcome{Long: tooLong(op.spec.Name)}, nil
 		}
 		var err error
 		if o.Replies[i], err = Execute(overlay, op.spec, s.space, now, op.args); err != nil {
@@ -213,6 +220,7 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 			continue
 		}
 		refused = false
+		toil += len(o.Replies[i].Items) * itemToil
 		for _, at := range op.writes {
 			wrote[at] = true
 		}
@@ -221,6 +229,48 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 		return o, nil
 	}
 	return o, e.redraft(s, base, overlay, wrote, now)
+}
+
+// What a step may go over on images, in bytes: some milliseconds. Words of commands, elements of records and items of replies count for so
+// many each.
+const (
+	maxToil  = 1 << 20
+	itemToil = 128
+)
+
+// words is how many arguments the step's commands have.
+func (s *Step) words() (n int) {
+	for _, op := range s.ops {
+		n += len(op.args)
+	}
+	return n
+}
+
+// walks is about what a command goes over in records, as they are in an overlay of images.
+func (s *Step) walks(op operation, base *imageReader, overlay *Overlay) (toil int) {
+	if op.spec.Flags&Walks == 0 {
+		return 0
+	}
+	t := txn{overlay: overlay, spec: op.spec, space: s.space}
+	for i, role := range op.spec.Roles(op.args) {
+		if role&Read == 0 {
+			continue
+		}
+		stored, _ := t.get(t.metaKey(op.args[i]))
+		head, _ := decodeRecord(stored)
+		size := len(stored) + int(head.elementCount())*itemToil
+		if image := base.images[string(op.args[i])]; image != nil {
+			size = max(size, image.Size())
+		}
+		toil += size
+	}
+	return toil
+}
+
+// tooLong says for people why a step waits that comes to a command.
+func tooLong(name string) string {
+	return fmt.Sprintf("%s waits for its turn: it, or its transaction, goes over more than %d MiB of records, replies and arguments, and all that runs in its invocation would wait for it",
+		strings.ToUpper(name), maxToil>>20)
 }
 
 // seen tells the versions of images.

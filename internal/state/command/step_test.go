@@ -66,7 +66,6 @@ ZSCORE a x
 a:r b:r
 MGET a b a
 EXISTS a b
-LCS a b
 SDIFF a b
 SINTER a b
 SINTERCARD 2 a b
@@ -171,6 +170,8 @@ ZINTERSTORE a 2 b c
 ZUNIONSTORE a 2 b c
 a:w b:r
 ZRANGESTORE a b 0 1
+a:r b:r hold
+LCS a b
 a:r hold inexact
 OBJECT ENCODING a
 SORT a BY w_*
@@ -297,4 +298,55 @@ func TestRefusedStepsWriteNothing(t *testing.T) {
 			t.Errorf("%s: %v", line, images)
 		}
 	}
+}
+
+// TestLongSteps: a step that goes over much is not executed on images, whether one command does, many do, or what it has written itself is
+// much. What is found without a walk does not count, however large.
+func TestLongSteps(t *testing.T) {
+	const much = maxToil + 1
+	large := strings.Repeat("x", much)
+	elements := make([]string, maxToil/itemToil)
+	for i := range elements {
+		elements[i] = fmt.Sprint(i)
+	}
+	members := "SADD s " + strings.Join(elements[1:], " ")
+	images := map[string]*Image{"l": imageOf("SET l " + large), "h": imageOf("SET h " + large[:much/2]), "s": imageOf("SADD s " + strings.Join(elements[:len(elements)/2], " "))}
+	for _, c := range []struct{ name, lines, long string }{
+		{"a large one is found", "GET l\nGETRANGE l 0 1\nSTRLEN l\nSET l x", ""},
+		{"a large one is walked over", "BITCOUNT l", "BITCOUNT"},
+		{"it is changed", "APPEND l x", "APPEND"},
+		{"a smaller one is", "BITCOUNT h\nAPPEND l2 x", ""},
+		{"a smaller one, twice", "BITOP AND d h h", "BITOP"},
+		{"in two commands", "BITCOUNT h\nAPPEND h x\nGET h", "APPEND"},
+		{"one that the step made", "SET m " + large[:much/2] + "\nBITCOUNT m\nBITCOUNT m", "BITCOUNT"},
+		{"many elements", "SMEMBERS s", ""},
+		{"many elements and items, and more", "SMEMBERS s\nSCARD s", "SCARD"},
+		{"many words", members[:len(members)/2], ""},
+		{"more", members + " x", "SADD"},
+	} {
+		var commands [][][]byte
+		for line := range strings.SplitSeq(c.lines, "\n") {
+			commands = append(commands, bytes.Fields([]byte(line)))
+		}
+		s := NewTransaction("", time.UnixMilli(1000), nil, commands)
+		var reads []state.Image
+		for _, k := range s.Reads() {
+			image := images[k.Name]
+			if image == nil {
+				image = &Image{}
+			}
+			reads = append(reads, image)
+		}
+		o, writes := new(Executor).Execute(s, reads)
+		if name, _, _ := strings.Cut(o.Long, " "); name != c.long || o.Err != nil || name != "" && (writes != nil || o.Replies != nil) {
+			t.Errorf("%s: %q, %v, %d written", c.name, o.Long, o.Err, len(writes))
+		}
+	}
+}
+
+// imageOf is what a command makes of an absent record.
+func imageOf(line string) *Image {
+	s := NewStep("", time.UnixMilli(1000), bytes.Fields([]byte(line)))
+	_, writes := new(Executor).Execute(s, []state.Image{&Image{}}[:len(s.Reads())])
+	return writes[0].(*Image)
 }
