@@ -126,7 +126,9 @@ func bitfield(t *txn, args [][]byte) state.Reply {
 	}
 	data := r.payload
 	if last >= 0 {
-		data = grown(data, last)
+		if data = t.grown(data, last/8+1); t.err != nil {
+			return null()
+		}
 	}
 	items := make([]state.Reply, 0, len(steps))
 	for _, step := range steps {

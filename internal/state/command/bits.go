@@ -37,9 +37,13 @@ func setBitAt(data []byte, at int64, bit byte) {
 	}
 }
 
-// grown is a copy that is at least as long as needed for a bit.
-func grown(data []byte, lastBit int64) []byte {
-	longer := make([]byte, max(int64(len(data)), lastBit/8+1))
+// grown is a copy of a string that is at least so long; nil if there is an error.
+func (t *txn) grown(data []byte, size int64) []byte {
+	size = max(size, int64(len(data)))
+	if t.work(int(size)); t.err != nil {
+		return nil
+	}
+	longer := make([]byte, size)
 	copy(longer, data)
 	return longer
 }
@@ -70,7 +74,11 @@ func setbit(t *txn, args [][]byte) state.Reply {
 		return wrongType()
 	}
 	old := bitAt(r.payload, at)
-	if data := grown(r.payload, at); len(data) > len(r.payload) || byte(bit) != old {
+	data := t.grown(r.payload, at/8+1)
+	if t.err != nil {
+		return null()
+	}
+	if len(data) > len(r.payload) || byte(bit) != old {
 		setBitAt(data, at, byte(bit))
 		t.setString(args[1], r, data, r.expires)
 	}
@@ -82,6 +90,8 @@ type bitRange struct {
 	from, to int64
 	open     bool
 }
+
+func (r bitRange) bytes() int { return int(r.to-r.from)/8 + 1 }
 
 // parseBitRange reads a range of n bytes: nothing, its beginning, or both ends and perhaps whether they count bits or bytes.
 func parseBitRange(args [][]byte, n int64) (bitRange, *state.Reply) {
@@ -156,6 +166,9 @@ func bitcount(t *txn, args [][]byte) state.Reply {
 	if refusal != nil {
 		return *refusal
 	}
+	if t.work(where.bytes()); t.err != nil {
+		return null()
+	}
 	n := 0
 	for at := where.from; at <= where.to; {
 		if at%8 == 0 && at+7 <= where.to {
@@ -187,6 +200,9 @@ func bitpos(t *txn, args [][]byte) state.Reply {
 	where, refusal := parseBitRange(args[3:], int64(len(r.payload)))
 	if refusal != nil {
 		return *refusal
+	}
+	if t.work(where.bytes()); t.err != nil {
+		return null()
 	}
 	return integer(firstBit(r.payload, byte(bit), where))
 }
@@ -246,8 +262,12 @@ func combineBits(t *txn, target []byte, names [][]byte, on func(a, b byte) byte)
 			return wrongType()
 		}
 		t.show(r.payload)
+		t.work(len(r.payload))
 		inputs = append(inputs, r.payload)
 		longest = max(longest, len(r.payload))
+	}
+	if t.err != nil {
+		return null()
 	}
 	result := make([]byte, longest)
 	end := copy(result, inputs[0]) // of what is not 0

@@ -35,8 +35,6 @@ const (
 	Blocking                       // it may wait for records to change
 	Whole                          // it may reach any record of the space, not only those that its arguments name
 	Stores                         // its first key gets the result, whatever it was, and it reads the others
-	Slow                           // it takes more than in proportion to what it reads
-	Walks                          // it goes over all of the records that it reads, or may
 )
 
 // Spec is what the table says about a command. It is immutable.

@@ -15,7 +15,6 @@ const (
 	inner    = "what it tells has no version, so it cannot be checked by versions"
 	watching = "it is to notice whatever is written from then on, so it cannot be buffered"
 	listens  = "messages come from then on, or no more, which cannot be undone"
-	slow     = "it takes more than in proportion to what it reads, and all that runs in its invocation would wait for it"
 	speaks   = "whoever listens hears it at once, which cannot be undone"
 )
 
@@ -31,7 +30,6 @@ var held = []struct {
 	{chance, []string{"spop", "srandmember", "hrandfield", "zrandmember"}},
 	{cursor, []string{"hscan", "sscan", "zscan"}},
 	{watching, []string{"watch"}},
-	{slow, []string{"lcs"}},
 	{speaks, []string{"publish"}},
 	{listens, []string{"subscribe", "psubscribe", "unsubscribe", "punsubscribe", "reset"}}, // those that end it while there is any
 }

@@ -49,7 +49,7 @@ func lcs(t *txn, args [][]byte) state.Reply {
 	if (len(a.payload)+1)*(len(b.payload)+1) > MaxString/4 {
 		return failure("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
 	}
-	if t.work((len(a.payload) + 1) * (len(b.payload) + 1)); t.err != nil {
+	if t.work(cellSize * (len(a.payload) + 1) * (len(b.payload) + 1)); t.err != nil {
 		return null()
 	}
 	c := newCommon(a.payload, b.payload)
@@ -75,6 +75,8 @@ type common struct {
 	a, b  []byte
 	cells []uint32
 }
+
+const cellSize = 4 // bytes of one of cells
 
 func newCommon(a, b []byte) *common {
 	c := &common{a, b, make([]uint32, (len(a)+1)*(len(b)+1))}

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sort"
 
@@ -91,14 +92,22 @@ const (
 	workOfRead = 512     // of a read beside what is read
 )
 
+// errLong is that commands do more over an overlay than they may.
+var errLong = errors.New("state: it takes too long")
+
 // patience is for how long something goes on that may take long.
 type patience struct {
 	ctx  context.Context // of who asked
 	work int             // since it was looked at, in bytes
+	done int             // bytes of work in all, but for the values that Overlay.Get finds,
+	most int             // and how many they may be; 0: any number
 }
 
-// goesOn counts work, and fails if nobody waits for it any more.
+// goesOn counts work, and fails if it is too much, or nobody waits for it any more.
 func (p *patience) goesOn(bytes int) error {
+	if p.done += bytes; p.most > 0 && p.done > p.most {
+		return errLong
+	}
 	if p.work += bytes; p.work < workAtOnce {
 		return nil
 	}
@@ -126,7 +135,8 @@ func (o *Overlay) Grows() bool {
 func (o *Overlay) Get(key []byte) ([]byte, bool, error) {
 	value, found, err := o.find(key)
 	if err == nil {
-		err = o.goesOn(workOfRead + len(key) + len(value))
+		o.work += len(value) // from a store: on images a look at it takes nothing
+		err = o.goesOn(workOfRead + len(key))
 	}
 	return value, found && err == nil, err
 }

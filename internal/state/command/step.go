@@ -2,7 +2,7 @@ package command
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -81,7 +81,7 @@ func copyArgs(args [][]byte) [][]byte {
 
 // classify adds what a command needs and does.
 func (s *Step) classify(op *operation) {
-	if s.held == "" && op.spec.needs(op.args)&(Unbufferable|Slow) != 0 {
+	if s.held == "" && op.spec.needs(op.args)&Unbufferable != 0 {
 		s.held = Held(op.spec.Name)
 	}
 	s.inexact = s.inexact || !op.spec.IsExact(op.args)
@@ -201,26 +201,26 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 	}
 	o := Outcome{Replies: make([]state.Reply, len(s.ops))}
 	overlay := NewOverlay(context.Background(), base)
+	overlay.most = maxWork
 	wrote := make([]bool, len(s.writes.List)) // by a command that succeeded
 	refused := true
-	toil := s.words() * itemToil
 	for i, op := range s.ops {
 		o.Replies[i] = op.refusal
 		if op.spec == nil {
 			continue
 		}
-		if toil += s.walks(op, base, overlay); toil > maxToil {
-			return Outcome{Long: tooLong(op.spec.Name)}, nil
-		}
 		var err error
-		if o.Replies[i], err = Execute(overlay, op.spec, s.space, now, op.args); err != nil {
+		o.Replies[i], err = Execute(overlay, op.spec, s.space, now, op.args)
+		switch {
+		case errors.Is(err, errLong):
+			return Outcome{Long: tooLong(op.spec.Name)}, nil
+		case err != nil:
 			return Outcome{Err: err}, nil
 		}
 		if o.Replies[i].Kind == state.Error {
 			continue
 		}
 		refused = false
-		toil += len(o.Replies[i].Items) * itemToil
 		for _, at := range op.writes {
 			wrote[at] = true
 		}
@@ -231,46 +231,12 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 	return o, e.redraft(s, base, overlay, wrote, now)
 }
 
-// What a step may go over on images, in bytes: some milliseconds. Words of commands, elements of records and items of replies count for so
-// many each.
-const (
-	maxToil  = 1 << 20
-	itemToil = 128
-)
-
-// words is how many arguments the step's commands have.
-func (s *Step) words() (n int) {
-	for _, op := range s.ops {
-		n += len(op.args)
-	}
-	return n
-}
-
-// walks is about what a command goes over in records, as they are in an overlay of images.
-func (s *Step) walks(op operation, base *imageReader, overlay *Overlay) (toil int) {
-	if op.spec.Flags&Walks == 0 {
-		return 0
-	}
-	t := txn{overlay: overlay, spec: op.spec, space: s.space}
-	for i, role := range op.spec.Roles(op.args) {
-		if role&Read == 0 {
-			continue
-		}
-		stored, _ := t.get(t.metaKey(op.args[i]))
-		head, _ := decodeRecord(stored)
-		size := len(stored) + int(head.elementCount())*itemToil
-		if image := base.images[string(op.args[i])]; image != nil {
-			size = max(size, image.Size())
-		}
-		toil += size
-	}
-	return toil
-}
+// maxWork is what the commands of a step may do on images: some milliseconds' work.
+const maxWork = 4 << 20
 
 // tooLong says for people why a step waits that comes to a command.
 func tooLong(name string) string {
-	return fmt.Sprintf("%s waits for its turn: it, or its transaction, goes over more than %d MiB of records, replies and arguments, and all that runs in its invocation would wait for it",
-		strings.ToUpper(name), maxToil>>20)
+	return strings.ToUpper(name) + " waits for its turn: it takes long, with what its transaction did before, and all that runs in its invocation would wait for it"
 }
 
 // seen tells the versions of images.

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"bytes"
-
 	"forerun.dev/forerun/internal/state"
 )
 
@@ -71,7 +69,11 @@ func appendTo(t *txn, args [][]byte) state.Reply {
 	if len(r.payload)+len(args[2]) > MaxString {
 		return failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 	}
-	data := bytes.Join([][]byte{r.payload, args[2]}, nil)
+	data := t.grown(r.payload, int64(len(r.payload)+len(args[2])))
+	if t.err != nil {
+		return null()
+	}
+	copy(data[len(r.payload):], args[2])
 	t.setString(args[1], r, data, r.expires)
 	return integer(int64(len(data)))
 }
@@ -123,8 +125,10 @@ func setrange(t *txn, args [][]byte) state.Reply {
 	if offset > MaxString-int64(len(args[3])) {
 		return failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 	}
-	data := make([]byte, max(int64(len(r.payload)), offset+int64(len(args[3]))))
-	copy(data, r.payload)
+	data := t.grown(r.payload, offset+int64(len(args[3])))
+	if t.err != nil {
+		return null()
+	}
 	copy(data[offset:], args[3])
 	t.setString(args[1], r, data, r.expires)
 	return integer(int64(len(data)))

@@ -34,7 +34,7 @@ func (t *txn) keep(found []byte) []byte {
 
 // set writes a pair. While a command is at work it may write twice as much as when it is done: what it moves is there twice.
 func (t *txn) set(key, value []byte) {
-	if t.err != nil {
+	if t.work(writeCost + len(key)); t.err != nil {
 		return
 	}
 	t.overlay.Set(key, value)
@@ -42,7 +42,7 @@ func (t *txn) set(key, value []byte) {
 }
 
 func (t *txn) delete(key []byte) {
-	if t.err != nil {
+	if t.work(writeCost + len(key)); t.err != nil {
 		return
 	}
 	t.overlay.Delete(key)
@@ -55,7 +55,7 @@ func (t *txn) bound() {
 	}
 }
 
-// work counts what a command does beside reading, in bytes.
+// work counts what a command does beside reading and writing pairs, in bytes.
 func (t *txn) work(bytes int) {
 	if t.err == nil {
 		t.err = t.overlay.goesOn(bytes)
@@ -147,6 +147,9 @@ func (t *txn) save(name []byte, r record) {
 		if r.expires != 0 {
 			t.set(t.expiryKey(name, r.expires), nil)
 		}
+	}
+	if t.work(len(r.payload)); t.err != nil {
+		return
 	}
 	t.set(t.metaKey(name), r.encode())
 }
