@@ -66,6 +66,7 @@ var bugs = []planted{
 	{"what was given up ahead counts", "buffer.go", "\t\tm.rewind(s, cause{forerun.Failed, \"it did not wait for what it had asked for: it runs again in its turn\"}, true)\n", ""},
 	{"what was given up is done all the same (R10)", "buffer.go", "\t\ts.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })\n", ""},
 	{"a branch sleeps through its turn", "slot.go", "\t\t\ts.wakeAll()\n", ""},
+	{"what takes long is dropped", "buffer.go", "\t\tm.stall(s, r, r.why)\n\t\treturn false\n", "\t\treturn true\n"},
 	{"what was asked for and not awaited is dropped", "step.go", "case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):", "case !s.promoting && s.waits() != nil:"},
 }
 
