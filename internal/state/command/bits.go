@@ -40,7 +40,7 @@ func setBitAt(data []byte, at int64, bit byte) {
 // grown is a copy of a string that is at least so long; nil if there is an error.
 func (t *txn) grown(data []byte, size int64) []byte {
 	size = max(size, int64(len(data)))
-	if t.work(int(size)); t.err != nil {
+	if t.copying(int(size)); t.err != nil {
 		return nil
 	}
 	longer := make([]byte, size)

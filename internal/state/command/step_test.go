@@ -305,7 +305,7 @@ func TestLongSteps(t *testing.T) {
 	const few, many, more = 1000, 6000, 12_000
 	images := map[string]state.Image{}
 	for name, line := range map[string]string{
-		"s": "SET s " + strings.Repeat("x", maxWork*3/5), "t": "SET t " + strings.Repeat("x", 2000), "l": "RPUSH l" + numbered(" ", many),
+		"s": "SET s " + strings.Repeat("x", maxWork*3/5), "b": "SET b " + strings.Repeat("x", 16<<20), "t": "SET t " + strings.Repeat("x", 2000), "l": "RPUSH l" + numbered(" ", many),
 		"h": "HSET h" + numbered(" f 1 g", few), "m": "SADD m" + numbered(" ", few), "z": "ZADD z" + numbered(" 1 m", few),
 	} {
 		_, images[name] = executed(images, line)
@@ -316,17 +316,18 @@ func TestLongSteps(t *testing.T) {
 	}
 	for _, c := range []struct{ line, long string }{
 		{"GET s; GETRANGE s 0 1; STRLEN s; SET s x; GET s", ""},
+		{"APPEND s x; APPEND s x", ""},
 		{"BITCOUNT s", ""},
 		{"BITCOUNT s 0 1; BITCOUNT s; BITCOUNT s 5 6", ""},
 		{"BITCOUNT s; BITCOUNT s", "BITCOUNT"},
 		{"BITCOUNT s; BITPOS s 0", "BITPOS"},
 		{"BITOP AND d s s", "BITOP"},
-		{"APPEND s x", "APPEND"},
-		{"SETBIT s 0 1", "SETBIT"},
-		{"BITFIELD s SET u8 0 1", "BITFIELD"},
+		{"APPEND s x; APPEND s x; APPEND s x; APPEND s x; APPEND s x", "APPEND"},
+		{"SETBIT b 0 1", "SETBIT"},
+		{"BITFIELD b SET u8 0 1", "BITFIELD"},
 		{"BITFIELD s GET u8 0", ""},
-		{"SETRANGE d 10000000 x", "SETRANGE"},
-		{"EXPIRE s 10; EXPIRE s 20", "EXPIRE"},
+		{"SETRANGE d 30000000 x", "SETRANGE"},
+		{"EXPIRE b 10; EXPIRE b 20", "EXPIRE"},
 		{"LCS t t", "LCS"},
 		{"APPEND u xx; LCS t u", ""},
 		{"LRANGE l 0 -1", ""},

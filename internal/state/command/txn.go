@@ -62,6 +62,9 @@ func (t *txn) work(bytes int) {
 	}
 }
 
+// copying counts bytes that are copied, which takes a fifth of the time of a look at each.
+func (t *txn) copying(bytes int) { t.work(bytes / 5) }
+
 func (t *txn) get(key []byte) ([]byte, bool) {
 	if t.err != nil {
 		return nil, false
@@ -148,7 +151,7 @@ func (t *txn) save(name []byte, r record) {
 			t.set(t.expiryKey(name, r.expires), nil)
 		}
 	}
-	if t.work(len(r.payload)); t.err != nil {
+	if t.copying(len(r.payload)); t.err != nil {
 		return
 	}
 	t.set(t.metaKey(name), r.encode())
