@@ -42,12 +42,12 @@ func TestExecutorLeavesForLater(t *testing.T) {
 	execute := func(line string, reads ...speculate.Image) (any, []speculate.Image) {
 		return e.Execute(command.NewStep("space", time.UnixMilli(1000), bytes.Fields([]byte(line))), reads)
 	}
-	_, made := execute("SET a " + strings.Repeat("x", 12<<20))
+	_, made := execute("SET a " + strings.Repeat("x", 24<<20))
 	reply, writes := execute("APPEND a x", made...)
 	if why, ok := reply.(speculate.Later); !ok || writes != nil || !strings.HasPrefix(string(why), "APPEND waits for its turn: ") {
 		t.Errorf("it replies %v, and writes %v", reply, writes)
 	}
-	if reply, _ := execute("STRLEN a", made...); reply.(command.Outcome).Replies[0].Int != 12<<20 {
+	if reply, _ := execute("STRLEN a", made...); reply.(command.Outcome).Replies[0].Int != 24<<20 {
 		t.Errorf("what takes no time replies %v", reply)
 	}
 }

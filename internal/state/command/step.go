@@ -232,7 +232,7 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 }
 
 // maxWork is what the commands of a step may do on images: some milliseconds' work.
-const maxWork = 4 << 20
+const maxWork = 8 << 20
 
 // tooLong says for people why a step waits that comes to a command.
 func tooLong(name string) string {

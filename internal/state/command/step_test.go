@@ -302,10 +302,10 @@ func TestRefusedStepsWriteNothing(t *testing.T) {
 // TestLongSteps: a step that does much is not executed on images, whether one command does, many do, or what it has made itself is large.
 // What is found without a walk does not count, however large it is.
 func TestLongSteps(t *testing.T) {
-	const few, many, more = 1000, 6000, 12_000
+	const few, many, more = 1000, 12_000, 24_000
 	images := map[string]state.Image{}
 	for name, line := range map[string]string{
-		"s": "SET s " + strings.Repeat("x", maxWork*3/5), "b": "SET b " + strings.Repeat("x", 16<<20), "t": "SET t " + strings.Repeat("x", 2000), "l": "RPUSH l" + numbered(" ", many),
+		"s": "SET s " + strings.Repeat("x", maxWork*3/5), "b": "SET b " + strings.Repeat("x", 24<<20), "t": "SET t " + strings.Repeat("x", 2000), "l": "RPUSH l" + numbered(" ", many),
 		"h": "HSET h" + numbered(" f 1 g", few), "m": "SADD m" + numbered(" ", few), "z": "ZADD z" + numbered(" 1 m", few),
 	} {
 		_, images[name] = executed(images, line)
@@ -333,7 +333,7 @@ func TestLongSteps(t *testing.T) {
 		{"LRANGE l 0 -1", ""},
 		{"LRANGE l 0 -1; LRANGE l 10 20; LPOP l", ""},
 		{"LRANGE l 0 -1; LRANGE l 0 -1", "LRANGE"},
-		{"LRANGE l 0 3000; LPOP l 6000", "LPOP"},
+		{"LRANGE l 0 6000; LPOP l 12000", "LPOP"},
 		{"LTRIM l 0 100; LPUSH l x", ""},
 		{"HGETALL h; HVALS h", ""},
 		{"SMEMBERS m", "SMEMBERS"},
