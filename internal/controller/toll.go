@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,7 @@ const (
 	calmLeast    = time.Minute // without load, before another load has first trials of its own
 	trialsKept   = 7           // that count
 	trialsLeast  = 3           // before anything is barred; until then one follows the other
+	trialTells   = 4           // times as much, or as little, at most
 	upsetMost    = 5           // trials in a row that sandboxes started in, and that count for nothing therefore
 	tollWorth    = 1.05        // times the processor time: is not told from none
 	tollBrings   = 1.5         // times as many invocations: their clients wait for one before they ask for the next
@@ -74,8 +76,10 @@ type toll struct {
 	ease   int     // stretches since the processors had no time for it
 	busy   float64 // share of the processors that is in use if all run ahead: moving average
 	extra  float64 // the part of it that running ahead takes: likewise
-	loaded bool    // so much that it matters
+	afresh bool    // this stretch is the first behind a silence
+	loaded bool    // they are in use so much that it matters
 	barred bool
+	unsure bool // it is not, for clients that wait: which was seen a while ago, and under another load perhaps
 }
 
 // phase is what the present stretch is.
@@ -253,7 +257,7 @@ func (t *toll) learn(to mark, passed float64) {
 		plain: t.is().plain, took: passed, own: (to.Own - t.from.Own).Seconds(), used: all * passed,
 		begun: float64(to.begun - t.from.begun), done: float64(to.done - t.from.done),
 	}
-	if h.done < enoughDone || h.own <= 0 || !known {
+	if h.done < enoughDone || h.begun == 0 || h.own <= 0 || !known {
 		t.abandon()
 		return
 	}
@@ -304,8 +308,8 @@ func (t *toll) abandon() {
 }
 
 // use takes into account how busy the processors were while a part of the invocations was kept from running ahead, and decides
-// whether there is time for it. What it is told is sure if it was so for long.
-func (t *toll) use(now time.Time, to mark, back float64, sure bool) {
+// whether there is time for it. Behind a silence what was before it does not count.
+func (t *toll) use(now time.Time, to mark, back float64, silent bool) {
 	own, all, known := t.from.shares(to)
 	if !known {
 		return
@@ -316,25 +320,28 @@ func (t *toll) use(now time.Time, to mark, back float64, sure bool) {
 		extra = own * (cost - 1) / (1 + (cost-1)*(1-back))
 	}
 	busy := all + extra*back
-	if sure || busy < trialCalm { // the load is over
+	if silent || t.afresh || busy < trialCalm { // another load than before, or none
 		weight = 1
 	}
+	t.afresh = silent
 	t.busy += weight * (busy - t.busy)
 	t.extra += weight * (extra - t.extra)
 	t.load(now)
-	t.bar(cost > tollWorth && more < tollBrings && t.isTight(cost), sure)
+	tight := cost > tollWorth && t.isTight(cost)
+	t.bar(tight && more < tollBrings, silent)
+	t.unsure = tight && more >= tollBrings && t.fresh <= trialFresh-trialEvery
 }
 
 // bar keeps invocations from running ahead where the processors have no time for that, until they have had it for a while, or the load
-// is over. What was before a silence may be another load than what comes now: then it is enough that they have it once.
-func (t *toll) bar(tight, sure bool) {
+// is over. Behind a silence another load may come than before: then it is enough that they have it once.
+func (t *toll) bar(tight, silent bool) {
 	switch t.ease++; {
-	case tight && sure:
+	case silent:
 		t.ease = tollEase - 1
 	case tight:
 		t.ease = 0
 	}
-	t.barred = tight || t.barred && !sure && t.loaded && t.ease < tollEase
+	t.barred = tight || t.barred && t.loaded && t.ease < tollEase
 }
 
 // load notes whether the processors are so busy that it matters what runs ahead. A load that comes anew is looked at soon, unless it was
@@ -371,7 +378,7 @@ func (t *toll) choose(mayTry bool) {
 	switch {
 	case t.left > 0:
 		plain = !is.plain
-	case mayTry && t.loaded && t.wait <= 0:
+	case mayTry && t.loaded && (t.wait <= 0 || t.unsure):
 		t.trials++
 		t.early--
 		t.left, t.boxes, plain = 2, t.from.Sandboxes-t.from.Starting, t.trials%2 == 0
@@ -395,7 +402,7 @@ func (t *toll) pause() int {
 
 // isCostKnown reports whether it is known what running ahead costs, or there is time for it, whatever that is.
 func (t *toll) isCostKnown() bool {
-	return t.fresh > 0 && !t.barred && (t.busy < tollBar || len(t.kept) >= trialsLeast)
+	return t.fresh > 0 && !t.barred && !t.unsure && (t.busy < tollBar || len(t.kept) >= trialsLeast)
 }
 
 // compared is how many times the processor time an activation takes where invocations run ahead, and how many times as many
@@ -404,11 +411,20 @@ func (t *toll) compared() (cost, more float64) {
 	if len(t.kept) < trialsLeast {
 		return 0, 0
 	}
-	ahead, plain := both(t.kept)
-	cost = ahead.own / ahead.done / (plain.own / plain.done)
-	ahead, plain = both(t.kept[len(t.kept)-trialsLeast:]) // of late: clients come and go
-	return cost, ahead.begun / ahead.took / max(plain.begun/plain.took, 1e-9)
+	return times(t.kept, trial.cost), times(t.kept[len(t.kept)-trialsLeast:], trial.more) // of late: clients come and go
 }
+
+// times is the mean of what trials tell, each of them no more than trialTells: their loads may have been unlike each other.
+func times(trials []trial, of func(trial) float64) float64 {
+	sum := 0.
+	for _, one := range trials {
+		sum += math.Log(min(max(of(one), 1/trialTells), trialTells))
+	}
+	return math.Exp(sum / float64(len(trials)))
+}
+
+func (t trial) cost() float64 { return t.ahead.own / t.ahead.done / (t.plain.own / t.plain.done) }
+func (t trial) more() float64 { return t.ahead.begun / t.ahead.took / (t.plain.begun / t.plain.took) }
 
 // both is the sum of all halves in which invocations ran ahead, and of the others.
 func both(trials []trial) (ahead, plain half) {

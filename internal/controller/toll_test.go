@@ -260,22 +260,47 @@ func TestTollExpects(t *testing.T) {
 	}
 }
 
-// TestTollAfterSilence: where the processors are busy with what may not run ahead, nobody runs ahead who would be too much for them,
-// until less comes.
-func TestTollAfterSilence(t *testing.T) {
+// TestTollOfAnotherLoad: that clients waited for answers before, and asked for more if those came sooner, does not count for long where
+// they do not.
+func TestTollOfAnotherLoad(t *testing.T) {
+	waiting := loaded{plain: 0.3, cost: 1.2, gain: 2.5, lasts: 120 * time.Millisecond}
 	for name, c := range map[string]struct {
-		own   float64
-		first bool
-		then  loaded
-		least float64 // share that runs ahead after a few seconds
-		most  float64
+		then        loaded
+		least, most float64
 	}{
-		"they are busy":             {0.65, false, loaded{plain: 0.65, cost: 1.4, gain: 1, takes: 0.9}, 0, 0},
-		"they are, for that moment": {0.65, false, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
-		"they are not, now or then": {0.1, true, loaded{plain: 0.45, cost: 1.4, gain: 1, takes: 0.9}, 1, 1},
+		"as many come at any rate": {loaded{plain: 0.8, cost: 1.2, gain: 1, lasts: 120 * time.Millisecond}, 0, 0.1},
+		"they still wait":          {waiting, 0.85, 1},
 	} {
 		p := newProcessors()
-		p.pass(time.Minute, loaded{plain: 0.5, cost: 1.4, gain: 1, takes: 0.9})
+		p.pass(10*time.Minute, waiting)
+		if got := p.pass(30*time.Second, c.then); got < c.least || got > c.most {
+			t.Errorf("%s: %.2f of the invocations run ahead, want %v to %v", name, got, c.least, c.most)
+		}
+	}
+}
+
+// TestTollAfterSilence: where the processors are busy with what may not run ahead, nobody runs ahead who would be too much for them,
+// until less comes. Nor does who might not just before, if they are busy at all.
+func TestTollAfterSilence(t *testing.T) {
+	before := loaded{plain: 0.5, cost: 1.4, gain: 1, takes: 0.9}
+	less, much := before, before
+	less.plain, much.plain = 0.3, 0.65
+	for name, c := range map[string]struct {
+		before loaded
+		own    float64
+		first  bool
+		then   loaded
+		want   float64 // share that runs ahead after a few seconds
+	}{
+		"they are busy":                {before, 0.65, false, much, 0},
+		"they are, for that moment":    {before, 0.65, false, before, 1},
+		"they are not":                 {before, 0.1, true, before, 1},
+		"they were, and go on":         {much, 0.5, false, much, 0},
+		"they were, and less comes":    {much, 0.5, false, less, 1},
+		"they were, and there is time": {much, 0.1, true, less, 1},
+	} {
+		p := newProcessors()
+		p.pass(10*time.Minute, c.before)
 		const pause, whole = 5 * time.Second, 20 * time.Second
 		p.now = p.now.Add(pause)
 		p.spent.Whole += whole
@@ -284,8 +309,8 @@ func TestTollAfterSilence(t *testing.T) {
 		if got := p.toll.ask(p.now, asked{}).ahead; got != c.first {
 			t.Errorf("%s: the first may run ahead: %v", name, got)
 		}
-		if got := p.pass(3*time.Second, c.then); got < c.least || got > c.most {
-			t.Errorf("%s: %.2f run ahead then", name, got)
+		if got := p.pass(3*time.Second, c.then); got < c.want-0.1 || got > c.want+0.1 {
+			t.Errorf("%s: %.2f run ahead then, not %.0f", name, got, c.want)
 		}
 	}
 }
