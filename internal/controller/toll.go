@@ -191,7 +191,7 @@ func (t *toll) read() (cost float64, barred bool, vain int) {
 	vain = t.gains.vanities()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	cost, _ = t.compared()
+	cost, _ = t.cost()
 	return cost, t.barred, vain
 }
 
@@ -314,7 +314,7 @@ func (t *toll) use(now time.Time, to mark, back float64, silent bool) {
 	if !known {
 		return
 	}
-	cost, more := t.compared()
+	_, cost := t.cost() // at most: what is due comes first
 	extra, weight := 0., tollWeight
 	if cost > 0 {
 		extra = own * (cost - 1) / (1 + (cost-1)*(1-back))
@@ -327,9 +327,9 @@ func (t *toll) use(now time.Time, to mark, back float64, silent bool) {
 	t.busy += weight * (busy - t.busy)
 	t.extra += weight * (extra - t.extra)
 	t.load(now)
-	tight := cost > tollWorth && t.isTight(cost)
-	t.bar(tight && more < tollBrings, silent)
-	t.unsure = tight && more >= tollBrings && t.fresh <= trialFresh-trialEvery
+	tight, wait := cost > tollWorth && t.isTight(cost), t.more() >= tollBrings
+	t.bar(tight && !wait, silent)
+	t.unsure = tight && wait && t.fresh <= trialFresh-trialEvery
 }
 
 // bar keeps invocations from running ahead where the processors have no time for that, until they have had it for a while, or the load
@@ -405,22 +405,32 @@ func (t *toll) isCostKnown() bool {
 	return t.fresh > 0 && !t.barred && !t.unsure && (t.busy < tollBar || len(t.kept) >= trialsLeast)
 }
 
-// compared is how many times the processor time an activation takes where invocations run ahead, and how many times as many
-// invocations begin; 0 if that is not known.
-func (t *toll) compared() (cost, more float64) {
+// cost is how many times the processor time an activation takes where invocations run ahead, and how much it may be without much of a
+// surprise; 0 if that is not known.
+func (t *toll) cost() (mean, most float64) {
 	if len(t.kept) < trialsLeast {
 		return 0, 0
 	}
-	return times(t.kept, trial.cost), times(t.kept[len(t.kept)-trialsLeast:], trial.more) // of late: clients come and go
+	mean, doubt := times(t.kept, trial.cost)
+	return mean, mean * doubt
 }
 
-// times is the mean of what trials tell, each of them no more than trialTells: their loads may have been unlike each other.
-func times(trials []trial, of func(trial) float64) float64 {
-	sum := 0.
+// more is how many times as many invocations begin where they run ahead, of late: clients come and go.
+func (t *toll) more() float64 {
+	mean, _ := times(t.kept[max(0, len(t.kept)-trialsLeast):], trial.more)
+	return mean
+}
+
+// times is the mean of what trials tell, each of them no more than trialTells, as their loads may have been unlike each other; and
+// by how many times it may be wrong: two standard errors.
+func times(trials []trial, of func(trial) float64) (mean, doubt float64) {
+	var sum, squares float64
 	for _, one := range trials {
-		sum += math.Log(min(max(of(one), 1/trialTells), trialTells))
+		x := math.Log(min(max(of(one), 1/trialTells), trialTells))
+		sum, squares = sum+x, squares+x*x
 	}
-	return math.Exp(sum / float64(len(trials)))
+	n := float64(max(1, len(trials)))
+	return math.Exp(sum / n), math.Exp(2 * math.Sqrt(max(0, squares/n-sum*sum/n/n)/n))
 }
 
 func (t trial) cost() float64 { return t.ahead.own / t.ahead.done / (t.plain.own / t.plain.done) }

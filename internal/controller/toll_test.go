@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"math"
 	"testing"
 	"time"
 
@@ -170,6 +171,28 @@ func TestTollSpares(t *testing.T) {
 		if len(p.toll.kept) < c.kept {
 			t.Errorf("%s: %d trials told the cost, want %d", name, len(p.toll.kept), c.kept)
 		}
+	}
+}
+
+// TestTollInDoubt: what trials tell of the cost may be wrong by as much as they differ, and the fewer they are the more.
+func TestTollInDoubt(t *testing.T) {
+	of := func(costs ...float64) (mean, most float64) {
+		var toll toll
+		for _, cost := range costs {
+			toll.kept = append(toll.kept, trial{ahead: half{own: cost, done: 1}, plain: half{own: 1, done: 1}})
+		}
+		return toll.cost()
+	}
+	if mean, most := of(1.2, 1.2, 1.2); math.Abs(mean-1.2) > 1e-6 || math.Abs(most-1.2) > 1e-6 {
+		t.Errorf("where all trials tell the same it is %v, at most %v", mean, most)
+	}
+	mean, few := of(1, 1.2, 1.1)
+	_, many := of(1, 1.2, 1.1, 1, 1.2, 1.1)
+	if mean < 1.09 || mean > 1.11 || few < 1.15 || many < 1.12 || many >= few {
+		t.Errorf("it is %v, at most %v, and of twice as many trials %v", mean, few, many)
+	}
+	if _, most := of(1, 2); most != 0 {
+		t.Errorf("of two trials it is %v", most)
 	}
 }
 
