@@ -94,7 +94,7 @@ func (b *bench) hit(ctx context.Context, h hit, p predicted) (ratio, error) {
 			return ratio{}, fmt.Errorf("%s: %w", s.slug, err)
 		}
 		for _, l := range loads {
-			all, off := l.mode["all"], l.mode["off"]
+			all, off := l.mode["all"], l.baseline()
 			ups = append(ups, l.speedup("all").mean)
 			uses = append(uses, all.cpuPer()/off.cpuPer())
 			squashed = append(squashed, all.wastedPer()/off.cpuPer())

@@ -251,7 +251,7 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 	}
 	l.rate = mean(rates)
 	all := l.mode["all"]
-	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, mean(l.mode["off"].ms), mean(all.ms), mean(l.mode["off"].ms)/mean(all.ms), all.ahead)
+	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, mean(l.baseline().ms), mean(all.ms), l.speedup("all").mean, all.ahead)
 	for _, mode := range modes {
 		if r := l.mode[mode]; r.others() > 0.1 {
 			b.progress("  noise: others had %.0f%% of a processor (%s)", r.others()*100, mode)

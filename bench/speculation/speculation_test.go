@@ -70,6 +70,24 @@ func TestRoundsThatWereDisturbedDoNotCount(t *testing.T) {
 	}
 }
 
+// TestBaselineIsTakenTwice: where the baseline was measured before and behind the other modes both count.
+func TestBaselineIsTakenTwice(t *testing.T) {
+	m := sooner()
+	l := m.loads[0]
+	for i := range l.mode[again].ms {
+		l.mode[again].ms[i] = 60
+	}
+	if up := l.speedup("all").mean; up != 5 {
+		t.Errorf("40 and 60 ms beside 10: %v times as fast", up)
+	}
+	if noise := l.speedup(again).mean; math.Abs(noise-40./60) > 1e-9 {
+		t.Errorf("the baseline is %v beside itself", noise)
+	}
+	if tail := l.tail(); math.Abs(tail-100*(1-10./60)) > 1e-9 {
+		t.Errorf("p99 is lower by %v", tail)
+	}
+}
+
 func TestEffectiveThroughputIsWithinTheObjective(t *testing.T) {
 	m := &measured{alone: 10, served: []served{
 		{1, map[string]float64{"off": 100}, map[string]float64{"off": 10}},

@@ -17,7 +17,7 @@ import (
 
 // tested is a measured application, to be played.
 func (m *measured) tested() (*cluster.Application, error) {
-	costs := costsOf(m.profile, m.loads[0].mode["off"].cpuPer())
+	costs := costsOf(m.profile, m.loads[0].baseline().cpuPer())
 	return cluster.Tested(m.slug, m.profile.Composition, m.profile.Entry, m.profile.Calls, costs, workloads.DefaultHitRate)
 }
 
