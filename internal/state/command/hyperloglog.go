@@ -26,6 +26,7 @@ type registers [hllRegisters]byte
 
 // hyperLogLog finds the registers of a record, all 0 if there is none.
 func (t *txn) hyperLogLog(name []byte) (g *registers, r record, refusal *state.Reply) {
+	t.work(hllRegisters)
 	r, typed := t.typed(name, state.String)
 	if !typed {
 		w := wrongType()
@@ -198,6 +199,9 @@ func pfadd(t *txn, args [][]byte) state.Reply {
 	}
 	changed := !r.exists()
 	for _, element := range args[2:] {
+		if t.work(len(element)); t.err != nil {
+			return null()
+		}
 		changed = g.add(element) || changed
 	}
 	if changed {
@@ -231,7 +235,7 @@ func (t *txn) merged(names [][]byte) (*registers, *state.Reply) {
 		if refusal != nil {
 			return nil, refusal
 		}
-		if t.work(hllRegisters); t.err != nil {
+		if t.err != nil {
 			break
 		}
 		all.merge(g)

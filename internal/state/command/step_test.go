@@ -344,6 +344,9 @@ func TestLongSteps(t *testing.T) {
 		{"MSET" + numbered(" k v k", few), ""},
 		{"MSET" + numbered(" k", 2*more), "MSET"},
 		{"SADD m" + strings.Repeat(" 1", more), "SADD"},
+		{"PFADD p " + strings.Repeat("x", maxWork+1), "PFADD"},
+		{strings.Repeat("PFADD p x; ", maxWork/hllRegisters-100) + "PFCOUNT p", ""},
+		{strings.Repeat("PFADD p x; ", maxWork/hllRegisters+1) + "PFCOUNT p", "PFADD"},
 	} {
 		o, _ := executed(images, strings.Split(c.line, "; ")...)
 		name, _, _ := strings.Cut(o.Long, " ")
