@@ -23,6 +23,9 @@ const (
 	fail
 )
 
+// workOfStep is the work of a subcommand of BITFIELD, which goes over 64 bits at most.
+const workOfStep = 64
+
 // bitStep is one subcommand of BITFIELD.
 type bitStep struct {
 	verb     byte // 'g'et, 's'et or 'i'ncrease
@@ -129,6 +132,9 @@ func bitfield(t *txn, args [][]byte) state.Reply {
 		if data = t.grown(data, last/8+1); t.err != nil {
 			return null()
 		}
+	}
+	if t.work(workOfStep * len(steps)); t.err != nil {
+		return null()
 	}
 	items := make([]state.Reply, 0, len(steps))
 	for _, step := range steps {

@@ -133,6 +133,9 @@ func (s *Spec) setAccess(args [][]byte) Flags {
 // thrown away.
 func Execute(o *Overlay, s *Spec, space string, now time.Time, args [][]byte) (state.Reply, error) {
 	t := txn{overlay: o, spec: s, space: space, now: now.UnixMilli()}
+	if t.work(workOfArg * len(args)); t.err != nil {
+		return state.Reply{}, t.err
+	}
 	reply := s.run(&t, args)
 	if t.err == nil {
 		t.err = o.charge(reply)

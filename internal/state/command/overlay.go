@@ -90,6 +90,7 @@ func NewOverlay(ctx context.Context, base Reader) *Overlay {
 const (
 	workAtOnce = 1 << 20 // bytes of work between two looks whether somebody still waits for it: about a millisecond
 	workOfRead = 512     // of a read beside what is read
+	workOfArg  = 64      // of a look at an argument of a command
 )
 
 // errLong is that commands do more over an overlay than they may.

@@ -344,9 +344,13 @@ func TestLongSteps(t *testing.T) {
 		{"MSET" + numbered(" k v k", few), ""},
 		{"MSET" + numbered(" k", 2*more), "MSET"},
 		{"SADD m" + strings.Repeat(" 1", more), "SADD"},
+		{"HMGET h" + strings.Repeat(" f", 14_000), ""},
+		{"HMGET h" + strings.Repeat(" f", 15_500), "HMGET"},
 		{"PFADD p " + strings.Repeat("x", maxWork+1), "PFADD"},
 		{strings.Repeat("PFADD p x; ", maxWork/hllRegisters-100) + "PFCOUNT p", ""},
 		{strings.Repeat("PFADD p x; ", maxWork/hllRegisters+1) + "PFCOUNT p", "PFADD"},
+		{"BITFIELD t" + strings.Repeat(" GET u8 0", 30_000), ""},
+		{"BITFIELD t" + strings.Repeat(" GET u8 0", 36_000), "BITFIELD"},
 	} {
 		o, _ := executed(images, strings.Split(c.line, "; ")...)
 		name, _, _ := strings.Cut(o.Long, " ")
