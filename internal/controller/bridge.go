@@ -36,7 +36,7 @@ type Bridge struct{ c *Controller }
 
 // Do implements state.Bridge.
 func (b *Bridge) Do(ctx context.Context, by state.Asker, o state.Command) (state.Reply, forerun.Version, error) {
-	outcome, version, err := b.c.operate(ctx, by, func() *command.Step { return command.NewStep(o.Space, time.Time{}, o.Args) })
+	outcome, version, err := b.c.operate(ctx, by, command.NewStep(o.Space, time.Time{}, o.Args))
 	if err != nil || len(outcome.Replies) == 0 {
 		return state.Reply{}, version, err
 	}
@@ -45,13 +45,13 @@ func (b *Bridge) Do(ctx context.Context, by state.Asker, o state.Command) (state
 
 // Exec implements state.Bridge.
 func (b *Bridge) Exec(ctx context.Context, by state.Asker, space string, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error) {
-	outcome, version, err := b.c.operate(ctx, by, func() *command.Step { return command.NewTransaction(space, time.Time{}, expect, commands) })
+	outcome, version, err := b.c.operate(ctx, by, command.NewTransaction(space, time.Time{}, expect, commands))
 	return outcome.Replies, version, err
 }
 
 // Versions implements state.Bridge.
 func (b *Bridge) Versions(ctx context.Context, by state.Asker, keys []forerun.Key) ([]state.Expect, error) {
-	outcome, _, err := b.c.operate(ctx, by, func() *command.Step { return command.NewLook(keys) })
+	outcome, _, err := b.c.operate(ctx, by, command.NewLook(keys))
 	return outcome.Seen, err
 }
 
@@ -96,12 +96,13 @@ func errOver() error {
 	return forerun.Errorf(forerun.Forbidden, "", "The activation that asked is over: a function has to wait for what it asks for before it returns.")
 }
 
-func (c *Controller) operate(ctx context.Context, by state.Asker, newStep func() *command.Step) (command.Outcome, forerun.Version, error) {
+// operate does a step, whose time is that of its execution. It is made before anything is locked: it may have very many records.
+func (c *Controller) operate(ctx context.Context, by state.Asker, step *command.Step) (command.Outcome, forerun.Version, error) {
 	e := c.executionOf(by.Activation)
 	if e == nil {
 		return command.Outcome{}, 0, errOver()
 	}
-	o, a, err := e.ask(ctx, by, newStep, "")
+	o, a, err := e.ask(ctx, by, step, "")
 	switch {
 	case err != nil:
 		return command.Outcome{}, 0, err
@@ -112,8 +113,8 @@ func (c *Controller) operate(ctx context.Context, by state.Asker, newStep func()
 }
 
 // ask tells the machine of an operation and waits for its answer.
-func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *command.Step, why string) (*operation, answer, error) {
-	o, err := e.pose(by.Activation, newStep, why)
+func (e *execution) ask(ctx context.Context, by state.Asker, step *command.Step, why string) (*operation, answer, error) {
+	o, err := e.pose(by.Activation, step, why)
 	if o == nil {
 		return nil, answer{}, err
 	}
@@ -134,7 +135,7 @@ func (e *execution) ask(ctx context.Context, by state.Asker, newStep func() *com
 }
 
 // pose tells the machine of an operation. There is none if every slot is a head, and nobody follows what it does.
-func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step, why string) (*operation, error) {
+func (e *execution) pose(id forerun.ActivationID, step *command.Step, why string) (*operation, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.asker(id)
@@ -145,10 +146,7 @@ func (e *execution) pose(id forerun.ActivationID, newStep func() *command.Step, 
 		return nil, nil
 	}
 	e.lastOp++
-	o := &operation{id: e.lastOp, slot: s.id, why: why, ready: make(chan answer, 2)}
-	if newStep != nil {
-		o.step = newStep() // its time is that of its execution
-	}
+	o := &operation{id: e.lastOp, slot: s.id, step: step, why: why, ready: make(chan answer, 2)}
 	if s.ahead {
 		o.since = time.Now()
 		if o.step != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,6 +24,7 @@ type Step struct {
 
 	reads, writes KeySet
 	settled       []bool // of each of writes: it gets its value whatever it was, unless the command is refused
+	args, size    int    // how many arguments its commands have, and how many bytes these take
 	held          string // why it is; empty: it is not
 	inexact       bool
 }
@@ -63,7 +65,7 @@ func newStep(space string, at time.Time, expect []state.Expect, commands [][][]b
 	}
 	for i, args := range commands {
 		op := &s.ops[i]
-		op.args = copyArgs(args)
+		op.args = s.copyArgs(args)
 		if op.spec, op.refusal = Find(op.args); op.spec != nil {
 			s.classify(op)
 		}
@@ -71,11 +73,13 @@ func newStep(space string, at time.Time, expect []state.Expect, commands [][][]b
 	return s
 }
 
-func copyArgs(args [][]byte) [][]byte {
+func (s *Step) copyArgs(args [][]byte) [][]byte {
 	own := make([][]byte, len(args))
 	for i, arg := range args {
 		own[i] = append([]byte{}, arg...)
+		s.size += len(arg)
 	}
+	s.args += len(args)
 	return own
 }
 
@@ -99,12 +103,22 @@ func (s *Step) classify(op *operation) {
 			op.writes = append(op.writes, at)
 		}
 	}
+	if s.least() > maxWork {
+		s.held = cmp.Or(s.held, tooLong(op.spec.Name))
+		s.reads, s.writes, s.settled = KeySet{}, KeySet{}, nil // to go over them would take long as well
+	}
 }
 
-// Reads are the records whose value before the step its replies or its writes depend on.
+// least is the work that the step is at least, whatever its records are: also of those that it only writes the heads are read.
+func (s *Step) least() int {
+	reads, writes := len(s.reads.List), len(s.writes.List)
+	return workOfRead*max(reads, writes) + writeCost*writes + workOfArg*s.args + s.size/5
+}
+
+// Reads are the records whose value before the step its replies or its writes depend on; none if there are so many that the step holds.
 func (s *Step) Reads() []forerun.Key { return s.reads.List }
 
-// Writes are the records that the step may change.
+// Writes are the records that the step may change; none if there are so many that it holds.
 func (s *Step) Writes() []forerun.Key { return s.writes.List }
 
 // Holds says whether the step cannot be executed on images, nor be taken back: it must wait until it may reach the store.
@@ -150,14 +164,7 @@ func (s *Step) Replay() []state.Command {
 }
 
 // Size is how many bytes the arguments of the step's commands take.
-func (s *Step) Size() (n int) {
-	for _, op := range s.ops {
-		for _, arg := range op.args {
-			n += len(arg)
-		}
-	}
-	return n
-}
+func (s *Step) Size() int { return s.size }
 
 // Outcome is what a step answers.
 type Outcome struct {

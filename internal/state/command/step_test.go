@@ -351,6 +351,10 @@ func TestLongSteps(t *testing.T) {
 		{strings.Repeat("PFADD p x; ", maxWork/hllRegisters+1) + "PFCOUNT p", "PFADD"},
 		{"BITFIELD t" + strings.Repeat(" GET u8 0", 30_000), ""},
 		{"BITFIELD t" + strings.Repeat(" GET u8 0", 36_000), "BITFIELD"},
+		{"MGET" + numbered(" ", 10_000), ""},
+		{"MGET" + numbered(" ", 20_000), "MGET"},
+		{"MSET" + numbered(" ", 20_000), ""},
+		{"SET d " + strings.Repeat("x", 16<<20), ""},
 	} {
 		o, _ := executed(images, strings.Split(c.line, "; ")...)
 		name, _, _ := strings.Cut(o.Long, " ")
@@ -363,6 +367,32 @@ func TestLongSteps(t *testing.T) {
 	}
 }
 
+// TestLargeStepsHold: a step that takes long whatever its records are waits before any of them is looked for, and names none.
+func TestLargeStepsHold(t *testing.T) {
+	for _, c := range []struct{ line, held string }{
+		{"MGET" + numbered(" ", 10_000), ""},
+		{"MGET" + numbered(" ", 20_000), tooLong("MGET")},
+		{"DEL" + numbered(" ", 10_000), ""},
+		{"DEL" + numbered(" ", 15_000), tooLong("DEL")},
+		{"MSET" + numbered(" ", 20_000), ""},
+		{"MSET" + numbered(" ", 24_000), tooLong("MSET")},
+		{"SET a " + strings.Repeat("x", 16<<20), ""},
+		{"SET a " + strings.Repeat("x", 5*maxWork), tooLong("SET")},
+		{"ZADD z NX XX" + strings.Repeat(" 1 m", 70_000), tooLong("ZADD")},
+		{"GET a; EXISTS" + numbered(" ", 20_000) + "; GET b", tooLong("EXISTS")},
+		{"SPOP s; EXISTS" + numbered(" ", 20_000), Held("spop")},
+	} {
+		var commands [][][]byte
+		for line := range strings.SplitSeq(c.line, "; ") {
+			commands = append(commands, bytes.Fields([]byte(line)))
+		}
+		s := NewTransaction("", time.UnixMilli(1000), nil, commands)
+		if s.Held() != c.held || s.Holds() && len(s.Reads())+len(s.Writes()) > 1 || len(s.Commands()) != len(commands) {
+			t.Errorf("%.50s: %q, with %d and %d records", c.line, s.Held(), len(s.Reads()), len(s.Writes()))
+		}
+	}
+}
+
 // executed executes the commands of a step on images, where what is not among them is absent, and returns what it made of the first
 // record that it writes.
 func executed(images map[string]state.Image, lines ...string) (o Outcome, made state.Image) {
@@ -371,6 +401,9 @@ func executed(images map[string]state.Image, lines ...string) (o Outcome, made s
 		commands = append(commands, bytes.Fields([]byte(line)))
 	}
 	s := NewTransaction("", time.UnixMilli(1000), nil, commands)
+	if s.Holds() {
+		return Outcome{Long: s.Held()}, nil
+	}
 	reads := make([]state.Image, len(s.Reads()))
 	for i, k := range s.Reads() {
 		if reads[i] = images[k.Name]; reads[i] == nil {
