@@ -29,6 +29,8 @@ type keyLocks struct {
 type spaceLocks struct {
 	number  int
 	users   atomic.Int64  // claims and turns, of which none begins without keyLocks.mu
+	rested  atomic.Bool   // there was none at the last look, nor since
+	newest  atomic.Uint64 // version of the last write
 	reading chan struct{} // holds one for each command at work that only reads
 	writing chan struct{} // and one for each of the others
 	stripes [stripes]stripe
@@ -89,7 +91,7 @@ func (k *keyLocks) of(space string) *spaceLocks {
 		k.next++
 		k.spaces[space] = locks
 	}
-	locks.users.Add(1)
+	locks.use()
 	return locks
 }
 
@@ -99,24 +101,30 @@ func (k *keyLocks) used(space string) *spaceLocks {
 	defer k.mu.RUnlock()
 	locks := k.spaces[space]
 	if locks != nil {
-		locks.users.Add(1)
+		locks.use()
 	}
 	return locks
 }
 
-// letGo forgets the locks that nobody uses, and under which nothing was written that is not on disk.
+func (l *spaceLocks) use() {
+	l.users.Add(1)
+	l.rested.Store(false)
+}
+
+// letGo forgets the locks that nobody has used since it was called before, and under which nothing was written that is not on disk.
 func (k *keyLocks) letGo(synced forerun.Version) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.spaces, func(_ string, locks *spaceLocks) bool { return locks.users.Load() == 0 && locks.newest() <= synced })
+	maps.DeleteFunc(k.spaces, func(_ string, locks *spaceLocks) bool {
+		return locks.users.Load() == 0 && locks.newest.Load() <= uint64(synced) && locks.rested.Swap(true)
+	})
 }
 
-// newest is the version of the last write under the locks, which nobody uses.
-func (l *spaceLocks) newest() (v forerun.Version) {
-	for i := range l.stripes {
-		v = max(v, l.stripes[i].last)
+// wrote notes the version of a write under the locks.
+func (l *spaceLocks) wrote(v forerun.Version) {
+	for old := l.newest.Load(); old < uint64(v) && !l.newest.CompareAndSwap(old, uint64(v)); {
+		old = l.newest.Load()
 	}
-	return v
 }
 
 // claim is a stripe that a call needs, for itself alone if it writes. It must be locked, and unlocked.
@@ -204,6 +212,7 @@ func (h held) wrote(v forerun.Version, lazy bool) {
 		if !c.write {
 			continue
 		}
+		c.space.wrote(v)
 		s := c.on()
 		s.last = v
 		if !lazy {

@@ -139,7 +139,9 @@ func TestUnusedLocksAreLetGo(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	defer closed(t, s)
 	kept := func() int {
-		s.keys.letGo(forerun.Version(s.disk.synced.Load()))
+		for range 2 {
+			s.keys.letGo(forerun.Version(s.disk.synced.Load()))
+		}
 		return len(s.keys.spaces)
 	}
 	key := forerun.Key{Space: "s", Name: "a"}
@@ -197,6 +199,30 @@ func TestUnusedLocksAreLetGo(t *testing.T) {
 	cancel()
 	if _, _, err := s.Do(ctx, state.Command{Space: "s", Args: words("GET", "a")}); err == nil || kept() != 0 {
 		t.Errorf("who has left: %d, %v", kept(), err)
+	}
+}
+
+// TestLocksInSteadyUseStay: those of a space that was used since the look before are not made anew.
+func TestLocksInSteadyUseStay(t *testing.T) {
+	k := newKeyLocks()
+	use := func(record string, version forerun.Version) {
+		held := lock([]claim{k.claim("s", []byte(record), true)})
+		defer held.unlock()
+		held.wrote(version, true)
+	}
+	use("a", 2)
+	locks := k.spaces["s"]
+	for range 3 {
+		use("b", 1) // as another had the later version first
+		if k.letGo(2); k.spaces["s"] != locks {
+			t.Fatal("they are let go")
+		}
+	}
+	if k.letGo(1); k.spaces["s"] != locks {
+		t.Error("they are let go before what was written is on disk")
+	}
+	if k.letGo(2); len(k.spaces) != 0 {
+		t.Error("they are kept without any use")
 	}
 }
 
