@@ -47,10 +47,10 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 // maxDrain bounds what is read of a body that nobody reads.
 const maxDrain = 64 << 20
 
-// drain reads what a client sends although it was refused: many clients hear an answer only when they have sent all.
-func drain(r *http.Request) {
+// drain reads what a client sends of a request's body although it was refused: many clients hear an answer only when they have sent all.
+func drain(r *http.Request, body io.Reader) {
 	if r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" {
-		_, _ = io.CopyN(io.Discard, r.Body, maxDrain) // the answer is the same if it breaks off
+		_, _ = io.CopyN(io.Discard, body, maxDrain) // the answer is the same if it breaks off
 	}
 }
 

@@ -60,8 +60,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		await(w) // for a body that nobody reads, too
 	}
+	body := r.Body // in its place quotas put one that counts
 	d.dispatch(w, r)
-	drain(r)
+	drain(r, body)
 }
 
 // dispatch gives a request to whom it is for.

@@ -106,6 +106,18 @@ func TestBody(t *testing.T) {
 	}
 }
 
+// TestWhatIsDrainedCountsForNobody: it is read past what a handler has put in the body's place.
+func TestWhatIsDrainedCountsForNobody(t *testing.T) {
+	sent := strings.NewReader(strings.Repeat("x", 2*smallBody))
+	get(newDoor(t, t.Output(), func(w http.ResponseWriter, r *http.Request) {
+		r.Body = io.NopCloser(iotest.ErrReader(errors.New("too much of this tenant")))
+		Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "no"))
+	}, nil), httptest.NewRequest(http.MethodPost, "/", sent))
+	if sent.Len() != 0 {
+		t.Errorf("%d bytes are not read", sent.Len())
+	}
+}
+
 // TestAnnouncedBodiesTakeNoMemory: what was announced was taken at once, before anything came.
 func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 	var before, after runtime.MemStats
