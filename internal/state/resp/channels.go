@@ -39,31 +39,75 @@ func (c *channels) remove(s *subscriber, name string, pattern bool) {
 }
 
 // publish hands a message to all who listen to a channel, and returns how many times. If ctx ends before it is known who does, nobody gets it.
-func (c *channels) publish(ctx context.Context, name, text string) (n int64, err error) {
-	patterns, err := c.matching(ctx, name)
-	if err != nil {
-		return 0, err
+func (c *channels) publish(ctx context.Context, name, text string) (int64, error) {
+	a := addressees{channel: name, matcher: command.NewMatcher(ctx), tried: make(map[string]bool)}
+	for {
+		for _, pattern := range c.list(true) { // that may take long, so nobody waits for it but who asks
+			a.try(pattern)
+		}
+		if err := a.matcher.Err(); err != nil {
+			return 0, err
+		}
+		if n, ok := c.deliver(&a, text); ok {
+			return n, nil
+		}
 	}
+}
+
+// addressees are who is to get a message: who listens to a channel, or to a pattern that matches it.
+type addressees struct {
+	channel string
+	matcher *command.Matcher
+	tried   map[string]bool // patterns, and whether they match
+}
+
+// try notes whether a pattern matches, if that is not known.
+func (a *addressees) try(pattern string) {
+	if _, known := a.tried[pattern]; !known {
+		a.tried[pattern] = a.matcher.Match([]byte(pattern), []byte(a.channel))
+	}
+}
+
+// matchedAtOnce bounds the bytes of patterns times those of a name that are matched while those wait who begin to listen.
+const matchedAtOnce = 1 << 20
+
+// complete tries those patterns to which somebody listens only since they were listed: whoever has begun with one and then with the channel
+// gets both. It reports false if that takes long.
+func (c *channels) complete(a *addressees) bool {
+	work := 0
+	for pattern := range c.patterns {
+		if _, known := a.tried[pattern]; known {
+			continue
+		}
+		if work += (len(pattern) + 1) * (len(a.channel) + 1); work > matchedAtOnce {
+			return false
+		}
+		a.try(pattern)
+	}
+	return a.matcher.Err() == nil
+}
+
+// deliver hands out a message, if it is known to whom.
+func (c *channels) deliver(a *addressees, text string) (n int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for _, s := range c.named[name] {
-		s.hand("message", name, text)
+	if !c.complete(a) {
+		return 0, false
+	}
+	for _, s := range c.named[a.channel] {
+		s.hand("message", a.channel, text)
 		n++
 	}
-	for _, pattern := range patterns {
-		for _, s := range c.patterns[pattern] {
-			s.hand("pmessage", pattern, name, text)
+	for pattern, list := range c.patterns {
+		if !a.tried[pattern] {
+			continue
+		}
+		for _, s := range list {
+			s.hand("pmessage", pattern, a.channel, text)
 			n++
 		}
 	}
-	return n, nil
-}
-
-// matching lists the patterns that match a name. That may take long, so nobody waits for it but who asks.
-func (c *channels) matching(ctx context.Context, name string) ([]string, error) {
-	m := command.NewMatcher(ctx)
-	patterns := slices.DeleteFunc(c.list(true), func(pattern string) bool { return !m.Match([]byte(pattern), []byte(name)) })
-	return patterns, m.Err()
+	return n, true
 }
 
 // list lists the names of channels, or the patterns, that somebody listens to.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 // TestHubOfAnotherSpace: whoever holds up what connections of one space share holds up none of another.
@@ -95,5 +96,25 @@ func TestMatchingEnds(t *testing.T) {
 	}
 	if len(s.messages) != 0 {
 		t.Errorf("it gets %d messages", len(s.messages))
+	}
+}
+
+// TestListenersOfPatternsThatCameLate: who listens to a pattern, and then to the channel, since the patterns were listed gets both, unless it
+// takes long to tell: then nobody gets anything yet.
+func TestListenersOfPatternsThatCameLate(t *testing.T) {
+	for pattern, want := range map[string]int{"p*": 2, "q*": 1, strings.Repeat("*p", matchedAtOnce/4): 0} {
+		c := &newSpace().channels
+		s := &subscriber{wake: make(chan struct{}, 1), cut: func() {}}
+		c.add(s, pattern, true)
+		c.add(s, "p1", false)
+		none := addressees{channel: "p1", matcher: command.NewMatcher(t.Context()), tried: make(map[string]bool)}
+		if n, ok := c.deliver(&none, "text"); int(n) != want || len(s.messages) != want || ok != (want > 0) {
+			t.Errorf("%.10s: %d, %t, with %d messages", pattern, n, ok, len(s.messages))
+		}
+		s.messages = nil
+		want = max(1, want)
+		if n, err := c.publish(t.Context(), "p1", "text"); err != nil || int(n) != want || len(s.messages) != want {
+			t.Errorf("%.10s: %d, %v, with %d messages when all is known", pattern, n, err, len(s.messages))
+		}
 	}
 }
