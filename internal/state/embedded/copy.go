@@ -149,15 +149,16 @@ func (l *Loader) write() error {
 	if err := l.wait(); err != nil {
 		return err
 	}
-	if err := errors.Join(l.batch.Commit(pebble.NoSync), l.batch.Close()); err != nil {
-		return l.broken(err)
-	}
+	full := l.batch
 	l.batch = l.db.NewBatch()
-	var err error
-	if l.flushed, err = l.db.AsyncFlush(); err != nil {
-		return l.broken(err)
+	err := errors.Join(full.Commit(pebble.NoSync), full.Close())
+	if err == nil {
+		l.flushed, err = l.db.AsyncFlush()
 	}
-	return nil
+	if err != nil {
+		l.fail(err) // Close says so, too
+	}
+	return l.failure()
 }
 
 // wait waits until Pebble has written what it was given, or has failed.

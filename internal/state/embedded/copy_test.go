@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forerun.dev/forerun/internal/backup"
@@ -101,6 +102,28 @@ func TestLoadOfOtherThings(t *testing.T) {
 	}
 	if _, err := Open("store", Options{FS: fs}); forerun.KindOf(err) != forerun.Invalid || err == nil {
 		t.Error(err)
+	}
+}
+
+// TestLoadAfterAFailedWrite: what is closed then is no store, and says so.
+func TestLoadAfterAFailedWrite(t *testing.T) {
+	fs := vfs.NewMem()
+	closed(t, mustOpen(t, "store", Options{FS: fs}))
+	lock, err := lockFolder("store", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := pebbleOptions(fs, lock, withDefaults(Options{FS: fs}))
+	o.ReadOnly = true
+	db, err := pebble.Open("store", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Loader{dir: "store", db: db, lock: lock, batch: db.NewBatch(), failed: make(chan struct{})}
+	for what, err := range map[string]error{"Add": l.Add(backup.Pair{Key: []byte("x"), Value: make([]byte, loadStep)}), "Close": l.Close()} {
+		if !errors.Is(err, pebble.ErrReadOnly) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 
