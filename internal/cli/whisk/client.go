@@ -74,11 +74,14 @@ func New(o Options) (*Client, error) {
 // maxRedirects is how many http.Client itself follows.
 const maxRedirects = 10
 
-// mayFollow keeps what was sent over HTTPS off the network in the clear: http.Client would send the key along on the same host.
+// mayFollow keeps what was sent over HTTPS off the network in the clear, and from other hosts than the one that was named: http.Client would
+// send the key along to the same host, and to those below it, and the body, in which feeds have it, to all.
 func mayFollow(next *http.Request, asked []*http.Request) error {
 	switch last := asked[len(asked)-1]; {
 	case last.URL.Scheme == "https" && next.URL.Scheme != "https":
 		return fmt.Errorf("%s sends its callers from https to %s, where others could read the key", last.URL.Host, next.URL.Scheme)
+	case !strings.EqualFold(last.URL.Hostname(), next.URL.Hostname()):
+		return fmt.Errorf("%s sends its callers to %s, which is not given the key: name that host yourself if you trust it", last.URL.Host, next.URL.Host)
 	case len(asked) >= maxRedirects:
 		return fmt.Errorf("it was given up after %d redirects", maxRedirects)
 	}

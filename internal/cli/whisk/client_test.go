@@ -36,6 +36,23 @@ func TestKeysStayOnHTTPS(t *testing.T) {
 	}
 }
 
+// TestKeysStayOnTheirHost: an API that leads to another host is not followed there, also not to one below its own; to another port it is.
+func TestKeysStayOnTheirHost(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"https://example.com/a", "https://EXAMPLE.com:8443/b", true},
+		{"https://example.com/a", "https://api.example.com/a", false},
+		{"http://localhost:3233/a", "http://127.0.0.1:3233/a", false},
+	} {
+		asked := httptest.NewRequest(http.MethodGet, c.from, nil)
+		if err := mayFollow(httptest.NewRequest(http.MethodGet, c.to, nil), []*http.Request{asked}); (err == nil) != c.ok {
+			t.Errorf("from %s to %s: %v", c.from, c.to, err)
+		}
+	}
+}
+
 // TestRedirects: others are followed, but not for ever.
 func TestRedirects(t *testing.T) {
 	var server *httptest.Server
