@@ -292,15 +292,14 @@ func (r round) disturbed() string {
 			return fmt.Sprintf("the machine's neighbours had %.0f%% of its processors (%s)", share*100, mode)
 		}
 	}
-	last := r[again]
-	if last == nil {
+	other := r[again]
+	if other == nil {
 		return ""
 	}
-	first, then := r["off"].cpuPer(), last.cpuPer()
-	if math.Abs(math.Log(then/first)) <= paceMost {
-		return ""
+	if a, b := r["off"].cpuPer(), other.cpuPer(); math.Abs(math.Log(b/a)) > paceMost { // which NaN is not: nothing is known then
+		return fmt.Sprintf("the same requests took %.1f ms of the processors one time, and %.1f ms the other", a, b)
 	}
-	return fmt.Sprintf("the same requests took %.1f, and then %.1f ms of the processors", first, then)
+	return ""
 }
 
 // take measures a round of certain requests, so many a second, in each mode, a mode after the other: forth and back by turns, so that

@@ -59,10 +59,11 @@ func TestRoundsThatWereDisturbedDoNotCount(t *testing.T) {
 		want string
 	}{
 		"nothing was":                  {round{"off": of(cpu, 0), "all": of(3*cpu, 0), again: of(cpu*11/10, 0)}, "^$"},
+		"it is not known":              {round{"off": of(0, 0), "all": of(cpu, 0), again: of(0, 0)}, "^$"},
 		"there is one baseline":        {round{"off": of(cpu, 0), "all": of(3*cpu, 0)}, "^$"},
 		"neighbours had a part":        {round{"off": of(cpu, 0), "all": of(cpu, time.Duration(runtime.NumCPU())*cpu), again: of(cpu, 0)}, `had 10% .*\(all\)`},
-		"the machine went slower then": {round{"off": of(cpu, 0), "all": of(cpu, 0), again: of(cpu*12/10, 0)}, "took 10.0, and then 12.0 ms"},
-		"the machine went faster then": {round{"off": of(cpu, 0), "all": of(cpu, 0), again: of(cpu*8/10, 0)}, "took 10.0, and then 8.0 ms"},
+		"the machine went slower then": {round{"off": of(cpu, 0), "all": of(cpu, 0), again: of(cpu*12/10, 0)}, "took 10.0 ms of the processors one time, and 12.0 ms the other"},
+		"the machine went faster then": {round{"off": of(cpu, 0), "all": of(cpu, 0), again: of(cpu*8/10, 0)}, "took 10.0 ms of the processors one time, and 8.0 ms the other"},
 	} {
 		if got := c.disturbed(); !regexp.MustCompile(c.want).MatchString(got) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
