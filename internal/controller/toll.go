@@ -406,12 +406,15 @@ func (t *toll) isCostKnown() bool {
 }
 
 // cost is how many times the processor time an activation takes where invocations run ahead, and how much it may be without much of a
-// surprise; 0 if that is not known.
+// surprise, unless it rather saves some; 0 if that is not known.
 func (t *toll) cost() (mean, most float64) {
 	if len(t.kept) < trialsLeast {
 		return 0, 0
 	}
 	mean, doubt := times(t.kept, trial.cost)
+	if mean < 1 {
+		return mean, mean
+	}
 	return mean, mean * doubt
 }
 

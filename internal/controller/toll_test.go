@@ -191,6 +191,9 @@ func TestTollInDoubt(t *testing.T) {
 	if mean < 1.09 || mean > 1.11 || few < 1.15 || many < 1.12 || many >= few {
 		t.Errorf("it is %v, at most %v, and of twice as many trials %v", mean, few, many)
 	}
+	if mean, most := of(0.8, 1, 0.9); mean != most || mean > 0.91 {
+		t.Errorf("where it saves some it is %v, at most %v", mean, most)
+	}
 	if _, most := of(1, 2); most != 0 {
 		t.Errorf("of two trials it is %v", most)
 	}
