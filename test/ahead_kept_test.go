@@ -37,9 +37,7 @@ func TestAheadKept(t *testing.T) {
 				w.learn()
 			}
 			for round := 0; w.tookOver == 0 && round < 20; round++ { // the machine was busy: none had been loaded
-				for tries := 0; tries < 10 && !w.standsBy("link2"); tries++ { // in a sandbox that nothing is launched in none may ever
-					w.learn()
-				}
+				w.awaitStandby("link2")
 				w.kill("held link2", "process")
 				w.learn()
 			}

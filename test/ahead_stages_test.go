@@ -308,7 +308,15 @@ func serving(first int, action string) []int {
 	})
 }
 
-// standsBy reports whether a process stands by beside each that serves the action: on a busy machine that has more than one sandbox.
+// awaitStandby waits until a process stands by beside each that serves the action: on a busy machine that has more than one sandbox. A
+// sandbox tries it when it is idle, for up to ten seconds; where its code came to an end too often while it was loaded, it never does.
+func (w *staged) awaitStandby(action string) {
+	w.Helper()
+	for end := time.Now().Add(12 * time.Second); time.Now().Before(end) && !w.standsBy(action); {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
 func (w *staged) standsBy(action string) (stands bool) {
 	for _, first := range firsts(w.s.server) {
 		n := len(serving(first, action))

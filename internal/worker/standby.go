@@ -27,13 +27,13 @@ type standby struct {
 	loading bool          // it was asked for
 	paused  bool          // the first one is stopped
 	after   time.Duration // of idleness
-	never   bool          // the code cannot be loaded twice
+	useless int           // how many of it, in a row, had ended or did not wait alone: at maxForks, the code cannot be loaded twice
 	bytes   int64         // that the sandbox may use for it, beyond the action's limit; guarded by Worker.mu
 }
 
 // wantsStandby reports whether the box is to have a second process, and does not.
 func (b *box) wantsStandby() bool {
-	if !b.keeps() || !b.language.standby || b.second.never || b.second.loading || b.standing.Load() != nil {
+	if !b.keeps() || !b.language.standby || b.second.useless == maxForks || b.second.loading || b.standing.Load() != nil {
 		return false
 	}
 	b.w.mu.Lock()
@@ -161,20 +161,22 @@ func (b *box) settleStandby() {
 	b.second.loading = false
 	arrived := b.hasArrived()
 	if !arrived {
-		b.second.later()
 		b.killUntilItComes()
 	}
 	s, err := b.awaitSpare()
 	fine := err == nil && arrived && b.waitsAlone(s)
 	if !fine {
-		b.second.never = arrived
 		b.killLoading()
 	}
 	conns := b.rejoinDoors()
 	if fine {
-		s.conns, b.second.after = conns, 0
+		s.conns, b.second.after, b.second.useless = conns, 0, 0
 		b.standing.Store(s)
 	} else {
+		b.second.later()
+		if arrived {
+			b.second.useless++
+		}
 		conns.end(nil)
 		if s != nil {
 			s.close()

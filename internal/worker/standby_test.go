@@ -205,6 +205,17 @@ func TestStandbyThatStartsOthers(t *testing.T) {
 	}
 }
 
+// TestStandbyThatEndedIsLoadedAgain: that it came to an end once, while it was loaded, says nothing of what is loaded later.
+func TestStandbyThatEndedIsLoadedAgain(t *testing.T) {
+	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
+	serving := g.expectCount(2, 0)
+	b := g.box()
+	until(t, b.forking.Load, "no other is loaded, or was before that was looked at")
+	until(t, func() bool { b.killLoading(); return !b.forking.Load() }, "it did not end")
+	g.expectCount(3, serving)
+	until(t, func() bool { return b.standing.Load() != nil }, "no other is loaded after it")
+}
+
 // askingNode is a function that asks over a connection from when it was loaded, and counts if it is answered.
 func askingNode(t *testing.T) *forerun.Action {
 	a := counting(t, `
