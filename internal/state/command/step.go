@@ -112,7 +112,7 @@ func (s *Step) classify(op *operation) {
 // least is the work that the step is at least, whatever its records are: also of those that it only writes the heads are read.
 func (s *Step) least() int {
 	reads, writes := len(s.reads.List), len(s.writes.List)
-	return workOfRead*max(reads, writes) + writeCost*writes + workOfArg*s.args + s.size/5
+	return workOfRead*max(reads, writes) + writeCost*writes + workOfArg*s.args + workOfCopying(s.size)
 }
 
 // Reads are the records whose value before the step its replies or its writes depend on; none if there are so many that the step holds.
