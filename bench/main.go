@@ -1,5 +1,5 @@
 // Command bench measures Forerun on this machine, each subject interleaved with
-// what it is compared with. Figures are written to bench/out, a table to stdout.
+// what it is compared with. Figures and a table are written to bench/out, the table to stdout as well.
 package main
 
 import (

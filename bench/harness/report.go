@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func parseBound(target string) (float64, error) {
 	return strconv.ParseFloat(target[2:], 64)
 }
 
-// Write writes the report to FOLDER/NAME.json.
+// Write writes the report to FOLDER/NAME.json, and its table to NAME.txt.
 func (r *Report) Write(folder, name string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -81,7 +82,14 @@ func (r *Report) Write(folder, name string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, name+".json"), append(text, '\n'), 0o644)
+	if err := os.WriteFile(filepath.Join(folder, name+".json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	var table bytes.Buffer
+	if err := r.Table(&table); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, name+".txt"), table.Bytes(), 0o644)
 }
 
 // Table prints title and rows for a person: with intervals, and what the paper has, where there are such.

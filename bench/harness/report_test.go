@@ -3,6 +3,8 @@ package harness
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +44,20 @@ func TestReportHasNullWhereAFieldDoesNotApply(t *testing.T) {
 func TestWhatWasNotMeasuredIsNoNumber(t *testing.T) {
 	if n := Number(math.NaN()); n != nil {
 		t.Errorf("got %v", *n)
+	}
+}
+
+func TestReportIsWritten(t *testing.T) {
+	folder := t.TempDir()
+	report := Report{Rows: []Row{{Case: "a", Value: Number(1), Target: Text("<=1")}}}
+	if err := report.Write(folder, "some"); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"some.json": `"case": "a"`, "some.txt": "met"} {
+		text, err := os.ReadFile(filepath.Join(folder, file))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %s: %q, %v", file, want, text, err)
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func (w *ways) likeliest(likely float64) (best *way) {
 			best = &w.counts[i]
 		}
 	}
-	if best == nil || float64(best.count) <= likely*float64(w.total()) {
+	if best == nil || float64(best.count) < likely*float64(w.total()) {
 		return nil
 	}
 	return best
