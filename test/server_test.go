@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,6 +107,42 @@ func TestHealthAndMetrics(t *testing.T) {
 		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
 			t.Errorf("%s answered %d without %q (%v)", path, resp.StatusCode, want, err)
 		}
+	}
+}
+
+// TestMetricsAreDocumented: docs/api.md and docs/speculation.md name what there is, and nothing else.
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	c := client(t, s)
+	putPython(t, c, map[string]string{"hello": "def main(args):\n    return {}\n"})
+	invoke(t, c, "hello", nil) // for those with a status
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text := send(t, r)
+	served, documented := map[string]bool{}, map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (forerun_\w+)`).FindAllStringSubmatch(text, -1) {
+		served[m[1]] = true
+	}
+	for _, file := range []string{"api.md", "speculation.md"} {
+		page, err := os.ReadFile(filepath.Join("..", "docs", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`(forerun_\\w+)(?:\\{([a-z,]+)\\}(\\w*))?`").FindAllStringSubmatch(string(page), -1) {
+			if strings.HasSuffix(m[1], "_") { // one name for each of the words
+				for _, word := range strings.Split(m[2], ",") {
+					documented[m[1]+word+m[3]] = true
+				}
+				continue
+			}
+			documented[m[1]] = true // the words are labels
+		}
+	}
+	if !maps.Equal(served, documented) {
+		t.Errorf("served: %q\ndocumented: %q", slices.Sorted(maps.Keys(served)), slices.Sorted(maps.Keys(documented)))
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"forerun.dev/forerun/internal/sandbox"
@@ -55,6 +58,57 @@ func weighsLittle(t *testing.T, hierarchy, file, held, little, usual string) {
 		t.Fatal(err)
 	}
 	weighs("released", usual)
+}
+
+// TestKernelWeighsWhatRunsAhead: the weight is that of the group that the kernel has the sandbox's processes in.
+func TestKernelWeighsWhatRunsAhead(t *testing.T) {
+	m := startHelper(t, Config{})
+	s := startSleeper(t, m, "weighed")
+	file := weightOf(t, sandboxed(m)[0])
+	weighs := func(when string, want float64) {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := strconv.ParseFloat(firstLine(text), 64); err != nil || got != want {
+			t.Errorf("%s, it weighs %q (%v); want %g", when, text, err, want)
+		}
+	}
+	usual := map[string]float64{"cpu.shares": 1024, "cpu.weight": 100}[filepath.Base(file)]
+	weighs("started", usual)
+	if _, err := s.Hold(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	weighs("held", usual/4)
+	if _, err := s.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	weighs("released", usual)
+}
+
+// weightOf is the file with the weight of a process.
+func weightOf(t *testing.T, pid int) string {
+	t.Helper()
+	lines, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(lines)) { // 4:cpu,cpuacct:/forerun/..., 0::/forerun/...
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		hierarchy, name := "", "cpu.weight"
+		if slices.Contains(strings.Split(fields[1], ","), "cpu") {
+			hierarchy, name = "cpu", "cpu.shares"
+		} else if fields[1] != "" {
+			continue
+		}
+		file := filepath.Join(cgroupMounts()[hierarchy], fields[2], name)
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	t.Skip("this machine lets no sandbox have a weight")
+	return ""
 }
 
 // TestHoldOfALauncher: of a sandbox whose initializer only launches the helper is not asked what its processes share.
