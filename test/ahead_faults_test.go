@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -363,85 +361,6 @@ func TestAheadServerDies(t *testing.T) {
 	s.look(t.Context())
 	s.invoke(t.Context())
 	s.end()
-}
-
-// stubborn are functions that do not want to end. Each gets what the one before it was expected to return, or what it did.
-var stubborn = map[string]string{
-	"ignores SIGTERM": "import signal, time\nfor s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(s, signal.SIG_IGN)\ntime.sleep(100)",
-	"forks": `
-import os, signal, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-for _ in range(20):
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0: time.sleep(100)
-        os._exit(0)
-time.sleep(100)`,
-	"writes for ever":  "while True: print('noise' * 1000)",
-	"fills /tmp":       "f = open('/tmp/noise', 'wb')\nwhile True:\n    try: f.write(b'x' * 65536)\n    except OSError: f.seek(0)",
-	"waits for a list": "state.blpop('never', 0)",
-	"holds a lock":     "import fcntl, threading\nf = open('/tmp/lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX)\nheld = threading.Lock(); held.acquire(); held.acquire()",
-	"waits in a transaction": `
-p = state.pipeline()
-p.watch('n'); p.multi(); p.set('wrong', 'yes')
-import time; time.sleep(100)
-p.execute()`,
-	"writes records of 16 MB": "while True: state.set('wrong', b'x' * (16 << 20)); state.get('wrong')",
-	"reads 10,000 records":    "while True: state.mget(['key:%d' % i for i in range(10000)]); state.set('wrong', 'yes')",
-	"computes":                "while True: pass",
-	"fails":                   "print('wrong'); raise ValueError('wrong')",
-	"exits":                   "import os; print('wrong', flush=True); os._exit(3)",
-}
-
-// TestAheadStubborn has a function of each kind run ahead with an input that turns out wrong: the invocation's answer does not wait
-// for it, nothing of it is seen, and its sandbox serves on.
-func TestAheadStubborn(t *testing.T) {
-	needPackages(t)
-	s := newStormy(t, filepath.Join(t.TempDir(), "data"), rand.New(rand.NewPCG(history.Seed(t), 4)))
-	const head = "import os, redis\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n"
-	const tells = head + "    import time\n    n = int(state.get('n') or 0)\n    time.sleep(0.04)\n    return {'n': n}\n# for "
-	putPython(t, s.client, map[string]string{"says": "def main(args):\n    return args\n"})
-	for _, name := range slices.Sorted(maps.Keys(stubborn)) {
-		body := strings.ReplaceAll(strings.TrimSpace(stubborn[name]), "\n", "\n        ")
-		// After two wrong guesses in a row a function's result is not guessed again: each case has one of its own.
-		putPython(t, s.client, map[string]string{"tells": tells + name + "\n", "stubborn": head + "    if args['n'] == 1:\n        " + body + "\n    return {'right': args['n']}\n"})
-		for sequence, second := range map[string]string{"teaches": "says", "pair": "stubborn"} {
-			if err := s.client.PutSequence(t.Context(), sequence, "tells", second); err != nil {
-				t.Fatal(err)
-			}
-		}
-		invoke(t, s.client, "stubborn", map[string]int{"n": 0}) // has a sandbox from now on
-		s.stubborn(name)
-	}
-	s.calm()
-	s.records()
-	s.end()
-}
-
-// stubborn has "tells" run ahead of its partner, which is expected to get 1 and gets 2.
-func (s *stormy) stubborn(name string) {
-	s.Helper()
-	squashed := 0
-	for range 3 {
-		s.set("n", 1)
-		if r := invoke(s.T, s.client, "teaches", nil); string(r.Response.Result) != `{"n":1}` {
-			s.Fatalf("%s: %s", name, r.Response.Result)
-		}
-		s.set("n", 2)
-		r := invoke(s.T, s.client, "pair", nil)
-		if string(r.Response.Result) != `{"right":2}` {
-			s.Errorf("%s: the invocation has answered %s", name, r.Response.Result)
-		}
-		if tally := traceOf(s.T, s.client, r.ActivationID).Trace.Tally; tally != nil {
-			squashed += tally.Squashed
-		}
-	}
-	if n, err := s.state.Exists(s.Context(), "wrong").Result(); err != nil || n != 0 {
-		s.Errorf("%s: what was squashed has written (%v)", name, err)
-	}
-	if squashed == 0 {
-		s.Errorf("%s: nothing was squashed", name)
-	}
 }
 
 func (s *stormy) set(key string, value int) {
