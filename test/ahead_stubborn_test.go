@@ -135,7 +135,9 @@ func TestAheadStubborn(t *testing.T) {
 }
 
 // indented is the body of a function, but its first line, below an if.
-func indented(body string) string { return strings.ReplaceAll(strings.TrimSpace(body), "\n", "\n        ") }
+func indented(body string) string {
+	return strings.ReplaceAll(strings.TrimSpace(body), "\n", "\n        ")
+}
 
 // stubborn has "tells" run ahead of its partner, which is expected to get 1 and gets 2.
 func (s *stormy) stubborn(name string) {
