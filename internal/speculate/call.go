@@ -42,7 +42,7 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 		}
 		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v called something else first", s)})
 	}
-	known := len(s.script) > 0 && s.script[0].Action == r.call.Action && bytes.Equal(s.script[0].Input, r.call.Input)
+	known, told := s.knows(r.call)
 	if known {
 		s.script = s.script[1:]
 	} else {
@@ -50,15 +50,36 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 	}
 	c := m.newCallee(s, r.call.Action, r.call.Input)
 	c.attached, c.op, c.told = true, r.op, r.call.Known
-	c.why, c.crowded = fmt.Sprintf("%v called it", s), known
+	c.why, c.crowded = fmt.Sprintf("%v called it", s), known && !told
 	switch {
-	case c.told:
+	case c.told, told:
 		c.inTurn = fmt.Sprintf("%v may be told its id before it ends", s)
 	case !known:
-		c.inTurn = fmt.Sprintf("it was not expected that %v calls it", s)
+		c.inTurn = m.whyUnknown(s)
 	}
 	m.execute(c)
 	return true
+}
+
+// knows tells whether a function is expected to call next what it calls, which does not run, and whether it was told that one's id then.
+func (s *slot) knows(call *Call) (known, told bool) {
+	if len(s.script) == 0 {
+		return false, false
+	}
+	next := s.script[0]
+	known = next.Action == call.Action && bytes.Equal(next.Input, call.Input)
+	return known, known && next.Told
+}
+
+// whyUnknown says why it was not expected that a function calls what it does.
+func (m *Machine) whyUnknown(s *slot) string {
+	switch {
+	case m.mode == Branches:
+		return fmt.Sprintf("nothing but branches is predicted for it, and %v is none", s)
+	case s.row != nil && s.traits.stray:
+		return fmt.Sprintf("%v often called something else than expected", s)
+	}
+	return fmt.Sprintf("it was not expected that %v calls it", s)
 }
 
 // isFor tells whether an expected callee is what a call asks for (rule R6). What is not resolved yet will be the newest.

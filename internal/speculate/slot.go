@@ -39,6 +39,7 @@ type slot struct {
 	why       string // it is speculative
 	inTurn    string // why it could not be launched before its turn
 	crowded   bool   // as many as may be were ahead
+	surprised string // why it could not be known before how it ends, of a program or a fork
 
 	name    string // for people
 	code    forerun.Digest

@@ -32,10 +32,11 @@ type pending struct {
 	inTurn  string // why it could not be before
 }
 
-// goOn makes a stop the step to come, or the end. why says what it runs ahead on, and inTurn why it did not before.
+// goOn makes a stop the step to come, or the end. why says what it runs ahead on, and inTurn why it did not before. Of the end that is kept for
+// what is behind the program, or the fork.
 func (t *thread) goOn(stop *forerun.Stop, path uint64, why, inTurn string) {
 	if stop.End {
-		t.end = &stop.Result
+		t.end, t.owner.surprised = &stop.Result, inTurn
 		return
 	}
 	t.pending = &pending{stop: stop, path: path, why: why, inTurn: inTurn}
@@ -159,11 +160,15 @@ func (t *thread) last() *slot {
 	return t.steps[len(t.steps)-1]
 }
 
-// surprise says why what follows a function is not known before now; it is empty if it was, or if there is more to it. What follows one that
-// is skipped was not known for the same reason as that one's input.
+// surprise says why what follows a step is not known before now; it is empty if it was. What follows a program, or a fork, was not for what
+// let that end; what follows a function that is skipped, for the same reason as that one's input.
 func (m *Machine) surprise(s *slot) string {
 	switch {
-	case m.mode == Off || s.kind != function || s.state != finished:
+	case m.mode == Off:
+		return ""
+	case s.kind != function:
+		return s.surpriseInside()
+	case s.state != finished:
 		return ""
 	case s.skipped:
 		return s.inTurn
@@ -181,6 +186,14 @@ func (m *Machine) surprise(s *slot) string {
 	return "what " + s.String() + " gives on this input was not known"
 }
 
+// surpriseInside is surprise of a program, or a fork, that has ended or is expected to.
+func (s *slot) surpriseInside() string {
+	if s.guess != nil && s.branches[0].end != nil && !sameResult(*s.branches[0].end, s.guess.result) {
+		return s.String() + " did not give what was expected"
+	}
+	return s.surprised
+}
+
 // revise compares what was walked behind a step with where its outcome leads now. If that is elsewhere, what follows is squashed.
 func (m *Machine) revise(s *slot) {
 	if s.thread == nil || !s.walked {
@@ -194,7 +207,7 @@ func (m *Machine) revise(s *slot) {
 	case ok && same(stop, s.next):
 	case ok && stop.End && s.next.End:
 		s.next = stop
-		s.thread.end = &stop.Result
+		s.thread.end, s.thread.owner.surprised = &stop.Result, m.surprise(s)
 		m.revise(s.thread.owner)
 	default:
 		m.dropAfter(s, cause{forerun.WrongInput, s.String() + " did not give what was expected"})
