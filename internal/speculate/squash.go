@@ -2,6 +2,7 @@ package speculate
 
 import (
 	"slices"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -12,11 +13,18 @@ type cause struct {
 	text string
 }
 
+// with is the cause of what is squashed with a slot: it follows that, or is in it, and need not have done anything wrong itself.
+func (c cause) with(s *slot) cause {
+	return cause{c.kind, s.String() + " runs again: " + strings.TrimSuffix(c.text, ": it runs again in its turn")}
+}
+
 // rewind squashes a slot that is no head, with all that follows it, and has it executed again (rule R5); a patient one only
 // when it is the head.
 func (m *Machine) rewind(s *slot, why cause, patient bool) {
-	m.dropAfter(s, why)
-	m.kill(s, why)
+	others := why.with(s)
+	m.dropAfter(s, others)
+	m.killInside(s, others)
+	m.killAlone(s, why)
 	patient = patient || s.patient
 	again := &slot{stop: s.stop, path: s.path, caller: s.caller, op: s.op, attached: s.attached, told: s.told, orphan: s.orphan, patient: patient, why: s.why, inTurn: why.text}
 	switch {
@@ -102,8 +110,14 @@ func (m *Machine) disown(s *slot, why cause) {
 	m.dropAfter(s, why)
 }
 
-// kill squashes a slot and what is in it: callees and components before those that wait for them.
+// kill squashes a slot and what is in it.
 func (m *Machine) kill(s *slot, why cause) {
+	m.killInside(s, why)
+	m.killAlone(s, why)
+}
+
+// killInside squashes what is in a slot: callees and components before those that wait for them.
+func (m *Machine) killInside(s *slot, why cause) {
 	for _, t := range slices.Backward(s.branches) {
 		for _, x := range slices.Backward(t.steps) {
 			m.kill(x, why)
@@ -115,6 +129,10 @@ func (m *Machine) kill(s *slot, why cause) {
 	for _, x := range slices.Backward(s.merged) {
 		m.kill(x, why)
 	}
+}
+
+// killAlone squashes a slot in which nothing is left.
+func (m *Machine) killAlone(s *slot, why cause) {
 	m.forget(s)
 	if s.id != None && (s.stop.Detach == nil || s.state != waiting) { // of one that waits to detach nobody was told
 		m.do(Squash{Slot: s.id, Kind: why.kind, Cause: why.text})

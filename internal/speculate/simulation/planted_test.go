@@ -53,7 +53,7 @@ var bugs = []planted{
 	{"a read that a row stands for has no image", "buffer.go", "case e.image() != nil:", "case true:"},
 	{"attached whatever was called (R6)", "call.go", "if c.isFor(r.call) {", "if s.stop.Action != \"\" {"},
 	{"a value that was never flushed is no conflict (R5)", "promote.go", "\t\tif !exact {\n", "\t\tif false && !exact {\n"},
-	{"only the conflicting slot is squashed (R5)", "squash.go", "\tm.dropAfter(s, why)\n\tm.kill(s, why)\n\tpatient", "\tm.kill(s, why)\n\tpatient"},
+	{"only the conflicting slot is squashed (R5)", "squash.go", "\tm.dropAfter(s, others)\n", ""},
 	{"a wrong guess stays", "thread.go", "\t\tm.dropAfter(s, cause{forerun.WrongInput, s.String() + \" did not give what was expected\"})\n", "\t\ts.next = stop\n"},
 	{"deeper than the load allows (C5)", "begin.go", "return m.launched < m.depth &&", "return"},
 	{"a failure ahead counts", "step.go", "\tcase s.head:\n\t\ts.inexact = true\n", "\tcase s.head || s.launched:\n\t\ts.inexact = true\n"},
