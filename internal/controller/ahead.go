@@ -22,7 +22,7 @@ func (e *execution) find(r speculate.Resolve) {
 	s.at = placement{r.Action, r.Self, r.Function, r.Input}
 	e.prepare(s, s.at, func(input json.RawMessage) {
 		s.input = input
-		code := e.c.digests.Deployed(s.action)
+		code := e.code(s)
 		doubts := e.tables.doubts(code, e.speculation.Least)
 		e.events = append(e.events, speculate.Resolved{
 			Slot: s.id, Name: e.name(s), Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
@@ -278,7 +278,7 @@ func (e *execution) letGo(s *slot) {
 	e.unclaim(s)
 	if e.active[s.record.ID] != nil {
 		e.tally.Used++
-		e.tables.noteAhead(e.c.digests.Deployed(s.action), false)
+		e.tables.noteAhead(e.code(s), false)
 		e.c.Worker.Promote(s.record.ID)
 	}
 	for _, t := range e.calls {
@@ -324,7 +324,7 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 		return
 	}
 	e.tally.Squashed++
-	e.tables.noteAhead(e.c.digests.Deployed(s.action), true)
+	e.tables.noteAhead(e.code(s), true)
 	s.squashed(a)
 	if e.tally.Kinds == nil {
 		e.tally.Kinds = map[forerun.SquashKind]int{}

@@ -210,7 +210,7 @@ func (e *execution) Wanted(id forerun.ActivationID, kind forerun.SquashKind, why
 	defer e.mu.Unlock()
 	if s := e.active[id]; s != nil && s.ahead && !s.promoting && !s.over {
 		if kind == forerun.Overdue {
-			e.tables.noteLong(e.c.digests.Deployed(s.action), true)
+			e.tables.noteLong(e.code(s), true)
 		}
 		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, why), Kind: kind, Why: why})
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -93,4 +94,12 @@ func (e *execution) expected(t *tree, name string) (action *forerun.Action, err 
 	}
 	t.action, err = e.c.Actions.Resolve(context.Background(), parsed, e.namespace)
 	return t.action, err
+}
+
+// code identifies what a slot executes. The functions of a composition are one action; what is known of one of them says nothing of the others.
+func (e *execution) code(s *slot) forerun.Digest {
+	code := e.c.digests.Deployed(s.action)
+	number := binary.NativeEndian.Uint64(code[8:]) ^ uint64(s.record.Timeline.Inline)
+	binary.NativeEndian.PutUint64(code[8:], number)
+	return code
 }

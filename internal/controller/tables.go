@@ -275,7 +275,7 @@ func (e *execution) noteTime(s *slot) {
 	if e.tables == nil || s.program || line.Speculative || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
 		return
 	}
-	code, took := e.c.digests.Deployed(s.action), line.Finished.Sub(line.Launched)
+	code, took := e.code(s), line.Finished.Sub(line.Launched)
 	if s.record.Status == forerun.Success {
 		e.tables.noteTime(code, took, s.cpu)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // A function of the document is given {"code": TEXT, "params": VALUE, "variables": {...}}, and gives back the last two:
-// its result (or, where it returned nothing, the params) and what the variables are then. functionReturn is that.
+// its result (or, where it returned nothing, the params) and what the variables are then. functionReturn is that; Within of a Stop names the first.
 type functionReturn struct {
 	Params    json.RawMessage `json:"params"`
 	Outcome   string          `json:"outcome"` // "threw"; "function": it evaluated to one; "broke": its result has no JSON, as the message says

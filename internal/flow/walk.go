@@ -168,7 +168,7 @@ func (w *walk) step() (stop forerun.Stop, ok bool) {
 	case opFunction:
 		input := w.functionInput(r)
 		w.made.bytes += len(input)
-		return forerun.Stop{Cursor: cursor{at: at, stack: w.stack}, Function: r.code, Input: input}, true
+		return forerun.Stop{Cursor: cursor{at: at, stack: w.stack}, Function: r.code, Input: input, Within: "params"}, true
 	case opParallel, opMap:
 		return w.fork(r, at)
 	case opAsync:

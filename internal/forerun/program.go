@@ -34,8 +34,10 @@ type Stop struct {
 	Input    json.RawMessage
 
 	// Branch tells that the walk behind this stop depends on whether the result's member "value" is true, and on nothing else of a
-	// result that is no error.
+	// result that is no error. Within is the member of the result whose "value" that is, if it is not the result's own; without it, or with
+	// an error in it, the result is an error.
 	Branch bool
+	Within string
 }
 
 // Size is how many bytes of input a stop has for what is to be done.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -43,6 +44,7 @@ type Outcome struct {
 	Next   int             // the place where the walk went on; -1: it ended
 	Value  json.RawMessage // a result that leads there
 	Likely float64         // from which share on a way was predicted
+	Misled bool            // what was predicted did not stand, whichever way the branch went
 }
 
 // maxReads is how many records an execution may have read to be skipped by its row later.
@@ -83,7 +85,11 @@ func (m *Machine) outcomeOf(s *slot) *Outcome {
 	if !s.stop.Branch || s.thread == nil || !s.walked {
 		return nil
 	}
-	o := &Outcome{Branch: s.branch(), Path: s.path, Next: s.next.Place, Value: bare(s.result.Value), Likely: m.likely}
+	value, ok := s.condition()
+	if !ok {
+		return nil
+	}
+	o := &Outcome{Branch: s.branch(), Path: s.path, Next: s.next.Place, Value: value, Likely: m.likely, Misled: s.misled}
 	if s.next.End {
 		o.Next = -1
 	}
@@ -93,18 +99,38 @@ func (m *Machine) outcomeOf(s *slot) *Outcome {
 // maxCondition is how many bytes of what a branch looks at are kept. What is longer is true: it is a text, an object or a list.
 const maxCondition = 64
 
-// bare is a result without all that a branch does not look at.
+// condition is a result that leads where a slot's did; ok is false if that was where errors lead.
+func (s *slot) condition() (value json.RawMessage, ok bool) {
+	if s.stop.Within == "" {
+		return bare(s.result.Value), true
+	}
+	inner := membersOf(s.result.Value)[s.stop.Within]
+	if inner == nil || membersOf(inner)["error"] != nil {
+		return nil, false
+	}
+	return json.RawMessage(fmt.Sprintf(`{%q:%s}`, s.stop.Within, bare(inner))), true
+}
+
+// bare is a result without all that a branch does not look at. What is no object is looked at itself.
 func bare(value json.RawMessage) json.RawMessage {
-	var v struct {
-		Value json.RawMessage `json:"value"`
+	if bytes.HasPrefix(value, []byte("{")) {
+		value = membersOf(value)["value"]
 	}
-	if json.Unmarshal(value, &v) != nil || v.Value == nil || bytes.Equal(v.Value, []byte("null")) {
+	switch {
+	case value == nil || bytes.Equal(value, []byte("null")):
 		return json.RawMessage(`{}`)
-	}
-	if len(v.Value) > maxCondition {
+	case len(value) > maxCondition:
 		return json.RawMessage(`{"value":true}`)
 	}
-	return json.RawMessage(`{"value":` + string(v.Value) + `}`)
+	return json.RawMessage(`{"value":` + string(value) + `}`)
+}
+
+// membersOf are the members of a JSON object; none if it is no object.
+func membersOf(value json.RawMessage) (members map[string]json.RawMessage) {
+	if json.Unmarshal(value, &members) != nil {
+		return nil
+	}
+	return members
 }
 
 // Bounds of what a row says of callees: how many executions it may rest on, and how many bytes of input a function may call with and

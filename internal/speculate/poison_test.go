@@ -56,6 +56,8 @@ func TestConditionsAreSmall(t *testing.T) {
 		{`{"value":0}`, `{"value":0}`},
 		{`{"value":null}`, `{}`},
 		{`{"more":1}`, `{}`},
+		{`{"Value":true}`, `{}`},
+		{`[]`, `{"value":[]}`},
 		{`{"value":"` + strings.Repeat("x", 1<<20) + `"}`, `{"value":true}`},
 	} {
 		if got := bare(json.RawMessage(c.output)); string(got) != c.kept {

@@ -135,7 +135,7 @@ func (p *Predictor) Learn(o Outcome) {
 	}
 	asked := t.asked(o.Path)
 	if best := asked.likeliest(o.Likely); best != nil {
-		right, made := best.next == o.Next, t.believes(asked)
+		right, made := best.next == o.Next && !o.Misled, t.believes(asked)
 		asked.judge(right, made)
 		t.judge(right, made)
 	}

@@ -40,6 +40,7 @@ type slot struct {
 	inTurn    string // why it could not be launched before its turn
 	crowded   bool   // as many as may be were ahead
 	surprised string // why it could not be known before how it ends, of a program or a fork
+	misled    bool   // the way was predicted that it goes, and that did not stand
 
 	name    string // for people
 	code    forerun.Digest

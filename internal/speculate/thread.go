@@ -210,6 +210,7 @@ func (m *Machine) revise(s *slot) {
 		s.thread.end, s.thread.owner.surprised = &stop.Result, m.surprise(s)
 		m.revise(s.thread.owner)
 	default:
+		s.misled = s.guess != nil && (s.row == nil || s.traits.open) // else it was not the predictor
 		m.dropAfter(s, cause{forerun.WrongInput, s.String() + " did not give what was expected"})
 	}
 }
