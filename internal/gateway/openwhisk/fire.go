@@ -23,6 +23,10 @@ func (a *API) fire(c *call) error {
 	if err != nil {
 		return err
 	}
+	ahead, err := c.speculation()
+	if err != nil {
+		return err
+	}
 	event, err := c.input()
 	if err != nil {
 		return err
@@ -49,7 +53,7 @@ func (a *API) fire(c *call) error {
 		Version: trigger.Version, Start: now, Result: event,
 	}
 	for _, rule := range slices.SortedFunc(maps.Keys(trigger.Rules), byName) {
-		line := a.activate(c, rule, trigger.Rules[rule], input)
+		line := a.activate(c, rule, trigger.Rules[rule], input, terms{ahead: ahead})
 		record.Logs = append(record.Logs, line.String())
 	}
 	if err := a.Activations.Put(c.r.Context(), record); err != nil {
@@ -87,14 +91,14 @@ func (o ruleOutcome) String() string {
 }
 
 // activate invokes the action of a rule as a client would, who has a record of it whatever comes.
-func (a *API) activate(c *call, rule forerun.Name, link *registry.RuleLink, input json.RawMessage) ruleOutcome {
+func (a *API) activate(c *call, rule forerun.Name, link *registry.RuleLink, input json.RawMessage, terms terms) ruleOutcome {
 	outcome := ruleOutcome{Rule: unslashed(rule), Action: unslashed(link.Action)}
 	if !link.Active {
 		outcome.StatusCode = forerun.ApplicationError
 		outcome.Error = "Rule '" + outcome.Rule + "' is inactive, action '" + outcome.Action + "' was not activated."
 		return outcome
 	}
-	request, err := a.admit(c, link.Action, input, terms{}, a.Quotas.Invocation)
+	request, err := a.admit(c, link.Action, input, terms, a.Quotas.Invocation)
 	if err == nil {
 		request.Cause = "" // as OpenWhisk's: the log tells what belongs together
 		outcome.ActivationID, err = a.start(request)

@@ -87,10 +87,6 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	if err := checkFinal(action, input); err != nil {
 		return controller.Request{}, err
 	}
-	ahead, err := c.speculation()
-	if err != nil {
-		return controller.Request{}, err
-	}
 	flight, err := count(c.r.Context(), c.caller.Namespace)
 	if err != nil {
 		return controller.Request{}, err
@@ -98,7 +94,7 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
 		Action: action, Changes: changes, Input: input, Blocking: terms.blocking, Short: terms.wait < MaxWait, Transaction: gateway.Transaction(c.r),
-		Speculation: ahead, Begun: flight.Begin, Ended: flight.Land, Undone: flight.Undo,
+		Speculation: terms.ahead, Begun: flight.Begin, Ended: flight.Land, Undone: flight.Undo,
 	}, nil
 }
 
@@ -154,11 +150,12 @@ func (c *call) accepted(id forerun.ActivationID) {
 	gateway.WriteJSON(c.w, http.StatusAccepted, document{"activationId": id})
 }
 
-// terms are how a client wants to be answered.
+// terms are how a client wants to be answered, and its invocation to be carried out.
 type terms struct {
-	blocking bool          // at the end, if that comes
-	wait     time.Duration // before this has passed
-	result   bool          // with nothing but the result
+	blocking bool                // at the end, if that comes
+	wait     time.Duration       // before this has passed
+	result   bool                // with nothing but the result
+	ahead    *speculate.Settings // how far it is to run ahead; nil: that is not said
 }
 
 func (c *call) terms() (t terms, err error) {
@@ -166,6 +163,9 @@ func (c *call) terms() (t terms, err error) {
 		return t, err
 	}
 	if t.result, err = c.flag("result", false); err != nil {
+		return t, err
+	}
+	if t.ahead, err = c.speculation(); err != nil {
 		return t, err
 	}
 	t.wait, err = c.wait()

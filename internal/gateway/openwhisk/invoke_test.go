@@ -196,22 +196,33 @@ func TestSequenceAndComposition(t *testing.T) {
 	}
 }
 
-// TestSpeculateHeaders: one that is empty, and one of two, is not taken for none.
+// TestSpeculateHeaders: one that is empty, and one of two, is not taken for none: neither where an action is invoked, nor again, nor where a
+// trigger is fired, of which nothing may come then.
 func TestSpeculateHeaders(t *testing.T) {
 	w := newWorld(t)
 	w.deploy("echo", "echo")
+	w.must(w.request("PUT", namespaces+"_/triggers/t", ""))
+	w.must(w.request("PUT", namespaces+"_/rules/r", `{"trigger":"/_/t","action":"/_/echo"}`))
+	w.must(w.request("POST", actions+"echo?blocking=true", "", once, "k"))
 	for want, given := range map[string][]string{
 		"":                                       {"all"},
 		`\"\" does not say how far to run ahead`: {""},
 		"is there 2 times: send it once":         {"all", "off"},
 	} {
-		r := httptest.NewRequestWithContext(t.Context(), "POST", actions+"echo?blocking=true", nil)
-		r.SetBasicAuth(w.auth.UUID, w.auth.Key)
-		r.Header["X-Forerun-Speculate"] = given
-		answer := httptest.NewRecorder()
-		w.door.ServeHTTP(answer, r)
-		if (answer.Code == 400) != (want != "") || !strings.Contains(answer.Body.String(), want) {
-			t.Errorf("%q: %d %s", given, answer.Code, answer.Body)
+		for _, path := range []string{actions + "echo?blocking=true", namespaces + "_/triggers/t"} {
+			for _, key := range []string{"", "k"} {
+				r := httptest.NewRequestWithContext(t.Context(), "POST", path, nil)
+				r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+				r.Header["X-Forerun-Speculate"] = given
+				if key != "" {
+					r.Header.Set(once, key)
+				}
+				answer := httptest.NewRecorder()
+				w.door.ServeHTTP(answer, r)
+				if (answer.Code == 400) != (want != "") || !strings.Contains(answer.Body.String(), want) {
+					t.Errorf("POST %s, key %q, %q: %d %s", path, key, given, answer.Code, answer.Body)
+				}
+			}
 		}
 	}
 }
