@@ -71,9 +71,10 @@ func (e *execution) newID(t *tree) forerun.ActivationID {
 // attach makes a slot that runs already the root of what was called, for which the caller waits from now on.
 func (e *execution) attach(a speculate.Attach) {
 	s, t := e.slots[a.Slot], e.calls[a.Op]
+	t.goesOn()
 	t.begun = true
 	t.invocation.id.Store(&s.record.ID)
-	s.tree.op, s.tree.invocation, s.tree.called, s.tree.begun = t.op, t.invocation, t.called, true
+	s.tree.op, s.tree.invocation, s.tree.called, s.tree.asked, s.tree.begun = t.op, t.invocation, t.called, t.asked, true
 	e.calls[t.op] = s.tree
 	for id, part := range e.active {
 		if part.tree == s.tree && !part.over {
@@ -284,6 +285,7 @@ func (e *execution) letGo(s *slot) {
 	for _, t := range e.calls {
 		if t.caller == s {
 			t.invocation.begin()
+			e.heldCall(t)
 		}
 	}
 }
@@ -363,7 +365,9 @@ func (e *execution) answerCall(a speculate.Reply) {
 		if s.tree == t && s.parent == nil {
 			s.returned = true
 			t.waited()
-			t.invocation.answer(s.provisional(a.Result), nil)
+			record := s.provisional(a.Result)
+			e.c.date([]*forerun.Activation{record})
+			t.invocation.answer(record, nil)
 		}
 	}
 }

@@ -126,3 +126,34 @@ func TestConductorsEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestConductorsInWorkflowsRunAhead: what is ahead of its turn in one counts as it would in its turn.
+func TestConductorsInWorkflowsRunAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newAheadTown(t)
+		town.function("a", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Second)
+			return map[string]any{}, nil
+		})
+		town.function("b", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{}, nil })
+		town.conductor("c", func(input map[string]any) map[string]any {
+			if input["error"] != nil {
+				return map[string]any{"heard": input["error"]}
+			}
+			return map[string]any{"action": "b"}
+		})
+		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/c"}},
+			forerun.KeyValue{Key: "speculate", Value: json.RawMessage(`"all; depth=64"`)})
+		for i := range 3 {
+			town.written = nil
+			got, tally := town.invokeAhead(seq, `{}`)
+			synctest.Wait()
+			if n := len(slices.Concat(town.written...)); got != `{"heard":"Too many actions in the composition."}` || n != 3+forerun.MaxComponents+forerun.MaxComponents+2 {
+				t.Errorf("invocation %d gave %s, %d records, %+v", i+1, got, n, tally)
+			}
+			if (tally.Used > 0) != (i > 0) {
+				t.Errorf("invocation %d: %+v", i+1, tally)
+			}
+		}
+	})
+}

@@ -70,7 +70,10 @@ type tree struct {
 	cause      forerun.ActivationID
 	caller     *slot           // whose function waits for it, or nil
 	op         speculate.OpID  // that call
-	called     time.Time       // when that waits; zero: it was answered
+	called     time.Time       // since when that waits; zero: it was answered
+	asked      time.Time       // since when it has, if its caller ran ahead then; else zero
+	stalled    bool            // it waits for another call
+	idle       span            // when it waited for nothing but its caller's turn
 	calls      int             // functions that wait for this one's root, one for another
 	part       forerun.Program // what the root executes, if not all of its action
 	begun      bool            // its root was, under the id that the invocation had first
@@ -96,7 +99,8 @@ type slot struct {
 	memory     int           // MB, the largest limit of what its program ran
 	wait       time.Duration // between queued and launched
 	initTime   time.Duration
-	lastHeld   span          // when something that it asked for ahead waited last
+	held       spans         // when something that it asked for ahead waited
+	idle       spans         // as well, and when what it called did
 	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
 	over       bool                   // its function has ended
@@ -141,6 +145,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	t := e.newTree(r, i)
 	t.caller, t.op, t.called, t.calls = caller, e.lastOp, time.Now(), caller.tree.calls+1
 	if caller.ahead {
+		t.asked = t.called
 		i.noteNever()
 		i.leave = func() { e.tell(speculate.Withdrawn{Slot: caller.id, Op: t.op}) }
 	} else {
@@ -303,6 +308,7 @@ func (e *execution) newSlot(id, parent, caller speculate.SlotID, op speculate.Op
 		s.record = newRecord(e.namespace, e.subject, e.c.newID(), s.tree.cause)
 	default:
 		s.tree = e.calls[op]
+		s.tree.goesOn()
 		s.record = newRecord(e.namespace, e.subject, e.newID(s.tree), s.tree.cause)
 		if op == 0 {
 			s.record.Timeline.InTurn = e.off
@@ -394,6 +400,7 @@ func (e *execution) commit(a speculate.Commit) {
 	}
 	e.noteTime(s)
 	e.noteCaller(s)
+	s.tree.noteIdle(s)
 	e.keep(s)
 	if s.parent == nil {
 		s.tree.noteCall(e)

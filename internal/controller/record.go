@@ -48,12 +48,15 @@ func (s *slot) finish(r forerun.Result) {
 	record.Status, record.Result = r.Status, r.Value
 	if record.Start.IsZero() { // it never began
 		record.Start = record.Timeline.Queued
+		if turn := record.Timeline.Promoted; record.End.IsZero() && turn.After(record.Start) { // it was looked for ahead, and not found
+			record.Start = turn
+		}
 	}
 	if record.End.IsZero() {
 		record.End, record.Timeline.Finished = now, now
 	}
-	if !s.program { // what it waited for its turn it would not have waited, begun then
-		record.Duration = max(0, record.End.Sub(record.Start)-record.Timeline.Held)
+	if !s.program { // what it, or what it called, waited for its turn it would not have waited, begun then
+		record.Duration = max(0, record.End.Sub(record.Start)-s.idle.sum)
 	}
 	if s.parent != nil {
 		s.parent.record.Duration += record.Duration

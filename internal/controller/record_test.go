@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -21,4 +23,32 @@ func TestStartIsNotBeforeTheRequest(t *testing.T) {
 			t.Errorf("%v, of which the code is loaded for %v: initTime %v, waitTime %v, start %v", c.waited, c.loading, s.initTime, s.wait, s.record.Start.Sub(queued))
 		}
 	}
+}
+
+// TestWhatCannotBeExecutedAhead: what is found out ahead of its turn, as that it does not exist, takes no time in its turn.
+func TestWhatCannotBeExecutedAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newAheadTown(t)
+		var second atomic.Bool
+		town.function("a", func(*forerun.Run, map[string]any) (any, error) {
+			if second.Load() {
+				time.Sleep(time.Second)
+			}
+			return map[string]any{}, nil
+		})
+		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/gone"}})
+		town.invoke(seq, `{}`)
+		second.Store(true)
+		record := town.invoke(seq, `{}`)
+		a, gone := town.written[1][0], town.written[1][1]
+		if gone.Timeline.Queued.Sub(a.Timeline.Queued) > time.Second/2 {
+			t.Error("it was not looked for ahead")
+		}
+		if gone.Duration > time.Millisecond || gone.Start.Before(a.End.Add(-time.Millisecond)) || gone.End.Before(gone.Start) {
+			t.Errorf("it began %v after the first one's end, and took %v", gone.Start.Sub(a.End), gone.Duration)
+		}
+		if record.Duration != a.Duration+gone.Duration {
+			t.Errorf("the sequence took %v", record.Duration)
+		}
+	})
 }

@@ -41,25 +41,77 @@ func (e *execution) held(o *operation) {
 	}
 }
 
+// heldCall notes for how long a call that was made ahead waited for its caller's turn, if nothing of it could begin before.
+func (e *execution) heldCall(t *tree) {
+	found := false
+	for _, s := range e.slots {
+		if s.tree == t && (e.active[s.record.ID] != nil || s.record.Timeline.Skipped) {
+			return
+		}
+		found = found || s.tree == t
+	}
+	if found && !t.called.IsZero() {
+		t.held()
+		t.caller.record.Timeline.Stalled = "what it called waits for its turn"
+	}
+}
+
+// goesOn notes for how long a call waited for another one.
+func (t *tree) goesOn() {
+	if t.stalled {
+		t.stalled = false
+		t.held()
+	}
+}
+
+// held notes that what was called could not begin before now.
+func (t *tree) held() {
+	now := time.Now()
+	t.caller.heldFor(span{t.called, now})
+	t.called, t.asked = now, now
+}
+
 // span is a time that begins and ends.
 type span struct{ from, to time.Time }
 
-// heldFor notes that something which a function asked for waited for a while. What waits at the same time counts once.
-func (s *slot) heldFor(d span) {
-	line, last := &s.record.Timeline, &s.lastHeld
-	if d.from.After(last.to) {
-		line.Held += d.to.Sub(d.from)
-		*last = d
+// spans are added up; what overlaps the last one counts once.
+type spans struct {
+	sum  time.Duration
+	last span
+}
+
+func (s *spans) add(d span) {
+	if d.from.After(s.last.to) {
+		s.sum += d.to.Sub(d.from)
+		s.last = d
 		return
 	}
-	if d.from.Before(last.from) {
-		line.Held += last.from.Sub(d.from)
-		last.from = d.from
+	if d.from.Before(s.last.from) {
+		s.sum += s.last.from.Sub(d.from)
+		s.last.from = d.from
 	}
-	if d.to.After(last.to) {
-		line.Held += d.to.Sub(last.to)
-		last.to = d.to
+	if d.to.After(s.last.to) {
+		s.sum += d.to.Sub(s.last.to)
+		s.last.to = d.to
 	}
+}
+
+// within is the part of a span that is in another; ok is false if there is none.
+func (d span) within(o span) (part span, ok bool) {
+	if d.from.Before(o.from) {
+		d.from = o.from
+	}
+	if d.to.After(o.to) {
+		d.to = o.to
+	}
+	return d, d.to.After(d.from)
+}
+
+// heldFor notes that something which a function asked for waited for a while. What waits at the same time counts once.
+func (s *slot) heldFor(d span) {
+	s.held.add(d)
+	s.idle.add(d)
+	s.record.Timeline.Held = s.held.sum
 }
 
 // stalled notes why an operation waits for a Reply, and tells who asked that it does.
@@ -75,6 +127,9 @@ func (e *execution) waits(slot speculate.SlotID, op speculate.OpID, why string) 
 	if o := e.operations[op]; o != nil {
 		o.waits = true
 	}
+	if t := e.calls[op]; t != nil {
+		t.stalled = true
+	}
 	if s := e.slots[slot]; s != nil {
 		s.record.Timeline.Stalled = why
 	}
@@ -89,7 +144,21 @@ func (s *slot) squashed(a speculate.Squash) {
 func (t *tree) noteCall(e *execution) {
 	if t.caller != nil && e.slots[t.caller.id] == t.caller {
 		t.caller.record.Calls = append(t.caller.record.Calls, t.invocation.ID())
+		if !t.idle.to.IsZero() {
+			t.caller.idle.add(t.idle)
+		}
 		t.waited()
+	}
+}
+
+// noteIdle notes when a function of a tree waited for nothing but its turn, and the caller for it: when that was the longest.
+func (t *tree) noteIdle(s *slot) {
+	if t.asked.IsZero() {
+		return
+	}
+	d, ok := s.idle.last.within(span{t.asked, t.caller.record.Timeline.Promoted})
+	if ok && d.to.Sub(d.from) > t.idle.to.Sub(t.idle.from) {
+		t.idle = d
 	}
 }
 
