@@ -135,23 +135,20 @@ func (e *execution) areCurrent(callees []forerun.Callee) bool {
 	return true
 }
 
-// fetch reads records for an operation: its asker does, which waits for that, if it is just being posed. If they cannot be read the
-// operation waits until its slot is the head, which reads them itself. It waits, too, for what older invocations are about to write.
+// fetch reads records for an operation: its asker does, which waits for that, if it is just being posed. It waits, too, for what older
+// invocations are about to write.
 func (e *execution) fetch(a speculate.Fetch) {
 	read := func() func() {
 		event := speculate.Fetched{Slot: a.Slot, Op: a.Op}
 		records, err := e.c.State.Fetch(context.Background(), a.Keys...)
+		event.Failed = err != nil
 		for i, r := range records {
 			event.Records = append(event.Records, speculate.Record{Key: a.Keys[i], Image: r.Image, Version: r.Version})
 		}
-		return func() {
-			if err == nil {
-				e.step(event)
-			}
-		}
+		return func() { e.step(event) }
 	}
 	if e.c.claims.older(e.age, a.Keys) != nil {
-		e.waits(a.Slot, a.Op, "an invocation that began earlier is to write what it reads: it waits a while for that")
+		e.stalled(speculate.Stall{Slot: a.Slot, Op: a.Op, Why: "an invocation that began earlier is to write what it reads: it waits a while for that"})
 		e.later(func() func() {
 			e.c.claims.await(e.age, a.Keys)
 			return read()

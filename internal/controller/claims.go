@@ -12,6 +12,10 @@ import (
 // something themselves.
 const claimWait = 100 * time.Millisecond
 
+// mostClaims is how many records a function may claim at a time: who has asked to write very many on many connections would fill the memory.
+// Others that read of the rest do so in vain, at worst.
+const mostClaims = 4096
+
 // claims are the records that functions have asked to write ahead of their turn. What a younger invocation reads of one meanwhile is
 // another, most likely, when its own turn comes: that would be a conflict. It waits a while instead. The older one never does, so they
 // do not wait for each other.
@@ -32,12 +36,12 @@ func newClaims() *claims {
 	return &claims{patience: claimWait, of: make(map[forerun.Key][]*claim)}
 }
 
-// add claims records for a function of an invocation, each once, and notes that in what is its own.
+// add claims records for a function of an invocation, each once and not too many, and notes that in what is its own.
 func (c *claims) add(age uint64, own map[forerun.Key]*claim, keys []forerun.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, key := range keys {
-		if own[key] == nil {
+		if own[key] == nil && len(own) < mostClaims {
 			own[key] = &claim{age: age}
 			c.of[key] = append(c.of[key], own[key])
 		}

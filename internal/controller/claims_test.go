@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -134,4 +135,18 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%d records are claimed at the end", len(c.of))
 		}
 	})
+}
+
+// TestClaimsAreBounded: who asks to write ever more claims no more of it, and nothing of that is left when the function is over.
+func TestClaimsAreBounded(t *testing.T) {
+	c, own := newClaims(), make(map[forerun.Key]*claim)
+	for n := range 2 * mostClaims {
+		c.add(1, own, []forerun.Key{{Space: "ns", Name: strconv.Itoa(n)}})
+	}
+	if len(own) != mostClaims || len(c.of) != mostClaims {
+		t.Errorf("%d records are claimed", len(c.of))
+	}
+	if c.drop(own); len(c.of) != 0 {
+		t.Errorf("%d records are claimed at the end", len(c.of))
+	}
 }

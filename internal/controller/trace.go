@@ -114,24 +114,17 @@ func (s *slot) heldFor(d span) {
 	s.record.Timeline.Held = s.held.sum
 }
 
-// stalled notes why an operation waits for a Reply, and tells who asked that it does.
+// stalled notes what an operation, or a call, waits for, and tells who asked that it does.
 func (e *execution) stalled(a speculate.Stall) {
-	if o := e.operations[a.Op]; o != nil {
+	if o := e.operations[a.Op]; o != nil && !o.waits {
+		o.waits = true
 		o.ready <- answer{stalled: true}
 	}
-	e.waits(a.Slot, a.Op, a.Why)
-}
-
-// waits notes what an operation, or a call, waits for.
-func (e *execution) waits(slot speculate.SlotID, op speculate.OpID, why string) {
-	if o := e.operations[op]; o != nil {
-		o.waits = true
-	}
-	if t := e.calls[op]; t != nil {
+	if t := e.calls[a.Op]; t != nil {
 		t.stalled = true
 	}
-	if s := e.slots[slot]; s != nil {
-		s.record.Timeline.Stalled = why
+	if s := e.slots[a.Slot]; s != nil {
+		s.record.Timeline.Stalled = a.Why
 	}
 }
 

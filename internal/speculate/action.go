@@ -54,7 +54,7 @@ type (
 		Caller SlotID
 		Op     OpID
 	}
-	// Fetch: read records from the store for an operation of a slot; tell Fetched.
+	// Fetch: read records from the store for an operation of a slot; tell Fetched, in any case.
 	Fetch struct {
 		Slot SlotID
 		Op   OpID

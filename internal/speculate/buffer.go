@@ -24,6 +24,7 @@ type request struct {
 	stale    bool     // what is fetched was written meanwhile,
 	again    bool     // and was not looked at since
 	stalled  bool     // Stall was said
+	doubted  int      // the place among reads, from 1, of the record of which it was unknown last what is visible; 0: none
 	direct   bool     // it is done in the store itself now
 }
 
@@ -86,6 +87,7 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 	case r.hold:
 		m.stall(s, r, r.why)
 	case m.isFull(s):
+		r.records = nil // what there is no room for may be much
 		m.stall(s, r, "it has written as much as can be kept apart: it waits for its turn")
 	default:
 		return m.buffer(s, r)
@@ -135,6 +137,12 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 	if r.stale && !r.fetching {
 		r.records, r.stale = nil, false
 	}
+	if m.doubts(s, r) {
+		return false
+	}
+	if len(r.reads.list) > 0 && r.records == nil && !r.fetching && s.fetches >= maxFetches {
+		return false
+	}
 	var room [4]*entry
 	entries, missing, ok := m.gather(s, r, room[:0])
 	switch {
@@ -143,6 +151,7 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 	case len(missing) > 0:
 		if !r.fetching {
 			r.fetching = true
+			s.fetches++
 			m.do(Fetch{Slot: s.id, Op: r.op, Keys: missing})
 		}
 		return false
@@ -190,6 +199,7 @@ func (m *Machine) gather(s *slot, r *request, entries []*entry) (_ []*entry, mis
 		f := m.find(s, key)
 		switch f.where {
 		case unknown:
+			r.doubted = i + 1
 			m.doubt(s, r, key, f)
 			return nil, nil, false
 		case inColumn:
@@ -205,6 +215,15 @@ func (m *Machine) gather(s *slot, r *request, entries []*entry) (_ []*entry, mis
 		}
 	}
 	return entries, missing, true
+}
+
+// doubts reports whether what kept a command last still does. It is looked at often, and may read very many other records.
+func (m *Machine) doubts(s *slot, r *request) bool {
+	if r.doubted == 0 {
+		return false
+	}
+	key := r.reads.list[r.doubted-1]
+	return s.column.at(key) == nil && m.find(s, key).where == unknown
 }
 
 // doubt stalls a command, as it is unknown what is visible of a record.
@@ -239,19 +258,31 @@ func (r *request) take(records []Record) {
 	}
 }
 
-// fetched takes what the store has for an operation.
+// maxFetches is how many operations of a slot get copies of records at a time: one that asks on many connections may have neither room
+// for all of them, nor has the server.
+const maxFetches = 4
+
+// fetched takes what the store has for an operation. Who is to ask the store itself needs no copy.
 func (m *Machine) fetched(e Fetched) {
 	s := m.hears(e.Slot)
 	if s == nil {
 		return
 	}
+	s.fetches--
+	m.changed = true
 	for _, r := range s.requests {
-		if r.op == e.Op && r.fetching {
-			r.fetching = false
+		if r.op != e.Op || !r.fetching {
+			continue
+		}
+		r.fetching = false
+		switch {
+		case s.head || s.promoting:
+		case e.Failed:
+			r.hold, r.why = true, "what it reads is too large for a copy: it waits for its turn"
+		default:
 			r.take(e.Records)
 		}
 	}
-	m.changed = true
 }
 
 // write installs what a command made of records, squashes whom that comes too late for, and answers, as one step (rule R3).

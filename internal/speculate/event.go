@@ -81,6 +81,7 @@ type (
 		Slot    SlotID
 		Op      OpID
 		Records []Record
+		Failed  bool // they cannot be copied: the operation waits until its slot is the head, which reads them itself
 	}
 	// Done: what a Reply let the slot do in the store itself is done.
 	Done struct {

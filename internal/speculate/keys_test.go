@@ -52,6 +52,25 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
+// TestManyKeysInDoubt has a slot that runs ahead read very many records, of which the head writes the last one just now: they are not all looked
+// for at each event till that is done.
+func TestManyKeysInDoubt(t *testing.T) {
+	const many, events = 100_000, 10_000
+	m := ahead()
+	m.records = filling{}
+	last := []forerun.Key{key("last")}
+	m.Step(Write{Slot: 1, Op: 1, Keys: last, Command: 1})
+	if s, ok := m.Step(Read{Slot: 2, Op: 1, Keys: slices.Concat(manyKeys("read", many), last), Command: 0})[0].(Stall); !ok || s.Slot != 2 {
+		t.Fatalf("it does not wait: %+v", s)
+	}
+	for range events {
+		m.Step(LoadChanged{Depth: DefaultDepth})
+	}
+	if f, ok := m.Step(Done{Slot: 1, Op: 1, Wrote: last})[0].(Fetch); !ok || len(f.Keys) != many+1 {
+		t.Errorf("when that is done %d records are fetched", len(f.Keys))
+	}
+}
+
 // TestFetchedKeysAreInTheirPlaces has a slot read records of which it has some, and one twice.
 func TestFetchedKeysAreInTheirPlaces(t *testing.T) {
 	m := ahead()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,6 +108,72 @@ func TestColumnIsBounded(t *testing.T) {
 			}
 			t.Errorf("%d requests are answered in a column", c.most+1)
 		})
+	}
+}
+
+// TestFetchesAreBounded has a slot that runs ahead read very many large records at once: few are copied at a time, and of those that its
+// column has no room for no copy is kept.
+func TestFetchesAreBounded(t *testing.T) {
+	const asked = 500
+	m := ahead()
+	large := str(strings.Repeat("x", 30<<20))
+	var underWay []Fetch
+	most, answered := 0, 0
+	hear := func(actions []Action) {
+		for _, a := range actions {
+			switch a := a.(type) {
+			case Fetch:
+				underWay = append(underWay, a)
+			case Reply:
+				answered++
+			}
+		}
+		most = max(most, len(underWay))
+	}
+	for n := 1; n <= asked; n++ {
+		hear(m.Step(Read{Slot: 2, Op: OpID(n), Keys: []forerun.Key{key("k" + strconv.Itoa(n))}, Command: []string{"get"}}))
+	}
+	for len(underWay) > 0 {
+		f := underWay[0]
+		underWay = underWay[1:]
+		hear(m.Step(Fetched{Slot: f.Slot, Op: f.Op, Records: []Record{{Key: f.Keys[0], Image: large}}}))
+	}
+	if most > maxFetches || answered < maxColumn/(30<<20) {
+		t.Errorf("%d records are copied at a time, and %d operations are answered", most, answered)
+	}
+	s := m.at(2)
+	if s.column.size > maxColumn+maxFetches*(31<<20) || len(s.requests) != asked-answered {
+		t.Errorf("the column takes %d bytes, and %d operations wait", s.column.size, len(s.requests))
+	}
+	for _, r := range s.requests {
+		if r.records != nil {
+			t.Fatalf("operation %d waits for its turn, with a copy", r.op)
+		}
+	}
+}
+
+// TestTooLargeForCopies has records that cannot be copied be read by the head, and not keep others from being copied.
+func TestTooLargeForCopies(t *testing.T) {
+	m := ahead()
+	for n := 1; n <= 2*maxFetches; n++ {
+		read := m.Step(Read{Slot: 2, Op: OpID(n), Keys: []forerun.Key{key("large")}, Command: []string{"get"}})
+		if _, ok := read[0].(Fetch); !ok {
+			t.Fatalf("operation %d: %+v", n, read)
+		}
+		failed := m.Step(Fetched{Slot: 2, Op: OpID(n), Failed: true})
+		if s, ok := failed[0].(Stall); !ok || len(failed) != 1 || s.Op != OpID(n) {
+			t.Errorf("operation %d: %+v", n, failed)
+		}
+	}
+	answers := m.Step(Output{Slot: 1, Result: forerun.Result{Value: json.RawMessage(`{"f":1}`)}})
+	direct := 0
+	for _, a := range answers {
+		if r, ok := a.(Reply); ok && r.Direct {
+			direct++
+		}
+	}
+	if direct != 2*maxFetches {
+		t.Errorf("as the head it is told %+v", answers)
 	}
 }
 

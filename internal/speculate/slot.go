@@ -65,6 +65,7 @@ type slot struct {
 
 	column   column
 	requests []*request       // not answered yet
+	fetches  int              // that are under way
 	callees  []*slot          // that have not returned: those that were called, then those that are expected
 	merged   []*slot          // callees that returned to a speculative caller
 	script   []forerun.Callee // callees that are expected
