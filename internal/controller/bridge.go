@@ -25,7 +25,7 @@ type operation struct {
 
 // answer is how an operation ends: with an outcome; or direct, the slot being a head, which does it itself.
 type answer struct {
-	stalled bool // it is none yet, and waits for the slot's turn
+	stalled bool // it is none yet, and waits for the slot's turn, or for others. It comes once
 	direct  bool
 	refused bool
 	outcome command.Outcome
@@ -121,10 +121,7 @@ func (e *execution) ask(ctx context.Context, by state.Asker, step *command.Step,
 	if o.fetch != nil {
 		o.fetch()
 	}
-	a := answer{stalled: true}
-	if len(o.ready) > 0 {
-		a, err = e.await(ctx, o)
-	}
+	a, err := e.await(ctx, o)
 	if a.stalled {
 		a, err = e.awaitLong(ctx, by, o)
 	}
@@ -160,19 +157,15 @@ func (e *execution) pose(id forerun.ActivationID, step *command.Step, why string
 	return o, nil
 }
 
-// awaitLong is await for an operation that is not answered at once, but in its slot's turn, or when what it reads or its slot's promotion
-// lets it: that may take longer than its asker waits.
+// awaitLong is await for an operation that is stalled: that may take longer than its asker waits. What is not, it asked for as in its turn: if the
+// store is just taking what its slot did, that is done then, whoever waits for the answer.
 func (e *execution) awaitLong(ctx context.Context, by state.Asker, o *operation) (answer, error) {
 	if by.Listen != nil {
 		heard, stop := by.Listen(ctx)
 		defer stop()
 		ctx = heard
 	}
-	a, err := e.await(ctx, o)
-	if a.stalled {
-		a, err = e.await(ctx, o)
-	}
-	return a, err
+	return e.await(ctx, o)
 }
 
 // await returns what comes next of an operation, or withdraws it if ctx ends before.

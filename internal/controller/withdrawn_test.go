@@ -113,42 +113,31 @@ func (unreadable) Fetch(context.Context, ...forerun.Key) ([]state.Fetched, error
 }
 
 // TestGivenUpUnanswered: nor is a command done that its function gave up while it waited for something else than its turn: for an older
-// invocation, which is to write what it reads; as that cannot be read ahead; or for the store, which is to take what the function did.
-// In the last case the function goes on.
+// invocation, which is to write what it reads; or as that cannot be read ahead.
 func TestGivenUpUnanswered(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	count := state.Command{Space: "ns", Args: [][]byte{[]byte("INCR"), []byte("k")}}
 	listen := func(context.Context) (context.Context, func()) { return gone, func() {} }
-	for name, hinder := range map[string]func(w *waiting, run *forerun.Run) (squashed int, goOn func()){
-		"claimed": func(w *waiting, _ *forerun.Run) (int, func()) {
+	for name, hinder := range map[string]func(w *waiting) (goOn func()){
+		"claimed": func(w *waiting) func() {
 			own := make(map[forerun.Key]*claim)
 			w.claims.add(0, own, []forerun.Key{{Space: "ns", Name: "k"}})
-			return 1, func() {
+			return func() {
 				w.claims.drop(own)
 				close(w.goOn)
 			}
 		},
-		"unreadable": func(w *waiting, _ *forerun.Run) (int, func()) {
+		"unreadable": func(w *waiting) func() {
 			w.State = unreadable{w.State}
-			return 1, func() { close(w.goOn) }
-		},
-		"being promoted": func(w *waiting, run *forerun.Run) (int, func()) {
-			store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
-			w.State = store
-			_, _ = w.do(run, "SET", "other", "v")
-			close(w.goOn)
-			<-store.asked
-			return 0, func() { close(store.answer) }
+			return func() { close(w.goOn) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w *waiting
-			var want atomic.Int64 // squashes
 			w = newWaiting(t, func(run *forerun.Run) (any, error) {
 				if w.first() {
-					squashed, goOn := hinder(w, run)
-					want.Store(int64(squashed))
+					goOn := hinder(w)
 					left := make(chan struct{})
 					go func() {
 						defer close(left)
@@ -163,12 +152,77 @@ func TestGivenUpUnanswered(t *testing.T) {
 				_, err := w.do(run, "INCR", "k")
 				return map[string]any{}, err
 			})
-			if got, tally := w.twice(); got != `{}` || int64(tally.Squashed) != want.Load() {
+			if got, tally := w.twice(); got != `{}` || tally.Squashed != 1 {
 				t.Errorf("%s, %+v", got, tally)
 			}
 			if got := w.others(t, "GET k"); string(got.Text) != "2" {
 				t.Errorf("two invocations have counted to %s", got.Text)
 			}
 		})
+	}
+}
+
+// TestAskedInAPromotion: what a function asks for while the store takes what it did is done as in its turn, also if it does not wait for the
+// answer; what it had asked for before, and gives up only then, is not, as it may ask for that again.
+func TestAskedInAPromotion(t *testing.T) {
+	keys := []forerun.Key{{Space: "ns", Name: "k"}}
+	count := state.Command{Space: "ns", Args: [][]byte{[]byte("INCR"), []byte("k")}}
+	for before, want := range map[bool]string{true: "2", false: "3"} {
+		gone, leave := context.WithCancel(t.Context())
+		heard, left := make(chan struct{}, 1), make(chan struct{})
+		listen := func(context.Context) (context.Context, func()) {
+			heard <- struct{}{}
+			return gone, func() {}
+		}
+		var w *waiting
+		w = newWaiting(t, func(run *forerun.Run) (any, error) {
+			if w.first() {
+				store := &stuck{Store: w.State, asked: make(chan struct{}), answer: make(chan struct{})}
+				w.State = store
+				_, _ = w.do(run, "SET", "other", "v")
+				ask := func() {
+					defer close(left)
+					_, _, _ = w.Bridge.Do(t.Context(), state.Asker{Activation: run.Activation, Listen: listen}, count)
+				}
+				claimed := make(map[forerun.Key]*claim)
+				if before {
+					w.claims.add(0, claimed, keys)
+					go ask()
+					<-heard
+				}
+				close(w.goOn)
+				<-store.asked
+				if !before {
+					go ask()
+					w.awaitOperation(run)
+				}
+				leave()
+				select {
+				case <-left:
+				case <-time.After(claimWait): // nobody has noticed that
+				}
+				w.claims.drop(claimed)
+				close(store.answer)
+				<-left
+			}
+			_, err := w.do(run, "INCR", "k")
+			return map[string]any{}, err
+		})
+		if got, tally := w.twice(); got != `{}` || tally.Used != 1 || tally.Squashed != 0 {
+			t.Errorf("asked for before: %v: %s, %+v", before, got, tally)
+		}
+		if got := w.others(t, "GET k"); string(got.Text) != want {
+			t.Errorf("asked for before: %v: two invocations have counted to %s, not %s", before, got.Text, want)
+		}
+	}
+}
+
+// awaitOperation returns when an activation has asked for something that is not answered.
+func (w *waiting) awaitOperation(run *forerun.Run) {
+	e := w.executionOf(run.Activation)
+	for asked := false; !asked; time.Sleep(time.Millisecond) {
+		e.mu.Lock()
+		asked = len(e.operations) > 0
+		e.mu.Unlock()
 	}
 }
