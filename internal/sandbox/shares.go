@@ -20,11 +20,18 @@ type Shares struct {
 func NewShares(most int) *Shares { return &Shares{most: most, of: make(map[string]int)} }
 
 // Take counts one more, if the owner may have it.
-func (s *Shares) Take(owner string) bool {
+func (s *Shares) Take(owner string) bool { return s.take(owner, 1) }
+
+// TakeHalf is Take for what can wait: it leaves half of what the owner may have to what cannot. With all of that it would have as much as is
+// left, with half a third.
+func (s *Shares) TakeHalf(owner string) bool { return s.take(owner, 3) }
+
+// take counts one more, if so many times what the owner has then is left for others.
+func (s *Shares) take(owner string, times int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count(owner, 1)
-	if s.fits(owner) {
+	if times*s.of[owner] <= s.most-s.all {
 		return true
 	}
 	s.count(owner, -1)

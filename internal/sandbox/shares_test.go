@@ -26,3 +26,14 @@ func TestShares(t *testing.T) {
 		t.Errorf("afterwards the second has %d more, of %v", more, s.of)
 	}
 }
+
+// TestHalfOfShares: what can wait leaves half of what its owner may have.
+func TestHalfOfShares(t *testing.T) {
+	s, n := NewShares(1000), 0
+	for s.TakeHalf("a") {
+		n++
+	}
+	if n != 250 || !s.Take("a") {
+		t.Errorf("what can wait has %d of 1000", n)
+	}
+}

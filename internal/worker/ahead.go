@@ -158,9 +158,19 @@ func (w *Worker) outdated(r *run) {
 // flooded has the box's run end if it is ahead: it has sent more datagrams than are to wait for its turn.
 func (b *box) flooded() {
 	b.w.mu.Lock()
+	r := b.current
+	b.w.mu.Unlock()
+	if r != nil {
+		b.wantAgain(r, "it sent more datagrams than can wait: it runs again in its turn")
+	}
+}
+
+// wantAgain has a run end if it is ahead: in its turn it may have what it lacks.
+func (b *box) wantAgain(r *run, why string) {
+	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	if r := b.current; r != nil && r.isAhead() && !r.isParked() && !r.wanted && !r.squashed {
-		b.w.want(r, forerun.Failed, "it sent more datagrams than can wait: it runs again in its turn")
+	if r == b.current && r.isAhead() && !r.isParked() && !r.wanted && !r.squashed {
+		b.w.want(r, forerun.Failed, why)
 	}
 }
 

@@ -98,7 +98,7 @@ func (d *doors) accept(l *listener) {
 			case <-d.b.dead:
 				return
 			}
-		case t.isFull() || !d.b.mayConnect():
+		case t.isFull() || !d.b.mayConnectIn(t):
 			_, _ = syscall.Write(fd, []byte(l.full)) // it is closed in any case
 			_ = syscall.Close(fd)
 		default:

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -371,6 +372,42 @@ func TestConnectionsOfATenant(t *testing.T) {
 	<-accepted
 	if free := takeAll(b.w.connections); free != 2 {
 		t.Errorf("when all are closed there are %d, not 2", free)
+	}
+}
+
+// TestConnectionsAhead: an activation that is ahead may have half of a tenant's connections. It is not told that there is none left, but is to
+// run again in its turn; if that has come meanwhile there is one.
+func TestConnectionsAhead(t *testing.T) {
+	for _, promoted := range []bool{false, true} {
+		b, _, _ := launchedDoors(nil)
+		b.w.connections = sandbox.NewShares(8)
+		h, tenure := newHeard(), newTenure("a")
+		tenure.squashed = make(chan struct{})
+		r := &run{Run: &forerun.Run{Activation: "a", Events: h}, tenure: tenure}
+		r.promoted, r.promote = context.WithCancel(t.Context())
+		b.current = r
+		if !b.mayConnectIn(tenure) || !b.mayConnectIn(tenure) {
+			t.Error("it is refused a connection, and there are some")
+		}
+		may := make(chan bool)
+		go func() { may <- b.mayConnectIn(tenure) }()
+		if kind := await(t, h.wanted, "it is not to run again"); kind != forerun.Failed {
+			t.Errorf("it runs again for %q", kind)
+		}
+		select {
+		case <-may:
+			t.Error("it is told before its turn")
+		default:
+		}
+		if promoted {
+			r.promote()
+		} else {
+			close(tenure.squashed)
+		}
+		if await(t, may, "its connection waits on") != promoted {
+			t.Errorf("promoted: %v, and its connection is not that", promoted)
+		}
+		r.promote()
 	}
 }
 

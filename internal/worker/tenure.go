@@ -120,6 +120,37 @@ type doorConn struct {
 // mayConnect counts one more connection of the box's tenant, if that may have it.
 func (b *box) mayConnect() bool { return b.w.connections.Take(b.pool().key.namespace) }
 
+// mayConnectIn is mayConnect in a tenure. An activation that is ahead may have less, so that there is some left for what it is the turn of,
+// and is not told that there is none, as there may be in its turn: it runs again then.
+func (b *box) mayConnectIn(t *tenure) bool {
+	r := b.aheadIn(t)
+	if r == nil {
+		return b.mayConnect()
+	}
+	if b.w.connections.TakeHalf(b.pool().key.namespace) {
+		return true
+	}
+	b.wantAgain(r, "there was no connection left for it: it runs again in its turn")
+	select {
+	case <-r.promoted.Done():
+		return b.mayConnect()
+	case <-t.squashed:
+	case <-t.done:
+	case <-b.dead:
+	}
+	return false
+}
+
+// aheadIn is the run of a tenure if it is ahead, else nil.
+func (b *box) aheadIn(t *tenure) *run {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	if r := b.current; r != nil && r.tenure == t && r.isAhead() && !r.isParked() {
+		return r
+	}
+	return nil
+}
+
 // newDoorConn makes a connection of an accepted socket, which counts until it is closed. It returns nil if that cannot be used.
 func newDoorConn(fd int, b *box) *doorConn {
 	c := &doorConn{namespace: b.pool().key.namespace, all: b.w.connections}
