@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -96,5 +97,24 @@ func TestEmptyArgumentsTakeRoom(t *testing.T) {
 	}
 	if c.hasRoom() {
 		t.Errorf("%d arguments in %d bytes take less than a MiB", len(c.parser.args), len(c.parser.buf))
+	}
+}
+
+// TestOwnNamesTakeRoom: so do the names that a connection gives itself, of which it keeps as much as it likes.
+func TestOwnNamesTakeRoom(t *testing.T) {
+	large := bytes.Repeat([]byte("x"), 400<<10)
+	for _, names := range [][][]byte{
+		{[]byte("CLIENT"), []byte("SETNAME"), large}, {[]byte("CLIENT"), []byte("SETINFO"), []byte("lib-name"), large}, {[]byte("HELLO"), []byte("3"), []byte("SETNAME"), large},
+	} {
+		c := connWithRoom(1 << 20)
+		other := share{room: c.held.room}
+		other.change("s", 700<<10)
+		c.execute(t.Context(), names)
+		if c.leaving || c.hasRoom() {
+			t.Errorf("%s %s: %.100q; %d bytes are held", names[0], names[1], c.out, c.held.bytes)
+		}
+		if other.change("s", 0); !c.hasRoom() || c.held.bytes < len(large) {
+			t.Errorf("%s %s: %d bytes are held where there is room", names[0], names[1], c.held.bytes)
+		}
 	}
 }

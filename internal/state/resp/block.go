@@ -26,6 +26,7 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 	for _, name := range spec.Sources(own) {
 		w.keys.Add(forerun.Key{Space: c.session.Space(), Name: string(name)}) // once: it would wait behind itself
 	}
+	c.awaited = commandSize(own)
 	for _, key := range w.keys.List {
 		c.awaited += entrySize + len(key.Name)
 	}

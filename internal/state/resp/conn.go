@@ -42,7 +42,7 @@ type conn struct {
 	pending int             // how many
 	rests   forerun.Version // on which they rest
 	held    share           // of the room for what is large
-	awaited int             // bytes of the records that it waits for
+	awaited int             // bytes of the command that waits for records, and of these
 	made    int             // bytes of the reply at work, which is not among those in out yet
 	leaving bool            // close when they are sent
 }
@@ -87,7 +87,10 @@ func (c *conn) takeRoom() bool {
 
 func (c *conn) hasRoom() bool {
 	bytes := 0
-	for _, size := range []int{c.parser.size(), c.parser.places(), cap(c.out), c.multi.bytes(), c.watching.bytes(), c.sub.bytes(), c.awaited, c.made} {
+	for _, size := range []int{
+		c.parser.size(), c.parser.places(), cap(c.out), c.multi.bytes(), c.watching.bytes(), c.sub.bytes(), c.awaited, c.made,
+		len(c.name) + len(c.library[0]) + len(c.library[1]),
+	} {
 		if size > restingBuffer {
 			bytes += size
 		}
