@@ -126,7 +126,7 @@ func (b *box) take(r *run) {
 	b.current = r
 	r.box, r.tenure = b, newTenure(r.Activation)
 	if r.Speculative {
-		r.tenure.squashed = make(chan struct{})
+		r.tenure.squashed, r.tenure.ahead = make(chan struct{}), r.isAhead
 	}
 	if r.Bridged {
 		r.tenure.bridge = b.w.config.Bridge

@@ -116,6 +116,12 @@ func (s *session) Hold(ctx context.Context, why string) error {
 	return nil
 }
 
+// IsAhead tells whether the activation is.
+func (s *session) IsAhead() bool {
+	t := s.conn.tenure.Load()
+	return t.ahead != nil && t.ahead()
+}
+
 // Listens notes whether messages come to whose connection it is.
 func (s *session) Listens(now bool) { s.conn.listens.Store(now) }
 

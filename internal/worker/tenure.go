@@ -28,6 +28,7 @@ type tenure struct {
 	line       uint64               // the same as of the tenures that it has connections of; set before it lasts
 	handler    atomic.Pointer[spare]
 	bridge     state.Bridge  // that executes its commands on state; nil: the store does
+	ahead      func() bool   // whether the activation is; nil: it never was
 	squashed   chan struct{} // closed when it was, of a speculative activation
 	done       chan struct{} // closed when the activation is over
 	ctx        context.Context

@@ -3,8 +3,10 @@ package resp
 import (
 	"bytes"
 	"context"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -19,6 +21,8 @@ func (nobody) Space() string { return "s" }
 func (nobody) Exec(context.Context, []state.Expect, [][][]byte) ([]state.Reply, forerun.Version, error) {
 	return nil, 0, nil
 }
+
+func (nobody) Hold(context.Context, string) error { return nil }
 
 func connWithRoom(bytes int) *conn {
 	s := &Server{options: Options{MaxBulk: bytes}, room: newRoom(bytes)}
@@ -38,6 +42,75 @@ func TestLargeRepliesTakeRoomFirst(t *testing.T) {
 		t.Errorf("one for which there is none: %.100s", added)
 	}
 }
+
+// patient is a session of an activation that is ahead: by its turn others have given back what they held.
+type patient struct {
+	nobody
+	held  int
+	turns func()
+}
+
+func (p *patient) IsAhead() bool { return p.held == 0 }
+
+func (p *patient) Hold(context.Context, string) error {
+	p.held++
+	p.turns()
+	return nil
+}
+
+func (*patient) Do(context.Context, [][]byte) (state.Reply, forerun.Version, error) {
+	return bulk(strings.Repeat("x", 600<<10)), 0, nil
+}
+
+func (*patient) Exec(context.Context, []state.Expect, [][][]byte) ([]state.Reply, forerun.Version, error) {
+	return []state.Reply{bulk(strings.Repeat("x", 600<<10))}, 0, nil
+}
+
+// TestNoRoomAhead: where an activation that is ahead finds no room, for a command, a reply or a transaction's, it waits for its turn; it is refused
+// what there is no room for then.
+func TestNoRoomAhead(t *testing.T) {
+	get := [][]byte{[]byte("GET"), []byte("k")}
+	for name, asks := range map[string]func(c *conn) bool{
+		"a command": func(c *conn) bool {
+			c.parser.buf = make([]byte, 600<<10, 700<<10)
+			return c.takeRoom(t.Context())
+		},
+		"a reply": func(c *conn) bool {
+			c.execute(t.Context(), get)
+			return !c.leaving
+		},
+		"a transaction": func(c *conn) bool {
+			c.begin()
+			c.enqueue(command.Known(get[0]), get)
+			c.execute(t.Context(), [][]byte{[]byte("EXEC")})
+			return !c.leaving
+		},
+	} {
+		for _, gives := range []bool{true, false} {
+			c := connWithRoom(1 << 20)
+			other := share{room: c.held.room}
+			if !other.change("s", 500<<10) { // more would have no room in any case
+				t.Fatal("there is no room at all")
+			}
+			session := &patient{turns: func() {
+				if gives {
+					other.change("s", 0)
+				}
+			}}
+			c.session, c.net = session, nowhere{}
+			if served := asks(c); served != gives || session.held == 0 {
+				t.Errorf("%s, others give theirs back: %v: it is served: %v, and was held %d times", name, gives, served, session.held)
+			}
+		}
+	}
+}
+
+// nowhere is a connection that nobody reads from.
+type nowhere struct{ net.Conn }
+
+func (nowhere) SetWriteDeadline(time.Time) error { return nil }
+
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 
 // TestTransactionTakesRoomAsItAnswers: what the door itself answers in a transaction is not made beyond what there is room for.
 func TestTransactionTakesRoomAsItAnswers(t *testing.T) {

@@ -64,10 +64,10 @@ func (c *conn) serve(ctx context.Context) {
 				continue
 			}
 		}
-		if !c.takeRoom() || c.flush(ctx) != nil || c.leaving {
+		if !c.takeRoom(ctx) || c.flush(ctx) != nil || c.leaving {
 			return
 		}
-		if !complete && (!c.takeRoom() || c.parser.fill(c.net) != nil) { // what was sent takes no room any more
+		if !complete && (!c.takeRoom(ctx) || c.parser.fill(c.net) != nil) { // what was sent takes no room any more
 			return
 		}
 	}
@@ -75,14 +75,20 @@ func (c *conn) serve(ctx context.Context) {
 
 // takeRoom sees to it that there is room for what the connection holds now, and for what it is going to read. If there is not,
 // the client is told, as far as it listens, and the connection must end.
-func (c *conn) takeRoom() bool {
-	if c.hasRoom() {
+func (c *conn) takeRoom(ctx context.Context) bool {
+	if c.hasRoom() || c.awaitRoom(ctx) {
 		return true
 	}
 	c.out = nil
 	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second)) // it is closed in any case
 	_, _ = fmt.Fprintf(c.net, "-%s\r\n", c.noRoom())
 	return false
+}
+
+// awaitRoom waits, where there is no room, for the turn of an activation that is ahead, and reports whether there is some then: what others
+// hold that are before it is given back by that time, and it must not be told what it would not be told in its turn.
+func (c *conn) awaitRoom(ctx context.Context) bool {
+	return c.session != nil && c.session.Hold(ctx, "there is no room for what its connections hold: it waits for its turn") == nil && c.hasRoom()
 }
 
 func (c *conn) hasRoom() bool {
@@ -102,7 +108,16 @@ func (c *conn) hasRoom() bool {
 	if c.session != nil {
 		space = c.session.Space()
 	}
-	return c.held.change(space, bytes)
+	return c.held.changeWithin(space, bytes, c.mostHeld())
+}
+
+// mostHeld is how much the connections of the space may hold together for this one to hold more. An activation that is ahead leaves a half of
+// that to those whose turn it is.
+func (c *conn) mostHeld() int {
+	if s, ok := c.session.(interface{ IsAhead() bool }); ok && s.IsAhead() {
+		return c.held.room.most / 2
+	}
+	return c.held.room.most
 }
 
 func (c *conn) noRoom() string {
@@ -160,6 +175,10 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 		return c.failed(ctx, err)
 	}
 	c.rests = max(c.rests, version)
+	if !c.makes(replySize(reply)) {
+		c.awaitRoom(ctx)
+	}
+	c.made = 0 // answer counts it
 	return c.withNumber(at, reply)
 }
 

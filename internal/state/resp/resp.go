@@ -26,7 +26,8 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// Session executes the commands of one connection, one at a time.
+// Session executes the commands of one connection, one at a time. One that may be of an activation that is ahead of its turn has a method
+// IsAhead() bool, too, that tells whether that is so: it gets half of the room only, and has the other half in its turn.
 type Session interface {
 	// Do executes a command; args are valid only until it returns. The reply is shown after Durable(version) has
 	// returned nil. An error ends as an error reply, unless the connection's context has ended, as it does also when the client leaves

@@ -1,6 +1,9 @@
 package resp
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // room is what the connections of one space may hold together, beside the small buffers that each has: commands that have
 // not come in whole, transactions, replies and messages that the client has not read, and names that it waits for. Otherwise a few hundred connections of one
@@ -22,7 +25,10 @@ type share struct {
 }
 
 // change makes the share so large, and reports false, and leaves it as it is, if there is no room for more of the space's.
-func (s *share) change(space string, bytes int) bool {
+func (s *share) change(space string, bytes int) bool { return s.changeWithin(space, bytes, math.MaxInt) }
+
+// changeWithin is change for who may have some of the room only if all of the space's take no more than so many bytes.
+func (s *share) changeWithin(space string, bytes, most int) bool {
 	if bytes == s.bytes && space == s.space {
 		return true
 	}
@@ -33,7 +39,7 @@ func (s *share) change(space string, bytes int) bool {
 	if space == s.space {
 		others -= s.bytes
 	}
-	if bytes > s.bytes && others+bytes > r.most {
+	if bytes > s.bytes && others+bytes > min(most, r.most) {
 		return false
 	}
 	if r.taken[s.space] -= s.bytes; r.taken[s.space] == 0 {

@@ -230,7 +230,7 @@ func (c *conn) results(ctx context.Context, t *transaction, replies []state.Repl
 		} else {
 			item, replies = c.withNumber(cursorAt(q.spec), replies[0]), replies[1:]
 		}
-		if reply.Items = append(reply.Items, item); !c.makes(replySize(item)) {
+		if reply.Items = append(reply.Items, item); !c.makes(replySize(item)) && !c.awaitRoom(ctx) {
 			c.leaving = true
 			return failure(c.noRoom())
 		}
