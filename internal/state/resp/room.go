@@ -25,7 +25,9 @@ type share struct {
 }
 
 // change makes the share so large, and reports false, and leaves it as it is, if there is no room for more of the space's.
-func (s *share) change(space string, bytes int) bool { return s.changeWithin(space, bytes, math.MaxInt) }
+func (s *share) change(space string, bytes int) bool {
+	return s.changeWithin(space, bytes, math.MaxInt)
+}
 
 // changeWithin is change for who may have some of the room only if all of the space's take no more than so many bytes.
 func (s *share) changeWithin(space string, bytes, most int) bool {
