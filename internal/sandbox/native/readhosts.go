@@ -67,15 +67,19 @@ func (r *readHosts) permits(a netip.AddrPort) bool {
 	return r.addresses[netip.AddrPortFrom(ip, a.Port())] || r.addresses[netip.AddrPortFrom(ip, 0)]
 }
 
-// asks reports whether a query for a nameserver asks for one of them, and nothing else.
-func (r *readHosts) asks(query []byte) bool {
+// asks reports whether a query for a nameserver asks for one of them, and nothing else. The other kinds of queries have effects: one has
+// a zone changed (RFC 2136), which stands where the question does.
+func (r *readHosts) asks(query []byte) bool { return r.isAbout(query, false) }
+
+// isAbout reports whether a query, or an answer to one, is about one of them, and nothing else.
+func (r *readHosts) isAbout(message []byte, answer bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.names) == 0 {
 		return false
 	}
 	var p dnsmessage.Parser
-	if _, err := p.Start(query); err != nil {
+	if h, err := p.Start(message); err != nil || h.OpCode != 0 || h.Response != answer {
 		return false
 	}
 	questions, err := p.AllQuestions()
@@ -84,7 +88,7 @@ func (r *readHosts) asks(query []byte) bool {
 
 // learn takes the addresses of a nameserver's answer, if it was asked for one of the hosts, and returns the new ones.
 func (r *readHosts) learn(answer []byte) (fresh []netip.AddrPort) {
-	if !r.asks(answer) {
+	if !r.isAbout(answer, true) {
 		return nil
 	}
 	var m dnsmessage.Message
