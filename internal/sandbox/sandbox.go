@@ -115,7 +115,7 @@ const DefaultCPUWeight = 100
 
 // Held is what a Hold cannot hold back.
 type Held struct {
-	Connected bool // a process inside has a connection to the outside that was made before, on which it may send
+	Connected bool // a process inside, but the initializer, has a connection to the outside that was made before, on which it may send
 	// Shared: the initializer has something that processes which it forks can change for one another: writable memory that
 	// they share, files open for writing, pipes, what counts or waits for events.
 	Shared bool

@@ -37,12 +37,12 @@ func (b *box) hold(r *run) error {
 				return err
 			}
 			continue
-		case b.keeps() && held.Connected && looks < endLooks:
+		case held.Connected && looks < endLooks:
 			if err := b.pause(r, time.Millisecond); err != nil {
 				return err
 			}
 			continue
-		case b.keeps() && (held.Connected || b.doors.tenure().listens()), !b.sealed, !b.language.launched && (held.Shared || b.spare.threads):
+		case held.Connected, b.keeps() && b.doors.tenure().listens(), !b.sealed, !b.language.launched && (held.Shared || b.spare.threads):
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}

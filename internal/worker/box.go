@@ -223,7 +223,7 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	if err := b.seal(); err != nil {
 		return b.startFailure(err), false
 	}
-	if err := b.nextSpare(); err != nil {
+	if err := b.firstSpare(); err != nil {
 		return b.startFailure(err), false
 	}
 	b.sayRefused()

@@ -365,3 +365,123 @@ func TestConnectedWhileLoaded(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectedAsItIsForked: where an action's code connects with the outside in each process as that is forked, one that runs ahead waits for its
+// turn: it could send. What is forked after a squash does not wait for anybody's.
+func TestConnectedAsItIsForked(t *testing.T) {
+	o := newOutside(t)
+	a := inPython(`
+    os.write(kept.fileno(), a["word"].encode() + b"\n"); return kept.recv(100).decode()`)
+	a.Exec.Code = strings.Replace(a.Exec.Code, "kept = None", fmt.Sprintf(`kept = None
+def connect():
+    global kept
+    kept = socket.create_connection((%q, %d))
+os.register_at_fork(after_in_child=connect)`, o.host, o.TCP("forked")), 1)
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 }) // one is for another action
+	calls := newCalls(t)
+	g.ServeAPI(calls)
+	m := matrix{g, calls, o, a}
+	m.plain("after")
+	for range 2 {
+		r, h := m.ahead(a, o.input("squashed"))
+		other := matrix{g, calls, o, inPython(pythonEffects["bare connect"])}
+		other.plain("after") // its leave is for whichever comes first
+		if len(h.started) > 0 {
+			t.Error("it has begun although it could send")
+		}
+		g.Squash(r.Activation)
+		began := time.Now()
+		m.plain("after")
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("after a squash the next one took %v", took)
+		}
+		if n := o.reached("squashed"); n > 0 {
+			t.Errorf("a squashed activation has reached the outside %d times", n)
+		}
+	}
+	r, h := m.ahead(a, o.input("promoted"))
+	g.Promote(r.Activation)
+	calls.next()
+	calls.answer <- "go"
+	m.check(h, "promoted")
+	if n := o.reached("promoted"); n != 1 {
+		t.Errorf("a promoted activation has reached the outside %d times", n)
+	}
+}
+
+// TestForkedWhereItIsHeld: code that connects in each process as that is forked does not keep what comes after a squash waiting.
+func TestForkedWhereItIsHeld(t *testing.T) {
+	o := newOutside(t)
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 1 })
+	calls := newCalls(t)
+	g.ServeAPI(calls)
+	// It connects in every process but the first ones, so that one runs ahead.
+	a := action(fmt.Sprintf(`
+import os, socket
+forks = 0
+def count():
+    global forks
+    forks += 1
+def connect():
+    if forks > 2: socket.create_connection((%q, %d)).close()
+os.register_at_fork(before=count, after_in_child=connect)
+def main(a):
+    s = socket.create_connection(("127.0.0.1", 3233)); s.sendall(b"GET /ready HTTP/1.0\r\n\r\n"); s.recv(1000)
+    return {}
+`, o.host, o.TCP("forked")))
+	first, h := g.begin(a, `{}`)
+	calls.next()
+	calls.answer <- "go"
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Fatalf("%s %s; logs %q", first.Activation, end.Result, end.Logs)
+	}
+	r, _ := g.ahead(a, `{}`)
+	calls.next()
+	g.awaitGate(r)
+	g.Squash(r.Activation)
+	calls.nextCut()
+	began := time.Now()
+	_, h = g.begin(a, `{}`)
+	calls.next()
+	calls.answer <- "go"
+	if end := g.wait(h); end.Status != forerun.Success || time.Since(began) > 5*time.Second {
+		t.Errorf("after a squash the next one took %v: %s; logs %q", time.Since(began), end.Result, end.Logs)
+	}
+}
+
+// TestForkedAsItIsLoadedAhead: an activation whose turn it is need not wait for that of one that runs ahead, for which the code was loaded.
+func TestForkedAsItIsLoadedAhead(t *testing.T) {
+	o := newOutside(t)
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 1 })
+	a := action(fmt.Sprintf("import os, socket\nos.register_at_fork(after_in_child=lambda: socket.create_connection((%q, %d)).close())\ndef main(a): return a\n",
+		o.host, o.TCP("forked")))
+	r, _ := g.ahead(a, `{"n":1}`)
+	g.awaitHeldFork()
+	if end := g.call(a, `{"n":2}`); string(end.Result) != `{"n":2}` {
+		t.Errorf("%s; logs %q", end.Result, end.Logs)
+	}
+	g.Squash(r.Activation)
+}
+
+// awaitHeldFork waits until something waits at the gate of the only sandbox, which is being made.
+func (g *rig) awaitHeldFork() {
+	g.t.Helper()
+	waits := func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, p := range g.pools {
+			for _, b := range p.boxes {
+				if s := b.upcoming.Load(); s != nil && !s.isDecided() && b.sandbox.Reached() {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if waits() {
+			return
+		}
+	}
+	g.t.Fatal("nothing waits as a handler is forked")
+}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -67,6 +68,26 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 			return forerun.Failure(forerun.InternalError, shutDown), false
 		}
 	}
+}
+
+// firstSpare takes the first handler. What that reaches for as it is forked waits as what the code reached for.
+func (b *box) firstSpare() error {
+	look := time.NewTicker(lookLoading / 5)
+	defer look.Stop()
+	for end := time.Now().Add(b.forkTime()); b.held && (b.isAwaited() || time.Now().Before(end)); {
+		if s := b.upcoming.Load(); s != nil && s.isDecided() {
+			break
+		}
+		select {
+		case <-look.C:
+			b.releaseLoading()
+		case <-b.dead:
+			return errExited
+		case <-b.w.stopped.Done():
+			return context.Cause(b.w.stopped)
+		}
+	}
+	return b.nextSpare()
 }
 
 // holdLoading holds what the code sends to the outside, if all that wait for it run ahead. The first that gets the sandbox decides how it

@@ -225,7 +225,9 @@ func (b *box) tell(t runtimewire.Type, header any) {
 }
 
 // nextSpare takes the spare that was asked for, when it is ready, or asks for others while they die.
-func (b *box) nextSpare() error {
+func (b *box) nextSpare() error { return b.nextSpareWithin(b.forkTime()) }
+
+func (b *box) nextSpareWithin(limit time.Duration) error {
 	if s := b.takeOver(); s != nil {
 		b.spare = s
 		return nil
@@ -234,19 +236,27 @@ func (b *box) nextSpare() error {
 	for range maxForks {
 		b.fork()
 		var s *spare
-		if s, err = b.awaitSpare(); err == nil {
+		if s, err = b.awaitSpare(limit); err == nil {
 			b.spare = s
 			return nil
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
 		}
 	}
 	return err
 }
 
-func (b *box) awaitSpare() (*spare, error) {
+// forkTime is how long a spare may take.
+func (b *box) forkTime() time.Duration {
 	limit := forkLimit
 	if b.language.launched { // it loads the code
 		limit += time.Duration(b.pool().action.Limits.Timeout) * time.Millisecond
 	}
+	return limit
+}
+
+func (b *box) awaitSpare(limit time.Duration) (*spare, error) {
 	ctx, cancel := context.WithTimeout(b.w.stopped, limit)
 	defer cancel()
 	var s *spare
@@ -375,21 +385,38 @@ func (b *box) renewSpare() (alone bool, err error) {
 		return false, nil
 	}
 	if b.language.launched {
-		if err = b.empty(); err == nil {
-			err = b.letOut() // the code may wait for what it connects with
-		}
-		if err != nil {
-			return false, err
-		}
-		b.doors.fence()
-		return true, b.nextSpare()
+		return true, b.renewAlone() // the code may wait for what it connects with
 	}
-	err = b.nextSpare()
+	limit := b.forkTime()
+	if b.held {
+		limit = heldFork
+	}
+	err = b.nextSpareWithin(limit)
+	if b.held && errors.Is(err, context.DeadlineExceeded) {
+		return true, b.renewAlone()
+	}
 	if err != nil && b.reset() == nil { // what the activation left may have been in the way
 		err = b.nextSpare()
 	}
 	return false, err
 }
+
+// renewAlone makes a handler when nothing of the activation is left: what it reaches for as it is made goes out.
+func (b *box) renewAlone() error {
+	err := b.empty()
+	if err == nil {
+		err = b.letOut()
+	}
+	if err != nil {
+		return err
+	}
+	b.doors.fence()
+	return b.nextSpare()
+}
+
+// heldFork is how long the fork of a handler may take where what it reaches for waits, for nobody's turn: code can have something done as a
+// process is forked (os.register_at_fork), such as connecting.
+const heldFork = 200 * time.Millisecond
 
 // isUseless reports whether a handler was killed as the activation before it ended, or stopped by that, and would never begin.
 func (s *spare) isUseless() bool {

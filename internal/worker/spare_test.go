@@ -98,7 +98,7 @@ func TestHandlerOfAnInitializerThatEnds(t *testing.T) {
 	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}, spares: make(chan *spare), dead: make(chan struct{})}
 	failed := make(chan error)
 	go func() {
-		_, err := b.awaitSpare()
+		_, err := b.awaitSpare(b.forkTime())
 		failed <- err
 	}()
 	b.spares <- newMute()

@@ -163,7 +163,7 @@ func (b *box) settleStandby() {
 	if !arrived {
 		b.killUntilItComes()
 	}
-	s, err := b.awaitSpare()
+	s, err := b.awaitSpare(b.forkTime())
 	fine := err == nil && arrived && b.waitsAlone(s)
 	if !fine {
 		b.killLoading()

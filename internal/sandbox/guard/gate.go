@@ -211,12 +211,30 @@ func (g *gate) ownerHasRoom() bool {
 	return owner.room()
 }
 
+// copying is for another descriptor that is copied for a call: done ends that. ok is false if the sandbox's owner has as many as are not left
+// for others.
+func (g *gate) copying() (done func(), ok bool) {
+	g.mu.Lock()
+	owner := g.owner
+	g.mu.Unlock()
+	if owner == nil { // the sandbox is gone
+		return func() {}, true
+	}
+	all, name := owner.host.copies, owner.name
+	return func() { all.Count(name, -1) }, all.Take(name)
+}
+
 // Connected reports whether somebody in the sandbox has a connection to the outside on which it could send without asking, or is
-// being given one. Those that were permitted do not count. When it cannot be told, somebody has.
-func (s *Supervisor) Connected() bool {
+// being given one. Those that were permitted do not count, nor those of which alone says that they are nobody's but the initializer's: it is
+// asked only if there are any. When it cannot be told, somebody has.
+func (s *Supervisor) Connected(alone func() func(inode uint32) bool) bool {
 	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forgetClosed()
-	return g.opening > 0 || g.sending > 0
+	if g.opening > 0 || g.sending == 0 {
+		return g.opening > 0
+	}
+	is := alone()
+	return slices.ContainsFunc(g.lent, func(l lent) bool { return !l.permitted && (l.untold || !is(l.inode)) })
 }

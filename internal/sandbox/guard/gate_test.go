@@ -112,7 +112,7 @@ func TestRoom(t *testing.T) {
 		t.Errorf("room for one beside %d", lentAtMost)
 	}
 	g.leave()
-	if s.Connected() {
+	if s.Connected(nil) {
 		t.Error("permitted connections count as such that are not")
 	}
 	f.Close()

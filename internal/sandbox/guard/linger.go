@@ -28,7 +28,7 @@ func (s *Supervisor) lingered(n notification) unix.Errno {
 	if errno != 0 {
 		return errno
 	}
-	defer unix.Close(c.socket)
+	defer c.close()
 	l := unix.Linger{Onoff: int32(binary.NativeEndian.Uint32(b)), Linger: int32(binary.NativeEndian.Uint32(b[4:]))}
 	if l.Linger != 0 { // else the close waits for nothing: it resets the connection
 		l = unix.Linger{}

@@ -32,20 +32,20 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 	}
 	if c.protocol != unix.IPPROTO_TCP { // a datagram socket stays the sandbox's: the relay forwards for it; of others the kernel refuses the address
 		errno = connect(c.socket, raw)
-		unix.Close(c.socket)
+		c.close()
 		s.listener.finish(n.id, errno)
 		return
 	}
 	connectOutside := func() {
 		errno := s.openTCP(n, c, to)
-		unix.Close(c.socket)
+		c.close()
 		s.listener.finish(n.id, errno)
 		s.gate.leave()
 	}
 	opened := s.gate.enter(to)
 	if opened == nil && !s.listener.valid(n.id) { // it was killed before the gate was lifted, for another activation perhaps
 		s.gate.leave()
-		unix.Close(c.socket)
+		c.close()
 		return
 	}
 	if opened == nil && c.nonblocking {
@@ -56,7 +56,7 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 		if opened == nil || s.pass(n.id, to, opened) {
 			connectOutside()
 		} else {
-			unix.Close(c.socket)
+			c.close()
 		}
 	})
 }
@@ -176,21 +176,28 @@ type caller struct {
 	kind        int // SOCK_STREAM for example
 	protocol    int
 	nonblocking bool
+	counted     func() // ends that the copy is
+}
+
+// close closes our own descriptor.
+func (c caller) close() {
+	unix.Close(c.socket)
+	c.counted()
 }
 
 // caller copies the descriptor with which the thread that waits in n has called.
 func (s *Supervisor) caller(n notification) (caller, unix.Errno) {
-	process, err := openProcess(int(n.pid))
-	if err != nil {
-		return caller{}, unix.ESRCH
+	counted, ok := s.gate.copying()
+	if !ok {
+		return caller{}, unix.ENFILE
 	}
-	defer unix.Close(process)
 	number := int(int32(n.args[0]))
-	socket, err := unix.PidfdGetfd(process, number, 0)
-	if err != nil {
-		return caller{}, errnoOf(err)
+	socket, errno := s.copyOf(n, number)
+	if errno != 0 {
+		counted()
+		return caller{}, errno
 	}
-	c := caller{number: number, socket: socket}
+	c := caller{number: number, socket: socket, counted: counted}
 	flags, err1 := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
 	domain, err2 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	kind, err3 := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE)
@@ -198,15 +205,28 @@ func (s *Supervisor) caller(n notification) (caller, unix.Errno) {
 	c.nonblocking, c.domain, c.kind, c.protocol = flags&unix.O_NONBLOCK != 0, domain, kind, protocol
 	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
-			unix.Close(socket)
+			c.close()
 			return caller{}, errnoOf(err)
 		}
 	}
-	if !s.listener.valid(n.id) { // the number may be another process's by now
-		unix.Close(socket)
-		return caller{}, unix.ESRCH
-	}
 	return c, 0
+}
+
+// copyOf copies a descriptor of the thread that waits in n.
+func (s *Supervisor) copyOf(n notification, number int) (fd int, errno unix.Errno) {
+	process, err := openProcess(int(n.pid))
+	if err != nil {
+		return -1, unix.ESRCH
+	}
+	defer unix.Close(process)
+	if fd, err = unix.PidfdGetfd(process, number, 0); err != nil {
+		return -1, errnoOf(err)
+	}
+	if !s.listener.valid(n.id) { // the number may be another process's by now
+		unix.Close(fd)
+		return -1, unix.ESRCH
+	}
+	return fd, 0
 }
 
 // openProcess opens a pidfd of the thread, or of its process where threads have none (before Linux 6.9).

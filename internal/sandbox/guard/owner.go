@@ -12,6 +12,7 @@ import (
 // parts of them.
 type Host struct {
 	sockets *sandbox.Shares // in the sandboxes, or on their way there
+	copies  *sandbox.Shares // of descriptors with which calls were made that are being executed, or wait
 
 	mu     sync.Mutex // guards the rest, and the sandboxes of all owners
 	owners map[string]*Owner
@@ -28,13 +29,19 @@ type Owner struct {
 // socketsAtMost bounds the sockets in all sandboxes: each takes one of the ports that bindPort chooses from.
 const socketsAtMost = 24 << 10
 
+// copiesPart is the part of this process's descriptors that copies may be: a call that connects to the outside takes two more, and the
+// sandboxes themselves some.
+const copiesPart = 8
+
 // lookAtAll is how long an owner that may have no more sockets waits until it is looked which are closed, also of others: those of a sandbox
 // that is idle count until then.
 const lookAtAll = 2 * time.Second
 
 // NewHost is for the supervisors of one network.
 func NewHost() *Host {
-	return &Host{sockets: sandbox.NewShares(socketsAtMost), owners: make(map[string]*Owner)}
+	return &Host{
+		sockets: sandbox.NewShares(socketsAtMost), copies: sandbox.NewShares(sandbox.Descriptors() / copiesPart), owners: make(map[string]*Owner),
+	}
 }
 
 // enter makes a sandbox, with so many sockets, that of an owner.

@@ -30,7 +30,7 @@ func (s *Supervisor) executed(n notification, raw []byte, killed <-chan struct{}
 	if errno != 0 {
 		return errno
 	}
-	defer unix.Close(c.socket)
+	defer c.close()
 	switch {
 	case c.hosts():
 		return unix.EACCES // it has its connection and nothing else

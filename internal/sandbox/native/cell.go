@@ -54,6 +54,11 @@ func (o outputs) hasOther(st *unix.Stat_t) bool {
 	return st.Dev == o.device && !slices.Contains(o.inodes, st.Ino)
 }
 
+// have reports whether a pipe is one of these, by what the kernel calls it.
+func (o outputs) have(name string) bool {
+	return slices.ContainsFunc(o.inodes, func(inode uint64) bool { return name == fmt.Sprintf("pipe:[%d]", inode) })
+}
+
 // reset is Sandbox.Reset. What it kills may fade if it is little.
 func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 	c.mu.Lock()

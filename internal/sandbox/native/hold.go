@@ -20,13 +20,47 @@ func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, unshared bool, 
 		return held, false, fmt.Errorf("the sandbox %q has ended", c.id)
 	}
 	c.guard.Permit(permit)
-	held.Connected = c.guard.Connected()
+	held.Connected = c.guard.Connected(c.initializers)
 	if !c.unshared {
-		held.Shared = shares(c.process.Pid)
+		held.Shared = shares(c.process.Pid, c.outputs)
 		loaded := c.seal == nil // else the code may open something yet
 		c.unshared = loaded && !held.Shared && isAlone(c.process.Pid)
 	}
 	return held, c.unshared, nil
+}
+
+// initializers says of a socket whether the initializer has it, as it opened it when it loaded the code, and nobody else: handlers put dead
+// ones in the place of those. What they have opened as they were forked is not among them.
+func (c *cell) initializers() func(inode uint32) bool {
+	own, others := map[uint32]bool{}, map[uint32]bool{}
+	pids, err := c.processes()
+	for _, pid := range pids {
+		in := others
+		if pid == c.process.Pid {
+			in = own
+		}
+		if err == nil {
+			err = addSockets(in, pid)
+		}
+	}
+	return func(inode uint32) bool { return err == nil && own[inode] && !others[inode] }
+}
+
+// addSockets adds the inodes of a process's sockets.
+func addSockets(to map[uint32]bool, pid int) error {
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		target, _ := os.Readlink(folder + "/" + e.Name()) // fails if it was closed meanwhile
+		if number, ok := strings.CutPrefix(target, "socket:["); ok {
+			inode, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64)
+			if err != nil {
+				return err
+			}
+			to[uint32(inode)] = true
+		}
+	}
+	return err
 }
 
 // release lets go what waits there, and returns for how long the first call has.
@@ -57,29 +91,26 @@ func isAlone(pid int) bool {
 
 // shares reports whether processes forked from this one could change something for one another through what they inherit.
 // When it cannot be told, they could.
-func shares(pid int) bool {
+func shares(pid int, outputs outputs) bool {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return true
 	}
 	for line := range strings.Lines(string(maps)) {
-		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "rw") && strings.HasSuffix(f[1], "s") {
+		if f := strings.Fields(line); len(f) > 1 && f[1][1] == 'w' && strings.HasSuffix(f[1], "s") {
 			return true
 		}
 	}
-	return sharesFiles(pid)
+	return sharesFiles(pid, outputs)
 }
 
-// What the initializer of a language that forks has of its own: descriptors below firstOwn, and pipes that it or the
-// runtime in its handlers reads alone.
-const (
-	firstOwn = 4
-	ownPipes = 2
-)
+// ownPipes are what the initializer of a language that forks has of its own, beside the outputs: pipes that it or the runtime in its handlers
+// reads alone.
+const ownPipes = 2
 
 // sharesFiles looks for files that are open for writing, pipes, and what counts or waits for events. In handlers, sockets are
 // replaced and files that are only read are opened anew.
-func sharesFiles(pid int) bool {
+func sharesFiles(pid int, outputs outputs) bool {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -88,14 +119,16 @@ func sharesFiles(pid int) bool {
 	pipes := map[string]bool{}
 	for _, e := range entries {
 		fd, err := strconv.Atoi(e.Name())
-		if err != nil || fd < firstOwn {
+		if err != nil {
 			continue
 		}
 		target, err := os.Readlink(folder + "/" + e.Name())
 		switch {
 		case err != nil: // closed meanwhile
 		case strings.HasPrefix(target, "pipe:"):
-			pipes[target] = true
+			if !outputs.have(target) {
+				pipes[target] = true
+			}
 		case strings.HasPrefix(target, "anon_inode:") && !strings.Contains(target, "[pidfd]"):
 			return true
 		case strings.HasPrefix(target, "/") && target != os.DevNull && writable(pid, fd):

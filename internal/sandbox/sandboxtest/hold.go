@@ -308,6 +308,8 @@ s = socket.create_connection(('%v', %d)); socket.send_fds(ours, [b'x'], [s.filen
 		"a counter":     "import os; kept = os.eventfd(0)",
 		"a poll":        "import select; kept = select.epoll()",
 		"pipes":         "import os; kept = [os.pipe() for _ in range(3)]",
+		"an output":     "import os; f = os.open('/tmp/kept', os.O_WRONLY | os.O_CREAT); os.dup2(f, 1); os.close(f)",
+		"its input":     "import os; f = os.eventfd(0); os.dup2(f, 0); os.close(f)",
 	} {
 		b := s.agent(t, func(spec *sandbox.Spec) { spec.Argv = append(spec.Argv[:1], "-c", code+"\n"+agentProgram) })
 		b.expect("ok", "result = 'ok'")
