@@ -115,6 +115,12 @@ var inherited = map[string]struct {
 	"shared memory":   {"import mmap; kept = mmap.mmap(-1, 4096)", "kept[0] = 1", "kept[0]", true},
 	"a file to write": {"kept = open('/tmp/kept', 'w+b', buffering=0)", "kept.write(b'x')", "kept.seek(0, 1)", true},
 	"a file to read":  {"kept = open('/usr/lib/os-release', 'rb', buffering=0); kept.read(2)", "kept.read(3)", "kept.tell()", false},
+	"its input": {
+		"f = os.open('/usr/lib/os-release', os.O_RDONLY); os.dup2(f, 0); os.close(f)", "os.read(0, 3)", "os.lseek(0, 0, os.SEEK_CUR)", false,
+	},
+	"its input, to write": {
+		"f = os.open('/tmp/kept', os.O_RDWR | os.O_CREAT); os.dup2(f, 0); os.close(f)", "os.write(0, b'x')", "os.lseek(0, 0, os.SEEK_CUR)", true,
+	},
 	"a lock on it": {
 		"import fcntl; kept = open('/usr/lib/os-release')", "fcntl.flock(kept, fcntl.LOCK_EX)",
 		"fcntl.flock(open('/usr/lib/os-release'), fcntl.LOCK_EX | fcntl.LOCK_NB)", false,

@@ -242,7 +242,7 @@ def _find_open() -> tuple[list[int], list[int]]:
     """Find the sockets, and the files that are only read, which the code has opened."""
     sockets, files = [], []
     for fd in map(int, os.listdir("/proc/self/fd")):
-        if fd <= CONTROL:
+        if fd == CONTROL:
             continue
         try:
             mode, flags = os.fstat(fd).st_mode, fcntl.fcntl(fd, fcntl.F_GETFL)
