@@ -157,6 +157,7 @@ func (l *launcher) obey(f *runtimewire.Frame) error {
 		var c runtimewire.Continue
 		err := f.Decode(&c)
 		if err == nil {
+			haveOutputWait()
 			l.processes.letGoOn(c.PID)
 		}
 		return err

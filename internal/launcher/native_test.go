@@ -76,6 +76,23 @@ func TestNativeStopped(t *testing.T) {
 	}
 }
 
+// TestNativeOutputWaits: a program that has the outputs not wait does not have the next one lose what it prints.
+func TestNativeOutputWaits(t *testing.T) {
+	s := startNative(t)
+	h := s.serving(runtimewire.Init{}, []byte("#!/usr/bin/python3\nimport os, sys\nout = os.fdopen(3, 'w')\n"+
+		"for line in sys.stdin:\n  waits = os.get_blocking(1)\n  os.set_blocking(1, False)\n  print('{\"waits\": %d}' % waits, file=out, flush=True)\n"))
+	stopped := s.forked(runtimewire.Fork{Stop: true})
+	for _, next := range []func() *handler{
+		func() *handler { return h },
+		func() *handler { return s.forked(runtimewire.Fork{}) },
+		func() *handler { stopped.letGoOn(); return stopped },
+	} {
+		if got := next().call("{}"); got != `{"waits": 1}` {
+			t.Error(got)
+		}
+	}
+}
+
 // connects is a program that connects in a thread as it starts, which takes a fifth of a second.
 const connects = `#!/usr/bin/python3
 import os, socket, sys, threading, time

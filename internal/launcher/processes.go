@@ -68,6 +68,7 @@ func (ps *processes) start(argv, env []string, files []*os.File) (*process, erro
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
+	haveOutputWait()
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	pid, err := forkApart(argv[0], argv, attr)
@@ -77,6 +78,14 @@ func (ps *processes) start(argv, env []string, files []*os.File) (*process, erro
 	p := &process{pid: pid, exited: make(chan struct{})}
 	ps.byPID[pid] = p
 	return p, nil
+}
+
+// haveOutputWait has what is printed wait for room in the pipes, whatever a process has set that is gone: all have the same. Others would lose
+// what they print then.
+func haveOutputWait() {
+	for output := 1; output <= 2; output++ {
+		_ = syscall.SetNonblock(output, false) // who started this process may have given it none
+	}
 }
 
 // reap collects every child that ended, and tells of those that were announced.
