@@ -86,8 +86,9 @@ func (o *output) drain() {
 	}
 }
 
-// pipeReads is how many reads of the buffer's size take what a pipe of 1 MiB, the largest there is, can hold.
-const pipeReads = 64
+// pipeReads is how many reads take what a pipe of 1 MiB, the largest there is, can hold: of each page one, as a process may have made it one of
+// packets (O_DIRECT).
+const pipeReads = 256
 
 // split adds the lines of data to the log. mu is held.
 func (o *output) split(stream int, data []byte) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pipes returns an output and the ends that processes write to.
@@ -115,5 +117,26 @@ func TestSayTakesSeveralLines(t *testing.T) {
 	o.say("anything else", "three")
 	if got := fmt.Sprint(texts(o.end())); got != "stdout: one\nstdout: two\nstderr: three" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestPacketsAreDrained: what is in a pipe as packets, each of which is read alone, is in the log, and not in the next one.
+func TestPacketsAreDrained(t *testing.T) {
+	o, ends := pipes(t, 1<<20)
+	fd := ends[0].Fd()
+	if _, err := unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20); err != nil {
+		t.Skipf("this user may have no large pipe: %v", err)
+	}
+	if _, err := unix.FcntlInt(fd, unix.F_SETFL, unix.O_DIRECT); err != nil {
+		t.Fatal(err)
+	}
+	const packets = 200
+	for n := range packets {
+		if _, err := fmt.Fprintf(ends[0], "%d\n", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines := o.end(); len(lines) != packets {
+		t.Errorf("%d lines of %d are in the log", len(lines), packets)
 	}
 }
