@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "sandbox-helper":
+			if len(os.Args) > 2 {
+				limitDescriptors(os.Args[2])
+			}
 			os.Exit(HelperMain(HelperFD))
 		case "sandbox-init":
 			os.Exit(InitMain())
