@@ -26,15 +26,14 @@ func (h *helper) check() error {
 
 // checkNamespaces makes, for a moment, the namespaces of a sandbox.
 func (h *helper) checkNamespaces() error {
-	attributes := h.attributes(&cell{group: &group{}})
+	c := &cell{group: &group{}}
 	var err error
 	done := make(chan struct{})
 	h.forks <- func() {
 		defer close(done)
 		var p *os.Process
 		// Without a setup socket the first stage ends at once.
-		p, err = os.StartProcess(h.settings.executable, append([]string{h.settings.executable}, h.settings.initArgs...),
-			&os.ProcAttr{Dir: "/", Sys: attributes, Env: []string{}})
+		p, err = h.startApart(c, &os.ProcAttr{Dir: "/", Sys: h.attributes(c), Env: []string{}})
 		if err == nil {
 			_, err = p.Wait()
 		}

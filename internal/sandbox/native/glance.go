@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ type glance struct {
 	folders []*os.File
 	buffer  []byte
 	pids    []int
+	user    int // of this process
 }
 
 // sights opens the files of a glance, in the helper: descriptors of their own, as they have a position. Without a v2
@@ -49,7 +51,7 @@ func newGlance(files []*os.File) *glance {
 	if len(files) == 0 {
 		return nil
 	}
-	return &glance{procs: files[0], list: viewOf(files[0]), folders: files[1:], buffer: make([]byte, viewed)}
+	return &glance{procs: files[0], list: viewOf(files[0]), folders: files[1:], buffer: make([]byte, viewed), user: os.Geteuid()}
 }
 
 // nothing reports whether there is nothing but the initializer and the processes in keep, and nothing in the folders.
@@ -95,7 +97,7 @@ func (g *glance) nobody(keep []int) bool {
 // empty reports whether a folder is, and is as it was made.
 func (g *glance) empty(folder int) bool {
 	var st unix.Stat_t
-	if err := unix.Fstat(folder, &st); err != nil || st.Mode&0o7777 != folderMode {
+	if err := unix.Fstat(folder, &st); err != nil || st.Mode&0o7777 != folderMode || int(st.Uid) == g.user && g.marked(folder) {
 		return false
 	}
 	if _, err := unix.Seek(folder, 0, 0); err != nil {
@@ -110,6 +112,12 @@ func (g *glance) empty(folder int) bool {
 			return false
 		}
 	}
+}
+
+// marked reports whether something was noted on a folder that is this user's, as all in the sandbox is then.
+func (g *glance) marked(folder int) bool {
+	names, err := attributes(folder, g.buffer)
+	return !errors.Is(err, unix.EOPNOTSUPP) && (err != nil || len(names) > 0)
 }
 
 func (g *glance) close() {

@@ -86,6 +86,7 @@ func newHelper(l *link) (*helper, error) {
 		forks: make(chan func()), aside: linger.New(nil), boxes: map[string]*cell{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
+	noCores()
 	go forkThread(h.forks)
 	answer := report{kind: kindReply}
 	if answer.enforced, err = h.prepare(); err != nil {
@@ -124,6 +125,12 @@ func raiseFileLimit() {
 		limit.Cur = limit.Max
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) // with less there are fewer sandboxes
 	}
+}
+
+// noCores has the kernel make no core dump of this process, nor of any that it starts. A limit of 0 would do that for files only: a program that
+// the host has for dumps, which mostly runs as root and writes into the host's log, is kept away by one byte.
+func noCores() {
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}) // an ordinary user may have none to give
 }
 
 // serve answers requests, none of which waits for another, until the server has gone.

@@ -42,6 +42,7 @@ func becomeInitializer() error {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0); err != nil {
 		return err
 	}
+	forgetEnds()
 	const firstExtra = setupFD + 2 // the memory file comes between
 	if err := joinCgroups(firstExtra, p.tasks); err != nil {
 		return err
@@ -78,6 +79,12 @@ func becomeInitializer() error {
 		return err
 	}
 	return execute(prog, ready)
+}
+
+// forgetEnds has nothing be left of a TCP connection inside once both ends are closed: for a minute the next activation would see it, and not
+// get its port. On a loopback nothing of it can come late. Where the host's /proc cannot be written, as in some containers, it is left.
+func forgetEnds() {
+	_ = os.WriteFile("/proc/sys/net/ipv4/tcp_max_tw_buckets", []byte("0"), 0)
 }
 
 // readPlan receives the helper's plan and the caller's program.
@@ -137,6 +144,9 @@ func execute(prog program, ready []int) error {
 	}
 	if err := unix.Sendmsg(setupFD, []byte{0}, unix.UnixRights(append(ready, listener)...), nil, 0); err != nil {
 		return fmt.Errorf("handing out the doors: %w", err)
+	}
+	if err := limitFiles(); err != nil {
+		return err
 	}
 	return fmt.Errorf("executing %s: %w", prog.argv[0], unix.Exec(prog.argv[0], prog.argv, env))
 }

@@ -77,7 +77,7 @@ func buildRoot(p plan, files []sandbox.File, fds []int) error {
 		return fmt.Errorf("making the root read-only: %w", err)
 	}
 	for _, n := range nodes {
-		if err := attach(n); err != nil {
+		if err := attachDevice(n); err != nil {
 			return err
 		}
 	}
@@ -246,6 +246,17 @@ func attach(t mounted) error {
 		return fmt.Errorf("mounting %s: %w", t.at, err)
 	}
 	return unix.Close(t.fd)
+}
+
+// attachDevice attaches a device so that it can be used, but no time of its node be set, which all sandboxes and the host would see.
+func attachDevice(n mounted) error {
+	if err := attach(n); err != nil {
+		return err
+	}
+	if err := unix.MountSetattr(unix.AT_FDCWD, n.at, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}); err != nil {
+		return fmt.Errorf("making %s read-only: %w", n.at, err)
+	}
+	return nil
 }
 
 func writeFile(f sandbox.File) error {

@@ -122,7 +122,7 @@ func (h *helper) fork(c *cell, files []*os.File, setup *os.File, binds []*os.Fil
 	done := make(chan struct{})
 	h.forks <- func() {
 		defer close(done)
-		c.process, err = os.StartProcess(h.settings.executable, append([]string{h.settings.executable}, h.settings.initArgs...), &os.ProcAttr{
+		c.process, err = h.startApart(c, &os.ProcAttr{
 			Dir: "/", Files: inherit, Sys: h.attributes(c),
 			Env: []string{"GOMAXPROCS=1", "GOGC=off"}, // of a Go program that lives for a few milliseconds
 		})

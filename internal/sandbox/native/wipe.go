@@ -2,8 +2,10 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +32,9 @@ func wipe(ctx context.Context, dir int) error {
 			return err
 		}
 	}
+	if err := strip(dir); err != nil {
+		return err
+	}
 	w := wiper{top: dir, at: dir, buffer: make([]byte, 4096)}
 	defer w.enter(dir, 0)
 	for {
@@ -49,6 +54,41 @@ func wipe(ctx context.Context, dir int) error {
 			return err
 		}
 	}
+}
+
+// attributes lists what the owner of an opened folder has noted on it: without user ids of its own that is a sandbox.
+func attributes(folder int, buffer []byte) (names []string, err error) {
+	n, err := unix.Flistxattr(folder, buffer)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(string(buffer[:n]), "\x00") {
+		if strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "system.posix_acl_") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// strip removes them.
+func strip(folder int) error {
+	n, err := unix.Flistxattr(folder, nil)
+	if n == 0 || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	var names []string
+	if err == nil {
+		names, err = attributes(folder, make([]byte, n))
+	}
+	if err != nil {
+		return fmt.Errorf("listing a folder's attributes: %w", err)
+	}
+	for _, name := range names {
+		if err := unix.Fremovexattr(folder, name); err != nil {
+			return fmt.Errorf("removing a folder's attribute %q: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // enter makes dir the folder to work in.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"forerun.dev/forerun/internal/sandbox"
 )
 
@@ -91,13 +93,16 @@ func (s *suite) testResetLittle(t *testing.T) {
 	spare := a.host("")
 	for _, leave := range []string{
 		"", "open('/tmp/x', 'w')", "open('/dev/shm/.x', 'w')", "os.mkdir('/tmp/x')", "os.symlink('nowhere', '/dev/shm/x')",
-		"os.mkfifo('/tmp/x')", "", "try: os.chmod('/tmp', 0o755)\nexcept PermissionError: pass",
+		"os.mkfifo('/tmp/x')", "", "try: os.chmod('/tmp', 0o755)\nexcept PermissionError: pass", "",
+		"try: os.setxattr('/tmp', 'user.x', b'x')\nexcept OSError: pass", "try: os.setxattr('/dev/shm', 'user.x', b'x')\nexcept OSError: pass",
+		"try: os.setxattr('/tmp', 'system.posix_acl_default', struct.pack('<I' + 3 * 'HHI', 2, 1, 0, 0, 4, 0, 0, 32, 0, 0))\nexcept OSError: pass",
 	} {
-		a.expect("ok", "import os\n"+leave+"\nresult = 'ok'")
+		a.expect("ok", "import os, struct\n"+leave+"\nresult = 'ok'")
 		if _, err := a.Reset(t.Context(), spare); err != nil {
 			t.Fatal(err)
 		}
 		a.expect("[] [] 1777", "import os\nresult = '%s %s %o' % (os.listdir('/tmp'), os.listdir('/dev/shm'), os.stat('/tmp').st_mode & 0o7777)")
+		a.expect("[]", "import os\nresult = [n for f in ('/tmp', '/dev/shm') for n in os.listxattr(f) if not n.startswith('security.')]")
 	}
 	child := a.host("")
 	if _, err := a.Reset(t.Context(), spare); err != nil {
@@ -106,6 +111,27 @@ func (s *suite) testResetLittle(t *testing.T) {
 	if running(child) || !running(spare) {
 		t.Errorf("after the reset the child runs: %v, and the spare: %v", running(child), running(spare))
 	}
+}
+
+// testResetConnections: of a connection inside nothing is left for the next activation, which gets its port.
+func (s *suite) testResetConnections(t *testing.T) {
+	var settings unix.Statfs_t
+	if err := unix.Statfs("/proc/sys", &settings); err != nil || settings.Flags&unix.ST_RDONLY != 0 {
+		t.Skipf("this machine's settings cannot be written: %v", err)
+	}
+	a := s.agent(t)
+	for range 2 {
+		a.expect("done", `
+import socket
+l = socket.socket(); l.bind(('127.0.0.1', 8080)); l.listen(1)
+c = socket.create_connection(('127.0.0.1', 8080)); s, _ = l.accept()
+s.close(); c.recv(1); c.close()
+result = 'done'`)
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.expect("0", "result = sum(':1F90 ' in line for line in open('/proc/net/tcp'))")
 }
 
 func (s *suite) testResetForkBomb(t *testing.T) {
