@@ -84,6 +84,9 @@ type closeCall struct {
 
 func closeCalls() []closeCall {
 	return []closeCall{
+		// The pages that the host has set aside count in no sandbox's memory.
+		{unix.SYS_MMAP, without(3, unix.MAP_HUGETLB, unix.ENOMEM)},
+		{unix.SYS_MEMFD_CREATE, without(1, unix.MFD_HUGETLB, unix.ENOMEM)},
 		{unix.SYS_CONNECT, []bpf.Instruction{ret(retHold)}},
 		{unix.SYS_LISTEN, []bpf.Instruction{ret(retHold)}},
 		{unix.SYS_SENDTO, sendtoBody()},
@@ -98,14 +101,19 @@ func closeCalls() []closeCall {
 		{unix.SYS_SCHED_SETATTR, ofProcess(0)},
 		{unix.SYS_SCHED_SETPARAM, ofProcess(0)},
 		{unix.SYS_SCHED_SETSCHEDULER, ofProcess(0)},
-		{unix.SYS_PRLIMIT64, append(unset(2), ofProcess(0)...)}, // without a new limit it only asks
+		{unix.SYS_PRLIMIT64, append(append(unset(2), coreStays(1)...), ofProcess(0)...)}, // without a new limit it only asks
+		{unix.SYS_SETRLIMIT, append(coreStays(0), ret(retAllow))},
 		{unix.SYS_SETPRIORITY, append(only(0, unix.PRIO_PROCESS), ofProcess(1)...)},
 		{unix.SYS_IOPRIO_SET, append(only(0, ioprioProcess), ofProcess(1)...)},
-		{unix.SYS_CLONE, append([]bpf.Instruction{low(0)}, append(when(bpf.JumpBitsSet, namespaceFlags, retErrno(unix.EPERM)), ret(retAllow))...)},
+		{unix.SYS_CLONE, without(0, namespaceFlags, unix.EPERM)},
 		{unix.SYS_CLONE3, []bpf.Instruction{ret(retErrno(unix.ENOSYS))}}, // its flags are in memory: C libraries fall back to clone
 		{unix.SYS_PERSONALITY, onlyValues(0, unix.EPERM, 0, 0x8, 0x20000, 0x20008, 0xffffffff)},
-		// The initializer dies with the helper by its parent-death signal: nobody inside may take it off.
-		{unix.SYS_PRCTL, append([]bpf.Instruction{low(0)}, append(when(bpf.JumpEqual, unix.PR_SET_PDEATHSIG, retErrno(unix.EPERM)), ret(retAllow))...)},
+		{unix.SYS_PRCTL, prctlBody()},
+		{unix.SYS_INOTIFY_ADD_WATCH, []bpf.Instruction{ret(retHold)}},
+		{unix.SYS_FCNTL, fcntlBody()},
+		// It would have the disks of all write, and nothing of a sandbox is on any.
+		{unix.SYS_SYNC, []bpf.Instruction{ret(retErrno(0))}},
+		{unix.SYS_SYNCFS, []bpf.Instruction{ret(retErrno(0))}},
 	}
 }
 
@@ -116,6 +124,11 @@ func onlyValues(arg uint32, e unix.Errno, values ...uint32) []bpf.Instruction {
 		body = append(body, when(bpf.JumpEqual, v, retAllow)...)
 	}
 	return append(body, ret(retErrno(e)))
+}
+
+// without allows a call that has none of some flags.
+func without(arg, flags uint32, e unix.Errno) []bpf.Instruction {
+	return append(append([]bpf.Instruction{low(arg)}, when(bpf.JumpBitsSet, flags, retErrno(e))...), ret(retAllow))
 }
 
 // only goes on if an argument has a value.
@@ -134,9 +147,37 @@ func unset(arg uint32) []bpf.Instruction {
 	}
 }
 
+// held holds a call whose argument is from first to last, else goes on.
+func held(arg, first, last uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		low(arg),
+		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: first, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: last, SkipTrue: 1},
+		ret(retHold),
+	}
+}
+
 // ofProcess allows what is for the caller itself, and holds what names a process: what the initializer has, later activations inherit.
 func ofProcess(arg uint32) []bpf.Instruction {
 	return append(append([]bpf.Instruction{low(arg)}, when(bpf.JumpEqual, 0, retAllow)...), ret(retHold))
+}
+
+// coreStays has the limit of core dumps stay as it is, which keeps the host from taking any (noCores): nobody inside misses that.
+func coreStays(arg uint32) []bpf.Instruction {
+	return append([]bpf.Instruction{low(arg)}, when(bpf.JumpEqual, unix.RLIMIT_CORE, retErrno(0))...)
+}
+
+// prctlBody refuses to take off the parent-death signal, by which the initializer dies with the helper, and to keep all others from
+// the processors that share a core with the caller's.
+func prctlBody() []bpf.Instruction {
+	body := append([]bpf.Instruction{low(0)}, when(bpf.JumpEqual, unix.PR_SET_PDEATHSIG, retErrno(unix.EPERM))...)
+	return append(append(body, when(bpf.JumpEqual, unix.PR_SCHED_CORE, retErrno(unix.EINVAL))...), ret(retAllow))
+}
+
+// fcntlBody refuses to be told what others do with a folder, and to have them wait who open a file: both may be the host's.
+func fcntlBody() []bpf.Instruction {
+	body := append([]bpf.Instruction{low(1)}, when(bpf.JumpEqual, unix.F_NOTIFY, retErrno(unix.EINVAL))...)
+	return append(append(body, when(bpf.JumpEqual, unix.F_SETLEASE, retErrno(unix.EINVAL))...), ret(retAllow))
 }
 
 // ioprioProcess is IOPRIO_WHO_PROCESS.
@@ -181,17 +222,24 @@ func setsockoptBody() []bpf.Instruction {
 	linger := append([]bpf.Instruction{low(2)}, when(bpf.JumpEqual, unix.SO_LINGER, retHold)...)
 	body := []bpf.Instruction{low(1)}
 	body = append(body, equal(unix.SOL_SOCKET, append(linger, withoutOptions(unix.SO_PASSPIDFD, unix.SO_BINDTODEVICE, unix.SO_BINDTOIFINDEX)...))...) // as getsockoptBody; by a device on which the address may be another's
-	body = append(body, equal(unix.IPPROTO_IP, withoutOptions(unix.IP_OPTIONS))...)                                                                   // source routes
-	body = append(body, equal(unix.IPPROTO_IPV6, withoutOptions(unix.IPV6_RTHDR, unix.IPV6_2292RTHDR, unix.IPV6_2292PKTOPTIONS))...)                  // the same in IPv6
-	body = append(body, equal(unix.IPPROTO_TCP, withoutOptions(unix.TCP_FASTOPEN_CONNECT, unix.TCP_FASTOPEN_NO_COOKIE, unix.TCP_ULP))...)             // data before the check
-	body = append(body, equal(unix.IPPROTO_UDP, withoutOptions(unix.UDP_SEGMENT, unix.UDP_ENCAP))...)                                                 // the relay forwards single datagrams
+	groups := held(2, unix.IP_ADD_MEMBERSHIP, unix.MCAST_MSFILTER)
+	body = append(body, equal(unix.IPPROTO_IP, append(groups, withoutOptions(unix.IP_OPTIONS)...))...) // source routes
+	groups = append(held(2, unix.IPV6_JOIN_GROUP, unix.IPV6_LEAVE_GROUP), held(2, unix.MCAST_JOIN_GROUP, unix.MCAST_MSFILTER)...)
+	body = append(body, equal(unix.IPPROTO_IPV6, append(groups, withoutOptions(unix.IPV6_RTHDR, unix.IPV6_2292RTHDR, unix.IPV6_2292PKTOPTIONS, flowLabels)...))...) // the same in IPv6; labels that all of the host have in common
+	body = append(body, equal(unix.IPPROTO_TCP, withoutOptions(unix.TCP_FASTOPEN_CONNECT, unix.TCP_FASTOPEN_NO_COOKIE, unix.TCP_ULP))...)                           // data before the check
+	body = append(body, equal(unix.IPPROTO_UDP, withoutOptions(unix.UDP_SEGMENT, unix.UDP_ENCAP))...)                                                               // the relay forwards single datagrams
 	return append(body, ret(retAllow))
 }
 
-// getsockoptBody refuses a descriptor of the process that has connected a socket, or made it: that would be the helper, or the server.
+// flowLabels is IPV6_FLOWLABEL_MGR.
+const flowLabels = 32
+
+// getsockoptBody refuses a descriptor of the process that has connected a socket, or made it: that would be the helper, or the server. Who
+// asks for segments is told that there are none, as who sets them: some send them without setting any.
 func getsockoptBody() []bpf.Instruction {
 	body := []bpf.Instruction{low(1)}
 	body = append(body, equal(unix.SOL_SOCKET, withoutOptions(unix.SO_PEERPIDFD))...)
+	body = append(body, equal(unix.IPPROTO_UDP, withoutOptions(unix.UDP_SEGMENT))...)
 	return append(body, ret(retAllow))
 }
 

@@ -3,8 +3,9 @@
 // holds.
 //
 // The filter is an allow-list. Held (seccomp user notification) are connect,
-// listen, sendto with an address, and what sets limits, priority or processors of a
-// process by its number. The supervisor opens TCP connections to the outside
+// listen, sendto with an address, what sets limits, priority or processors of a
+// process by its number, what watches files, and the options of a socket that
+// its machine's network hears of. The supervisor opens TCP connections to the outside
 // itself: in the host's network, after the egress policy has seen a copy of the
 // address, and then puts the socket at the caller's descriptor number. A
 // connect that stays in the sandbox's own network namespace it executes too, on

@@ -113,8 +113,12 @@ func (s *Supervisor) decide(call int32, to Address) (v verdict, sentence string)
 }
 
 func (s *Supervisor) answer(n notification) {
-	if n.number == unix.SYS_SETSOCKOPT {
-		s.linger(n)
+	switch n.number {
+	case unix.SYS_SETSOCKOPT:
+		s.set(n)
+		return
+	case unix.SYS_INOTIFY_ADD_WATCH:
+		s.beside.Go(func() { s.watch(n) })
 		return
 	}
 	if number, names := n.target(); names {
@@ -138,6 +142,15 @@ func (s *Supervisor) answer(n notification) {
 	case open:
 		s.open(n, to.IP, raw)
 	}
+}
+
+// set executes a held setsockopt.
+func (s *Supervisor) set(n notification) {
+	if int32(n.args[1]) == unix.SOL_SOCKET {
+		s.linger(n)
+		return
+	}
+	s.beside.Go(func() { s.group(n) }) // the kernel may have it wait for others
 }
 
 // adjust has the kernel change the settings of a process that a held call names if it is the caller's own.
