@@ -354,15 +354,21 @@ func TestConnectedWhileLoaded(t *testing.T) {
 					t.Errorf("a squashed activation has reached the outside %d times", n)
 				}
 			}
-			r, h := m.ahead(a, o.input("promoted"))
-			g.Promote(r.Activation)
-			calls.next()
-			calls.answer <- "go"
-			m.check(h, "promoted")
-			if n := o.reached("promoted"); n != 1 {
-				t.Errorf("a promoted activation has reached the outside %d times", n)
-			}
+			m.promoted()
 		})
+	}
+}
+
+// promoted has the action run ahead and be promoted, after which it has reached the outside once.
+func (m *matrix) promoted() {
+	m.t.Helper()
+	r, h := m.ahead(m.a, m.o.input("promoted"))
+	m.Promote(r.Activation)
+	m.calls.next()
+	m.calls.answer <- "go"
+	m.check(h, "promoted")
+	if n := m.o.reached("promoted"); n != 1 {
+		m.t.Errorf("a promoted activation has reached the outside %d times", n)
 	}
 }
 
@@ -399,14 +405,7 @@ os.register_at_fork(after_in_child=connect)`, o.host, o.TCP("forked")), 1)
 			t.Errorf("a squashed activation has reached the outside %d times", n)
 		}
 	}
-	r, h := m.ahead(a, o.input("promoted"))
-	g.Promote(r.Activation)
-	calls.next()
-	calls.answer <- "go"
-	m.check(h, "promoted")
-	if n := o.reached("promoted"); n != 1 {
-		t.Errorf("a promoted activation has reached the outside %d times", n)
-	}
+	m.promoted()
 }
 
 // TestForkedWhereItIsHeld: code that connects in each process as that is forked does not keep what comes after a squash waiting.
