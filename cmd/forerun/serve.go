@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"forerun.dev/forerun/internal/config"
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/service"
 )
 
@@ -33,6 +34,7 @@ configuration file ("listen = 127.0.0.1:3233"); the first of these that is given
 	}
 	file := cmd.Flags().String("config", os.Getenv("FORERUN_CONFIG"), "configuration `FILE`; none by default")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		_ = proc.RelaxMonitor() // where it may not it takes more of the processors
 		given := make(map[string]string)
 		cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
 		c, err := config.Load(settings, given, os.Getenv, *file)

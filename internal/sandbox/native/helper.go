@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/linger"
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
@@ -21,7 +22,8 @@ import (
 // HelperMain is the helper: it serves the server at the other end of the inherited socket fd until that end closes,
 // then removes everything it made. The result is the process's exit code.
 func HelperMain(fd int) int {
-	debug.SetGCPercent(25) // it allocates little: small is better than fast
+	_ = proc.RelaxMonitor() // where it may not it takes more of the processors
+	debug.SetGCPercent(25)  // it allocates little: small is better than fast
 	// It ends when the server does, not with it when both are told to. Caught, not ignored: that sandboxes would inherit.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGTERM)
 	l, err := newLink(os.NewFile(uintptr(fd), "server"))
