@@ -1,6 +1,9 @@
 package workloads
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -13,9 +16,10 @@ import (
 )
 
 // Companies are the third parties of the workloads. Each answers in 5 to 10 ms, which the question says alone: so runs that
-// are compared wait equally. A path /wait/MS/... takes MS milliseconds in place of that.
+// are compared wait equally. A path /wait/MS/... takes MS milliseconds in place of that. Elsewhere they would have machines of their own:
+// so they do no more than they must, one question on each connection.
 type Companies struct {
-	servers []*http.Server
+	listeners []net.Listener
 
 	mu    sync.Mutex         // guards what follows
 	acts  map[string]int     // how often each thing was done
@@ -32,26 +36,44 @@ type Waited struct {
 func StartCompanies() (*Companies, error) {
 	c := &Companies{acts: make(map[string]int), waits: make(map[string]*Waited)}
 	for _, address := range []string{actAddress, readAddress} {
-		l, err := net.Listen("tcp", address+":80")
+		l, err := (&net.ListenConfig{KeepAlive: -1}).Listen(context.Background(), "tcp", address+":80")
 		if err != nil {
 			c.Stop()
 			return nil, err
 		}
-		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(c.answer)}
-		c.servers = append(c.servers, server)
-		go func() { _ = server.Serve(l) }() // until Stop
+		c.listeners = append(c.listeners, l)
+		go c.serve(l)
 	}
 	return c, nil
 }
 
-// Stop ends them.
+// Stop ends them. What is being asked is still answered.
 func (c *Companies) Stop() {
-	for _, s := range c.servers {
-		_ = s.Close() // nothing is kept
+	for _, l := range c.listeners {
+		_ = l.Close() // nothing is kept
 	}
 }
 
-func (c *Companies) answer(w http.ResponseWriter, r *http.Request) {
+// serve answers until Stop.
+func (c *Companies) serve(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err == nil {
+			go c.answer(conn)
+		}
+	}
+}
+
+// answer answers what is asked on a connection. Whoever asked may have been squashed meanwhile: then nobody hears it.
+func (c *Companies) answer(conn net.Conn) {
+	defer conn.Close()
+	r, err := http.ReadRequest(bufio.NewReaderSize(conn, 512))
+	if err != nil {
+		return
+	}
 	path := strings.Trim(r.URL.Path, "/")
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(path)) // never fails
@@ -62,13 +84,10 @@ func (c *Companies) answer(w http.ResponseWriter, r *http.Request) {
 			wait, path = time.Duration(n)*time.Millisecond, after
 		}
 	}
-	select {
-	case <-time.After(wait):
-	case <-r.Context().Done(): // whoever asked was squashed
-	}
+	time.Sleep(wait)
 	c.count(path, wait, r.Method == http.MethodPost)
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"value":%d}`, sum.Sum32()/8%100)
+	body := fmt.Sprintf(`{"value":%d}`, sum.Sum32()/8%100)
+	fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
 }
 
 func (c *Companies) count(path string, wait time.Duration, act bool) {
