@@ -498,3 +498,22 @@ func TestNodeFunctionOfAComposition(t *testing.T) {
 		})
 	}
 }
+
+// What the C library keeps of each environment is bounded: a process that has served long ends between two activations, by itself.
+func TestNodeProcessEndsInTheLongRun(t *testing.T) {
+	h := nodeHandler(t, `let n = 0; function main() { return {n: ++n} }`)
+	last := 0
+	for last < 50_000 {
+		h.send(runtimewire.Run{}, "{}")
+		last++
+		if got, want := h.outcome(), fmt.Sprintf(`{"n":%d}`, last); got != want {
+			t.Fatalf("activation %d answered %s", last, got)
+		}
+		if last < 50_000 {
+			h.ready()
+		}
+	}
+	if e := h.end(); e.Status != 0 || e.Signal != 0 {
+		t.Errorf("it ended so: %+v", e)
+	}
+}

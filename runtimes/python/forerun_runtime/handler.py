@@ -55,16 +55,18 @@ def serve(
     wire.write(fd, wire.join(wire.READY, b'{"pid":%d}' % os.getpid()))
     hints.rehearse(fd, pages or ())
     pid = os.getpid()
-    _serve_one(fd, function, pid, mask)
+    wire.write(fd, _execute_next(fd, function, pid, mask))
     hints.tell(told, modules, pages is None)
+    answer = b""
     while keep and _is_still():
-        wire.write(fd, _READY)
-        _serve_one(fd, function, pid)
+        wire.write(fd, answer + _READY)  # at once: the server wakes up for each
+        answer = _execute_next(fd, function, pid)
+    wire.write(fd, answer)
     os._exit(0)
 
 
-def _serve_one(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, mask: set[int] | None = None) -> None:
-    """Execute the activation that comes, and answer; with a mask, hear signals from then on."""
+def _execute_next(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, mask: set[int] | None = None) -> bytes:
+    """Execute the activation that comes, and return its Result, as a frame; with a mask, hear signals from then on."""
     frame = wire.read(fd)
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
@@ -77,16 +79,12 @@ def _serve_one(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, mas
     result = _execute(function, frame)
     if os.getpid() != pid:  # the function forked, and this is the child that came back from it
         os._exit(0)
-    wire.write(fd, result)
+    return result
 
 
 def _is_still() -> bool:
     """Tell whether nothing of an activation goes on by itself; of its children that ended nothing is left then."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            continue
-    except ChildProcessError:
-        pass
+    kernel.reap()
     return _thread._count() == 0 and _signal.getitimer(_signal.ITIMER_REAL)[0] == 0
 
 
@@ -101,7 +99,7 @@ def _touch(function: Callable[[dict[str, Any]], Any]) -> None:
 
 def _set_environment(variables: dict[str, str]) -> None:
     for name, value in variables.items():
-        os.environb[name.encode()] = value.encode()  # at half the price of os.environ
+        kernel.set_variable(name.encode(), value.encode())
 
 
 def _have_output_wait() -> None:

@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Any, Callable
 
 _PR_SET_DUMPABLE = 4
 _POPULATE_WRITE = 23  # MADV_*, from Linux 5.14 on; others refuse it
@@ -35,7 +35,7 @@ def _function(name: str) -> Callable[..., int]:
     return lambda *arguments: _ctypes.call_cdeclfunction(address, arguments)
 
 
-_prctl, _syscall = _function("prctl"), _function("syscall")
+_prctl, _syscall, _putenv, _waitpid = map(_function, ("prctl", "syscall", "putenv", "waitpid"))
 
 
 def _wide(function: Callable[..., int]) -> Callable[[int, int, int], int] | None:
@@ -52,6 +52,56 @@ def _wide(function: Callable[..., int]) -> Callable[[int, int, int], int] | None
 
 
 _madvise = _wide(_function("madvise"))
+
+
+_LINE_BYTES = 512  # and multiples of it: a kind of array takes long to make
+
+
+def _make_line() -> Callable[[int], Any] | None:
+    """Return what makes room for a text of some bytes, which stays where it is; None where that cannot be had."""
+    try:
+        from _ctypes import Array, _SimpleCData
+    except ImportError:
+        return None
+
+    class Char(_SimpleCData):  # type: ignore[misc, type-arg]
+        _type_ = "c"
+
+    def kind(size: int) -> Any:
+        return type("Line", (Array,), {"_type_": Char, "_length_": size})
+
+    usual = kind(_LINE_BYTES)
+    return lambda size: usual() if size <= _LINE_BYTES else kind(size + _LINE_BYTES)()
+
+
+_line = _make_line()
+_lines: dict[bytes, Any] = {}  # the variables that were set, each where the C library finds it
+_variables = getattr(os.environ, "_data", None)  # what Python sees of them
+
+
+def set_variable(name: bytes, value: bytes) -> None:
+    """Set a variable of the environment in the place that it had: os.putenv keeps and searches all that it ever was."""
+    if _line is None or _variables is None:
+        os.environb[name] = value
+        return
+    text = b"%b=%b" % (name, value)
+    line = _lines.get(name)
+    if line is None or len(line) <= len(text):
+        line = _line(len(text) + 1)
+    line.value = text
+    if _putenv(line) != 0:
+        os.environb[name] = value
+        return
+    _lines[name], _variables[name] = line, value  # a line that was too short is not in use any more
+
+
+def reap() -> None:
+    """Let the children that have ended go. Without any, as usual, os.waitpid raises an exception, which takes long."""
+    try:
+        while (os.waitpid(-1, os.WNOHANG)[0] if _line is None else _waitpid(-1, None, os.WNOHANG)) > 0:
+            continue
+    except ChildProcessError:
+        pass
 
 
 def _int(value: int, size: int) -> bytes:
