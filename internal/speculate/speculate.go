@@ -24,7 +24,7 @@
 //
 // The way in is step.go. A thread and its walk is in thread.go, what is decided
 // of a new slot in begin.go, the order of slots in order.go, which branches of a
-// wide fork are looked at in wake.go, the data buffer in buffer.go and
+// wide fork are looked at in wake.go, the data buffer in buffer.go, find.go and
 // column.go, calls in call.go, the promotion in promote.go, the squash in
 // squash.go, what is learnt in learn.go, predictor.go and doubt.go.
 package speculate
