@@ -15,8 +15,8 @@ const monitorSlack = time.Millisecond
 
 // RelaxMonitor lets the Go runtime's monitor thread (sysmon) of this process wake up a millisecond late. While there is anything to do it
 // wakes every 20 us to look for goroutines that stay in the kernel, or on a processor. That is a timer, and a processor that cannot
-// rest, each time: between short calls it took a seventh of what a busy server and its helper take of the processors of a virtual
-// machine. The runtime has no setting for it, but the kernel has one for each thread (timerslack_ns in proc(5)).
+// rest, each time: in a virtual machine that was an eighth of what a server with many short calls, its helper and the functions took of
+// the processors. The runtime has no setting for it, but the kernel has one for each thread (timerslack_ns in proc(5)).
 // It must be called as the process begins. Without CAP_SYS_NICE it is an error, and all stays as it was.
 func RelaxMonitor() error {
 	monitor, err := monitorThread()
