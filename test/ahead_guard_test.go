@@ -283,6 +283,11 @@ func newEar(t *testing.T, address netip.Addr) *ear {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What waited for its turn comes at once, and the default has room for 256 datagrams: of more some were lost while this process waited
+	// for a processor.
+	if err := packets.(*net.UDPConn).SetReadBuffer(1 << 20); err != nil {
+		t.Fatal(err)
+	}
 	e := &ear{host: address.String(), tcp: streams.Addr().(*net.TCPAddr).Port, udp: packets.LocalAddr().(*net.UDPAddr).Port}
 	var listening sync.WaitGroup
 	listening.Go(func() { e.accept(streams) })
