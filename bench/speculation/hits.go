@@ -45,8 +45,8 @@ func measureHits(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// atRate are those of a rate. At the usual one FaaSChain's mistakes are also fresh: where few make them, most are known, and the rate in
-// effect is above the one at which branches go the usual way. Runs for a rough look have no other FaaSChain.
+// atRate are those of a rate. FaaSChain's mistakes are fresh, and again as few make them: most of those are known, and the rate in effect is
+// above the one at which branches go the usual way. A rough look has the fresh alone.
 func (b *bench) atRate(h hit) ([]predicted, error) {
 	all := []predicted{{"tree", []*subject{{
 		slug: "tree", action: "tree", want: `"x":1`, inputs: branching(h.rate), deploy: deployTree(isBranch), settings: "; band=0",
@@ -54,12 +54,11 @@ func (b *bench) atRate(h hit) ([]predicted, error) {
 	for _, k := range []struct {
 		name, slug string
 		draw       drawing
-		skipped    bool
 	}{
-		{"FaaSChain", "", usual(h.rate), b.quick},
-		{"FaaSChain, fresh mistakes", "-fresh", fresh(h.rate), !h.isUsual()},
+		{"FaaSChain, fresh mistakes", "-fresh", fresh(h.rate)},
+		{"FaaSChain", "", usual(h.rate)},
 	} {
-		if k.skipped {
+		if b.quick && k.slug == "" {
 			continue
 		}
 		apps, err := applications(k.draw, b.companies)

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
@@ -85,6 +88,74 @@ func TestKernelWeighsWhatRunsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	weighs("released", usual)
+}
+
+// TestWhatRunsAheadGetsLess: of a processor that both want, a sandbox that is held gets a fifth, and as much as the other once it is
+// released.
+func TestWhatRunsAheadGetsLess(t *testing.T) {
+	m := startHelper(t, Config{})
+	_, head := startBurner(t, m, "head")
+	held, ahead := startBurner(t, m, "ahead")
+	weightOf(t, ahead) // there is one
+	times := func() float64 {
+		head0, ahead0 := ran(t, head), ran(t, ahead)
+		for ran(t, head)-head0 < 200*time.Millisecond {
+			time.Sleep(time.Millisecond)
+		}
+		return float64(ran(t, head)-head0) / float64(ran(t, ahead)-ahead0)
+	}
+	if _, err := held.Hold(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := times(); got < 2 {
+		t.Errorf("what does not run ahead got %.1f times the processor time of what does; want 4", got)
+	}
+	if _, err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := times(); got > 2 {
+		t.Errorf("released, it still gets %.1f times as much; want 1", got)
+	}
+}
+
+// startBurner starts a sandbox whose process wants the first of the processors all the time.
+func startBurner(t *testing.T, m *Maker, id string) (sandbox.Sandbox, int) {
+	t.Helper()
+	before := sandboxed(m)
+	spec := sleeper(id)
+	spec.Argv = []string{"/bin/sh", "-c", "while :; do :; done"}
+	s, err := m.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := slices.DeleteFunc(sandboxed(m), func(pid int) bool { return slices.Contains(before, pid) })[0]
+	var all, first unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !all.IsSet(cpu) {
+		cpu++
+	}
+	first.Set(cpu)
+	if err := unix.SchedSetaffinity(pid, &first); err != nil {
+		t.Fatal(err)
+	}
+	return s, pid
+}
+
+// ran is how long a process has had a processor.
+func ran(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	var d time.Duration
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // weightOf is the file with the weight of a process.
