@@ -36,8 +36,8 @@ func barsWidth(w io.Writer) int {
 	return max(leastTrace, int(size.Col)*2/5)
 }
 
-// maxTraced bounds the records that are fetched for a trace.
-const maxTraced = 1000
+// maxTraced bounds the records that are fetched for a trace: an invocation has about 10,000 at most.
+const maxTraced = 20_000
 
 // tracedActivation is a record with its trace, as the server shows it.
 type tracedActivation struct {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,24 @@ func TestTrace(t *testing.T) {
 	}
 	if o = w.run("", "activation", "trace", "old"); o.code != 1 || !strings.Contains(o.stderr, "no trace") {
 		t.Errorf("without a trace: %+v", o)
+	}
+}
+
+// TestTraceOfMany: all activations that an invocation may have are drawn.
+func TestTraceOfMany(t *testing.T) {
+	const parts = 1500
+	answers, logs := make(map[string]answer), make([]string, parts)
+	put := func(n int, rest string) string {
+		id := fmt.Sprintf("%032d", n)
+		answers["GET namespaces/_/activations/"+id+"?trace=true"] = answer{status: 200, body: fmt.Sprintf(`{"name":"x%d","activationId":"%s","trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000},%s}`, n, id, rest)}
+		return id
+	}
+	for n := range parts {
+		logs[n] = put(n+1, `"logs":[]`)
+	}
+	root := put(0, `"annotations":[{"key":"kind","value":"sequence"}],"logs":["`+strings.Join(logs, `","`)+`"]`)
+	if o := newWorld(t, answers).run("", "activation", "trace", root); o.code != 0 || !strings.Contains(o.stdout, " x1500 ") {
+		t.Errorf("%d: %s", o.code, o.stderr)
 	}
 }
 

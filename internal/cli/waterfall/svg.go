@@ -49,7 +49,7 @@ func (t *Trace) SVG(w io.Writer) error {
 	p := &picture{trace: t}
 	for i := range t.Bars {
 		b := &t.Bars[i]
-		p.names = max(p.names, b.Depth*indent+nameChar*utf8.RuneCountInString(b.title()))
+		p.names = max(p.names, b.level()*indent+nameChar*utf8.RuneCountInString(b.title()))
 		p.notes = max(p.notes, noteChar*utf8.RuneCountInString(b.notes()))
 	}
 	p.names, p.notes = min(p.names, mostNames), min(p.notes, mostNotes)
@@ -151,7 +151,7 @@ func (p *picture) row(b *Bar) {
 		p.text(x+p.numbers()-nameChar, y+15, 11, faint, "end", fmt.Sprint("#", b.Row))
 		x += p.numbers()
 	}
-	x += b.Depth * indent
+	x += b.level() * indent
 	p.text(x, y+15, 12, text, "start", cut(b.title(), (p.chart()-margin-x)/nameChar))
 	for _, piece := range b.pieces() {
 		p.draw(piece, p.x(piece.from), p.x(piece.to), y)

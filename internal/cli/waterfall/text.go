@@ -47,7 +47,7 @@ func (t *Trace) Text(w io.Writer, width int, colour bool) error {
 
 // label is a slot's name, indented, with the number of its row if any reason names one.
 func (t *Trace) label(b *Bar) string {
-	name := strings.Repeat("  ", b.Depth) + b.title()
+	name := strings.Repeat("  ", b.level()) + b.title()
 	if !t.cites {
 		return name
 	}

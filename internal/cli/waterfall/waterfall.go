@@ -45,7 +45,7 @@ type Trace struct {
 	Begin  int64 `json:"begin"` // since 1970
 	Wall   int64 `json:"wall"`
 	Sum    int64 `json:"sum"`    // of what the functions took that were of use, without waiting for each other or for their turn
-	Saved  int64 `json:"saved"`  // Sum above Wall, if anything ran ahead or was skipped: at most, as functions that run ahead with less of the processors take longer
+	Saved  int64 `json:"saved"`  // Sum above Wall, if anything ran ahead or was skipped: at most, but for what was skipped, as functions that run ahead with less of the processors take longer
 	Wasted int64 `json:"wasted"` // in which squashed functions ran
 	Bars   []Bar `json:"slots"`
 
@@ -129,6 +129,12 @@ func (b *Bar) why() string {
 	return plain(b.InTurn)
 }
 
+// mostLevels are those that names are indented for: what is deeper has room for its name, too.
+const mostLevels = 8
+
+// level is how far the name of a slot is indented.
+func (b *Bar) level() int { return min(b.Depth, mostLevels) }
+
 // title is a slot's name. Functions of a composition have but its name, and numbers.
 func (b *Bar) title() string {
 	if b.Inline > 0 {
@@ -184,6 +190,9 @@ func (t *Trace) summary() (times, counts string) {
 	times = fmt.Sprintf("%s from request to end; the functions took %s in sum", length(t.Wall), length(t.Sum))
 	if t.Saved > 0 {
 		times += fmt.Sprintf(": at most %s saved (%.1fx)", length(t.Saved), float64(t.Sum)/float64(max(1, t.Wall)))
+		if skipped > 0 { // nobody knows how long that would have taken
+			times += " beside what was skipped"
+		}
 	}
 	times += fmt.Sprintf("; %s wasted.", length(t.Wasted))
 	return times, fmt.Sprintf("%d ahead and right, %d squashed, %d skipped.", ahead, squashed, skipped)

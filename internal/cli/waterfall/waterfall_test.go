@@ -34,7 +34,7 @@ func TestText(t *testing.T) {
 #5   d            |          *         |        0s  skipped: it is pure
 #6   e            |          ==========|      50ms
 
-100ms from request to end; the functions took 105ms in sum: at most 5ms saved (1.1x); 40ms wasted. 1 ahead and right, 1 squashed, 1 skipped.
+100ms from request to end; the functions took 105ms in sum: at most 5ms saved (1.1x) beside what was skipped; 40ms wasted. 1 ahead and right, 1 squashed, 1 skipped.
 `
 	var b strings.Builder
 	if err := example().Text(&b, 20, false); err != nil || b.String() != want {
@@ -87,7 +87,7 @@ func TestSVG(t *testing.T) {
 		"a duration":                         `text-anchor="end">40ms</text>`,
 		"a diamond":                          fmt.Sprintf(`l6 6l-6 6l-6 -6z" fill="%s"/>`, looks[skipped].fill),
 		"the legend":                         ">runs ahead of its turn</text>",
-		"the summary":                        ": at most 5ms saved (1.1x); 40ms wasted.</text>",
+		"the summary":                        ": at most 5ms saved (1.1x) beside what was skipped; 40ms wasted.</text>",
 	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("there is no %s in\n%s", what, b.String())
@@ -144,6 +144,24 @@ func TestOddMoments(t *testing.T) {
 		trace := New(bars)
 		if err := errors.Join(trace.Text(io.Discard, 7, true), trace.SVG(io.Discard)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestDeep: what is called by what is called, and so on, has its name, however deep it is.
+func TestDeep(t *testing.T) {
+	var bars []Bar
+	for depth := range 25 {
+		bars = append(bars, Bar{Name: fmt.Sprintf("called-%d", depth), Depth: depth, Queued: 1, Launched: 1, Finished: 2})
+	}
+	trace := New(bars)
+	var text, picture strings.Builder
+	if err := errors.Join(trace.Text(&text, 20, false), trace.SVG(&picture)); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bars {
+		if !strings.Contains(text.String(), " "+b.Name+" ") && b.Depth > 0 || !strings.Contains(picture.String(), ">"+b.Name+"</text>") {
+			t.Errorf("%s is not in\n%s\n%s", b.Name, text.String(), picture.String())
 		}
 	}
 }
