@@ -90,7 +90,6 @@ func (e *execution) skip(a speculate.Skip) {
 	s.started(now, 0)
 	s.record.End, s.record.Timeline.Finished = now, now
 	s.record.Timeline.Skipped, s.record.Timeline.Predicted = true, a.Why
-	e.tally.Skipped++
 }
 
 // later does something outside of the lock, and then with it what that returns.
@@ -315,9 +314,6 @@ func (e *execution) lead(s *slot, head bool) {
 func (e *execution) wasted(s *slot, a speculate.Squash) {
 	if s.counted != nil {
 		*s.counted--
-	}
-	if s.record.Timeline.Skipped {
-		e.tally.Skipped--
 	}
 	if e.active[s.record.ID] == nil {
 		return

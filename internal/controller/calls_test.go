@@ -650,6 +650,8 @@ func TestHeldFor(t *testing.T) {
 		{10, 20, 10}, {11, 21, 11}, {12, 20, 11}, // at the same time
 		{5, 21, 16}, // as well, since before that
 		{30, 31, 17},
+		{0, 60, 60}, // while all of them were
+		{15, 15, 60},
 	} {
 		if s.heldFor(span{at(d.from), at(d.to)}); s.record.Timeline.Held != time.Duration(d.want)*time.Second {
 			t.Errorf("%d: %v; want %d seconds", i, s.record.Timeline.Held, d.want)

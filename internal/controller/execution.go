@@ -101,6 +101,7 @@ type slot struct {
 	initTime   time.Duration
 	held       spans         // when something that it asked for ahead waited
 	idle       spans         // as well, and when what it called did
+	waits      spans         // when it was held, or waited for what it called
 	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
 	over       bool                   // its function has ended
@@ -386,6 +387,9 @@ func (t *tree) waiting() forerun.ActivationID {
 func (e *execution) commit(a speculate.Commit) {
 	s := e.slots[a.Slot]
 	e.letGo(s)
+	if s.record.Timeline.Skipped {
+		e.tally.Skipped++
+	}
 	e.refuse(s) // what it asked for before it failed, and has no answer
 	e.leave(s)
 	if s.silent {
@@ -472,8 +476,10 @@ func (e *execution) leave(s *slot) {
 // end ends a tree whose root is committed.
 func (e *execution) end(t *tree) {
 	delete(e.calls, t.op)
-	if t.caller == nil {
+	if e.calls[0] == nil && !e.isAwaited(t) {
 		e.sum(t)
+	}
+	if t.caller == nil {
 		e.c.toll.answered(e.permit, t.records[len(t.records)-1].Status, time.Now())
 	}
 	c, p := e.c, &publication{namespace: e.namespace, invocation: t.invocation, done: make(chan struct{})} // the execution itself need not be kept until then

@@ -2,11 +2,11 @@ package controller
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
 
@@ -25,13 +25,17 @@ func (e *execution) name(s *slot) string {
 func (e *execution) early(s *slot, why string) {
 	s.record.Timeline.Speculative, s.record.Timeline.Predicted = true, why
 	e.tally.Early++
-	depth := 0
-	for _, other := range e.active {
-		if other.ahead {
-			depth++
+	e.tally.Depth = max(e.tally.Depth, e.launchedAhead())
+}
+
+// launchedAhead is how many functions were launched ahead of their turn, which has not come.
+func (e *execution) launchedAhead() (n int) {
+	for _, s := range e.active {
+		if s.ahead {
+			n++
 		}
 	}
-	e.tally.Depth = max(e.tally.Depth, depth)
+	return n
 }
 
 // held notes for how long an operation waited that was asked for ahead and waits no longer.
@@ -74,26 +78,39 @@ func (t *tree) held() {
 // span is a time that begins and ends.
 type span struct{ from, to time.Time }
 
-// spans are added up; what overlaps the last one counts once.
+// spans are added up. What overlaps counts once.
 type spans struct {
-	sum  time.Duration
-	last span
+	sum   time.Duration
+	last  span   // that was added, with what it overlaps
+	apart []span // all, in their order
 }
 
 func (s *spans) add(d span) {
-	if d.from.After(s.last.to) {
-		s.sum += d.to.Sub(d.from)
-		s.last = d
+	if !d.to.After(d.from) {
 		return
 	}
-	if d.from.Before(s.last.from) {
-		s.sum += s.last.from.Sub(d.from)
-		s.last.from = d.from
+	first, _ := slices.BinarySearchFunc(s.apart, d.from, func(x span, at time.Time) int { return x.to.Compare(at) })
+	next := first
+	for ; next < len(s.apart) && !s.apart[next].from.After(d.to); next++ {
+		s.sum -= s.apart[next].length()
+		d = d.and(s.apart[next])
 	}
-	if d.to.After(s.last.to) {
-		s.sum += d.to.Sub(s.last.to)
-		s.last.to = d.to
+	s.apart = slices.Replace(s.apart, first, next, d)
+	s.sum += d.length()
+	s.last = d
+}
+
+func (d span) length() time.Duration { return d.to.Sub(d.from) }
+
+// and is the span from where the first of two begins to where the last ends.
+func (d span) and(o span) span {
+	if o.from.Before(d.from) {
+		d.from = o.from
 	}
+	if o.to.After(d.to) {
+		d.to = o.to
+	}
+	return d
 }
 
 // within is the part of a span that is in another; ok is false if there is none.
@@ -112,6 +129,13 @@ func (s *slot) heldFor(d span) {
 	s.held.add(d)
 	s.idle.add(d)
 	s.record.Timeline.Held = s.held.sum
+	s.waitedFor(d)
+}
+
+// waitedFor notes that a function waited for something. Calls that are under way at the same time count once, and not where it was held, too.
+func (s *slot) waitedFor(d span) {
+	s.waits.add(d)
+	s.record.Timeline.Waited = s.waits.sum - s.held.sum
 }
 
 // stalled notes what an operation, or a call, waits for, and tells who asked that it does.
@@ -135,13 +159,18 @@ func (s *slot) squashed(a speculate.Squash) {
 
 // noteCall puts a tree into the record of the function that waits for it, if that is not over.
 func (t *tree) noteCall(e *execution) {
-	if t.caller != nil && e.slots[t.caller.id] == t.caller {
+	if e.isAwaited(t) {
 		t.caller.record.Calls = append(t.caller.record.Calls, t.invocation.ID())
 		if !t.idle.to.IsZero() {
 			t.caller.idle.add(t.idle)
 		}
 		t.waited()
 	}
+}
+
+// isAwaited tells whether the function that called is not over.
+func (e *execution) isAwaited(t *tree) bool {
+	return t.caller != nil && e.slots[t.caller.id] == t.caller
 }
 
 // noteIdle notes when a function of a tree waited for nothing but its turn, and the caller for it: when that was the longest.
@@ -158,16 +187,17 @@ func (t *tree) noteIdle(s *slot) {
 // waited notes that the function which called need not wait any more.
 func (t *tree) waited() {
 	if !t.called.IsZero() {
-		t.caller.record.Timeline.Waited += time.Since(t.called)
+		t.caller.waitedFor(span{t.called, time.Now()})
 		t.called = time.Time{}
 	}
 }
 
-// sum tells how far the invocation ran ahead: its client, and the record of its root.
+// sum tells how far the invocation ran ahead: its client, and the record of its root. What its functions called, did not wait for, and goes on
+// has the rest in records of its own.
 func (e *execution) sum(t *tree) {
 	tally := e.tally
-	tally.Slots, tally.Kinds = slices.Clip(slices.Clone(e.tally.Slots)), maps.Clone(e.tally.Kinds)
-	if e.mayAhead {
+	e.tally = forerun.Tally{Depth: e.launchedAhead()}
+	if t.caller == nil && e.mayAhead {
 		t.invocation.tally = &tally
 	}
 	if tally.Ahead() && len(t.records) > 0 {

@@ -2,8 +2,10 @@ package controller
 
 import (
 	"encoding/json"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -54,5 +56,77 @@ func TestReasonsName(t *testing.T) {
 	}
 	if why := town.written[0][1].Timeline.InTurn; why != "what mixed (inline 1) #1 gives on this input was not known" {
 		t.Errorf("the first time work was not ahead since %q", why)
+	}
+}
+
+// TestWaited: for what a function called at the same time it waited once, so that what it took itself is known.
+func TestWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown(t)
+		callee := town.function("callee", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Second)
+			return map[string]any{}, nil
+		})
+		caller := town.function("caller", func(run *forerun.Run, _ map[string]any) (any, error) {
+			time.Sleep(time.Second)
+			var calls []*Invocation
+			for range 3 {
+				calls = append(calls, town.Invoke(Request{Namespace: "ns", Action: callee, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true}))
+			}
+			for _, call := range calls {
+				<-call.Done()
+			}
+			return map[string]any{}, nil
+		})
+		line := town.invoke(caller, `{}`).Timeline
+		if ran := line.Finished.Sub(line.Launched); ran-line.Waited < time.Second || ran-line.Waited > 3*time.Second/2 {
+			t.Errorf("of %v it waited for %v", ran, line.Waited)
+		}
+	})
+}
+
+// TestLeftBehind: what goes on when the client has its answer, as who called it did not wait for it, is counted, too.
+func TestLeftBehind(t *testing.T) {
+	town := newAheadTown(t)
+	var second atomic.Bool
+	ahead, answered := make(chan struct{}), make(chan struct{})
+	town.function("a", func(*forerun.Run, map[string]any) (any, error) {
+		if second.Load() {
+			<-answered
+		}
+		return map[string]any{"n": second.Load()}, nil
+	})
+	town.function("pure", add("p", 1)).Annotations = []forerun.KeyValue{{Key: "pure-function", Value: json.RawMessage("true")}}
+	town.function("c", func(_ *forerun.Run, input map[string]any) (any, error) {
+		if second.Load() && input["n"] == false {
+			close(ahead)
+		}
+		return input, nil
+	})
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/pure", "/ns/c"}})
+	var left *Invocation
+	caller := town.function("caller", func(run *forerun.Run, _ map[string]any) (any, error) {
+		left = town.Invoke(Request{Namespace: "ns", Action: seq, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+		if second.Load() {
+			<-ahead
+		}
+		return map[string]any{}, nil
+	})
+	for range 2 { // the first shows that it calls
+		town.invokeAhead(caller, `{}`)
+		<-left.Done()
+	}
+	second.Store(true)
+	_, tally := town.invokeAhead(caller, `{}`)
+	close(answered)
+	<-left.Done()
+	var sum forerun.Tally
+	for _, r := range slices.Concat(town.written...) {
+		if r.Tally != nil {
+			sum.Early, sum.Used, sum.Squashed, sum.Skipped = sum.Early+r.Tally.Early, sum.Used+r.Tally.Used, sum.Squashed+r.Tally.Squashed, sum.Skipped+r.Tally.Skipped
+		}
+	}
+	if tally.Early != 1 || sum.Early != 1 || sum.Squashed != 1 || sum.Used != 0 || sum.Skipped != 0 {
+		t.Errorf("the client is told %+v; the records of all say %+v", tally, sum)
 	}
 }

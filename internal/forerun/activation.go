@@ -37,7 +37,7 @@ type Activation struct {
 	Annotations []KeyValue      // path, kind, limits, waitTime, initTime, topmost ...
 	Timeline    Timeline
 	Calls       []ActivationID `json:",omitempty"` // what its function called and waited for
-	Tally       *Tally         `json:",omitempty"` // how far the invocation ran ahead, if this is its root and it did
+	Tally       *Tally         `json:",omitempty"` // how far the invocation ran ahead, if this is its root and it did, or was left behind by its caller
 }
 
 // Timeline holds the moments of one slot that a waterfall draws; the zero time means "did not happen".
@@ -56,7 +56,7 @@ type Timeline struct {
 	InTurn      string        `json:",omitempty"` // why it was not; of a workflow's root, why nothing of it was
 	Held        time.Duration `json:",omitempty"` // for how long what it asked for waited until it was promoted
 	Stalled     string        `json:",omitempty"` // why something it asked for was not answered ahead, the last time
-	Waited      time.Duration `json:",omitempty"` // for how long it waited for what it called
+	Waited      time.Duration `json:",omitempty"` // for how long it waited for what it called, and was not held
 	Kind        SquashKind    `json:",omitempty"` // why it was squashed, in one word
 	Cause       string        `json:",omitempty"` // and in a sentence
 }

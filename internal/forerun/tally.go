@@ -48,7 +48,7 @@ func SquashKinds() []SquashKind {
 }
 
 // Ahead tells whether anything was done ahead, or skipped.
-func (t *Tally) Ahead() bool { return t.Early > 0 || t.Skipped > 0 }
+func (t *Tally) Ahead() bool { return t.Early > 0 || t.Used > 0 || t.Squashed > 0 || t.Skipped > 0 }
 
 // String tells the tally as the answer's header does.
 func (t *Tally) String() string {
