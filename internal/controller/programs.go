@@ -8,13 +8,22 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// maxPrograms bounds the compiled programs kept; the cache starts anew when it is full.
-const maxPrograms = 1000
+// Bounds of the compiled programs kept, and of their bytes; the cache starts anew when it is full.
+const (
+	maxPrograms     = 1000
+	maxProgramBytes = 64 << 20
+)
+
+// largeDocument is from how many bytes on compositions are compiled one at a time: meanwhile one takes a hundred times as much memory.
+const largeDocument = 16 << 10
 
 // programs keeps what compositions compiled to. An action is immutable, so its pointer is the key; it is not kept alive.
 type programs struct {
-	mu       sync.Mutex // guards compiled
+	large sync.Mutex // held while a large document is compiled
+
+	mu       sync.Mutex // guards the rest
 	compiled map[weak.Pointer[forerun.Action]]forerun.Program
+	bytes    int // that these take
 	inlined  map[inlineKey]*forerun.Action
 }
 
@@ -52,15 +61,43 @@ func (p *programs) of(a *forerun.Action) (forerun.Program, error) {
 	if ok {
 		return program, nil
 	}
-	program, err := flow.Of(a)
+	program, err := p.compile(a)
 	if program == nil || err != nil {
 		return nil, err // that it is a function is seen at once
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.compiled == nil || len(p.compiled) >= maxPrograms {
-		p.compiled = make(map[weak.Pointer[forerun.Action]]forerun.Program)
+	if known, ok := p.compiled[key]; ok {
+		return known, nil
+	}
+	size := sizeOf(program)
+	if p.compiled == nil || len(p.compiled) >= maxPrograms || p.bytes+size > maxProgramBytes {
+		p.compiled, p.bytes = make(map[weak.Pointer[forerun.Action]]forerun.Program), 0
 	}
 	p.compiled[key] = program
+	p.bytes += size
 	return program, nil
+}
+
+// compile returns what of does, and keeps nothing.
+func (p *programs) compile(a *forerun.Action) (forerun.Program, error) {
+	if len(forerun.Lookup(a.Annotations, "conductor")) > largeDocument {
+		p.large.Lock()
+		defer p.large.Unlock()
+	}
+	return flow.Of(a)
+}
+
+// CheckFlow reports whether an action that runs others can be compiled.
+func (c *Controller) CheckFlow(a *forerun.Action) error {
+	_, err := c.programs.compile(a)
+	return err
+}
+
+// sizeOf is about how many bytes a program takes; a conductor takes none.
+func sizeOf(p forerun.Program) int {
+	if compiled, ok := p.(*flow.Program); ok {
+		return compiled.Size()
+	}
+	return 0
 }

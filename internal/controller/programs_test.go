@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,5 +23,35 @@ func TestInlineFunctionsAreDeployedWithTheirComposition(t *testing.T) {
 	}
 	if once == later {
 		t.Error("deployed again, it is the same")
+	}
+}
+
+// TestCompiledProgramsAreBounded: what small documents come to is large, and not kept of very many.
+func TestCompiledProgramsAreBounded(t *testing.T) {
+	var programs programs
+	document := `{"type":"sequence","components":[` + strings.Repeat(`{"type":"retry","count":1},`, 800) + `{"type":"empty"}]}`
+	var actions []*forerun.Action // so that none is forgotten
+	largest := 0
+	for range 40 {
+		a := &forerun.Action{Exec: forerun.Exec{Kind: "nodejs:20"}, Annotations: []forerun.KeyValue{{Key: "conductor", Value: json.RawMessage(document)}}}
+		p, err := programs.of(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := programs.of(a); again != p {
+			t.Error("what was just compiled is not kept")
+		}
+		actions = append(actions, a)
+		all := 0
+		for _, p := range programs.compiled {
+			all += sizeOf(p)
+		}
+		if all != programs.bytes || all > maxProgramBytes {
+			t.Fatalf("%d bytes are kept, and %d are counted", all, programs.bytes)
+		}
+		largest = max(largest, len(programs.compiled))
+	}
+	if largest < 2 || largest == len(actions) {
+		t.Errorf("of %d programs %d were kept", len(actions), largest)
 	}
 }

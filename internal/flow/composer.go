@@ -58,8 +58,11 @@ type compiler struct {
 type part func() error
 
 func (c *compiler) compile(n *node) error {
-	if n.depth > maxNesting {
+	switch {
+	case n.depth > maxNesting:
 		return refuse(n, "The composition is nested more than %d deep.", maxNesting)
+	case c.program.size > maxProgram:
+		return refuse(n, "The composition takes more than %d MiB when it is compiled: make several of it.", maxProgram>>20)
 	}
 	switch n.Type {
 	case "action":
@@ -212,6 +215,7 @@ func counter(n *node) members {
 // emit appends a row and returns its place.
 func (c *compiler) emit(r row) int {
 	c.program.rows = append(c.program.rows, r)
+	c.program.size += r.size()
 	return c.here() - 1
 }
 

@@ -17,6 +17,7 @@ import (
 // Program is a compiled workflow. It is immutable and may be walked by many at once.
 type Program struct {
 	rows []row
+	size int // of the rows, in bytes
 	// asIs hands an action's result on as it is, a failed one's or an array too, as OpenWhisk's sequences do;
 	// composer keeps an error alone, and wraps what is no object.
 	asIs bool
@@ -77,7 +78,8 @@ func (p *Program) Actions() []string {
 func Sequence(components []string) *Program {
 	p := &Program{asIs: true}
 	for _, name := range components {
-		p.rows = append(p.rows, row{op: opAction, action: name})
+		r := row{op: opAction, action: name}
+		p.rows, p.size = append(p.rows, r), p.size+r.size()
 	}
 	return p
 }

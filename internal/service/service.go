@@ -28,7 +28,6 @@ import (
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/config"
 	"forerun.dev/forerun/internal/controller"
-	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/gateway/admin"
@@ -275,7 +274,7 @@ func (s *server) openDoors(ctx context.Context) error {
 				Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
 				MaxPayload: int64(s.config.Bounds.Payload), MaxWait: openwhisk.MaxWait,
 			}),
-			Kinds: s.languages.Kinds(), CheckFlow: checkFlow, Bounds: s.config.Bounds, Version: s.version,
+			Kinds: s.languages.Kinds(), CheckFlow: s.controller.CheckFlow, Bounds: s.config.Bounds, Version: s.version,
 		}),
 		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
@@ -319,12 +318,6 @@ func (s *server) eraseState(ctx context.Context, namespace string) error {
 	space := worker.StateSpace(namespace)
 	s.hub.Erase(space)
 	return s.store.EraseSpace(ctx, space)
-}
-
-// checkFlow reports whether an action that runs others can be compiled.
-func checkFlow(a *forerun.Action) error {
-	_, err := flow.Of(a)
-	return err
 }
 
 // announce tells how to use the server, and what it protects against.
