@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -38,8 +39,12 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // Explain finds how an error is answered: its kind decides the status, its message is for the client. A failure of ours
-// goes to the log instead. What is to be said in headers is set.
+// goes to the log instead. What is to be said in headers is set. Where the request was given up as its client has gone there is no answer:
+// who has closed its sending half alone sees that, and takes none for one.
 func Explain(w http.ResponseWriter, r *http.Request, err error) (status int, message string) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
 	kind, message := forerun.KindOf(err), err.Error()
 	if e, ok := errors.AsType[*forerun.Error](err); ok {
 		message = e.Message

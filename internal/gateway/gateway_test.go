@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,6 +80,20 @@ func TestAbortedHandlerStaysAborted(t *testing.T) {
 		}
 	}()
 	get(newDoor(t, t.Output(), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil), httptest.NewRequest(http.MethodGet, "/", nil))
+}
+
+// TestNobodyIsLeft: a request that was given up as its client has gone has no answer, and is no failure of ours.
+func TestNobodyIsLeft(t *testing.T) {
+	var log strings.Builder
+	defer func() {
+		if p := recover(); p != any(http.ErrAbortHandler) || log.Len() > 0 {
+			t.Errorf("recovered %v; the log says %s", p, log.String())
+		}
+	}()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	api := func(w http.ResponseWriter, r *http.Request) { Fail(w, r, fmt.Errorf("reading: %w", r.Context().Err())) }
+	get(newDoor(t, &log, api, nil), httptest.NewRequestWithContext(gone, http.MethodGet, "/x", nil))
 }
 
 func TestBody(t *testing.T) {

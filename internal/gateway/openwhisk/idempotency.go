@@ -74,7 +74,7 @@ func (a *API) repeat(c *call, id forerun.ActivationID, terms terms) error {
 		case <-u.begun:
 			return a.finish(c, u.invocation, terms)
 		case <-c.r.Context().Done():
-			return nil // nobody is left to answer
+			return c.r.Context().Err() // the client has gone
 		}
 	}
 	record, err := a.Activations.Get(c.r.Context(), c.caller.Namespace, id)

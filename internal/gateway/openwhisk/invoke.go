@@ -124,8 +124,8 @@ func (a *API) finish(c *call, invocation *controller.Invocation, terms terms) er
 		over = c.over(invocation, terms.wait)
 	}
 	if !over {
-		if c.r.Context().Err() != nil {
-			return nil // the client has gone: nobody is left to answer
+		if err := c.r.Context().Err(); err != nil {
+			return err // the client has gone; the invocation goes on
 		}
 		if err := invocation.Accept(c.r.Context()); err != nil {
 			return err

@@ -35,7 +35,7 @@ func (h *Handler) invoke(w http.ResponseWriter, r *http.Request, owner registry.
 	select {
 	case <-invocation.Done():
 	case <-r.Context().Done():
-		return nil // the client has gone; the invocation goes on
+		return r.Context().Err() // the client has gone; the invocation goes on
 	case <-timer.C:
 		if err := invocation.Accept(r.Context()); err != nil {
 			return err
