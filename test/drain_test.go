@@ -1,9 +1,12 @@
 package test
 
 import (
+	"bufio"
 	"errors"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,6 +76,60 @@ func TestDraining(t *testing.T) {
 	}
 	again := start(t, server.Options{Data: s.Options.Data})
 	equalJSON(t, stored(t, client(t, again), began.ActivationID).Response.Result, `{"went":"on"}`)
+}
+
+// TestNobodyReadsItsLog: a server whose log nobody reads any more, as who did has ended at the same Ctrl-C, answers what it had begun.
+func TestNobodyReadsItsLog(t *testing.T) {
+	t.Parallel()
+	log, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	cmd := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--data", data)
+	cmd.Stderr = end
+	if err := errors.Join(cmd.Start(), end.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()                                                              // it has ended by itself if the test goes well
+	for lines := bufio.NewScanner(log); lines.Scan() && !strings.HasPrefix(lines.Text(), "  actions: "); { // the last that it says as it is ready
+	}
+	log.Close()
+	c := ownerOf(t, data)
+	putPython(t, c, map[string]string{"slow": "import time\n\ndef main(args):\n    time.sleep(1)\n    return {'went': 'on'}\n"})
+	answered := make(chan error, 1)
+	var result map[string]string
+	go func() { answered <- c.Result(t.Context(), "slow", nil, &result) }()
+	eventually(t, func() bool { return gauge(t, &server.Server{URL: c.URL}, "forerun_sandboxes_busy") == "1" })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil || result["went"] != "on" {
+		t.Errorf("what was under way ended with %v, %v", result, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// ownerOf is a client with the key in a data folder.
+func ownerOf(t *testing.T, data string) *server.Client {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(data, "wskprops"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &server.Client{HTTP: new(http.Client)}
+	for line := range strings.Lines(string(text)) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {
+		case "APIHOST":
+			c.URL = value
+		case "AUTH":
+			c.Auth = value
+		}
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 // TestStoppedTwice: a server that is told a second time to stop gives up what it had begun, with records and an answer, and leaves nothing.

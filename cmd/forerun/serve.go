@@ -35,6 +35,8 @@ configuration file ("listen = 127.0.0.1:3233"); the first of these that is given
 	file := cmd.Flags().String("config", os.Getenv("FORERUN_CONFIG"), "configuration `FILE`; none by default")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		_ = proc.RelaxMonitor() // where it may not it takes more of the processors
+		// Who reads what it says may end before it does, as `| tee` at Ctrl-C. Caught, not ignored: that sandboxes would inherit.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		given := make(map[string]string)
 		cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
 		c, err := config.Load(settings, given, os.Getenv, *file)

@@ -24,8 +24,9 @@ import (
 func HelperMain(fd int) int {
 	_ = proc.RelaxMonitor() // where it may not it takes more of the processors
 	debug.SetGCPercent(25)  // it allocates little: small is better than fast
-	// It ends when the server does, not with it when both are told to. Caught, not ignored: that sandboxes would inherit.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGTERM)
+	// It ends when the server does, not with it when both are told to, nor with who reads what it says. Caught, not ignored: that sandboxes
+	// would inherit.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGPIPE)
 	l, err := newLink(os.NewFile(uintptr(fd), "server"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox-helper is started by forerun serve, not by hand:", err)
