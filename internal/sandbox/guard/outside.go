@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/netip"
 	"os"
@@ -97,10 +98,7 @@ func (s *Supervisor) openTCP(n notification, c caller, to netip.AddrPort) unix.E
 		return errnoOf(err)
 	}
 	s.gate.lend(socket, to)
-	if failed := s.listener.replace(n.id, socket, c.number, closesOnExec(int(n.pid), c.number)); failed != 0 {
-		return failed
-	}
-	return errno
+	return cmp.Or(s.take(n, c, socket), errno)
 }
 
 // begin starts the connection. If the chosen port has lately been used for one to the same peer, another is tried.

@@ -249,7 +249,7 @@ func inProc(fd int) bool {
 	return unix.Fstatfs(fd, &is) == nil && is.Type == unix.PROC_SUPER_MAGIC
 }
 
-// same reports whether two descriptors are of the same folder.
+// same reports whether two descriptors are of the same file, folder or socket.
 func same(a, b int) bool {
 	var one, other unix.Stat_t
 	return unix.Fstat(a, &one) == nil && unix.Fstat(b, &other) == nil && one.Dev == other.Dev && one.Ino == other.Ino

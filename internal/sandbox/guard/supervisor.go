@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,7 @@ type Supervisor struct {
 	waiting  waiters
 	attempts chan struct{} // has an element for each attempt that is being executed
 	gate     gate
+	crowded  atomic.Bool // a process has too much for it to be looked through (places.go)
 }
 
 // NewSupervisor takes over the descriptor listener; user is the id of the user and the group

@@ -264,6 +264,49 @@ func (s *suite) testHoldInside(t *testing.T) {
 	a.expect("1", "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nc.syscall(425, 1, None)\nresult = ctypes.get_errno() # io_uring_setup")
 }
 
+// testHoldClosed: a connection that waits for its turn is not put in the place of a file that has got its descriptor's number meanwhile, nor
+// does it stay where another thread has closed that.
+func (s *suite) testHoldClosed(t *testing.T) {
+	c := s.counter(t)
+	a := s.agent(t, withLibrary)
+	for then, want := range map[string]string{
+		"f = os.open('/tmp/own', os.O_RDWR | os.O_CREAT)": "True True b'mine'", // at the same number
+		"f = number": "True False b''",
+	} {
+		a.hold()
+		a.send(fmt.Sprintf(`
+import os, socket, stat, threading
+s = socket.socket()
+number = s.fileno()
+t = threading.Thread(target=s.connect_ex, args=(('%v', %d),))
+t.start()
+door = socket.create_connection(('127.0.0.1', 6379))
+door.recv(2)
+os.close(number)
+%s
+door.sendall(b'ok')
+t.join()
+try: mine = stat.S_ISREG(os.fstat(number).st_mode)
+except OSError: mine = False
+if mine: os.write(number, b'mine')
+result = '%%s %%s %%s' %% (f == number, mine, open('/tmp/own', 'rb').read() if mine else b'')
+`, s.host, c.TCP("closed"), then))
+		conn := accept(t, a.Door(sandbox.DoorState))
+		a.awaitWaiting(1)
+		_, _ = conn.Write([]byte("go"))
+		if _, err := io.ReadFull(conn, make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+		a.release()
+		if got := a.receive(); got != want {
+			t.Errorf("%s: %s; want %s", then, got, want)
+		}
+		if _, err := a.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // testHeld looks at what a sandbox says that it cannot hold back.
 func (s *suite) testHeld(t *testing.T) {
 	c := s.counter(t)

@@ -141,6 +141,15 @@ threads = [threading.Thread(target=one) for _ in range(16)]
 for t in threads: t.start()
 for t in threads: t.join()
 result = len(done)`},
+		"copied before": {"echo", "s = socket.socket(); c = s.dup(); s.connect(peer)\nc.sendall(b'echo')\nresult = c.recv(4).decode()"},
+		"watched before": {"4 1 echo", `
+s = socket.socket(); s.setblocking(False); watch = select.epoll(); watch.register(s, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET); watch.poll(0)
+s.connect_ex(peer)
+connected = watch.poll(5)
+s.send(b'echo'); watch.modify(s, select.EPOLLIN)
+answered = watch.poll(5)
+watch.unregister(s)
+result = '%d %d %s' % (connected[0][1], answered[0][1], s.recv(4).decode())`},
 		"asyncio": {"echo", `
 import asyncio
 async def main():

@@ -83,6 +83,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"HoldPromoted", s.testHoldPromoted},
 		{"HoldTaken", s.testHoldTaken},
 		{"HoldInside", s.testHoldInside},
+		{"HoldClosed", s.testHoldClosed},
 		{"HoldReadHosts", s.testHoldReadHosts},
 		{"HoldReadNames", s.testHoldReadNames},
 		{"HoldReadNameLate", s.testHoldReadNameLate},
