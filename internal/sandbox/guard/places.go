@@ -2,11 +2,14 @@ package guard
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -74,22 +77,34 @@ func (s *Supervisor) isAt(n notification, number, socket int) (there bool, errno
 	return false, errno
 }
 
+// scratch is what the kernel's answers are read into, for each connection.
+type scratch struct {
+	names   [namesBytes]byte
+	notices [noticesBytes]byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
 // placesOf finds those of the caller's socket. What cannot be seen is none.
 func (s *Supervisor) placesOf(thread int, c caller) places {
 	l := lookout{thread: thread, room: noticesBytes}
 	if s.crowded.Load() || unix.Fstat(c.socket, &l.socket) != nil {
 		return l.found
 	}
+	l.target = fmt.Appendf(nil, "socket:[%d]", l.socket.Ino)
 	folder, err := unix.Open(fmt.Sprintf("/proc/%d/fd", thread), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return l.found
 	}
 	defer unix.Close(folder)
-	buffer := make([]byte, namesBytes)
-	size, _ := unix.ReadDirent(folder, buffer)
-	_, _, names := unix.ParseDirent(buffer[:max(0, size)], -1, nil)
-	for _, name := range names {
-		l.look(folder, name)
+	l.scratch = scratches.Get().(*scratch)
+	defer scratches.Put(l.scratch)
+	size, _ := unix.ReadDirent(folder, l.names[:])
+	for rest := l.names[:max(0, size)]; len(rest) > direntName; {
+		length := int(binary.NativeEndian.Uint16(rest[direntLength:]))
+		name, _, _ := bytes.Cut(rest[direntName:length], []byte{0})
+		l.look(folder, string(name))
+		rest = rest[length:]
 	}
 	if size > namesBytes-unix.NAME_MAX || l.room <= 0 { // there may be more
 		s.crowded.Store(true)
@@ -97,18 +112,29 @@ func (s *Supervisor) placesOf(thread int, c caller) places {
 	return l.found
 }
 
+// Where a directory's entry has its length and its name: struct linux_dirent64.
+const (
+	direntLength = int(unsafe.Offsetof(unix.Dirent{}.Reclen))
+	direntName   = int(unsafe.Offsetof(unix.Dirent{}.Name))
+)
+
+// eventPoll is what the descriptor of an epoll leads to.
+var eventPoll = []byte("anon_inode:[eventpoll]")
+
 // lookout looks for the places of a socket.
 type lookout struct {
+	*scratch
 	thread int
 	socket unix.Stat_t
-	room   int // for what the kernel says of epolls
+	target []byte // what its descriptors lead to
+	room   int    // for what the kernel says of epolls
 	found  places
+	link   [64]byte
 }
 
 // look looks at one descriptor, in the folder of them.
 func (l *lookout) look(folder int, name string) {
-	var target [64]byte
-	size, err := unix.Readlinkat(folder, name, target[:])
+	size, err := unix.Readlinkat(folder, name, l.link[:])
 	if err != nil {
 		return // it was closed
 	}
@@ -116,10 +142,10 @@ func (l *lookout) look(folder int, name string) {
 	if err != nil {
 		return
 	}
-	switch string(target[:size]) {
-	case fmt.Sprintf("socket:[%d]", l.socket.Ino):
+	switch target := l.link[:size]; {
+	case bytes.Equal(target, l.target):
 		l.found.numbers = append(l.found.numbers, number)
-	case "anon_inode:[eventpoll]":
+	case bytes.Equal(target, eventPoll):
 		l.ask(number)
 	}
 }
@@ -131,7 +157,7 @@ func (l *lookout) ask(epoll int) {
 		return
 	}
 	defer unix.Close(file)
-	text := make([]byte, l.room)
+	text := l.notices[:l.room]
 	size, _ := unix.Read(file, text)
 	text = text[:max(0, size)]
 	l.room -= len(text)
