@@ -125,6 +125,18 @@ var inherited = map[string]struct {
 		"import fcntl; kept = open('/usr/lib/os-release')", "fcntl.flock(kept, fcntl.LOCK_EX)",
 		"fcntl.flock(open('/usr/lib/os-release'), fcntl.LOCK_EX | fcntl.LOCK_NB)", false,
 	},
+	"a file of its own to read": {
+		"open('/tmp/kept', 'wb').write(b'a'); kept = open('/tmp/kept', 'rb', buffering=0)",
+		"open('/proc/self/fd/%d' % kept.fileno(), 'r+b').write(b'x')", "os.pread(kept.fileno(), 1, 0)", true,
+	},
+	"a memory file to read": {
+		"f = os.memfd_create('kept'); os.write(f, b'a'); kept = os.open('/proc/self/fd/%d' % f, os.O_RDONLY); os.close(f)",
+		"open('/proc/self/fd/%d' % kept, 'r+b').write(b'x')", "os.pread(kept, 1, 0)", true,
+	},
+	"shared memory to read": {
+		"libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p; kept = libc.mmap(None, ctypes.c_size_t(4096), 1, 0x21, -1, ctypes.c_long(0))",
+		"libc.mprotect(ctypes.c_void_p(kept), ctypes.c_size_t(4096), 3); ctypes.memset(kept, 1, 1)", "ctypes.string_at(kept, 1)", true,
+	},
 	"a pipe": {"kept = os.pipe(); os.set_blocking(kept[0], False)", "os.write(kept[1], b'x')", "os.read(kept[0], 1)", true},
 	"a socket": {
 		"import socket; kept = socket.socketpair(); kept[0].setblocking(False)", "kept[1].send(b'x')", "kept[0].recv(1)", false,

@@ -44,12 +44,8 @@ func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
 	defer unix.Close(infos)
 	b := newBelongings(folder, infos, fmt.Sprintf("/proc/%d/net/", c.process.Pid))
 	b.private, b.outputs = c.unshared, c.outputs
-	for _, f := range c.folders {
-		var st unix.Stat_t
-		if unix.Fstat(int(f.Fd()), &st) != nil {
-			return false, true
-		}
-		b.devices = append(b.devices, st.Dev)
+	if b.devices, err = c.devices(); err != nil {
+		return false, true
 	}
 	names, err := proc.Names(folder)
 	if err != nil || len(names) == 0 {
@@ -131,4 +127,16 @@ func (b *belongings) plain() bool {
 		}
 	}
 	return len(b.sockets) == 0
+}
+
+// devices are those of the folders that handlers write to.
+func (c *cell) devices() (devices []uint64, err error) {
+	for _, f := range c.folders {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			return nil, err
+		}
+		devices = append(devices, st.Dev)
+	}
+	return devices, nil
 }

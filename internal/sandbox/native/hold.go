@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -22,7 +25,7 @@ func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, unshared bool, 
 	c.guard.Permit(permit)
 	held.Connected = c.guard.Connected(c.initializers)
 	if !c.unshared {
-		held.Shared = shares(c.process.Pid, c.outputs)
+		held.Shared = c.shares()
 		loaded := c.seal == nil // else the code may open something yet
 		c.unshared = loaded && !held.Shared && isAlone(c.process.Pid)
 	}
@@ -89,28 +92,51 @@ func isAlone(pid int) bool {
 	return err == nil && len(threads) == 1
 }
 
-// shares reports whether processes forked from this one could change something for one another through what they inherit.
-// When it cannot be told, they could.
-func shares(pid int, outputs outputs) bool {
+// shares reports whether processes forked from the initializer could change something for one another through what they inherit. When it
+// cannot be told, they could.
+func (c *cell) shares() bool {
+	pid := c.process.Pid
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return true
 	}
+	shared := false
 	for line := range strings.Lines(string(maps)) {
-		if f := strings.Fields(line); len(f) > 1 && f[1][1] == 'w' && strings.HasSuffix(f[1], "s") {
-			return true
+		if f := strings.Fields(line); len(f) > 1 && strings.HasSuffix(f[1], "s") {
+			if f[1][1] == 'w' {
+				return true
+			}
+			shared = true
 		}
 	}
-	return sharesFiles(pid, outputs)
+	devices, err := c.devices()
+	return err != nil || shared && mayWrite(pid) || sharesFiles(pid, c.outputs, devices)
+}
+
+// mayWrite reports whether a process could make shared memory writable that it only reads (mprotect). To ask takes the kernel a while.
+func mayWrite(pid int) bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(maps)) {
+		if text, ok := strings.CutPrefix(line, "VmFlags:"); ok {
+			if flags := strings.Fields(text); slices.Contains(flags, "sh") && slices.Contains(flags, "mw") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ownPipes are what the initializer of a language that forks has of its own, beside the outputs: pipes that it or the runtime in its handlers
 // reads alone.
 const ownPipes = 2
 
-// sharesFiles looks for files that are open for writing, pipes, and what counts or waits for events. In handlers, sockets are
-// replaced and files that are only read are opened anew.
-func sharesFiles(pid int, outputs outputs) bool {
+// sharesFiles looks for files that are open for writing, or are the sandbox's own, which who has inherited them can open once more, by
+// their descriptors; for pipes, and what counts or waits for events. In handlers, sockets are replaced and the host's files, which are only
+// read, are opened anew.
+func sharesFiles(pid int, outputs outputs, devices []uint64) bool {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -129,13 +155,22 @@ func sharesFiles(pid int, outputs outputs) bool {
 			if !outputs.have(target) {
 				pipes[target] = true
 			}
-		case strings.HasPrefix(target, "anon_inode:") && !strings.Contains(target, "[pidfd]"):
+		case strings.HasPrefix(target, "anon_inode:") && !strings.Contains(target, "[pidfd]"), strings.HasPrefix(target, "/memfd:"):
 			return true
-		case strings.HasPrefix(target, "/") && target != os.DevNull && writable(pid, fd):
+		case strings.HasPrefix(target, "/") && target != os.DevNull && (writable(pid, fd) || isOn(folder+"/"+e.Name(), devices)):
 			return true
 		}
 	}
 	return len(pipes) > ownPipes
+}
+
+// isOn reports whether a file is on one of these devices.
+func isOn(path string, devices []uint64) bool {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return err != unix.ENOENT // closed meanwhile
+	}
+	return slices.Contains(devices, st.Dev)
 }
 
 func writable(pid, fd int) bool {

@@ -345,14 +345,17 @@ s = socket.create_connection(('%v', %d)); socket.send_fds(ours, [b'x'], [s.filen
 		t.Error("a connection that was on its way is seen when it is gone")
 	}
 	for what, code := range map[string]string{
-		"shared memory": "import mmap; kept = mmap.mmap(-1, 4096)",
-		"a file":        "kept = open('/tmp/kept', 'w')",
-		"a memory file": "import os; kept = os.memfd_create('kept')",
-		"a counter":     "import os; kept = os.eventfd(0)",
-		"a poll":        "import select; kept = select.epoll()",
-		"pipes":         "import os; kept = [os.pipe() for _ in range(3)]",
-		"an output":     "import os; f = os.open('/tmp/kept', os.O_WRONLY | os.O_CREAT); os.dup2(f, 1); os.close(f)",
-		"its input":     "import os; f = os.eventfd(0); os.dup2(f, 0); os.close(f)",
+		"shared memory":                        "import mmap; kept = mmap.mmap(-1, 4096)",
+		"a file":                               "kept = open('/tmp/kept', 'w')",
+		"a memory file":                        "import os; kept = os.memfd_create('kept')",
+		"a counter":                            "import os; kept = os.eventfd(0)",
+		"a poll":                               "import select; kept = select.epoll()",
+		"shared memory that it only reads":     "import mmap; kept = mmap.mmap(-1, 4096, prot=mmap.PROT_READ)",
+		"a file of its own that it only reads": "open('/tmp/kept', 'w').close(); kept = open('/tmp/kept')",
+		"a memory file that it only reads":     "import os; f = os.memfd_create('kept'); kept = os.open('/proc/self/fd/%d' % f, os.O_RDONLY); os.close(f)",
+		"pipes":                                "import os; kept = [os.pipe() for _ in range(3)]",
+		"an output":                            "import os; f = os.open('/tmp/kept', os.O_WRONLY | os.O_CREAT); os.dup2(f, 1); os.close(f)",
+		"its input":                            "import os; f = os.eventfd(0); os.dup2(f, 0); os.close(f)",
 	} {
 		b := s.agent(t, func(spec *sandbox.Spec) { spec.Argv = append(spec.Argv[:1], "-c", code+"\n"+agentProgram) })
 		b.expect("ok", "result = 'ok'")
