@@ -137,6 +137,9 @@ var inherited = map[string]struct {
 		"libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p; kept = libc.mmap(None, ctypes.c_size_t(4096), 1, 0x21, -1, ctypes.c_long(0))",
 		"libc.mprotect(ctypes.c_void_p(kept), ctypes.c_size_t(4096), 3); ctypes.memset(kept, 1, 1)", "ctypes.string_at(kept, 1)", true,
 	},
+	"its output's signals": {
+		"import fcntl", "fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)", "fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ASYNC", false,
+	},
 	"a pipe": {"kept = os.pipe(); os.set_blocking(kept[0], False)", "os.write(kept[1], b'x')", "os.read(kept[0], 1)", true},
 	"a socket": {
 		"import socket; kept = socket.socketpair(); kept[0].setblocking(False)", "kept[1].send(b'x')", "kept[0].recv(1)", false,

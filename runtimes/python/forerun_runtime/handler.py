@@ -5,6 +5,7 @@ from __future__ import annotations
 # The C modules under signal and threading, as in the initializer.
 import _signal
 import _thread
+import fcntl
 import os
 import sys
 
@@ -71,10 +72,10 @@ def _execute_next(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, 
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
     kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
+    _have_output_wait()
     if mask is not None:
         _release_signals(mask)
     _set_environment(frame.header.get("env", {}))
-    _have_output_wait()
     _have_folder()
     result = _execute(function, frame)
     if os.getpid() != pid:  # the function forked, and this is the child that came back from it
@@ -103,10 +104,12 @@ def _set_environment(variables: dict[str, str]) -> None:
 
 
 def _have_output_wait() -> None:
-    """Have what is printed wait for room in the pipes, whatever an activation before has set: it had the same."""
-    for fd in (1, 2):
+    """Have what is printed wait for room in the pipes, and send no signals, whatever an activation before has set."""
+    for fd in (1, 2):  # all have the same
         try:
-            os.set_blocking(fd, True)
+            flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+            if flags & (os.O_NONBLOCK | os.O_ASYNC):
+                fcntl.fcntl(fd, fcntl.F_SETFL, flags & ~(os.O_NONBLOCK | os.O_ASYNC))
         except OSError:  # an activation before has closed it
             continue
 
