@@ -45,11 +45,15 @@ type Instruction struct {
 	Action  string
 	Other   string
 	Own     bool // the input of a call is the function's own
+	Told    bool // if the accumulator is even, who calls may be told the callee's id before that ends: it is not to be another then
 }
 
 func (i Instruction) String() string {
 	switch i.Step {
 	case Call:
+		if i.Told {
+			return "call " + i.Action + ", told its id if even"
+		}
 		return "call " + i.Action
 	case Both:
 		return "call " + i.Action + " and " + i.Other

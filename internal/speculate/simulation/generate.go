@@ -19,6 +19,7 @@ type Case struct {
 	Large   bool      // records are: a column with one cannot grow where the server has no room
 	Crowded bool      // several small invocations run at the same time
 	Paired  bool      // functions often call two others at once, and promotions often take long
+	Poor    bool      // the store has no room now and then: for what was written ahead, or for a copy of what is to be read
 }
 
 // Action is an action with its name.
@@ -76,7 +77,10 @@ func Generate(seed uint64) *Case {
 	c := &Case{Order: seed}
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
 	g.paired, g.detaches = g.IntN(6) == 0, seed%8 == 0
-	c.Paired = g.paired
+	c.Paired, c.Poor = g.paired, seed%5 == 2
+	if seed%5 == 1 {
+		g.tells = rand.New(rand.NewPCG(seed, 4))
+	}
 	g.records = 1 + g.IntN(oracle.Records)
 	g.strange, g.stormy, g.implicit = g.IntN(3) == 0, g.IntN(3) == 0, g.IntN(4) == 0
 	if g.stormy || g.paired {
@@ -174,8 +178,9 @@ type generator struct {
 	most     int  // what an invocation may cost
 	costs    []int
 	actions  map[string]*Action
-	pure     []int // of the actions, those said to be pure
-	counted  int   // the cost of a turn of a loop that counts
+	pure     []int      // of the actions, those said to be pure
+	counted  int        // the cost of a turn of a loop that counts
+	tells    *rand.Rand // which calls are told their callees' ids; nil: none
 }
 
 func (g *generator) add(a *Action) { g.actions[a.Name] = a }
@@ -278,6 +283,7 @@ func (g *generator) script(i, n int, pure bool, cost *int) []oracle.Instruction 
 func (g *generator) call(i, n int, cost *int) oracle.Instruction {
 	before := *cost
 	in := oracle.Instruction{Step: oracle.Call, Action: g.later(i, n, cost), Own: g.IntN(4) > 0}
+	in.Told = g.tells != nil && g.tells.IntN(3) == 0
 	k := g.IntN(8)
 	if g.paired && k > 2 {
 		k, in.Own = 0, true

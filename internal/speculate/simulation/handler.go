@@ -21,6 +21,7 @@ type handler struct {
 	results map[speculate.OpID]forerun.Result
 	command bool
 	asked   map[speculate.OpID]oracle.Command
+	told    map[speculate.OpID]bool // calls whose callees' ids are known
 	out     []speculate.Event
 	outside bool
 	digests func(action string) forerun.Digest
@@ -69,7 +70,14 @@ func (h *handler) call(in oracle.Instruction, action string, wait bool) {
 	if wait {
 		h.awaits = append(h.awaits, h.op)
 	}
-	h.out = append(h.out, speculate.Call{Slot: h.slot, Op: h.op, Action: action, Input: in.Input(h.acc, h.input), Code: h.digests(action)})
+	known := in.Told && h.acc%2 == 0
+	if known {
+		if h.told == nil {
+			h.told = make(map[speculate.OpID]bool)
+		}
+		h.told[h.op] = true
+	}
+	h.out = append(h.out, speculate.Call{Slot: h.slot, Op: h.op, Action: action, Input: in.Input(h.acc, h.input), Code: h.digests(action), Known: known})
 }
 
 // send asks for a command.

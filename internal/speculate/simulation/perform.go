@@ -20,7 +20,10 @@ func (r *run) perform(a speculate.Action) {
 		}
 	case speculate.Fetch:
 		r.later(&task{slot: a.Slot, do: func() {
-			e := speculate.Fetched{Slot: a.Slot, Op: a.Op, Records: r.world.store.fetch(a.Keys)}
+			e := speculate.Fetched{Slot: a.Slot, Op: a.Op}
+			if e.Failed = r.world.lacksRoom(); !e.Failed {
+				e.Records = r.world.store.fetch(a.Keys)
+			}
 			r.later(&task{slot: a.Slot, of: fetches, do: func() { r.tell(e) }})
 		}})
 	case speculate.Reply:
@@ -38,10 +41,18 @@ func (r *run) perform(a speculate.Action) {
 	case speculate.Finish:
 		r.finish(a)
 	case speculate.Attach:
-		r.slots[a.Slot].op = a.Op
+		r.attach(a)
 	case speculate.Stall:
 	default:
 		r.world.fail("an unknown action %T", a)
+	}
+}
+
+// attach makes a slot that runs what a function has called.
+func (r *run) attach(a speculate.Attach) {
+	r.slots[a.Slot].op = a.Op
+	if h := r.slots[a.Caller].handler; h != nil && h.told[a.Op] {
+		r.world.fail("slot %d, which ran already, is what slot %d has called under an id that is known", a.Slot, a.Caller)
 	}
 }
 

@@ -51,6 +51,7 @@ var bugs = []planted{
 	{"an executed callee is learnt although its caller is not committed (R9)", "call.go", "\t\tc.merged = nil\n", "\t\tc.merged = nil\n\t\tm.learn(c)\n"},
 	{"what detaches has no effect", "begin.go", "\t\ts.effects, s.inexact = true, true\n", ""},
 	{"a read that a row stands for has no image", "buffer.go", "case e.image() != nil:", "case true:"},
+	{"attached although the id is known of what was called", "call.go", "return !call.Known && s.stop.Action", "return s.stop.Action"},
 	{"attached whatever was called (R6)", "call.go", "if c.isFor(r.call) {", "if s.stop.Action != \"\" {"},
 	{"a value that was never flushed is no conflict (R5)", "promote.go", "\t\tif !exact {\n", "\t\tif false && !exact {\n"},
 	{"only the conflicting slot is squashed (R5)", "squash.go", "\tm.dropAfter(s, others)\n", ""},

@@ -30,12 +30,15 @@ func (r *run) promote(a speculate.Promote) {
 	r.later(&task{slot: a.Slots[0], of: transactions, stores: true, do: func() {
 		w := r.world
 		var e speculate.Event
-		if changed := w.store.changed(a.Expect); len(changed) > 0 {
+		switch changed := w.store.changed(a.Expect); {
+		case len(changed) > 0:
 			e = speculate.Conflict{Slots: a.Slots, Keys: changed}
 			if w.quiet {
 				w.fail("the promotion of %v is refused because of %v, which nobody else wrote: who read it early should have been squashed", a.Slots, changed)
 			}
-		} else {
+		case w.lacksRoom():
+			e = speculate.Conflict{Slots: a.Slots, Why: "the store has no room for what it wrote"}
+		default:
 			commands := make([]oracle.Command, len(a.Commands))
 			for i, c := range a.Commands {
 				commands[i] = c.(oracle.Command)

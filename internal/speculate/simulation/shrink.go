@@ -59,7 +59,7 @@ func (c *Case) parts() (n int) {
 
 // clone copies what without changes.
 func (c *Case) clone() *Case {
-	d := &Case{Order: c.Order, Stormy: c.Stormy, Large: c.Large, Crowded: c.Crowded, Paired: c.Paired, Rounds: slices.Clone(c.Rounds)}
+	d := &Case{Order: c.Order, Stormy: c.Stormy, Large: c.Large, Crowded: c.Crowded, Paired: c.Paired, Poor: c.Poor, Rounds: slices.Clone(c.Rounds)}
 	for i := range d.Rounds {
 		d.Rounds[i].Invocations = slices.Clone(d.Rounds[i].Invocations)
 		d.Rounds[i].Others = slices.Clone(d.Rounds[i].Others)

@@ -91,6 +91,9 @@ func (c *Case) String() string {
 	if c.Crowded {
 		b.WriteString("invocations come one soon after the other\n")
 	}
+	if c.Poor {
+		b.WriteString("the store has no room now and then\n")
+	}
 	for i, r := range c.Rounds {
 		fmt.Fprintf(&b, "round %d:", i+1)
 		for _, in := range r.Invocations {

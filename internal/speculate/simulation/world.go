@@ -31,11 +31,12 @@ type world struct {
 	codes     map[forerun.Digest]source
 	clock     int
 	slow      pace
-	prompt    bool // actions are found at once
-	quiet     bool // one line of slots runs in the round, and nobody else does anything
-	oneLine   bool // no action does two things at once
-	calm      int  // how rarely others do something
-	rare      int  // how rarely an invocation begins beside others
+	prompt    bool       // actions are found at once
+	quiet     bool       // one line of slots runs in the round, and nobody else does anything
+	oneLine   bool       // no action does two things at once
+	calm      int        // how rarely others do something
+	rare      int        // how rarely an invocation begins beside others
+	poor      *rand.Rand // for what the store has no room; nil: it has room for all
 	runs      []*run
 	history   []oracle.Event // of the round
 	hints     []oracle.Hint
@@ -95,6 +96,9 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 	if c.Crowded {
 		w.rare = 3
 	}
+	if c.Poor {
+		w.poor = rand.New(rand.NewPCG(c.Order, 3))
+	}
 	if c.Stormy {
 		w.calm = 5
 	}
@@ -112,6 +116,9 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 	}
 	return o
 }
+
+// lacksRoom tells whether the store has no room for what is asked of it now: what a function has written, or a copy.
+func (w *world) lacksRoom() bool { return w.poor != nil && w.poor.IntN(5) == 0 }
 
 // play plays rounds until one has a problem. A panic is one: its case can be played again, and made smaller.
 func (w *world) play(rounds []Round) {
