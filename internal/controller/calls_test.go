@@ -647,8 +647,10 @@ func TestHeldFor(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
 	s := &slot{record: new(forerun.Activation)}
 	for i, d := range []struct{ from, to, want int }{
-		{10, 20, 10}, {11, 21, 11}, {12, 20, 11}, // at the same time
-		{5, 21, 16}, // as well, since before that
+		{10, 20, 10},
+		{11, 21, 11},
+		{12, 20, 11}, // at the same time
+		{5, 21, 16},  // as well, since before that
 		{30, 31, 17},
 		{0, 60, 60}, // while all of them were
 		{15, 15, 60},
