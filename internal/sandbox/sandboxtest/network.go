@@ -141,15 +141,6 @@ threads = [threading.Thread(target=one) for _ in range(16)]
 for t in threads: t.start()
 for t in threads: t.join()
 result = len(done)`},
-		"copied before": {"echo", "s = socket.socket(); c = s.dup(); s.connect(peer)\nc.sendall(b'echo')\nresult = c.recv(4).decode()"},
-		"watched before": {"4 1 echo", `
-s = socket.socket(); s.setblocking(False); watch = select.epoll(); watch.register(s, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET); watch.poll(0)
-s.connect_ex(peer)
-connected = watch.poll(5)
-s.send(b'echo'); watch.modify(s, select.EPOLLIN)
-answered = watch.poll(5)
-watch.unregister(s)
-result = '%d %d %s' % (connected[0][1], answered[0][1], s.recv(4).decode())`},
 		"asyncio": {"echo", `
 import asyncio
 async def main():
@@ -182,6 +173,27 @@ except OSError as e: result = e.errno`},
 		defer server.Close()
 		agent{a.Sandbox, t}.expect("1048576", fmt.Sprintf("import urllib.request\nresult = len(urllib.request.urlopen('http://%v/', timeout=5).read())", l.Addr()))
 	})
+}
+
+// testEgressPlaces: a socket is connected wherever its process has it.
+func (s *suite) testEgressPlaces(t *testing.T) {
+	s.needHost(t)
+	_, port := echoTCP(t, s.host.String())
+	a := s.agent(t)
+	prepare := fmt.Sprintf("import select, socket\npeer = ('%v', %d)\n", s.host, port)
+	for what, c := range map[string][2]string{
+		"copied before": {"echo", "s = socket.socket(); c = s.dup(); s.connect(peer)\nc.sendall(b'echo')\nresult = c.recv(4).decode()"},
+		"watched before": {"4 1 echo", `
+s = socket.socket(); s.setblocking(False); watch = select.epoll(); watch.register(s, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET); watch.poll(0)
+s.connect_ex(peer)
+connected = watch.poll(5)
+s.send(b'echo'); watch.modify(s, select.EPOLLIN)
+answered = watch.poll(5)
+watch.unregister(s)
+result = '%d %d %s' % (connected[0][1], answered[0][1], s.recv(4).decode())`},
+	} {
+		t.Run(what, func(t *testing.T) { agent{a.Sandbox, t}.expect(c[0], prepare+c[1]) })
+	}
 }
 
 // testEgressTurned tries to lead a socket that was opened for one address to another.

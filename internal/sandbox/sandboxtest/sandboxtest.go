@@ -26,23 +26,7 @@ type Options struct {
 
 // Run runs the suite. newMaker's makers are closed by their tests.
 func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
-	s := &suite{python: findPython(t), host: Outside(), host6: Outside6()}
-	s.replaced = filepath.Join(t.TempDir(), "replaced")
-	fill(t, s.replaced, "before")
-	options := Options{BindRoots: append(s.python.roots(), s.replaced), Names: s.host}
-	for _, a := range []netip.Addr{s.host, s.host6} {
-		if a.IsValid() {
-			options.Egress = append(options.Egress, netip.PrefixFrom(a, a.BitLen()))
-		}
-	}
-	s.maker = newMaker(t, options)
-	t.Cleanup(func() {
-		if err := s.maker.Close(); err != nil {
-			t.Errorf("closing the maker: %v", err)
-		}
-	})
-	s.closed = newMaker(t, Options{BindRoots: s.python.roots()})
-	t.Cleanup(func() { s.closed.Close() })
+	s := newSuite(t, newMaker)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)
@@ -74,6 +58,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"Output", s.testOutput},
 		{"Loopback", s.testLoopback},
 		{"EgressTCP", s.testEgressTCP},
+		{"EgressPlaces", s.testEgressPlaces},
 		{"EgressTurned", s.testEgressTurned},
 		{"EgressUDP", s.testEgressUDP},
 		{"EgressDenied", s.testEgressDenied},
@@ -107,6 +92,28 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 	} {
 		t.Run(test.name, test.run)
 	}
+}
+
+func newSuite(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) *suite {
+	t.Helper()
+	s := &suite{python: findPython(t), host: Outside(), host6: Outside6()}
+	s.replaced = filepath.Join(t.TempDir(), "replaced")
+	fill(t, s.replaced, "before")
+	options := Options{BindRoots: append(s.python.roots(), s.replaced), Names: s.host}
+	for _, a := range []netip.Addr{s.host, s.host6} {
+		if a.IsValid() {
+			options.Egress = append(options.Egress, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	s.maker = newMaker(t, options)
+	t.Cleanup(func() {
+		if err := s.maker.Close(); err != nil {
+			t.Errorf("closing the maker: %v", err)
+		}
+	})
+	s.closed = newMaker(t, Options{BindRoots: s.python.roots()})
+	t.Cleanup(func() { s.closed.Close() })
+	return s
 }
 
 type suite struct {
