@@ -24,6 +24,19 @@ for _ in range(20):
         if os.fork() == 0: time.sleep(100)
         os._exit(0)
 time.sleep(100)`,
+	"forks without end": `
+for _ in range(8):
+    if os.fork() == 0:
+        while True: # each is gone as it has another
+            try:
+                if os.fork(): os._exit(0)
+            except OSError: pass
+while True:
+    try: os.fork()
+    except OSError: pass`,
+	"takes all memory": "kept = []\nwhile True: kept.append(bytearray(b'x') * (8 << 20))",
+	"stops all":        "import signal\nos.kill(-1, signal.SIGSTOP)\nwhile True: pass",
+	"kills all":        "os.kill(-1, 9)\nwhile True: pass",
 	"writes for ever":  "while True: print('noise' * 1000)",
 	"fills /tmp":       "f = open('/tmp/noise', 'wb')\nwhile True:\n    try: f.write(b'x' * 65536)\n    except OSError: f.seek(0)",
 	"waits for a list": "state.blpop('never', 0)",
