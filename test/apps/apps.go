@@ -20,7 +20,8 @@ import (
 // App is a random application.
 type App struct {
 	Actions []Action
-	Setup   []Step // that follow on deploying the actions
+	Before  []Step // that come before deploying the actions
+	Setup   []Step // that follow on it
 	Forks   bool   // parts of it run at the same time, each with records of its own; the order of their effects is by chance
 	g       *generator
 }
@@ -87,8 +88,13 @@ type generator struct {
 	functions int      // there are so many
 	names     []string // of all that can be called, the functions first
 	chains    []string // with something in them that goes beyond a limit
+	packaged  []string // names of functions in a package, also through its binding
+	nested    bool     // programs have others in them
+	pkg       string   // the package,
+	binding   string   // and its binding
 	left      int      // parts that the program in the making may get
 	actions   []Action
+	before    []Step
 	setup     []Step
 
 	client string // whose steps are made
@@ -104,12 +110,14 @@ func Generate(seed uint64, o Options) *App {
 		g.put(g.name(i), g.functionDocument(i))
 		g.names = append(g.names, g.name(i))
 	}
+	g.addPackage()
 	for range 5 {
 		g.addProgram()
 	}
 	g.addConductor()
+	g.addCallers()
 	g.addLimited()
-	return &App{Actions: g.actions, Setup: g.setup, Forks: g.forks, g: g}
+	return &App{Actions: g.actions, Before: g.before, Setup: g.setup, Forks: g.forks, g: g}
 }
 
 // Steps makes n steps or a few more, of a client whose records have names that begin with the client's. Something goes beyond a limit
@@ -151,6 +159,8 @@ func (g *generator) step() {
 		g.request("PUT", "actions/"+g.name(i)+"?overwrite=true", g.functionDocument(i))
 	case n < 8:
 		g.invokeLimited(pick(g, g.chains...), g.IntN(3))
+	case n == 9 && !g.options.Apart:
+		g.changePackage()
 	case n == 8 && !g.options.Apart:
 		g.fire()
 	default:

@@ -173,6 +173,8 @@ func (w *writer) step(depth int) script {
 		return script{append([]any{"redis", w.out()}, anys(w.command("{at}"))...)}
 	case n < 19:
 		return script{{"multi", w.out(), w.commands(1 + w.IntN(3))}}
+	case n < 20 && w.chance(2):
+		return script{{"pipe", w.out(), w.commands(2 + w.IntN(3))}}
 	case n < 20:
 		return script{{"watch", w.out(), w.key("{at}", "n"), 1 + w.IntN(3)}}
 	case n < 24 && depth > 0:
@@ -270,6 +272,9 @@ func (w *writer) ask() script {
 		// It changes one that may be running ahead.
 		i := w.IntN(w.functions)
 		return script{{"raw", w.out(), "PUT", "actions/" + w.name(i) + "?overwrite=true", w.document(inPython, script{{"redis", "p", "INCR", w.key("{at}", "n")}, {"set", "x", fmt.Sprint("changed ", w.IntN(1000))}}), map[string]any{}}}
+	case n < 7 && !w.forks && w.chance(2):
+		name := pick(w.generator, w.pkg, w.binding)
+		return script{{"raw", w.out(), "PUT", "packages/" + name + "?overwrite=true", w.defaults(name), map[string]any{}}}
 	case n < 7 && !w.forks && w.chance(2):
 		return script{{"raw", w.out(), "DELETE", "actions/" + w.name(w.IntN(w.functions)), nil, map[string]any{}}}
 	}

@@ -48,6 +48,8 @@ const once = path => {
 
 const heard = {
   call: (v, [name, params]) => openwhisk().actions.invoke({ name, params: fill(params, v), blocking: true, result: true }).then(told, failed),
+  both: (v, [calls]) => Promise.all(fill(calls, v).map(([name, params]) => heard.call(v, [name, params]))),
+  pipe: (v, [commands]) => Promise.all(commands.map(args => heard.redis(v, args))),
   raw: (v, a) => raw(...fill(a, v)),
   send: async (v, [text]) => (await fetch(OUTSIDE, { method: 'POST', body: fill(text, v) })).text(),
   once: () => once('/tmp/once'),

@@ -1,6 +1,7 @@
 # A random function: it does what SCRIPT says, a list of steps, each a list of its name and its arguments. What it is
 # given and what it hears are variables, which texts name in braces and arguments as {"$": NAME}.
 import base64
+import concurrent.futures
 import json
 import os
 import re
@@ -59,8 +60,8 @@ def command(v, args):
         return "E " + str(e)
 
 
-def multi(v, commands):
-    with state.pipeline(transaction=True) as p:
+def multi(v, commands, transaction=True):
+    with state.pipeline(transaction=transaction) as p:
         for args in commands:
             p.execute_command(*fill(args, v))
         return [told(e) if not isinstance(e, Exception) else "E " + str(e) for e in p.execute(raise_on_error=False)]
@@ -98,6 +99,11 @@ def call(name, params):
         return told(openwhisk.invoke(name, params))
     except openwhisk.OpenWhiskError as e:
         return "E " + re.sub("[0-9a-f]{32}", "*", str(e))
+
+
+def both(calls):
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(lambda c: call(*c), calls))
 
 
 def raw(method, path, body, headers):
@@ -167,6 +173,10 @@ def run(script, v, out):
                     run(a[1], v, out)
             case "call":
                 out[a[0]] = v[a[0]] = call(a[1], fill(a[2], v))
+            case "both":
+                out[a[0]] = v[a[0]] = both(fill(a[1], v))
+            case "pipe":
+                out[a[0]] = v[a[0]] = multi(v, a[1], transaction=False)
             case "raw":
                 out[a[0]] = v[a[0]] = raw(a[1], fill(a[2], v), fill(a[3], v), fill(a[4], v))
             case "detach":

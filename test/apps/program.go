@@ -25,7 +25,10 @@ func (g *generator) sequence() map[string]any {
 // part is the name of something that a program may consist of: mostly a function, or a program that was made before.
 func (g *generator) part() string {
 	g.left--
-	if len(g.names) > g.functions && g.chance(10) {
+	if g.chance(8) {
+		return pick(g, g.packaged...)
+	}
+	if len(g.names) > g.functions && (g.nested && g.chance(2) || g.chance(10)) {
 		return pick(g, g.names[g.functions:]...)
 	}
 	return g.name(g.IntN(g.functions))

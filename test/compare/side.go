@@ -60,6 +60,11 @@ func (s *Side) Tally() (early, used, squashed int) {
 
 // Put deploys an application, but for what is deployed already.
 func (s *Side) Put(ctx context.Context, app *apps.App) error {
+	for _, step := range app.Before {
+		if answer, err := s.Do(ctx, step); err != nil || answer.Status != http.StatusOK {
+			return fmt.Errorf("%v was answered %s: %w", step, answer.Text, err)
+		}
+	}
 	for _, action := range app.Actions {
 		document, err := json.Marshal(action.Document)
 		if err != nil {
