@@ -232,7 +232,11 @@ func TestRotateForWhoLeaves(t *testing.T) {
 	leave()
 	r := httptest.NewRequestWithContext(gone, http.MethodPost, Prefix+"tenants/ada/rotate", nil)
 	r.SetBasicAuth("operator", "0123456789abcdef")
-	w.door.ServeHTTP(httptest.NewRecorder(), r)
+	answer := httptest.NewRecorder() // which who has closed the sending half alone reads
+	w.door.ServeHTTP(answer, r)
+	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), `"auth"`) {
+		t.Errorf("it is answered %d %s", answer.Code, answer.Body)
+	}
 	if w.opens(old) || len(w.changed) != 1 || !w.opens(strings.TrimPrefix(w.changed[0], "ada ")) {
 		t.Errorf("the old key opens: %v; what was told: %q", w.opens(old), w.changed)
 	}

@@ -144,8 +144,9 @@ func checkName(name string) error {
 func (a *API) rotate(w http.ResponseWriter, r *http.Request) error {
 	a.changing.Lock() // the last to make a key is the last to say so
 	defer a.changing.Unlock()
-	name, ctx := r.PathValue("name"), context.WithoutCancel(r.Context()) // once begun, it is done
-	credentials, err := a.Registry.RotateKeys(ctx, name)
+	name := r.PathValue("name")
+	r = r.WithContext(context.WithoutCancel(r.Context())) // once begun, it is done, and told
+	credentials, err := a.Registry.RotateKeys(r.Context(), name)
 	if err != nil {
 		return err
 	}
