@@ -13,15 +13,9 @@ import (
 // TestConnectionsAreTheTenants: a connection is the tenant's whose key is shown on it.
 func TestConnectionsAreTheTenants(t *testing.T) {
 	w := newWorld(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := gateway.NewServer(w.door, 1, 100, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	go func() { _ = s.Serve(l) }()
-	defer s.Close()
+	address := listening(t, w, 1, 100)
 	ask := func(client *http.Client, withKey bool) int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+actions, nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+actions, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,4 +43,17 @@ func TestConnectionsAreTheTenants(t *testing.T) {
 	one.CloseIdleConnections()
 	for ask(other, true) != 200 { // until the server knows
 	}
+}
+
+// listening opens a world's door on a port of its own, and returns its address.
+func listening(t *testing.T, w *world, conns, strangers int) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := gateway.NewServer(w.door, conns, strangers, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { s.Close() })
+	return l.Addr().String()
 }

@@ -3,7 +3,6 @@ package openwhisk
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
-	"forerun.dev/forerun/internal/gateway"
 )
 
 // TestWhoStopsSending: who closes its sending half while it waits for an invocation counts as gone. It is told nothing, not even 200
@@ -25,15 +23,9 @@ func TestWhoStopsSending(t *testing.T) {
 		return echo(r)
 	}
 	w.deploy("slow", "slow")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := gateway.NewServer(w.door, 10, 10, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	go func() { _ = s.Serve(l) }()
-	defer s.Close()
+	address := listening(t, w, 10, 10)
 	ask := func(header string) *net.TCPConn {
-		c, err := net.Dial("tcp", l.Addr().String())
+		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,7 @@ import (
 )
 
 // The socket of a connection to the outside takes the place of the one with which the program has called. That may have other places in its
-// process: copies of the descriptor, and epolls that were told of it before, as Boost.Asio and Netty do when they make a socket. The new one
-// takes these, too.
+// process: copies of the descriptor, and epolls that were told of it before it connected. The new one takes these, too.
 
 // How much of a process is looked through for them: the names of some 1,300 descriptors, and what the kernel says of its epolls. One that has
 // more is not looked through again: what the kernel says has no bound.
