@@ -366,7 +366,7 @@ func (b *box) watch() {
 		case <-b.dead:
 			b.readOOMKills() // it cannot be asked later
 			if t := b.doors.tenure(); t.handler.Load() != nil {
-				b.kill(t)
+				b.kill(t, nil)
 			}
 			return
 		}

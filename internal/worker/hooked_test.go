@@ -141,7 +141,7 @@ func TestSquashedBeforeItHasAHandler(t *testing.T) {
 		b, begun := g.runs[id].box, g.runs[id].tenure
 		g.mu.Unlock()
 		g.Squash(id)
-		b.kill(begun)
+		b.kill(begun, nil)
 	}
 	r, h := g.ahead(a, `{}`)
 	ids <- r.Activation

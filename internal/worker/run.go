@@ -166,8 +166,11 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	return b.sendAnother(r, t, header)
 }
 
-// sendAnother hands the activation to another handler.
+// sendAnother hands the activation to another handler. What the one before has left is removed with all else, or that would hit this one, too.
 func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
+	b.reseting.Lock()
+	b.spare.replaced = true
+	b.reseting.Unlock()
 	b.spare.close()
 	if err := b.nextSpare(); err != nil {
 		return err
@@ -287,7 +290,7 @@ func (b *box) crash(s *spare) forerun.Result {
 // timeOut ends an activation that exceeded its time.
 func (b *box) timeOut(t *tenure) {
 	t.timedOut.Store(true)
-	b.kill(t)
+	b.kill(t, nil)
 }
 
 // runHeader is the environment and the limits of an activation.

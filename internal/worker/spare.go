@@ -22,19 +22,20 @@ type handlerConn interface {
 
 // spare is a handler: made ahead, then executing its activation, or one after the other if the language is such.
 type spare struct {
-	conn    handlerConn
-	pid     int  // in the sandbox's namespace
-	hostPID int  // in ours; known when ready is closed
-	stopped bool // until it is let go on
-	threads bool // run in the initializer, and could carry something from one activation to the next
-	ready   chan struct{}
-	failed  error         // why it will never be of use; known when ready is closed
-	exited  chan struct{} // closed by listen, when the initializer said so
-	exit    runtimewire.Exit
-	killed  atomic.Bool // or it is being killed, with everything else
-	conns   *tenure     // that it connected in while its code was loaded beside another's; nil: none; of box.live
-	served  bool        // an activation; of box.live
-	stays   bool        // it answered, and serves the next activation when it has said Ready again; of box.live
+	conn     handlerConn
+	pid      int  // in the sandbox's namespace
+	hostPID  int  // in ours; known when ready is closed
+	stopped  bool // until it is let go on
+	threads  bool // run in the initializer, and could carry something from one activation to the next
+	ready    chan struct{}
+	failed   error         // why it will never be of use; known when ready is closed
+	exited   chan struct{} // closed by listen, when the initializer said so
+	exit     runtimewire.Exit
+	killed   atomic.Bool // or it is being killed, with everything else
+	replaced bool        // another is made, for the same activation; guarded by box.reseting
+	conns    *tenure     // that it connected in while its code was loaded beside another's; nil: none; of box.live
+	served   bool        // an activation; of box.live
+	stays    bool        // it answered, and serves the next activation when it has said Ready again; of box.live
 }
 
 // hear waits for the handler's first frame, with which it shows its process id.
@@ -198,9 +199,7 @@ func (b *box) heardExit(f *runtimewire.Frame) error {
 		b.living.Add(1)
 		time.AfterFunc(leftoverGrace, func() {
 			defer b.living.Done()
-			if t.handler.Load() == s { // else another has taken its place
-				b.kill(t)
-			}
+			b.kill(t, s)
 		})
 	}
 	return nil
@@ -285,15 +284,21 @@ func (b *box) awaitSpare(limit time.Duration) (*spare, error) {
 
 // kill ends a running activation: when its handler is gone, await returns. A sandbox whose handler cannot be killed
 // is closed. One that was squashed before it had a handler gets none: what is being loaded for it is whole for the next.
-func (b *box) kill(t *tenure) {
+//
+// With the handler that has ended by itself, it does so only if no other has taken that one's place, or is made to.
+func (b *box) kill(t *tenure, ended *spare) {
 	if t.over.Load() && t.handler.Load() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(b.w.stopped, exitGrace)
 	defer cancel()
-	if err := b.killAll(ctx, t); err != nil {
+	struck, err := b.killAll(ctx, t, ended)
+	if err != nil {
 		b.w.config.Log.Warn("a handler could not be killed: its sandbox is closed", "action", b.pool().action.Name.String(), "error", err)
 		_ = b.sandbox.Close()
+	}
+	if !struck {
+		return
 	}
 	select {
 	case <-t.done:
@@ -305,17 +310,21 @@ func (b *box) kill(t *tenure) {
 	}
 }
 
-// killAll kills everything in the sandbox but the initializer and the newest spare, if the tenure still lasts.
-func (b *box) killAll(ctx context.Context, t *tenure) error {
+// killAll kills everything in the sandbox but the initializer and the newest spare, if the tenure still lasts. With the handler that has
+// ended, only if it has that still.
+func (b *box) killAll(ctx context.Context, t *tenure, ended *spare) (struck bool, err error) {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	select {
 	case <-t.done:
-		return nil
+		return false, nil
 	default:
 	}
 	var keep []int
 	handler := t.handler.Load()
+	if ended != nil && (handler != ended || ended.replaced) {
+		return false, nil
+	}
 	survivor := b.survivorOf(handler)
 	if survivor != nil {
 		keep = append(keep, survivor.hostPID)
@@ -329,14 +338,14 @@ func (b *box) killAll(ctx context.Context, t *tenure) error {
 		b.living.Go(handler.close) // nobody asks for its result: live ends the activation meanwhile
 	}
 	if err := b.sandbox.Strike(ctx, keep...); err != nil {
-		return err
+		return true, err
 	}
 	b.readOOMKills()
 	b.cleared = survivor
 	if handler != nil && (t.over.Load() || !handler.hasExited()) { // else what it wrote may not be read yet
 		handler.close() // it may have to give back its memory before its end is closed
 	}
-	return nil
+	return true, nil
 }
 
 func (s *spare) close() {

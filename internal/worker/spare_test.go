@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -157,7 +159,7 @@ func TestKillLeavesTheAnswerOfWhoHasEnded(t *testing.T) {
 			}
 			lasting.over.Store(c.squashed)
 			lasting.handler.Store(s)
-			box.kill(lasting)
+			box.kill(lasting, nil)
 			if conn.closed != c.closed || struck.closed != c.stays {
 				t.Errorf("the connection is closed: %v, the sandbox: %v", conn.closed, struck.closed)
 			}
@@ -227,4 +229,55 @@ def main(args):
 	if s := g.Stats(); s.ColdStarts != 1 {
 		t.Errorf("%d sandboxes were started", s.ColdStarts)
 	}
+}
+
+// TestReplacementIsNotKilled: what a handler left that ended as it got its activation is removed after a while, and the handler that is
+// made in its place meanwhile, which may take longer, is not.
+func TestReplacementIsNotKilled(t *testing.T) {
+	g, calls := newCallingRig(t, single)
+	a := keep(action(client + `
+def forked():
+    try: api("/forked")
+    except OSError: pass
+os.register_at_fork(after_in_child=forked)
+def main(args):
+    return {"pid": os.getpid()}
+`))
+	g.call(a, `{}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	p := g.maker.started()[0]
+	initializer := p.cmd.Process
+	_ = initializer.Signal(syscall.SIGSTOP) // it is to tell of the end when the activation has been handed over
+	if err := p.killAllBut(initializer.Pid); err != nil {
+		t.Fatal(err)
+	}
+	_, h := g.begin(a, `{}`)
+	for lasting := g.busyBox().doors.tenure; lasting().handler.Load() == nil; {
+		runtime.Gosched()
+	}
+	_ = initializer.Signal(syscall.SIGCONT)
+	calls.next()
+	time.Sleep(2 * leftoverGrace)
+	if len(calls.cut) > 0 {
+		t.Error("it was killed")
+	}
+	calls.answer <- ""
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Errorf("it ended with %s", end.Result)
+	}
+}
+
+// busyBox is the one that executes something.
+func (g *rig) busyBox() *box {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.pools {
+		for _, b := range p.boxes {
+			if b.state == boxBusy {
+				return b
+			}
+		}
+	}
+	g.t.Fatal("no sandbox executes anything")
+	return nil
 }

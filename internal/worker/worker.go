@@ -227,7 +227,7 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 		if r.Speculative {
 			close(r.tenure.squashed)
 		}
-		w.spawn(func() { b.kill(r.tenure) })
+		w.spawn(func() { b.kill(r.tenure, nil) })
 	}
 }
 
