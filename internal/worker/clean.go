@@ -115,14 +115,10 @@ func (b *box) renewSpare() (alone bool, err error) {
 	if b.held {
 		limit = heldFork
 	}
-	err = b.nextSpareWithin(limit)
-	if b.held && errors.Is(err, context.DeadlineExceeded) {
+	if b.nextSpareWithin(limit) != nil { // what the activation left may be in the way, or who waits for its turn
 		return true, b.renewAlone()
 	}
-	if err != nil && b.reset() == nil { // what the activation left may have been in the way
-		err = b.nextSpare()
-	}
-	return false, err
+	return false, nil
 }
 
 // renewAlone makes a handler when nothing of the activation is left: what it reaches for as it is made goes out.
@@ -131,11 +127,27 @@ func (b *box) renewAlone() error {
 	if err == nil {
 		err = b.letOut()
 	}
+	if err == nil && b.forking.Load() {
+		err = b.dropAsked()
+	}
 	if err != nil {
 		return err
 	}
 	b.doors.fence()
 	return b.nextSpare()
+}
+
+// dropAsked removes the handler that was asked for as all were killed: it may be one of them, which shows only when the initializer has got
+// the time to say so.
+func (b *box) dropAsked() error {
+	s, err := b.awaitSpare(b.forkTime())
+	switch {
+	case err == nil:
+		s.discard()
+	case b.forking.Load(): // it does not come
+		return err
+	}
+	return b.empty()
 }
 
 // heldFork is how long the fork of a handler may take where what it reaches for waits, for nobody's turn: code can have something done as a

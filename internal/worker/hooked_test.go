@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ type hooked struct {
 	hold    func() error
 	release func()
 	refused func()
+	empty   func() // all handlers are killed
 }
 
 type hookedBox struct {
@@ -53,6 +56,13 @@ func (b *hookedBox) Refused() []string {
 		b.maker.refused()
 	}
 	return sentences
+}
+
+func (b *hookedBox) Reset(ctx context.Context, keep ...int) (killed int, err error) {
+	if b.maker.empty != nil && len(keep) == 0 {
+		b.maker.empty()
+	}
+	return b.Sandbox.Reset(ctx, keep...)
 }
 
 // hook has a rig's sandboxes be such.
@@ -186,5 +196,37 @@ func TestRefusalsOfWhatIsLeft(t *testing.T) {
 		if end := g.call(a, `{}`); len(end.Logs) > 0 {
 			t.Errorf("%q", end.Logs)
 		}
+	}
+}
+
+// TestHandlerThatIsKilledAsItComes: one that is killed with all others, as it has come too late, is not the next activation's.
+func TestHandlerThatIsKilledAsItComes(t *testing.T) {
+	maker := new(hooked)
+	g := newRig(t, hook(maker))
+	a := keep(action("def main(args): return {}"))
+	g.call(a, `{}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	b, initializer := g.boxes(boxIdle)[0], g.maker.started()[0].cmd.Process
+	first := b.spare
+	came := make(chan struct{})
+	maker.empty = func() {
+		maker.empty = nil
+		defer close(came)
+		_ = initializer.Signal(syscall.SIGCONT)
+		for s := b.upcoming.Load(); s == first || !s.isReady(); s = b.upcoming.Load() {
+			runtime.Gosched()
+		}
+	}
+	g.ahead(a, `{}`, func(r *forerun.Run) {
+		maker.refused = func() { // its log is taken
+			maker.refused = nil
+			_ = initializer.Signal(syscall.SIGSTOP)
+			g.Squash(r.Activation)
+		}
+	})
+	await(t, came, "no handler comes late")
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	if over(b.spare.hostPID) {
+		t.Error("the next activation would get a process that was killed")
 	}
 }

@@ -252,7 +252,7 @@ def main(args):
 		t.Fatal(err)
 	}
 	_, h := g.begin(a, `{}`)
-	for lasting := g.busyBox().doors.tenure; lasting().handler.Load() == nil; {
+	for lasting := g.boxes(boxBusy)[0].doors.tenure; lasting().handler.Load() == nil; {
 		runtime.Gosched()
 	}
 	_ = initializer.Signal(syscall.SIGCONT)
@@ -265,19 +265,4 @@ def main(args):
 	if end := g.wait(h); end.Status != forerun.Success {
 		t.Errorf("it ended with %s", end.Result)
 	}
-}
-
-// busyBox is the one that executes something.
-func (g *rig) busyBox() *box {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, p := range g.pools {
-		for _, b := range p.boxes {
-			if b.state == boxBusy {
-				return b
-			}
-		}
-	}
-	g.t.Fatal("no sandbox executes anything")
-	return nil
 }

@@ -96,6 +96,20 @@ func (g *rig) begin(a *forerun.Action, input string) (*forerun.Run, *heard) {
 	return r, h
 }
 
+// boxes are those in a state that have code.
+func (g *rig) boxes(in boxState) (boxes []*box) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.pools {
+		for _, b := range p.boxes {
+			if b.state == in {
+				boxes = append(boxes, b)
+			}
+		}
+	}
+	return boxes
+}
+
 // wait returns the end of a run.
 func (g *rig) wait(h *heard) forerun.RunEnd {
 	g.t.Helper()
