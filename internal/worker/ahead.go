@@ -199,10 +199,7 @@ func (b *box) park(r *run) {
 
 // withhold keeps what a speculative activation that has ended sent to the outside without waiting for it.
 func (r *run) withhold(b *box) {
-	if !b.held {
-		return
-	}
-	send := b.sandbox.TakeHeld()
+	send := b.takeHeld(r.tenure)
 	if send == nil {
 		return
 	}
@@ -215,6 +212,21 @@ func (r *run) withhold(b *box) {
 	if !ahead {
 		send()
 	}
+}
+
+// takeHeld takes out what waits to be sent, or what waited when that was killed which its handler had left.
+func (b *box) takeHeld(t *tenure) (send func()) {
+	if !t.over.Load() { // else nobody asks for it, and a kill is under way
+		b.reseting.Lock()
+		defer b.reseting.Unlock()
+		if t.unsent != nil {
+			return t.unsent
+		}
+	}
+	if !b.held {
+		return nil
+	}
+	return b.sandbox.TakeHeld()
 }
 
 // leave takes a run that has ended off the books: one that is ahead as soon as it is known whether it happened.

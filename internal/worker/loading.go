@@ -56,6 +56,10 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 				timer.Reset(time.Until(start.Add(limit)))
 			}
 		case <-timer.C:
+			if len(b.initDone) > 0 { // and we come late
+				timer.Reset(lookLoading)
+				continue
+			}
 			if b.held && b.sandbox.Reached() && b.isAwaited() {
 				timer.Reset(lookLoading)
 				continue

@@ -64,22 +64,19 @@ func (b *box) execute(r *run) bool {
 	stop := sync.OnceFunc(b.limit(r, start))
 	defer stop()
 	header := b.runHeader(r, start.Add(time.Duration(r.Action.Limits.Timeout)*time.Millisecond))
-	o := outcome{err: b.send(r, t, header)}
-	if o.err != nil {
-		stop() // another sandbox may have it at once
-		if b.giveBack(r, t) {
-			return false
-		}
-	}
+	o := outcome{err: b.send(r, t, header), unbegun: true}
 	fork := b.prepareSoon()
 	if o.err == nil {
 		r.tellStarted(b.w, start, b.takeInitTime())
 		o = b.awaitOr(r, t, header)
 	}
-	stop()
+	stop() // another sandbox may have it at once
+	fork()
+	if o.unbegun && b.giveBack(r, t) {
+		return false
+	}
 	r.withhold(b)
 	r.unheard = b.held && b.sandbox.Reached()
-	fork()
 	b.spare.served = true
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
 	b.cutOff = !o.arrived && !r.isAhead() // what is shared has none run ahead
@@ -136,8 +133,13 @@ func (b *box) prepareSoon() (cancel func()) {
 	if b.keeps() {
 		return func() {}
 	}
-	timer := time.AfterFunc(forkAhead, b.fork)
-	return func() { timer.Stop() }
+	asked := make(chan struct{})
+	timer := time.AfterFunc(forkAhead, func() { defer close(asked); b.fork() })
+	return func() {
+		if !timer.Stop() {
+			<-asked // one asked for late could be killed with the activation's processes, and be the next one's
+		}
+	}
 }
 
 // maxReturns is how many sandboxes may die under a run before it began.
@@ -169,7 +171,7 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 // sendAnother hands the activation to another handler. What the one before has left is removed with all else, or that would hit this one, too.
 func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 	b.reseting.Lock()
-	b.spare.replaced = true
+	b.spare.replaced, b.cleared, t.unsent = true, nil, nil // what is left, and sent, from now on is the other one's
 	b.reseting.Unlock()
 	b.spare.close()
 	if err := b.nextSpare(); err != nil {
@@ -193,15 +195,16 @@ func (b *box) hand(r *run, t *tenure, header runtimewire.Run) error {
 	return b.spare.conn.Run(header, r.Input)
 }
 
-// awaitOr awaits the handler's result. One that served others and ends by itself between two, as this one comes, has not begun it:
-// the activation goes to another handler.
+// awaitOr awaits the handler's result. One that ends before it has read the activation to its end has not begun it: this goes to another
+// handler. A program that has answered no line yet may act before it reads.
 func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
 	o := b.await(b.spare)
-	if o.err == nil || !b.spare.served || !b.spare.conn.Unread(o.err) || t.over.Load() || t.timedOut.Load() {
+	mayAct := b.spare.lines && !b.spare.served
+	if o.err == nil || mayAct || !b.spare.conn.Unread(o.err) || t.over.Load() || t.timedOut.Load() {
 		return o
 	}
 	if err := b.sendAnother(r, t, header); err != nil {
-		return outcome{err: err}
+		return outcome{err: err, unbegun: true}
 	}
 	return b.await(b.spare)
 }
@@ -218,6 +221,7 @@ type outcome struct {
 	arrived bool  // a Result did
 	broken  error // else: what came is nothing that a handler may send
 	err     error // else: the connection ended, or the activation could not be handed over
+	unbegun bool  // as it could not
 }
 
 // await reads what the handler sends until its Result, or its end.

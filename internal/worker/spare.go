@@ -35,6 +35,7 @@ type spare struct {
 	replaced bool        // another is made, for the same activation; guarded by box.reseting
 	conns    *tenure     // that it connected in while its code was loaded beside another's; nil: none; of box.live
 	served   bool        // an activation; of box.live
+	lines    bool        // a program that reads lines
 	stays    bool        // it answered, and serves the next activation when it has said Ready again; of box.live
 }
 
@@ -78,13 +79,21 @@ func (s *spare) hasExited() bool {
 // readyLimit is how long a handler that answered may take until it can serve the next activation.
 const readyLimit = time.Second
 
-// readyAgain waits until a handler that answered says Ready, and reports whether it did.
+// readyAgain waits until a handler that answered says Ready, and reports whether it did. When the time is over it looks once more: it may
+// have passed before anybody looked.
 func (s *spare) readyAgain() bool {
-	if s.conn.SetReadDeadline(time.Now().Add(readyLimit)) != nil {
-		return false
+	f, err := s.readWithin(readyLimit)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		f, err = s.readWithin(readyLimit / 20)
 	}
-	f, err := s.conn.Read()
 	return err == nil && f.Type == runtimewire.TypeReady && s.conn.SetReadDeadline(time.Time{}) == nil
+}
+
+func (s *spare) readWithin(limit time.Duration) (f runtimewire.Frame, err error) {
+	if err = s.conn.SetReadDeadline(time.Now().Add(limit)); err == nil {
+		f, err = s.conn.Read()
+	}
+	return f, err
 }
 
 // listen hears the initializer until it is gone.
@@ -142,7 +151,7 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 	if err := f.Decode(&h); err != nil {
 		return err
 	}
-	s := &spare{pid: h.PID, stopped: h.Stopped, threads: h.Threads, ready: make(chan struct{}), exited: make(chan struct{})}
+	s := &spare{pid: h.PID, stopped: h.Stopped, threads: h.Threads, lines: h.Lines, ready: make(chan struct{}), exited: make(chan struct{})}
 	if len(f.Files) == 0 {
 		s.failed = fmt.Errorf("no handler could be forked: %s", h.Error)
 		close(s.ready)
@@ -290,23 +299,34 @@ func (b *box) kill(t *tenure, ended *spare) {
 	if t.over.Load() && t.handler.Load() == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.w.stopped, exitGrace)
-	defer cancel()
-	struck, err := b.killAll(ctx, t, ended)
+	striking, stop := context.WithTimeout(b.w.stopped, forkLimit) // the helper may be late
+	defer stop()
+	struck, err := b.killAll(striking, t, ended)
 	if err != nil {
 		b.w.config.Log.Warn("a handler could not be killed: its sandbox is closed", "action", b.pool().action.Name.String(), "error", err)
-		_ = b.sandbox.Close()
 	}
 	if !struck {
 		return
 	}
+	ctx, cancel := context.WithTimeout(b.w.stopped, exitGrace)
+	defer cancel()
 	select {
 	case <-t.done:
 	case <-ctx.Done():
-		_ = b.sandbox.Close()
-		if handler := t.handler.Load(); handler != nil {
-			handler.close() // a function can send its end through itself, and nobody has it but us
-		}
+		b.giveUp(t, ended)
+	}
+}
+
+// giveUp closes the sandbox and the handler, unless the tenure has ended, or its activation has got another handler, while nobody looked.
+func (b *box) giveUp(t *tenure, ended *spare) {
+	b.reseting.Lock()
+	defer b.reseting.Unlock()
+	if t.isDone() || ended != nil && ended.replaced {
+		return
+	}
+	_ = b.sandbox.Close()
+	if handler := t.handler.Load(); handler != nil {
+		handler.close() // a function can send its end through itself, and nobody has it but us
 	}
 }
 
@@ -315,17 +335,18 @@ func (b *box) kill(t *tenure, ended *spare) {
 func (b *box) killAll(ctx context.Context, t *tenure, ended *spare) (struck bool, err error) {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
-	select {
-	case <-t.done:
+	handler := t.handler.Load()
+	if t.isDone() || ended != nil && (handler != ended || ended.replaced || ended.killed.Load()) { // with all that it left
 		return false, nil
-	default:
+	}
+	if ended != nil {
+		t.unsent = b.sandbox.TakeHeld() // its result may not be read yet
 	}
 	var keep []int
-	handler := t.handler.Load()
-	if ended != nil && (handler != ended || ended.replaced) {
-		return false, nil
-	}
 	survivor := b.survivorOf(handler)
+	if b.struck.Load() && survivor != b.survivor.Load() { // the kill before may have hit it as it was made
+		survivor = nil
+	}
 	if survivor != nil {
 		keep = append(keep, survivor.hostPID)
 	}
@@ -338,6 +359,7 @@ func (b *box) killAll(ctx context.Context, t *tenure, ended *spare) (struck bool
 		b.living.Go(handler.close) // nobody asks for its result: live ends the activation meanwhile
 	}
 	if err := b.sandbox.Strike(ctx, keep...); err != nil {
+		_ = b.sandbox.Close() // before another activation can have it
 		return true, err
 	}
 	b.readOOMKills()

@@ -115,8 +115,10 @@ type stricken struct {
 	sandbox.Sandbox
 	strike func()
 	closed bool
+	unsent func() // what it has waiting
 }
 
+func (s *stricken) TakeHeld() func()              { return s.unsent }
 func (s *stricken) Spent() (time.Duration, error) { return 0, nil }
 func (s *stricken) OOMKills() (int, error)        { return 0, nil }
 
@@ -264,5 +266,135 @@ def main(args):
 	calls.answer <- ""
 	if end := g.wait(h); end.Status != forerun.Success {
 		t.Errorf("it ended with %s", end.Result)
+	}
+}
+
+// TestSandboxIsNotClosedUnderTheNext: a kill takes long, and what was to be killed has ended meanwhile, or has got another handler.
+func TestSandboxIsNotClosedUnderTheNext(t *testing.T) {
+	for name, meanwhile := range map[string]func(*tenure, *spare){
+		"ended":    func(lasting *tenure, _ *spare) { close(lasting.done) },
+		"replaced": func(_ *tenure, ended *spare) { ended.replaced = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 64 { // what is ready at once comes in any order
+				stopped, stop := context.WithCancel(t.Context())
+				ended, lasting := newMute(), &tenure{done: make(chan struct{})}
+				close(ended.exited)
+				lasting.handler.Store(ended)
+				box := &box{w: &Worker{stopped: stopped}, language: &language{}}
+				struck := &stricken{strike: func() { meanwhile(lasting, ended); stop() }}
+				box.sandbox = struck
+				box.kill(lasting, ended)
+				if struck.closed {
+					t.Fatal("the sandbox is closed")
+				}
+			}
+		})
+	}
+}
+
+// TestWhatAnotherHandlerLeavesIsRemoved: also if what the one before it left was killed, and it alone spared.
+func TestWhatAnotherHandlerLeavesIsRemoved(t *testing.T) {
+	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}, spare: newMute()}
+	another := &spare{conn: new(unread), exited: make(chan struct{})}
+	b.standing.Store(another)
+	b.cleared = another
+	if err := b.sendAnother(&run{Run: &forerun.Run{}}, &tenure{}, runtimewire.Run{}); err != nil {
+		t.Fatal(err)
+	}
+	if b.spare != another || b.takeCleared() != nil {
+		t.Error("its activation takes the sandbox for clean")
+	}
+}
+
+// TestNoSurvivorOfTwoKills: the first may have hit what was being made, and is known to be ready by the second.
+func TestNoSurvivorOfTwoKills(t *testing.T) {
+	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}}
+	made, lasting := newMute(), &tenure{done: make(chan struct{})}
+	b.owner.Store(new(pool))
+	b.upcoming.Store(made)
+	b.sandbox = &stricken{strike: func() {
+		if !made.isReady() {
+			close(made.ready)
+		}
+	}}
+	lasting.handler.Store(&spare{conn: new(unread), exited: make(chan struct{})})
+	for range 2 {
+		if _, err := b.killAll(t.Context(), lasting, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.survivor.Load() != nil || b.takeCleared() != nil {
+		t.Error("a handler that may have been killed is the next one's")
+	}
+}
+
+// TestDatagramsOfWhoHasEndedAreKept: what an activation sent that has answered is not dropped with what its handler left.
+func TestDatagramsOfWhoHasEndedAreKept(t *testing.T) {
+	ended, lasting := newMute(), newTenure("")
+	close(ended.exited)
+	lasting.handler.Store(ended)
+	b, sent := &box{w: &Worker{stopped: t.Context()}, language: &language{}, held: true}, false
+	struck := &stricken{unsent: func() { sent = true }}
+	struck.strike = func() { struck.unsent = nil }
+	b.sandbox = struck
+	if _, err := b.killAll(t.Context(), lasting, ended); err != nil {
+		t.Fatal(err)
+	}
+	b.held = false // it is promoted
+	(&run{tenure: lasting}).withhold(b)
+	if !sent {
+		t.Error("its datagrams are lost")
+	}
+}
+
+// TestHandlerThatIsKilledUnread: an activation that its handler has not read has not begun.
+func TestHandlerThatIsKilledUnread(t *testing.T) {
+	const code = "def main(args): return {}"
+	for name, c := range map[string]struct {
+		action    *forerun.Action
+		sandboxes int64
+	}{"alone": {action(code), 1}, "with its sandbox": {keep(action(code)), 2}} {
+		t.Run(name, func(t *testing.T) {
+			g, a := newRig(t, single), c.action
+			g.call(a, `{}`)
+			g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+			handler, p := g.boxes(boxIdle)[0].spare.hostPID, g.maker.started()[0]
+			_ = syscall.Kill(handler, syscall.SIGSTOP)
+			_, h := g.begin(a, `{}`)
+			g.begun(h)
+			if c.sandboxes == 1 {
+				_ = syscall.Kill(handler, syscall.SIGKILL)
+			} else {
+				p.die()
+			}
+			if end := g.wait(h); end.Status != forerun.Success {
+				t.Errorf("it ended with %s", end.Result)
+			}
+			if s := g.Stats(); s.ColdStarts != c.sandboxes {
+				t.Errorf("%d sandboxes were started", s.ColdStarts)
+			}
+		})
+	}
+}
+
+// belated is the connection with a handler whose time is over when somebody looks, and which has said Ready by then.
+type belated struct {
+	unread
+	looked bool
+}
+
+func (l *belated) Read() (runtimewire.Frame, error) {
+	if !l.looked {
+		l.looked = true
+		return runtimewire.Frame{}, os.ErrDeadlineExceeded
+	}
+	return runtimewire.Frame{Type: runtimewire.TypeReady}, nil
+}
+
+// TestReadyThatIsHeardLate: a process that stays is not lost because nobody has looked at it in time.
+func TestReadyThatIsHeardLate(t *testing.T) {
+	if !(&spare{conn: new(belated)}).readyAgain() {
+		t.Error("it is replaced")
 	}
 }

@@ -31,6 +31,7 @@ type tenure struct {
 	ahead      func() bool   // whether the activation is; nil: it never was
 	squashed   chan struct{} // closed when it was, of a speculative activation
 	done       chan struct{} // closed when the activation is over
+	unsent     func()        // what waited to be sent as what its handler left was killed; guarded by box.reseting
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -45,6 +46,15 @@ func newTenure(id forerun.ActivationID) *tenure {
 	t := &tenure{activation: id, done: make(chan struct{}), settled: make(chan struct{}), conns: make(map[*doorConn]struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
+}
+
+func (t *tenure) isDone() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // keep notes a connection, and reports false if the tenure is over, or has all that it may have.
