@@ -124,8 +124,11 @@ func (g *gate) leave() {
 func (s *Supervisor) pass(id uint64, to netip.AddrPort, opened <-chan struct{}) bool {
 	killed := make(chan struct{}, 1)
 	if opened != nil {
-		s.reached()
 		defer s.waiting.begin(id, func() { signal(killed) })()
+		if !s.listener.valid(id) { // another is in the sandbox, perhaps, that has reached nothing
+			return false
+		}
+		s.reached()
 		opened = s.gate.lineUp(to)
 		defer s.gate.wait(-1)
 	}

@@ -175,3 +175,22 @@ func TestOwnersShare(t *testing.T) {
 		t.Error("a sandbox that gets another owner does not take its sockets along")
 	}
 }
+
+// deaf is a listener whose callers have all been killed.
+type deaf struct{}
+
+func (deaf) Control(func(uintptr)) error   { return unix.EBADF }
+func (deaf) Read(func(uintptr) bool) error { return unix.EBADF }
+
+// TestNothingIsToldOfTheDead: what a killed process has asked for is not said of the activation that is in the sandbox by then.
+func TestNothingIsToldOfTheDead(t *testing.T) {
+	s := &Supervisor{
+		listener: &listener{raw: deaf{}}, gate: gate{shared: new(Switch)},
+		refused: func(sentence string) { t.Errorf("told: %s", sentence) },
+		reached: func() { t.Error("something has reached the outside") },
+	}
+	s.refuse(notification{}, "refused")
+	if s.pass(1, netip.AddrPort{}, make(chan struct{})) || len(s.waiting.list()) > 0 {
+		t.Error("it goes on")
+	}
+}

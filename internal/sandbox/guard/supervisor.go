@@ -139,11 +139,19 @@ func (s *Supervisor) answer(n notification) {
 	case perform:
 		s.beside.Go(func() { s.perform(n, raw) })
 	case refuse:
-		s.refused(sentence)
-		s.listener.finish(n.id, unix.EACCES)
+		s.refuse(n, sentence)
 	case open:
 		s.open(n, to.IP, raw)
 	}
+}
+
+// refuse ends a call, and tells why if its caller lives: who is next in the sandbox is not told. A Sweep waits for that.
+func (s *Supervisor) refuse(n notification, sentence string) {
+	defer s.waiting.begin(n.id, func() {})()
+	if s.listener.valid(n.id) {
+		s.refused(sentence)
+	}
+	s.listener.finish(n.id, unix.EACCES)
 }
 
 // set executes a held setsockopt.

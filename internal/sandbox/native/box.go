@@ -31,6 +31,7 @@ type box struct {
 	glance         *glance
 	meters         *meters
 	hosts          readHosts
+	telling        sync.Mutex // held while the helper is told of addresses
 	outlet         outlet
 	reached        atomic.Bool // something has waited at the helper's gate since the last Hold
 
@@ -286,6 +287,8 @@ func (b *box) Seal(ctx context.Context) (sealed bool, err error) {
 
 // learned takes note of a nameserver's answer before it is passed on: the addresses of hosts that are only read from pass.
 func (b *box) learned(ctx context.Context, answer []byte) {
+	b.telling.Lock() // who is answered one that another has learned finds it told
+	defer b.telling.Unlock()
 	if permit := b.hosts.learn(answer); len(permit) > 0 {
 		_, _ = b.maker.ask(ctx, request{kind: kindPermit, id: b.id, permit: permit}) // else the connection waits
 	}

@@ -303,8 +303,12 @@ func receive(conn *net.UDPConn) ([]byte, error) {
 }
 
 func (r *datagramRelay) forget(f flow, p *peer) {
+	r.leave(f, p) // before it is closed: what is sent meanwhile gets another
 	_ = p.conn.Close()
 	r.ports.Count(p.owner, -1)
+}
+
+func (r *datagramRelay) leave(f flow, p *peer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.flows[f] == p {

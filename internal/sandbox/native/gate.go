@@ -71,5 +71,5 @@ func (g *gate) wait(more int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.latch.Wait(more)
-	g.ever = true
+	g.ever = g.ever || more > 0 // who leaves may have been killed, and another be there
 }

@@ -324,15 +324,16 @@ func (r *nameRelay) close() {
 	if r != nil {
 		_ = r.udp.Close()
 		_ = r.tcp.Close()
-		r.calls.reset()
+		r.calls.end()
 	}
 }
 
 // activity is work that belongs to one activation after the other.
 type activity struct {
-	mu     sync.Mutex // guards ctx and cancel
+	mu     sync.Mutex // guards the rest
 	ctx    context.Context
 	cancel context.CancelFunc
+	ended  bool
 }
 
 func newActivity() *activity {
@@ -358,5 +359,15 @@ func (a *activity) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cancel()
-	a.ctx, a.cancel = context.WithCancel(context.Background())
+	if !a.ended {
+		a.ctx, a.cancel = context.WithCancel(context.Background())
+	}
+}
+
+// end ends the present activation's work, and all that comes behind it.
+func (a *activity) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	a.cancel()
 }

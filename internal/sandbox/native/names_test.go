@@ -137,3 +137,24 @@ func (k *keeping) AfterFunc(f func()) (stop func() bool) {
 		return forget()
 	}
 }
+
+// TestWhoLeavesTheGateHasNotReachedIt: what waited there and was killed is not said of the next activation.
+func TestWhoLeavesTheGateHasNotReachedIt(t *testing.T) {
+	var g gate
+	g.wait(1)
+	g.forget()
+	g.wait(-1)
+	if g.reached() {
+		t.Error("it is said of who has sent nothing")
+	}
+}
+
+// TestNothingBeginsBehindTheEnd: a question that was taken as the sandbox was closed waits for nobody's turn.
+func TestNothingBeginsBehindTheEnd(t *testing.T) {
+	a := newActivity()
+	a.end()
+	a.reset()
+	if a.now().Err() == nil {
+		t.Error("it goes on")
+	}
+}

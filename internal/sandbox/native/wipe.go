@@ -125,18 +125,25 @@ func (w *wiper) remove(names []string) error {
 		if err == unix.ENOTEMPTY {
 			return w.down(name)
 		}
-		if err != nil {
+		if err != nil && !hasMoved(err) {
 			return fmt.Errorf("removing %q: %w", name, err)
 		}
 	}
 	return nil
 }
 
+// hasMoved reports whether a name was another's as something was done to it: a process that stays has renamed or removed it meanwhile. The
+// folder is listed again.
+func hasMoved(err error) bool { return err == unix.ENOENT || err == unix.ENOTDIR }
+
 const openFolder = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
 // down enters a folder, to which its owner may have forbidden itself the access.
 func (w *wiper) down(name string) error {
 	handle, err := unix.Openat(w.at, name, unix.O_PATH|openFolder, 0)
+	if hasMoved(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("entering %q: %w", name, err)
 	}
