@@ -177,7 +177,7 @@ class Initializer:
             for fd in (*self._wake, self._hints[0]):
                 os.close(fd)
             if self._sockets:
-                _cut(self._sockets)
+                _cut(self._sockets, own_end.fileno())
             for fd in self._files:
                 _reopen(fd)
             for loop, watched in self._loops:
@@ -218,13 +218,24 @@ def _ignore(_number: int, _frame: Any) -> None:
     """Stand as a handler, so that the signal wakes the poll."""
 
 
-def _cut(sockets: list[int]) -> None:
-    """Put dead sockets in the place of those that the code opened when it was loaded: they belong to no activation."""
+def _cut(sockets: list[int], own: int) -> None:
+    """Put dead sockets in the place of those that the code opened when it was loaded: they belong to no activation.
+
+    Of one that it has closed the number may be another's by now.
+    """
     dead, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     other.close()
     for fd in sockets:
-        os.dup2(dead.fileno(), fd, inheritable=False)
+        if fd != own and _is_socket(fd):
+            os.dup2(dead.fileno(), fd, inheritable=False)
     dead.close()
+
+
+def _is_socket(fd: int) -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(fd).st_mode)
+    except OSError:
+        return False
 
 
 def _reopen(fd: int) -> None:

@@ -122,6 +122,19 @@ def test_exits_are_told(sandbox: Sandbox) -> None:
     assert sandbox.read() == wire.Frame(wire.EXIT, {"pid": handler.pid, "signal": 9}, b"")
 
 
+def test_sockets_that_the_code_closes_as_it_is_forked(sandbox: Sandbox) -> None:
+    code = b"""
+import os, socket
+a, b = socket.socketpair()
+os.register_at_fork(before=lambda: (a.close(), b.close()))
+def main(args): return {}
+"""
+    assert sandbox.init(code) == {"ok": True}
+    for _ in range(2):  # the second one's own connection has the numbers that the code's had
+        assert sandbox.fork().run() == wire.Frame(wire.RESULT, {"status": "ok"}, b"{}")
+        assert sandbox.read().header["status"] == 0
+
+
 def test_limit(sandbox: Sandbox) -> None:
     sandbox.init(b"def main(args): return {'x': 'y' * 100}\n")
     result = sandbox.fork().run(limit=100)
