@@ -113,7 +113,16 @@ func (r *Registry) inherit(name forerun.Name, action *forerun.Action, chain []*E
 	if ok {
 		r.merged.forget(name)
 	}
-	return r.merged.put(name, resolution{action, chain, &merged}, r.merged.begin()).merged
+	return r.share(name, resolution{action, chain, &merged})
+}
+
+// share keeps a resolution, and returns the action that all are to share which is made of the same. Another may have been kept a moment
+// sooner, of what was there before or is by now.
+func (r *Registry) share(name forerun.Name, x resolution) *forerun.Action {
+	if kept := r.merged.put(name, x, r.merged.begin()); kept.madeOf(x.action, x.chain) {
+		return kept.merged
+	}
+	return x.merged
 }
 
 // bytes is about what it keeps in memory.

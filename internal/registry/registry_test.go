@@ -341,3 +341,14 @@ func TestEntitiesCountWithWhatTheyHold(t *testing.T) {
 		t.Errorf("a trigger counts for %d with a rule, and for %d without", with, without)
 	}
 }
+
+// TestResolutionsAtTheSameTime: who has read an action before it was updated does not hand what it had to who has read it since.
+func TestResolutionsAtTheSameTime(t *testing.T) {
+	r, _ := open(t)
+	of := func(a *forerun.Action) resolution { merged := *a; return resolution{a, nil, &merged} }
+	before, since := of(put(t, r, "a", "old")), of(put(t, r, "a", "new"))
+	r.share(name("a"), before)
+	if got := r.share(name("a"), since); got != since.merged {
+		t.Errorf("the code is %q", got.Exec.Code)
+	}
+}
