@@ -2,12 +2,15 @@ package controller
 
 import "sync"
 
-// busy counts what is on its way: executions that have slots or records to write, and what they ask the store for. The zero value is ready.
+// busy counts what is on its way: executions that are accepted, have slots or records to write, and what they ask the store for. The zero
+// value is ready.
 type busy struct {
-	all sync.WaitGroup
-	mu  sync.Mutex // guards of
-	of  map[string]*traffic
+	mu sync.Mutex // guards of
+	of map[string]*traffic
 }
+
+// everywhere stands for all namespaces.
+const everywhere = ""
 
 // traffic is what is on its way for a namespace.
 type traffic struct {
@@ -16,28 +19,28 @@ type traffic struct {
 }
 
 func (b *busy) begin(namespace string) {
-	b.all.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.of[namespace]
-	if t == nil {
-		if b.of == nil {
-			b.of = make(map[string]*traffic)
-		}
-		t = &traffic{over: make(chan struct{})}
-		b.of[namespace] = t
+	if b.of == nil {
+		b.of = make(map[string]*traffic)
 	}
-	t.n++
+	for _, name := range []string{everywhere, namespace} {
+		if b.of[name] == nil {
+			b.of[name] = &traffic{over: make(chan struct{})}
+		}
+		b.of[name].n++
+	}
 }
 
 func (b *busy) end(namespace string) {
-	defer b.all.Done()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.of[namespace]
-	if t.n--; t.n == 0 {
-		close(t.over)
-		delete(b.of, namespace)
+	for _, name := range []string{everywhere, namespace} {
+		t := b.of[name]
+		if t.n--; t.n == 0 {
+			close(t.over)
+			delete(b.of, name)
+		}
 	}
 }
 

@@ -130,6 +130,29 @@ func TestCallOfWhatChanges(t *testing.T) {
 	}
 }
 
+// TestActionThatIsReadAgain: the registry forgets an action for which it has no room, and reads it again: that is no update.
+func TestActionThatIsReadAgain(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if w.first() {
+			for _, name := range []string{"/ns/b", "/ns/c"} {
+				again := *w.actions[name]
+				w.actions[name] = &again
+			}
+			w.changes.Add(1) // another action was updated
+			if _, err := w.do(run, "GET", "k"); err != nil {
+				return nil, err
+			}
+			defer close(w.goOn)
+		}
+		return map[string]any{"c": w.call(run, w.actions["/ns/c"], w.Changes()).Record().Result}, nil
+	})
+	w.function("c", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{}, nil })
+	if got, tally := w.twice(); got != `{"c":{}}` || tally.Used != 2 || tally.Squashed != 0 {
+		t.Errorf("%s, %+v", got, tally)
+	}
+}
+
 // full is a store that has no room for a while.
 type full struct {
 	state.Store

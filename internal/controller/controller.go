@@ -81,6 +81,7 @@ type Controller struct {
 	ahead    shares        // functions that run ahead
 	buffered shares        // bytes in columns
 	inTurn   atomic.Bool   // nothing runs ahead: the operator has said so
+	closed   atomic.Bool   // no invocation begins any more
 	busy     busy
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context
@@ -140,19 +141,16 @@ func (c *Controller) MayAhead() bool { return !c.inTurn.Load() }
 func (c *Controller) Memo() memo.Stats { return c.tables.memo.Stats() }
 
 // Close waits until the invocations under way have ended; when ctx is done first it gives them up, each with a record
-// that says so. No Invoke may follow.
+// that says so. No other begins then: its records would find no store.
 func (c *Controller) Close(ctx context.Context) {
 	defer c.shut()
-	ended := make(chan struct{})
-	go func() {
-		c.busy.all.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		c.giveUp(func(*execution) bool { return true }, "The server was shut down before the activation ended.")
-		<-ended
+	for range 2 { // the second time, those that have begun as the last one ended
+		select {
+		case <-c.busy.over(everywhere):
+		case <-ctx.Done():
+			c.end(context.Background(), everywhere, "The server was shut down before the activation ended.")
+		}
+		c.closed.Store(true)
 	}
 }
 
@@ -161,8 +159,13 @@ func (c *Controller) Close(ctx context.Context) {
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
 	defer c.tables.forget(namespace)
 	defer c.toll.gains.forget(namespace)
+	c.end(ctx, namespace, reason)
+}
+
+// end gives up all that runs for a namespace, and returns when nothing of that is on its way any more, or ctx is done.
+func (c *Controller) end(ctx context.Context, namespace, reason string) {
 	for {
-		c.giveUp(func(e *execution) bool { return e.namespace == namespace }, reason)
+		c.giveUp(func(e *execution) bool { return namespace == everywhere || e.namespace == namespace }, reason)
 		select {
 		case <-c.busy.over(namespace):
 			return
@@ -173,7 +176,7 @@ func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string)
 	}
 }
 
-// endEvery is how often EndNamespace looks for what has begun.
+// endEvery is how often end looks for what has begun.
 const endEvery = 100 * time.Millisecond
 
 // giveUp gives up the executions that which holds for, and those that they began before they heard of it.

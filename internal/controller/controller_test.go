@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -359,11 +360,6 @@ func TestClose(t *testing.T) {
 		})
 		seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/slow"}})
 		request := Request{Namespace: "ns", Action: seq, Input: json.RawMessage(`{}`)}
-		patient := town.Invoke(request)
-		town.Close(t.Context())
-		if patient.Record().Status != forerun.Success {
-			t.Errorf("a patient close ended it with %s", patient.Record().Status)
-		}
 		hasty := town.Invoke(request)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -377,6 +373,35 @@ func TestClose(t *testing.T) {
 			t.Errorf("left: squashed %v, running %v, tokens %v", town.squashed, town.running, town.tokens.holders)
 		}
 		time.Sleep(time.Minute) // lets the squashed function's goroutine end
+	})
+}
+
+// TestClosePatiently waits for what is under way, behind which nothing begins.
+func TestClosePatiently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town, ran := newTown(t), 0
+		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+			ran++
+			time.Sleep(time.Minute)
+			return map[string]any{}, nil
+		})
+		request := Request{Namespace: "ns", Action: slow, Input: json.RawMessage(`{}`)}
+		patient := town.Invoke(request)
+		town.Close(t.Context())
+		if patient.Record().Status != forerun.Success {
+			t.Errorf("it ended with %s", patient.Record().Status)
+		}
+		late := town.Invoke(request)
+		<-late.Done()
+		if forerun.KindOf(late.Err()) != forerun.Unavailable || ran != 1 {
+			t.Errorf("what came after that: %v, %d ran", late.Err(), ran)
+		}
+		if err := late.Accept(t.Context()); forerun.KindOf(err) != forerun.Unavailable {
+			t.Errorf("its client is told its id: %v", err)
+		}
+		if _, err := town.InvokeAccepted(request, func(*forerun.Activation) error { return errors.New("it was kept") }); forerun.KindOf(err) != forerun.Unavailable {
+			t.Errorf("what is to be accepted after that: %v", err)
+		}
 	})
 }
 

@@ -173,6 +173,48 @@ func TestGivenUpBeforeAnythingRan(t *testing.T) {
 	}
 }
 
+// TestEndNamespaceWaitsForWhatIsAccepted: an invocation that is just being accepted begins after that, and is ended like all others.
+func TestEndNamespaceWaitsForWhatIsAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town, accept := newTown(t), make(chan struct{})
+		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Hour)
+			return map[string]any{}, nil
+		})
+		begun, ended := make(chan *Invocation, 1), make(chan struct{})
+		go func() {
+			i, _ := town.InvokeAccepted(Request{Namespace: "ns", Action: slow, Input: json.RawMessage(`{}`)}, func(*forerun.Activation) error {
+				<-accept
+				return nil
+			})
+			begun <- i
+		}()
+		synctest.Wait()
+		go func() {
+			defer close(ended)
+			town.EndNamespace(t.Context(), "ns", "The tenant was deleted.")
+		}()
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("it has ended, and something is being accepted")
+		default:
+		}
+		close(accept)
+		i := <-begun
+		<-ended
+		select {
+		case <-i.Done():
+			if r := i.Record(); string(r.Result) != `{"error":"The tenant was deleted."}` {
+				t.Errorf("it ended with %s", r.Result)
+			}
+		default:
+			t.Error("it runs still")
+		}
+		time.Sleep(time.Hour) // until the function that was killed is gone
+	})
+}
+
 // TestEndNamespaceWaitsForTheStore: what is on its way to the store for a namespace comes before the end of that, whether or not the client
 // has its answer: a promotion, of which some may be applied, and records.
 func TestEndNamespaceWaitsForTheStore(t *testing.T) {
@@ -210,12 +252,12 @@ func TestBusy(t *testing.T) {
 	b.begin("ada")
 	b.begin("ada")
 	over := b.over("ada")
-	if b.end("ada"); isOver("ada") || !isOver("bob") {
+	if b.end("ada"); isOver("ada") || isOver(everywhere) || !isOver("bob") {
 		t.Error("one of two is on its way, and nothing for another")
 	}
 	b.end("ada")
 	<-over
-	if b.all.Wait(); !isOver("ada") || len(b.of) != 0 {
+	if !isOver("ada") || !isOver(everywhere) || len(b.of) != 0 {
 		t.Error("nothing is on its way")
 	}
 }

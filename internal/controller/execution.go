@@ -127,10 +127,19 @@ func (c *Controller) begin(r Request, i *Invocation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls[0] = e.newTree(r, i)
+	if c.closed.Load() && i.kept.Load() == nil { // for what is accepted Close waits
+		i.end(i.accepted, errClosed())
+		c.busy.end(e.namespace)
+		return
+	}
 	c.setGoing(e)
 	var first []speculate.Action
 	e.machine, first = speculate.New(r.Action.Name.String(), r.Input, e.lookAhead(r)...)
 	e.carryOut(first)
+}
+
+func errClosed() error {
+	return forerun.Errorf(forerun.Unavailable, "", "The server is shutting down. Try again when it has been started again.")
 }
 
 // call makes r a call by one of the execution's running functions; false if that has ended.

@@ -53,5 +53,10 @@ func (e *execution) isOutdated(s *slot) bool {
 	if err != nil {
 		return s.action != nil
 	}
-	return action != s.action || !e.areCurrent(s.below)
+	return !e.isSame(action, s.action) || !e.areCurrent(s.below)
+}
+
+// isSame reports whether two are one deployment of an action: the registry forgets what it has no room for, and reads it again.
+func (e *execution) isSame(a, b *forerun.Action) bool {
+	return a == b || a != nil && b != nil && a.Version == b.Version && a.Binding == b.Binding && e.c.digests.Deployed(a) == e.c.digests.Deployed(b)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -57,6 +58,7 @@ func TestProgramsUpdatedInAPromotion(t *testing.T) {
 			i := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: seq, Input: json.RawMessage(`{}`), Blocking: true})
 			<-store.asked
 			again := *town.actions["/ns/"+updated]
+			again.Updated = again.Updated.Add(time.Second)
 			town.actions["/ns/"+updated] = &again
 			town.changes.Add(1)
 			for e := range town.executions(func(*execution) bool { return true }) { // as with any event

@@ -369,6 +369,8 @@ func (s *server) drain() error {
 		case <-ctx.Done():
 		}
 	}()
+	stop := context.AfterFunc(ctx, s.store.GiveUp) // it may wait for room on the disk for its record
+	defer stop()
 	s.gate.Shut(ctx)        // what goes on when ctx is done is given up here:
 	s.controller.Close(ctx) // it has a record now, and who waits for it an answer,
 	hurried := context.Cause(ctx)

@@ -116,7 +116,7 @@ func inWords(err error) error {
 	return err
 }
 
-// create makes a tenant. What late requests of a former tenant of the same name may have left is removed first.
+// create makes a tenant. What late requests of a former tenant of the same name may have begun or left is ended and removed first.
 func (a *API) create(ctx context.Context, name string, quotas registry.Quotas) (registry.Credentials, error) {
 	if err := checkName(name); err != nil {
 		return registry.Credentials{}, err
@@ -126,7 +126,7 @@ func (a *API) create(ctx context.Context, name string, quotas registry.Quotas) (
 	if _, err := a.Registry.Tenant(ctx, name); err == nil || forerun.KindOf(err) != forerun.NotFound {
 		return registry.Credentials{}, errors.Join(err, forerun.Errorf(forerun.Exists, name, "The namespace %s is already taken.", name))
 	}
-	if err := a.erase(ctx, name); err != nil {
+	if err := a.end(ctx, name); err != nil {
 		return registry.Credentials{}, err
 	}
 	return a.Registry.CreateTenant(ctx, name, quotas)
@@ -183,8 +183,7 @@ func (a *API) Resume(ctx context.Context) error {
 
 // finish ends what runs for a tenant who was deleted, and removes what was theirs.
 func (a *API) finish(ctx context.Context, name string) error {
-	a.Controller.EndNamespace(ctx, name, "The tenant was deleted.")
-	if err := a.erase(ctx, name); err != nil {
+	if err := a.end(ctx, name); err != nil {
 		return err
 	}
 	a.Quotas.Forget(name)
@@ -192,6 +191,8 @@ func (a *API) finish(ctx context.Context, name string) error {
 	return a.Registry.Erased(ctx, name)
 }
 
-func (a *API) erase(ctx context.Context, name string) error {
+// end ends what runs for a tenant, and removes what is theirs.
+func (a *API) end(ctx context.Context, name string) error {
+	a.Controller.EndNamespace(ctx, name, "The tenant was deleted.")
 	return errors.Join(a.Registry.Erase(ctx, name), a.Activations.Erase(ctx, name), a.EraseState(ctx, name))
 }

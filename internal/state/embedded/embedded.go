@@ -99,9 +99,12 @@ func (g *gate) shut() bool {
 	}
 }
 
+// GiveUp ends what waits for room on the disk, with an error, as Close does.
+func (s *Store) GiveUp() { s.room.close() }
+
 // Close waits for the calls at work, puts everything on disk and releases the folder. Do not call it from within a Scan.
 func (s *Store) Close() error {
-	s.room.close() // so that those calls end which wait for room on the disk
+	s.GiveUp()
 	if !s.gate.shut() {
 		return nil
 	}
