@@ -18,7 +18,7 @@ type entityPut struct {
 
 // readEntity reads the body of a PUT into content, which holds put. No body is an empty object.
 func (c *call) readEntity(put *entityPut, content any) error {
-	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, c.maxPut())
+	body, err := c.body(c.maxPut())
 	if err != nil {
 		return err
 	}

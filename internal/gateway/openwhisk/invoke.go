@@ -174,7 +174,7 @@ func (c *call) terms() (t terms, err error) {
 
 // input reads the body: a JSON object, from here to the function in its canonical form. No body is an empty object.
 func (c *call) input() (json.RawMessage, error) {
-	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, int64(c.bounds.Payload))
+	body, err := c.body(int64(c.bounds.Payload))
 	if err != nil {
 		return nil, err
 	}

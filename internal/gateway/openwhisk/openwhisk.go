@@ -66,10 +66,20 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	caller gateway.Caller
+	keys   *gateway.Keys
 	quotas *gateway.Quotas
 	bounds *forerun.Bounds
 	query  url.Values
 	vars   map[string]string // the variable segments of the path
+}
+
+// body reads the request's body. The key may have become void while it came, and the namespace another tenant's.
+func (c *call) body(limit int64) ([]byte, error) {
+	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, limit)
+	if err == nil && len(body) > 0 && c.caller.Cause == "" {
+		_, err = c.keys.Caller(c.r)
+	}
+	return body, err
 }
 
 // refusal is an answer with a status that no kind of error has.
@@ -137,7 +147,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	w = a.Quotas.Answering(w, caller.Namespace)
-	return handle(&call{w: w, r: r, caller: caller, quotas: a.Quotas, bounds: &a.Bounds, query: r.URL.Query(), vars: vars})
+	return handle(&call{w: w, r: r, caller: caller, keys: a.Keys, quotas: a.Quotas, bounds: &a.Bounds, query: r.URL.Query(), vars: vars})
 }
 
 // allowOrigins lets pages of other origins call the API, as OpenWhisk does: every call carries its own key.

@@ -54,7 +54,7 @@ type actionPut struct {
 
 // readPut reads and checks a body, as far as that goes without knowing the old action.
 func (a *API) readPut(c *call) (*actionPut, error) {
-	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, c.maxPut())
+	body, err := c.body(c.maxPut())
 	if err != nil {
 		return nil, err
 	}

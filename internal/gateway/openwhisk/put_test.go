@@ -2,6 +2,9 @@ package openwhisk
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -182,6 +185,49 @@ func TestWhatIsNotThereYet(t *testing.T) {
 	for _, collection := range []string{"triggers", "rules", "packages"} {
 		if r := w.request("GET", namespaces+"_/"+collection, ""); r.status != 200 || r.body != "[]" {
 			t.Errorf("list of %s: %d %s", collection, r.status, r.body)
+		}
+	}
+}
+
+// meanwhile is a body in the middle of which something else happens.
+type meanwhile struct {
+	io.Reader
+	what func()
+}
+
+func (m *meanwhile) Read(b []byte) (int, error) {
+	n, err := m.Reader.Read(b[:min(len(b), 8)])
+	if m.what != nil {
+		m.what()
+		m.what = nil
+	}
+	return n, err
+}
+
+// TestKeyIsVoidWhileTheBodyComes: who has begun a request before its key became void does nothing with it any more.
+func TestKeyIsVoidWhileTheBodyComes(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("echo", "echo")
+	for path, body := range map[string]string{
+		"PUT " + actions + "new":                   `{"exec":{"kind":"python:3","code":"echo"}}`,
+		"PUT " + namespaces + "_/triggers/new":     `{"annotations":[]}`,
+		"POST " + actions + "echo?blocking=true":   `{"longer":"than eight bytes"}`,
+		"POST " + namespaces + "_/rules/none":      `{"status":"inactive"}`,
+		"POST " + actions + "echo?blocking=false&": `{"longer":"than eight bytes"}`,
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, path, &meanwhile{strings.NewReader(body), func() {
+			credentials, err := w.api.Keys.Tenants.RotateKeys(t.Context(), "guest")
+			if err != nil {
+				t.Error(err)
+			}
+			w.auth = credentials
+		}})
+		r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+		r.Header.Set("Content-Type", "application/json")
+		recorder := httptest.NewRecorder()
+		if w.door.ServeHTTP(recorder, r); recorder.Code != http.StatusUnauthorized {
+			t.Errorf("%s %s: %d %s", method, path, recorder.Code, recorder.Body)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (a *API) setRule(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, int64(c.bounds.Payload))
+	body, err := c.body(int64(c.bounds.Payload))
 	if err != nil {
 		return err
 	}

@@ -143,11 +143,24 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := gateway.Seat(w, r, owner.Namespace); err != nil {
 		return err
 	}
-	input, err := h.input(w, &request{Request: r, rest: t.rest, user: caller.Namespace}, action, owner.Namespace)
+	in := &request{Request: r, rest: t.rest, user: caller.Namespace}
+	input, err := h.input(w, in, action, owner.Namespace)
+	if err == nil && len(in.body) > 0 {
+		err = h.isStill(r.Context(), owner)
+	}
 	if err != nil {
 		return err
 	}
 	return h.invoke(h.Quotas.Answering(w, owner.Namespace), r, owner, action, input, t.as)
+}
+
+// isStill reports as an error that the namespace has become another tenant's, or nobody's, while a body came.
+func (h *Handler) isStill(ctx context.Context, owner registry.Tenant) error {
+	now, err := h.Tenants.Tenant(ctx, owner.Namespace)
+	if forerun.KindOf(err) == forerun.NotFound || err == nil && !now.Created.Equal(owner.Created) {
+		return notFound()
+	}
+	return err
 }
 
 // input reads the body of a request, which counts among the owner's, and makes the parameters of the invocation.

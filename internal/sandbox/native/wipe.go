@@ -134,7 +134,7 @@ func (w *wiper) remove(names []string) error {
 
 // hasMoved reports whether a name was another's as something was done to it: a process that stays has renamed or removed it meanwhile. The
 // folder is listed again.
-func hasMoved(err error) bool { return err == unix.ENOENT || err == unix.ENOTDIR }
+func hasMoved(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
 const openFolder = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
