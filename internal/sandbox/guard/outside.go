@@ -37,6 +37,7 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 		s.listener.finish(n.id, errno)
 		return
 	}
+	end := s.waiting.begin(n.id, func() {}) // before it is looked whether it lives: nothing of it goes on after a Sweep
 	connectOutside := func() {
 		errno := s.openTCP(n, c, to)
 		c.close()
@@ -47,13 +48,16 @@ func (s *Supervisor) open(n notification, to netip.AddrPort, raw []byte) {
 	if opened == nil && !s.listener.valid(n.id) { // it was killed before the gate was lifted, for another activation perhaps
 		s.gate.leave()
 		c.close()
+		end()
 		return
 	}
 	if opened == nil && c.nonblocking {
 		connectOutside()
+		end()
 		return
 	}
 	s.beside.Go(func() {
+		defer end()
 		if opened == nil || s.pass(n.id, to, opened) {
 			connectOutside()
 		} else {
