@@ -350,31 +350,19 @@ func TestDatagramsOfWhoHasEndedAreKept(t *testing.T) {
 
 // TestHandlerThatIsKilledUnread: an activation that its handler has not read has not begun.
 func TestHandlerThatIsKilledUnread(t *testing.T) {
-	const code = "def main(args): return {}"
-	for name, c := range map[string]struct {
-		action    *forerun.Action
-		sandboxes int64
-	}{"alone": {action(code), 1}, "with its sandbox": {keep(action(code)), 2}} {
-		t.Run(name, func(t *testing.T) {
-			g, a := newRig(t, single), c.action
-			g.call(a, `{}`)
-			g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
-			handler, p := g.boxes(boxIdle)[0].spare.hostPID, g.maker.started()[0]
-			_ = syscall.Kill(handler, syscall.SIGSTOP)
-			_, h := g.begin(a, `{}`)
-			g.begun(h)
-			if c.sandboxes == 1 {
-				_ = syscall.Kill(handler, syscall.SIGKILL)
-			} else {
-				p.die()
-			}
-			if end := g.wait(h); end.Status != forerun.Success {
-				t.Errorf("it ended with %s", end.Result)
-			}
-			if s := g.Stats(); s.ColdStarts != c.sandboxes {
-				t.Errorf("%d sandboxes were started", s.ColdStarts)
-			}
-		})
+	g, a := newRig(t, single), action("def main(args): return {}")
+	g.call(a, `{}`)
+	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+	handler := g.boxes(boxIdle)[0].spare.hostPID
+	_ = syscall.Kill(handler, syscall.SIGSTOP)
+	_, h := g.begin(a, `{}`)
+	g.begun(h)
+	_ = syscall.Kill(handler, syscall.SIGKILL)
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Errorf("it ended with %s", end.Result)
+	}
+	if s := g.Stats(); s.ColdStarts != 1 {
+		t.Errorf("%d sandboxes were started", s.ColdStarts)
 	}
 }
 
