@@ -138,10 +138,6 @@ func (c *Controller) begin(r Request, i *Invocation) {
 	e.carryOut(first)
 }
 
-func errClosed() error {
-	return forerun.Errorf(forerun.Unavailable, "", "The server is shutting down. Try again when it has been started again.")
-}
-
 // call makes r a call by one of the execution's running functions; false if that has ended.
 func (e *execution) call(r Request, i *Invocation) bool {
 	e.mu.Lock()

@@ -195,6 +195,10 @@ func (c *Controller) InvokeAccepted(r Request, accept func(*forerun.Activation) 
 	return i, nil
 }
 
+func errClosed() error {
+	return forerun.Errorf(forerun.Unavailable, "", "The server is shutting down. Try again when it has been started again.")
+}
+
 func (c *Controller) newID() forerun.ActivationID { return forerun.NewActivationID(c.Clock.Now()) }
 
 func (c *Controller) newInvocation(r Request) *Invocation {

@@ -203,16 +203,20 @@ def main(a):
 	}
 }
 
-// TestSquashedAsItsHandlerIsReplaced: nothing of an activation runs that is squashed as a handler is made in the place of one that died
-// while it waited, and the sandbox stays.
-func TestSquashedAsItsHandlerIsReplaced(t *testing.T) {
-	g, calls := newCallingRig(t, single)
-	a := keep(action(client + `
-import time
+// callsAsForked is code each of whose handlers asks the API for something as it is made.
+const callsAsForked = client + `
 def forked():
     try: api("/forked")
     except OSError: pass
 os.register_at_fork(after_in_child=forked)
+`
+
+// TestSquashedAsItsHandlerIsReplaced: nothing of an activation runs that is squashed as a handler is made in the place of one that died
+// while it waited, and the sandbox stays.
+func TestSquashedAsItsHandlerIsReplaced(t *testing.T) {
+	g, calls := newCallingRig(t, single)
+	a := keep(action(callsAsForked + `
+import time
 def main(args):
     if args: time.sleep(1000)
     return {}
@@ -237,11 +241,7 @@ def main(args):
 // made in its place meanwhile, which may take longer, is not.
 func TestReplacementIsNotKilled(t *testing.T) {
 	g, calls := newCallingRig(t, single)
-	a := keep(action(client + `
-def forked():
-    try: api("/forked")
-    except OSError: pass
-os.register_at_fork(after_in_child=forked)
+	a := keep(action(callsAsForked + `
 def main(args):
     return {"pid": os.getpid()}
 `))
