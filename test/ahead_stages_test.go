@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/test/history"
 	"forerun.dev/forerun/test/server"
 )
@@ -309,7 +310,8 @@ func serving(first int, action string) []int {
 }
 
 // awaitStandby waits until a process stands by beside each that serves the action: on a busy machine that has more than one sandbox. A
-// sandbox tries it when it is idle, for up to ten seconds; where its code came to an end too often while it was loaded, it never does.
+// sandbox tries it when it is idle, for up to ten seconds, and gives up one that is being loaded as an activation comes; where its code
+// came to an end too often while it was loaded, it never does.
 func (w *staged) awaitStandby(action string) {
 	w.Helper()
 	for end := time.Now().Add(12 * time.Second); time.Now().Before(end) && !w.standsBy(action); {
@@ -319,13 +321,19 @@ func (w *staged) awaitStandby(action string) {
 
 func (w *staged) standsBy(action string) (stands bool) {
 	for _, first := range firsts(w.s.server) {
-		n := len(serving(first, action))
-		if n > 0 && len(below(first)) <= n {
+		serve := serving(first, action)
+		if len(serve) > 0 && !slices.ContainsFunc(below(first), func(pid int) bool { return !slices.Contains(serve, pid) && isStopped(pid) }) {
 			return false
 		}
-		stands = stands || n > 0
+		stands = stands || len(serve) > 0
 	}
 	return stands
+}
+
+// isStopped tells a process that stands by from one that is being loaded: that runs.
+func isStopped(pid int) bool {
+	task, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", pid))
+	return ok && task.State == 'T'
 }
 
 // firsts are the first processes of a server's sandboxes.
