@@ -20,7 +20,7 @@ func (r *Registry) Action(ctx context.Context, name forerun.Name) (*forerun.Acti
 	if a, ok := r.actions.get(name); ok {
 		return a, nil
 	}
-	epoch := r.actions.begin()
+	epoch := r.actions.begin(name)
 	a, _, err := r.read(ctx, name)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"hash/maphash"
 	"sync"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -14,19 +15,25 @@ const (
 )
 
 // cache keeps what was read from the store. A change of a record forgets its entry; what was read before a change but
-// comes in behind it is not kept: each change makes a new epoch.
+// comes in behind it is not kept: each change makes a new epoch, of the few keys that share one.
 type cache[K comparable, V any] struct {
 	max    int // of the sum of weights
 	weight func(V) int
+	seed   maphash.Seed
 
 	mu      sync.RWMutex // guards the rest
 	entries map[K]V
 	used    int
-	epoch   uint64
+	epochs  [256]uint64
 }
 
 func newCache[K comparable, V any](bound int, weight func(V) int) *cache[K, V] {
-	return &cache[K, V]{max: bound, weight: weight, entries: make(map[K]V)}
+	return &cache[K, V]{max: bound, weight: weight, seed: maphash.MakeSeed(), entries: make(map[K]V)}
+}
+
+// epoch is that of a key.
+func (c *cache[K, V]) epoch(key K) *uint64 {
+	return &c.epochs[maphash.Comparable(c.seed, key)%uint64(len(c.epochs))]
 }
 
 func (c *cache[K, V]) get(key K) (V, bool) {
@@ -37,10 +44,10 @@ func (c *cache[K, V]) get(key K) (V, bool) {
 }
 
 // begin is called before the store is read.
-func (c *cache[K, V]) begin() uint64 {
+func (c *cache[K, V]) begin(key K) (epoch uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.epoch
+	return *c.epoch(key)
 }
 
 // put keeps what was read since epoch began, and returns the value that all readers are to share.
@@ -51,7 +58,7 @@ func (c *cache[K, V]) put(key K, v V, epoch uint64) V {
 		return kept
 	}
 	weight := c.weight(v)
-	if c.epoch != epoch || weight > c.max {
+	if *c.epoch(key) != epoch || weight > c.max {
 		return v
 	}
 	for other := range c.entries { // any one: the bound is meant to hold all that is in use
@@ -68,7 +75,7 @@ func (c *cache[K, V]) put(key K, v V, epoch uint64) V {
 func (c *cache[K, V]) forget(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch++
+	*c.epoch(key)++
 	c.drop(key)
 }
 

@@ -100,7 +100,7 @@ func decodeEntity(name forerun.Name, data []byte) (*Entity, error) {
 func (r *Registry) Entity(ctx context.Context, c Collection, name forerun.Name) (*Entity, error) {
 	e, ok := r.entities.get(name)
 	if !ok {
-		epoch := r.entities.begin()
+		epoch := r.entities.begin(name)
 		f, err := r.find(ctx, name)
 		if err != nil {
 			return nil, err

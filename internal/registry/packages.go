@@ -119,7 +119,7 @@ func (r *Registry) inherit(name forerun.Name, action *forerun.Action, chain []*E
 // share keeps a resolution, and returns the action that all are to share which is made of the same. Another may have been kept a moment
 // sooner, of what was there before or is by now.
 func (r *Registry) share(name forerun.Name, x resolution) *forerun.Action {
-	if kept := r.merged.put(name, x, r.merged.begin()); kept.madeOf(x.action, x.chain) {
+	if kept := r.merged.put(name, x, r.merged.begin(name)); kept.madeOf(x.action, x.chain) {
 		return kept.merged
 	}
 	return x.merged

@@ -73,7 +73,7 @@ func (r *Registry) Tenant(ctx context.Context, namespace string) (Tenant, error)
 	if known, ok := r.tenants.get(namespace); ok {
 		return known, nil
 	}
-	epoch := r.tenants.begin()
+	epoch := r.tenants.begin(namespace)
 	t, version, err := r.readTenant(ctx, namespace)
 	if err != nil {
 		return Tenant{}, err
@@ -219,7 +219,7 @@ func (r *Registry) ValidKey(ctx context.Context, uuid string) (bool, error) {
 func (r *Registry) Authenticate(ctx context.Context, uuid, key string) (Tenant, error) {
 	known, ok := r.keys.get(uuid)
 	if !ok && len(uuid) == uuidLength {
-		epoch := r.keys.begin()
+		epoch := r.keys.begin(uuid)
 		var err error
 		if known, err = r.readKey(ctx, uuid); err != nil {
 			return Tenant{}, err
