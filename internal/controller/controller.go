@@ -154,6 +154,13 @@ func (c *Controller) Close(ctx context.Context) {
 	}
 }
 
+// Enter keeps EndNamespace of a namespace, and Close, from returning until leave is called: for who looks whether the tenant is there, and
+// begins an invocation then.
+func (c *Controller) Enter(namespace string) (leave func()) {
+	c.busy.begin(namespace)
+	return func() { c.busy.end(namespace) }
+}
+
 // EndNamespace forgets what a namespace taught and gives up all that runs for it, each with a record that says why, and returns when nothing of
 // that is on its way to the store any more, or ctx is done.
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {

@@ -27,6 +27,7 @@ type town struct {
 	written  [][]*forerun.Activation
 	squashed map[forerun.ActivationID]bool
 	accepted map[forerun.ActivationID]*forerun.Activation
+	accepts  int // all that there have been
 	putError error
 	slowly   atomic.Bool // records are written
 	changes  atomic.Uint64
@@ -85,6 +86,7 @@ func (t *town) Accept(_ context.Context, a *forerun.Activation) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.accepted[a.ID] = a
+	t.accepts++
 	return nil
 }
 
@@ -393,7 +395,7 @@ func TestClosePatiently(t *testing.T) {
 		}
 		late := town.Invoke(request)
 		<-late.Done()
-		if forerun.KindOf(late.Err()) != forerun.Unavailable || ran != 1 {
+		if late.Err() == nil || late.Err().Error() != errClosed().Error() || ran != 1 {
 			t.Errorf("what came after that: %v, %d ran", late.Err(), ran)
 		}
 		if err := late.Accept(t.Context()); forerun.KindOf(err) != forerun.Unavailable {
@@ -427,6 +429,21 @@ func TestAcceptedInvocationIsKeptUntilItsRecordIs(t *testing.T) {
 		Interrupted(i.accepted)
 		if i.accepted.Status != forerun.InternalError || annotation(i.accepted, "path") != `"ns/f"` {
 			t.Errorf("an interrupted one ends as %+v", i.accepted)
+		}
+	})
+}
+
+// TestUndoneInvocationIsNotKept, not for a moment: a server that died then would end it with a record.
+func TestUndoneInvocationIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown(t)
+		i := town.newInvocation(Request{Namespace: "ns", Action: town.function("f", add("x", 1)), Cause: "1", Blocking: true})
+		told := make(chan error)
+		go func() { told <- i.Accept(t.Context()) }()
+		synctest.Wait()
+		i.undo(errOver())
+		if err := <-told; forerun.KindOf(err) != forerun.Forbidden || town.accepts > 0 {
+			t.Errorf("it was kept %d times, and who waits for that is told %v", town.accepts, err)
 		}
 	})
 }

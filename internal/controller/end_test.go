@@ -215,6 +215,35 @@ func TestEndNamespaceWaitsForWhatIsAccepted(t *testing.T) {
 	})
 }
 
+// TestEndNamespaceWaitsForWhoEntered: who has entered may begin an invocation yet, which is ended like all others.
+func TestEndNamespaceWaitsForWhoEntered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown(t)
+		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+			time.Sleep(time.Hour)
+			return map[string]any{}, nil
+		})
+		leave, ended := town.Enter("ns"), make(chan struct{})
+		go func() {
+			defer close(ended)
+			town.EndNamespace(t.Context(), "ns", "The tenant was deleted.")
+		}()
+		synctest.Wait()
+		i := town.Invoke(Request{Namespace: "ns", Action: slow, Input: json.RawMessage(`{}`)})
+		leave()
+		<-ended
+		select {
+		case <-i.Done():
+			if r := i.Record(); string(r.Result) != `{"error":"The tenant was deleted."}` {
+				t.Errorf("it ended with %s", r.Result)
+			}
+		default:
+			t.Error("it runs still")
+		}
+		time.Sleep(time.Hour) // until the function that was killed is gone
+	})
+}
+
 // TestEndNamespaceWaitsForTheStore: what is on its way to the store for a namespace comes before the end of that, whether or not the client
 // has its answer: a promotion, of which some may be applied, and records.
 func TestEndNamespaceWaitsForTheStore(t *testing.T) {

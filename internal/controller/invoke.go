@@ -70,8 +70,13 @@ func (i *Invocation) Done() <-chan struct{} { return i.done }
 // Record is the record of the invocation; to be read after Done.
 func (i *Invocation) Record() *forerun.Activation { return i.record }
 
-// Err says why the records could not be written, if so; to be read after Done.
-func (i *Invocation) Err() error { return i.err }
+// Err says why it never began, or why its records could not be written, if so; to be read after Done.
+func (i *Invocation) Err() error {
+	if i.err == nil || i.record == i.accepted {
+		return i.err
+	}
+	return forerun.Errorf(forerun.KindOf(i.err), "activation "+string(i.ID()), "The records could not be written: %w", i.err)
+}
 
 // Accept makes sure that the invocation ends with a record even if the server does not live to see it. A client may be
 // told the id before the end when it has returned. It waits while that may run again under another.
@@ -85,6 +90,13 @@ func (i *Invocation) Accept(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	select {
+	case <-i.done:
+		if i.err == nil || i.record == i.accepted { // its record is there, or it never began
+			return i.err
+		}
+	default:
 	}
 	accepted := *i.accepted
 	accepted.ID = i.ID()
@@ -126,8 +138,8 @@ func (i *Invocation) end(record *forerun.Activation, err error) {
 	if i.ended != nil {
 		i.ended()
 	}
-	i.settleID()
 	i.answer(record, err)
+	i.settleID()
 	i.settle(record, err)
 }
 

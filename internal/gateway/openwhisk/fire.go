@@ -31,6 +31,11 @@ func (a *API) fire(c *call) error {
 	if err != nil {
 		return err
 	}
+	leave, err := a.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if err := a.Quotas.Fire(c.r.Context(), c.caller.Namespace); err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
 )
 
 // TestWhoStopsSending: who closes its sending half while it waits for an invocation counts as gone. It is told nothing, not even 200
@@ -64,4 +66,45 @@ func basic(w *world) string {
 	r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
 	r.SetBasicAuth(w.auth.UUID, w.auth.Key)
 	return r.Header.Get("Authorization")
+}
+
+// TestTenantThatGoesAsAnInvocationBegins: the deletion of a tenant takes with it what is begun as it comes, after the last look at the tenant.
+func TestTenantThatGoesAsAnInvocationBegins(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("slow", "slow")
+	killed, gone := make(chan struct{}), make(chan struct{})
+	w.functions["slow"] = func(*forerun.Run) forerun.RunEnd {
+		<-killed
+		return forerun.RunEnd{}
+	}
+	w.api.Quotas = gateway.NewQuotas(w.api.Registry, nil, func(string) int {
+		if _, err := w.api.Registry.DeleteTenant(t.Context(), "guest"); err != nil {
+			t.Error(err)
+		}
+		go func() {
+			defer close(gone)
+			w.api.Controller.EndNamespace(t.Context(), "guest", "The tenant was deleted.")
+		}()
+		select {
+		case <-gone: // too early
+		case <-time.After(20 * time.Millisecond):
+		}
+		return 0
+	})
+	if r := w.request("POST", actions+"slow?blocking=true", ""); !strings.Contains(r.body, "The tenant was deleted.") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	<-gone
+	close(killed)
+}
+
+// TestInvocationBehindTheLast: what comes when the server waits for no more invocations is told that, and nothing of records.
+func TestInvocationBehindTheLast(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("echo", "echo")
+	w.api.Controller.Close(t.Context())
+	r := w.request("POST", actions+"echo?blocking=true", "")
+	if got := member(t, r.body, "error"); r.status != http.StatusServiceUnavailable || got != `"The server is shutting down. Try again when it has been started again."` {
+		t.Errorf("%d %s", r.status, r.body)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/forerun"
@@ -43,14 +44,7 @@ func (a *API) invoke(c *call) error {
 			return a.repeat(c, first, terms)
 		}
 	}
-	request, err := a.admitInTurn(c, name, input, terms)
-	if err != nil {
-		return err
-	}
-	if once == nil {
-		return a.finish(c, a.Controller.Invoke(request), terms)
-	}
-	invocation, first, err := a.invokeOnce(c.r.Context(), request, once)
+	invocation, first, err := a.begin(c, name, input, once, terms)
 	switch {
 	case err != nil:
 		return err
@@ -58,6 +52,23 @@ func (a *API) invoke(c *call) error {
 		return a.repeat(c, first, terms)
 	}
 	return a.finish(c, invocation, terms)
+}
+
+// begin begins the invocation, or returns the id of the first with the same key.
+func (a *API) begin(c *call, name forerun.Name, input json.RawMessage, once *activation.Once, terms terms) (*controller.Invocation, forerun.ActivationID, error) {
+	leave, err := a.enter(c)
+	if err != nil {
+		return nil, "", err
+	}
+	defer leave()
+	request, err := a.admitInTurn(c, name, input, terms)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case once != nil:
+		return a.invokeOnce(c.r.Context(), request, once)
+	}
+	return a.Controller.Invoke(request), "", nil
 }
 
 // admitInTurn is admit for functions that may run ahead, too: what is refused to one then may be granted in its turn.
@@ -139,7 +150,7 @@ func (a *API) finish(c *call, invocation *controller.Invocation, terms terms) er
 		c.w.Header().Set("X-Forerun-Speculation", tally.String())
 	}
 	if err := invocation.Err(); err != nil {
-		return forerun.Errorf(forerun.KindOf(err), "activation "+string(invocation.ID()), "The records could not be written: %w", err)
+		return err
 	}
 	answer(c.w, invocation.Record(), terms.result)
 	return nil

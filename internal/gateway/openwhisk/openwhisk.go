@@ -82,6 +82,19 @@ func (c *call) body(limit int64) ([]byte, error) {
 	return body, err
 }
 
+// enter has what is begun for the caller end with its namespace, should that be erased before leave is called. A tenant's key may have become
+// void since it was looked at.
+func (a *API) enter(c *call) (leave func(), err error) {
+	leave = a.Controller.Enter(c.caller.Namespace)
+	if c.caller.Cause == "" {
+		if _, err = a.Keys.Caller(c.r); err != nil {
+			leave()
+			return nil, err
+		}
+	}
+	return leave, nil
+}
+
 // refusal is an answer with a status that no kind of error has.
 type refusal struct {
 	status         int

@@ -21,14 +21,10 @@ func hasSecret(r *http.Request, secret string) bool {
 
 // invoke runs the action as its owner's, and answers with what came of it.
 func (h *Handler) invoke(w http.ResponseWriter, r *http.Request, owner registry.Tenant, action *forerun.Action, input json.RawMessage, as extension) error {
-	flight, err := h.Quotas.Invocation(r.Context(), owner.Namespace)
+	invocation, err := h.begin(r, owner, action, input)
 	if err != nil {
 		return err
 	}
-	invocation := h.Controller.Invoke(controller.Request{
-		Namespace: owner.Namespace, Subject: owner.Subject, Action: action, Input: input, Blocking: true,
-		Transaction: gateway.Transaction(r), Ended: flight.Land,
-	})
 	w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 	timer := time.NewTimer(h.MaxWait)
 	defer timer.Stop()
@@ -44,9 +40,26 @@ func (h *Handler) invoke(w http.ResponseWriter, r *http.Request, owner registry.
 		return nil
 	}
 	if err := invocation.Err(); err != nil {
-		return forerun.Errorf(forerun.KindOf(err), "activation "+string(invocation.ID()), "The records could not be written: %w", err)
+		return err
 	}
 	return answer(&page{w, r.Header["Accept"]}, invocation.Record(), as)
+}
+
+// begin begins the invocation, which ends with the owner's namespace should that be erased meanwhile.
+func (h *Handler) begin(r *http.Request, owner registry.Tenant, action *forerun.Action, input json.RawMessage) (*controller.Invocation, error) {
+	leave := h.Controller.Enter(owner.Namespace)
+	defer leave()
+	if err := h.isStill(r.Context(), owner); err != nil {
+		return nil, err
+	}
+	flight, err := h.Quotas.Invocation(r.Context(), owner.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return h.Controller.Invoke(controller.Request{
+		Namespace: owner.Namespace, Subject: owner.Subject, Action: action, Input: input, Blocking: true,
+		Transaction: gateway.Transaction(r), Ended: flight.Land,
+	}), nil
 }
 
 // answer tells what came of an activation.

@@ -145,16 +145,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	in := &request{Request: r, rest: t.rest, user: caller.Namespace}
 	input, err := h.input(w, in, action, owner.Namespace)
-	if err == nil && len(in.body) > 0 {
-		err = h.isStill(r.Context(), owner)
-	}
 	if err != nil {
 		return err
 	}
 	return h.invoke(h.Quotas.Answering(w, owner.Namespace), r, owner, action, input, t.as)
 }
 
-// isStill reports as an error that the namespace has become another tenant's, or nobody's, while a body came.
+// isStill reports as an error that the namespace has become another tenant's, or nobody's, since the owner was found.
 func (h *Handler) isStill(ctx context.Context, owner registry.Tenant) error {
 	now, err := h.Tenants.Tenant(ctx, owner.Namespace)
 	if forerun.KindOf(err) == forerun.NotFound || err == nil && !now.Created.Equal(owner.Created) {

@@ -419,3 +419,27 @@ func TestLargeAnswerIsNotKeptForEver(t *testing.T) {
 		t.Errorf("status %d, deadlines %v", client.Code, client.deadlines)
 	}
 }
+
+// leaving is a body with which its reader's tenant goes.
+type leaving struct {
+	io.Reader
+	tenants *registry.Registry
+}
+
+func (l *leaving) Read(b []byte) (int, error) {
+	_, _ = l.tenants.DeleteTenant(context.Background(), "guest") // the second time there is none
+	return l.Reader.Read(b)
+}
+
+// TestOwnerThatGoesWhileABodyComes: nothing runs as a tenant's who has gone.
+func TestOwnerThatGoesWhileABodyComes(t *testing.T) {
+	w := newWorld(t)
+	w.put("echo", "echo")
+	r := httptest.NewRequest(http.MethodPost, Prefix+"guest/default/echo.json", &leaving{strings.NewReader(`{"a":1}`), w.tenants})
+	r.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	w.door.ServeHTTP(recorder, r)
+	if recorder.Code != http.StatusNotFound || recorder.Header().Get("X-Openwhisk-Activation-Id") != "" {
+		t.Errorf("%d %s", recorder.Code, recorder.Body)
+	}
+}
