@@ -319,21 +319,16 @@ func (w *staged) awaitStandby(action string) {
 	}
 }
 
+// standsBy tells a process that stands by from one that is being loaded: that is not stopped yet.
 func (w *staged) standsBy(action string) (stands bool) {
 	for _, first := range firsts(w.s.server) {
 		serve := serving(first, action)
-		if len(serve) > 0 && !slices.ContainsFunc(below(first), func(pid int) bool { return !slices.Contains(serve, pid) && isStopped(pid) }) {
+		if len(serve) > 0 && !slices.ContainsFunc(below(first), func(pid int) bool { return !slices.Contains(serve, pid) && proc.IsStopped(pid) }) {
 			return false
 		}
 		stands = stands || len(serve) > 0
 	}
 	return stands
-}
-
-// isStopped tells a process that stands by from one that is being loaded: that runs.
-func isStopped(pid int) bool {
-	task, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", pid))
-	return ok && task.State == 'T'
 }
 
 // firsts are the first processes of a server's sandboxes.

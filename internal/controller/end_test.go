@@ -173,75 +173,62 @@ func TestGivenUpBeforeAnythingRan(t *testing.T) {
 	}
 }
 
-// TestEndNamespaceWaitsForWhatIsAccepted: an invocation that is just being accepted begins after that, and is ended like all others.
-func TestEndNamespaceWaitsForWhatIsAccepted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		town, accept := newTown(t), make(chan struct{})
-		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
-			time.Sleep(time.Hour)
-			return map[string]any{}, nil
-		})
-		begun, ended := make(chan *Invocation, 1), make(chan struct{})
-		go func() {
-			i, _ := town.InvokeAccepted(Request{Namespace: "ns", Action: slow, Input: json.RawMessage(`{}`)}, func(*forerun.Activation) error {
-				<-accept
+// TestEndNamespaceWaitsForWhatBegins: an invocation that is just being accepted, or of which somebody has entered who may begin it yet, begins
+// then, and is ended like all others.
+func TestEndNamespaceWaitsForWhatBegins(t *testing.T) {
+	for name, begin := range map[string]func(c *Controller, r Request, later <-chan struct{}) *Invocation{
+		"accepted": func(c *Controller, r Request, later <-chan struct{}) *Invocation {
+			i, _ := c.InvokeAccepted(r, func(*forerun.Activation) error {
+				<-later
 				return nil
 			})
-			begun <- i
-		}()
-		synctest.Wait()
-		go func() {
-			defer close(ended)
-			town.EndNamespace(t.Context(), "ns", "The tenant was deleted.")
-		}()
-		synctest.Wait()
-		select {
-		case <-ended:
-			t.Error("it has ended, and something is being accepted")
-		default:
-		}
-		close(accept)
-		i := <-begun
-		<-ended
-		select {
-		case <-i.Done():
-			if r := i.Record(); string(r.Result) != `{"error":"The tenant was deleted."}` {
-				t.Errorf("it ended with %s", r.Result)
-			}
-		default:
-			t.Error("it runs still")
-		}
-		time.Sleep(time.Hour) // until the function that was killed is gone
-	})
+			return i
+		},
+		"entered": func(c *Controller, r Request, later <-chan struct{}) *Invocation {
+			defer c.Enter(r.Namespace)()
+			<-later
+			return c.Invoke(r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { endsWhatBegins(t, begin) })
+		})
+	}
 }
 
-// TestEndNamespaceWaitsForWhoEntered: who has entered may begin an invocation yet, which is ended like all others.
-func TestEndNamespaceWaitsForWhoEntered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		town := newTown(t)
-		slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
-			time.Sleep(time.Hour)
-			return map[string]any{}, nil
-		})
-		leave, ended := town.Enter("ns"), make(chan struct{})
-		go func() {
-			defer close(ended)
-			town.EndNamespace(t.Context(), "ns", "The tenant was deleted.")
-		}()
-		synctest.Wait()
-		i := town.Invoke(Request{Namespace: "ns", Action: slow, Input: json.RawMessage(`{}`)})
-		leave()
-		<-ended
-		select {
-		case <-i.Done():
-			if r := i.Record(); string(r.Result) != `{"error":"The tenant was deleted."}` {
-				t.Errorf("it ended with %s", r.Result)
-			}
-		default:
-			t.Error("it runs still")
-		}
-		time.Sleep(time.Hour) // until the function that was killed is gone
+func endsWhatBegins(t *testing.T, begin func(*Controller, Request, <-chan struct{}) *Invocation) {
+	town, later := newTown(t), make(chan struct{})
+	slow := town.function("slow", func(*forerun.Run, map[string]any) (any, error) {
+		time.Sleep(time.Hour)
+		return map[string]any{}, nil
 	})
+	begun, ended := make(chan *Invocation, 1), make(chan struct{})
+	go func() {
+		begun <- begin(town.Controller, Request{Namespace: "ns", Action: slow, Input: json.RawMessage(`{}`)}, later)
+	}()
+	synctest.Wait()
+	go func() {
+		defer close(ended)
+		town.EndNamespace(t.Context(), "ns", "The tenant was deleted.")
+	}()
+	synctest.Wait()
+	select {
+	case <-ended:
+		t.Error("it has ended, and something is to begin")
+	default:
+	}
+	close(later)
+	i := <-begun
+	<-ended
+	select {
+	case <-i.Done():
+		if r := i.Record(); string(r.Result) != `{"error":"The tenant was deleted."}` {
+			t.Errorf("it ended with %s", r.Result)
+		}
+	default:
+		t.Error("it runs still")
+	}
+	time.Sleep(time.Hour) // until the function that was killed is gone
 }
 
 // TestEndNamespaceWaitsForTheStore: what is on its way to the store for a namespace comes before the end of that, whether or not the client

@@ -193,9 +193,8 @@ func (i *Invocation) begin() {
 // InvokeAccepted is Invoke for an invocation that is to end with a record come what may: accept keeps what is known of it,
 // as Records.Accept does, before it begins. If accept fails there is no invocation, and its error is returned.
 func (c *Controller) InvokeAccepted(r Request, accept func(*forerun.Activation) error) (*Invocation, error) {
-	c.busy.begin(r.Namespace) // or a tenant could be gone when it begins, whose deletion has ended all others
-	defer c.busy.end(r.Namespace)
-	if c.closed.Load() { // if it is later, Close waits for this one
+	defer c.Enter(r.Namespace)() // or a tenant could be gone when it begins, whose deletion has ended all others
+	if c.closed.Load() {         // if it is later, Close waits for this one
 		return nil, errClosed()
 	}
 	i := c.newInvocation(r)

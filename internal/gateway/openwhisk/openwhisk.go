@@ -76,23 +76,28 @@ type call struct {
 // body reads the request's body. The key may have become void while it came, and the namespace another tenant's.
 func (c *call) body(limit int64) ([]byte, error) {
 	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, limit)
-	if err == nil && len(body) > 0 && c.caller.Cause == "" {
-		_, err = c.keys.Caller(c.r)
+	if err == nil && len(body) > 0 {
+		err = c.isStill()
 	}
 	return body, err
+}
+
+// isStill reports as an error that a tenant's key has become void since it was looked at.
+func (c *call) isStill() (err error) {
+	if c.caller.Cause == "" {
+		_, err = c.keys.Caller(c.r)
+	}
+	return err
 }
 
 // enter has what is begun for the caller end with its namespace, should that be erased before leave is called. A tenant's key may have become
 // void since it was looked at.
 func (a *API) enter(c *call) (leave func(), err error) {
 	leave = a.Controller.Enter(c.caller.Namespace)
-	if c.caller.Cause == "" {
-		if _, err = a.Keys.Caller(c.r); err != nil {
-			leave()
-			return nil, err
-		}
+	if err = c.isStill(); err != nil {
+		leave()
 	}
-	return leave, nil
+	return leave, err
 }
 
 // refusal is an answer with a status that no kind of error has.

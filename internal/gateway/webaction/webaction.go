@@ -143,8 +143,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := gateway.Seat(w, r, owner.Namespace); err != nil {
 		return err
 	}
-	in := &request{Request: r, rest: t.rest, user: caller.Namespace}
-	input, err := h.input(w, in, action, owner.Namespace)
+	input, err := h.input(w, &request{Request: r, rest: t.rest, user: caller.Namespace}, action, owner.Namespace)
 	if err != nil {
 		return err
 	}
