@@ -114,6 +114,9 @@ func (b *box) keeps() bool {
 	return b.language.launched || p != nil && p.keeps
 }
 
+// isDead reports whether its initializer is gone, and all its processes with it.
+func (b *box) isDead() bool { return isClosed(b.dead) }
+
 // pool is what the box belongs to; nil as long as it has no code.
 func (b *box) pool() *pool { return b.owner.Load() }
 

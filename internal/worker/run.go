@@ -196,17 +196,25 @@ func (b *box) hand(r *run, t *tenure, header runtimewire.Run) error {
 }
 
 // awaitOr awaits the handler's result. One that ends before it has read the activation to its end has not begun it: this goes to another
-// handler. A program that has answered no line yet may act before it reads.
+// handler, of which a sandbox that ends may have some that are ending, too.
 func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
-	o := b.await(b.spare)
-	mayAct := b.spare.lines && !b.spare.served
-	if o.err == nil || mayAct || !b.spare.conn.Unread(o.err) || t.over.Load() || t.timedOut.Load() {
-		return o
-	}
-	if err := b.sendAnother(r, t, header); err != nil {
-		return outcome{err: err, unbegun: true}
+	for range maxForks {
+		o := b.await(b.spare)
+		if !b.hasNotBegun(t, o.err) {
+			return o
+		}
+		if err := b.sendAnother(r, t, header); err != nil {
+			return outcome{err: err, unbegun: true}
+		}
 	}
 	return b.await(b.spare)
+}
+
+// hasNotBegun reports whether the spare ended before it had read the activation, which nobody ended. A program that has answered no line yet
+// may act before it reads.
+func (b *box) hasNotBegun(t *tenure, err error) bool {
+	mayAct := b.spare.lines && !b.spare.served
+	return err != nil && !mayAct && b.spare.conn.Unread(err) && !t.over.Load() && !t.timedOut.Load()
 }
 
 var (

@@ -58,18 +58,13 @@ func (s *spare) isReady() bool {
 }
 
 // isDecided reports whether it is known if the spare will be of use.
-func (s *spare) isDecided() bool {
-	select {
-	case <-s.ready:
-		return true
-	default:
-		return false
-	}
-}
+func (s *spare) isDecided() bool { return isClosed(s.ready) }
 
-func (s *spare) hasExited() bool {
+func (s *spare) hasExited() bool { return isClosed(s.exited) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-s.exited:
+	case <-c:
 		return true
 	default:
 		return false
@@ -364,7 +359,8 @@ func (b *box) killAll(ctx context.Context, t *tenure, ended *spare) (struck bool
 	}
 	b.readOOMKills()
 	b.cleared = survivor
-	if handler != nil && (t.over.Load() || !handler.hasExited()) { // else what it wrote may not be read yet
+	// Else what it wrote may not be read yet, nor whether it has read the activation.
+	if handler != nil && (t.over.Load() || !handler.hasExited() && !b.isDead()) {
 		handler.close() // it may have to give back its memory before its end is closed
 	}
 	return true, nil

@@ -348,21 +348,33 @@ func TestDatagramsOfWhoHasEndedAreKept(t *testing.T) {
 	}
 }
 
-// TestHandlerThatIsKilledUnread: an activation that its handler has not read has not begun.
+// TestHandlerThatIsKilledUnread: an activation that its handler has not read has not begun, whether that is killed alone or with its sandbox.
 func TestHandlerThatIsKilledUnread(t *testing.T) {
-	g, a := newRig(t, single), action("def main(args): return {}")
-	g.call(a, `{}`)
-	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
-	handler := g.boxes(boxIdle)[0].spare.hostPID
-	_ = syscall.Kill(handler, syscall.SIGSTOP)
-	_, h := g.begin(a, `{}`)
-	g.begun(h)
-	_ = syscall.Kill(handler, syscall.SIGKILL)
-	if end := g.wait(h); end.Status != forerun.Success {
-		t.Errorf("it ended with %s", end.Result)
-	}
-	if s := g.Stats(); s.ColdStarts != 1 {
-		t.Errorf("%d sandboxes were started", s.ColdStarts)
+	const code = "def main(args): return {}"
+	for name, c := range map[string]struct {
+		action *forerun.Action
+		whole  bool
+	}{"alone": {action(code), false}, "with its sandbox": {action(code), true}, "kept, with its sandbox": {keep(action(code)), true}} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, single)
+			g.call(c.action, `{}`)
+			g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
+			handler, p := g.boxes(boxIdle)[0].spare.hostPID, g.maker.started()[0]
+			_ = syscall.Kill(handler, syscall.SIGSTOP)
+			_, h := g.begin(c.action, `{}`)
+			g.begun(h)
+			if c.whole {
+				p.die()
+			} else {
+				_ = syscall.Kill(handler, syscall.SIGKILL)
+			}
+			if end := g.wait(h); end.Status != forerun.Success {
+				t.Errorf("it ended with %s", end.Result)
+			}
+			if s := g.Stats(); !c.whole && s.ColdStarts != 1 {
+				t.Errorf("%d sandboxes were started", s.ColdStarts)
+			}
+		})
 	}
 }
 

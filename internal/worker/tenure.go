@@ -48,14 +48,7 @@ func newTenure(id forerun.ActivationID) *tenure {
 	return t
 }
 
-func (t *tenure) isDone() bool {
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
-	}
-}
+func (t *tenure) isDone() bool { return isClosed(t.done) }
 
 // keep notes a connection, and reports false if the tenure is over, or has all that it may have.
 func (t *tenure) keep(c *doorConn) bool {
