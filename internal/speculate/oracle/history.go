@@ -84,4 +84,5 @@ type Hint struct {
 	At         int
 	Invocation int
 	Command    Command
+	Acc        int // the accumulator of who did it; -1: not known
 }

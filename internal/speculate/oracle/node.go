@@ -74,7 +74,7 @@ func (r *search) encode(b []byte, n *node) []byte {
 			b = binary.AppendUvarint(b, r.number(n.detach))
 		}
 	case function:
-		b = append(b, byte(n.acc), byte(n.next))
+		b = append(append(b, byte(n.acc), byte(n.next)), n.input...) // what it returns, and calls with, may be of its input
 		b = binary.AppendUvarint(b, r.number(n.code))
 	case walk:
 		b = binary.AppendUvarint(b, r.number(n.code))

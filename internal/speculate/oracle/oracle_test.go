@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -61,5 +62,27 @@ func TestSearchThatRunsOutIsAnError(t *testing.T) {
 	seg := &Segment{Actions: actions, Events: []Event{begin, {Kind: End, Result: gives(Value{}, Value{})}}, Budget: 2}
 	if _, err := Check(seg); err == nil {
 		t.Error("a search of two states explains it")
+	}
+}
+
+// TestInputsTellStatesApart: what a function returns, and calls with, may be of its input.
+func TestInputsTellStatesApart(t *testing.T) {
+	r := &search{Segment: &Segment{}, numbers: make(map[any]uint64)}
+	code := &actions["twice"].Versions[0]
+	one := string(r.encode(nil, &node{kind: function, code: code, input: Object(1)}))
+	if two := string(r.encode(nil, &node{kind: function, code: code, input: Object(2)})); one == two {
+		t.Error("a function on another input is the same state")
+	}
+}
+
+// TestHintsNameTheAccumulator: of two functions that may do what is hinted at, who has its accumulator is tried first.
+func TestHintsNameTheAccumulator(t *testing.T) {
+	code := &actions["say"].Versions[0]
+	s := &state{loose: []*node{{kind: function, code: code, acc: 5}, {kind: function, code: code, acc: 10}}}
+	for acc, want := range map[int][]int{5: {0, 1}, 10: {1, 0}, -1: {0, 1}} {
+		r := &search{Segment: &Segment{Hints: []Hint{{Command: Command{Verb: Incr}, Acc: acc}}}}
+		if got := r.order(s); !slices.Equal(got, want) {
+			t.Errorf("with %d the order is %v", acc, got)
+		}
 	}
 }

@@ -49,16 +49,20 @@ type Instruction struct {
 }
 
 func (i Instruction) String() string {
+	own := ""
+	if i.Own {
+		own = " on its own input"
+	}
 	switch i.Step {
 	case Call:
 		if i.Told {
-			return "call " + i.Action + ", told its id if even"
+			own += ", told its id if even"
 		}
-		return "call " + i.Action
+		return "call " + i.Action + own
 	case Both:
-		return "call " + i.Action + " and " + i.Other
+		return "call " + i.Action + " and " + i.Other + own
 	case Send:
-		return "send " + i.Action
+		return "send " + i.Action + own
 	case Post:
 		return "post " + i.Command.String()
 	case SkipIf:

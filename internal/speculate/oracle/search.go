@@ -214,19 +214,21 @@ func (r *search) hint(s *state) *Hint {
 
 // order tells in which order the executions that are ready are tried: the one that is hinted at comes first.
 func (r *search) order(s *state) []int {
-	var ranks [4][]int
+	var ranks [5][]int
 	h, i := r.hint(s), 0
 	s.each(func(n *node) bool {
 		if n.isReady() {
-			rank := 3
+			rank := 4
 			switch {
 			case h == nil || n.invocation != h.Invocation:
-			case n.does(h):
+			case n.does(h) && (n.acc == h.Acc || h.Acc < 0):
 				rank = 0
-			case n.willDo(h):
+			case n.does(h):
 				rank = 1
-			default:
+			case n.willDo(h):
 				rank = 2
+			default:
+				rank = 3
 			}
 			ranks[rank] = append(ranks[rank], i)
 			i++

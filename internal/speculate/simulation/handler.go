@@ -20,11 +20,17 @@ type handler struct {
 	awaits  []speculate.OpID // of calls, in order; or of one command
 	results map[speculate.OpID]forerun.Result
 	command bool
-	asked   map[speculate.OpID]oracle.Command
+	asked   map[speculate.OpID]ask
 	told    map[speculate.OpID]bool // calls whose callees' ids are known
 	out     []speculate.Event
 	outside bool
 	digests func(action string) forerun.Digest
+}
+
+// ask is a command that a handler asked for, and its accumulator then.
+type ask struct {
+	command oracle.Command
+	acc     int
 }
 
 // run goes on until the handler waits.
@@ -84,9 +90,9 @@ func (h *handler) call(in oracle.Instruction, action string, wait bool) {
 func (h *handler) send(c oracle.Command) {
 	h.op++
 	if h.asked == nil {
-		h.asked = make(map[speculate.OpID]oracle.Command)
+		h.asked = make(map[speculate.OpID]ask)
 	}
-	h.asked[h.op] = c
+	h.asked[h.op] = ask{c, h.acc}
 	inexact := c.Verb == oracle.Look || c.Verb == oracle.Clock
 	switch {
 	case c.Unbuffered():

@@ -244,7 +244,7 @@ func (r *run) reply(a speculate.Reply) {
 	case a.Direct:
 		r.direct(s, a.Op)
 	case a.Data != nil:
-		s.told = append(s.told, answer{h.asked[a.Op], a.Data.(string)})
+		s.told = append(s.told, answer{h.asked[a.Op].command, a.Data.(string)})
 		h.replied(a.Op, a.Data.(string))
 	default:
 		r.hearOf(s, a.Op)
@@ -264,10 +264,11 @@ func (r *run) hearOf(s *slot, op speculate.OpID) {
 // direct lets a head do a command in the store, some time from now.
 func (r *run) direct(s *slot, op speculate.OpID) {
 	h := s.handler
-	c := h.asked[op]
+	asked := h.asked[op]
+	c := asked.command
 	r.later(&task{slot: s.id, stores: true, do: func() {
 		w := r.world
-		r.hint(c)
+		r.hint(c, asked.acc)
 		e := speculate.Done{Slot: s.id, Op: op, Reads: w.store.seen(c.Reads()), Exact: true}
 		var reply string
 		switch c.Verb {

@@ -45,7 +45,9 @@ func (r *run) promote(a speculate.Promote) {
 			}
 			r.proveTold(a.Slots)
 			_, wrote := w.store.do(commands...)
-			r.hint(commands...)
+			for _, c := range commands {
+				r.hint(c, -1)
+			}
 			w.say("    [%d] slots %v are applied: %v wrote %v: %v", r.number, a.Slots, commands, wrote, w.store.values)
 			for _, id := range a.Slots {
 				r.slots[id].applied = true

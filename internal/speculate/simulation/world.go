@@ -154,12 +154,10 @@ func (w *world) saw(e oracle.Event) {
 	w.history = append(w.history, e)
 }
 
-// hint tells the oracle where to search first.
-func (r *run) hint(commands ...oracle.Command) {
+// hint tells the oracle where to search first: who does the command, with which accumulator if that is known.
+func (r *run) hint(c oracle.Command, acc int) {
 	w := r.world
-	for _, c := range commands {
-		w.hints = append(w.hints, oracle.Hint{At: len(w.history), Invocation: r.family(), Command: c})
-	}
+	w.hints = append(w.hints, oracle.Hint{At: len(w.history), Invocation: r.family(), Command: c, Acc: acc})
 }
 
 // maxSteps bounds a round: one that takes more does not end.
