@@ -79,10 +79,12 @@ type Segment struct {
 	Budget  int    // of states
 }
 
-// Hint says that an invocation did a command before the event At, and behind the one before that.
+// Hint says that an invocation did a command, or that an execution of an action began in it, before the event At, and behind the one before
+// that.
 type Hint struct {
 	At         int
 	Invocation int
+	Action     string // that began; else:
 	Command    Command
 	Acc        int // the accumulator of who did it; -1: not known
 }

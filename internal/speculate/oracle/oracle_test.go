@@ -75,14 +75,24 @@ func TestInputsTellStatesApart(t *testing.T) {
 	}
 }
 
-// TestHintsNameTheAccumulator: of two functions that may do what is hinted at, who has its accumulator is tried first.
-func TestHintsNameTheAccumulator(t *testing.T) {
-	code := &actions["say"].Versions[0]
-	s := &state{loose: []*node{{kind: function, code: code, acc: 5}, {kind: function, code: code, acc: 10}}}
-	for acc, want := range map[int][]int{5: {0, 1}, 10: {1, 0}, -1: {0, 1}} {
-		r := &search{Segment: &Segment{Hints: []Hint{{Command: Command{Verb: Incr}, Acc: acc}}}}
-		if got := r.order(s); !slices.Equal(got, want) {
-			t.Errorf("with %d the order is %v", acc, got)
+// TestHints: who may have done what is hinted at is tried first, by its accumulator if that is known, or who begins.
+func TestHints(t *testing.T) {
+	code, incr := &actions["say"].Versions[0], Command{Verb: Incr}
+	s := &state{loose: []*node{{kind: function, code: code, acc: 5}, {kind: function, code: code, acc: 10}, {kind: starting, action: "say"}}}
+	for _, c := range []struct {
+		hint  Hint
+		order []int
+	}{
+		{Hint{Command: incr, Acc: 5}, []int{0, 1, 2}},
+		{Hint{Command: incr, Acc: 10}, []int{1, 0, 2}},
+		{Hint{Command: incr, Acc: -1}, []int{0, 1, 2}},
+		{Hint{Action: "say"}, []int{2, 0, 1}},
+		{Hint{Action: "twice"}, []int{0, 1, 2}},
+		{Hint{Invocation: 1, Action: "say"}, []int{0, 1, 2}},
+	} {
+		r := &search{hints: []Hint{c.hint}}
+		if got := r.order(s); !slices.Equal(got, c.order) {
+			t.Errorf("with %+v the order is %v", c.hint, got)
 		}
 	}
 }

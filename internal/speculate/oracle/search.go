@@ -11,6 +11,7 @@ import (
 // search is a depth-first search that remembers the states which failed.
 type search struct {
 	*Segment
+	hints   []Hint           // of use
 	updates map[string][]int // events that update an action
 	ticks   []int            // events
 	crashes map[string]bool  // actions: what their handlers do is not done at once, since they may crash before
@@ -45,6 +46,7 @@ func Check(seg *Segment) (states int, err error) {
 			r.crashes[e.Action] = true
 		}
 	}
+	r.choose(seg.Hints)
 	budget := seg.Budget
 	if budget == 0 {
 		budget = DefaultBudget
@@ -161,14 +163,6 @@ func (r *search) tryEvent(s *state, budget int) bool {
 	return r.explain(c, budget)
 }
 
-// pass goes on behind an event, and the hints before it.
-func (s *state) pass(r *search) {
-	s.at++
-	for s.hint < len(r.Hints) && r.Hints[s.hint].At < s.at {
-		s.hint++
-	}
-}
-
 // tryCrashes lets each handler crash that the event could mean.
 func (r *search) tryCrashes(s *state, e *Event, budget int) bool {
 	found, at := false, 0
@@ -202,57 +196,6 @@ func (s *state) leave(n *node) {
 		}
 	}
 	n.calls = nil
-}
-
-// hint is what is said to come before the next event, or nil.
-func (r *search) hint(s *state) *Hint {
-	if s.hint < len(r.Hints) && r.Hints[s.hint].At == s.at {
-		return &r.Hints[s.hint]
-	}
-	return nil
-}
-
-// order tells in which order the executions that are ready are tried: the one that is hinted at comes first.
-func (r *search) order(s *state) []int {
-	var ranks [5][]int
-	h, i := r.hint(s), 0
-	s.each(func(n *node) bool {
-		if n.isReady() {
-			rank := 4
-			switch {
-			case h == nil || n.invocation != h.Invocation:
-			case n.does(h) && (n.acc == h.Acc || h.Acc < 0):
-				rank = 0
-			case n.does(h):
-				rank = 1
-			case n.willDo(h):
-				rank = 2
-			default:
-				rank = 3
-			}
-			ranks[rank] = append(ranks[rank], i)
-			i++
-		}
-		return true
-	})
-	return slices.Concat(ranks[:]...)
-}
-
-// does tells whether a node's next step is what is hinted at.
-func (n *node) does(h *Hint) bool {
-	if n.kind != function || n.invocation != h.Invocation || n.next >= len(n.code.Script) {
-		return false
-	}
-	in := n.code.Script[n.next]
-	return in.Step == Do && in.Issue(n.acc) == h.Command
-}
-
-// willDo tells whether it may be a later one.
-func (n *node) willDo(h *Hint) bool {
-	return n.kind == function && slices.ContainsFunc(n.code.Script[min(n.next, len(n.code.Script)):], func(in Instruction) bool {
-		c := in.Command
-		return in.Step == Do && c.Verb == h.Command.Verb && c.A == h.Command.A && c.B == h.Command.B
-	})
 }
 
 // trySteps lets each execution do its next step.
@@ -369,6 +312,9 @@ func (r *search) detach(s *state, n *node) {
 	n.end(Detached)
 }
 
+// isPlain reports whether it is no matter when an execution of an action begins: its code is the same all the time.
+func (r *search) isPlain(action string) bool { return r.Fixed || len(r.updates[action]) == 0 }
+
 // settle does all that nobody can see.
 func (r *search) settle(s *state, n *node) {
 	for _, x := range n.calls {
@@ -382,7 +328,7 @@ func (r *search) settle(s *state, n *node) {
 			r.detach(s, n)
 		case n.kind == starting && r.Actions[n.action] == nil:
 			n.end(Unknown)
-		case n.kind == starting && (n.self || r.Fixed || len(r.updates[n.action]) == 0):
+		case n.kind == starting && (n.self || r.isPlain(n.action)):
 			r.start(s, n)
 		case n.kind == walk && r.walkOn(s, n), n.kind == function && r.goOn(s, n):
 		default:

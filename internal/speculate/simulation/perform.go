@@ -81,6 +81,8 @@ func (r *run) find(s *slot) {
 	if r.program != nil && s.id == 0 {
 		s.version = r.version
 		s.code, s.digest = &oracle.Code{Program: r.program}, digestOf(s.action+" detached", s.version, false)
+	} else if s.id == 0 || r.mode == speculate.Off { // it is its turn
+		r.hintBegin(s)
 	}
 }
 
@@ -165,6 +167,8 @@ func (r *run) launch(a speculate.Launch) {
 	case s.code == nil: // it could not be found, and it is the head
 		r.world.fail("slot %d is launched, and has no code", s.id)
 		return
+	case s.head && s.id > 0: // it was found before
+		r.hintBegin(s)
 	}
 	if a.Speculative {
 		s.counted = true

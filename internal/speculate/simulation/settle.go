@@ -20,6 +20,7 @@ func (r *run) promote(a speculate.Promote) {
 		}
 	}
 	if len(a.Expect) == 0 && len(a.Commands) == 0 {
+		r.hintBegins(a.Slots)
 		r.lead(a.Slots)
 		return
 	}
@@ -45,6 +46,7 @@ func (r *run) promote(a speculate.Promote) {
 			}
 			r.proveTold(a.Slots)
 			_, wrote := w.store.do(commands...)
+			r.hintBegins(a.Slots)
 			for _, c := range commands {
 				r.hint(c, -1)
 			}
@@ -56,6 +58,13 @@ func (r *run) promote(a speculate.Promote) {
 		}
 		r.later(&task{slot: a.Slots[0], of: promotions, do: func() { r.settle(a.Slots, e) }})
 	}})
+}
+
+// hintBegins hints at the beginning of what is promoted alone: of several together the later ones begin between the commands.
+func (r *run) hintBegins(slots []speculate.SlotID) {
+	if len(slots) == 1 {
+		r.hintBegin(r.slots[slots[0]])
+	}
 }
 
 // proveTold holds what functions were told ahead of their turn to the store at the moment of their promotion: they would be told

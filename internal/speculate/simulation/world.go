@@ -160,6 +160,13 @@ func (r *run) hint(c oracle.Command, acc int) {
 	w.hints = append(w.hints, oracle.Hint{At: len(w.history), Invocation: r.family(), Command: c, Acc: acc})
 }
 
+// hintBegin tells it when the code of a slot's action was taken for good.
+func (r *run) hintBegin(s *slot) {
+	if w := r.world; !s.self {
+		w.hints = append(w.hints, oracle.Hint{At: len(w.history), Invocation: r.family(), Action: s.action})
+	}
+}
+
 // maxSteps bounds a round: one that takes more does not end.
 const maxSteps = 20_000
 
