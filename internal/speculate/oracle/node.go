@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -136,8 +137,15 @@ func (r *search) key(s *state) string {
 		b = r.encode(b, n)
 	}
 	b = append(b, '|')
-	for _, n := range s.loose {
+	loose := make([]string, len(s.loose)) // in whatever order
+	for i, n := range s.loose {
+		from := len(b)
 		b = r.encode(b, n)
+		loose[i], b = string(b[from:]), b[:from]
+	}
+	slices.Sort(loose)
+	for _, text := range loose {
+		b = append(b, text...)
 	}
 	r.buffer = b
 	return string(b)

@@ -14,7 +14,7 @@ type search struct {
 	hints   []Hint           // of use
 	updates map[string][]int // events that update an action
 	ticks   []int            // events
-	crashes map[string]bool  // actions: what their handlers do is not done at once, since they may crash before
+	crashes map[handled]int  // the last event that is a crash: what such handlers do until then is not done at once, since they may crash before
 	begin   []int            // events, by invocation
 	given   []bool           // by invocation
 	posts   map[*Instruction]*Code
@@ -26,12 +26,18 @@ type search struct {
 	far     int // events that some state explained
 }
 
+// handled are the handlers of an action in an invocation.
+type handled struct {
+	invocation int
+	action     string
+}
+
 // DefaultBudget is how many states a search may visit.
 const DefaultBudget = 3_000_000
 
 // Check looks for an execution without speculation that explains a segment. It returns how many states that took.
 func Check(seg *Segment) (states int, err error) {
-	r := &search{Segment: seg, updates: make(map[string][]int), crashes: make(map[string]bool), posts: make(map[*Instruction]*Code), numbers: make(map[any]uint64), walks: make(map[string]forerun.Stop), seen: make(map[string]bool)}
+	r := &search{Segment: seg, updates: make(map[string][]int), crashes: make(map[handled]int), posts: make(map[*Instruction]*Code), numbers: make(map[any]uint64), walks: make(map[string]forerun.Stop), seen: make(map[string]bool)}
 	for i, e := range seg.Events {
 		switch e.Kind {
 		case Begin:
@@ -43,7 +49,7 @@ func Check(seg *Segment) (states int, err error) {
 		case Tick:
 			r.ticks = append(r.ticks, i)
 		case Crash:
-			r.crashes[e.Action] = true
+			r.crashes[handled{e.Invocation, e.Action}] = i
 		}
 	}
 	r.choose(seg.Hints)
@@ -322,7 +328,7 @@ func (r *search) settle(s *state, n *node) {
 	}
 	for {
 		switch {
-		case n.kind == starting && n.detach != nil && r.given[n.invocation%Apart]: // it may be given up before
+		case n.kind == starting && n.detach != nil && n.invocation < Apart && r.given[n.invocation]: // it may be given up before
 			return
 		case n.kind == starting && n.detach != nil:
 			r.detach(s, n)
@@ -380,11 +386,17 @@ func (r *search) goTo(s *state, n *node, stop forerun.Stop) {
 
 // goOn does what a function does alone, up to the next command.
 func (r *search) goOn(s *state, n *node) bool {
-	if !r.hear(n) || r.crashes[n.action] && !n.posted || n.next < len(n.code.Script) && n.code.Script[n.next].Step == Do {
+	if !r.hear(n) || r.mayCrash(s, n) || n.next < len(n.code.Script) && n.code.Script[n.next].Step == Do {
 		return false
 	}
 	r.doAlone(s, n)
 	return true
+}
+
+// mayCrash tells whether a handler may before it does anything more.
+func (r *search) mayCrash(s *state, n *node) bool {
+	last, ok := r.crashes[handled{n.invocation, n.action}]
+	return ok && s.at <= last && !n.posted
 }
 
 // doAlone does the next step of a function, which is no command.
