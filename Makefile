@@ -63,8 +63,8 @@ bench-workloads: build .forerun/bench ## profile the applications of SpecFaaS: s
 	@.forerun/bench workloads $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
 .PHONY: bench-speculation
-bench-speculation: build $(venv)/.stamp .forerun/bench ## measure applications with running ahead off and on (CASE=NAMES: some, with commas between, QUICK=1: rough)
-	@.forerun/bench speculation $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
+bench-speculation: build $(venv)/.stamp .forerun/bench ## measure applications with running ahead off and on (CASE=NAMES: some, with commas between, which writes files only where OUT=FOLDER says so, QUICK=1: rough)
+	@.forerun/bench speculation $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick) $(if $(OUT),--out '$(OUT)')
 
 .PHONY: profile
 profile: build .forerun/bench .forerun/bench-native need-redis ## profile the server under load, for the compiler: what it uses often gets faster with the next build
