@@ -35,7 +35,8 @@ type Event struct {
 	Kind       Kind
 	Invocation int
 	Action     string
-	Input      json.RawMessage
+	Input      json.RawMessage // of a crash, like Next, where to search first: it is not believed
+	Next       int             // instruction of a handler that crashes
 	Result     forerun.Result
 	Command    Command
 	Reply      string
@@ -79,12 +80,13 @@ type Segment struct {
 	Budget  int    // of states
 }
 
-// Hint says that an invocation did a command, or that an execution of an action began in it, before the event At, and behind the one before
-// that.
+// Hint says that an invocation did a command, or that an execution of an action began or ended in it, before the event At, and behind the
+// one before that.
 type Hint struct {
 	At         int
 	Invocation int
-	Action     string // that began; else:
+	Action     string // that began, or:
+	Ended      bool   // ended; without action:
 	Command    Command
-	Acc        int // the accumulator of who did it; -1: not known
+	Acc        int // the accumulator of who did it, or ended; -1: not known
 }

@@ -166,6 +166,16 @@ func (s *state) each(visit func(*node) bool) bool {
 	return true
 }
 
+// node is the one that each visits as number at.
+func (s *state) node(at int) (it *node) {
+	s.each(func(n *node) bool {
+		it = n
+		at--
+		return at >= 0
+	})
+	return it
+}
+
 func (n *node) each(visit func(*node) bool) bool {
 	if !visit(n) {
 		return false

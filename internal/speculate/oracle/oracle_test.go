@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -75,24 +76,62 @@ func TestInputsTellStatesApart(t *testing.T) {
 	}
 }
 
-// TestHints: who may have done what is hinted at is tried first, by its accumulator if that is known, or who begins.
+// TestWrongHint: a hint that is wrong at the beginning does not cost all that could come behind it.
+func TestWrongHint(t *testing.T) {
+	actions := map[string]*Action{
+		"copy": {Versions: []Code{{Script: []Instruction{{Command: Command{Verb: Get}}, {Command: Command{Verb: Set, A: 1}}}, Range: 1}}},
+		"incr": {Versions: []Code{{Script: []Instruction{{Command: Command{Verb: Incr}}}, Range: 1}}},
+		"push": {Versions: []Code{{Script: []Instruction{{Command: Command{Verb: Push, A: 2}}}, Range: 1}}},
+	}
+	seg := &Segment{Actions: actions, Budget: 60_000, After: &Store{{'s', "1"}, {'s', strconv.Itoa(Mix(0, Value{}.String()) % 5)}}}
+	begin := func(action string, input int) {
+		seg.Events = append(seg.Events, Event{Kind: Begin, Invocation: len(seg.Events), Action: action, Input: Object(input)})
+	}
+	begin("copy", 0)
+	begin("incr", 0)
+	for i := range 9 {
+		begin("push", i%5)
+	}
+	hint := func(invocation, acc int, c Command) {
+		c.Argument = acc % 5
+		seg.Hints = append(seg.Hints, Hint{At: 11, Invocation: invocation, Command: c, Acc: acc})
+	}
+	hint(1, 0, Command{Verb: Incr}) // it was behind the next
+	hint(0, 0, Command{Verb: Get})
+	for i := range 9 {
+		hint(i+2, i%5, Command{Verb: Push, A: 2})
+		Command{Verb: Push, A: 2, Argument: i % 5}.Apply(seg.After)
+	}
+	for i := range seg.Events {
+		seg.Events = append(seg.Events, Event{Kind: End, Invocation: i, Result: forerun.Result{Value: Object(0)}})
+	}
+	if states, err := Check(seg); err != nil {
+		t.Errorf("after %d states: %v", states, err)
+	}
+}
+
+// TestHints: who may have done what is hinted at is tried first, by its accumulator if that is known, or who begins, or ends. Of the others those that
+// do nothing that is seen are: what is hinted at may come behind their end.
 func TestHints(t *testing.T) {
 	code, incr := &actions["say"].Versions[0], Command{Verb: Incr}
-	s := &state{loose: []*node{{kind: function, code: code, acc: 5}, {kind: function, code: code, acc: 10}, {kind: starting, action: "say"}}}
+	s := &state{loose: []*node{{kind: function, code: code, acc: 5}, {kind: function, code: code, acc: 10}, {kind: starting, action: "say"}, {kind: function, action: "say", code: code, acc: 7, next: 2}}}
 	for _, c := range []struct {
 		hint  Hint
 		order []int
+		fit   int
 	}{
-		{Hint{Command: incr, Acc: 5}, []int{0, 1, 2}},
-		{Hint{Command: incr, Acc: 10}, []int{1, 0, 2}},
-		{Hint{Command: incr, Acc: -1}, []int{0, 1, 2}},
-		{Hint{Action: "say"}, []int{2, 0, 1}},
-		{Hint{Action: "twice"}, []int{0, 1, 2}},
-		{Hint{Invocation: 1, Action: "say"}, []int{0, 1, 2}},
+		{Hint{Command: incr, Acc: 5}, []int{0, 1, 3, 2}, 1},
+		{Hint{Command: incr, Acc: 10}, []int{1, 0, 3, 2}, 1},
+		{Hint{Command: incr, Acc: -1}, []int{0, 1, 3, 2}, 2},
+		{Hint{Action: "say"}, []int{2, 3, 0, 1}, 1},
+		{Hint{Action: "twice"}, []int{3, 0, 1, 2}, 0},
+		{Hint{Action: "say", Ended: true, Acc: 7}, []int{3, 0, 1, 2}, 1},
+		{Hint{Action: "say", Ended: true, Acc: 5}, []int{3, 0, 1, 2}, 0},
+		{Hint{Invocation: 1, Action: "say"}, []int{0, 1, 2, 3}, 0},
 	} {
-		r := &search{hints: []Hint{c.hint}}
-		if got := r.order(s); !slices.Equal(got, c.order) {
-			t.Errorf("with %+v the order is %v", c.hint, got)
+		r := &search{Segment: &Segment{}, hints: []Hint{c.hint}}
+		if got, fit := r.order(s); !slices.Equal(got, c.order) || fit != c.fit {
+			t.Errorf("with %+v the order is %v, and %d fit", c.hint, got, fit)
 		}
 	}
 }

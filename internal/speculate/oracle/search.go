@@ -3,12 +3,14 @@ package oracle
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// search is a depth-first search that remembers the states which failed.
+// search is a depth-first search that remembers the states which failed. It is done several times: first as hinted, then with few
+// departures from that, as one that is wrong far above costs all that is below it else, and then whole.
 type search struct {
 	*Segment
 	hints   []Hint           // of use
@@ -20,10 +22,33 @@ type search struct {
 	posts   map[*Instruction]*Code
 	numbers map[any]uint64
 	walks   map[string]forerun.Stop // that were walked
-	seen    map[string]bool
+	seen    map[string]int          // the allowance that was not enough
 	buffer  []byte
 	states  int
-	far     int // events that some state explained
+	limit   int  // of states
+	out     bool // it was reached
+	far     int  // events that some state explained
+}
+
+// all is the allowance with which everything is tried.
+const all = math.MaxInt
+
+// choices are what could come next in a state: the first costs nothing of the allowance, what the hints fit as well 1, another 2.
+type choices struct {
+	allowance int
+	some      bool
+}
+
+// take is what is left of the allowance behind one more choice; less than 0: it is not to be tried.
+func (c *choices) take(fits bool) int {
+	switch {
+	case !c.some || c.allowance == all:
+		c.some = true
+		return c.allowance
+	case fits:
+		return c.allowance - 1
+	}
+	return c.allowance - 2
 }
 
 // handled are the handlers of an action in an invocation.
@@ -37,7 +62,7 @@ const DefaultBudget = 3_000_000
 
 // Check looks for an execution without speculation that explains a segment. It returns how many states that took.
 func Check(seg *Segment) (states int, err error) {
-	r := &search{Segment: seg, updates: make(map[string][]int), crashes: make(map[handled]int), posts: make(map[*Instruction]*Code), numbers: make(map[any]uint64), walks: make(map[string]forerun.Stop), seen: make(map[string]bool)}
+	r := &search{Segment: seg, updates: make(map[string][]int), crashes: make(map[handled]int), posts: make(map[*Instruction]*Code), numbers: make(map[any]uint64), walks: make(map[string]forerun.Stop), seen: make(map[string]int)}
 	for i, e := range seg.Events {
 		switch e.Kind {
 		case Begin:
@@ -57,9 +82,9 @@ func Check(seg *Segment) (states int, err error) {
 	if budget == 0 {
 		budget = DefaultBudget
 	}
-	ok := r.explain(&state{store: seg.Before, roots: make([]*node, len(r.begin))}, budget)
+	ok := r.run(budget)
 	switch {
-	case r.states > budget:
+	case r.out:
 		return r.states, fmt.Errorf("the search ran out after %d states; %d of %d events are explained", budget, r.far, len(seg.Events))
 	case !ok && r.far < len(seg.Events):
 		return r.states, fmt.Errorf("no execution without speculation explains event %d: %v", r.far+1, seg.Events[r.far])
@@ -69,6 +94,19 @@ func Check(seg *Segment) (states int, err error) {
 		return r.states, fmt.Errorf("no execution without speculation that explains all events leaves the store as it is: %v", *seg.After)
 	}
 	return r.states, nil
+}
+
+// run searches with more and more allowance.
+func (r *search) run(budget int) bool {
+	for _, allowance := range []int{0, 1, 2, 3, 4, 6, all} {
+		if r.limit = budget; allowance < all {
+			r.limit = min(budget, r.states+budget/30)
+		}
+		if r.explain(&state{store: r.Before, roots: make([]*node, len(r.begin))}, allowance) {
+			return true
+		}
+	}
+	return false
 }
 
 // count tells how many of some events are before one.
@@ -87,10 +125,14 @@ func (r *search) span(invocation, now int) (low, high int) {
 }
 
 // explain tries everything that could come next.
-func (r *search) explain(s *state, budget int) bool {
-	if r.states++; r.states > budget {
+func (r *search) explain(s *state, allowance int) bool {
+	if allowance < 0 {
 		return false
 	}
+	if r.out = r.states >= r.limit; r.out {
+		return false
+	}
+	r.states++
 	for _, n := range s.roots {
 		if n != nil {
 			r.settle(s, n)
@@ -111,14 +153,15 @@ func (r *search) explain(s *state, budget int) bool {
 		return true
 	}
 	key := r.key(s)
-	if r.seen[key] {
+	if failed, ok := r.seen[key]; ok && failed >= allowance {
 		return false
 	}
-	r.seen[key] = true
+	r.seen[key] = allowance
+	c := &choices{allowance: allowance}
 	if r.hint(s) != nil {
-		return r.trySteps(s, budget) || r.tryEvent(s, budget)
+		return r.trySteps(s, c) || r.tryEvent(s, c)
 	}
-	return r.tryEvent(s, budget) || r.trySteps(s, budget)
+	return r.tryEvent(s, c) || r.trySteps(s, c)
 }
 
 func (r *search) isOver(s *state) bool {
@@ -131,13 +174,13 @@ func (r *search) isOver(s *state) bool {
 }
 
 // tryEvent lets the next event happen.
-func (r *search) tryEvent(s *state, budget int) bool {
+func (r *search) tryEvent(s *state, choices *choices) bool {
 	if s.at == len(r.Events) {
 		return false
 	}
 	e := &r.Events[s.at]
 	if e.Kind == Crash {
-		return r.tryCrashes(s, e, budget)
+		return r.tryCrashes(s, e, choices)
 	}
 	c := s.clone()
 	c.pass(r)
@@ -166,32 +209,36 @@ func (r *search) tryEvent(s *state, budget int) bool {
 		}
 		c.loose = kept
 	}
-	return r.explain(c, budget)
+	return r.explain(c, choices.take(false))
 }
 
-// tryCrashes lets each handler crash that the event could mean.
-func (r *search) tryCrashes(s *state, e *Event, budget int) bool {
-	found, at := false, 0
-	for more := true; more && !found; at++ {
-		c, i := s.clone(), 0
+// tryCrashes lets each handler crash that the event could mean: first those that are where it is said to be.
+func (r *search) tryCrashes(s *state, e *Event, choices *choices) bool {
+	var ranks [2][]int
+	i := 0
+	s.each(func(n *node) bool {
+		if n.kind == function && !n.posted && n.invocation == e.Invocation && n.action == e.Action {
+			rank := 1
+			if n.isWhere(e) {
+				rank = 0
+			}
+			ranks[rank] = append(ranks[rank], i)
+		}
+		i++
+		return true
+	})
+	for i, at := range slices.Concat(ranks[:]...) {
+		c := s.clone()
 		c.pass(r)
-		more = false
-		c.each(func(n *node) bool {
-			if n.kind != function || n.posted || n.invocation != e.Invocation || n.action != e.Action {
-				return true
-			}
-			if i++; i <= at {
-				return true
-			}
-			more = true
-			n.calls = slices.DeleteFunc(n.calls, func(x *node) bool { return x.posted }) // it went with the handler
-			c.leave(n)
-			n.end(e.Result)
-			return false
-		})
-		found = more && r.explain(c, budget)
+		n := c.node(at)
+		n.calls = slices.DeleteFunc(n.calls, func(x *node) bool { return x.posted }) // it went with the handler
+		c.leave(n)
+		n.end(e.Result)
+		if r.explain(c, choices.take(i < len(ranks[0]))) {
+			return true
+		}
 	}
-	return found
+	return false
 }
 
 // leave lets go of what a function has called.
@@ -205,25 +252,19 @@ func (s *state) leave(n *node) {
 }
 
 // trySteps lets each execution do its next step.
-func (r *search) trySteps(s *state, budget int) bool {
-	for _, at := range r.order(s) {
+func (r *search) trySteps(s *state, choices *choices) bool {
+	order, fit := r.order(s)
+	for i, at := range order {
 		for choice := 0; ; choice++ {
-			c, i := s.clone(), 0
-			var it *node
-			c.each(func(n *node) bool {
-				if n.isReady() {
-					if i == at {
-						it = n
-					}
-					i++
-				}
-				return it == nil
-			})
-			if h := r.hint(c); h != nil && it.does(h) {
+			c := s.clone()
+			it := c.node(at)
+			h := r.hint(c)
+			follows := h != nil && it.does(h)
+			ok, last := r.step(c, it, choice)
+			if follows && (!h.Ended || it.kind == done) {
 				c.hint++
 			}
-			done, last := r.step(c, it, choice)
-			if done && r.explain(c, budget) {
+			if ok && r.explain(c, choices.take(i < fit)) {
 				return true
 			}
 			if last {

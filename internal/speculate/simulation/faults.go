@@ -62,7 +62,16 @@ func (r *run) end(s *slot) {
 			t.do()
 		}
 	}
-	s.handler = nil
+	s.ended, s.handler = s.handler, nil
+}
+
+// crashed writes down that the end of a handler is what counts of a slot.
+func (r *run) crashed(s *slot, with *forerun.Result) {
+	e := oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *with}
+	if s.ended != nil {
+		e.Input, e.Next = s.ended.input, s.ended.next
+	}
+	r.world.saw(e)
 }
 
 // failed tells that a slot's handler has ended.
@@ -72,7 +81,7 @@ func (r *run) failed(s *slot, with *forerun.Result) {
 	switch {
 	case s.over:
 	case s.head:
-		r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *with})
+		r.crashed(s, with)
 		s.result, s.finished = with, true
 	case s.promoting:
 		s.failed = with

@@ -93,6 +93,7 @@ func (r *run) deliver(s *slot, e speculate.Event) {
 	if out, ok := e.(speculate.Output); ok && !late {
 		r.cover(e, s, true)
 		s.finished, s.result = true, &out.Result
+		r.hintEnd(s)
 		r.stepMachine(e)
 		return
 	}

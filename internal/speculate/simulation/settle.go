@@ -91,7 +91,7 @@ func (r *run) settle(slots []speculate.SlotID, e speculate.Event) {
 		s := r.slots[id]
 		s.promoting = false
 		if ok && !s.over && s.failed != nil {
-			r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *s.failed})
+			r.crashed(s, s.failed)
 			s.result, s.finished, s.handler = s.failed, true, nil
 		}
 	}
@@ -105,6 +105,7 @@ func (r *run) lead(slots []speculate.SlotID) {
 	for _, id := range slots {
 		s := r.slots[id]
 		s.head, s.counted = true, false
+		r.hintEnd(s)
 	}
 }
 

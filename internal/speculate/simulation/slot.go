@@ -37,7 +37,8 @@ type slot struct {
 	failed    *forerun.Result // while its promotion was under way
 	result    *forerun.Result
 	handler   *handler
-	dead      bool // it has none any more, which is not told yet
+	ended     *handler // the one that it had
+	dead      bool     // it has none any more, which is not told yet
 }
 
 // answer is what a function was told of a command.

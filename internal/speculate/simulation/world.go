@@ -167,6 +167,13 @@ func (r *run) hintBegin(s *slot) {
 	}
 }
 
+// hintEnd tells it when a function has ended whose turn it is.
+func (r *run) hintEnd(s *slot) {
+	if w := r.world; s.head && s.finished && s.handler != nil {
+		w.hints = append(w.hints, oracle.Hint{At: len(w.history), Invocation: r.family(), Action: s.action, Ended: true, Acc: s.handler.acc})
+	}
+}
+
 // maxSteps bounds a round: one that takes more does not end.
 const maxSteps = 20_000
 
