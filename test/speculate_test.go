@@ -27,19 +27,21 @@ func invokeAhead(t *testing.T, c *server.Client, name, speculate, input string) 
 // TestSpeculateHeader: what cannot be read is refused in words that say what could be, whatever the server allows, and nothing is executed.
 func TestSpeculateHeader(t *testing.T) {
 	t.Parallel()
+	const depth, least = "depth has to be a whole number from 1 to 64", "least has to be a time from 0s to 1m, with its unit"
+	const mode = "off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any"
 	for _, word := range []string{"off", "all"} {
 		c := client(t, start(t, server.Options{Args: []string{"--speculate", word}}))
 		putPython(t, c, map[string]string{"echo": echoes})
-		for text, wrong := range map[string]string{
-			"": "", "fast": "fast", "ALL": "ALL", ";": ";", "all;": "", "all; depth=4; depth=5": "depth is there twice", "all; least=2m": "least=2m", "all, depth=3": "all, depth=3",
-			"all; depth=0": "depth=0", "all; depth=65": "depth=65", "all; depth=4.5": "depth=4.5", "branches; band=0.5": "band=0.5", "all; least=-1s": "least=-1s", "all; least=1": "least=1",
-			"all; load=much": "load=much", "all; speed=9": "speed=9",
+		for text, what := range map[string]string{
+			"": mode, "fast": mode, "ALL": mode, ";": mode, "all, depth=3": mode, "all; speed=9": mode, "all;": "leave it out", "all; depth=4; depth=5": "depth is there twice",
+			"all; depth=0": depth, "all; depth=65": depth, "all; depth=4.5": depth, "branches; band=0.5": "band has to be a number from 0 to less than 0.5, with its 0",
+			"all; least=2m": least, "all; least=-1s": least, "all; least=1": least, "all; load=much": "load has to be any, or left out",
 		} {
 			answer, body := invokeAhead(t, c, "echo", text, "{}")
 			if answer.StatusCode != http.StatusBadRequest {
 				t.Errorf("%q is answered %d %s", text, answer.StatusCode, body)
 			}
-			for _, part := range []string{"X-Forerun-Speculate", wrong, "off, branches or all", "depth=32 (1 to 64)", "band=0.1 (0 to less than 0.5, with its 0)", "least=1ms (0s to 1m, with its unit)", "load=any"} {
+			for _, part := range []string{"X-Forerun-Speculate", what} {
 				if !strings.Contains(body, part) {
 					t.Errorf("%q is answered without %q: %s", text, part, body)
 				}
@@ -53,6 +55,34 @@ func TestSpeculateHeader(t *testing.T) {
 		if _, records := status(t, c, "GET", "activations?limit=200", nil); strings.Count(records, `"activationId"`) != 4 {
 			t.Errorf("what was refused has records: %s", records)
 		}
+	}
+}
+
+// TestSpeculateInVain: what a request asks for and the server does not give is told with its reason, in the answer, by the command line and,
+// where nothing runs ahead at all, in the record.
+func TestSpeculateInVain(t *testing.T) {
+	t.Parallel()
+	for word, why := range map[string]string{"off": "the server was started with --speculate off", "all": ""} {
+		s := start(t, server.Options{Args: []string{"--speculate", word}})
+		c := client(t, s)
+		putPython(t, c, map[string]string{"one": echoes, "two": echoes})
+		if err := c.PutSequence(t.Context(), "both", "one", "two"); err != nil {
+			t.Fatal(err)
+		}
+		ignored := map[string]string{"off": "all; load=any", "all": "load=any"}[word] + `: the server has to be started with that, too, and was with --speculate "` + word + `; depth=32; band=0.1; least=1ms"`
+		answer, body := invokeAhead(t, c, "both", "all; load=any", "{}")
+		if got := answer.Header.Get("X-Forerun-Speculate-Ignored"); answer.StatusCode != http.StatusOK || got != ignored {
+			t.Errorf("%s: %d %s, ignored %q", word, answer.StatusCode, body, got)
+		}
+		if got := traceOf(t, c, answer.Header.Get("X-Openwhisk-Activation-Id")).Trace.InTurn; got != why {
+			t.Errorf("%s: nothing ran ahead, since %q, not %q", word, got, why)
+		}
+		newShell(t, s).follow(t, []step{
+			{"invoke both -r --speculate 'all; load=any'", 0, "{}", "not in effect: " + ignored},
+			{"activation trace --last", 0, cmp.Or(why, "both"), ""},
+			{"invoke both -r --speculate maybe", 2, "", "--speculate"},
+			{"activation trace NONSENSE", 2, "", "forerun activation list"},
+		})
 	}
 }
 
@@ -100,10 +130,10 @@ func TestKillSwitch(t *testing.T) {
 	}
 	ran(true)
 	operator("off", "ok:")
-	operator("get", "off")
+	operator("get", "in effect: off\nswitch: off\n--speculate: all; depth=32; band=0.1; least=0s; load=any\n")
 	ran(false)
 	operator("on", "ok:")
-	operator("get", "on: all")
+	operator("get", "in effect: all; depth=32; band=0.1; least=0s; load=any\nswitch: on\n")
 	ran(true)
 }
 

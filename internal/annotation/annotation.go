@@ -59,7 +59,7 @@ func checkHosts(value json.RawMessage) error {
 func checkSettings(value json.RawMessage) error {
 	var text *string
 	if json.Unmarshal(value, &text) != nil || text == nil {
-		return wrong("The annotation 'speculate' must be a string: \"off\", \"branches\" or \"all\", not %.200s.", value)
+		return wrong("The annotation 'speculate' must be a string, not %.200s: %s", value, speculate.Spelling())
 	}
 	if _, err := speculate.ParseSettings(*text); err != nil {
 		return wrong("The annotation 'speculate': %w", err)

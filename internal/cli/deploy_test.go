@@ -202,7 +202,7 @@ func TestDeployChecksAnnotations(t *testing.T) {
 	p, run := newPlatform(t)
 	for _, args := range [][]string{{"deploy", folder, "--dry-run"}, {"deploy", folder}} {
 		got := run(args...)
-		if got.code != 2 || len(p.puts) > 0 || !strings.Contains(got.stderr, `The annotation 'speculate' must be a string: "off", "branches" or "all", not true.`) {
+		if got.code != 2 || len(p.puts) > 0 || !strings.Contains(got.stderr, `The annotation 'speculate' must be a string, not true: write off, branches or all, and perhaps ; depth=32 (1 to 64) ;`) {
 			t.Errorf("%v put %v: %+v", args, p.puts, got)
 		}
 	}

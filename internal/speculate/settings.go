@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -70,29 +71,66 @@ func (s Settings) With(text string) (Settings, error) {
 	parts := strings.Split(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(parts[0]))
 	if !ok {
-		return s, refused(cut(text) + notHow)
+		return s, refused("%s does not say how far to run ahead: %s", cut(text), Spelling())
 	}
 	s.Mode = mode
 	given := make(map[string]bool)
 	for _, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		switch {
+		switch wanted, ok := s.set(name, value); {
 		case given[name]:
-			return s, refused(name + " is there twice")
-		case !s.set(name, value):
-			return s, refused(cut(strings.TrimSpace(part)) + notHow)
+			return s, refused("%s is there twice: write it once.", name)
+		case strings.TrimSpace(part) == "":
+			return s, refused("a semicolon has no setting behind it: leave it out.")
+		case wanted == "":
+			return s, refused("%s is no setting: %s", cut(name), Spelling())
+		case !ok:
+			return s, refused("%s has to be %s, not %s.", name, wanted, cut(value))
 		}
 		given[name] = true
 	}
 	return s, nil
 }
 
-const notHow = " does not say how far to run ahead"
+// Spelling says how settings are written, as the end of a sentence.
+func Spelling() string {
+	return fmt.Sprintf("write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5, with its 0) ; least=%v (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.",
+		DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
+}
 
-func refused(why string) error {
-	return forerun.Errorf(forerun.Invalid, "", "%s: write off, branches or all, and perhaps ; depth=%d (1 to %d) ; band=%v (0 to less than 0.5, with its 0) ; least=%v (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.",
-		why, DefaultDepth, mostDepth, DefaultBand, DefaultLeast)
+func refused(format string, args ...any) error {
+	return forerun.Errorf(forerun.Invalid, "", format, args...)
+}
+
+// String spells settings as ParseSettings reads them.
+func (s Settings) String() string {
+	least := strings.NewReplacer("µ", "u", "m0s", "m").Replace(s.Least.String())
+	return fmt.Sprintf("%s; depth=%d; band=%s; least=%s", s.Mode, s.Depth, strconv.FormatFloat(s.Band, 'f', -1, 64), least) + s.extras()
+}
+
+// extras spells the settings that a request gets only where the server has them.
+func (s Settings) extras() (text string) {
+	if s.AnyLoad {
+		text += "; load=any"
+	}
+	if s.EndSandbox {
+		text += "; squash=sandbox"
+	}
+	return text
+}
+
+// Within is s as far as the most that anybody gets allows it, and spells what that does not.
+func (s Settings) Within(most Settings) (allowed Settings, denied string) {
+	allowed = s
+	allowed.Mode = min(s.Mode, most.Mode)
+	allowed.AnyLoad = s.AnyLoad && most.AnyLoad
+	allowed.EndSandbox = s.EndSandbox && most.EndSandbox
+	over := Settings{AnyLoad: s.AnyLoad && !most.AnyLoad, EndSandbox: s.EndSandbox && !most.EndSandbox}
+	if denied = over.extras(); allowed.Mode != s.Mode {
+		denied = s.Mode.String() + denied
+	}
+	return allowed, strings.TrimPrefix(denied, "; ")
 }
 
 // mostShown is how many bytes are repeated of what somebody else has written: of settings, and of names of records in reasons, which a
@@ -114,25 +152,25 @@ var (
 	timeSpan    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[a-zµ]+$`)
 )
 
-// set sets what a name stands for, if it can have the value.
-func (s *Settings) set(name, value string) bool {
+// set sets what a name stands for. wanted says what its value has to be, and is empty if there is no such name; ok tells whether it is that.
+func (s *Settings) set(name, value string) (wanted string, ok bool) {
 	var err error
 	switch name {
 	case "depth":
 		s.Depth, err = strconv.Atoi(value)
-		return err == nil && wholeNumber.MatchString(value) && s.Depth <= mostDepth
+		return fmt.Sprintf("a whole number from 1 to %d", mostDepth), err == nil && wholeNumber.MatchString(value) && s.Depth <= mostDepth
 	case "band":
 		s.Band, err = strconv.ParseFloat(value, 64)
-		return err == nil && fraction.MatchString(value) && s.Band < 0.5
+		return fmt.Sprintf("a number from 0 to less than 0.5, with its 0, like %v", DefaultBand), err == nil && fraction.MatchString(value) && s.Band < 0.5
 	case "least":
 		s.Least, err = time.ParseDuration(value)
-		return err == nil && timeSpan.MatchString(value) && s.Least <= mostLeast
+		return fmt.Sprintf("a time from 0s to 1m, with its unit, like %v", DefaultLeast), err == nil && timeSpan.MatchString(value) && s.Least <= mostLeast
 	case "load":
 		s.AnyLoad = value == "any"
-		return s.AnyLoad
+		return "any, or left out", s.AnyLoad
 	case "squash":
 		s.EndSandbox = value == "sandbox"
-		return s.EndSandbox || value == "handler"
+		return "handler or sandbox", s.EndSandbox || value == "handler"
 	}
-	return false
+	return "", false
 }

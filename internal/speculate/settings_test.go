@@ -1,6 +1,7 @@
 package speculate
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,9 @@ func TestParseSettings(t *testing.T) {
 	} {
 		if got, err := ParseSettings(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v", text, got, err)
+		}
+		if again, err := ParseSettings(want.String()); err != nil || again != want {
+			t.Errorf("%q is spelt %q, which is %v, %v", text, want.String(), again, err)
 		}
 	}
 	given := Settings{Mode: Branches, Depth: 3, Band: 0.3, Least: time.Second, AnyLoad: true}
@@ -42,13 +46,20 @@ func TestParseSettings(t *testing.T) {
 // TestRefusedSettings: the message says what is wrong and what could be, quotes that once, and repeats no more than a part of what is long.
 func TestRefusedSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		"al":                                 `"al" does not say how far to run ahead: write off, branches or all`,
-		"all; least=5":                       `"least=5" does not say how far to run ahead: write`,
-		"all; depth=4; depth=5":              "depth is there twice: write",
-		"all; least=9999999h":                "least=1ms (0s to 1m, with its unit)",
-		"all; squash=all":                    "squash=handler (or sandbox)",
-		strings.Repeat("é", 999):             `"` + strings.Repeat("é", mostShown/2) + `..." does not say`,
-		"all; x=" + strings.Repeat("a", 999): `"x=` + strings.Repeat("a", mostShown-2) + `..." does not say`,
+		"al":                                     `"al" does not say how far to run ahead: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`,
+		"all; depth=65":                          `depth has to be a whole number from 1 to 64, not "65".`,
+		"all; depth":                             `depth has to be a whole number from 1 to 64, not "".`,
+		"all; band=x":                            `band has to be a number from 0 to less than 0.5, with its 0, like 0.1, not "x".`,
+		"all; least=5":                           `least has to be a time from 0s to 1m, with its unit, like 1ms, not "5".`,
+		"all; load=none":                         `load has to be any, or left out, not "none".`,
+		"all; squash=all":                        `squash has to be handler or sandbox, not "all".`,
+		"all; depth=4; depth=5":                  "depth is there twice: write it once.",
+		"all; depth=4; depth=65":                 "depth is there twice: write it once.",
+		"all;":                                   "a semicolon has no setting behind it: leave it out.",
+		"all; speed=9":                           `"speed" is no setting: write off, branches or all, and perhaps ; depth=32 `,
+		strings.Repeat("é", 999):                 `"` + strings.Repeat("é", mostShown/2) + `..." does not say`,
+		"all; " + strings.Repeat("a", 999):       `"` + strings.Repeat("a", mostShown) + `..." is no setting`,
+		"all; depth=" + strings.Repeat("9", 999): `not "` + strings.Repeat("9", mostShown) + `..."`,
 	} {
 		_, err := ParseSettings(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), `"`) > 2 {
@@ -56,6 +67,26 @@ func TestRefusedSettings(t *testing.T) {
 		}
 		if err != nil && len(err.Error()) > 500 {
 			t.Errorf("of %d bytes %d are repeated", len(text), len(err.Error()))
+		}
+	}
+}
+
+// TestWithin: a request gets no more than the server has, and is told the rest; what is less, or counts for everybody, it gets.
+func TestWithin(t *testing.T) {
+	for _, c := range []struct{ asked, most, allowed, denied string }{
+		{"all; depth=64; least=0s", "all; depth=1", "all; depth=64; least=0s", ""},
+		{"branches", "all; load=any", "branches", ""},
+		{"all; load=any; squash=sandbox", "all; load=any; squash=sandbox", "all; load=any; squash=sandbox", ""},
+		{"all; load=any", "all", "all", "load=any"},
+		{"all; squash=sandbox", "all; load=any", "all", "squash=sandbox"},
+		{"all", "branches", "branches", "all"},
+		{"all; load=any; squash=sandbox", "off", "off", "all; load=any; squash=sandbox"},
+	} {
+		asked, err := ParseSettings(c.asked)
+		most, err2 := ParseSettings(c.most)
+		want, err3 := ParseSettings(c.allowed)
+		if got, denied := asked.Within(most); errors.Join(err, err2, err3) != nil || got != want || denied != c.denied {
+			t.Errorf("%s within %s: %s without %q, want %s without %q", c.asked, c.most, got, denied, want, c.denied)
 		}
 	}
 }
