@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 // invokeFlags are those of `invoke` and `action invoke`.
@@ -29,8 +30,9 @@ func newInvokeFlags(flags *pflag.FlagSet) *invokeFlags {
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			return errors.New("it has a control character, such as an end of line")
 		}
-		f.speculate = &value // the server refuses what else cannot be read, the empty one too
-		return nil
+		f.speculate = &value
+		_, err := speculate.ParseSettings(value)
+		return err
 	})
 	return f
 }
