@@ -117,8 +117,8 @@ func activationPath(ctx context.Context, c *whisk.Client, last bool, args []stri
 		if len(args) == 0 {
 			return "", wrongf("something is missing: write the activation's id, or --last")
 		}
-		if args[0] == "" {
-			return "", wrongf("\"\" is no id: write the activation's id, or --last")
+		if _, err := forerun.ParseActivationID(args[0]); err != nil {
+			return "", wrongf("%.100q is no id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.", args[0])
 		}
 		return collection + "/" + url.PathEscape(args[0]), nil
 	}

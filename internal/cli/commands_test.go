@@ -99,6 +99,8 @@ func TestCommands(t *testing.T) {
 		{"activation list /guest/p/x --full --since 5 -o json", answer{status: 200, body: `[]`}, "GET namespaces/guest/activations?docs=true&limit=30&name=p%2Fx&since=5&skip=0", 0, "[]\n", ""},
 		{"activation get " + id + " response", answer{status: 200, body: record}, "GET namespaces/_/activations/" + id, 0, "{\n  \"status\"...", ""},
 		{"activation get", ok, "", 2, "", "--last"},
+		{"activation trace NONSENSE", ok, "", 2, "", "\"NONSENSE\" is no id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.\n"},
+		{"activation get " + strings.ToUpper("a"+id[1:]) + " response", ok, "", 2, "", "forerun activation list"},
 		{"activation trace " + id, answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/activations/" + id + "?trace=true", 4, "", "no record of an activation " + id},
 		{"activation result " + id, answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/activations/" + id + "/result", 4, "", "has not ended has no record yet"},
 		{"activation logs " + id, answer{status: 200, body: `{"logs":["2026-01-02T03:04:05.000000000Z stdout: a"]}`}, "GET namespaces/_/activations/" + id + "/logs", 0, "2026-01-02T03:04:05.000000000Z stdout: a\n", ""},

@@ -12,6 +12,7 @@ import (
 
 func TestTrace(t *testing.T) {
 	const root, child, called = "01234567890123456789012345678901", "01234567890123456789012345678902", "01234567890123456789012345678903"
+	const old = "01234567890123456789012345678904"
 	get := "GET namespaces/_/activations/"
 	w := newWorld(t, map[string]answer{
 		get + root + "?trace=true": {status: 200, body: `{"name":"chain","activationId":"` + root + `","logs":["` + child + `"],
@@ -24,7 +25,7 @@ func TestTrace(t *testing.T) {
 			"trace":{"slot":1,"inline":2,"queued":1000,"launched":1000,"finished":3000,"committed":3000,"waited":1000,"speculative":false,"calls":["` + called + `"]}}`},
 		get + called + "?trace=true": {status: 200, body: `{"name":"two","activationId":"` + called + `","logs":[],
 			"trace":{"slot":2,"queued":2000,"launched":2000,"finished":3000,"committed":3000,"speculative":false}}`},
-		get + "old?trace=true": {status: 200, body: `{"name":"old","activationId":"old"}`},
+		get + old + "?trace=true": {status: 200, body: `{"name":"old","activationId":"` + old + `"}`},
 	})
 	o := w.run("", "activation", "trace", root)
 	for _, part := range []string{"#1 p/chain ", "\n#2   one (inline 2) ", "\n#4     two ", "\n#3   late ", "squashed: one #2 wrote", "1ms wasted"} {
@@ -51,7 +52,7 @@ func TestTrace(t *testing.T) {
 	if o = w.run("", "activation", "trace", root, "--svg", ""); o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "it takes the name of a file") {
 		t.Errorf("to a file without a name: %+v", o)
 	}
-	if o = w.run("", "activation", "trace", "old"); o.code != 1 || !strings.Contains(o.stderr, "no trace") {
+	if o = w.run("", "activation", "trace", old); o.code != 1 || !strings.Contains(o.stderr, "no trace") {
 		t.Errorf("without a trace: %+v", o)
 	}
 }
