@@ -30,6 +30,8 @@ func TestSwitch(t *testing.T) {
 	t.Parallel()
 	other := start(t, server.Options{})
 	o := server.Options{Data: filepath.Join(t.TempDir(), "data"), Args: []string{"--speculate", "all; load=any"}}
+	const settings = "all; depth=32; band=0.1; least=1ms; load=any\n"
+	const isOn, isOff = "in effect: " + settings + "switch: on\n--speculate: " + settings, "in effect: off\nswitch: off\n--speculate: " + settings
 	const off = "nothing runs ahead, as the operator has switched that off: forerun speculation on --operator "
 	s := start(t, o)
 	putPython(t, client(t, s), map[string]string{"one": echoes, "two": echoes})
@@ -41,12 +43,12 @@ func TestSwitch(t *testing.T) {
 		on, kill  bool // afterwards; then the server is killed
 		says      bool // the server does, at its start
 	}{
-		{"get", "on: all\n", true, false, false},
+		{"get", isOn, true, false, false},
 		{"off", "", false, true, false},
-		{"get", "off\n", false, false, true},
-		{"get", "off\n", false, false, true},
+		{"get", isOff, false, false, true},
+		{"get", isOff, false, false, true},
 		{"on", "", true, true, true},
-		{"get", "on: all\n", true, false, false},
+		{"get", isOn, true, false, false},
 	} {
 		out, words := speculation(t, s, other, step.verb)
 		if out != step.out || !strings.Contains(words, s.URL) {
@@ -65,5 +67,38 @@ func TestSwitch(t *testing.T) {
 			t.Error(err)
 		}
 		s = start(t, o)
+	}
+}
+
+// TestSwitchBehindTheFlag: on a server that was started with --speculate off the switch can be set, and is kept, and nothing runs ahead either
+// way. Both are told.
+func TestSwitchBehindTheFlag(t *testing.T) {
+	t.Parallel()
+	o := server.Options{Data: filepath.Join(t.TempDir(), "data"), Args: []string{"--speculate", "off"}}
+	const settings = "--speculate: off; depth=32; band=0.1; least=1ms\n"
+	s := start(t, o)
+	for _, step := range []struct{ verb, out, words string }{
+		{"off", "", "ok: turned off the switch of the server "},
+		{"get", "in effect: off\nswitch: off\n" + settings, "until it is started with another --speculate, and `forerun speculation on`"},
+	} {
+		if out, words := speculation(t, s, s, step.verb); out != step.out || !strings.Contains(words, step.words) {
+			t.Errorf("%s: %q, %q", step.verb, out, words)
+		}
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	s = start(t, o)
+	const said = "nothing runs ahead, as the operator has switched that off, and so has --speculate: forerun speculation on --operator "
+	if !strings.Contains(s.Log(), said+filepath.Join(o.Data, "operator")) {
+		t.Errorf("the server says %s", s.Log())
+	}
+	for _, step := range []struct{ verb, out, words string }{
+		{"on", "", "nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all"},
+		{"get", "in effect: off\nswitch: on\n" + settings, "until it is started with another --speculate:"},
+	} {
+		if out, words := speculation(t, s, s, step.verb); out != step.out || !strings.Contains(words, step.words) {
+			t.Errorf("%s: %q, %q", step.verb, out, words)
+		}
 	}
 }

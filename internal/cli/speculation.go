@@ -20,7 +20,7 @@ finds the server, as "forerun tenant" does: by --apihost or FORERUN_APIHOST, els
 }
 
 func (a *app) speculationGet() *cobra.Command {
-	cmd := &cobra.Command{Use: "get", Short: "Show whether workflows run ahead", Args: between(0, 0)}
+	cmd := &cobra.Command{Use: "get", Short: "Show whether workflows run ahead, and what says so", Args: between(0, 0)}
 	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
 		s, err := whisk.Get[whisk.Speculation](cmd.Context(), c, whisk.SpeculationPath, nil)
 		switch {
@@ -28,31 +28,41 @@ func (a *app) speculationGet() *cobra.Command {
 			return err
 		case a.output != asText:
 			return a.show(cmd, s.Raw)
-		case s.Value.On:
-			say(cmd, "on the server %s:", c.Host())
-			_, err = fmt.Fprintf(data(cmd), "on: %s\n", s.Value.Mode)
-		default:
-			say(cmd, "on the server %s, %s:", c.Host(), whyOff(s.Value))
-			_, err = fmt.Fprintln(data(cmd), "off")
 		}
+		say(cmd, "on the server %s%s:", c.Host(), whyOff(s.Value))
+		effect := "off"
+		if s.Value.On {
+			effect = s.Value.Settings
+		}
+		_, err = fmt.Fprintf(data(cmd), "in effect: %s\nswitch: %s\n--speculate: %s\n", effect, map[bool]string{true: "on", false: "off"}[s.Value.Switch], s.Value.Settings)
 		return err
 	})
 	return cmd
 }
 
-// whyOff says who has it off.
+// whyOff says who has it off, and until when; it is empty if nobody has.
 func whyOff(s whisk.Speculation) string {
-	if s.Mode == "off" {
-		return "which was started so"
+	switch {
+	case s.Mode == "off" && !s.Switch:
+		return ", until it is started with another --speculate, and `forerun speculation on`"
+	case s.Mode == "off":
+		return ", until it is started with another --speculate"
+	case !s.Switch:
+		return ", until `forerun speculation on`"
 	}
-	return "until `forerun speculation on`"
+	return ""
 }
 
 func (a *app) speculationSet(use, short string, on bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: between(0, 0)}
 	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
 		s, err := whisk.PutSpeculation(cmd.Context(), c, on)
-		return a.did(cmd, err, "turned", use, "running ahead on the server "+c.Host(), s.Raw)
+		what, name := "running ahead on the server", c.Host()
+		if s.Value.Mode == "off" {
+			what = "the switch of the server"
+			name += ", which keeps that; nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all for that"
+		}
+		return a.did(cmd, err, "turned "+use, what, name, s.Raw)
 	})
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,13 +74,18 @@ func TestTenantCommands(t *testing.T) {
 }
 
 func TestSpeculationCommands(t *testing.T) {
+	ahead := func(mode string, kept, on bool) string {
+		return fmt.Sprintf(`{"mode":%q,"settings":"%s; depth=4","switch":%t,"on":%t}`, mode, mode, kept, on)
+	}
 	for _, c := range []struct{ args, asked, body, stdout, stderr string }{
-		{"get", "GET speculation", `{"mode":"all","on":true}`, "on: all\n", "on the server HOST:\n"},
-		{"get", "GET speculation", `{"mode":"all","on":false}`, "off\n", "on the server HOST, until `forerun speculation on`:\n"},
-		{"get", "GET speculation", `{"mode":"off","on":false}`, "off\n", "on the server HOST, which was started so:\n"},
-		{"get -o jsonl", "GET speculation", `{"mode":"all","on":true}`, `{"mode":"all","on":true}` + "\n", ""},
-		{"off", `PUT speculation {"on":false}`, `{"mode":"all","on":false}`, "", "ok: turned off running ahead on the server HOST\n"},
-		{"on", `PUT speculation {"on":true}`, `{"mode":"all","on":true}`, "", "ok: turned on running ahead on the server HOST\n"},
+		{"get", "GET speculation", ahead("all", true, true), "in effect: all; depth=4\nswitch: on\n--speculate: all; depth=4\n", "on the server HOST:\n"},
+		{"get", "GET speculation", ahead("all", false, false), "in effect: off\nswitch: off\n--speculate: all; depth=4\n", "on the server HOST, until `forerun speculation on`:\n"},
+		{"get", "GET speculation", ahead("off", true, false), "in effect: off\nswitch: on\n--speculate: off; depth=4\n", "on the server HOST, until it is started with another --speculate:\n"},
+		{"get", "GET speculation", ahead("off", false, false), "in effect: off\nswitch: off\n--speculate: off; depth=4\n", "on the server HOST, until it is started with another --speculate, and `forerun speculation on`:\n"},
+		{"get -o jsonl", "GET speculation", ahead("all", true, true), ahead("all", true, true) + "\n", ""},
+		{"off", `PUT speculation {"on":false}`, ahead("all", false, false), "", "ok: turned off running ahead on the server HOST\n"},
+		{"on", `PUT speculation {"on":true}`, ahead("all", true, true), "", "ok: turned on running ahead on the server HOST\n"},
+		{"on", `PUT speculation {"on":true}`, ahead("off", true, false), "", "ok: turned on the switch of the server HOST, which keeps that; nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all for that\n"},
 	} {
 		method, rest, _ := strings.Cut(c.asked, " ")
 		path, _, _ := strings.Cut(rest, " ")

@@ -337,8 +337,9 @@ func (s *server) announce() {
 			fmt.Fprintf(s.words, "  NOT enforced: %s (%s)\n", e.What, e.Why)
 		}
 	}
-	if s.config.Speculate.Mode != speculate.Off && !s.controller.MayAhead() {
-		fmt.Fprintf(s.words, "  nothing runs ahead, as the operator has switched that off: forerun speculation on --operator %s\n", filepath.Join(s.config.Data, operatorName))
+	if !s.controller.MayAhead() {
+		also := map[bool]string{true: ", and so has --speculate"}[s.config.Speculate.Mode == speculate.Off]
+		fmt.Fprintf(s.words, "  nothing runs ahead, as the operator has switched that off%s: forerun speculation on --operator %s\n", also, filepath.Join(s.config.Data, operatorName))
 	}
 	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
 	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))

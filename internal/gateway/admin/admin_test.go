@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -159,20 +160,23 @@ func TestKillSwitch(t *testing.T) {
 			t.Errorf("%s %s: %d %s", method, body, got, answer)
 		}
 	}
-	ask("GET", "", 200, `{"mode":"off","on":false}`)
+	document := func(mode string, kept, on bool) string {
+		return fmt.Sprintf(`{"mode":%q,"settings":"%s;depth=0;band=0;least=0s","switch":%t,"on":%t}`, mode, mode, kept, on)
+	}
+	ask("GET", "", 200, document("off", true, false))
 	kept := func(want bool) {
 		t.Helper()
 		if may, err := w.api.Registry.MayAhead(t.Context()); may != want || err != nil {
 			t.Errorf("the next server may run ahead: %v, %v", may, err)
 		}
 	}
-	ask("PUT", `{"on":false}`, 200, `{"mode":"off","on":false}`)
+	ask("PUT", `{"on":false}`, 200, document("off", false, false))
 	kept(false)
-	ask("PUT", `{"on":true}`, 409, "--speculateoff")
+	ask("PUT", `{"on":true}`, 200, document("off", true, false))
 	kept(true) // by a server that is started otherwise
 	w.api.Controller.Speculation.Mode = speculate.All
-	ask("GET", "", 200, `{"mode":"all","on":true}`)
-	ask("PUT", `{"on":false}`, 200, `{"mode":"all","on":false}`)
+	ask("GET", "", 200, document("all", true, true))
+	ask("PUT", `{"on":false}`, 200, document("all", false, false))
 	kept(false)
 	ask("GET", "", 200, `"on":false`)
 	ask("PUT", `{"on":true}`, 200, `"on":true`)

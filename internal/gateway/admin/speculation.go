@@ -9,20 +9,23 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// speculationDocument tells whether workflows run ahead.
+// speculationDocument tells whether workflows run ahead, and what says so.
 type speculationDocument struct {
-	Mode string `json:"mode"` // the most that the server was started with
-	On   bool   `json:"on"`
+	Mode     string `json:"mode"`     // the most that anybody gets, as the server was started
+	Settings string `json:"settings"` // all that it was started with, the mode too
+	Switch   bool   `json:"switch"`   // the operator's, which is kept
+	On       bool   `json:"on"`       // neither of the two has it off
 }
 
 // getSpeculation answers GET speculation.
 func (a *API) getSpeculation(w http.ResponseWriter, _ *http.Request) error {
-	mode := a.Controller.Speculation.Mode
-	gateway.WriteJSON(w, http.StatusOK, speculationDocument{mode.String(), mode != speculate.Off && a.Controller.MayAhead()})
+	started, may := a.Controller.Speculation, a.Controller.MayAhead()
+	gateway.WriteJSON(w, http.StatusOK, speculationDocument{started.Mode.String(), started.String(), may, may && started.Mode != speculate.Off})
 	return nil
 }
 
-// putSpeculation answers PUT speculation, {"on": false} or {"on": true}: the kill switch, which holds over restarts.
+// putSpeculation answers PUT speculation, {"on": false} or {"on": true}: the kill switch, which holds over restarts. Where the server was started
+// with --speculate off nothing runs ahead either way, as the answer tells; the switch is for those to come.
 func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
 	const switches = `{"on": true} or {"on": false}`
 	var content struct {
@@ -36,9 +39,6 @@ func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := a.letAhead(context.WithoutCancel(r.Context()), *content.On); err != nil {
 		return err
-	}
-	if *content.On && a.Controller.Speculation.Mode == speculate.Off { // only an `off` that was kept is gone
-		return forerun.Errorf(forerun.Exists, "speculation", "The switch is on, but the server was started with --speculate off: start it with --speculate all.")
 	}
 	return a.getSpeculation(w, r)
 }
@@ -65,5 +65,5 @@ func (a *API) letAhead(ctx context.Context, on bool) error {
 
 func (a *API) switchAhead(on bool) {
 	a.Controller.LetAhead(on)
-	a.Log.Info("the operator has set whether workflows run ahead", "on", on)
+	a.Log.Info("the operator has set whether workflows run ahead", "on", on, "speculate", a.Controller.Speculation.String())
 }
