@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
@@ -64,4 +65,11 @@ func Explain(w http.ResponseWriter, r *http.Request, err error) (status int, mes
 // Refuse answers with a status and a sentence.
 func Refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	WriteJSON(w, status, failure{Error: message, Code: Transaction(r)})
+}
+
+// NotAllowed answers a method that a path does not have, with those that it has.
+func NotAllowed(w http.ResponseWriter, r *http.Request, methods ...string) {
+	has := strings.Join(methods, ", ")
+	w.Header().Set("Allow", has)
+	Refuse(w, r, http.StatusMethodNotAllowed, "HTTP method not allowed, supported methods: "+has)
 }

@@ -39,6 +39,7 @@ func New(c Config) http.Handler {
 		}
 		WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { NotAllowed(w, r, http.MethodGet, http.MethodHead) })
 	c.API = c.Gate.Guard(c.API)
 	if c.Admin != nil {
 		c.Admin = c.Gate.Guard(c.Admin)

@@ -48,8 +48,11 @@ func TestHealth(t *testing.T) {
 	if w := get(newDoor(t, t.Output(), nil, nil), httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Body.String() != "metrics" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := get(newDoor(t, t.Output(), nil, nil), httptest.NewRequest(http.MethodPost, "/metrics", nil)); w.Code != 405 {
-		t.Errorf("POST: %d", w.Code)
+	for _, path := range []string{"/healthz", "/metrics"} {
+		w := get(newDoor(t, t.Output(), nil, nil), httptest.NewRequest(http.MethodPost, path, nil))
+		if w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" || !strings.Contains(w.Body.String(), `{"error":"HTTP method not allowed, supported methods: GET, HEAD","code":"`) {
+			t.Errorf("POST %s: %d %s, allowed %s", path, w.Code, w.Body, w.Header().Get("Allow"))
+		}
 	}
 }
 

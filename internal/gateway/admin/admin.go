@@ -54,21 +54,32 @@ type API struct {
 // New returns the API.
 func New(c Config) *API {
 	a := &API{Config: c, mux: http.NewServeMux()}
-	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request) error{
-		"GET " + Prefix + "tenants":                a.list,
-		"GET " + Prefix + "tenants/{name}":         a.get,
-		"PUT " + Prefix + "tenants/{name}":         a.put,
-		"DELETE " + Prefix + "tenants/{name}":      a.delete,
-		"POST " + Prefix + "tenants/{name}/rotate": a.rotate,
-		"GET " + Prefix + "backup":                 a.backup,
-		"GET " + Prefix + "speculation":            a.getSpeculation,
-		"PUT " + Prefix + "speculation":            a.putSpeculation,
+	methods := make(map[string][]string) // by path
+	for _, route := range []struct {
+		method, path string
+		handle       func(http.ResponseWriter, *http.Request) error
+	}{
+		{"GET", "tenants", a.list},
+		{"GET", "tenants/{name}", a.get},
+		{"PUT", "tenants/{name}", a.put},
+		{"DELETE", "tenants/{name}", a.delete},
+		{"POST", "tenants/{name}/rotate", a.rotate},
+		{"GET", "backup", a.backup},
+		{"GET", "speculation", a.getSpeculation},
+		{"PUT", "speculation", a.putSpeculation},
 	} {
-		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			if err := handle(w, r); err != nil {
+		methods[route.path] = append(methods[route.path], route.method)
+		if route.method == http.MethodGet { // which the mux answers HEAD with
+			methods[route.path] = append(methods[route.path], http.MethodHead)
+		}
+		a.mux.HandleFunc(route.method+" "+Prefix+route.path, func(w http.ResponseWriter, r *http.Request) {
+			if err := route.handle(w, r); err != nil {
 				gateway.Fail(w, r, err)
 			}
 		})
+	}
+	for path, allowed := range methods {
+		a.mux.HandleFunc(Prefix+path, func(w http.ResponseWriter, r *http.Request) { gateway.NotAllowed(w, r, allowed...) })
 	}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		gateway.Fail(w, r, forerun.Errorf(forerun.NotFound, r.URL.Path, "The requested resource could not be found."))

@@ -152,6 +152,28 @@ func TestTenants(t *testing.T) {
 	w.want(404, "DELETE", "tenants/bob", "")
 }
 
+// TestMethods: a method that a path does not have is told from a path that is not there.
+func TestMethods(t *testing.T) {
+	w := newWorld(t)
+	for request, want := range map[string]string{
+		"DELETE tenants": "GET, HEAD", "POST tenants/ada": "GET, HEAD, PUT, DELETE", "GET tenants/ada/rotate": "POST", "PUT backup": "GET, HEAD", "DELETE speculation": "GET, HEAD, PUT",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, Prefix+path, nil)
+		user, key, _ := strings.Cut(operator, ":")
+		r.SetBasicAuth(user, key)
+		answer := httptest.NewRecorder()
+		w.door.ServeHTTP(answer, r)
+		if answer.Code != 405 || answer.Header().Get("Allow") != want || !strings.Contains(answer.Body.String(), "supported methods: "+want+`"`) {
+			t.Errorf("%s: %d %s, allowed %s", request, answer.Code, answer.Body, answer.Header().Get("Allow"))
+		}
+		if status, _ := w.ask("", method, path, ""); status != 401 {
+			t.Errorf("%s without the key: %d", request, status)
+		}
+	}
+	w.want(404, "DELETE", "things", "")
+}
+
 func TestKillSwitch(t *testing.T) {
 	w := newWorld(t)
 	ask := func(method, body string, status int, want string) {

@@ -14,7 +14,7 @@ type document map[string]any
 // apiInfo answers GET /api/v1.
 func (a *API) apiInfo(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet {
-		return &refusal{status: http.StatusMethodNotAllowed, allow: "GET", message: "HTTP method not allowed, supported methods: GET"}
+		return wrongMethod(http.MethodGet)
 	}
 	gateway.WriteJSON(w, http.StatusOK, document{
 		"description": "OpenWhisk API", "api_version": "1.0.0", "api_version_path": "v1",
@@ -25,8 +25,11 @@ func (a *API) apiInfo(w http.ResponseWriter, r *http.Request) error {
 
 // outside answers what is not below /api/v1: GET / says what the platform is.
 func (a *API) outside(w http.ResponseWriter, r *http.Request) error {
-	if r.URL.Path != "/" || r.Method != http.MethodGet {
+	switch {
+	case r.URL.Path != "/":
 		return forerun.Errorf(forerun.NotFound, r.URL.Path, "The requested resource could not be found.")
+	case r.Method != http.MethodGet:
+		return wrongMethod(http.MethodGet)
 	}
 	const mib = 1 << 20
 	gateway.WriteJSON(w, http.StatusOK, document{

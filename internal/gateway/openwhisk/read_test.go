@@ -55,8 +55,10 @@ func TestTransactionIsTheClients(t *testing.T) {
 
 func TestMethods(t *testing.T) {
 	w := newWorld(t)
-	for path, want := range map[string]string{"_/actions": "GET", "_/activations": "GET", "_/actions/a": "GET, PUT, DELETE, POST"} {
-		r := w.request("PATCH", namespaces+path, "")
+	for path, want := range map[string]string{
+		"/": "GET", "/api/v1": "GET", "/api/v1/namespaces": "GET", namespaces + "_/actions": "GET", namespaces + "_/activations": "GET", namespaces + "_/actions/a": "GET, PUT, DELETE, POST",
+	} {
+		r := w.request("PATCH", path, "")
 		if r.status != http.StatusMethodNotAllowed || r.header.Get("Allow") != want || member(t, r.body, "error") != fmt.Sprintf("%q", "HTTP method not allowed, supported methods: "+want) {
 			t.Errorf("%s: %d %s, allowed %s", path, r.status, r.body, r.header.Get("Allow"))
 		}

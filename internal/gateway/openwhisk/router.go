@@ -91,12 +91,14 @@ func find(routes []route, method, path string) (func(*call) error, map[string]st
 		}
 	}
 	if methods != nil {
-		return nil, nil, &refusal{
-			status: http.StatusMethodNotAllowed, allow: strings.Join(methods, ", "),
-			message: "HTTP method not allowed, supported methods: " + strings.Join(methods, ", "),
-		}
+		return nil, nil, wrongMethod(methods...)
 	}
 	return nil, nil, forerun.Errorf(forerun.NotFound, path, "The requested resource could not be found.")
+}
+
+func wrongMethod(methods ...string) error {
+	has := strings.Join(methods, ", ")
+	return &refusal{status: http.StatusMethodNotAllowed, allow: has, message: "HTTP method not allowed, supported methods: " + has}
 }
 
 func split(path string) ([]string, error) {
