@@ -60,7 +60,8 @@ The server listens on ${apihost}. What to type next, in another terminal, in thi
   curl -u ${auth} '${apihost}/api/v1/namespaces/_/activations?limit=5'
   WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation list        (or OpenWhisk's own: wsk activation list)
   WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation trace --last        (what ran ahead of its turn)
-Ctrl-C ends it; what was written stays in ${data}.`)
+  bin/forerun speculation get --operator ${data}/operator        (the operator's key: whether workflows run ahead; \`off\` and \`on\`)
+Ctrl-C ends it, and \`kill\` where it runs in the background; what was written stays in ${data}.`)
 }
 
 /**
