@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"net/http"
 	"os/exec"
 	"path/filepath"

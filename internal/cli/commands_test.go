@@ -82,6 +82,8 @@ func TestCommands(t *testing.T) {
 		{"invoke x -r --speculate=", ok, "", 2, "", `invalid argument "" for "--speculate" flag: "" does not say how far to run ahead: write off, branches or all`},
 		{"invoke x -r --speculate maybe", ok, "", 2, "", `invalid argument "maybe" for "--speculate" flag: "maybe" does not say how far to run ahead: write off, branches or all`},
 		{"action invoke x --speculate all;depth=65", ok, "", 2, "", `depth has to be a whole number from 1 to 64, not "65".`},
+		{"invoke x -r --speculate all;load=any", answer{status: 200, body: `{}`, activation: id, ignored: "load=any: not here"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all;load=any]`, 0, "{}\n", "not in effect: load=any: not here\n"},
+		{"invoke x --speculate all", answer{status: 202, body: `{"activationId":"` + id + `"}`, ignored: "all: not here"}, `POST namespaces/_/actions/x?blocking=false&result=false {} [all]`, 0, id + "\n", "not in effect: all: not here\nok: invoked x"},
 		{"invoke x -b -o jsonl", answer{status: 502, body: failed}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 5, failed + "\n", "failed: invoked x"},
 		{"invoke x -r", answer{status: 502, body: `<html>bad gateway</html>`}, `POST namespaces/_/actions/x?blocking=true&result=true {}`, 4, "", "Bad Gateway"},
 		{"invoke x -r", answer{status: 200, body: `<html>`}, `POST namespaces/_/actions/x?blocking=true&result=true {}`, 4, "", ""},

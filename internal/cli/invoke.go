@@ -70,6 +70,9 @@ func (a *app) invokeCommand() *cobra.Command {
 
 // showOutcome shows what came of an invocation; the error says that the function failed, or was not waited for any longer.
 func (a *app) showOutcome(cmd *cobra.Command, name string, flags *invokeFlags, o *whisk.Outcome) error {
+	if o.Ignored != "" {
+		say(cmd, "not in effect: %s", o.Ignored)
+	}
 	if !o.Over {
 		err := a.showLine(cmd, o.Activation, map[string]string{"activationId": o.Activation})
 		if err == nil && flags.terms().Blocking {

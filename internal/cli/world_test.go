@@ -21,6 +21,7 @@ type answer struct {
 	body       string
 	activation string // header X-Openwhisk-Activation-Id
 	ahead      string // header X-Forerun-Speculation
+	ignored    string // header X-Forerun-Speculate-Ignored
 }
 
 // world is a server that says what a test tells it to, and remembers what it was asked.
@@ -64,6 +65,9 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	if a.ahead != "" {
 		rw.Header().Set("X-Forerun-Speculation", a.ahead)
+	}
+	if a.ignored != "" {
+		rw.Header().Set("X-Forerun-Speculate-Ignored", a.ignored)
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(a.status)

@@ -3,6 +3,7 @@ package controller
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -236,8 +237,8 @@ func (e *execution) permitted(r Request) bool {
 	return e.permit.ahead
 }
 
-// speculation is what the request says, or the action, or the server. Nobody gets more than the server allows. off is who else has said
-// that nothing is to run ahead.
+// speculation is what the request says, or the action, or the server. Nobody gets more than the server allows. off is who has said that
+// nothing is to run ahead.
 func (c *Controller) speculation(r Request) (given speculate.Settings, off string) {
 	if given = c.Speculation; given.Mode != speculate.Off && !c.MayAhead() {
 		return speculate.NewSettings(speculate.Off), "the operator has switched running ahead off"
@@ -252,13 +253,29 @@ func (c *Controller) speculation(r Request) (given speculate.Settings, off strin
 	if r.Speculation != nil {
 		given, off = *r.Speculation, "the request says off"
 	}
-	if given.Mode != speculate.Off || c.Speculation.Mode == speculate.Off {
+	switch {
+	case c.Speculation.Mode == speculate.Off:
+		off = "the server was started with --speculate off"
+	case given.Mode != speculate.Off:
 		off = ""
 	}
-	given.Mode = min(given.Mode, c.Speculation.Mode)
-	given.AnyLoad = given.AnyLoad && c.Speculation.AnyLoad
-	given.EndSandbox = given.EndSandbox && c.Speculation.EndSandbox && r.Speculation != nil
+	given, _ = given.Within(c.Speculation)
+	given.EndSandbox = given.EndSandbox && r.Speculation != nil
 	return given, off
+}
+
+// Ignored says what of a request's settings is not in effect, and why; it is empty if all are. Who asks for nothing lacks nothing.
+func (c *Controller) Ignored(asked speculate.Settings) string {
+	_, denied := asked.Within(c.Speculation)
+	switch {
+	case asked.Mode == speculate.Off:
+		return ""
+	case denied != "":
+		return fmt.Sprintf("%s: the server has to be started with that, too, and was with --speculate %q", denied, c.Speculation)
+	case !c.MayAhead():
+		return asked.Mode.String() + ": the operator has switched running ahead off (forerun speculation on)"
+	}
+	return ""
 }
 
 // noteCaller notes that a function which is committed (C3), and was not given up, calls others, so that its next invocation may run ahead.

@@ -228,9 +228,10 @@ func TestSwitches(t *testing.T) {
 		"the action's is no word":     {server: speculate.Settings{Mode: all}, annotation: `true`, want: speculate.Settings{Mode: all}},
 		"the request's is before it":  {server: speculate.Settings{Mode: all}, annotation: `"off"`, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7}},
 		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: "the request says off"},
-		"the server has it off":       {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}},
+		"the server has it off":       {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}, off: "the server was started with --speculate off"},
 		"the kill switch":             {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(all), killed: true, want: speculate.NewSettings(off), off: "the operator has switched running ahead off"},
-		"both have it off":            {server: speculate.Settings{Mode: off}, killed: true, want: speculate.Settings{Mode: off}},
+		"both have it off":            {server: speculate.Settings{Mode: off}, killed: true, want: speculate.Settings{Mode: off}, off: "the server was started with --speculate off"},
+		"all have it off":             {server: speculate.Settings{Mode: off}, annotation: `"off"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: "the server was started with --speculate off"},
 		"at any load":                 {server: speculate.Settings{Mode: all, AnyLoad: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, AnyLoad: true}},
 		"squashes end sandboxes":      {server: speculate.Settings{Mode: all, EndSandbox: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, EndSandbox: true}},
 		"but nobody else's":           {server: speculate.Settings{Mode: all, EndSandbox: true}, want: speculate.Settings{Mode: all}},
@@ -244,6 +245,31 @@ func TestSwitches(t *testing.T) {
 		got, off := controller.speculation(Request{Action: action, Speculation: c.request})
 		if got != c.want || off != c.off {
 			t.Errorf("%s: %+v, %q; want %+v, %q", name, got, off, c.want, c.off)
+		}
+	}
+}
+
+// TestIgnored: what a request asks for in vain is named, with who does not let it have that.
+func TestIgnored(t *testing.T) {
+	for _, c := range []struct {
+		server, request string
+		killed          bool
+		want            string
+	}{
+		{"all", "all; depth=64", false, ""},
+		{"all", "off; load=any", true, ""},
+		{"off", "off", false, ""},
+		{"all", "all; load=any", false, `load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
+		{"all", "all; load=any", true, `load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
+		{"off", "all", true, `all: the server has to be started with that, too, and was with --speculate "off; depth=32; band=0.1; least=1ms"`},
+		{"all", "branches", true, "branches: the operator has switched running ahead off (forerun speculation on)"},
+	} {
+		server, err := speculate.ParseSettings(c.server)
+		request, err2 := speculate.ParseSettings(c.request)
+		controller := &Controller{Config: Config{Speculation: server}}
+		controller.LetAhead(!c.killed)
+		if got := controller.Ignored(request); got != c.want || err != nil || err2 != nil {
+			t.Errorf("%s of %s, killed %v: %q, want %q", c.request, c.server, c.killed, got, c.want)
 		}
 	}
 }

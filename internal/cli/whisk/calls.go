@@ -116,6 +116,7 @@ type Outcome struct {
 	Over       bool            // it has ended: Body is its record, or its result
 	Failed     bool            // it ended with an error
 	Ahead      string          // how many of its functions ran ahead; empty: the server does not say
+	Ignored    string          // what of Terms.Speculate is not in effect, and why; empty: nothing
 	Body       json.RawMessage // the server's answer
 }
 
@@ -138,7 +139,7 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 		Response     *Response `json:"response"`
 	}
 	_ = json.Unmarshal(answer.Body, &record) // a result may be anything
-	outcome := &Outcome{Activation: answer.Activation, Ahead: answer.Ahead, Body: answer.Body}
+	outcome := &Outcome{Activation: answer.Activation, Ahead: answer.Ahead, Ignored: answer.Ignored, Body: answer.Body}
 	if outcome.Activation == "" && !terms.Result {
 		outcome.Activation = record.ActivationID
 	}

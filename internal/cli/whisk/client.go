@@ -142,6 +142,7 @@ type Answer struct {
 	Status     int
 	Activation string // the activation that the answer speaks of, if any
 	Ahead      string // how many functions ran ahead, as docs/speculation.md says; empty: the server does not say
+	Ignored    string // what of the settings for running ahead is not in effect, and why; empty: nothing
 	Body       []byte
 }
 
@@ -167,7 +168,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	c.trace(fmt.Sprintf("%s %s -> %d, %d bytes, %d ms", method, request.URL, response.StatusCode, len(content), time.Since(begun).Milliseconds()))
 	return &Answer{
 		Status: response.StatusCode, Activation: response.Header.Get("X-Openwhisk-Activation-Id"),
-		Ahead: response.Header.Get("X-Forerun-Speculation"), Body: content,
+		Ahead: response.Header.Get("X-Forerun-Speculation"), Ignored: response.Header.Get("X-Forerun-Speculate-Ignored"), Body: content,
 	}, nil
 }
 

@@ -27,6 +27,7 @@ func (a *API) fire(c *call) error {
 	if err != nil {
 		return err
 	}
+	a.tellIgnored(c, ahead)
 	event, err := c.input()
 	if err != nil {
 		return err

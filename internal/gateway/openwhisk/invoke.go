@@ -27,6 +27,7 @@ func (a *API) invoke(c *call) error {
 	if err != nil {
 		return err
 	}
+	a.tellIgnored(c, terms.ahead)
 	input, err := c.input()
 	if err != nil {
 		return err
@@ -124,6 +125,16 @@ func (c *call) speculation() (*speculate.Settings, error) {
 		return nil, forerun.Errorf(forerun.Invalid, "", "The header %s: %w", header, err)
 	}
 	return &settings, nil
+}
+
+// tellIgnored says in a header what of the request's settings is not in effect.
+func (a *API) tellIgnored(c *call, asked *speculate.Settings) {
+	if asked == nil {
+		return
+	}
+	if ignored := a.Controller.Ignored(*asked); ignored != "" {
+		c.w.Header().Set("X-Forerun-Speculate-Ignored", ignored)
+	}
 }
 
 // finish answers a request for an invocation on its terms. A function that runs ahead is never told an id, which is not final then: it

@@ -226,3 +226,23 @@ func TestSpeculateHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestSpeculateIgnored: settings that the server does not allow are named in the answer, whichever that is.
+func TestSpeculateIgnored(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("echo", "echo")
+	w.must(w.request("PUT", namespaces+"_/triggers/t", ""))
+	w.must(w.request("PUT", namespaces+"_/rules/r", `{"trigger":"/_/t","action":"/_/echo"}`))
+	for _, path := range []string{actions + "echo?blocking=true", actions + "echo", namespaces + "_/triggers/t"} {
+		for given, want := range map[string]string{"": "", "off": "", "all; depth=4; load=any": "all; load=any: the server has to be started with that, too"} {
+			var headers []string
+			if given != "" {
+				headers = []string{"X-Forerun-Speculate", given}
+			}
+			answer := w.request("POST", path, "", headers...)
+			if got := answer.header.Get("X-Forerun-Speculate-Ignored"); answer.status >= 300 || !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+				t.Errorf("POST %s with %q: %d, ignored %q", path, given, answer.status, got)
+			}
+		}
+	}
+}
