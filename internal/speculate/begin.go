@@ -35,7 +35,7 @@ func (m *Machine) resolved(e Resolved) {
 	}
 	s.state, s.name, s.code, s.input = waiting, e.Name, e.Code, e.Input
 	s.traits = traits{e.Pure, e.Cached, e.Open, e.Stray}
-	if e.Alone != "" {
+	if e.Alone != "" && !s.head { // else its turn has come, and that has kept it from nothing
 		s.patient, s.inTurn = true, e.Alone
 	}
 	if m.mode == All && m.memo != nil {
