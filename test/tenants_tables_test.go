@@ -9,9 +9,9 @@ import (
 // What two tenants deploy alike: a chain whose second function is skipped when its input is known, a composition that goes on with the
 // branch that it took before, and functions whose outputs fill a table.
 const (
-	knownFirst = "import time\n\ndef main(args):\n    time.sleep(0.02)\n    return {'n': 4}\n"
+	knownFirst = "import time\n\ndef main(args):\n    time.sleep(0.2)\n    return {'n': 4}\n"
 	knownPure  = "def main(args):\n    return {'twice': 2 * args['n']}\n"
-	knownTest  = "import time\n\ndef main(args):\n    time.sleep(0.02)\n    return {'value': True}\n"
+	knownTest  = "import time\n\ndef main(args):\n    time.sleep(0.2)\n    return {'value': True}\n"
 	knownFat   = "def main(args):\n    return {'n': args['n'], 'fat': 'x' * 900_000}\n"
 	knownIf    = `{"type":"if","test":{"type":"action","name":"/_/test"},"consequent":{"type":"action","name":"/_/last"},"alternate":{"type":"action","name":"/_/fat"}}`
 )

@@ -71,15 +71,22 @@ func TestTrace(t *testing.T) {
 	third := traceOf(t, c, invoke(t, c, "chain", nil).ActivationID)
 	equalJSON(t, third.Response.Result, `{"n":12}`)
 	tally = third.Trace.Tally
-	if tally == nil || tally.Squashed == 0 || len(tally.Slots) != tally.Squashed || tally.Slots[0]["kind"] != "prediction" {
+	if tally == nil || tally.Squashed == 0 || tally.Slots[0]["kind"] != "prediction" {
 		t.Fatalf("the third time: %+v", third.Trace)
 	}
+	begun := 0
 	for _, slot := range tally.Slots {
+		if slot["launched"] != nil {
+			begun++
+		}
 		for _, member := range []string{"result", "response", "input", "logs", "activationId"} {
 			if slot[member] != nil {
 				t.Errorf("of a squashed slot there is %v", slot)
 			}
 		}
+	}
+	if begun != tally.Squashed {
+		t.Errorf("of the squashed slots %d had begun, and %d are counted", begun, tally.Squashed)
 	}
 	if why := traceOf(t, c, invokeOff(t, c, "chain")).Trace.InTurn; why != "the request says off" {
 		t.Errorf("a request has it off, and the trace says %q", why)
@@ -98,6 +105,39 @@ func TestTrace(t *testing.T) {
 	if _, body, err := c.Do(t.Context(), http.MethodGet, "activations/"+third.ActivationID, nil); err != nil || strings.Contains(string(body), `"trace"`) {
 		t.Errorf("who does not ask gets %s (%v)", body, err)
 	}
+}
+
+// TestTraceOfLate: what is asked for ahead, and whose sandbox is there only when its turn has come, did not run ahead. What has its turn at
+// once has no reason for that.
+func TestTraceOfLate(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Args: []string{"--speculate", "all; load=any"}})
+	c := client(t, s)
+	one := map[string]string{"kind": "python:3", "code": "import time\ndef main(args):\n    time.sleep(0.05)\n    return {'n': 1}\n"}
+	put(t, c, "one", map[string]any{"exec": one, "annotations": []any{map[string]any{"key": "non-speculative", "value": true}}})
+	const slow = "import time\ntime.sleep(1)\ndef main(args):\n    return {'n': args['n'] + 1}\n"
+	putPython(t, c, map[string]string{"two": slow})
+	if err := c.PutSequence(t.Context(), "chain", "one", "two"); err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range []string{"", "one #1 gave this on the same input before"} {
+		putPython(t, c, map[string]string{"two": slow + "# " + why}) // of new code there is no sandbox
+		answer, body := invokeAhead(t, c, "chain", "all; load=any", `{}`)
+		if tally := answer.Header.Get("X-Forerun-Speculation"); body != `{"n":2}` || tally != "early=0, used=0, squashed=0, skipped=0" {
+			t.Errorf("it gave %s, and ran ahead %q", body, tally)
+		}
+		chain := traceOf(t, c, answer.Header.Get("X-Openwhisk-Activation-Id"))
+		if x := traceOf(t, c, chain.Logs[0]).Trace; x.Speculative || x.InTurn != "" {
+			t.Errorf("the first function's: %+v", x)
+		}
+		if x := traceOf(t, c, chain.Logs[1]).Trace; x.Predicted != why || x.Speculative != (why != "") || x.Launched != x.Promoted {
+			t.Errorf("the last function's: %+v", x)
+		}
+	}
+	newShell(t, s).follow(t, []step{
+		{"activation trace --last", 0, "asked for ahead, began in turn: one #2 gave this on the same input before", ""},
+		{"activation trace --last", 0, " 0 ahead and right, 0 squashed, 0 skipped; 1 asked for ahead, began in turn.", ""},
+	})
 }
 
 // invokeOff invokes an action of whose workflow nothing is to run ahead, and returns the activation's id.

@@ -274,7 +274,9 @@ func (e *execution) letGo(s *slot) {
 	e.lead(s, true)
 	e.unclaim(s)
 	if e.active[s.record.ID] != nil {
-		e.tally.Used++
+		if s.early {
+			e.tally.Used++
+		}
 		e.tables.noteAhead(e.code(s), false)
 		e.c.Worker.Promote(s.record.ID)
 	}
@@ -318,13 +320,11 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 	if e.active[s.record.ID] == nil {
 		return
 	}
-	e.tally.Squashed++
 	e.tables.noteAhead(e.code(s), true)
 	s.squashed(a)
-	if e.tally.Kinds == nil {
-		e.tally.Kinds = map[forerun.SquashKind]int{}
+	if s.early {
+		e.tally.Squash(a.Kind)
 	}
-	e.tally.Kinds[a.Kind]++
 	e.tally.Held += s.record.Timeline.Held
 	if len(e.tally.Slots) < forerun.MaxSquashedSlots {
 		e.tally.Slots = append(e.tally.Slots, forerun.SquashedSlot{Action: s.record.Action, Timeline: s.record.Timeline})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,8 @@ type town struct {
 	functions map[string]func(run *forerun.Run, input map[string]any) (any, error)
 	actions   map[string]*forerun.Action
 	cpu       time.Duration // that each function is said to take
+	late      bool          // what is asked for ahead has no sandbox before its turn
+	unbegun   atomic.Int64  // runs that have not begun
 
 	mu       sync.Mutex // guards the rest
 	written  [][]*forerun.Activation
@@ -106,10 +109,18 @@ func (t *town) Forget(_ context.Context, a *forerun.Activation) error {
 
 // Run implements forerun.Worker.
 func (t *town) Run(r *forerun.Run) {
+	t.unbegun.Add(1)
 	go func() {
+		for t.late && r.Speculative && !t.isDue(r.Activation) {
+			time.Sleep(time.Millisecond)
+		}
 		start := time.Now()
 		r.Events.Started(r.Activation, start, 0)
+		t.unbegun.Add(-1)
 		time.Sleep(time.Millisecond)
+		for !t.late && t.unbegun.Load() > 0 { // what is launched together has begun before any of it ends
+			time.Sleep(time.Millisecond)
+		}
 		var input map[string]any
 		_ = json.Unmarshal(r.Input, &input)
 		output, err := t.functions[r.Action.Name.Entity](r, input)
@@ -129,6 +140,13 @@ func (t *town) Run(r *forerun.Run) {
 			r.Events.Ended(r.Activation, end)
 		}
 	}()
+}
+
+// isDue reports whether the turn of an activation has come, or it was squashed.
+func (t *town) isDue(id forerun.ActivationID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.squashed[id] || slices.Contains(t.promoted, id)
 }
 
 // Await implements forerun.Worker.

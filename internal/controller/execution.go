@@ -107,6 +107,7 @@ type slot struct {
 	over       bool                   // its function has ended
 	calls      bool                   // it called others, and waited
 	ahead      bool                   // it is no head, or not known to be one
+	early      bool                   // its function began when it was none
 	promoting  bool                   // the store has been asked to promote it, or what is behind it
 	returned   bool                   // to a caller that is ahead, which is promoted with it
 	claims     map[forerun.Key]*claim // of what it is to write
@@ -189,6 +190,7 @@ func (e *execution) Started(id forerun.ActivationID, at time.Time, initTime time
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.active[id]; s != nil {
+		e.began(s)
 		s.started(at, initTime)
 	}
 }
@@ -367,10 +369,10 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	s.token = e.c.tokens.issue(holder{namespace: e.namespace, subject: e.subject, activation: id})
 	e.active[id] = s
 	e.c.setRunning(id, e)
-	if l.Speculative {
-		e.early(s, l.Why)
+	if line := &s.record.Timeline; l.Speculative {
+		line.Speculative, line.Predicted = true, l.Why
 	} else if l.Why != "" {
-		s.record.Timeline.InTurn = l.Why
+		line.InTurn = l.Why
 	}
 	e.c.Worker.Run(&forerun.Run{
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: s.token, Transaction: e.transaction,

@@ -21,17 +21,20 @@ func (e *execution) name(s *slot) string {
 	return name
 }
 
-// early notes that a slot is launched ahead of its turn.
-func (e *execution) early(s *slot, why string) {
-	s.record.Timeline.Speculative, s.record.Timeline.Predicted = true, why
+// began counts a function that begins ahead of its turn. One that was asked for ahead and waits until its turn for a sandbox does not.
+func (e *execution) began(s *slot) {
+	if !s.ahead || s.early {
+		return
+	}
+	s.early = true
 	e.tally.Early++
-	e.tally.Depth = max(e.tally.Depth, e.launchedAhead())
+	e.tally.Depth = max(e.tally.Depth, e.runningAhead())
 }
 
-// launchedAhead is how many functions were launched ahead of their turn, which has not come.
-func (e *execution) launchedAhead() (n int) {
+// runningAhead is how many functions have begun ahead of their turn, which has not come.
+func (e *execution) runningAhead() (n int) {
 	for _, s := range e.active {
-		if s.ahead {
+		if s.ahead && s.early {
 			n++
 		}
 	}
@@ -196,7 +199,7 @@ func (t *tree) waited() {
 // has the rest in records of its own.
 func (e *execution) sum(t *tree) {
 	tally := e.tally
-	e.tally = forerun.Tally{Depth: e.launchedAhead()}
+	e.tally = forerun.Tally{Depth: e.runningAhead()}
 	if t.caller == nil && e.mayAhead {
 		t.invocation.tally = &tally
 	}

@@ -130,3 +130,37 @@ func TestLeftBehind(t *testing.T) {
 		t.Errorf("the client is told %+v; the records of all say %+v", tally, sum)
 	}
 }
+
+// TestLate: what was asked for ahead and had no sandbox until its turn, or until it was squashed, did not run ahead, and is not counted.
+func TestLate(t *testing.T) {
+	town := newAheadTown(t)
+	town.late = true
+	gives := 1
+	town.function("a", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"n": gives}, nil })
+	town.function("b", add("b", 1))
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+	for i, want := range []struct {
+		gives      int
+		asked      bool
+		squashed   int
+		whyNoGuess string
+	}{{1, false, 0, "what a #1 gives on this input was not known"}, {1, true, 0, ""}, {2, false, 1, "a #1 did not give what was expected"}} {
+		gives = want.gives
+		_, tally := town.invokeAhead(seq, `{}`)
+		if tally.String() != "early=0, used=0, squashed=0, skipped=0" || tally.Depth != 0 || len(tally.Kinds) != 0 {
+			t.Errorf("invocation %d: %+v", i, tally)
+		}
+		b, whole := town.written[i][1].Timeline, town.written[i][2]
+		if b.Speculative != want.asked || (b.Predicted != "") != want.asked || b.InTurn != want.whyNoGuess || b.Launched.IsZero() || !b.Launched.Equal(b.Promoted) {
+			t.Errorf("invocation %d, b: %+v", i, b)
+		}
+		switch {
+		case (whole.Tally != nil) != (want.squashed > 0):
+			t.Errorf("invocation %d is recorded with %+v", i, whole.Tally)
+		case want.squashed > 0:
+			if slots := whole.Tally.Slots; len(slots) != want.squashed || !slots[0].Timeline.Launched.IsZero() || slots[0].Timeline.Kind != forerun.WrongInput {
+				t.Errorf("invocation %d: %+v", i, slots)
+			}
+		}
+	}
+}

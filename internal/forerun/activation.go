@@ -46,13 +46,13 @@ type Timeline struct {
 	Inline      int           `json:",omitempty"` // which of its composition's own functions it is, from 1; 0: an action
 	Queued      time.Time     `json:",omitzero"`  // the controller asked for it
 	Launched    time.Time     `json:",omitzero"`  // a handler began to run it
-	Speculative bool          `json:",omitempty"` // it was launched before its dependences were resolved
+	Speculative bool          `json:",omitempty"` // it was asked for ahead of its turn, and ran ahead if it was Launched before it was Promoted
 	Finished    time.Time     `json:",omitzero"`  // its output arrived
 	Promoted    time.Time     `json:",omitzero"`
 	Committed   time.Time     `json:",omitzero"`
 	Squashed    time.Time     `json:",omitzero"`
 	Skipped     bool          `json:",omitempty"` // it was not launched, since its output was known
-	Predicted   string        `json:",omitempty"` // why it was launched ahead, or skipped
+	Predicted   string        `json:",omitempty"` // why it was asked for ahead, or skipped
 	InTurn      string        `json:",omitempty"` // why it was not; of a workflow's root, why nothing of it was
 	Held        time.Duration `json:",omitempty"` // for how long what it asked for waited until it was promoted
 	Stalled     string        `json:",omitempty"` // why something it asked for was not answered ahead, the last time

@@ -7,12 +7,12 @@ import (
 
 // Tally is how far an invocation ran ahead.
 type Tally struct {
-	Early    int // slots that were launched ahead of their turn
-	Used     int // and were right
-	Squashed int // and were not
-	Skipped  int // slots that were not launched, since their output was known
-	Depth    int // the most that were ahead at one time
-	Slots    []SquashedSlot
+	Early    int                // slots whose functions began ahead of their turn
+	Used     int                // and were right
+	Squashed int                // and were not
+	Skipped  int                // slots that were not launched, since their output was known
+	Depth    int                // the most that were ahead at one time
+	Slots    []SquashedSlot     // also those that had not begun
 	Kinds    map[SquashKind]int `json:",omitempty"` // how many of Squashed were so
 	Held     time.Duration      `json:",omitempty"` // for how long what squashed slots asked for waited
 }
@@ -20,7 +20,7 @@ type Tally struct {
 // MaxSquashedSlots bounds Tally.Slots; the rest counts all.
 const MaxSquashedSlots = 256
 
-// SquashedSlot is what is left of a slot that ran ahead and was wrong: no input, output or logs (C4).
+// SquashedSlot is what is left of a slot that was asked for ahead and was wrong, begun or not: no input, output or logs (C4).
 type SquashedSlot struct {
 	Action   Name
 	Timeline Timeline
@@ -47,8 +47,19 @@ func SquashKinds() []SquashKind {
 	return []SquashKind{WrongInput, WrongCall, StaleRead, Overtaken, Updated, Failed, Overdue, MadeWay, GivenUp}
 }
 
-// Ahead tells whether anything was done ahead, or skipped.
-func (t *Tally) Ahead() bool { return t.Early > 0 || t.Used > 0 || t.Squashed > 0 || t.Skipped > 0 }
+// Squash counts a slot that began ahead and was wrong.
+func (t *Tally) Squash(kind SquashKind) {
+	t.Squashed++
+	if t.Kinds == nil {
+		t.Kinds = map[SquashKind]int{}
+	}
+	t.Kinds[kind]++
+}
+
+// Ahead tells whether anything was done ahead, or skipped, or was to be.
+func (t *Tally) Ahead() bool {
+	return t.Early > 0 || t.Used > 0 || t.Squashed > 0 || t.Skipped > 0 || len(t.Slots) > 0
+}
 
 // String tells the tally as the answer's header does.
 func (t *Tally) String() string {

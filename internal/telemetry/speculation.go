@@ -16,9 +16,9 @@ type speculation struct {
 
 // The outcomes of predictions.
 const (
-	right   = "right"   // what was launched ahead of its turn was of use
+	right   = "right"   // what ran ahead of its turn was of use
 	wrong   = "wrong"   // it was squashed
-	skipped = "skipped" // nothing was launched, since the output was known
+	skipped = "skipped" // nothing ran, since the output was known
 )
 
 func newSpeculation(registry *prometheus.Registry) speculation {

@@ -49,9 +49,9 @@ func (b *Bar) pieces() []piece {
 		return were(before, after, piece{squashed, b.Launched, b.stop()})
 	case b.Skipped:
 		return were(before, after, piece{skipped, b.Launched, b.Launched})
-	case b.Speculative && b.Promoted > 0 && b.Promoted < b.stop():
+	case b.ranAhead() && b.Promoted > 0 && b.Promoted < b.stop():
 		return were(before, after, piece{ahead, b.Launched, b.stop()}, piece{runs, b.Promoted, b.stop()})
-	case b.Speculative:
+	case b.ranAhead():
 		return were(before, after, piece{ahead, b.Launched, b.stop()})
 	}
 	return were(before, after, piece{runs, b.Launched, b.stop()})

@@ -60,7 +60,7 @@ func (b *Bar) ink() string {
 		return red
 	case b.Skipped, b.Program:
 		return dim
-	case b.Speculative:
+	case b.ranAhead():
 		return green
 	}
 	return cyan

@@ -31,7 +31,7 @@ type Bar struct {
 	Squashed    int64  `json:"squashed,omitempty"`
 	Held        int64  `json:"held,omitempty"`    // microseconds
 	Stalled     string `json:"stalled,omitempty"` // why it was held
-	Speculative bool   `json:"speculative"`
+	Speculative bool   `json:"speculative"`       // it was asked for ahead of its turn
 	Skipped     bool   `json:"skipped,omitempty"`
 	Predicted   string `json:"predicted,omitempty"`
 	InTurn      string `json:"inTurn,omitempty"` // why it was neither
@@ -101,17 +101,32 @@ func (b *Bar) ran() int64 {
 	return max(0, b.stop()-b.Launched)
 }
 
+// ranAhead tells whether a function that was asked for ahead began before its turn.
+func (b *Bar) ranAhead() bool {
+	return b.Speculative && b.Launched > 0 && (b.Promoted == 0 || b.Launched < b.Promoted)
+}
+
+// What became of functions that were asked for ahead and got no sandbox in time.
+const (
+	late    = "asked for ahead, began in turn"
+	unbegun = "squashed before it began"
+)
+
 // state is what became of a slot.
 func (b *Bar) state() string {
 	switch {
+	case b.isSquashed() && b.Launched == 0:
+		return unbegun
 	case b.isSquashed():
 		return "squashed"
 	case b.Squashed > 0:
 		return "given up"
 	case b.Skipped:
 		return "skipped"
-	case b.Speculative:
+	case b.ranAhead():
 		return "ahead"
+	case b.Speculative:
+		return late
 	case b.InTurn != "":
 		return "in turn"
 	}
@@ -176,26 +191,25 @@ func (b *Bar) took() int64 {
 
 // summary is the end of a trace: its times, and how many functions ran ahead.
 func (t *Trace) summary() (times, counts string) {
-	ahead, squashed, skipped := 0, 0, 0
+	n := make(map[string]int)
 	for i := range t.Bars {
-		switch t.Bars[i].state() {
-		case "ahead":
-			ahead++
-		case "squashed":
-			squashed++
-		case "skipped":
-			skipped++
-		}
+		n[t.Bars[i].state()]++
 	}
 	times = fmt.Sprintf("%s from request to end; the functions took %s in sum", length(t.Wall), length(t.Sum))
 	if t.Saved > 0 {
 		times += fmt.Sprintf(": at most %s saved (%.1fx)", length(t.Saved), float64(t.Sum)/float64(max(1, t.Wall)))
-		if skipped > 0 { // nobody knows how long that would have taken
+		if n["skipped"] > 0 { // nobody knows how long that would have taken
 			times += " beside what was skipped"
 		}
 	}
 	times += fmt.Sprintf("; %s wasted.", length(t.Wasted))
-	return times, fmt.Sprintf("%d ahead and right, %d squashed, %d skipped.", ahead, squashed, skipped)
+	counts = fmt.Sprintf("%d ahead and right, %d squashed, %d skipped", n["ahead"], n["squashed"], n["skipped"])
+	for _, state := range []string{late, unbegun} {
+		if n[state] > 0 {
+			counts += fmt.Sprintf("; %d %s", n[state], state)
+		}
+	}
+	return times, counts + "."
 }
 
 // length writes microseconds for people.

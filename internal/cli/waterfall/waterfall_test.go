@@ -59,6 +59,38 @@ func TestNothingSaved(t *testing.T) {
 	}
 }
 
+// TestLate: what was asked for ahead and begun in its turn, or never, has not run ahead.
+func TestLate(t *testing.T) {
+	const want = `#1 chain |____________________|     100ms
+#2   a   |===========         |      50ms
+#3   b   |..........==========|      50ms  asked for ahead, began in turn: a #2 gave this
+#4   c   |...........         |        0s  squashed before it began: a #2 gave more
+
+100ms from request to end; the functions took 100ms in sum; 0s wasted. 0 ahead and right, 0 squashed, 0 skipped; 1 asked for ahead, began in turn; 1 squashed before it began.
+`
+	trace := New([]Bar{
+		{Name: "chain", ID: "0", Program: true, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000},
+		{Name: "a", ID: "1", Slot: 1, Depth: 1, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_050_000, Promoted: 1_000_000, Committed: 1_050_000},
+		{
+			Name: "b", ID: "2", Slot: 2, Depth: 1, Queued: 1_000_000, Launched: 1_050_000, Finished: 1_100_000, Promoted: 1_050_000, Committed: 1_100_000,
+			Speculative: true, Predicted: "a #1 gave this",
+		},
+		{Name: "c", Slot: 3, Depth: 1, Queued: 1_000_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Cause: "a #1 gave more"},
+	})
+	var b strings.Builder
+	if err := trace.Text(&b, 20, false); err != nil || b.String() != want {
+		t.Errorf("it is (%v)\n%s", err, b.String())
+	}
+	b.Reset()
+	if err := trace.Text(&b, 20, true); err != nil || strings.Contains(b.String(), green) {
+		t.Errorf("in colour (%v)\n%q", err, b.String())
+	}
+	b.Reset()
+	if err := trace.SVG(&b); err != nil || strings.Contains(b.String(), looks[ahead].legend) {
+		t.Errorf("as a picture (%v)\n%s", err, b.String())
+	}
+}
+
 func TestSVG(t *testing.T) {
 	var b strings.Builder
 	if err := example().SVG(&b); err != nil {
