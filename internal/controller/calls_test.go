@@ -657,7 +657,12 @@ func TestUnheard(t *testing.T) {
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		if n := runs.Add(1); n == 2 {
 			w.unheard.Store(run.Activation, true)
-			close(w.goOn)
+			go func() {
+				for w.executionOf(run.Activation) != nil { // it has not ended ahead yet
+					time.Sleep(time.Millisecond)
+				}
+				close(w.goOn)
+			}()
 		}
 		return map[string]any{"run": runs.Load()}, nil
 	})
