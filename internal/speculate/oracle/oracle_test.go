@@ -110,6 +110,36 @@ func TestWrongHint(t *testing.T) {
 	}
 }
 
+// TestHintsBehindEffect: who follows the hints goes straight on, also behind an effect, which is a step and an event.
+func TestHintsBehindEffect(t *testing.T) {
+	push := Command{Verb: Push, A: 1}
+	actions := map[string]*Action{"say": actions["say"], "push": {Versions: []Code{{Script: []Instruction{{Command: push}}, Range: 1}}}}
+	acc := Mix(0, "1")
+	seg := &Segment{
+		Actions: actions,
+		Events: []Event{
+			{Kind: Begin, Action: "say", Input: Object(0)},
+			{Kind: Begin, Invocation: 1, Action: "push", Input: Object(1)},
+			{Kind: Begin, Invocation: 2, Action: "push", Input: Object(2)},
+			{Kind: Outside, Reply: Text("say", Command{Argument: acc % 5})},
+			{Kind: End, Result: actions["say"].Versions[0].Return(Mix(acc, "OK"), Object(0))},
+			{Kind: End, Invocation: 1, Result: forerun.Result{Value: Object(0)}},
+			{Kind: End, Invocation: 2, Result: forerun.Result{Value: Object(0)}},
+		},
+		Hints: []Hint{
+			{At: 3, Command: Command{Verb: Incr}},
+			{At: 3, Command: Command{Verb: Effect, Argument: acc % 5}, Acc: acc},
+			{At: 4, Invocation: 2, Command: Command{Verb: Push, A: 1, Argument: 2}, Acc: 2},
+			{At: 4, Invocation: 1, Command: Command{Verb: Push, A: 1, Argument: 1}, Acc: 1},
+		},
+		After: &Store{{'s', "1"}, {'l', "cb"}},
+	}
+	const straight = 1 + 7 + 3 // the first, events, and steps that are none
+	if states, err := Check(seg); err != nil || states != straight {
+		t.Errorf("%d states: %v", states, err)
+	}
+}
+
 // TestHints: who may have done what is hinted at is tried first, by its accumulator if that is known, or who begins, or ends. Of the others those that
 // do nothing that is seen are: what is hinted at may come behind their end.
 func TestHints(t *testing.T) {

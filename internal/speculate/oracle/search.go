@@ -22,7 +22,7 @@ type search struct {
 	posts   map[*Instruction]*Code
 	numbers map[any]uint64
 	walks   map[string]forerun.Stop // that were walked
-	seen    map[string]int          // the allowance that was not enough
+	seen    map[string]int          // the allowance that a state was tried with
 	buffer  []byte
 	states  int
 	limit   int  // of states
@@ -258,11 +258,11 @@ func (r *search) trySteps(s *state, choices *choices) bool {
 		for choice := 0; ; choice++ {
 			c := s.clone()
 			it := c.node(at)
-			h := r.hint(c)
+			h, followed := r.hint(c), c.hint
 			follows := h != nil && it.does(h)
 			ok, last := r.step(c, it, choice)
 			if follows && (!h.Ended || it.kind == done) {
-				c.hint++
+				c.hint = max(c.hint, followed+1) // an effect is an event, and has passed it
 			}
 			if ok && r.explain(c, choices.take(i < fit)) {
 				return true

@@ -67,11 +67,7 @@ func (r *run) end(s *slot) {
 
 // crashed writes down that the end of a handler is what counts of a slot.
 func (r *run) crashed(s *slot, with *forerun.Result) {
-	e := oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Result: *with}
-	if s.ended != nil {
-		e.Input, e.Next = s.ended.input, s.ended.next
-	}
-	r.world.saw(e)
+	r.world.saw(oracle.Event{Kind: oracle.Crash, Invocation: r.family(), Action: s.action, Input: s.ended.input, Next: s.ended.next, Result: *with})
 }
 
 // failed tells that a slot's handler has ended.
