@@ -1,7 +1,7 @@
 // Package compare does the same to several servers, and tells what can be seen of it in words that are equal if it is.
 //
 // It promises to leave out nothing that a client, another client of the state or the outside can see, but ids, times, what depends
-// on whether a sandbox was warm, and the header X-Forerun-Speculation.
+// on whether a sandbox was warm, and the headers X-Forerun-Speculation and X-Forerun-Speculate-Ignored, which tell the servers apart.
 package compare
 
 import (
@@ -51,7 +51,7 @@ func (s *Side) Close() {
 	_ = s.State.Close()
 }
 
-// Tally is how many slots were launched early so far, and of these used and squashed, as the answers of blocking invocations told.
+// Tally is how many slots began ahead of their turn so far, and of these used and squashed, as the answers of blocking invocations told.
 func (s *Side) Tally() (early, used, squashed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,12 +193,12 @@ func (s *Side) count(header string) {
 	s.early, s.used, s.squashed = s.early+early, s.used+used, s.squashed+squashed
 }
 
-// headers are those of an answer, one on a line, without those whose values are never the same.
+// headers are those of an answer, one on a line, without those whose values are never the same, or need not be.
 func headers(h http.Header) string {
 	var lines []string
 	for name, values := range h {
 		switch name {
-		case "X-Forerun-Speculation", "Date", "Content-Length", "X-Request-Id":
+		case "X-Forerun-Speculation", "X-Forerun-Speculate-Ignored", "Date", "Content-Length", "X-Request-Id":
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s\n", name, Timeless(strings.Join(values, ", "))))
