@@ -89,10 +89,6 @@ func TestSwitchBehindTheFlag(t *testing.T) {
 		t.Error(err)
 	}
 	s = start(t, o)
-	const said = "nothing runs ahead, as the operator has switched that off, and so has --speculate: forerun speculation on --operator "
-	if !strings.Contains(s.Log(), said+filepath.Join(o.Data, "operator")) {
-		t.Errorf("the server says %s", s.Log())
-	}
 	for _, step := range []struct{ verb, out, words string }{
 		{"on", "", "nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all"},
 		{"get", "in effect: off\nswitch: on\n" + settings, "until it is started with another --speculate:"},
@@ -100,5 +96,12 @@ func TestSwitchBehindTheFlag(t *testing.T) {
 		if out, words := speculation(t, s, s, step.verb); out != step.out || !strings.Contains(words, step.words) {
 			t.Errorf("%s: %q, %q", step.verb, out, words)
 		}
+	}
+	if err := s.Stop(); err != nil { // it answers before it has said all
+		t.Error(err)
+	}
+	const said = "nothing runs ahead, as the operator has switched that off: another --speculate than off, and forerun speculation on --operator "
+	if !strings.Contains(s.Log(), said+filepath.Join(o.Data, "operator")) {
+		t.Errorf("the server says %s", s.Log())
 	}
 }

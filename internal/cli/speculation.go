@@ -60,7 +60,10 @@ func (a *app) speculationSet(use, short string, on bool) *cobra.Command {
 		what, name := "running ahead on the server", c.Host()
 		if s.Value.Mode == "off" {
 			what = "the switch of the server"
-			name += ", which keeps that; nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all for that"
+			name += ", which keeps that; nothing runs ahead either way, as it was started with --speculate off"
+			if on {
+				name += ": start it with --speculate all for that"
+			}
 		}
 		return a.did(cmd, err, "turned "+use, what, name, s.Raw)
 	})

@@ -85,6 +85,7 @@ func TestSpeculationCommands(t *testing.T) {
 		{"get -o jsonl", "GET speculation", ahead("all", true, true), ahead("all", true, true) + "\n", ""},
 		{"off", `PUT speculation {"on":false}`, ahead("all", false, false), "", "ok: turned off running ahead on the server HOST\n"},
 		{"on", `PUT speculation {"on":true}`, ahead("all", true, true), "", "ok: turned on running ahead on the server HOST\n"},
+		{"off", `PUT speculation {"on":false}`, ahead("off", false, false), "", "ok: turned off the switch of the server HOST, which keeps that; nothing runs ahead either way, as it was started with --speculate off\n"},
 		{"on", `PUT speculation {"on":true}`, ahead("off", true, false), "", "ok: turned on the switch of the server HOST, which keeps that; nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all for that\n"},
 	} {
 		method, rest, _ := strings.Cut(c.asked, " ")

@@ -276,8 +276,8 @@ func (e *execution) letGo(s *slot) {
 	if e.active[s.record.ID] != nil {
 		if s.early {
 			e.tally.Used++
+			e.tables.noteAhead(e.code(s), false)
 		}
-		e.tables.noteAhead(e.code(s), false)
 		e.c.Worker.Promote(s.record.ID)
 	}
 	for _, t := range e.calls {
@@ -320,10 +320,10 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 	if e.active[s.record.ID] == nil {
 		return
 	}
-	e.tables.noteAhead(e.code(s), true)
 	s.squashed(a)
 	if s.early {
 		e.tally.Squash(a.Kind)
+		e.tables.noteAhead(e.code(s), true)
 	}
 	e.tally.Held += s.record.Timeline.Held
 	if len(e.tally.Slots) < forerun.MaxSquashedSlots {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -266,16 +267,17 @@ func (c *Controller) speculation(r Request) (given speculate.Settings, off strin
 
 // Ignored says what of a request's settings is not in effect, and why; it is empty if all are. Who asks for nothing lacks nothing.
 func (c *Controller) Ignored(asked speculate.Settings) string {
-	_, denied := asked.Within(c.Speculation)
-	switch {
-	case asked.Mode == speculate.Off:
+	if asked.Mode == speculate.Off {
 		return ""
-	case denied != "":
-		return fmt.Sprintf("%s: the server has to be started with that, too, and was with --speculate %q", denied, c.Speculation)
-	case !c.MayAhead():
-		return asked.Mode.String() + ": the operator has switched running ahead off (forerun speculation on)"
 	}
-	return ""
+	var ignored []string
+	if !c.MayAhead() {
+		ignored = append(ignored, asked.Mode.String()+": the operator has switched running ahead off (forerun speculation on)")
+	}
+	if _, denied := asked.Within(c.Speculation); denied != "" {
+		ignored = append(ignored, fmt.Sprintf("%s: the server has to be started with that, too, and was with --speculate %q", denied, c.Speculation))
+	}
+	return strings.Join(ignored, "; ")
 }
 
 // noteCaller notes that a function which is committed (C3), and was not given up, calls others, so that its next invocation may run ahead.
@@ -289,7 +291,7 @@ func (e *execution) noteCaller(s *slot) {
 // would else, but had its time; of one that could not be executed nothing is known.
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
-	if e.tables == nil || s.program || line.Speculative || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
+	if e.tables == nil || s.program || s.early || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
 		return
 	}
 	code, took := e.code(s), line.Finished.Sub(line.Launched)

@@ -260,8 +260,8 @@ func TestIgnored(t *testing.T) {
 		{"all", "off; load=any", true, ""},
 		{"off", "off", false, ""},
 		{"all", "all; load=any", false, `load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
-		{"all", "all; load=any", true, `load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
-		{"off", "all", true, `all: the server has to be started with that, too, and was with --speculate "off; depth=32; band=0.1; least=1ms"`},
+		{"all", "all; load=any", true, `all: the operator has switched running ahead off (forerun speculation on); load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
+		{"off", "all", true, `all: the operator has switched running ahead off (forerun speculation on); all: the server has to be started with that, too, and was with --speculate "off; depth=32; band=0.1; least=1ms"`},
 		{"all", "branches", true, "branches: the operator has switched running ahead off (forerun speculation on)"},
 	} {
 		server, err := speculate.ParseSettings(c.server)

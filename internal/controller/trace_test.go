@@ -131,7 +131,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestLate: what was asked for ahead and had no sandbox until its turn, or until it was squashed, did not run ahead, and is not counted.
+// TestLate: what was asked for ahead and had no sandbox until its turn, or until it was squashed, did not run ahead, and is not counted. How long
+// it took in its turn is known.
 func TestLate(t *testing.T) {
 	town := newAheadTown(t)
 	town.late = true
@@ -162,5 +163,8 @@ func TestLate(t *testing.T) {
 				t.Errorf("invocation %d: %+v", i, slots)
 			}
 		}
+	}
+	if h := town.tables.tenant("ns").habit(town.digests.Deployed(town.actions["/ns/b"])); h.ahead > 0 || h.squashed > 0 || h.took == 0 {
+		t.Errorf("of b is known %+v", h)
 	}
 }

@@ -17,7 +17,7 @@ type Tally struct {
 	Held     time.Duration      `json:",omitempty"` // for how long what squashed slots asked for waited
 }
 
-// MaxSquashedSlots bounds Tally.Slots; the rest counts all.
+// MaxSquashedSlots bounds Tally.Slots.
 const MaxSquashedSlots = 256
 
 // SquashedSlot is what is left of a slot that was asked for ahead and was wrong, begun or not: no input, output or logs (C4).

@@ -69,7 +69,13 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int, message string) 
 
 // NotAllowed answers a method that a path does not have, with those that it has.
 func NotAllowed(w http.ResponseWriter, r *http.Request, methods ...string) {
-	has := strings.Join(methods, ", ")
-	w.Header().Set("Allow", has)
-	Refuse(w, r, http.StatusMethodNotAllowed, "HTTP method not allowed, supported methods: "+has)
+	allow, message := WrongMethod(methods)
+	w.Header().Set("Allow", allow)
+	Refuse(w, r, http.StatusMethodNotAllowed, message)
+}
+
+// WrongMethod is what the answer with status 405 says, in its header Allow and in words.
+func WrongMethod(methods []string) (allow, message string) {
+	allow = strings.Join(methods, ", ")
+	return allow, "HTTP method not allowed, supported methods: " + allow
 }

@@ -338,8 +338,11 @@ func (s *server) announce() {
 		}
 	}
 	if !s.controller.MayAhead() {
-		also := map[bool]string{true: ", and so has --speculate"}[s.config.Speculate.Mode == speculate.Off]
-		fmt.Fprintf(s.words, "  nothing runs ahead, as the operator has switched that off%s: forerun speculation on --operator %s\n", also, filepath.Join(s.config.Data, operatorName))
+		next := "forerun speculation on --operator " + filepath.Join(s.config.Data, operatorName)
+		if s.config.Speculate.Mode == speculate.Off {
+			next = "another --speculate than off, and " + next
+		}
+		fmt.Fprintf(s.words, "  nothing runs ahead, as the operator has switched that off: %s\n", next)
 	}
 	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
 	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))

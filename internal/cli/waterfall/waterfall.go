@@ -109,6 +109,7 @@ func (b *Bar) ranAhead() bool {
 // What became of functions that were asked for ahead and got no sandbox in time.
 const (
 	late    = "asked for ahead, began in turn"
+	never   = "asked for ahead, never began"
 	unbegun = "squashed before it began"
 )
 
@@ -125,6 +126,8 @@ func (b *Bar) state() string {
 		return "skipped"
 	case b.ranAhead():
 		return "ahead"
+	case b.Speculative && b.Launched == 0: // its code could not be loaded
+		return never
 	case b.Speculative:
 		return late
 	case b.InTurn != "":
@@ -204,7 +207,7 @@ func (t *Trace) summary() (times, counts string) {
 	}
 	times += fmt.Sprintf("; %s wasted.", length(t.Wasted))
 	counts = fmt.Sprintf("%d ahead and right, %d squashed, %d skipped", n["ahead"], n["squashed"], n["skipped"])
-	for _, state := range []string{late, unbegun} {
+	for _, state := range []string{late, never, unbegun} {
 		if n[state] > 0 {
 			counts += fmt.Sprintf("; %d %s", n[state], state)
 		}

@@ -65,8 +65,9 @@ func TestLate(t *testing.T) {
 #2   a   |===========         |      50ms
 #3   b   |..........==========|      50ms  asked for ahead, began in turn: a #2 gave this
 #4   c   |...........         |        0s  squashed before it began: a #2 gave more
+#5   d   |....................|        0s  asked for ahead, never began: b #3 gave this
 
-100ms from request to end; the functions took 100ms in sum; 0s wasted. 0 ahead and right, 0 squashed, 0 skipped; 1 asked for ahead, began in turn; 1 squashed before it began.
+100ms from request to end; the functions took 100ms in sum; 0s wasted. 0 ahead and right, 0 squashed, 0 skipped; 1 asked for ahead, began in turn; 1 asked for ahead, never began; 1 squashed before it began.
 `
 	trace := New([]Bar{
 		{Name: "chain", ID: "0", Program: true, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000},
@@ -76,6 +77,7 @@ func TestLate(t *testing.T) {
 			Speculative: true, Predicted: "a #1 gave this",
 		},
 		{Name: "c", Slot: 3, Depth: 1, Queued: 1_000_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Cause: "a #1 gave more"},
+		{Name: "d", ID: "4", Slot: 4, Depth: 1, Queued: 1_000_000, Promoted: 1_060_000, Finished: 1_100_000, Committed: 1_100_000, Speculative: true, Predicted: "b #2 gave this"},
 	})
 	var b strings.Builder
 	if err := trace.Text(&b, 20, false); err != nil || b.String() != want {

@@ -127,9 +127,10 @@ func (c *call) speculation() (*speculate.Settings, error) {
 	return &settings, nil
 }
 
-// tellIgnored says in a header what of the request's settings is not in effect.
+// tellIgnored says in a header what of the request's settings is not in effect. A function's own call is a part of its workflow, which has
+// settings.
 func (a *API) tellIgnored(c *call, asked *speculate.Settings) {
-	if asked == nil {
+	if asked == nil || c.caller.Cause != "" {
 		return
 	}
 	if ignored := a.Controller.Ignored(*asked); ignored != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
 )
 
@@ -97,8 +98,8 @@ func find(routes []route, method, path string) (func(*call) error, map[string]st
 }
 
 func wrongMethod(methods ...string) error {
-	has := strings.Join(methods, ", ")
-	return &refusal{status: http.StatusMethodNotAllowed, allow: has, message: "HTTP method not allowed, supported methods: " + has}
+	allow, message := gateway.WrongMethod(methods)
+	return &refusal{status: http.StatusMethodNotAllowed, allow: allow, message: message}
 }
 
 func split(path string) ([]string, error) {
