@@ -84,9 +84,7 @@ func (w *staged) begin() {
 	if w.faults == 0 {
 		w.deploy()
 	}
-	if err := w.s.state.Del(w.Context(), "go").Err(); err != nil {
-		w.Fatal(err)
-	}
+	w.closeGate()
 	news := w.s.state.Subscribe(w.Context(), "news")
 	if _, err := news.Receive(w.Context()); err != nil {
 		w.Fatal(err)
@@ -94,6 +92,14 @@ func (w *staged) begin() {
 	w.news = news.Channel()
 	w.Cleanup(func() { news.Close() })
 	w.learn()
+}
+
+// closeGate takes back what lets the first function go on and nobody has taken: on a busy machine its client may have given up waiting.
+func (w *staged) closeGate() {
+	w.Helper()
+	if err := w.s.state.Del(w.Context(), "go").Err(); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // learn has the chain run until it is known.
@@ -195,6 +201,7 @@ func (w *staged) kill(point, victim string) {
 			w.Log(w.s.server.Log())
 		}
 	}()
+	w.closeGate()
 	before, n := w.did(), w.n
 	early := slices.Contains(aheadOfGate, point)
 	stage, action, _ := strings.Cut(point, " ")
