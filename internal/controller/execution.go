@@ -83,39 +83,6 @@ type tree struct {
 	written    <-chan error          // tells of those before; nil: there are none
 }
 
-// slot is what the controller knows of a slot of the machine.
-type slot struct {
-	id         speculate.SlotID
-	tree       *tree
-	parent     *slot // whose program it is part of, or nil
-	depth      int   // programs around it
-	record     *forerun.Activation
-	action     *forerun.Action
-	token      string
-	program    bool          // it was entered, and has no function
-	silent     bool          // it has no record
-	accounting *accounting   // if its program is a conductor's
-	counted    *int          // where an accounting counts it
-	memory     int           // MB, the largest limit of what its program ran
-	wait       time.Duration // between queued and launched
-	initTime   time.Duration
-	held       spans         // when something that it asked for ahead waited
-	idle       spans         // as well, and when what it called did
-	waits      spans         // when it was held, or waited for what it called
-	cpu        time.Duration // that its function takes of the processors; 0: not known
-	timedOut   bool
-	over       bool                   // its function has ended
-	calls      bool                   // it called others, and waited
-	ahead      bool                   // it is no head, or not known to be one
-	early      bool                   // its function began when it was none
-	promoting  bool                   // the store has been asked to promote it, or what is behind it
-	returned   bool                   // to a caller that is ahead, which is promoted with it
-	claims     map[forerun.Key]*claim // of what it is to write
-	input      json.RawMessage        // as delivered; of one that is resolved and not launched
-	at         placement
-	below      []forerun.Callee // whose code its output rests on, if it is skipped
-}
-
 // begin starts the invocation of a client.
 func (c *Controller) begin(r Request, i *Invocation) {
 	e := &execution{
@@ -453,20 +420,6 @@ func (e *execution) squash(a speculate.Squash) {
 		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})
 	}
 	e.abandon(s)
-}
-
-// mayCount tells whether the store may have what the slot wrote: it has been asked to promote it, or what it returned to.
-func (s *slot) mayCount() bool {
-	for s.returned && !s.promoting {
-		s = s.tree.caller
-	}
-	return s.promoting
-}
-
-// isDue tells whether somebody waits for the slot who is not ahead: it began, whether it is known to be a head or not.
-func (s *slot) isDue() bool {
-	t := s.tree
-	return s.parent == nil && t.invocation != nil && (t.caller == nil || !t.caller.ahead)
 }
 
 // leave forgets a slot that is over; its token is void from now on.

@@ -301,7 +301,7 @@ func (r *search) step(s *state, n *node, choice int) (done, last bool) {
 		r.start(s, n)
 		return true, true
 	}
-	if n.next >= len(n.code.Script) || n.code.Script[n.next].Step != Do {
+	if n.isSilent() {
 		r.doAlone(s, n)
 		return true, true
 	}
@@ -427,7 +427,7 @@ func (r *search) goTo(s *state, n *node, stop forerun.Stop) {
 
 // goOn does what a function does alone, up to the next command.
 func (r *search) goOn(s *state, n *node) bool {
-	if !r.hear(n) || r.mayCrash(s, n) || n.next < len(n.code.Script) && n.code.Script[n.next].Step == Do {
+	if !r.hear(n) || r.mayCrash(s, n) || !n.isSilent() {
 		return false
 	}
 	r.doAlone(s, n)
