@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,9 @@ var errSquashed = errors.New("the activation was squashed before it began")
 // outside or its successors all the same, through what was there before it, begins only when it is promoted; so does one whose process
 // listens to channels: those before it may publish what it is to hear.
 func (b *box) hold(r *run) error {
+	if err := b.tooEarly(); err != nil {
+		return err
+	}
 	for looks := 0; r.isAhead(); looks++ {
 		held, err := b.shut(r.Action)
 		switch {
@@ -46,7 +50,7 @@ func (b *box) hold(r *run) error {
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}
-			return b.letOut()
+			return cmp.Or(b.tooEarly(), b.letOut())
 		}
 		return r.tenure.squashedErr()
 	}
@@ -54,6 +58,16 @@ func (b *box) hold(r *run) error {
 		return err
 	}
 	return b.letOut()
+}
+
+// tooEarly is an error if code that was loaded ahead has reached for the outside since, and no activation has begun in the sandbox: it may
+// have given up. Another sandbox is started in the turn of one.
+func (b *box) tooEarly() error {
+	if !b.reachesAhead() {
+		return nil
+	}
+	b.w.loadInTurn(b.pool())
+	return errExited
 }
 
 // replaceConnected has a process that has no connections take the place of one that has, unless it is the activation's turn before

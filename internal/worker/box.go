@@ -65,6 +65,7 @@ type box struct {
 	upcoming   atomic.Pointer[spare]   // the newest
 	sealed     bool                    // nothing can write where the code is; of live
 	held       bool                    // what its processes send to the outside waits; of live
+	loadsAhead bool                    // its code was loaded for what runs ahead, and no activation has begun in it; of live
 	untouched  bool                    // the last run did not come to a handler; of live
 	cutOff     bool                    // the last handler ended before its answer; of live
 	struck     atomic.Bool             // processes were killed in this tenure
@@ -209,9 +210,24 @@ func (w *Worker) retire(b *box) *run {
 }
 
 // open starts the sandbox, unless it was started before, and loads the code. When that fails it returns the result of the
-// runs that wait for it.
+// runs that wait for it; none if it was loaded ahead: those get another sandbox.
 func (b *box) open() (failure forerun.Result, ok bool) {
 	began := time.Now()
+	failure, ok = b.ready()
+	switch {
+	case ok:
+		b.sayRefused()
+		b.output.loaded()
+		b.cost += time.Since(began)
+	case b.loadsAhead && b.w.stopped.Err() == nil:
+		b.w.loadInTurn(b.pool())
+		return forerun.Result{}, false
+	}
+	return failure, ok
+}
+
+// ready does what there is to do before an activation can have the sandbox.
+func (b *box) ready() (failure forerun.Result, ok bool) {
 	code, failure, ok := b.code()
 	if !ok {
 		return failure, false
@@ -229,9 +245,6 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	if err := b.firstSpare(); err != nil {
 		return b.startFailure(err), false
 	}
-	b.sayRefused()
-	b.output.loaded()
-	b.cost += time.Since(began)
 	return forerun.Result{}, true
 }
 
@@ -265,7 +278,9 @@ func (b *box) startFailure(err error) forerun.Result {
 	if b.w.stopped.Err() != nil {
 		return forerun.Failure(forerun.InternalError, shutDown)
 	}
-	b.w.config.Log.Error("a sandbox could not be started", "action", b.pool().action.Name.String(), "error", err)
+	if !errors.Is(err, errEarly) {
+		b.w.config.Log.Error("a sandbox could not be started", "action", b.pool().action.Name.String(), "error", err)
+	}
 	return forerun.Failure(forerun.InternalError, "A sandbox for the action could not be started; the server's log says why.")
 }
 

@@ -104,7 +104,7 @@ func (w *Worker) hungriest() *pool {
 		if w.isHopeless(p) || hopeless != nil && hopeless.before(p) && p.takesLong(now) {
 			return false
 		}
-		return mayStart && (ahead || p.heads() > 0) || p.idleBox() != nil
+		return mayStart && (p.heads() > 0 || ahead && !p.inTurn) || p.idleBox() != nil
 	})
 }
 

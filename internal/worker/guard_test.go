@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
 
@@ -451,36 +452,14 @@ def main(a):
 // TestForkedAsItIsLoadedAhead: an activation whose turn it is need not wait for that of one that runs ahead, for which the code was loaded.
 func TestForkedAsItIsLoadedAhead(t *testing.T) {
 	o := newOutside(t)
-	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 1 })
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
 	a := action(fmt.Sprintf("import os, socket\nos.register_at_fork(after_in_child=lambda: socket.create_connection((%q, %d)).close())\ndef main(a): return a\n",
 		o.host, o.TCP("forked")))
 	r, _ := g.ahead(a, `{"n":1}`)
-	g.awaitHeldFork()
+	awaitReached(t, await(t, maker.made, "no sandbox is made"))
 	if end := g.call(a, `{"n":2}`); string(end.Result) != `{"n":2}` {
 		t.Errorf("%s; logs %q", end.Result, end.Logs)
 	}
 	g.Squash(r.Activation)
-}
-
-// awaitHeldFork waits until something waits at the gate of the only sandbox, which is being made.
-func (g *rig) awaitHeldFork() {
-	g.t.Helper()
-	waits := func() bool {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		for _, p := range g.pools {
-			for _, b := range p.boxes {
-				if s := b.upcoming.Load(); s != nil && !s.isDecided() && b.sandbox.Reached() {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if waits() {
-			return
-		}
-	}
-	g.t.Fatal("nothing waits as a handler is forked")
 }

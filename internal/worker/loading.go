@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,11 +10,15 @@ import (
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
-// How the code of an action is loaded. It may reach for the outside while it is: if nobody waits for it but activations that run ahead,
-// that waits until it is the turn of one, and its time stands still.
+// How the code of an action is loaded. It may reach for the outside while it is. If nobody waits for it but activations that run ahead,
+// nothing of that goes out, nor does it wait until it is the turn of one: its own clients might have given up by then, and whoever came in
+// his turn would find it so; and somebody whose turn it is may wait for the room. So the sandbox ends, as it does where such a load fails,
+// and the pool gets another when somebody's turn has come.
 
-// lookLoading is how often is looked then whether it is.
+// lookLoading is how often is looked whether it does, or that is so.
 const lookLoading = 5 * time.Millisecond
+
+var errEarly = errors.New("its code reached for the outside before the turn of anybody")
 
 // loadAside has the runtime load the code, and others come first while it does if they serve the pool.
 func (b *box) loadAside(code []byte) (failure forerun.Result, ok bool) {
@@ -48,19 +53,19 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 		select {
 		case done := <-b.initDone:
 			b.initTime = time.Since(start)
+			if done.OK && b.reachesAhead() {
+				return b.startFailure(errEarly), false
+			}
 			return forerun.Failure(forerun.DeveloperError, done.Error), done.OK
 		case <-look.C:
-			if waited, released := b.releaseLoading(); released {
+			if b.reachesAhead() {
+				return b.startFailure(errEarly), false
+			}
+			if b.releaseLoading() {
 				look.Stop()
-				start = start.Add(waited)
-				timer.Reset(time.Until(start.Add(limit)))
 			}
 		case <-timer.C:
 			if len(b.initDone) > 0 { // and we come late
-				timer.Reset(lookLoading)
-				continue
-			}
-			if b.held && b.sandbox.Reached() && b.isAwaited() {
 				timer.Reset(lookLoading)
 				continue
 			}
@@ -74,16 +79,19 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	}
 }
 
-// firstSpare takes the first handler. What that reaches for as it is forked waits as what the code reached for.
+// firstSpare takes the first handler. What that reaches for as it is forked is as what the code reaches for.
 func (b *box) firstSpare() error {
 	look := time.NewTicker(lookLoading / 5)
 	defer look.Stop()
-	for end := time.Now().Add(b.forkTime()); b.held && (b.isAwaited() || time.Now().Before(end)); {
+	for end := time.Now().Add(b.forkTime()); b.held && time.Now().Before(end); {
 		if s := b.upcoming.Load(); s != nil && s.isDecided() {
 			break
 		}
 		select {
 		case <-look.C:
+			if b.reachesAhead() {
+				return errEarly
+			}
 			b.releaseLoading()
 		case <-b.dead:
 			return errExited
@@ -91,32 +99,41 @@ func (b *box) firstSpare() error {
 			return context.Cause(b.w.stopped)
 		}
 	}
-	return b.nextSpare()
+	if err := b.nextSpare(); err != nil {
+		return err
+	}
+	if b.reachesAhead() {
+		return errEarly
+	}
+	return nil
 }
 
-// holdLoading holds what the code sends to the outside, if all that wait for it run ahead. The first that gets the sandbox decides how it
-// goes on.
+// holdLoading holds what the code sends to the outside, if all that wait for it run ahead.
 func (b *box) holdLoading() error {
 	if heads, ahead := b.waiting(); heads > 0 || ahead == 0 {
 		return nil
 	}
+	b.loadsAhead = true
 	_, err := b.shut(b.pool().action)
 	return err
 }
 
-// releaseLoading lets it go if it is the turn of one, and returns for how long it has waited.
-func (b *box) releaseLoading() (waited time.Duration, released bool) {
-	if heads, _ := b.waiting(); heads == 0 {
-		return 0, false
-	}
-	waited, err := b.release()
-	return waited, err == nil
+// reachesAhead reports whether the code reached for the outside as it was loaded, or has since, before the turn of anybody.
+func (b *box) reachesAhead() bool {
+	return b.loadsAhead && b.held && (b.sandbox.Reached() || b.sandbox.TakeHeld() != nil)
 }
 
-// isAwaited reports whether anybody waits for the code.
-func (b *box) isAwaited() bool {
-	heads, ahead := b.waiting()
-	return heads+ahead > 0
+// releaseLoading lets the code go on with the gate open if it is the turn of an activation, and reports whether it is.
+func (b *box) releaseLoading() bool {
+	heads, _ := b.waiting()
+	return heads > 0 && b.letOut() == nil
+}
+
+// loadInTurn has the pool's code loaded for nobody any more who runs ahead.
+func (w *Worker) loadInTurn(p *pool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.inTurn = true
 }
 
 // waiting is how many activations wait for the box's pool: those that are not speculative, and the others.

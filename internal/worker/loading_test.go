@@ -20,46 +20,101 @@ def main(args): return {}
 `, o.host, o.TCP(word), word))
 }
 
-// TestLoadedForWhatRunsAhead: what code does as it is loaded for nobody but what runs ahead waits, whatever that takes, until it is the
-// turn of one, or somebody comes whose turn it is; and is not done if nobody does.
+// TestLoadedForWhatRunsAhead: what code does as it is loaded is not done for what runs ahead, but when it is the turn of one, or somebody
+// comes whose turn it is; and never if nobody does.
 func TestLoadedForWhatRunsAhead(t *testing.T) {
-	o := newOutside(t)
-	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
-	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 2, c.Maker, maker })
-	a := telling(o, "loaded")
-	a.Limits.Timeout = 1000
-	for _, promoted := range []bool{true, false} {
-		b := *a
-		b.Version = fmt.Sprint(promoted)
-		b.Limits.Timeout += len(b.Version) // another action, so another sandbox
-		r, h := g.ahead(&b, `{}`)
-		awaitReached(t, await(t, maker.made, "no sandbox is made"))
-		time.Sleep(1100 * time.Millisecond) // longer than its limit
-		if n := o.reached("loaded"); n > 0 {
-			t.Errorf("it has reached the outside %d times ahead of its turn", n)
-		}
-		if promoted {
-			g.Promote(r.Activation)
-		} else {
-			g.Squash(r.Activation)
-			if n := o.reached("loaded"); n > 0 {
-				t.Errorf("it has reached the outside %d times for what was squashed", n)
+	for name, loading := range map[string]func(o *outside) *forerun.Action{
+		"a connection": func(o *outside) *forerun.Action { return telling(o, "loaded") },
+		"a datagram": func(o *outside) *forerun.Action {
+			return action(fmt.Sprintf("import socket\nsocket.socket(type=socket.SOCK_DGRAM).sendto(b'loaded', (%q, %d))\ndef main(args): return {}", o.host, o.UDP))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOutside(t)
+			maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
+			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
+			a := loading(o)
+			for _, promoted := range []bool{true, false} {
+				b := *a
+				b.Limits.Timeout += len(fmt.Sprint(promoted)) // another action, so another sandbox
+				r, h := g.ahead(&b, `{}`)
+				await(t, await(t, maker.made, "no sandbox is made").Done(), "its sandbox goes on")
+				if !promoted {
+					g.Squash(r.Activation)
+				}
+				if n := o.reached("loaded"); n > 0 {
+					t.Errorf("it has reached the outside %d times ahead of its turn", n)
+				}
+				if promoted {
+					g.Promote(r.Activation)
+				} else {
+					_, h = g.begin(&b, `{}`)
+				}
+				await(t, maker.made, "no other sandbox is made")
+				if end := g.wait(h); end.Status != forerun.Success {
+					t.Errorf("promoted: %v: %s %q", promoted, end.Result, end.Logs)
+				}
+				until(t, func() bool { return o.reached("loaded") == 1 }, "it has not reached the outside once")
 			}
-			_, h = g.begin(&b, `{}`)
-		}
-		if end := g.wait(h); end.Status != forerun.Success {
-			t.Errorf("promoted: %v: %s %q", promoted, end.Result, end.Logs)
-		}
-		if n := o.reached("loaded"); n != 1 {
-			t.Errorf("promoted: %v: it has reached the outside %d times", promoted, n)
-		}
+		})
+	}
+}
+
+// TestGivesUpAsItIsLoaded: code that does not wait for the outside for long never finds that it had to: it would have been answered in its turn.
+func TestGivesUpAsItIsLoaded(t *testing.T) {
+	const code = `
+import os, socket, threading, time
+up = None
+t = threading.Thread(target=lambda: socket.create_connection((%q, %d)).close())
+def ask():
+    global up
+    t.start()
+    t.join(0.3)
+    up = not t.is_alive()
+%s
+def main(args): return {'up': up}
+`
+	for name, uses := range map[string]string{
+		"goes on":                  "ask()",
+		"fails":                    "ask()\nassert up",
+		"is asked as it is forked": "os.register_at_fork(before=lambda: up is None and ask())",
+		"is asked later":           "threading.Timer(0.1, ask).start()\nos.register_at_fork(before=lambda: time.sleep(0.2))",
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOutside(t)
+			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 1 })
+			a := action(fmt.Sprintf(code, o.host, o.TCP("asked"), uses))
+			r, h := g.ahead(a, `{}`)
+			time.Sleep(time.Second) // for long enough
+			g.Promote(r.Activation)
+			if end := g.wait(h); string(end.Result) != `{"up":true}` {
+				t.Errorf("%s %q", end.Result, end.Logs)
+			}
+		})
+	}
+}
+
+// TestLoadMakesWay: code that reaches for the outside as it is loaded ahead keeps no room from somebody whose turn it is.
+func TestLoadMakesWay(t *testing.T) {
+	o := newOutside(t)
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 4)}
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
+	r, h := g.ahead(telling(o, "loaded"), `{}`)
+	awaitReached(t, await(t, maker.made, "no sandbox is made"))
+	g.call(action("def main(args): return {}\n"), `{}`)
+	if n := o.reached("loaded"); n > 0 {
+		t.Errorf("it has reached the outside %d times ahead of its turn", n)
+	}
+	g.Promote(r.Activation)
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Errorf("%s %q", end.Result, end.Logs)
 	}
 }
 
 // TestNodeLoadedForWhatRunsAhead: in Node what the code does as its first connection stands is a part of loading, too.
 func TestNodeLoadedForWhatRunsAhead(t *testing.T) {
 	o := newOutside(t)
-	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 1)}
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
 	a := action(fmt.Sprintf(`
 const net = require('net')

@@ -59,6 +59,7 @@ func (b *box) execute(r *run) bool {
 	if err := b.hold(r); err != nil {
 		return b.refuse(r, err)
 	}
+	b.loadsAhead = false
 	b.began(t)
 	start := time.Now()
 	stop := sync.OnceFunc(b.limit(r, start))

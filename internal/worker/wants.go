@@ -29,7 +29,7 @@ func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 // the time of many. Who has waited long gets one all the same.
 func (p *pool) wants(now time.Time, is pressure) bool {
 	waiting := len(p.queue)
-	if is.crowded {
+	if is.crowded || p.inTurn {
 		waiting = p.heads()
 	}
 	switch {
