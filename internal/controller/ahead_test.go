@@ -208,6 +208,20 @@ func TestNothingRunsAheadWhileOthersWait(t *testing.T) {
 	}
 }
 
+// TestRunsAheadOnceNobodyWaits: an invocation that began while others waited runs ahead from when its first function has its sandbox, if
+// nobody does then.
+func TestRunsAheadOnceNobodyWaits(t *testing.T) {
+	town := newAheadTown(t)
+	town.Load = func(string) forerun.Load { return forerun.Load{Waiting: town.unbegun.Load() == 0} }
+	town.function("a", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"a": 1}, nil })
+	town.function("b", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{"b": 1}, nil })
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
+	town.invokeAhead(seq, `{}`)
+	if _, tally := town.invokeAhead(seq, `{}`); tally.Early != 1 {
+		t.Errorf("%+v", tally)
+	}
+}
+
 // TestWhatComputesIsRunAheadOnIdleProcessors: only what waits is while they are busy.
 func TestWhatComputesIsRunAheadOnIdleProcessors(t *testing.T) {
 	for _, c := range []struct {

@@ -159,6 +159,7 @@ func (e *execution) Started(id forerun.ActivationID, at time.Time, initTime time
 	if s := e.active[id]; s != nil {
 		e.began(s)
 		s.started(at, initTime)
+		e.breathe() // it may have been for this that nothing ran ahead
 	}
 }
 
