@@ -38,3 +38,8 @@ func (e *executor) Execute(step any, reads []speculate.Image) (reply any, writes
 	}
 	return outcome, writes
 }
+
+// Over is of the time at which a step would be executed now.
+func (e *executor) Over(image speculate.Image) bool {
+	return image.(*command.Image).Over(e.clock.Now())
+}

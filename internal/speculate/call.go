@@ -105,11 +105,17 @@ func (m *Machine) takeBack(s *slot) {
 }
 
 // merge lays the column of a callee over that of its speculative caller. A record that both read must be one version
-// (rule R5); else the callee runs again.
+// (rule R5); else the callee runs again. So it does, in its turn, if it read what its caller had written, for a while that has passed: what
+// the caller did until it called is executed again before what the callee did, and may be of a later time.
 func (m *Machine) merge(s, c *slot) (ok bool) {
 	for _, e := range c.column.order {
 		mine := s.column.at(e.key)
-		if e.read && mine != nil && e.origin() != mine && !(mine.read && mine.isSource(e)) {
+		switch own := e.origin() == mine; {
+		case !e.read || mine == nil:
+		case own && m.records.Over(e.seen):
+			m.rewind(c, cause{forerun.StaleRead, fmt.Sprintf("the life of %s has ended, which it read", cut(e.key.Name))}, true)
+			return false
+		case !own && !(mine.read && mine.isSource(e)):
 			m.rewind(c, cause{forerun.StaleRead, fmt.Sprintf("it read another version of %s than its caller", cut(e.key.Name))}, false)
 			return false
 		}

@@ -119,6 +119,9 @@ func (strs) Execute(command any, reads []Image) (reply any, writes []Image) {
 	return strings.Join(values, " "), nil
 }
 
+// Over is of what was set to live for a while.
+func (strs) Over(i Image) bool { return i.(str) == "brief" }
+
 func readRow(t *testing.T, d *datadriven.TestData) *forerun.Row {
 	r := &forerun.Row{Output: json.RawMessage(word(t, d, "output")), Exact: d.HasArg("exact"), Effects: d.HasArg("effects")}
 	for _, read := range list(d, "reads") {

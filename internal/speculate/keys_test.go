@@ -15,6 +15,8 @@ func (filling) Execute(command any, reads []Image) (reply any, writes []Image) {
 	return len(reads), slices.Repeat([]Image{str("1")}, command.(int))
 }
 
+func (filling) Over(Image) bool { return false }
+
 func manyKeys(prefix string, n int) (keys []forerun.Key) {
 	for i := range n {
 		keys = append(keys, key(prefix+strconv.Itoa(i)))

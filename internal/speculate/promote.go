@@ -68,6 +68,9 @@ func (p *promotion) add(s *slot) (problem string) {
 			if e.origin() != w || e.stamp != w.made {
 				return fmt.Sprintf("it read %s as it was before another function wrote it", cut(e.key.Name))
 			}
+			if p.m.records.Over(e.seen) { // what is executed after the write, at a later time than the read had, removes it
+				return fmt.Sprintf("the life of %s has ended, which it read", cut(e.key.Name))
+			}
 			continue
 		}
 		v, exact := e.seenVersion()

@@ -90,6 +90,8 @@ type Records interface {
 	// Without writes, not even an empty list, it was refused and is not to be executed when the slot is promoted. The list reads is
 	// valid until it returns. The reply may be Later.
 	Execute(command any, reads []Image) (reply any, writes []Image)
+	// Over tells whether the life of a record, as an image has it, has ended.
+	Over(Image) bool
 }
 
 // Later is the reply to a command that is not executed ahead of its slot's turn, as it takes long, and says so: the whole invocation

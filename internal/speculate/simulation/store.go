@@ -153,6 +153,9 @@ func (r records) Execute(command any, reads []speculate.Image) (reply any, write
 	return text, writes
 }
 
+// Over tells that no record has a life: what the clock shows is another record.
+func (records) Over(speculate.Image) bool { return false }
+
 // table is the memo table.
 type table map[string]*forerun.Row
 

@@ -128,6 +128,12 @@ func (i *Image) expires() int64 {
 	return r.expires
 }
 
+// Over reports whether the record's life has ended at a time.
+func (i *Image) Over(at time.Time) bool {
+	end := i.expires()
+	return end != 0 && end < at.UnixMilli()
+}
+
 // imageReader shows images as the store in which they lie. All of them are in one space.
 type imageReader struct {
 	space  []byte // as it is escaped
