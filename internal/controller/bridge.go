@@ -17,6 +17,7 @@ type operation struct {
 	slot  speculate.SlotID
 	step  *command.Step // nil: leave
 	why   string        // it waits for that until its slot's turn
+	first bool          // what its slot asks for later waits until it is done
 	fetch func()        // reads what it needs; nil: nothing, or somebody else does
 	ready chan answer   // has room for all that can come: that it is stalled, and the answer
 	since time.Time     // when it was asked ahead; zero: it was not
@@ -56,8 +57,8 @@ func (b *Bridge) Versions(ctx context.Context, by state.Asker, keys []forerun.Ke
 }
 
 // Hold implements state.Bridge.
-func (b *Bridge) Hold(ctx context.Context, by state.Asker, why string) error {
-	return b.c.hold(ctx, by, why)
+func (b *Bridge) Hold(ctx context.Context, by state.Asker, why string, begin func()) error {
+	return b.c.hold(ctx, by, why, begin)
 }
 
 // IsAhead reports whether an activation runs ahead of its turn.
@@ -76,20 +77,30 @@ func (c *Controller) IsAhead(id forerun.ActivationID) bool {
 // that is the error. If ctx ends before, who asked has given up, and an activation that is ahead runs again in its turn. why is for
 // the trace.
 func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID, why string) error {
-	return c.hold(ctx, state.Asker{Activation: id}, why)
+	return c.hold(ctx, state.Asker{Activation: id}, why, nil)
 }
 
-func (c *Controller) hold(ctx context.Context, by state.Asker, why string) error {
+func (c *Controller) hold(ctx context.Context, by state.Asker, why string, begin func()) error {
 	e := c.executionOf(by.Activation)
 	if e == nil {
 		return errOver()
 	}
-	op, a, err := e.ask(ctx, by, nil, why)
-	if err != nil || !a.direct {
+	o, a, err := e.ask(ctx, by, &operation{why: why, first: begin != nil})
+	if err != nil {
 		return err
 	}
-	e.tell(speculate.Done{Slot: op.slot, Op: op.id, Outside: true})
-	return e.published(ctx)
+	if a.direct && begin == nil {
+		e.tell(speculate.Done{Slot: o.slot, Op: o.id, Outside: true})
+		return e.published(ctx)
+	}
+	if a.direct {
+		defer e.tell(speculate.Done{Slot: o.slot, Op: o.id, Outside: true})
+		err = e.published(ctx)
+	}
+	if err == nil && begin != nil {
+		begin()
+	}
+	return err
 }
 
 func errOver() error {
@@ -102,7 +113,7 @@ func (c *Controller) operate(ctx context.Context, by state.Asker, step *command.
 	if e == nil {
 		return command.Outcome{}, 0, errOver()
 	}
-	o, a, err := e.ask(ctx, by, step, "")
+	o, a, err := e.ask(ctx, by, &operation{step: step})
 	switch {
 	case err != nil:
 		return command.Outcome{}, 0, err
@@ -113,9 +124,8 @@ func (c *Controller) operate(ctx context.Context, by state.Asker, step *command.
 }
 
 // ask tells the machine of an operation and waits for its answer.
-func (e *execution) ask(ctx context.Context, by state.Asker, step *command.Step, why string) (*operation, answer, error) {
-	o, err := e.pose(by.Activation, step, why)
-	if o == nil {
+func (e *execution) ask(ctx context.Context, by state.Asker, o *operation) (*operation, answer, error) {
+	if posed, err := e.pose(by.Activation, o); !posed {
 		return nil, answer{}, err
 	}
 	if o.fetch != nil {
@@ -131,19 +141,19 @@ func (e *execution) ask(ctx context.Context, by state.Asker, step *command.Step,
 	return o, a, err
 }
 
-// pose tells the machine of an operation. There is none if every slot is a head, and nobody follows what it does.
-func (e *execution) pose(id forerun.ActivationID, step *command.Step, why string) (*operation, error) {
+// pose tells the machine of an operation, unless every slot is a head, and nobody follows what it does.
+func (e *execution) pose(id forerun.ActivationID, o *operation) (posed bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.asker(id)
 	if s == nil {
-		return nil, errOver()
+		return false, errOver()
 	}
 	if e.speculation.Mode == speculate.Off {
-		return nil, nil
+		return false, nil
 	}
 	e.lastOp++
-	o := &operation{id: e.lastOp, slot: s.id, step: step, why: why, ready: make(chan answer, 2)}
+	o.id, o.slot, o.ready = e.lastOp, s.id, make(chan answer, 2)
 	if s.ahead {
 		o.since = time.Now()
 		if o.step != nil {
@@ -154,7 +164,7 @@ func (e *execution) pose(id forerun.ActivationID, step *command.Step, why string
 	e.posed = o
 	e.step(o.event())
 	e.posed = nil
-	return o, nil
+	return true, nil
 }
 
 // awaitLong is await for an operation that is stalled: that may take longer than its asker waits. What is not, it asked for as in its turn: if the
@@ -204,7 +214,7 @@ func (e *execution) withdraw(o *operation, a answer) {
 func (o *operation) event() speculate.Event {
 	switch {
 	case o.step == nil:
-		return speculate.Hold{Slot: o.slot, Op: o.id, Why: o.why}
+		return speculate.Hold{Slot: o.slot, Op: o.id, Why: o.why, First: o.first}
 	case o.step.Holds():
 		return speculate.Hold{Slot: o.slot, Op: o.id, Why: o.step.Held()}
 	case len(o.step.Writes()) > 0:

@@ -28,7 +28,12 @@ func (c client) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expec
 	return c.Store.Versions(ctx, keys...)
 }
 
-func (client) Hold(context.Context, string) error { return nil }
+func (client) Hold(_ context.Context, _ string, begin func()) error {
+	if begin != nil {
+		begin()
+	}
+	return nil
+}
 
 func (client) Listens(bool) {}
 

@@ -10,7 +10,7 @@ import (
 
 // Holder lets an activation do what cannot be taken back, when its turn has come.
 type Holder interface {
-	Hold(ctx context.Context, by state.Asker, why string) error
+	Hold(ctx context.Context, by state.Asker, why string, begin func()) error
 }
 
 // HoldEffects has the requests of functions that run ahead wait until they are heads: all but blocking invocations with the
@@ -18,7 +18,7 @@ type Holder interface {
 func HoldEffects(handler http.Handler, asker func(context.Context) state.Asker, keys *Keys, h Holder) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if by := asker(r.Context()); by.Activation != "" && !(isCall(r) && keys.activation(r).Cause == by.Activation) {
-			if err := h.Hold(r.Context(), by, whyHeld(r.Method)); err != nil {
+			if err := h.Hold(r.Context(), by, whyHeld(r.Method), nil); err != nil {
 				Fail(w, r, err)
 				return
 			}

@@ -12,7 +12,7 @@ import (
 // noting is a Holder that notes why somebody was held.
 type noting struct{ why string }
 
-func (n *noting) Hold(_ context.Context, _ state.Asker, why string) error {
+func (n *noting) Hold(_ context.Context, _ state.Asker, why string, _ func()) error {
 	n.why = why
 	return nil
 }

@@ -79,7 +79,12 @@ func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]sta
 }
 
 // Hold: clients do not run ahead.
-func (s *tenantSession) Hold(context.Context, string) error { return nil }
+func (s *tenantSession) Hold(_ context.Context, _ string, begin func()) error {
+	if begin != nil {
+		begin()
+	}
+	return nil
+}
 
 func (s *tenantSession) Space() string { return s.space }
 

@@ -17,6 +17,7 @@ type request struct {
 	inexact bool
 	hold    bool
 	why     string // it is held
+	first   bool   // nothing that is asked for later is answered until it is done
 	call    *Call
 
 	fetching bool
@@ -48,15 +49,15 @@ func (m *Machine) request(id SlotID, r *request) {
 }
 
 // withdrawn executes a slot again, as the head, that gave up what it had asked for while it was ahead: without speculation it would have
-// had the answer. A head would have given up then, too. What a slot did that is being promoted may be applied by now, so it goes on;
-// what it gave up is never done, as it may have asked for that again (rule R10).
+// had the answer. A head gives up then, too. What a slot did that is being promoted may be applied by now, so it goes on; what either gave up
+// is never done, as it may have asked for that again (rule R10).
 func (m *Machine) withdrawn(e Withdrawn) {
 	s := m.hears(e.Slot)
 	switch {
-	case s == nil || s.state != running || s.head:
-	case s.promoting:
+	case s == nil || s.state != running:
+	case s.head, s.promoting:
 		s.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })
-		s.inexact = true
+		s.inexact, m.changed = true, true
 	default:
 		m.rewind(s, cause{forerun.Failed, "it did not wait for what it had asked for: it runs again in its turn"}, true)
 	}
@@ -79,6 +80,11 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 	switch {
 	case r.direct || s.promoting:
 		return false
+	case s.isBehind(r):
+		if !s.head {
+			m.stall(s, r, "it waits for its turn: so does what it listens to, or waits for, since before")
+		}
+		return false
 	case r.call != nil:
 		return m.callOut(s, r)
 	case s.head:
@@ -91,6 +97,19 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 		m.stall(s, r, "it has written as much as can be kept apart: it waits for its turn")
 	default:
 		return m.buffer(s, r)
+	}
+	return false
+}
+
+// isBehind tells whether something was asked for before that is to be done first.
+func (s *slot) isBehind(r *request) bool {
+	for _, o := range s.requests {
+		if o == r {
+			break
+		}
+		if o.first {
+			return true
+		}
 	}
 	return false
 }

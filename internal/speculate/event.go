@@ -67,9 +67,10 @@ type (
 	// Hold: the slot wants something that cannot be undone nor buffered: a command that reaches other records, or blocks, or
 	// something of the platform. It waits until the slot is the head.
 	Hold struct {
-		Slot SlotID
-		Op   OpID
-		Why  string // it waits; empty: it cannot be undone
+		Slot  SlotID
+		Op    OpID
+		Why   string // it waits; empty: it cannot be undone
+		First bool   // it waits for what others do, as the slot itself may: what that asks for later is answered after Done
 	}
 	// Withdrawn: the slot does not wait any more for the answer to what it asked for, which it may not have had.
 	Withdrawn struct {

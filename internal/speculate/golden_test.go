@@ -171,7 +171,7 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 	case "failed":
 		return Failed{Slot: slot, Result: forerun.Failure(forerun.DeveloperError, word(t, d, "message"))}
 	case "hold":
-		h := Hold{Slot: slot, Op: op}
+		h := Hold{Slot: slot, Op: op, First: d.HasArg("first")}
 		if d.HasArg("why") {
 			h.Why = word(t, d, "why")
 		}

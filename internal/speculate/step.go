@@ -100,7 +100,7 @@ func (m *Machine) hear(e Event) {
 	case Write:
 		m.request(e.Slot, &request{op: e.Op, writes: keys{list: e.Keys}, reads: keys{list: e.Reads}, command: e.Command, size: e.Size, inexact: e.Inexact})
 	case Hold:
-		m.request(e.Slot, &request{op: e.Op, hold: true, why: cmp.Or(e.Why, "it waits for its turn: it cannot be undone")})
+		m.request(e.Slot, &request{op: e.Op, hold: true, first: e.First, why: cmp.Or(e.Why, "it waits for its turn: it cannot be undone")})
 	case Withdrawn:
 		m.withdrawn(e)
 	case Fetched:

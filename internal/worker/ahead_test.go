@@ -513,9 +513,12 @@ func (bridge) Versions(context.Context, state.Asker, []forerun.Key) ([]state.Exp
 	return nil, nil
 }
 
-func (b bridge) Hold(ctx context.Context, _ state.Asker, _ string) error {
+func (b bridge) Hold(ctx context.Context, _ state.Asker, _ string, begin func()) error {
 	select {
 	case <-b.promoted:
+		if begin != nil {
+			begin()
+		}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

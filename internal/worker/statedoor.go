@@ -104,14 +104,17 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 }
 
 // Hold waits until an activation that runs ahead is promoted. Outside an activation it is refused, or waits, as Do.
-func (s *session) Hold(ctx context.Context, why string) error {
+func (s *session) Hold(ctx context.Context, why string, begin func()) error {
 	t, refused := s.conn.enter(ctx)
 	if refused != "" {
 		return resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
 	if t.bridge != nil {
-		return t.bridge.Hold(s.in(t), s.asker(t), why)
+		return t.bridge.Hold(s.in(t), s.asker(t), why, begin)
+	}
+	if begin != nil {
+		begin()
 	}
 	return nil
 }

@@ -22,7 +22,12 @@ func (nobody) Exec(context.Context, []state.Expect, [][][]byte) ([]state.Reply, 
 	return nil, 0, nil
 }
 
-func (nobody) Hold(context.Context, string) error { return nil }
+func (nobody) Hold(_ context.Context, _ string, begin func()) error {
+	if begin != nil {
+		begin()
+	}
+	return nil
+}
 
 func connWithRoom(bytes int) *conn {
 	s := &Server{options: Options{MaxBulk: bytes}, room: newRoom(bytes)}
@@ -52,10 +57,10 @@ type patient struct {
 
 func (p *patient) IsAhead() bool { return p.held == 0 }
 
-func (p *patient) Hold(context.Context, string) error {
+func (p *patient) Hold(ctx context.Context, why string, begin func()) error {
 	p.held++
 	p.turns()
-	return nil
+	return p.nobody.Hold(ctx, why, begin)
 }
 
 func (*patient) Do(context.Context, [][]byte) (state.Reply, forerun.Version, error) {

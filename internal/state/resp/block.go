@@ -14,13 +14,6 @@ import (
 
 // block executes a command that waits until there is something for it.
 func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
-	reply := c.do(ctx, spec, args)
-	if !isNil(reply) || c.leaving {
-		return reply
-	}
-	if err := c.session.Hold(ctx, command.Held(spec.Name)); err != nil {
-		return c.failed(ctx, err)
-	}
 	own := cloneArgs(args) // the parser goes on reading
 	w := &waiter{wake: make(chan struct{}, 1)}
 	for _, name := range spec.Sources(own) {
@@ -31,13 +24,16 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 		c.awaited += entrySize + len(key.Name)
 	}
 	defer func() { c.awaited = 0 }()
-	if !c.hasRoom() {
+	if !c.hasRoom() && !c.awaitRoom(ctx) {
 		c.leaving = true
 		return failure(c.noRoom())
 	}
-	c.space.await(w)
+	if err := c.session.Hold(ctx, command.Held(spec.Name), func() { c.space.await(w) }); err != nil {
+		return c.failed(ctx, err)
+	}
 	defer c.space.leave(w)
-	if reply = c.do(ctx, spec, own); !isNil(reply) || c.leaving {
+	reply := c.do(ctx, spec, own)
+	if !isNil(reply) || c.leaving {
 		return reply
 	}
 	if c.flush(ctx) != nil {

@@ -88,7 +88,7 @@ func (c *conn) takeRoom(ctx context.Context) bool {
 // awaitRoom waits, where there is no room, for the turn of an activation that is ahead, and reports whether there is some then: what others
 // hold that are before it is given back by that time, and it must not be told what it would not be told in its turn.
 func (c *conn) awaitRoom(ctx context.Context) bool {
-	return c.session != nil && c.session.Hold(ctx, "there is no room for what its connections hold: it waits for its turn") == nil && c.hasRoom()
+	return c.session != nil && c.session.Hold(ctx, "there is no room for what its connections hold: it waits for its turn", nil) == nil && c.hasRoom()
 }
 
 func (c *conn) hasRoom() bool {
@@ -186,7 +186,7 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 // activation goes on, which it would not see if it was ahead.
 func (c *conn) giveWay(ctx context.Context, spec *command.Spec, args [][]byte) error {
 	if keys := c.writes(spec, args); c.space.isAwaited(keys) {
-		return c.session.Hold(ctx, strings.ToUpper(spec.Name)+" waits for its turn: a client that waits for such a record is served first")
+		return c.session.Hold(ctx, strings.ToUpper(spec.Name)+" waits for its turn: a client that waits for such a record is served first", nil)
 	}
 	return nil
 }

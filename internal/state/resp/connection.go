@@ -99,7 +99,7 @@ func selectDatabase(index []byte) state.Reply {
 // reset makes the connection what it was when it was accepted.
 func (c *conn) reset(ctx context.Context) state.Reply {
 	if c.listens() {
-		if err := c.session.Hold(ctx, command.Held("reset")); err != nil {
+		if err := c.session.Hold(ctx, command.Held("reset"), nil); err != nil {
 			return c.failed(ctx, err)
 		}
 	}

@@ -33,7 +33,12 @@ func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expe
 	return s.store.Versions(ctx, keys...)
 }
 
-func (s session) Hold(context.Context, string) error { return nil }
+func (s session) Hold(_ context.Context, _ string, begin func()) error {
+	if begin != nil {
+		begin()
+	}
+	return nil
+}
 
 func (s session) Space() string { return s.space }
 
@@ -61,10 +66,10 @@ type holding struct {
 	why   *atomic.Value
 }
 
-func (h holding) Hold(_ context.Context, why string) error {
+func (h holding) Hold(ctx context.Context, why string, begin func()) error {
 	h.why.Store(why)
 	h.times.Add(1)
-	return nil
+	return h.session.Hold(ctx, why, begin)
 }
 
 func open(t testing.TB) door { return openWith(t, resp.Options{}, vfs.NewMem()) }

@@ -38,7 +38,8 @@ type Session interface {
 	// Versions reads what versions records have.
 	Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error)
 	// Hold returns when the door may do what is no command on records: send and hear messages, wait for others' changes. why is for people.
-	Hold(ctx context.Context, why string) error
+	// begin, if it is not nil, was called then, before anything is done that the activation has asked for since on another connection.
+	Hold(ctx context.Context, why string, begin func()) error
 	// Listens hears whether the client listens to messages from now on, or is about to.
 	Listens(now bool)
 	// Space is the key space that the commands work in.

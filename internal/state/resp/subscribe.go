@@ -199,25 +199,27 @@ func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args
 		return
 	}
 	patterns, ends := strings.HasPrefix(spec.Name, "p"), strings.HasSuffix(spec.Name, "unsubscribe")
-	if !ends || c.listens() {
-		c.session.Listens(true) // before its activation may end
-		if err := c.session.Hold(ctx, command.Held(spec.Name)); err != nil {
-			c.session.Listens(c.listens())
-			c.answer(c.failed(ctx, err))
-			return
-		}
-	}
-	if ends {
+	if ends && !c.listens() {
 		c.unsubscribe(spec.Name, args[1:], patterns)
-		c.session.Listens(c.listens())
 		return
 	}
-	c.subscribe(spec.Name, args[1:], patterns)
+	c.session.Listens(true) // before its activation may end
+	err := c.session.Hold(ctx, command.Held(spec.Name), func() {
+		if ends {
+			c.unsubscribe(spec.Name, args[1:], patterns)
+		} else {
+			c.subscribe(spec.Name, args[1:], patterns)
+		}
+	})
+	if err != nil {
+		c.answer(c.failed(ctx, err))
+	}
+	c.session.Listens(c.listens())
 }
 
 // publish sends a message to all who listen to a channel. What was written before is on disk before they hear of it.
 func (c *conn) publish(ctx context.Context, args [][]byte) state.Reply {
-	if err := c.session.Hold(ctx, command.Held("publish")); err != nil {
+	if err := c.session.Hold(ctx, command.Held("publish"), nil); err != nil {
 		return c.failed(ctx, err)
 	}
 	if c.rests > 0 {
@@ -248,7 +250,7 @@ func (c *conn) attended(ctx context.Context) (context.Context, func()) {
 
 // pubsub tells who listens.
 func (c *conn) pubsub(ctx context.Context, args [][]byte) state.Reply {
-	if err := c.session.Hold(ctx, command.Held("pubsub")); err != nil {
+	if err := c.session.Hold(ctx, command.Held("pubsub"), nil); err != nil {
 		return c.failed(ctx, err)
 	}
 	reply := state.Reply{Kind: state.Array}

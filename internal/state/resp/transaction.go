@@ -127,7 +127,7 @@ func (c *conn) watchKeys(ctx context.Context, names [][]byte) state.Reply {
 	if len(c.watching.keys)+len(names) > maxWatched {
 		return failure("ERR Too many keys are watched. Watch fewer, or UNWATCH.")
 	}
-	if err := c.session.Hold(ctx, command.Held("watch")); err != nil {
+	if err := c.session.Hold(ctx, command.Held("watch"), nil); err != nil {
 		return c.failed(ctx, err)
 	}
 	fresh := c.watching.fresh(c.session.Space(), names)

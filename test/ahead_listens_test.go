@@ -1,0 +1,43 @@
+package test
+
+import (
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// TestAheadListens: a function that waits on one connection for what it does on another is answered in the order in which it asked, as in its
+// turn.
+func TestAheadListens(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Args: []string{"--speculate", "all; least=0s; load=any"}})
+	c := s.Client(1)
+	defer c.Close()
+	putPython(t, c, map[string]string{
+		"slow": "import time\n\ndef main(args):\n    time.sleep(0.5)\n    return {}\n",
+		"f": `import os, threading, time, redis
+
+r = redis.Redis.from_url(os.environ['REDIS_URL'], decode_responses=True)
+
+def main(args):
+    got = []
+    waiter = threading.Thread(target=lambda: got.append(r.blpop('q', 3)))
+    waiter.start()
+    time.sleep(0.1)
+    r.rpush('q', 'x')
+    left = r.lpop('q')
+    waiter.join()
+    with r.pubsub(ignore_subscribe_messages=True) as p:
+        p.subscribe('c')
+        time.sleep(0.05)
+        heard = r.publish('c', 'word')
+    return {'got': got, 'left': left, 'heard': heard}
+`,
+	})
+	if err := c.PutSequence(t.Context(), "seq", "slow", "f"); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		equalJSON(t, invoke(t, c, "seq", map[string]int{}).Response.Result, `{"got":[["q","x"]],"left":null,"heard":1}`)
+	}
+}
