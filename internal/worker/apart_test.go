@@ -125,6 +125,11 @@ var inherited = map[string]struct {
 		"import fcntl; kept = open('/usr/lib/os-release')", "fcntl.flock(kept, fcntl.LOCK_EX)",
 		"fcntl.flock(open('/usr/lib/os-release'), fcntl.LOCK_EX | fcntl.LOCK_NB)", false,
 	},
+	"a folder": {"kept = os.open('/action', os.O_RDONLY)", "os.lseek(kept, 1, os.SEEK_SET)", "os.lseek(kept, 0, os.SEEK_CUR)", false},
+	"a lock on a folder": {
+		"import fcntl; kept = os.open('/usr/lib', os.O_RDONLY)", "fcntl.flock(kept, fcntl.LOCK_EX)",
+		"(f := os.open('/usr/lib', os.O_RDONLY), fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB), os.close(f))", false,
+	},
 	"a file of its own to read": {
 		"open('/tmp/kept', 'wb').write(b'a'); kept = open('/tmp/kept', 'rb', buffering=0)",
 		"open('/proc/self/fd/%d' % kept.fileno(), 'r+b').write(b'x')", "os.pread(kept.fileno(), 1, 0)", true,

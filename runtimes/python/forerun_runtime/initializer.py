@@ -46,7 +46,7 @@ class Initializer:
         self._handlers: set[int] = set()
         self._signals: dict[int, Any] = {}  # what the code set for those that the initializer uses
         self._sockets: list[int] = []  # that the code opened when it was loaded
-        self._files: list[int] = []  # that it opened to read
+        self._files: list[int] = []  # that it opened to read, and folders
         self._loops: list[tuple[Any, list[Any]]] = []  # of asyncio, that it made, with what they watch
         self._wake: tuple[int, int] = (-1, -1)
         self._hints = (-1, -1)  # a pipe: see hints
@@ -239,7 +239,7 @@ def _is_socket(fd: int) -> bool:
 
 
 def _reopen(fd: int) -> None:
-    """Give this process a position and locks of its own in a file that the code opened when it was loaded."""
+    """Give this process a position and locks of its own in a file or folder that the code opened when it was loaded."""
     try:
         own = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
         os.lseek(own, os.lseek(fd, 0, os.SEEK_CUR), os.SEEK_SET)
@@ -250,7 +250,7 @@ def _reopen(fd: int) -> None:
 
 
 def _find_open() -> tuple[list[int], list[int]]:
-    """Find the sockets, and the files that are only read, which the code has opened."""
+    """Find the sockets, and the files and folders that are only read, which the code has opened."""
     sockets, files = [], []
     for fd in map(int, os.listdir("/proc/self/fd")):
         if fd == CONTROL:
@@ -261,8 +261,8 @@ def _find_open() -> tuple[list[int], list[int]]:
             continue  # it was that of the listing
         if stat.S_ISSOCK(mode):
             sockets.append(fd)
-        elif stat.S_ISREG(mode) and flags & os.O_ACCMODE == os.O_RDONLY:
-            files.append(fd)
+        elif (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and flags & (os.O_ACCMODE | os.O_PATH) == os.O_RDONLY:
+            files.append(fd)  # a path has neither a position nor locks
     return sockets, files
 
 

@@ -232,6 +232,20 @@ def test_a_working_directory_that_is_gone_is_replaced(sandbox: Sandbox, tmp_path
     assert result is not None and json.loads(result.payload) == {"in": str(tmp_path)}
 
 
+def test_what_loading_opens_is_open_once(sandbox: Sandbox) -> None:
+    code = b"""
+import os
+names = ["/usr/lib", "/usr/lib/os-release"]
+kept = [os.open(os.path.realpath(name), how) for name in names for how in (os.O_RDONLY, os.O_PATH)]
+def main(args):
+    found = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    return {"times": [found.count(os.path.realpath(name)) for name in names]}
+"""
+    assert sandbox.init(code) == {"ok": True}
+    result = sandbox.fork().run()
+    assert result is not None and result.payload == b'{"times":[2,2]}'
+
+
 CODE_WITH_AN_EVENT_LOOP = b"""
 import asyncio, os, signal, time
 asyncio.run(asyncio.sleep(0))
