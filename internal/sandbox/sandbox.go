@@ -87,7 +87,7 @@ type Sandbox interface {
 	// Flooded says that more datagrams came since the last Hold than are to wait; never closed. Those that come in the next moment wait, too.
 	Flooded() <-chan struct{}
 	// TakeHeld takes out the datagrams that wait, of an activation that has ended without waiting for them; nil if there are none.
-	// send sends them, whatever the sandbox does meanwhile. Nobody hears an answer.
+	// send sends them, whatever the sandbox does meanwhile. Nobody hears an answer. Those that need not wait are on their way when it returns.
 	TakeHeld() (send func())
 	// Seal makes /action read-only for good. sealed is false if a process has a file there open for writing: then it never is.
 	Seal(ctx context.Context) (sealed bool, err error)

@@ -228,7 +228,8 @@ func (r *run) withhold(b *box) {
 	}
 }
 
-// takeHeld takes out what waits to be sent, or what waited when that was killed which its handler had left.
+// takeHeld takes out what waits to be sent, or what waited when that was killed which its handler had left. What need not wait is out: what the
+// activation's end lets go comes behind it.
 func (b *box) takeHeld(t *tenure) (send func()) {
 	if !t.over.Load() { // else nobody asks for it, and a kill is under way
 		b.reseting.Lock()
@@ -236,9 +237,6 @@ func (b *box) takeHeld(t *tenure) (send func()) {
 		if t.unsent != nil {
 			return t.unsent
 		}
-	}
-	if !b.held {
-		return nil
 	}
 	return b.sandbox.TakeHeld()
 }

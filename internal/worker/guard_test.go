@@ -241,6 +241,49 @@ func TestSentBeforePromotion(t *testing.T) {
 	}
 }
 
+// TestSentBeforeItsEnd: what a function has sent in its turn is out before what its end lets go: what others have sent ahead.
+func TestSentBeforeItsEnd(t *testing.T) {
+	const sockets = 150 // each needs one in the server, too
+	o := newOutside(t)
+	server, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(o.host)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	sending := func(word string, n int) *forerun.Action {
+		return action(fmt.Sprintf(`
+import socket
+def main(a):
+    for _ in range(%d): socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b%q, (%q, %d))
+    return {}
+`, n, word, o.host, server.LocalAddr().(*net.UDPAddr).Port))
+	}
+	first, second := sending("first", sockets), sending("second", 1)
+	second.Name.Entity = "second"
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
+	for range 30 {
+		ahead, h := g.ahead(second, `{}`)
+		g.wait(h)
+		if end := g.call(first, `{}`); end.Status != forerun.Success {
+			t.Fatalf("%s %q", end.Result, end.Logs)
+		}
+		g.Promote(ahead.Activation)
+		_ = server.SetReadDeadline(time.Now().Add(20 * time.Second))
+		for n, b := 0, make([]byte, 16); ; n++ {
+			size, err := server.Read(b)
+			if err != nil {
+				t.Fatalf("after %d: %v", n, err)
+			}
+			if word := string(b[:size]); word == "second" {
+				if n != sockets {
+					t.Errorf("%d of %d came before", n, sockets)
+				}
+				break
+			}
+		}
+	}
+}
+
 // mustForget: nothing is on the books of what has ended.
 func (g *rig) mustForget() {
 	g.t.Helper()

@@ -188,9 +188,7 @@ func (r *datagramRelay) waiting() int {
 func (r *datagramRelay) takeHeld() (send func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held {
-		r.drain(r.forward)
-	}
+	r.drain(r.forward)
 	taken := r.queue
 	r.queue, r.bytes = nil, 0
 	if len(taken) == 0 {

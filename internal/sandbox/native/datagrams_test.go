@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -67,6 +68,43 @@ func TestReceive(t *testing.T) {
 	conn.Close()
 	if _, err := receive(conn); err == nil {
 		t.Error("a closed connection receives something")
+	}
+}
+
+// TestAllAreSentWhereNothingIsHeld: who asks for what waits finds all on its way that was sent before, also what nobody has read yet.
+func TestAllAreSentWhereNothingIsHeld(t *testing.T) {
+	server, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[1])
+	r := &datagramRelay{ // nobody serves it
+		packets: os.NewFile(uintptr(pair[0]), "packets"), buffer: make([]byte, maxPacket),
+		hosts: new(readHosts), ports: sandbox.NewShares(64), flows: map[flow]*peer{},
+	}
+	defer r.close()
+	from, to := addrPort("192.0.0.8:40000"), server.LocalAddr().(*net.UDPAddr).AddrPort()
+	r.open(flow{from, to}) // which the policy would refuse
+	words := []string{"one", "two", "three"}
+	for _, word := range words {
+		if _, err := unix.Write(pair[1], datagram{from, to, []byte(word)}.packet()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.takeHeld() != nil {
+		t.Error("something waits")
+	}
+	_ = server.SetReadDeadline(time.Now().Add(time.Second))
+	for _, word := range words {
+		b := make([]byte, 16)
+		if n, err := server.Read(b); err != nil || string(b[:n]) != word {
+			t.Errorf("%q came, not %q: %v", b[:n], word, err)
+		}
 	}
 }
 
