@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"strings"
@@ -69,9 +70,34 @@ func (r *readHosts) permits(a netip.AddrPort) bool {
 
 // asks reports whether a query for a nameserver asks for one of them, and nothing else. The other kinds of queries have effects: one has
 // a zone changed (RFC 2136), which stands where the question does.
-func (r *readHosts) asks(query []byte) bool { return r.isAbout(query, false) }
+func (r *readHosts) asks(query []byte) bool { return r.isAbout(query, false) && isBare(query) }
 
-// isAbout reports whether a query, or an answer to one, is about one of them, and nothing else.
+// Types of questions that are for no records of a name: some have an effect, or answers that are not to be had without one.
+const (
+	firstMeta = 128
+	lastMeta  = 255
+)
+
+// isBare reports whether a query is what a resolver asks, and no byte more: a question, and perhaps that it understands EDNS. What it may
+// have besides says something: options, records, what stands behind it.
+func isBare(query []byte) bool {
+	var m dnsmessage.Message
+	if m.Unpack(query) != nil || len(m.Questions) != 1 || len(m.Answers)+len(m.Authorities) > 0 || len(m.Additionals) > 1 {
+		return false
+	}
+	if q := m.Questions[0]; q.Class != dnsmessage.ClassINET || q.Type >= firstMeta && q.Type <= lastMeta {
+		return false
+	}
+	for _, a := range m.Additionals {
+		if edns, ok := a.Body.(*dnsmessage.OPTResource); !ok || len(edns.Options) > 0 || a.Header.Name.String() != "." {
+			return false
+		}
+	}
+	packed, err := m.Pack()
+	return err == nil && bytes.Equal(packed, query)
+}
+
+// isAbout reports whether a query, or an answer to one, is about one of them.
 func (r *readHosts) isAbout(message []byte, answer bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

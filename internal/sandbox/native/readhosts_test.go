@@ -25,6 +25,74 @@ func TestHostsThatWereStored(t *testing.T) {
 	}
 }
 
+// TestBareQuestionsPass: a question passes as resolvers ask it, and nothing passes with it.
+func TestBareQuestionsPass(t *testing.T) {
+	var r readHosts
+	r.name([]string{"read.example"})
+	name := dnsmessage.MustNewName("read.example.")
+	edns := func(name string, options ...dnsmessage.Option) dnsmessage.Resource {
+		return dnsmessage.Resource{
+			Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName(name), Class: 1232, TTL: 1 << 15},
+			Body:   &dnsmessage.OPTResource{Options: options},
+		}
+	}
+	text := dnsmessage.Resource{
+		Header: dnsmessage.ResourceHeader{Name: name, Class: dnsmessage.ClassINET}, Body: &dnsmessage.TXTResource{TXT: []string{"told"}},
+	}
+	const srv, caa, tkey, ixfr, all, chaos = 33, 257, 249, 251, 255, 3
+	asking := func(t dnsmessage.Type, records ...dnsmessage.Resource) dnsmessage.Message {
+		return dnsmessage.Message{
+			Header: dnsmessage.Header{ID: 7, RecursionDesired: true, AuthenticData: true}, Additionals: records,
+			Questions: []dnsmessage.Question{{Name: name, Type: t, Class: dnsmessage.ClassINET}},
+		}
+	}
+	with := func(change func(*dnsmessage.Message)) dnsmessage.Message {
+		m := asking(dnsmessage.TypeA)
+		change(&m)
+		return m
+	}
+	for what, c := range map[string]struct {
+		message dnsmessage.Message
+		behind  string
+		want    bool
+	}{
+		"a question":                  {asking(dnsmessage.TypeA), "", true},
+		"one for a service":           {asking(srv), "", true},
+		"one for what may certify it": {asking(caa), "", true},
+		"one with EDNS":               {asking(dnsmessage.TypeAAAA, edns(".")), "", true},
+		"EDNS of a name":              {asking(dnsmessage.TypeA, edns("told.example.")), "", false},
+		"an option of EDNS":           {asking(dnsmessage.TypeA, edns(".", dnsmessage.Option{Code: 10, Data: []byte("told")})), "", false},
+		"EDNS twice":                  {asking(dnsmessage.TypeA, edns("."), edns(".")), "", false},
+		"a record":                    {asking(dnsmessage.TypeA, text), "", false},
+		"a record as an answer":       {with(func(m *dnsmessage.Message) { m.Answers = append(m.Answers, text) }), "", false},
+		"a record of authority":       {with(func(m *dnsmessage.Message) { m.Authorities = append(m.Authorities, text) }), "", false},
+		"bytes":                       {asking(dnsmessage.TypeA), "told", false},
+		"bytes behind EDNS":           {asking(dnsmessage.TypeA, edns(".")), "told", false},
+		"another question":            {with(func(m *dnsmessage.Message) { m.Questions = append(m.Questions, m.Questions[0]) }), "", false},
+		"one for a key":               {asking(tkey), "", false},
+		"one for what has changed":    {asking(ixfr), "", false},
+		"one for everything":          {asking(all), "", false},
+		"one in another class":        {with(func(m *dnsmessage.Message) { m.Questions[0].Class = chaos }), "", false},
+	} {
+		b, err := c.message.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.asks(append(b, c.behind...)); got != c.want {
+			t.Errorf("%s passes: %v", what, got)
+		}
+	}
+	m := asking(dnsmessage.TypeA)
+	b, err := m.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[3] |= 1 << 6 // reserved, of the header
+	if r.asks(b) {
+		t.Error("what has a reserved bit passes")
+	}
+}
+
 // TestQuestionsAlonePass: of what is sent to a nameserver about a host that is only read from, questions pass, and nothing that has an
 // effect.
 func TestQuestionsAlonePass(t *testing.T) {
