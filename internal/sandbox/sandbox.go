@@ -91,6 +91,9 @@ type Sandbox interface {
 	TakeHeld() (send func())
 	// Seal makes /action read-only for good. sealed is false if a process has a file there open for writing: then it never is.
 	Seal(ctx context.Context) (sealed bool, err error)
+	// Reachable reports whether other processes inside can connect to one of some processes (host ids), or send to it: it listens, has a
+	// Unix socket with a name, or one for datagrams.
+	Reachable(ctx context.Context, pids ...int) (bool, error)
 	// Memory is what the sandbox has of memory, in bytes; 0 where that is not measured.
 	Memory() (bytes int64, err error)
 	// OOMKills is how many processes were killed because the memory limit was reached.

@@ -187,6 +187,8 @@ func (p *process) Seal(ctx context.Context) (bool, error) {
 	return true, ctx.Err()
 }
 
+func (p *process) Reachable(context.Context, ...int) (bool, error) { return false, nil }
+
 func (p *process) Spent() (time.Duration, error) { return 0, nil }
 
 func (p *process) Memory() (bytes int64, err error) { return p.memory.Load(), nil }

@@ -14,7 +14,8 @@ import (
 // milliseconds, of Python a fork. Once activations of an action were squashed while they ran, its sandboxes keep a second process,
 // which takes over from the first when that is killed. It is loaded while nothing runs in the sandbox, as it would be in its turn:
 // it may see nothing of an activation, and what it prints is in nobody's log. The first one is stopped meanwhile: so it is known whose
-// the connections are. Then the second is, and nothing of it runs.
+// the connections are. Then the second is, and nothing of it runs. There is none where the one could connect to the other: the first
+// would tell it of activations that are squashed.
 
 // How long a sandbox is idle before its second process is loaded. Each time that an activation came in between, twice as long.
 const (
@@ -65,7 +66,7 @@ func (b *box) standBy() {
 	if !b.wantsStandby() {
 		return
 	}
-	if !b.roomForStandby() || b.letOut() != nil || b.language.launched && !b.pauseFirst() {
+	if b.isReachable(b.spare) || !b.roomForStandby() || b.letOut() != nil || b.language.launched && !b.pauseFirst() {
 		b.second.later()
 		return
 	}
@@ -186,14 +187,26 @@ func (b *box) settleStandby() {
 }
 
 // waitsAlone reports whether nothing of the second process runs on beside an activation: neither others that it has started, which are
-// removed, nor, if it could not be stopped, a thread.
+// removed, nor, if it could not be stopped, a thread. Nor may the two be connected.
 func (b *box) waitsAlone(s *spare) bool {
 	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	killed, err := b.sandbox.Reset(ctx, b.spare.hostPID, s.hostPID)
-	return err == nil && killed == 0 && (s.stopped || !b.language.launched && hasOneThread(s.hostPID))
+	return err == nil && killed == 0 && (s.stopped || !b.language.launched && hasOneThread(s.hostPID)) && !b.isReachable(b.spare, s)
+}
+
+// isReachable reports whether others in the sandbox can connect to one of its processes. When it cannot be told, they can.
+func (b *box) isReachable(processes ...*spare) bool {
+	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	defer cancel()
+	var pids []int
+	for _, s := range processes {
+		pids = append(pids, s.hostPID)
+	}
+	is, err := b.sandbox.Reachable(ctx, pids...)
+	return is || err != nil
 }
 
 func hasOneThread(pid int) bool {

@@ -70,6 +70,15 @@ func (g standbyRig) second(serving int) int {
 	return 0
 }
 
+// awaitSecond waits for it a while, where there may be none.
+func (g standbyRig) awaitSecond(serving int) {
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if s := g.box().upcoming.Load(); s.pid != serving && s.isReady() {
+			return
+		}
+	}
+}
+
 // expectCount calls the function: its process must have served as many, and be the one of that id, if one is given.
 func (g standbyRig) expectCount(n, pid int) (serving int) {
 	g.t.Helper()
@@ -202,6 +211,46 @@ func TestStandbyThatStartsOthers(t *testing.T) {
 	g.squash()
 	if now := g.expectCount(1, 0); now == second {
 		t.Error("a process that has a child took over")
+	}
+}
+
+// TestStandbyIsNotConnected: whichever of the two processes has the name that the other connects to, the one that takes over has not
+// heard what the one that was squashed sent; nor does the first meet another.
+func TestStandbyIsNotConnected(t *testing.T) {
+	for who, has := range map[string]string{"the first": "not others", "the second": "others"} {
+		t.Run(who, func(t *testing.T) {
+			g := newStandbyRig(t, keptAction(`
+import socket
+others = [p for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]
+mine, s, peers = `+has+`, socket.socket(socket.AF_UNIX), []
+if mine:
+    s.bind('\0me')
+    s.listen()
+s.setblocking(False)
+def meet():
+    try:
+        if mine: peers.append(s.accept()[0])
+        elif not peers: peers.append(s.connect('\0me') or s)
+    except OSError: pass
+def exchange(p):
+    p.setblocking(False)
+    try: answer['heard'] = p.recv(9).decode()
+    except OSError: pass
+    try: p.send(b'x')
+    except OSError: pass
+meet()`, `
+meet()
+for p in peers: exchange(p)
+if value.get('stay'): time.sleep(1000)
+answer.update(n=n, pid=os.getpid())`))
+			g.awaitSecond(g.expectCount(2, 0))
+			for _, when := range []string{"beside the second", "in the place of the first"} {
+				if end := g.call(g.a, `{}`); strings.Contains(string(end.Result), "heard") {
+					t.Errorf("%s: %s", when, end.Result)
+				}
+				g.squash()
+			}
+		})
 	}
 }
 

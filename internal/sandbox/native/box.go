@@ -181,7 +181,7 @@ func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 			return 0, b.ill(err)
 		}
 		var answer reply
-		answer, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, keep: keep})
+		answer, err = b.maker.ask(ctx, request{kind: kindReset, id: b.id, pids: keep})
 		killed = answer.killed
 	}
 	b.names.reset()
@@ -194,7 +194,7 @@ func (b *box) Strike(ctx context.Context, keep ...int) error {
 	if err := b.outlet.hurry(); err != nil {
 		return b.ill(err)
 	}
-	_, err := b.maker.ask(ctx, request{kind: kindStrike, id: b.id, keep: keep})
+	_, err := b.maker.ask(ctx, request{kind: kindStrike, id: b.id, pids: keep})
 	b.names.reset()
 	b.datagrams.reset()
 	return err
@@ -283,6 +283,12 @@ func (b *box) TakeHeld() (send func()) { return b.datagrams.takeHeld() }
 func (b *box) Seal(ctx context.Context) (sealed bool, err error) {
 	answer, err := b.maker.ask(ctx, request{kind: kindSeal, id: b.id})
 	return answer.sealed, err
+}
+
+// Reachable implements sandbox.Sandbox.
+func (b *box) Reachable(ctx context.Context, pids ...int) (bool, error) {
+	answer, err := b.maker.ask(ctx, request{kind: kindReachable, id: b.id, pids: pids})
+	return answer.hears, err
 }
 
 // learned takes note of a nameserver's answer before it is passed on: the addresses of hosts that are only read from pass.

@@ -13,10 +13,10 @@ var (
 		owner:     "guest",
 		memoryMiB: 256, cpuWeight: 25, processes: 64, tmpMiB: 32, codeMiB: 48, launcher: true, binds: []sandbox.Bind{{Host: "/opt/x", Inside: "/opt/y"}},
 	}}
-	someReset  = request{kind: kindReset, number: 1 << 40, id: "a-1", keep: []int{12, 4194304}}
+	someReset  = request{kind: kindReset, number: 1 << 40, id: "a-1", pids: []int{12, 4194304}}
 	someLimit  = request{kind: kindLimit, number: 2, id: "a-1", owner: "guest", memory: 512}
 	someReport = report{
-		kind: kindReply, number: 9, id: "b", problem: "why", place: 5, shares: true, killed: 2, held: sandbox.Held{Shared: true}, unshared: true, waited: 3, waiting: 4, sealed: true,
+		kind: kindReply, number: 9, id: "b", problem: "why", place: 5, shares: true, killed: 2, held: sandbox.Held{Shared: true}, unshared: true, waited: 3, waiting: 4, sealed: true, hears: true,
 		enforced: []sandbox.Enforcement{{What: "memory limit", Why: "no controller"}, {What: "x", On: true}},
 	}
 	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, egress: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, executable: "/proc/self/exe", initArgs: []string{"init"}}

@@ -176,9 +176,9 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 			handed, err = h.start(c, r.start, files)
 		}
 	case kindReset:
-		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.keep, false); return err })
+		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.pids, false); return err })
 	case kindStrike:
-		err = h.with(r.id, func(c *cell) error { _, err := c.reset(r.keep, true); return err })
+		err = h.with(r.id, func(c *cell) error { _, err := c.reset(r.pids, true); return err })
 	case kindLimit:
 		err = h.with(r.id, func(c *cell) error { return c.limit(r.owner, r.memory) })
 	case kindHold:
@@ -191,6 +191,8 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 		err = h.with(r.id, func(c *cell) error { c.guard.Permit(r.permit); return nil })
 	case kindSeal:
 		err = h.with(r.id, func(c *cell) (err error) { answer.sealed, err = c.setSeal(); return err })
+	case kindReachable:
+		err = h.with(r.id, func(c *cell) (err error) { answer.hears, err = c.reachable(r.pids); return err })
 	case kindClose:
 		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
 	default:

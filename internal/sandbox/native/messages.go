@@ -20,6 +20,7 @@ const (
 	kindWaiting
 	kindPermit
 	kindSeal
+	kindReachable
 	// helper -> server; of the settings with the descriptors of cgroups.openMeters, of a start with those of readyFDs for the server,
 	// of group.openMeters, of group.openWeight and of cell.sights
 	kindReply
@@ -62,7 +63,7 @@ type request struct {
 	number uint64 // repeated in the reply
 	id     string // the sandbox
 	start  startRequest
-	keep   []int            // of a reset and a strike
+	pids   []int            // those to keep, of a reset and a strike; those to look at, of a request if they are reachable
 	owner  string           // of a limit; empty: it stays
 	memory int              // of a limit, in MiB; 0: it stays
 	permit []netip.AddrPort // of a hold and a permit
@@ -89,9 +90,9 @@ func (r request) encode() []byte {
 		}
 		e.flag(r.start.launcher)
 		encodeBinds(&e, r.start.binds)
-	case kindReset, kindStrike:
-		e.number(uint64(len(r.keep)))
-		for _, pid := range r.keep {
+	case kindReset, kindStrike, kindReachable:
+		e.number(uint64(len(r.pids)))
+		for _, pid := range r.pids {
 			e.number(uint64(pid))
 		}
 	case kindLimit:
@@ -113,9 +114,9 @@ func decodeRequest(b []byte) (request, error) {
 	case kindStart:
 		r.start = startRequest{owner: d.text(), memoryMiB: d.small(), cpuWeight: d.small(), processes: d.small(), tmpMiB: d.small(), codeMiB: d.small()}
 		r.start.launcher, r.start.binds = d.flag(), decodeBinds(&d)
-	case kindReset, kindStrike:
+	case kindReset, kindStrike, kindReachable:
 		for range d.count() {
-			r.keep = append(r.keep, d.small())
+			r.pids = append(r.pids, d.small())
 		}
 	case kindLimit:
 		r.owner, r.memory = d.text(), d.small()
@@ -161,6 +162,7 @@ type report struct {
 	waited   time.Duration         // of the reply to a release
 	waiting  int                   // of the reply to a request for that
 	sealed   bool                  // of the reply to a seal
+	hears    bool                  // of the reply to whether processes are reachable: one is
 	enforced []sandbox.Enforcement // of the reply to configure
 }
 
@@ -179,6 +181,7 @@ func (r report) encode() []byte {
 	e.number(uint64(r.waited))
 	e.number(uint64(r.waiting))
 	e.flag(r.sealed)
+	e.flag(r.hears)
 	e.number(uint64(len(r.enforced)))
 	for _, f := range r.enforced {
 		e.text(f.What)
@@ -195,7 +198,7 @@ func decodeReport(b []byte) (report, error) {
 	r.killed = d.small()
 	r.held, r.unshared = sandbox.Held{Connected: d.flag(), Shared: d.flag()}, d.flag()
 	r.waited = time.Duration(d.number())
-	r.waiting, r.sealed = d.small(), d.flag()
+	r.waiting, r.sealed, r.hears = d.small(), d.flag(), d.flag()
 	for range d.count() {
 		r.enforced = append(r.enforced, sandbox.Enforcement{What: d.text(), On: d.flag(), Why: d.text()})
 	}

@@ -83,6 +83,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"ResetConnections", s.testResetConnections},
 		{"ResetForkBomb", s.testResetForkBomb},
 		{"SettingsOfOthers", s.testSettingsOfOthers},
+		{"Reachable", s.testReachable},
 		{"Strike", s.testStrike},
 		{"StrikeLarge", s.testStrikeLarge},
 		{"Start", s.testStart},
