@@ -448,6 +448,14 @@ func (b *box) shut(a *forerun.Action) (held sandbox.Held, err error) {
 	return b.sandbox.Hold(ctx, hostsOf(a))
 }
 
+// restOpen lets it go while the sandbox is idle, if a process is kept, which may do something by itself: else it would wait for the next
+// activation. What was loaded for nobody but what runs ahead waits on.
+func (b *box) restOpen() {
+	if !b.loadsAhead && b.keeps() {
+		_ = b.letOut() // if it fails the sandbox has ended
+	}
+}
+
 // letOut lets it go where nothing waits yet.
 func (b *box) letOut() error {
 	_, err := b.release()

@@ -166,6 +166,7 @@ func (b *box) wait() *run {
 	if !idle {
 		return r
 	}
+	b.restOpen()
 	keepUntil := time.Now().Add(b.w.config.KeepAlive)
 	timer := time.NewTimer(min(settleAfter, b.w.config.KeepAlive))
 	defer timer.Stop()
@@ -216,6 +217,7 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	failure, ok = b.ready()
 	switch {
 	case ok:
+		b.loadsAhead = b.held
 		b.sayRefused()
 		b.output.loaded()
 		b.cost += time.Since(began)

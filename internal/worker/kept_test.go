@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 	"forerun.dev/forerun/internal/state"
 )
 
@@ -156,4 +158,37 @@ func TestLateEffectsOfKeptHandlers(t *testing.T) {
 	g.Promote(r.Activation)
 	await(t, out, "it is not let out when it is promoted")
 	g.expect(a, `{}`, `{"n":2}`)
+}
+
+// TestIdleProcessIsLetOut: what a kept process does by itself between two activations goes out also after one that waited in front of it and
+// was squashed.
+func TestIdleProcessIsLetOut(t *testing.T) {
+	o, store := newOutside(t), withStore(t)
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 1)}
+	g := newNativeRig(t, func(c *Config) { single(c); store(c); maker.Maker, c.Maker = c.Maker, maker })
+	a := keptAction(fmt.Sprintf(`
+import threading
+def work():
+    s = socket.socket(type=socket.SOCK_DGRAM)
+    while True:
+        s.sendto(b'beat\n', (%q, %d))
+        time.sleep(0.01)
+news = connect(6379)`, o.host, o.UDP), `
+if n == 1: threading.Thread(target=work, daemon=True).start()
+answer = {'said': redis('SUBSCRIBE news', news)}`)
+	beats := func(when string) {
+		t.Helper()
+		until(t, func() bool { return o.reached("beat") > 0 }, when+", nothing of it goes out")
+	}
+	if end := g.call(a, `{}`); end.Status != forerun.Success {
+		t.Fatalf("%s %q", end.Result, end.Logs)
+	}
+	beats("behind its activation")
+	r, _ := g.ahead(a, `{}`) // which waits, as the process listens
+	box := await(t, maker.made, "no sandbox is made")
+	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing of it waits")
+	g.Squash(r.Activation)
+	g.awaitStats("it is idle", func(s Stats) bool { return s.Idle == 1 })
+	o.reached("beat")
+	beats("behind one that was squashed")
 }

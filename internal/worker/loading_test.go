@@ -9,6 +9,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
 
 // telling is a function whose code tells the outside when it is loaded, and waits until it has.
@@ -160,6 +161,37 @@ func (m *keepingMaker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandb
 func awaitReached(t *testing.T, s sandbox.Sandbox) {
 	t.Helper()
 	until(t, s.Reached, "nothing waits")
+}
+
+// TestLoadedForWhatWasSquashed: what kept code did as it was loaded for nobody but what was squashed waits on, also where a second process is
+// wanted, until it is somebody's turn.
+func TestLoadedForWhatWasSquashed(t *testing.T) {
+	o := newOutside(t)
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 1)}
+	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker, c.Maker = c.Maker, maker })
+	a := keep(action(fmt.Sprintf(`
+import socket, time
+socket.socket(type=socket.SOCK_DGRAM).sendto(b'loaded\n', (%q, %d))
+time.sleep(0.2)
+def main(args): return {}`, o.host, o.UDP)))
+	r, _ := g.ahead(a, `{}`)
+	box := await(t, maker.made, "no sandbox is made")
+	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing waits")
+	g.Squash(r.Activation)
+	g.mu.Lock()
+	for _, p := range g.pools {
+		p.squashes = true // as others of its activations were
+	}
+	g.mu.Unlock()
+	g.awaitStats("it is idle", func(s Stats) bool { return s.Idle == 1 })
+	time.Sleep(4 * settleAfter)
+	if n := o.reached("loaded"); n > 0 {
+		t.Errorf("it has reached the outside %d times for what was squashed", n)
+	}
+	if end := g.call(a, `{}`); end.Status != forerun.Success {
+		t.Errorf("%s %q", end.Result, end.Logs)
+	}
+	until(t, func() bool { return o.reached("loaded") == 1 }, "it has not reached the outside in its turn")
 }
 
 // TestReplacedConnectsAsItIsLoaded: a process that is loaded in the place of one that was squashed need not wait for a turn to connect.

@@ -32,9 +32,10 @@ type standby struct {
 	bytes   int64         // that the sandbox may use for it, beyond the action's limit; guarded by Worker.mu
 }
 
-// wantsStandby reports whether the box is to have a second process, and does not.
+// wantsStandby reports whether the box is to have a second process, and does not. What that reaches for as it is loaded goes out, so it has
+// none as long as it is nobody's turn.
 func (b *box) wantsStandby() bool {
-	if !b.keeps() || !b.language.standby || b.second.useless == maxForks || b.second.loading || b.standing.Load() != nil {
+	if b.held || !b.keeps() || !b.language.standby || b.second.useless == maxForks || b.second.loading || b.standing.Load() != nil {
 		return false
 	}
 	b.w.mu.Lock()
@@ -66,7 +67,7 @@ func (b *box) standBy() {
 	if !b.wantsStandby() {
 		return
 	}
-	if b.isReachable(b.spare) || !b.roomForStandby() || b.letOut() != nil || b.language.launched && !b.pauseFirst() {
+	if b.isReachable(b.spare) || !b.roomForStandby() || b.language.launched && !b.pauseFirst() {
 		b.second.later()
 		return
 	}
