@@ -76,6 +76,7 @@ func (b *box) standBy() {
 		b.rejoinDoors().end(nil)
 		return
 	}
+	b.leaveFirst() // in a file that both have open the one would tell the other
 	b.second.loading = true
 	b.upcoming.Store(b.spare)
 	if b.forking.CompareAndSwap(false, true) {
@@ -168,7 +169,7 @@ func (b *box) settleStandby() {
 	s, err := b.awaitSpare(b.forkTime())
 	fine := err == nil && arrived && b.waitsAlone(s)
 	if !fine {
-		b.killLoading()
+		b.leaveFirst()
 	}
 	conns := b.rejoinDoors()
 	if fine {
@@ -223,7 +224,7 @@ func (b *box) killUntilItComes() {
 	again := time.NewTicker(killAgain)
 	defer again.Stop()
 	for end := time.Now().Add(forkLimit); len(b.spares) == 0; {
-		b.killLoading()
+		b.leaveFirst()
 		select {
 		case <-again.C:
 		case <-b.dead:
@@ -235,8 +236,8 @@ func (b *box) killUntilItComes() {
 	}
 }
 
-// killLoading kills everything but the first process. It closes no connection: those of that one stay.
-func (b *box) killLoading() {
+// leaveFirst leaves nothing but the first process, whose connections stay, too.
+func (b *box) leaveFirst() {
 	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()

@@ -254,13 +254,34 @@ answer.update(n=n, pid=os.getpid())`))
 	}
 }
 
+// TestStandbyFindsNoFile: what the first process has left in the folders is not there when the second is loaded: in a file that both have
+// open the one would tell the other.
+func TestStandbyFindsNoFile(t *testing.T) {
+	a := keptAction(`
+import threading
+found = os.path.exists('/tmp/x')
+def work():
+    while True:
+        open('/tmp/x', 'w').close()
+        time.sleep(0.001)
+threading.Thread(target=work, daemon=True).start()`, `
+if value.get('stay'): time.sleep(1000)
+answer = {'found': found, 'n': n, 'pid': os.getpid()}`)
+	g := newStandbyRig(t, a)
+	serving := g.expectCount(2, 0)
+	second := g.second(serving)
+	g.expectCount(3, serving)
+	g.squash()
+	g.expect(a, `{}`, fmt.Sprintf(`{"found":false,"n":1,"pid":%d}`, second))
+}
+
 // TestStandbyThatEndedIsLoadedAgain: that it came to an end once, while it was loaded, says nothing of what is loaded later.
 func TestStandbyThatEndedIsLoadedAgain(t *testing.T) {
 	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
 	serving := g.expectCount(2, 0)
 	b := g.box()
 	until(t, b.forking.Load, "no other is loaded, or was before that was looked at")
-	until(t, func() bool { b.killLoading(); return !b.forking.Load() }, "it did not end")
+	until(t, func() bool { b.leaveFirst(); return !b.forking.Load() }, "it did not end")
 	g.expectCount(3, serving)
 	until(t, func() bool { return b.standing.Load() != nil }, "no other is loaded after it")
 }
