@@ -84,6 +84,11 @@ func TestNoRoomAhead(t *testing.T) {
 			c.execute(t.Context(), get)
 			return !c.leaving
 		},
+		"what the door answers itself": func(c *conn) bool {
+			c.out = make([]byte, 0, 500<<10)
+			c.execute(t.Context(), [][]byte{[]byte("COMMAND")})
+			return !c.leaving
+		},
 		"a transaction": func(c *conn) bool {
 			c.begin()
 			c.enqueue(command.Known(get[0]), get)

@@ -91,6 +91,14 @@ func (c *conn) awaitRoom(ctx context.Context) bool {
 	return c.session != nil && c.session.Hold(ctx, "there is no room for what its connections hold: it waits for its turn", nil) == nil && c.hasRoom()
 }
 
+// awaitRoomFor is awaitRoom if there is none for a reply, which answer counts.
+func (c *conn) awaitRoomFor(ctx context.Context, reply state.Reply) {
+	if !c.makes(replySize(reply)) {
+		c.awaitRoom(ctx)
+	}
+	c.made = 0
+}
+
 func (c *conn) hasRoom() bool {
 	bytes := 0
 	for _, size := range []int{
@@ -150,7 +158,9 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 	case c.session != nil && spec != nil && isSubscription(spec):
 		c.subscriptionCommand(ctx, spec, args)
 	case spec != nil && isAnswered(spec):
-		c.answer(c.connectionCommand(ctx, spec, args))
+		reply := c.connectionCommand(ctx, spec, args)
+		c.awaitRoomFor(ctx, reply)
+		c.answer(reply)
 	case c.session != nil && spec != nil && spec.Flags&command.Blocking != 0:
 		c.answer(c.block(ctx, spec, args))
 	case c.session == nil:
@@ -175,10 +185,7 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 		return c.failed(ctx, err)
 	}
 	c.rests = max(c.rests, version)
-	if !c.makes(replySize(reply)) {
-		c.awaitRoom(ctx)
-	}
-	c.made = 0 // answer counts it
+	c.awaitRoomFor(ctx, reply)
 	return c.withNumber(at, reply)
 }
 
