@@ -65,6 +65,7 @@ type box struct {
 	upcoming   atomic.Pointer[spare]   // the newest
 	sealed     bool                    // nothing can write where the code is; of live
 	held       bool                    // what its processes send to the outside waits; of live
+	forAhead   bool                    // it was started for what runs ahead alone; set before it has code
 	loadsAhead bool                    // its code was loaded for what runs ahead, and no activation has begun in it; of live
 	untouched  bool                    // the last run did not come to a handler; of live
 	cutOff     bool                    // the last handler ended before its answer; of live

@@ -108,9 +108,9 @@ func (b *box) firstSpare() error {
 	return nil
 }
 
-// holdLoading holds what the code sends to the outside, if all that wait for it run ahead.
+// holdLoading holds what the code sends to the outside, if it was for nobody but what runs ahead that the sandbox started, and still is.
 func (b *box) holdLoading() error {
-	if heads, ahead := b.waiting(); heads > 0 || ahead == 0 {
+	if !b.forAhead || b.isDue() {
 		return nil
 	}
 	b.loadsAhead = true
@@ -124,10 +124,7 @@ func (b *box) reachesAhead() bool {
 }
 
 // releaseLoading lets the code go on with the gate open if it is the turn of an activation, and reports whether it is.
-func (b *box) releaseLoading() bool {
-	heads, _ := b.waiting()
-	return heads > 0 && b.letOut() == nil
-}
+func (b *box) releaseLoading() bool { return b.isDue() && b.letOut() == nil }
 
 // loadInTurn has the pool's code loaded for nobody any more who runs ahead.
 func (w *Worker) loadInTurn(p *pool) {
@@ -136,13 +133,11 @@ func (w *Worker) loadInTurn(p *pool) {
 	p.inTurn = true
 }
 
-// waiting is how many activations wait for the box's pool: those that are not speculative, and the others.
-func (b *box) waiting() (heads, ahead int) {
+// isDue reports whether activations wait for the box's pool that do not run ahead.
+func (b *box) isDue() bool {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	p := b.pool()
-	heads = p.heads()
-	return heads, len(p.queue) - heads
+	return b.pool().heads() > 0
 }
 
 // writeInit sends the code, which a runtime that does not read could hold up.

@@ -163,20 +163,17 @@ func awaitReached(t *testing.T, s sandbox.Sandbox) {
 	until(t, s.Reached, "nothing waits")
 }
 
-// TestLoadedForWhatWasSquashed: what kept code did as it was loaded for nobody but what was squashed waits on, also where a second process is
-// wanted, until it is somebody's turn.
+// TestLoadedForWhatWasSquashed: what a kept process does by itself that was loaded for nobody but what was squashed goes out for nobody, also where
+// a second process is wanted. Whose turn comes next gets another.
 func TestLoadedForWhatWasSquashed(t *testing.T) {
 	o := newOutside(t)
-	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 1)}
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
 	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker, c.Maker = c.Maker, maker })
-	a := keep(action(fmt.Sprintf(`
-import socket, time
-socket.socket(type=socket.SOCK_DGRAM).sendto(b'loaded\n', (%q, %d))
-time.sleep(0.2)
-def main(args): return {}`, o.host, o.UDP)))
+	a := keptAction(fmt.Sprintf(`
+import threading
+threading.Timer(0.2, lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'later\n', (%q, %d))).start()`, o.host, o.UDP), "answer = {}")
 	r, _ := g.ahead(a, `{}`)
 	box := await(t, maker.made, "no sandbox is made")
-	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing waits")
 	g.Squash(r.Activation)
 	g.mu.Lock()
 	for _, p := range g.pools {
@@ -184,14 +181,16 @@ def main(args): return {}`, o.host, o.UDP)))
 	}
 	g.mu.Unlock()
 	g.awaitStats("it is idle", func(s Stats) bool { return s.Idle == 1 })
+	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing waits")
 	time.Sleep(4 * settleAfter)
-	if n := o.reached("loaded"); n > 0 {
+	if n := o.reached("later"); n > 0 {
 		t.Errorf("it has reached the outside %d times for what was squashed", n)
 	}
 	if end := g.call(a, `{}`); end.Status != forerun.Success {
 		t.Errorf("%s %q", end.Result, end.Logs)
 	}
-	until(t, func() bool { return o.reached("loaded") == 1 }, "it has not reached the outside in its turn")
+	await(t, maker.made, "it has the sandbox of what was squashed")
+	until(t, func() bool { return o.reached("later") == 1 }, "it has not reached the outside in its turn")
 }
 
 // TestReplacedConnectsAsItIsLoaded: a process that is loaded in the place of one that was squashed need not wait for a turn to connect.

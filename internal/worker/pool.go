@@ -235,7 +235,7 @@ func (p *pool) adopt(b *box) {
 	w.charge(b, 0)
 	b.owner.Store(p)
 	w.charge(b, p.memory())
-	b.state, b.since, b.measured = boxStarting, time.Now(), 0
+	b.state, b.since, b.measured, b.forAhead = boxStarting, time.Now(), 0, p.heads() == 0
 	p.growth.grew(b.since, len(p.boxes))
 	p.boxes = append(p.boxes, b)
 	p.starting++
