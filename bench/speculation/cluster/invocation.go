@@ -40,6 +40,9 @@ type records struct{}
 
 func (records) Execute(any, []speculate.Image) (any, []speculate.Image) { return nil, nil }
 
+// Over tells that no record has a life.
+func (records) Over(speculate.Image) bool { return false }
+
 const entry = "/_/application"
 
 func (c *cluster) begin(number int) {
