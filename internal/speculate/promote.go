@@ -197,11 +197,6 @@ func (m *Machine) failAsHead(s *slot) {
 	}
 	if s.failure != nil && s.state != finished {
 		s.inexact = true
-		for _, r := range s.requests { // it had called before it failed
-			if r.call != nil {
-				m.callOut(s, r)
-			}
-		}
 		m.end(s, *s.failure)
 	}
 }

@@ -172,6 +172,11 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 	switch {
 	case s.head && len(s.requests) > 0:
 		s.effects, s.inexact = true, true // what they will do is a part of what it did (rule R8)
+		for _, r := range s.requests {
+			if r.call != nil { // it had called before it ended
+				m.callOut(s, r)
+			}
+		}
 	case s.head:
 	case s.promoting && len(s.requests) > 0:
 		s.late = new(r) // as the head it does what it had asked for, and ends then

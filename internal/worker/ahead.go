@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,10 +27,10 @@ var errSquashed = errors.New("the activation was squashed before it began")
 // outside or its successors all the same, through what was there before it, begins only when it is promoted; so does one whose process
 // listens to channels: those before it may publish what it is to hear.
 func (b *box) hold(r *run) error {
-	if err := b.tooEarly(); err != nil {
-		return err
-	}
 	for looks := 0; r.isAhead(); looks++ {
+		if b.reachesAhead() {
+			return b.tooEarly()
+		}
 		held, err := b.shut(r.Action)
 		switch {
 		case err != nil:
@@ -50,24 +49,29 @@ func (b *box) hold(r *run) error {
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}
-			return cmp.Or(b.tooEarly(), b.letOut())
+			return b.begins()
 		}
 		return r.tenure.squashedErr()
 	}
 	if err := r.tenure.squashedErr(); err != nil {
 		return err
 	}
+	return b.begins()
+}
+
+// begins lets go what waits for an activation whose turn it is; unless it was code that reached for the outside before, when it had been
+// loaded for what runs ahead, and may have given up.
+func (b *box) begins() error {
+	if b.reachesAhead() {
+		return b.tooEarly()
+	}
 	return b.letOut()
 }
 
-// tooEarly is an error if code that was loaded ahead has reached for the outside since, and no activation has begun in the sandbox: it may
-// have given up. Another sandbox is started in the turn of one.
+// tooEarly has another sandbox started in the turn of an activation.
 func (b *box) tooEarly() error {
-	if !b.reachesAhead() {
-		return nil
-	}
 	b.w.loadInTurn(b.pool())
-	return errExited
+	return errEarly
 }
 
 // replaceConnected has a process that has no connections take the place of one that has, unless it is the activation's turn before

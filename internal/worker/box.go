@@ -222,7 +222,7 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 		b.sayRefused()
 		b.output.loaded()
 		b.cost += time.Since(began)
-	case b.loadsAhead && b.w.stopped.Err() == nil:
+	case b.loadsAhead && !b.blank && b.w.stopped.Err() == nil:
 		b.w.loadInTurn(b.pool())
 		return forerun.Result{}, false
 	}

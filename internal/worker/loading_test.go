@@ -95,6 +95,29 @@ def main(args): return {'up': up}
 	}
 }
 
+// TestTooEarlyGoesOutOnce: what code sends by itself, loaded for one that waits for its turn, goes out of the sandbox that it gets then alone.
+func TestTooEarlyGoesOutOnce(t *testing.T) {
+	o := newOutside(t)
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
+	a := action(fmt.Sprintf(`
+import socket, threading, time
+threading.Timer(0.2, lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'late\n', (%q, %d))).start()
+def main(args):
+    time.sleep(0.4)
+    return {}`, o.host, o.UDP))
+	r, h := g.ahead(a, `{}`) // which waits, as there is a thread
+	box := await(t, maker.made, "no sandbox is made")
+	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing waits")
+	g.Promote(r.Activation)
+	if end := g.wait(h); end.Status != forerun.Success {
+		t.Errorf("%s %q", end.Result, end.Logs)
+	}
+	if n := o.reached("late"); n != 1 {
+		t.Errorf("it has reached the outside %d times", n)
+	}
+}
+
 // TestLoadMakesWay: code that reaches for the outside as it is loaded ahead keeps no room from somebody whose turn it is.
 func TestLoadMakesWay(t *testing.T) {
 	o := newOutside(t)

@@ -73,7 +73,7 @@ func (b *box) execute(r *run) bool {
 	}
 	stop() // another sandbox may have it at once
 	fork()
-	if o.unbegun && b.giveBack(r, t) {
+	if o.unbegun && b.giveBack(r, t, o.err) {
 		return false
 	}
 	r.withhold(b)
@@ -102,7 +102,7 @@ func (b *box) execute(r *run) bool {
 // refuse ends a run that did not come to a handler, and reports whether the sandbox is of use still.
 func (b *box) refuse(r *run, err error) bool {
 	t, squashed := r.tenure, errors.Is(err, errSquashed)
-	if !squashed && b.giveBack(r, t) {
+	if !squashed && b.giveBack(r, t, err) {
 		return false
 	}
 	b.over(t)
@@ -146,14 +146,17 @@ func (b *box) prepareSoon() (cancel func()) {
 // maxReturns is how many sandboxes may die under a run before it began.
 const maxReturns = 3
 
-// giveBack puts a run that could not be handed to a handler back into its queue, unless something else ended it.
-func (b *box) giveBack(r *run, t *tenure) bool {
+// giveBack puts a run that could not be handed to a handler, which is why, back into its queue, unless something else ended it.
+func (b *box) giveBack(r *run, t *tenure, why error) bool {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	if r.squashed || t.timedOut.Load() || b.w.closing || r.returned == maxReturns {
+	early := errors.Is(why, errEarly) // no sandbox has died, and there will be no more such ones
+	if r.squashed || t.timedOut.Load() || b.w.closing || r.returned == maxReturns && !early {
 		return false
 	}
-	r.returned++
+	if !early {
+		r.returned++
+	}
 	r.box, r.tenure = nil, nil
 	b.w.putBack(r)
 	close(t.done)

@@ -61,16 +61,23 @@ func hears(process int, name string) (bool, error) {
 	}
 	defer unix.Close(socket)
 	own, err := unix.Getsockname(socket)
-	if own, ok := own.(*unix.SockaddrUnix); ok || err != nil {
-		return ok && own.Name != noName, err
+	if err != nil {
+		return false, err
 	}
-	kind, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE)
-	if kind == unix.SOCK_DGRAM || err != nil {
-		return err == nil, err
+	switch own := own.(type) {
+	case *unix.SockaddrUnix:
+		if own.Name != noName {
+			return true, nil
+		}
+	default:
+		kind, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE)
+		if kind == unix.SOCK_DGRAM || err != nil {
+			return err == nil, err
+		}
 	}
 	listens, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	return listens != 0, err
 }
 
-// noName is what x/sys says of a Unix socket that has none.
+// noName is what x/sys says of a Unix socket that has none, or one that begins with two zeros.
 const noName = "@"

@@ -21,6 +21,7 @@ func (s *suite) testReachable(t *testing.T) {
 		"datagrams":           {"x = socket.socket(type=socket.SOCK_DGRAM); x.bind(('127.0.0.1', 0))", true},
 		"datagrams elsewhere": {"x = socket.socket(type=socket.SOCK_DGRAM); x.sendto(b'x', ('127.0.0.1', 53))", true},
 		"a name":              {"x = socket.socket(socket.AF_UNIX); x.bind('\\0x'); x.listen()", true},
+		"a name of zeros":     {"x = socket.socket(socket.AF_UNIX); x.bind('\\0\\0x'); x.listen()", true},
 		"a file's name":       {"x = socket.socket(socket.AF_UNIX); x.bind('/tmp/x'); x.listen()", true},
 		"a name of datagrams": {"x = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); x.bind('/tmp/x')", true},
 	} {

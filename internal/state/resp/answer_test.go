@@ -201,3 +201,37 @@ func TestOwnNamesTakeRoom(t *testing.T) {
 		}
 	}
 }
+
+// listening is a session that looks whether its connection's goroutine may write as it begins to listen.
+type listening struct {
+	nobody
+	looks func()
+}
+
+func (listening) Listens(bool) {}
+
+func (l listening) Hold(_ context.Context, _ string, begin func()) error {
+	l.looks()
+	begin()
+	return nil
+}
+
+// TestListensWithItsConnectionInHand: who begins to listen to more does not wait for a client that reads nothing while the rest of its activation
+// waits for that.
+func TestListensWithItsConnectionInHand(t *testing.T) {
+	c := connWithRoom(1 << 20)
+	c.net = nowhere{}
+	c.session = listening{looks: func() {
+		if c.sub != nil && c.sub.writing.TryLock() {
+			t.Error("it would wait for messages that are being sent")
+			c.sub.writing.Unlock()
+		}
+	}}
+	for _, command := range []string{"SUBSCRIBE", "SUBSCRIBE", "UNSUBSCRIBE"} {
+		c.execute(t.Context(), [][]byte{[]byte(command), []byte("channel")})
+		if err := c.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.forsake()
+}

@@ -204,6 +204,9 @@ func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args
 		return
 	}
 	c.session.Listens(true) // before its activation may end
+	if c.sub != nil {
+		c.sub.hold() // which may wait for a client that reads nothing: nothing else of the activation is to
+	}
 	err := c.session.Hold(ctx, command.Held(spec.Name), func() {
 		if ends {
 			c.unsubscribe(spec.Name, args[1:], patterns)
