@@ -102,13 +102,12 @@ func TestTooEarlyGoesOutOnce(t *testing.T) {
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
 	a := action(fmt.Sprintf(`
 import socket, threading, time
-threading.Timer(0.2, lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'late\n', (%q, %d))).start()
+threading.Timer(0.2, lambda: socket.create_connection((%q, %d)).sendall(b'late')).start()
 def main(args):
     time.sleep(0.4)
-    return {}`, o.host, o.UDP))
+    return {}`, o.host, o.TCP("late")))
 	r, h := g.ahead(a, `{}`) // which waits, as there is a thread
-	box := await(t, maker.made, "no sandbox is made")
-	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing waits")
+	awaitReached(t, await(t, maker.made, "no sandbox is made"))
 	g.Promote(r.Activation)
 	if end := g.wait(h); end.Status != forerun.Success {
 		t.Errorf("%s %q", end.Result, end.Logs)
