@@ -159,7 +159,9 @@ func (e *execution) Started(id forerun.ActivationID, at time.Time, initTime time
 	if s := e.active[id]; s != nil {
 		e.began(s)
 		s.started(at, initTime)
-		e.breathe() // it may have been for this that nothing ran ahead
+		if e.depth < e.speculation.Depth { // perhaps as this had no sandbox
+			e.breathe()
+		}
 	}
 }
 
