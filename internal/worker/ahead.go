@@ -232,8 +232,8 @@ func (r *run) withhold(b *box) {
 	}
 }
 
-// takeHeld takes out what waits to be sent, or what waited when that was killed which its handler had left. What need not wait is out: what the
-// activation's end lets go comes behind it.
+// takeHeld takes out what waits to be sent, or what waited when that was killed which its handler had left. What need not wait is out, if there
+// are others whose turn the activation's end may bring: what they have sent comes behind it.
 func (b *box) takeHeld(t *tenure) (send func()) {
 	if !t.over.Load() { // else nobody asks for it, and a kill is under way
 		b.reseting.Lock()
@@ -241,6 +241,9 @@ func (b *box) takeHeld(t *tenure) (send func()) {
 		if t.unsent != nil {
 			return t.unsent
 		}
+	}
+	if !b.held && b.w.ahead.Load() == 0 {
+		return nil
 	}
 	return b.sandbox.TakeHeld()
 }
@@ -252,7 +255,7 @@ func (w *Worker) leave(r *run) {
 	case r.isAhead():
 		r.left = true
 	default:
-		delete(w.runs, r.Activation)
+		w.unbook(r)
 	}
 }
 

@@ -214,7 +214,7 @@ func (w *Worker) expire(now time.Time) {
 		late := false
 		for len(p.queue) > 0 && now.Sub(p.queue[0].asked) > w.config.QueueTimeout {
 			r := w.pop(p)
-			delete(w.runs, r.Activation)
+			w.unbook(r)
 			r.answerCaller()
 			w.counters.Expired++
 			w.counters.ended(forerun.InternalError)

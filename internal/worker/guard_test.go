@@ -289,7 +289,7 @@ func (g *rig) mustForget() {
 	g.t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if n := len(g.runs); n > 0 {
+	if n := len(g.runs) + int(g.Worker.ahead.Load()); n > 0 {
 		g.t.Errorf("%d activations are on the books", n)
 	}
 }

@@ -75,6 +75,22 @@ func (w *Worker) prune(p *pool) {
 // memory is what an activation may use, in bytes.
 func (p *pool) memory() int64 { return int64(p.action.Limits.Memory) << 20 }
 
+// book notes a run until it has ended, and is not ahead any more.
+func (w *Worker) book(r *run) {
+	w.runs[r.Activation] = r
+	if r.Speculative {
+		w.ahead.Add(1)
+	}
+}
+
+// unbook takes a run off the books, which may have been before.
+func (w *Worker) unbook(r *run) {
+	if w.runs[r.Activation] == r && r.Speculative {
+		w.ahead.Add(-1)
+	}
+	delete(w.runs, r.Activation)
+}
+
 // enqueue gives a run to an idle sandbox, or lets it wait. It reports false when the worker is closing.
 func (w *Worker) enqueue(r *run, l *language) bool {
 	w.mu.Lock()
@@ -84,7 +100,7 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 	}
 	p := w.poolOf(r.Run, l)
 	r.pool = p
-	w.runs[r.Activation] = r
+	w.book(r)
 	r.callFor(w.runs[r.Caller])
 	w.counters.Runs++
 	if len(p.queue) == 0 && w.give(p, r) {

@@ -70,6 +70,7 @@ type Worker struct {
 	stop    context.CancelFunc // ends every sandbox
 	stopped context.Context
 	alive   sync.WaitGroup // goroutines of boxes and of failures to tell
+	ahead   atomic.Int64   // of runs: those that began ahead; it is changed with mu held
 
 	mu       sync.Mutex // guards the rest, and the fields of run, pool and box that say so
 	closing  bool
@@ -186,7 +187,7 @@ func (w *Worker) Promote(id forerun.ActivationID) {
 	r.effects = nil
 	switch {
 	case r.left:
-		delete(w.runs, id)
+		w.unbook(r)
 	case r.box == nil:
 		w.hasten(r)
 	}
@@ -205,7 +206,7 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 		w.mu.Unlock()
 		return
 	}
-	delete(w.runs, id)
+	w.unbook(r)
 	r.answerCaller()
 	r.squashed, r.effects = true, nil
 	if r.left {
