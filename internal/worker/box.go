@@ -218,12 +218,19 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 	failure, ok = b.ready()
 	switch {
 	case ok:
+		if b.loadsAhead {
+			b.w.loadedAhead(b.pool())
+		}
 		b.loadsAhead = b.held
 		b.sayRefused()
 		b.output.loaded()
 		b.cost += time.Since(began)
 	case b.loadsAhead && !b.blank && b.w.stopped.Err() == nil:
-		b.w.loadInTurn(b.pool())
+		if b.isDead() {
+			b.w.diedAhead(b.pool())
+		} else {
+			b.w.loadInTurn(b.pool())
+		}
 		return forerun.Result{}, false
 	}
 	return failure, ok

@@ -126,6 +126,21 @@ func (b *box) reachesAhead() bool {
 // releaseLoading lets the code go on with the gate open if it is the turn of an activation, and reports whether it is.
 func (b *box) releaseLoading() bool { return b.isDue() && b.letOut() == nil }
 
+// diedAhead is loadInTurn once sandboxes have died a few times in a row as they loaded the code ahead: one may have died of something else.
+func (w *Worker) diedAhead(p *pool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.diedAhead++
+	p.inTurn = p.inTurn || p.diedAhead == maxForks
+}
+
+// loadedAhead notes that one has not.
+func (w *Worker) loadedAhead(p *pool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.diedAhead = 0
+}
+
 // loadInTurn has the pool's code loaded for nobody any more who runs ahead.
 func (w *Worker) loadInTurn(p *pool) {
 	w.mu.Lock()

@@ -117,6 +117,25 @@ def main(args):
 	}
 }
 
+// TestDiesAsItIsLoadedAhead: a sandbox that dies as it loads code ahead is replaced, as it may have died of something else; if that happens time
+// after time the code is loaded in turn.
+func TestDiesAsItIsLoadedAhead(t *testing.T) {
+	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 10)}
+	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes, maker.Maker, c.Maker = 1, c.Maker, maker })
+	r, h := g.ahead(action("import os\nos._exit(1)"), `{}`)
+	for range maxForks {
+		await(t, maker.made, "no other sandbox is made")
+	}
+	g.awaitStats("it is over", func(s Stats) bool { return s.Starting == 0 })
+	if n := len(maker.made); n > 0 {
+		t.Errorf("%d more sandboxes were made", n)
+	}
+	g.Promote(r.Activation)
+	if end := g.wait(h); end.Status != forerun.DeveloperError {
+		t.Errorf("%s %q", end.Result, end.Logs)
+	}
+}
+
 // TestLoadMakesWay: code that reaches for the outside as it is loaded ahead keeps no room from somebody whose turn it is.
 func TestLoadMakesWay(t *testing.T) {
 	o := newOutside(t)

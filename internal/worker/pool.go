@@ -33,6 +33,7 @@ type pool struct {
 	keeps     bool          // a handler serves several activations, as the action's author wants
 	squashes  bool          // activations were squashed while they ran
 	inTurn    bool          // its code is loaded for nobody who runs ahead: it reached for the outside then, or failed
+	diedAhead int           // sandboxes, in a row, that ended as they loaded it for who does
 	runs      int           // given to its sandboxes since it has any
 	cpu       time.Duration // what an activation takes of the processors, as measured last; 0: never
 	waits     waits
