@@ -129,7 +129,7 @@ func (w *staged) deploy() {
 	}
 	actions["link1"] = strings.Replace(actions["link1"], "def main(args):\n", "def main(args):\n    state.blpop('go')\n", 1)
 	for name, code := range actions {
-		code = strings.Replace(code, "def main(args):\n", "def main(args):\n    if args.get('stay'): state.blpop('never')\n", 1)
+		code = strings.Replace(code, "def main(args):\n", "def main(args):\n    if args.get('stay'): state.incr('stays'), state.blpop('never')\n", 1)
 		const setName = 15 // PR_SET_NAME
 		actions[name] = fmt.Sprintf("import ctypes\nctypes.CDLL(None).prctl(%d, b'%s')\n%s", setName, name, code)
 	}
@@ -144,13 +144,14 @@ func (w *staged) deploy() {
 	}
 }
 
-// occupy has the action's sandbox do something else, until it is killed.
+// occupy has the action's sandbox do something else, until it is killed: who is killed before it has read what it is to do has another do it.
 func (w *staged) occupy(action string) {
 	w.Helper()
+	before := w.s.state.Get(w.Context(), "stays").Val()
 	if code, answer := status(w.T, w.s.client, http.MethodPost, "actions/"+action, map[string]bool{"stay": true}); code != http.StatusAccepted {
 		w.Fatalf("%d %s", code, answer)
 	}
-	eventually(w.T, func() bool { return gauge(w.T, w.s.server, "forerun_sandboxes_busy") == "1" })
+	eventually(w.T, func() bool { return w.s.state.Get(w.Context(), "stays").Val() != before })
 }
 
 // change has the first function give something else than is expected of it, when it has not given anything yet, and what the third
@@ -236,11 +237,12 @@ func (w *staged) kill(point, victim string) {
 		return
 	}
 	action = w.killInside(point, victim)
-	squashed := w.points.times("squashed " + action)
+	squashed, held := w.points.times("squashed "+action), w.points.times("held "+action)
 	c.Close()
 	if early { // when its turn comes, it is known that it failed, or that its connections have ended, if it had not finished
 		eventually(w.T, func() bool {
-			return w.hasEnded("finished "+action) || w.points.times("squashed "+action) > squashed
+			return w.hasEnded("finished "+action) || w.points.times("squashed "+action) > squashed ||
+				w.points.times("held "+action) > held // another handler has it, if the one that was killed had not read it yet
 		})
 		w.s.letGo()
 	}
