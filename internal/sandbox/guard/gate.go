@@ -16,12 +16,13 @@ type gate struct {
 	permitted map[netip.AddrPort]bool // these pass although it is shut; port 0: all of the address
 	opening   int                     // connections that passed and are not in the sandbox yet
 	lent      []lent                  // the sockets that were put into the sandbox
-	sending   int                     // so many of them were not permitted
-	told      int                     // of so many the kernel says when they are closed
-	look      int                     // how many of them there may be before those are forgotten that are closed
+	sending   int                     // so many of them were not permitted, and are open
+	told      int                     // of so many the kernel says when they are gone
+	look      int                     // how many of them there may be before those are forgotten that are gone
 	looked    time.Time               // when they were, as there was no room
-	owner     *Owner                  // of the sandbox; nil once that is gone
+	owner     *Owner                  // of the sandbox; nil once that is gone, and all its sockets are
 	counted   int                     // so many sockets count as its
+	ended     bool                    // the sandbox is gone
 }
 
 // fewLent is how many sockets may have been closed before anybody looks.
@@ -30,7 +31,7 @@ const fewLent = 16
 // lentAtMost bounds how many sockets of the host's network a sandbox has at a time. Each takes one of the host's ports, which all share.
 const lentAtMost = 1024
 
-// lookAgain is how long a sandbox that has them all waits until it is looked whether they are closed: that takes milliseconds.
+// lookAgain is how long a sandbox that has them all waits until it is looked whether they are gone: that takes milliseconds.
 const lookAgain = 100 * time.Millisecond
 
 // permittedAtMost bounds how many addresses a gate lets pass.
@@ -85,7 +86,9 @@ func (g *gate) enter(to netip.AddrPort) (wait <-chan struct{}) {
 
 // publish tells who may shut the gate what is through it, and the owner what it has. mu is held.
 func (g *gate) publish() {
-	g.shared.open.Store(uint32(g.opening + g.sending))
+	if !g.ended { // else the switch may be another's
+		g.shared.open.Store(uint32(g.opening + g.sending))
+	}
 	if now := g.opening + g.told; g.owner != nil && now != g.counted {
 		g.owner.count(now - g.counted)
 		g.counted = now
@@ -157,7 +160,7 @@ func (g *gate) lend(socket int, to netip.AddrPort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.lent) >= g.look {
-		g.forgetClosed()
+		g.forgetGone()
 		g.look = 2*len(g.lent) + fewLent
 	}
 	if l, ok := lentSocket(socket, to); ok {
@@ -167,17 +170,45 @@ func (g *gate) lend(socket int, to netip.AddrPort) {
 	}
 }
 
-func (g *gate) forgetClosed() {
-	g.lent = slices.DeleteFunc(g.lent, func(l lent) bool { return !l.open() })
+func (g *gate) forgetGone() {
+	left := g.lent[:0]
+	for _, l := range g.lent {
+		if !l.gone() {
+			left = append(left, l)
+		}
+	}
+	clear(g.lent[len(left):])
+	g.lent = left
 	g.count()
 }
 
-// lookForClosed forgets those that are closed.
-func (g *gate) lookForClosed() {
+// lookForGone forgets those that are gone.
+func (s *Supervisor) lookForGone() {
+	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.told > 0 && g.owner != nil { // else the sandbox is gone, and its switch may be another's
-		g.forgetClosed()
+	if g.told > 0 {
+		g.forgetGone()
+	}
+	s.leaveOwner()
+}
+
+// end is for a sandbox that is gone. What is left in sockets that its processes closed, or had when they ended, goes on counting as its owner's.
+func (s *Supervisor) end() {
+	g := &s.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	g.lent = slices.DeleteFunc(g.lent, func(l lent) bool { return l.untold })
+	g.forgetGone()
+	s.leaveOwner()
+}
+
+// leaveOwner is for when nothing is left that counts. The gate's mu is held.
+func (s *Supervisor) leaveOwner() {
+	if g := &s.gate; g.ended && g.told == 0 && g.owner != nil {
+		g.owner.leave(s, g.counted)
+		g.owner = nil
 	}
 }
 
@@ -185,7 +216,7 @@ func (g *gate) lookForClosed() {
 func (g *gate) count() {
 	g.sending, g.told = 0, 0
 	for _, l := range g.lent {
-		if !l.permitted {
+		if !l.permitted && !l.closing {
 			g.sending++
 		}
 		if !l.untold {
@@ -200,7 +231,7 @@ func (g *gate) room() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.opening+g.told > lentAtMost && time.Since(g.looked) >= lookAgain {
-		g.forgetClosed()
+		g.forgetGone()
 		g.looked = time.Now()
 	}
 	return g.opening+g.told <= lentAtMost
@@ -234,10 +265,10 @@ func (s *Supervisor) Connected(alone func() func(inode uint32) bool) bool {
 	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.forgetClosed()
+	g.forgetGone()
 	if g.opening > 0 || g.sending == 0 {
 		return g.opening > 0
 	}
 	is := alone()
-	return slices.ContainsFunc(g.lent, func(l lent) bool { return !l.permitted && (l.untold || !is(l.inode)) })
+	return slices.ContainsFunc(g.lent, func(l lent) bool { return !l.permitted && !l.closing && (l.untold || !is(l.inode)) })
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"io"
 	"net"
 	"net/netip"
 	"runtime"
@@ -192,5 +193,55 @@ func TestNothingIsToldOfTheDead(t *testing.T) {
 	s.refuse(notification{}, "refused")
 	if s.pass(1, netip.AddrPort{}, make(chan struct{})) || len(s.waiting.list()) > 0 {
 		t.Error("it goes on")
+	}
+}
+
+// TestClosingCounts: a socket that is closed with something unsent keeps the host's memory. So it counts for its sandbox, and for the owner of
+// one that is gone, until the kernel has sent that; but nobody can send on it any more.
+func TestClosingCounts(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	to := server.Addr().(*net.TCPAddr).AddrPort()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Connect(socket, sockaddr(to))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := server.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	for err = nil; err == nil; { // until nothing more can be taken
+		_, err = unix.SendmsgN(socket, make([]byte, 1<<16), nil, nil, unix.MSG_DONTWAIT)
+	}
+	h := NewHost()
+	s := &Supervisor{gate: gate{shared: new(Switch)}}
+	s.gate.owner = h.enter("it", s, 0)
+	s.gate.lend(socket, to)
+	if s.gate.sending != 1 || s.gate.told != 1 {
+		t.Fatalf("%d of %d open ones can be sent on", s.gate.sending, s.gate.told)
+	}
+	unix.Close(socket)
+	s.lookForGone()
+	if s.gate.told != 1 || s.gate.sending != 0 || s.Connected(nil) {
+		t.Errorf("one that is closed with something unsent counts %d times, %d of them as if it were open", s.gate.told, s.gate.sending)
+	}
+	s.end()
+	if s.gate.owner == nil || s.gate.counted != 1 {
+		t.Errorf("it counts %d times once its sandbox is gone", s.gate.counted)
+	}
+	if _, err := io.Copy(io.Discard, peer); err != nil {
+		t.Fatal(err)
+	}
+	peer.Close()
+	s.lookForGone()
+	if s.gate.owner != nil || s.gate.counted != 0 || len(h.owners) != 0 {
+		t.Errorf("what is sent counts: %+v, %d owners", s.gate.lent, len(h.owners))
 	}
 }

@@ -16,6 +16,7 @@ type lent struct {
 	local, peer netip.AddrPort
 	untold      bool // the kernel does not say
 	permitted   bool // its peer's address was
+	closing     bool // it is nobody's, and the kernel has yet to send what is left in it
 }
 
 // lentSocket is the socket that is about to be put into the sandbox; ok is false if it is connected no more.
@@ -32,20 +33,25 @@ func lentSocket(socket int, to netip.AddrPort) (l lent, ok bool) {
 	case *unix.SockaddrInet6:
 		l.domain, l.local = unix.AF_INET6, netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port))
 	}
-	if l.open() {
+	if !l.gone() && !l.closing {
 		return l, true
 	}
-	l.untold = true // it is open, unless it has failed meanwhile
+	l.untold, l.closing = true, false // it is open, unless it has failed meanwhile
 	return l, tcpState(socket) != tcpClose
 }
 
-// open reports whether somebody has the socket, with its connection. When it cannot be told, somebody has.
-func (l lent) open() bool {
+// gone reports whether the kernel has nothing of the socket any more but its port, and looks whether somebody has it, with its connection.
+// When it cannot be told, somebody has.
+func (l *lent) gone() bool {
 	if l.untold {
-		return true
+		return false
 	}
-	inode, err := owner(l.request())
-	return err != nil || inode == l.inode
+	inode, unsent, err := diagnose(l.request())
+	if err != nil || inode != 0 && inode == l.inode {
+		return false
+	}
+	l.closing = inode == 0 && unsent > 1 // its end is as one byte
+	return !l.closing
 }
 
 // request is a struct inet_diag_req_v2 behind its header: for one socket.
@@ -100,20 +106,21 @@ func (d *diagnosis) ask(request []byte) (answer []byte, err error) {
 	return answer[:max(0, n)], err
 }
 
-// owner asks the kernel for the inode of a socket; 0 if there is none, or none that a process has.
-func owner(request []byte) (inode uint32, err error) {
-	const at = unix.NLMSG_HDRLEN + 68 // of the inode in struct inet_diag_msg
+// diagnose asks the kernel for the inode of a socket, 0 if no process has it, and how many bytes of it have yet to reach the other side; 0 if
+// there is none.
+func diagnose(request []byte) (inode, unsent uint32, err error) {
+	const atUnsent, atInode = unix.NLMSG_HDRLEN + 60, unix.NLMSG_HDRLEN + 68 // in struct inet_diag_msg
 	b, err := sockets.ask(request)
 	switch n := len(b); {
 	case err != nil:
-		return 0, err
-	case n >= at+4 && binary.NativeEndian.Uint16(b[4:]) == unix.SOCK_DIAG_BY_FAMILY:
-		return binary.NativeEndian.Uint32(b[at:]), nil
+		return 0, 0, err
+	case n >= atInode+4 && binary.NativeEndian.Uint16(b[4:]) == unix.SOCK_DIAG_BY_FAMILY:
+		return binary.NativeEndian.Uint32(b[atInode:]), binary.NativeEndian.Uint32(b[atUnsent:]), nil
 	case n >= unix.NLMSG_HDRLEN+4 && binary.NativeEndian.Uint16(b[4:]) == unix.NLMSG_ERROR:
 		if errno := unix.Errno(-int32(binary.NativeEndian.Uint32(b[unix.NLMSG_HDRLEN:]))); errno != unix.ENOENT {
-			return 0, errno
+			return 0, 0, errno
 		}
-		return 0, nil
+		return 0, 0, nil
 	}
-	return 0, unix.EBADMSG
+	return 0, 0, unix.EBADMSG
 }

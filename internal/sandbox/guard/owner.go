@@ -16,7 +16,7 @@ type Host struct {
 
 	mu     sync.Mutex // guards the rest, and the sandboxes of all owners
 	owners map[string]*Owner
-	looked time.Time // when it was looked which sockets are closed
+	looked time.Time // when it was looked which sockets are gone
 }
 
 // Owner is whose some sandboxes are.
@@ -33,8 +33,8 @@ const socketsAtMost = 24 << 10
 // sandboxes themselves some.
 const copiesPart = 8
 
-// lookAtAll is how long an owner that may have no more sockets waits until it is looked which are closed, also of others: those of a sandbox
-// that is idle count until then.
+// lookAtAll is how long an owner that may have no more sockets waits until it is looked which are gone, also of others: those of a sandbox
+// that is idle, or gone itself, count until then.
 const lookAtAll = 2 * time.Second
 
 // NewHost is for the supervisors of one network.
@@ -77,7 +77,7 @@ func (o *Owner) count(more int) { o.host.sockets.Count(o.name, more) }
 func (o *Owner) room() bool {
 	fits, boxes := o.fits()
 	for _, s := range boxes {
-		s.gate.lookForClosed()
+		s.lookForGone()
 	}
 	if len(boxes) > 0 {
 		fits, _ = o.fits()
@@ -85,7 +85,7 @@ func (o *Owner) room() bool {
 	return fits
 }
 
-// fits lists the sandboxes in which some may be closed if it is time to look.
+// fits lists the sandboxes of which some may be gone if it is time to look.
 func (o *Owner) fits() (fits bool, look []*Supervisor) {
 	h := o.host
 	if h.sockets.Fits(o.name) {

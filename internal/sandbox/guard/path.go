@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,8 +46,8 @@ type walk struct {
 // linksAtMost is how many links the kernel follows in a path.
 const linksAtMost = 40
 
-// namesAtMost is how many names the longest path has. In links the kernel takes more, at the caller's expense.
-const namesAtMost = unix.PathMax / 2
+// namesAtMost is how many names are followed, in links, too. The kernel takes more, at the caller's expense.
+const namesAtMost = 256
 
 // procRoot is the inode of /proc itself.
 const procRoot = 1
@@ -57,7 +58,7 @@ func newWalk(thread, user int, path string) (*walk, error) {
 		return nil, err
 	}
 	w := &walk{
-		root: -1, at: -1, caller: -1, user: user, left: strings.Split(path, "/"),
+		root: -1, at: -1, caller: -1, user: user, left: namesOf(path),
 		process: status.Innermost("NStgid"), thread: status.Innermost("NSpid"),
 	}
 	folder := "/proc/" + strconv.Itoa(thread)
@@ -77,6 +78,13 @@ func newWalk(thread, user int, path string) (*walk, error) {
 	}
 	return w, nil
 }
+
+// namesOf are a path's. Of those in a row that lead nowhere one is enough: it asks whether there is a folder.
+func namesOf(path string) []string {
+	return slices.CompactFunc(strings.Split(path, "/"), func(a, b string) bool { return stays(a) && stays(b) })
+}
+
+func stays(name string) bool { return name == "" || name == "." }
 
 func (w *walk) end() {
 	unix.Close(w.root)
@@ -147,10 +155,10 @@ func (w *walk) link(link int) error {
 	if err != nil || w.jumps {
 		return err
 	}
-	if strings.Count(text, "/")+len(w.left) > namesAtMost-w.names { // it could not come to its end
+	names := append(namesOf(text), w.left[1:]...)
+	if len(names) > namesAtMost-w.names { // it could not come to its end
 		return unix.ELOOP
 	}
-	names := append(strings.Split(text, "/"), w.left[1:]...)
 	if strings.HasPrefix(text, "/") {
 		root, err := unix.FcntlInt(uintptr(w.root), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {

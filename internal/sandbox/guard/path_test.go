@@ -15,7 +15,7 @@ import (
 func TestWalk(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	makeFolders(t, root, "inner/deep")
-	for name, text := range map[string]string{"absolute": "/inner/deep", "up": "../../..", "inner/beside": "deep/../deep", "loop": "loop", "long": strings.Repeat("./", 2000)} {
+	for name, text := range map[string]string{"absolute": "/inner/deep", "up": "../../..", "inner/beside": "deep/../deep", "loop": "loop", "long": strings.Repeat("inner/../", 80), "here": strings.Repeat("./", 2000)} {
 		if err := os.Symlink(text, filepath.Join(root, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -25,13 +25,16 @@ func TestWalk(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"inner/deep": "inner/deep", "/inner//./deep/": "inner/deep", "inner/../inner": "inner", "absolute": "inner/deep", "absolute/..": "inner",
-		"/../../inner": "inner", "up/inner": "inner", "inner/beside": "inner/deep", "file": "file", "long/inner": "inner", "absolute/../../../..": "",
+		"/../../inner": "inner", "up/inner": "inner", "inner/beside": "inner/deep", "file": "file", "long/inner": "inner", "here/here//inner/.": "inner", "absolute/../../../..": "",
 	} {
 		if got, errno := walkFrom(t, root, path); errno != 0 || got != filepath.Join(root, want) {
 			t.Errorf("%q leads to %q, %v; want %q", path, got, errno, want)
 		}
 	}
-	for path, want := range map[string]unix.Errno{"none": unix.ENOENT, "loop": unix.ELOOP, "long/long": unix.ELOOP, "file/": unix.ENOTDIR, "file/x": unix.ENOTDIR} {
+	for path, want := range map[string]unix.Errno{
+		"none": unix.ENOENT, "loop": unix.ELOOP, "long/long": unix.ELOOP, "file/": unix.ENOTDIR, "file/x": unix.ENOTDIR,
+		"file/.//": unix.ENOTDIR, "here/file/./": unix.ENOTDIR, strings.Repeat("inner/../", namesAtMost/2+1): unix.ELOOP,
+	} {
 		if got, errno := walkFrom(t, root, path); errno != want {
 			t.Errorf("%q leads to %q, %v; want %v", path, got, errno, want)
 		}

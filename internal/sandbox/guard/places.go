@@ -17,11 +17,12 @@ import (
 // The socket of a connection to the outside takes the place of the one with which the program has called. That may have other places in its
 // process: copies of the descriptor, and epolls that were told of it before it connected. The new one takes these, too.
 
-// How much of a process is looked through for them: the names of some 1,300 descriptors, and what the kernel says of its epolls. One that has
-// more is not looked through again: what the kernel says has no bound.
+// How much of a process is looked through for them: the names of some 1,300 descriptors, and what the kernel says of its epolls; and how many
+// places a socket gets. A process that has more is not looked through again: what the kernel says has no bound, and a place costs a thread.
 const (
 	namesBytes   = 32 << 10
 	noticesBytes = 64 << 10
+	placesAtMost = 16
 )
 
 // places are where a process has a socket.
@@ -99,13 +100,13 @@ func (s *Supervisor) placesOf(thread int, c caller) places {
 	l.scratch = scratches.Get().(*scratch)
 	defer scratches.Put(l.scratch)
 	size, _ := unix.ReadDirent(folder, l.names[:])
-	for rest := l.names[:max(0, size)]; len(rest) > direntName; {
+	for rest := l.names[:max(0, size)]; len(rest) > direntName && !l.full(); {
 		length := int(binary.NativeEndian.Uint16(rest[direntLength:]))
 		name, _, _ := bytes.Cut(rest[direntName:length], []byte{0})
 		l.look(folder, string(name))
 		rest = rest[length:]
 	}
-	if size > namesBytes-unix.NAME_MAX || l.room <= 0 { // there may be more
+	if size > namesBytes-unix.NAME_MAX || l.room <= 0 || l.full() { // there may be more
 		s.crowded.Store(true)
 	}
 	return l.found
@@ -130,6 +131,9 @@ type lookout struct {
 	found  places
 	link   [64]byte
 }
+
+// full reports whether it has found as many as there may be.
+func (l *lookout) full() bool { return len(l.found.numbers)+len(l.found.notices) >= placesAtMost }
 
 // look looks at one descriptor, in the folder of them.
 func (l *lookout) look(folder int, name string) {
@@ -161,7 +165,7 @@ func (l *lookout) ask(epoll int) {
 	text = text[:max(0, size)]
 	l.room -= len(text)
 	for line := range bytes.Lines(text) {
-		if told, ok := parseNotice(line, &l.socket); ok {
+		if told, ok := parseNotice(line, &l.socket); ok && !l.full() {
 			told.epoll = epoll
 			l.found.notices = append(l.found.notices, told)
 		}

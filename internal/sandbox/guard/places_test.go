@@ -46,3 +46,30 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("it knows it under another number: %v", err)
 	}
 }
+
+// TestPlacesAreFew: a process with copies of its socket without end gets the new one to some, and is not looked through again.
+func TestPlacesAreFew(t *testing.T) {
+	old := unixSocket(t)
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(epoll) })
+	for range 2 * placesAtMost {
+		copied, err := unix.FcntlInt(uintptr(old), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(copied) })
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, copied, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var s Supervisor
+	if p := s.placesOf(unix.Getpid(), caller{socket: old}); len(p.numbers)+len(p.notices) != placesAtMost || !s.crowded.Load() {
+		t.Errorf("%d descriptors and what %d epolls were told, crowded: %v", len(p.numbers), len(p.notices), s.crowded.Load())
+	}
+	if p := s.placesOf(unix.Getpid(), caller{socket: old}); len(p.numbers)+len(p.notices) != 0 {
+		t.Errorf("it was looked through again: %+v", p)
+	}
+}

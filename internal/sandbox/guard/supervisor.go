@@ -44,7 +44,7 @@ func (s *Supervisor) SetOwner(name string) {
 	g := &s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.owner != nil { // else the sandbox is gone
+	if !g.ended {
 		g.owner.leave(s, g.counted)
 		g.owner = g.owner.host.enter(name, s, g.counted)
 	}
@@ -60,10 +60,7 @@ func (s *Supervisor) Run() {
 		s.answer(n)
 	}
 	s.beside.Wait()
-	s.gate.mu.Lock()
-	defer s.gate.mu.Unlock()
-	s.gate.owner.leave(s, s.gate.counted)
-	s.gate.owner = nil
+	s.end()
 	_ = s.listener.file.Close()
 }
 
