@@ -73,6 +73,19 @@ func (c *Controller) IsAhead(id forerun.ActivationID) bool {
 	return s != nil && s.ahead
 }
 
+// Refused notes that a call of an activation is not answered with its result: the activation may give something else for that.
+func (c *Controller) Refused(id forerun.ActivationID) {
+	e := c.executionOf(id)
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.asker(id); s != nil && e.speculation.Mode != speculate.Off {
+		e.step(speculate.Done{Slot: s.id, Refused: true})
+	}
+}
+
 // Hold returns when an activation may do what cannot be taken back: it is a head, and what it called has records. If it was squashed,
 // that is the error. If ctx ends before, who asked has given up, and an activation that is ahead runs again in its turn. why is for
 // the trace.

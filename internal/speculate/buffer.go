@@ -144,6 +144,7 @@ func (m *Machine) done(e Done) {
 	s.note(e.Reads)
 	s.effects = s.effects || len(e.Wrote) > 0 || e.Outside
 	s.inexact = s.inexact || !e.Exact
+	s.refused = s.refused || e.Refused
 	m.changed = true
 }
 

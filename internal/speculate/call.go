@@ -167,7 +167,7 @@ func (m *Machine) abandonCallees(s *slot) {
 	for _, c := range s.callees {
 		c.orphan = true
 		m.orphans = append(m.orphans, c)
-		s.effects, s.inexact = true, true // what they will do is not known, and is a part of what it did (rule R8)
+		s.effects, s.inexact, s.refused = true, true, true // what they will do is not known, and is a part of what it did (rule R8)
 	}
 	s.callees = nil
 }

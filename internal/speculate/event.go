@@ -84,7 +84,7 @@ type (
 		Records []Record
 		Failed  bool // they cannot be copied: the operation waits until its slot is the head, which reads them itself
 	}
-	// Done: what a Reply let the slot do in the store itself is done.
+	// Done: what a Reply let the slot do in the store itself is done, or something came of what it asked of the platform.
 	Done struct {
 		Slot    SlotID
 		Op      OpID
@@ -92,6 +92,7 @@ type (
 		Exact   bool           // its reply depended on nothing else
 		Wrote   []forerun.Key
 		Outside bool // it reached more than records
+		Refused bool // it was a call that is not answered with its result: refused, or not waited for. Op says nothing then
 	}
 	// Call: the slot's function invoked an action and waits for its answer.
 	Call struct {

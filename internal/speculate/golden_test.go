@@ -205,7 +205,7 @@ func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) 
 		}
 		return e
 	case "done":
-		e := Done{Slot: slot, Op: op, Exact: !d.HasArg("inexact")}
+		e := Done{Slot: slot, Op: op, Exact: !d.HasArg("inexact"), Refused: d.HasArg("refused")}
 		for _, r := range list(d, "reads") {
 			e.Reads = append(e.Reads, seen(t, r))
 		}

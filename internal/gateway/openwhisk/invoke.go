@@ -19,6 +19,14 @@ import (
 // invoke answers POST .../actions/NAME: it begins an invocation of the action for whoever calls (a tenant, or a function
 // that runs, to whose activation the new one is then tied), and waits for its end if asked to.
 func (a *API) invoke(c *call) error {
+	err := a.carryOut(c)
+	if err != nil {
+		a.Controller.Refused(c.caller.Cause)
+	}
+	return err
+}
+
+func (a *API) carryOut(c *call) error {
 	name, err := c.anyName()
 	if err != nil {
 		return err
@@ -152,6 +160,9 @@ func (a *API) finish(c *call, invocation *controller.Invocation, terms terms) er
 		}
 		if err := invocation.Accept(c.r.Context()); err != nil {
 			return err
+		}
+		if terms.blocking {
+			a.Controller.Refused(c.caller.Cause)
 		}
 		c.w.Header().Set("X-Openwhisk-Activation-Id", string(invocation.ID()))
 		c.accepted(invocation.ID())

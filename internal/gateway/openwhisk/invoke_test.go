@@ -2,6 +2,7 @@ package openwhisk
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/speculate"
 )
 
 func sorted(list []string) []string {
@@ -243,6 +245,41 @@ func TestSpeculateIgnored(t *testing.T) {
 			if got := answer.header.Get("X-Forerun-Speculate-Ignored"); answer.status >= 300 || !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 				t.Errorf("POST %s with %q: %d, ignored %q", path, given, answer.status, got)
 			}
+		}
+	}
+}
+
+// TestRefusedCallsAreNotKept: what a pure function gives because a call of it was refused, or answered before its end, it gives then only.
+func TestRefusedCallsAreNotKept(t *testing.T) {
+	w := newWorld(t)
+	w.api.Controller.Speculation = speculate.Settings{Mode: speculate.All, Depth: 4}
+	runs, path, ended := 0, "", make(chan struct{})
+	w.functions["caller"] = func(r *forerun.Run) forerun.RunEnd {
+		runs++
+		call := *w
+		call.auth.UUID, call.auth.Key, _ = strings.Cut(r.Token, ":")
+		inner := call.request("POST", actions+path, `{}`)
+		if inner.status == http.StatusAccepted {
+			close(ended)
+		}
+		return forerun.RunEnd{Result: fmt.Appendf(nil, `{"status":%d}`, inner.status)}
+	}
+	w.functions["slow"] = func(r *forerun.Run) forerun.RunEnd {
+		<-ended
+		return echo(r)
+	}
+	w.deploy("slow", "slow")
+	w.deploy("caller", "caller", "pure-function", "true")
+	for i, c := range []struct{ path, want string }{
+		{"slow?blocking=true&timeout=1", `{"status":202}`},
+		{"none?blocking=true", `{"status":404}`},
+		{"slow?blocking=true", `{"status":200}`},
+		{"none", `{"status":200}`}, // it is known now
+	} {
+		path = c.path
+		r := w.request("POST", actions+"caller?blocking=true", `{}`)
+		if got := member(t, r.body, "response.result"); got != c.want || runs != min(i+1, 3) {
+			t.Errorf("%d, %s: %s after %d executions", i, path, got, runs)
 		}
 	}
 }

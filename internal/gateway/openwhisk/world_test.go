@@ -40,7 +40,7 @@ func newWorld(t testing.TB) *world {
 	}
 	w := &world{t: t, functions: map[string]func(*forerun.Run) forerun.RunEnd{"echo": echo, "fail": fail, "crash": crash}}
 	tenants, log := registry.Open(store, registry.DefaultLimits()), activation.Open(store, false)
-	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log})
+	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store})
 	w.api = New(Config{
 		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c}, Quotas: gateway.NewQuotas(tenants, nil, nil),
 		Kinds: []string{"python:3", "python:default"}, Version: "test",
