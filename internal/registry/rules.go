@@ -39,11 +39,16 @@ func (r *Registry) PutRule(ctx context.Context, name forerun.Name, overwrite boo
 	return rule, active, err
 }
 
-// unlink tells whether a rule was active, and takes it from its trigger if that is not its next one.
+// unlink tells whether a rule was active, and takes it from its trigger if that is not its next one. The trigger must not change meanwhile,
+// nor be made, also if it does not know of the rule: that may be set active.
 func (r *Registry) unlink(ctx context.Context, t *transaction, rule *Entity, next forerun.Name) (active bool, err error) {
 	f, err := r.find(ctx, rule.Trigger)
-	if err != nil || f.entity == nil {
+	if err != nil {
 		return false, err
+	}
+	t.Expect = append(t.Expect, unchanged(entityRecord(rule.Trigger), f.version))
+	if f.entity == nil {
+		return false, nil
 	}
 	link, linked := f.entity.Rules[rule.Name]
 	if linked && next != rule.Trigger {
