@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -265,6 +266,22 @@ func TestRotateForWhoLeaves(t *testing.T) {
 	}
 	if w.opens(old) || len(w.changed) != 1 || !w.opens(strings.TrimPrefix(w.changed[0], "ada ")) {
 		t.Errorf("the old key opens: %v; what was told: %q", w.opens(old), w.changed)
+	}
+}
+
+// TestRotateThatCannotBeTold: the new key, which is nowhere else in the clear, is the answer, also if the settings of the clients cannot be written.
+func TestRotateThatCannotBeTold(t *testing.T) {
+	w := newWorld(t)
+	old := w.want(200, "PUT", "tenants/ada", "").Auth
+	var log strings.Builder
+	w.api.Log = slog.New(slog.NewTextHandler(&log, nil))
+	w.api.KeysChanged = func(string, string) error { return errors.New("the disk is full") }
+	now := w.want(200, "POST", "tenants/ada/rotate", "").Auth
+	if w.opens(old) || !w.opens(now) {
+		t.Error("the old key opens, or the new one does not")
+	}
+	if !strings.Contains(log.String(), "the disk is full") || strings.Contains(log.String(), now) {
+		t.Errorf("logged is %q", log.String())
 	}
 }
 
