@@ -235,6 +235,28 @@ func TestDeletedTenant(t *testing.T) {
 	}
 }
 
+// TestNextTenantOfTheSameName: the process of a deleted tenant's function does not serve the next one's, whose code is the same.
+func TestNextTenantOfTheSameName(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{Args: room(1)})
+	for _, secret := range []string{"old", "new"} {
+		ada := as(t, s, operate(t, s, "create", "ada"))
+		put(t, ada, "keeps", map[string]any{
+			"exec":        map[string]any{"kind": "python:3", "code": "kept = []\n\ndef main(args):\n    kept.append(args['secret'])\n    return {'kept': kept}\n"},
+			"annotations": []any{map[string]any{"key": "keep-process", "value": true}},
+		})
+		for _, want := range []string{`{"kept":["` + secret + `"]}`, `{"kept":["` + secret + `","` + secret + `"]}`} {
+			if r := invoke(t, ada, "keeps", map[string]any{"secret": secret}); string(r.Response.Result) != want {
+				t.Errorf("%s, not %s", r.Response.Result, want)
+			}
+		}
+		operate(t, s, "delete", "ada")
+		if idle := gauge(t, s, "forerun_sandboxes_idle"); idle != "0" {
+			t.Errorf("%s sandboxes are left", idle)
+		}
+	}
+}
+
 // eventually waits until something holds.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()

@@ -300,7 +300,7 @@ func (s *server) resolveOwn(ctx context.Context, name forerun.Name) (*forerun.Ac
 func (s *server) operatorAPI() *admin.API {
 	return admin.New(admin.Config{
 		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas,
-		EraseState: s.eraseState, KeysChanged: s.keysChanged, Pairs: s.store.Pairs, Version: s.version, Log: s.log,
+		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Pairs: s.store.Pairs, Version: s.version, Log: s.log,
 	})
 }
 

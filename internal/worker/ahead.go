@@ -115,7 +115,7 @@ func (b *box) awaitPromotion(r *run) error {
 	case <-r.tenure.squashed:
 		return errSquashed
 	case <-b.dead:
-	case <-b.w.stopped.Done():
+	case <-b.stopped.Done():
 	}
 	return errExited
 }
@@ -206,7 +206,7 @@ func (b *box) park(r *run) {
 	case <-r.unpark:
 	case <-late.C:
 	case <-b.dead:
-	case <-b.w.stopped.Done():
+	case <-b.stopped.Done():
 	}
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
@@ -449,7 +449,7 @@ func (b *box) atWork(now time.Time) time.Duration {
 
 // shut holds what the sandbox sends to the outside.
 func (b *box) shut(a *forerun.Action) (held sandbox.Held, err error) {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.held = true
 	return b.sandbox.Hold(ctx, hostsOf(a))
@@ -474,7 +474,7 @@ func (b *box) release() (waited time.Duration, err error) {
 	if !b.held {
 		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	if waited, err = b.sandbox.Release(ctx); err == nil {
 		b.held = false

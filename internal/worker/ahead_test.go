@@ -574,7 +574,7 @@ func TestTimeLimitOfWhatWasGivenBack(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	defer stop()
 	struck, given := make(chan struct{}), newTenure("")
-	b := &box{w: &Worker{stopped: stopped}, language: &language{}, sandbox: &stricken{strike: func() { close(given.done); close(struck) }}}
+	b := &box{w: &Worker{}, stopped: stopped, language: &language{}, sandbox: &stricken{strike: func() { close(given.done); close(struck) }}}
 	r := &run{Run: &forerun.Run{Action: action("")}, tenure: given}
 	r.Action.Limits.Timeout = 20
 	end := b.limit(r, time.Now())

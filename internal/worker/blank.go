@@ -139,7 +139,7 @@ func (w *Worker) unshelve(b *box) {
 // liveBlank is the life of a box that begins without code.
 func (b *box) liveBlank() {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, startLimit)
 	err := b.start(ctx, blankMemory, blankWeight)
 	cancel()
 	if err != nil {
@@ -185,7 +185,7 @@ func (b *box) awaitCode() bool {
 				continue
 			}
 		case <-b.dead:
-		case <-b.w.stopped.Done():
+		case <-b.stopped.Done():
 		}
 		return b.w.retireBlank(b)
 	}

@@ -43,6 +43,9 @@ type box struct {
 	language *language
 	id       string
 	owner    atomic.Pointer[pool] // nil until it has code; set before it gets that, with Worker.mu held
+	stopped  context.Context      // done when it is to end, whatever it does
+	stop     context.CancelFunc
+	closed   chan struct{} // when nothing is left of it
 
 	sandbox  sandbox.Sandbox
 	control  *runtimewire.Conn
@@ -102,8 +105,10 @@ type box struct {
 func (w *Worker) newBox(l *language) *box {
 	w.boxes++
 	w.lastBox++
+	stopped, stop := context.WithCancel(w.stopped)
 	return &box{
 		w: w, language: l, id: "s" + strconv.Itoa(w.lastBox), since: time.Now(), weight: sandbox.DefaultCPUWeight,
+		stopped: stopped, stop: stop, closed: make(chan struct{}),
 		adopted: make(chan struct{}), assigned: make(chan *run, 1), leave: make(chan struct{}),
 		hello: make(chan runtimewire.Hello, 1), initDone: make(chan runtimewire.InitDone, 1),
 		spares: make(chan *spare, maxForks), decided: make(chan struct{}, 1), paused: make(chan runtimewire.Paused, 1), dead: make(chan struct{}), handlers: make(map[int]*spare),
@@ -193,7 +198,7 @@ func (b *box) wait() *run {
 			}
 		case <-b.leave:
 		case <-b.dead:
-		case <-b.w.stopped.Done():
+		case <-b.stopped.Done():
 		}
 		return b.w.retire(b)
 	}
@@ -225,7 +230,7 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 		b.sayRefused()
 		b.output.loaded()
 		b.cost += time.Since(began)
-	case b.loadsAhead && !b.blank && b.w.stopped.Err() == nil:
+	case b.loadsAhead && !b.blank && b.stopped.Err() == nil:
 		if b.isDead() {
 			b.w.diedAhead(b.pool())
 		} else {
@@ -260,7 +265,7 @@ func (b *box) ready() (failure forerun.Result, ok bool) {
 
 // ensure sees that there is a sandbox, as the pool wants it.
 func (b *box) ensure() error {
-	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, startLimit)
 	defer cancel()
 	if b.sandbox != nil {
 		return b.fit(ctx)
@@ -270,7 +275,7 @@ func (b *box) ensure() error {
 
 // seal makes the code read-only.
 func (b *box) seal() (err error) {
-	ctx, cancel := context.WithTimeout(b.w.stopped, startLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, startLimit)
 	defer cancel()
 	b.sealed, err = b.sandbox.Seal(ctx)
 	return err
@@ -285,7 +290,7 @@ func (b *box) start(ctx context.Context, memoryMiB, weight int) (err error) {
 }
 
 func (b *box) startFailure(err error) forerun.Result {
-	if b.w.stopped.Err() != nil {
+	if b.stopped.Err() != nil {
 		return forerun.Failure(forerun.InternalError, shutDown)
 	}
 	if !errors.Is(err, errEarly) {
@@ -376,7 +381,7 @@ func (b *box) initLogs(wanted bool) []string {
 	return b.output.end()
 }
 
-// watch puts refused connections into the log, and ends what still runs when the initializer or the worker has ended.
+// watch puts refused connections into the log, and ends what still runs when the initializer has ended, or the box is to.
 func (b *box) watch() {
 	done := b.sandbox.Done()
 	for {
@@ -385,7 +390,7 @@ func (b *box) watch() {
 			b.sayRefused()
 		case <-b.sandbox.Flooded():
 			b.flooded()
-		case <-b.w.stopped.Done():
+		case <-b.stopped.Done():
 			_ = b.sandbox.Close()
 			return
 		case <-done:
@@ -454,6 +459,8 @@ func (b *box) endSandbox() error {
 
 // close ends the sandbox and waits for everything that heard it.
 func (b *box) close() {
+	defer close(b.closed)
+	defer b.stop()
 	if b.sandbox == nil {
 		return
 	}

@@ -36,7 +36,7 @@ func (b *box) clean() bool {
 		}
 	}
 	if err != nil {
-		if b.w.stopped.Err() == nil {
+		if b.stopped.Err() == nil {
 			b.w.config.Log.Warn("a sandbox is given up", "action", b.pool().action.Name.String(), "error", err)
 		}
 		return false
@@ -161,7 +161,7 @@ func (s *spare) isUseless() bool {
 
 // empty leaves nothing but the initializer. What was killed before is over; a kill that comes later may hit what is made next.
 func (b *box) empty() error {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
@@ -176,7 +176,7 @@ func (b *box) empty() error {
 // reset removes what is left but the initializer and the processes in keep. What the others were connected with is cut: it
 // cannot be told from what a handler that stays is connected with.
 func (b *box) reset(keep ...int) error {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()

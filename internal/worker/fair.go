@@ -333,7 +333,7 @@ func (b *box) startWeight() int {
 
 // setWeight fails if the sandbox has ended.
 func (b *box) setWeight(weight int) error {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	return b.sandbox.Limit(ctx, sandbox.Limits{CPUWeight: weight})
 }

@@ -73,7 +73,7 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 				fmt.Sprintf("The action exceeded its time limits of %d milliseconds during initialization.", a.Limits.Timeout)), false
 		case <-b.dead:
 			return b.loadCrash(), false
-		case <-b.w.stopped.Done():
+		case <-b.stopped.Done():
 			return forerun.Failure(forerun.InternalError, shutDown), false
 		}
 	}
@@ -95,8 +95,8 @@ func (b *box) firstSpare() error {
 			b.releaseLoading()
 		case <-b.dead:
 			return errExited
-		case <-b.w.stopped.Done():
-			return context.Cause(b.w.stopped)
+		case <-b.stopped.Done():
+			return context.Cause(b.stopped)
 		}
 	}
 	if err := b.nextSpare(); err != nil {

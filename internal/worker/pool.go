@@ -316,7 +316,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 		p.tenant.served += now.Sub(b.since)
 		p.learn(b.atWork(now), !w.load.crowded(now))
 	}
-	if w.closing {
+	if w.closing || b.stopped.Err() != nil {
 		w.forget(b)
 		return nil, false
 	}

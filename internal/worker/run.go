@@ -267,7 +267,7 @@ func (b *box) await(s *spare) outcome {
 // judge makes the activation's result of what the handler sent, or of how it ended.
 func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
 	switch size, tooLarge := errors.AsType[*runtimewire.SizeError](o.broken); {
-	case b.w.stopped.Err() != nil && !o.arrived:
+	case b.stopped.Err() != nil && !o.arrived:
 		return forerun.Failure(forerun.InternalError, shutDown)
 	case r.tenure.timedOut.Load():
 		return timeoutFailure(r.Action.Limits.Timeout)

@@ -259,7 +259,7 @@ func (b *box) forkTime() time.Duration {
 }
 
 func (b *box) awaitSpare(limit time.Duration) (*spare, error) {
-	ctx, cancel := context.WithTimeout(b.w.stopped, limit)
+	ctx, cancel := context.WithTimeout(b.stopped, limit)
 	defer cancel()
 	var s *spare
 	select {
@@ -294,16 +294,16 @@ func (b *box) kill(t *tenure, ended *spare) {
 	if t.over.Load() && t.handler.Load() == nil {
 		return
 	}
-	striking, stop := context.WithTimeout(b.w.stopped, forkLimit) // the helper may be late
+	striking, stop := context.WithTimeout(b.stopped, forkLimit) // the helper may be late
 	defer stop()
 	struck, err := b.killAll(striking, t, ended)
-	if err != nil {
+	if err != nil && b.stopped.Err() == nil {
 		b.w.config.Log.Warn("a handler could not be killed: its sandbox is closed", "action", b.pool().action.Name.String(), "error", err)
 	}
 	if !struck {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.w.stopped, exitGrace)
+	ctx, cancel := context.WithTimeout(b.stopped, exitGrace)
 	defer cancel()
 	select {
 	case <-t.done:

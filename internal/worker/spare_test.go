@@ -52,16 +52,12 @@ func newMute() *spare {
 // TestHandlerThatNobodyTookIsClosed: a function can send its handler's end of the connection through itself, so that nobody has it but us.
 func TestHandlerThatNobodyTookIsClosed(t *testing.T) {
 	s := newMute()
-	b := &box{w: &Worker{}, sandbox: new(stricken), control: controlOf(t), spares: make(chan *spare, 1), dead: make(chan struct{})}
+	b := &box{w: &Worker{}, sandbox: new(stricken), control: controlOf(t), spares: make(chan *spare, 1), dead: make(chan struct{}), stop: func() {}, closed: make(chan struct{})}
 	b.living.Go(b.listen)
 	b.living.Go(s.hear)
 	b.spares <- s
-	closed := make(chan struct{})
-	go func() {
-		b.close()
-		close(closed)
-	}()
-	await(t, closed, "the sandbox is not closed")
+	go b.close()
+	await(t, b.closed, "the sandbox is not closed")
 }
 
 // controlOf is the connection with an initializer that says nothing.
@@ -97,7 +93,7 @@ func TestInitializerThatReadsNothing(t *testing.T) {
 
 // TestHandlerOfAnInitializerThatEnds: nobody waits for what it has begun.
 func TestHandlerOfAnInitializerThatEnds(t *testing.T) {
-	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}, spares: make(chan *spare), dead: make(chan struct{})}
+	b := &box{w: &Worker{}, stopped: t.Context(), language: &language{}, spares: make(chan *spare), dead: make(chan struct{})}
 	failed := make(chan error)
 	go func() {
 		_, err := b.awaitSpare(b.forkTime())
@@ -148,7 +144,7 @@ func TestKillLeavesTheAnswerOfWhoHasEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stopped, stop := context.WithCancel(t.Context())
 			conn, lasting := new(unread), &tenure{done: make(chan struct{})}
-			box := &box{w: &Worker{stopped: stopped}, language: &language{}}
+			box := &box{w: &Worker{}, stopped: stopped, language: &language{}}
 			struck := &stricken{strike: func() { close(lasting.done) }}
 			if c.stays {
 				struck.strike = stop // for the time that is waited
@@ -281,7 +277,7 @@ func TestSandboxIsNotClosedUnderTheNext(t *testing.T) {
 				ended, lasting := newMute(), &tenure{done: make(chan struct{})}
 				close(ended.exited)
 				lasting.handler.Store(ended)
-				box := &box{w: &Worker{stopped: stopped}, language: &language{}}
+				box := &box{w: &Worker{}, stopped: stopped, language: &language{}}
 				struck := &stricken{strike: func() { meanwhile(lasting, ended); stop() }}
 				box.sandbox = struck
 				box.kill(lasting, ended)
@@ -295,7 +291,7 @@ func TestSandboxIsNotClosedUnderTheNext(t *testing.T) {
 
 // TestWhatAnotherHandlerLeavesIsRemoved: also if what the one before it left was killed, and it alone spared.
 func TestWhatAnotherHandlerLeavesIsRemoved(t *testing.T) {
-	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}, spare: newMute()}
+	b := &box{w: &Worker{}, stopped: t.Context(), language: &language{}, spare: newMute()}
 	another := &spare{conn: new(unread), exited: make(chan struct{})}
 	b.standing.Store(another)
 	b.cleared = another
@@ -309,7 +305,7 @@ func TestWhatAnotherHandlerLeavesIsRemoved(t *testing.T) {
 
 // TestNoSurvivorOfTwoKills: the first may have hit what was being made, and is known to be ready by the second.
 func TestNoSurvivorOfTwoKills(t *testing.T) {
-	b := &box{w: &Worker{stopped: t.Context()}, language: &language{}}
+	b := &box{w: &Worker{}, stopped: t.Context(), language: &language{}}
 	made, lasting := newMute(), &tenure{done: make(chan struct{})}
 	b.owner.Store(new(pool))
 	b.upcoming.Store(made)
@@ -334,7 +330,7 @@ func TestDatagramsOfWhoHasEndedAreKept(t *testing.T) {
 	ended, lasting := newMute(), newTenure("")
 	close(ended.exited)
 	lasting.handler.Store(ended)
-	b, sent := &box{w: &Worker{stopped: t.Context()}, language: &language{}, held: true}, false
+	b, sent := &box{w: &Worker{}, stopped: t.Context(), language: &language{}, held: true}, false
 	struck := &stricken{unsent: func() { sent = true }}
 	struck.strike = func() { struck.unsent = nil }
 	b.sandbox = struck

@@ -134,7 +134,7 @@ func (b *box) roomForStandby() bool {
 	if !fits || had > 0 {
 		return fits
 	}
-	ctx, cancel := context.WithTimeout(w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	return b.sandbox.Limit(ctx, sandbox.Limits{MemoryMiB: int(b.memory() >> 20)}) == nil
 }
@@ -191,7 +191,7 @@ func (b *box) settleStandby() {
 // waitsAlone reports whether nothing of the second process runs on beside an activation: neither others that it has started, which are
 // removed, nor, if it could not be stopped, a thread. Nor may the two be connected.
 func (b *box) waitsAlone(s *spare) bool {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
@@ -201,7 +201,7 @@ func (b *box) waitsAlone(s *spare) bool {
 
 // isReachable reports whether others in the sandbox can connect to one of its processes. When it cannot be told, they can.
 func (b *box) isReachable(processes ...*spare) bool {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	var pids []int
 	for _, s := range processes {
@@ -238,7 +238,7 @@ func (b *box) killUntilItComes() {
 
 // leaveFirst leaves nothing but the first process, whose connections stay, too.
 func (b *box) leaveFirst() {
-	ctx, cancel := context.WithTimeout(b.w.stopped, forkLimit)
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()

@@ -31,16 +31,17 @@ const Prefix = "/admin/v1/"
 
 // Config is what the API works with.
 type Config struct {
-	Operator    string // the operator's key, "uuid:key"
-	Registry    *registry.Registry
-	Activations *activation.Log
-	Controller  *controller.Controller
-	Quotas      *gateway.Quotas
-	EraseState  func(ctx context.Context, namespace string) error       // removes the state of a namespace's functions
-	KeysChanged func(namespace, auth string) error                      // a tenant's keys are void; auth is the new one, or empty
-	Pairs       func(ctx context.Context) iter.Seq2[backup.Pair, error] // all that the store holds, for a backup
-	Version     string                                                  // of Forerun
-	Log         *slog.Logger
+	Operator     string // the operator's key, "uuid:key"
+	Registry     *registry.Registry
+	Activations  *activation.Log
+	Controller   *controller.Controller
+	Quotas       *gateway.Quotas
+	EndSandboxes func(namespace string)                                  // ends those of a namespace, and returns when they are gone
+	EraseState   func(ctx context.Context, namespace string) error       // removes the state of a namespace's functions
+	KeysChanged  func(namespace, auth string) error                      // a tenant's keys are void; auth is the new one, or empty
+	Pairs        func(ctx context.Context) iter.Seq2[backup.Pair, error] // all that the store holds, for a backup
+	Version      string                                                  // of Forerun
+	Log          *slog.Logger
 }
 
 // API serves the operator's API.

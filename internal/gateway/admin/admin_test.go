@@ -35,6 +35,7 @@ type world struct {
 	door    http.Handler
 	store   *embedded.Store
 	changed []string // what was told of keys
+	ended   []string // whose sandboxes were ended
 }
 
 func newWorld(t *testing.T) *world {
@@ -47,8 +48,9 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, store: store}
 	w.api = New(Config{
 		Operator: operator, Registry: tenants, Activations: log, Quotas: gateway.NewQuotas(tenants, nil, nil),
-		Controller: controller.New(controller.Config{Actions: tenants, Records: log}),
-		EraseState: func(ctx context.Context, namespace string) error { return store.EraseSpace(ctx, "state/"+namespace) },
+		Controller:   controller.New(controller.Config{Actions: tenants, Records: log}),
+		EndSandboxes: func(namespace string) { w.ended = append(w.ended, namespace) },
+		EraseState:   func(ctx context.Context, namespace string) error { return store.EraseSpace(ctx, "state/"+namespace) },
 		KeysChanged: func(namespace, auth string) error {
 			w.changed = append(w.changed, namespace+" "+auth)
 			return nil
@@ -367,6 +369,9 @@ func TestDeleteLeavesNothing(t *testing.T) {
 	}
 	if !slices.Equal(w.changed, []string{"ada "}) {
 		t.Errorf("what was told: %q", w.changed)
+	}
+	if want := []string{"ada", "bob", "ada"}; !slices.Equal(w.ended, want) {
+		t.Errorf("ended are the sandboxes of %q, not %q", w.ended, want)
 	}
 	w.fill("ada") // a request that was late
 	w.want(200, "PUT", "tenants/ada", "")

@@ -194,5 +194,6 @@ func (a *API) finish(ctx context.Context, name string) error {
 // end ends what runs for a tenant, and removes what is theirs.
 func (a *API) end(ctx context.Context, name string) error {
 	a.Controller.EndNamespace(ctx, name, "The tenant was deleted.")
+	a.EndSandboxes(name)
 	return errors.Join(a.Registry.Erase(ctx, name), a.Activations.Erase(ctx, name), a.EraseState(ctx, name))
 }

@@ -1,0 +1,76 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// callOf is call for a tenant.
+func (g *rig) callOf(namespace string, a *forerun.Action) string {
+	g.t.Helper()
+	h := newHeard()
+	g.Run(&forerun.Run{Activation: forerun.NewActivationID(time.Now()), Action: a, Input: []byte(`{}`), Namespace: namespace, Events: h})
+	return string(g.wait(h).Result)
+}
+
+// TestEndNamespace: no process that has served a tenant serves one of the same name afterwards, and others' go on.
+func TestEndNamespace(t *testing.T) {
+	g := newRig(t, nil)
+	a := keep(action(servedBefore))
+	for _, before := range []string{"0", "1"} {
+		for _, namespace := range []string{"ada", "bob"} {
+			if got := g.callOf(namespace, a); got != `{"before":`+before+`,"env":true}` {
+				t.Fatalf("%s: %s, not %s", namespace, got, before)
+			}
+		}
+	}
+	g.awaitStats("they are clean", func(s Stats) bool { return s.Idle == 2 })
+	g.EndNamespace("ada")
+	if pids := g.maker.started()[0].pids(); len(pids) > 0 {
+		t.Errorf("of ada's are left %v", pids)
+	}
+	for namespace, want := range map[string]string{"ada": `{"before":0,"env":true}`, "bob": `{"before":2,"env":true}`} {
+		if got := g.callOf(namespace, a); got != want {
+			t.Errorf("%s: %s, not %s", namespace, got, want)
+		}
+	}
+}
+
+// TestEndNamespaceOfWhatIsSquashed: what is still at work, or being loaded, when its activation has been given up is gone, too, however long
+// that would take.
+func TestEndNamespaceOfWhatIsSquashed(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		state  boxState
+	}{
+		"working": {"import time\ndef main(args): time.sleep(1000)", boxBusy},
+		"loading": {"import time\ntime.sleep(1000)", boxStarting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, nil)
+			r, h := g.begin(keep(action(c.source)), `{}`)
+			if c.state == boxBusy {
+				g.begun(h)
+			} else {
+				until(t, func() bool { return len(g.maker.started()) == 1 }, "no sandbox is made")
+			}
+			if n := len(g.boxes(c.state)); n != 1 {
+				t.Fatalf("%d sandboxes are as they are to be", n)
+			}
+			g.Squash(r.Activation)
+			began := time.Now()
+			g.EndNamespace("guest")
+			if took := time.Since(began); took >= exitGrace {
+				t.Errorf("it took %v", took)
+			}
+			if pids := g.maker.started()[0].pids(); len(pids) > 0 {
+				t.Errorf("%v are left", pids)
+			}
+			if len(g.pools) > 0 || len(g.tenants) > 0 || len(h.ended) > 0 {
+				t.Errorf("%d pools and %d tenants are on the books, and %d activations ended", len(g.pools), len(g.tenants), len(h.ended))
+			}
+		})
+	}
+}
