@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/forerun"
@@ -13,6 +14,7 @@ import (
 type Caller struct {
 	Namespace, Subject string
 	Cause              forerun.ActivationID // the activation whose token was shown; empty for a tenant's own key
+	created            time.Time            // of that activation: when its tenant was made
 }
 
 // Keys finds who a request's credentials (HTTP Basic, "uuid:key") belong to: a tenant, or an activation that runs.
@@ -33,10 +35,34 @@ func (k *Keys) Caller(r *http.Request) (Caller, error) {
 		return Caller{}, invalidKey()
 	}
 	if caller := k.activation(r); caller.Cause != "" {
-		return caller, nil
+		return k.ofTenant(r, caller)
 	}
 	tenant, err := k.Tenants.Authenticate(r.Context(), uuid, key)
 	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject}, err
+}
+
+// ofTenant completes what is known of an activation that runs. If it still does when its tenant was found, that is no later one of the name.
+func (k *Keys) ofTenant(r *http.Request, caller Caller) (Caller, error) {
+	tenant, err := k.Tenants.Tenant(r.Context(), caller.Namespace)
+	if forerun.KindOf(err) == forerun.NotFound || err == nil && k.activation(r).Cause != caller.Cause {
+		return Caller{}, invalidKey()
+	}
+	caller.created = tenant.Created
+	return caller, err
+}
+
+// IsStill reports as an error that who made a request is nobody any more: the key has become void since it was looked at or, of a function, the
+// tenant was deleted.
+func (k *Keys) IsStill(r *http.Request, caller Caller) error {
+	if caller.Cause == "" {
+		_, err := k.Caller(r)
+		return err
+	}
+	tenant, err := k.Tenants.Tenant(r.Context(), caller.Namespace)
+	if forerun.KindOf(err) == forerun.NotFound || err == nil && !tenant.Created.Equal(caller.created) {
+		return invalidKey()
+	}
+	return err
 }
 
 // activation finds the activation whose token a request shows; if that is void, the one that runs where it comes from. Its Cause is

@@ -73,7 +73,7 @@ func (a *API) deleteAction(c *call) error {
 	if err != nil {
 		return err
 	}
-	action, err := a.Registry.DeleteAction(c.r.Context(), name)
+	action, err := within(a, c, func() (*forerun.Action, error) { return a.Registry.DeleteAction(c.r.Context(), name) })
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, true))
 	}

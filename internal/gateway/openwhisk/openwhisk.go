@@ -73,31 +73,33 @@ type call struct {
 	vars   map[string]string // the variable segments of the path
 }
 
-// body reads the request's body. The key may have become void while it came, and the namespace another tenant's.
+// body reads the request's body. Who sends it may have been deleted while it came, and the namespace be another tenant's.
 func (c *call) body(limit int64) ([]byte, error) {
 	body, err := c.quotas.Body(c.w, c.r, c.caller.Namespace, limit)
 	if err == nil && len(body) > 0 {
-		err = c.isStill()
+		err = c.keys.IsStill(c.r, c.caller)
 	}
 	return body, err
 }
 
-// isStill reports as an error that a tenant's key has become void since it was looked at.
-func (c *call) isStill() (err error) {
-	if c.caller.Cause == "" {
-		_, err = c.keys.Caller(c.r)
-	}
-	return err
-}
-
-// enter has what is begun for the caller end with its namespace, should that be erased before leave is called. A tenant's key may have become
-// void since it was looked at.
+// enter has what is begun for the caller end with its namespace, should that be erased before leave is called. The caller may have been deleted
+// since it was looked at.
 func (a *API) enter(c *call) (leave func(), err error) {
 	leave = a.Controller.Enter(c.caller.Namespace)
-	if err = c.isStill(); err != nil {
+	if err = c.keys.IsStill(c.r, c.caller); err != nil {
 		leave()
 	}
 	return leave, err
+}
+
+// within changes what is stored for the caller, which is erased with its namespace, should that be before it is done.
+func within[T any](a *API, c *call, change func() (T, error)) (changed T, err error) {
+	leave, err := a.enter(c)
+	if err != nil {
+		return changed, err
+	}
+	defer leave()
+	return change()
 }
 
 // refusal is an answer with a status that no kind of error has.

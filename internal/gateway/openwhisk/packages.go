@@ -102,16 +102,18 @@ func (a *API) putPackage(c *call) error {
 	if err != nil {
 		return err
 	}
-	pkg, err := a.Registry.PutEntity(c.r.Context(), registry.Packages, name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
-		e := content.applyTo(old)
-		if binding != nil {
-			if err := a.checkBinding(c.r.Context(), old, *binding, name.Namespace); err != nil {
-				return nil, err
+	pkg, err := within(a, c, func() (*registry.Entity, error) {
+		return a.Registry.PutEntity(c.r.Context(), registry.Packages, name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
+			e := content.applyTo(old)
+			if binding != nil {
+				if err := a.checkBinding(c.r.Context(), old, *binding, name.Namespace); err != nil {
+					return nil, err
+				}
+				e.Binding = binding
 			}
-			e.Binding = binding
-		}
-		e.Annotations = bindingAnnotation(e)
-		return e, nil
+			e.Annotations = bindingAnnotation(e)
+			return e, nil
+		})
 	})
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, packageOf(pkg))
@@ -202,7 +204,7 @@ func (a *API) deletePackage(c *call) error {
 	if err != nil {
 		return err
 	}
-	pkg, err := a.Registry.DeletePackage(c.r.Context(), name, force)
+	pkg, err := within(a, c, func() (*registry.Entity, error) { return a.Registry.DeletePackage(c.r.Context(), name, force) })
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, packageOf(pkg))
 	}

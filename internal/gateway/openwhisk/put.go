@@ -27,13 +27,15 @@ func (a *API) putAction(c *call) error {
 	if err != nil {
 		return err
 	}
-	action, err := a.Registry.PutAction(c.r.Context(), name, overwrite, func(old *forerun.Action) (*forerun.Action, error) {
-		action, err := content.applyTo(old)
-		if err != nil {
-			return nil, err
-		}
-		action.Name = name
-		return action, a.checkProgram(c.r.Context(), action)
+	action, err := within(a, c, func() (*forerun.Action, error) {
+		return a.Registry.PutAction(c.r.Context(), name, overwrite, func(old *forerun.Action) (*forerun.Action, error) {
+			action, err := content.applyTo(old)
+			if err != nil {
+				return nil, err
+			}
+			action.Name = name
+			return action, a.checkProgram(c.r.Context(), action)
+		})
 	})
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, true))

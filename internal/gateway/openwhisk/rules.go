@@ -98,18 +98,22 @@ func (a *API) putRule(c *call) error {
 	if err := a.checkReferences(c, trigger, action); err != nil {
 		return err
 	}
-	rule, isActive, err := a.Registry.PutRule(c.r.Context(), name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
-		e := content.applyTo(old)
-		if trigger != nil {
-			e.Trigger = *trigger
-		}
-		if action != nil {
-			e.Action = *action
-		}
-		if e.Trigger.Entity == "" || e.Action.Entity == "" {
-			return nil, forerun.Errorf(forerun.Invalid, name.String(), "rule requires a valid trigger and a valid action")
-		}
-		return e, a.checkTies(c.r.Context(), e, name.Namespace)
+	var isActive bool
+	rule, err := within(a, c, func() (rule *registry.Entity, err error) {
+		rule, isActive, err = a.Registry.PutRule(c.r.Context(), name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
+			e := content.applyTo(old)
+			if trigger != nil {
+				e.Trigger = *trigger
+			}
+			if action != nil {
+				e.Action = *action
+			}
+			if e.Trigger.Entity == "" || e.Action.Entity == "" {
+				return nil, forerun.Errorf(forerun.Invalid, name.String(), "rule requires a valid trigger and a valid action")
+			}
+			return e, a.checkTies(c.r.Context(), e, name.Namespace)
+		})
+		return rule, err
 	})
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, ruleOf(rule, statusOf(isActive)))
@@ -182,6 +186,11 @@ func (a *API) setRule(c *call) error {
 	if content.Status != active && content.Status != inactive {
 		return malformed("%s is not a recognized rule state", content.Status)
 	}
+	leave, err := a.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if err := a.Registry.SetRule(c.r.Context(), name, content.Status == active); err != nil {
 		return err
 	}
@@ -213,7 +222,7 @@ func (a *API) deleteRule(c *call) error {
 	if err != nil {
 		return err
 	}
-	rule, err := a.Registry.DeleteRule(c.r.Context(), name)
+	rule, err := within(a, c, func() (*registry.Entity, error) { return a.Registry.DeleteRule(c.r.Context(), name) })
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, ruleOf(rule, inactive))
 	}

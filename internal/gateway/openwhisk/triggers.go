@@ -60,12 +60,14 @@ func (a *API) putTrigger(c *call) error {
 	if err != nil {
 		return err
 	}
-	trigger, err := a.Registry.PutEntity(c.r.Context(), registry.Triggers, name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
-		e := content.applyTo(old)
-		if old == nil {
-			return e, checkFeed(e.Annotations)
-		}
-		return e, nil
+	trigger, err := within(a, c, func() (*registry.Entity, error) {
+		return a.Registry.PutEntity(c.r.Context(), registry.Triggers, name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
+			e := content.applyTo(old)
+			if old == nil {
+				return e, checkFeed(e.Annotations)
+			}
+			return e, nil
+		})
 	})
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, triggerOf(trigger))
@@ -109,7 +111,7 @@ func (a *API) deleteTrigger(c *call) error {
 	if err != nil {
 		return err
 	}
-	trigger, err := a.Registry.DeleteTrigger(c.r.Context(), name)
+	trigger, err := within(a, c, func() (*registry.Entity, error) { return a.Registry.DeleteTrigger(c.r.Context(), name) })
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, triggerOf(trigger))
 	}

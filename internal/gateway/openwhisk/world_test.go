@@ -28,6 +28,7 @@ type world struct {
 	t         testing.TB
 	door      http.Handler
 	api       *API
+	store     *watched
 	auth      registry.Credentials
 	functions map[string]func(run *forerun.Run) forerun.RunEnd
 }
@@ -39,7 +40,8 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, functions: map[string]func(*forerun.Run) forerun.RunEnd{"echo": echo, "fail": fail, "crash": crash}}
-	tenants, log := registry.Open(store, registry.DefaultLimits()), activation.Open(store, false)
+	w.store = &watched{Store: store}
+	tenants, log := registry.Open(w.store, registry.DefaultLimits()), activation.Open(store, false)
 	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store})
 	w.api = New(Config{
 		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c}, Quotas: gateway.NewQuotas(tenants, nil, nil),
