@@ -400,7 +400,11 @@ func (e *execution) keep(s *slot) {
 	if t.bytes > largeRecords && s.parent != nil {
 		e.c.writeSome(t)
 	}
-	if e.committed++; e.committed == maxCommitted {
+	switch e.committed++; e.committed {
+	case maxCommitted - lastInTurn: // what is not executed may go on to the last without any event of a function
+		e.depth = 0
+		e.events = append(e.events, speculate.LoadChanged{Depth: e.depth, Full: e.full})
+	case maxCommitted:
 		e.events = append(e.events, speculate.Cancelled{
 			Reason: fmt.Sprintf("The invocation was ended after %d activations; does a loop in it never end?", maxCommitted),
 		})

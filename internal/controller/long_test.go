@@ -53,6 +53,36 @@ func TestLastOfTooManyRunInTurn(t *testing.T) {
 	})
 }
 
+// TestLastOfTooManyRunInTurnAfterSkips: nor if nothing is heard of a function while most of these come, as none is executed.
+func TestLastOfTooManyRunInTurnAfterSkips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newAheadTown(t)
+		pure := town.function("pure", func(*forerun.Run, map[string]any) (any, error) { return map[string]any{}, nil })
+		pure.Annotations = []forerun.KeyValue{{Key: "pure-function", Value: []byte("true")}}
+		var ran atomic.Int64
+		town.function("write", func(run *forerun.Run, _ map[string]any) (any, error) {
+			_, err := town.do(run, "SET", fmt.Sprint("k", ran.Add(1)), "v")
+			if !run.Speculative { // those behind it wait for it, and are promoted with the next
+				time.Sleep(time.Millisecond)
+			}
+			return map[string]any{}, err
+		})
+		town.invokeAhead(town.deploy("known", forerun.Exec{Kind: "sequence", Components: []string{"/ns/pure", "/ns/write"}}), `{}`)
+		before := town.others(t, "DBSIZE").Int
+		const left = 10
+		line := town.deploy("line", forerun.Exec{Kind: "nodejs:20"}, forerun.KeyValue{Key: "conductor", Value: fmt.Appendf(nil,
+			`{"type":"sequence","components":[{"type":"repeat","count":%d,"components":[{"type":"action","name":"/ns/pure"}]},
+			{"type":"repeat","count":%d,"components":[{"type":"action","name":"/ns/write"}]}]}`, maxCommitted-left, 4*left,
+		)}, forerun.KeyValue{Key: "speculate", Value: []byte(`"all; depth=32; least=0s"`)})
+		record, tally := town.invokeAhead(line, `{}`)
+		time.Sleep(time.Second) // the town's worker lets a squashed function end by itself
+		written := town.others(t, "DBSIZE").Int - before
+		if tally.Skipped != maxCommitted-left || written < left || written > left+1 || !strings.Contains(record, "does a loop in it never end?") {
+			t.Errorf("%d were skipped, %d have written, and it ends with %s", tally.Skipped, written, record)
+		}
+	})
+}
+
 // TestLargeRecordsAreWrittenEarly: what an invocation holds until it ends is bounded.
 func TestLargeRecordsAreWrittenEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
