@@ -287,11 +287,11 @@ func (e *execution) noteCaller(s *slot) {
 	}
 }
 
-// noteTime learns from a function that is committed (C3) and did not run ahead. One that answers with an error need not take as long as it
+// noteTime learns from a function that is committed (C3), was executed and did not run ahead. One that answers with an error need not take as long as it
 // would else, but had its time; of one that could not be executed nothing is known.
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
-	if e.tables == nil || s.program || s.early || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
+	if e.tables == nil || s.program || s.early || line.Skipped || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
 		return
 	}
 	code, took := e.code(s), line.Finished.Sub(line.Launched)

@@ -165,6 +165,25 @@ func TestRunsAheadAgain(t *testing.T) {
 	}
 }
 
+// TestSkipsTakeNoTime: that a function was not executed says nothing of how long it takes.
+func TestSkipsTakeNoTime(t *testing.T) {
+	e := &execution{tables: newTables().tenant("ns"), c: new(Controller)}
+	action := &forerun.Action{Limits: forerun.Limits{Timeout: 1000}}
+	code := e.c.digests.Deployed(action)
+	e.tables.noteTime(code, 800*time.Millisecond, 700*time.Millisecond)
+	for range longTooOften {
+		e.tables.noteLong(code, true)
+	}
+	before := *e.tables.habits[code]
+	s := &slot{action: action, record: new(forerun.Activation)}
+	e.slots = map[speculate.SlotID]*slot{1: s}
+	e.skip(speculate.Skip{Slot: 1})
+	e.noteTime(s)
+	if now := *e.tables.habits[code]; now != before {
+		t.Errorf("it was %+v, and is %+v", before, now)
+	}
+}
+
 func TestWrongGuesses(t *testing.T) {
 	tables := newTables().tenant("ns")
 	code := forerun.Digest{1}
