@@ -43,7 +43,7 @@ func finder(s *slot) speculate.SlotID {
 // isOutdated reports whether a slot's action would be another if it were found now, or an action that its output rests on.
 func (e *execution) isOutdated(s *slot) bool {
 	if s.parent == nil && s.tree.caller == nil || s.at.Self || s.at.Function != nil { // a client's, or code of the program around it
-		return false
+		return !e.areCurrent(s.below)
 	}
 	name, err := forerun.ParseName(s.at.Action, e.namespace)
 	if err != nil {

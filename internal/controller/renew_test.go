@@ -2,6 +2,8 @@ package controller
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,5 +77,45 @@ func TestProgramsUpdatedInAPromotion(t *testing.T) {
 				t.Errorf("two invocations of two functions have counted to %s", got.Text)
 			}
 		})
+	}
+}
+
+// update deploys another version of a function.
+func (t *town) update(name string) {
+	again := *t.actions["/ns/"+name]
+	again.Exec.Code += "+"
+	t.actions["/ns/"+name] = &again
+	t.changes.Add(1)
+}
+
+// pureCaller deploys a pure function that gives what a version of g does, and calls that.
+func (w *waiting) pureCaller(name string, give func(g json.RawMessage) any, annotations ...forerun.KeyValue) {
+	pure := forerun.KeyValue{Key: "pure-function", Value: json.RawMessage("true")}
+	w.function("g", func(run *forerun.Run, _ map[string]any) (any, error) {
+		return map[string]any{"g": run.Action.Exec.Code}, nil
+	}).Annotations = []forerun.KeyValue{pure}
+	w.function(name, func(run *forerun.Run, _ map[string]any) (any, error) {
+		return give(w.call(run, w.actions["/ns/g"], w.Changes()).Record().Result), nil
+	}).Annotations = append(annotations, pure)
+}
+
+// TestSkippedStepOfAConductor: what a conductor called that is pure, and was not executed ahead, is updated before its turn: it is executed.
+func TestSkippedStepOfAConductor(t *testing.T) {
+	var w *waiting
+	w = newWaiting(t, func(run *forerun.Run) (any, error) {
+		if w.first() {
+			w.until(run.Activation, func(e *execution) bool {
+				return slices.ContainsFunc(slices.Collect(maps.Values(e.slots)), func(s *slot) bool { return s.at.Self && s.record.Timeline.Skipped })
+			})
+			w.update("g")
+			close(w.goOn)
+		}
+		return run.Input, nil
+	})
+	w.pureCaller("c", func(g json.RawMessage) any { return map[string]any{"params": g} },
+		forerun.KeyValue{Key: "conductor", Value: json.RawMessage("true")})
+	w.sequence = w.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/c", "/ns/b"}})
+	if got, tally := w.twice(); got != `{"g":"+"}` || tally.Kinds[forerun.Updated] == 0 {
+		t.Errorf("%s, %+v", got, tally)
 	}
 }
