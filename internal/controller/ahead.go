@@ -108,7 +108,8 @@ func (e *execution) task(outside func() (inside func())) func() {
 
 // check looks whether records and actions are what they were.
 func (e *execution) check(a speculate.Check) {
-	e.slots[a.Slot].below = a.Below
+	s := e.slots[a.Slot]
+	s.below = a.Below
 	e.later(func() func() {
 		event := speculate.Checked{Slot: a.Slot, Current: e.areCurrent(a.Below)}
 		records, err := e.c.State.Fetch(context.Background(), a.Keys...)
@@ -116,7 +117,12 @@ func (e *execution) check(a speculate.Check) {
 		for _, r := range records {
 			event.Versions = append(event.Versions, r.Version)
 		}
-		return func() { e.step(event) }
+		return func() {
+			if !event.Current { // it is to be executed, and what that calls is looked at by itself
+				s.below = nil
+			}
+			e.step(event)
+		}
 	})
 }
 

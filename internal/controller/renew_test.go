@@ -119,3 +119,30 @@ func TestSkippedStepOfAConductor(t *testing.T) {
 		t.Errorf("%s, %+v", got, tally)
 	}
 }
+
+// TestUpdatesOfOthers: a pure function that is executed ahead, as what it called is another since, is not executed once more whenever somebody
+// updates something else; nor is what is behind it while it may not be executed yet.
+func TestUpdatesOfOthers(t *testing.T) {
+	for _, alone := range []string{"false", "true"} {
+		var w *waiting
+		w = newWaiting(t, func(run *forerun.Run) (any, error) {
+			if w.first() {
+				defer close(w.goOn)
+				w.changes.Add(1)
+				if _, err := w.do(run, "GET", "k"); err != nil { // its execution hears of the change
+					return nil, err
+				}
+			}
+			return run.Input, nil
+		})
+		w.pureCaller("c", func(json.RawMessage) any { return map[string]any{"c": 1} }, forerun.KeyValue{Key: "non-speculative", Value: json.RawMessage(alone)})
+		w.sequence = w.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/c", "/ns/b"}})
+		w.invokeAhead(w.sequence, `{}`)
+		w.update("g")
+		w.ahead.Store(true)
+		got, tally := w.invokeAhead(w.sequence, `{}`)
+		if got != `{"c":1}` || tally.Used == 0 || tally.Squashed != 0 {
+			t.Errorf("alone %s: %s, %+v", alone, got, tally)
+		}
+	}
+}
