@@ -466,6 +466,46 @@ func TestUndoneInvocationIsNotKept(t *testing.T) {
 	})
 }
 
+// amnesiac are records that forget nothing before they are let.
+type amnesiac struct {
+	Records
+	let chan struct{}
+}
+
+func (a *amnesiac) Forget(ctx context.Context, kept *forerun.Activation) error {
+	<-a.let
+	return a.Records.Forget(ctx, kept)
+}
+
+// TestForgettingIsWaitedForAtTheEnd, and by nobody else: there may be no room on the disk, and who ends an invocation may have an execution's lock.
+func TestForgettingIsWaitedForAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown(t)
+		records := &amnesiac{town, make(chan struct{})}
+		town.Controller.Records = records
+		i := town.newInvocation(Request{Namespace: "ns", Action: town.function("f", add("x", 1))})
+		if err := i.Accept(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var ended, closed atomic.Bool
+		go func() {
+			i.end(i.accepted, errOver())
+			ended.Store(true)
+			town.Close(t.Context())
+			closed.Store(true)
+		}()
+		synctest.Wait()
+		if !ended.Load() || closed.Load() {
+			t.Errorf("who ends it waits: %v; the server's end does: %v", !ended.Load(), !closed.Load())
+		}
+		close(records.let)
+		synctest.Wait()
+		if !closed.Load() || town.isAccepted(i.ID()) {
+			t.Errorf("the server has ended: %v; it is still accepted: %v", closed.Load(), town.isAccepted(i.ID()))
+		}
+	})
+}
+
 // TestLongInvocationIsKept although nobody was told its id.
 func TestLongInvocationIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

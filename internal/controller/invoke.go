@@ -33,7 +33,7 @@ type Request struct {
 // Invocation is an invocation under way, as its client sees it.
 type Invocation struct {
 	id       atomic.Pointer[forerun.ActivationID]
-	records  Records
+	c        *Controller
 	accepted *forerun.Activation // what Accept keeps of it
 	kept     atomic.Pointer[forerun.Activation]
 	note     *time.Timer // calls Accept; nil if that was done before it began
@@ -100,7 +100,7 @@ func (i *Invocation) Accept(ctx context.Context) error {
 	}
 	accepted := *i.accepted
 	accepted.ID = i.ID()
-	if err := i.records.Accept(ctx, &accepted); err != nil {
+	if err := i.c.Records.Accept(ctx, &accepted); err != nil {
 		return err
 	}
 	i.kept.Store(&accepted)
@@ -158,11 +158,18 @@ func (i *Invocation) undo(err error) {
 	i.end(i.accepted, err)
 }
 
-// forget drops what Accept kept, when the invocation is over. Left behind, it is dropped by the next server.
+// forget drops what Accept kept, when the invocation is over. Left behind, it is dropped by the next server. It may wait for room on the
+// disk, so nobody waits for it but the end of the namespace, or of the server.
 func (i *Invocation) forget() {
-	if kept := i.kept.Load(); kept != nil {
-		_ = i.records.Forget(context.Background(), kept)
+	kept := i.kept.Load()
+	if kept == nil {
+		return
 	}
+	i.c.busy.begin(kept.Namespace)
+	i.c.aside.Go(func() {
+		defer i.c.busy.end(kept.Namespace)
+		_ = i.c.Records.Forget(context.Background(), kept)
+	})
 }
 
 // Invoke begins an invocation and returns at once. A function that waits for another's answer is tied to it: the callee
@@ -214,7 +221,7 @@ func (c *Controller) newID() forerun.ActivationID { return forerun.NewActivation
 
 func (c *Controller) newInvocation(r Request) *Invocation {
 	now := c.Clock.Now()
-	i := &Invocation{records: c.Records, begun: r.Begun, ended: r.Ended, undone: r.Undone, done: make(chan struct{})}
+	i := &Invocation{c: c, begun: r.Begun, ended: r.Ended, undone: r.Undone, done: make(chan struct{})}
 	id := forerun.NewActivationID(now)
 	i.id.Store(&id)
 	i.accepted = newRecord(r.Namespace, r.Subject, id, r.Cause)

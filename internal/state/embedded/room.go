@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -131,7 +132,7 @@ func (r *room) makeBallast(size int64) {
 }
 
 // admit says whether a transaction may be written. What was begun before there was little room (owed), and what only
-// removes, still may, unless something waits: it would wait too, before all others.
+// removes, still may, unless something waits: it would wait too, with its keys. What is owed waits without them (queue).
 func (r *room) admit(o *command.Overlay, owed bool) error {
 	if !r.low.Load() || (owed || !o.Grows()) && !r.waits() {
 		return nil
@@ -149,6 +150,20 @@ func (r *room) waits() bool {
 	return r.waiting > 0
 }
 
+// queue returns when nothing waits any more, or with why something owed, which was refused for that, is not to wait for it.
+func (r *room) queue(ctx context.Context) error {
+	for r.waits() {
+		select {
+		case <-r.stop:
+			return full()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(roomRetry):
+		}
+	}
+	return nil
+}
+
 // retry carries out a step, which has failed with err, until the disk has room for it or the store is closed. The ballast is
 // for what is urgent, the log above all: tables can wait.
 func (r *room) retry(err error, urgent bool, step func() error) error {
@@ -164,7 +179,7 @@ func (r *room) retry(err error, urgent bool, step func() error) error {
 	if !r.wait() {
 		return err
 	}
-	defer r.waited()
+	defer func() { r.waited(urgent, err) }()
 	for isFull(err) {
 		select {
 		case <-r.stop:
@@ -205,10 +220,13 @@ func (r *room) wait() bool {
 	return r.open
 }
 
-func (r *room) waited() {
+// waited ends a wait. What was urgent and got no room waits for good: nothing may follow it into the log.
+func (r *room) waited(urgent bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waiting--
+	if !urgent || !isFull(err) {
+		r.waiting--
+	}
 }
 
 func isFull(err error) bool {

@@ -219,9 +219,7 @@ func TestWhatIsAppliedIsNotRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		fs.set(0)
-		s.room.noRoom(true) // the ballast is used
-		fs.set(0)
+		refill(s, fs)
 		full := make(chan struct{})
 		stop := s.Watch(func(forerun.Key, forerun.Version) { <-full })
 		ended := make(chan error, len(names))
@@ -256,6 +254,99 @@ func TestWhatIsAppliedIsNotRefused(t *testing.T) {
 	})
 }
 
+// refill takes what the store gives back of a disk that others have filled.
+func refill(s *Store, fs *smallFS) {
+	fs.set(0)
+	s.room.noRoom(true)
+	fs.set(0)
+}
+
+// begin applies transactions, of which the first finds no room for the log, and returns what comes of each.
+func begin(ctx context.Context, s *Store, txns ...state.Txn) []chan error {
+	ended := make([]chan error, len(txns))
+	for i, txn := range txns {
+		ended[i] = make(chan error, 1)
+		go func() {
+			_, err := s.Apply(ctx, txn)
+			ended[i] <- err
+		}()
+		synctest.Wait()
+	}
+	return ended
+}
+
+// owed are a transaction that is too large for the log's buffer, and what else the store owes those whose invocations end.
+func owed() []state.Txn {
+	txns := []state.Txn{lazySet("large", []byte(strings.Repeat("x", 64<<10)))}
+	for _, name := range []string{"first", "second", "synced"} {
+		txn := lazySet(name, []byte("record"))
+		txn.Fresh, txn.Lazy = true, name != "synced"
+		txns = append(txns, txn)
+	}
+	return append(txns, state.Txn{Ops: []state.Command{{Space: "s", Args: words("DEL", "accepted")}}, Lazy: true})
+}
+
+// TestWhatIsOwedWaitsForRoom behind what waits already: invocations that end meanwhile end with their records.
+func TestWhatIsOwedWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := newSmallFS()
+		s := openSmall(t, fs)
+		if err := try(s, "SET accepted 1"); err != nil {
+			t.Fatal(err)
+		}
+		refill(s, fs)
+		ended := begin(t.Context(), s, owed()...)
+		ctx, cancel := context.WithCancel(t.Context())
+		left := begin(ctx, s, lazySet("left", nil))[0]
+		for i, err := range ended {
+			if len(err) > 0 {
+				t.Errorf("transaction %d does not wait", i)
+			}
+		}
+		refusesFull(t, s, "SET new 1")
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("whose client has gone: %v", err)
+		}
+		fs.set(smallDisk)
+		for i, err := range ended {
+			if err := <-err; err != nil {
+				t.Errorf("transaction %d: %v", i, err)
+			}
+		}
+		closed(t, s)
+		after := mustOpen(t, "store", Options{FS: fs})
+		defer closed(t, after)
+		for name, there := range map[string]bool{"large": true, "first": true, "second": true, "synced": true, "accepted": false, "left": false} {
+			if got := get(t, after, name).Version != 0; got != there {
+				t.Errorf("%s is there: %v", name, got)
+			}
+		}
+	})
+}
+
+// TestGiveUpWhatIsOwed ends what waits, and lets nothing else into a log that has failed.
+func TestGiveUpWhatIsOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := newSmallFS()
+		s := openSmall(t, fs)
+		if err := try(s, "SET accepted 1"); err != nil {
+			t.Fatal(err)
+		}
+		refill(s, fs)
+		ended := begin(t.Context(), s, owed()...)
+		s.GiveUp()
+		for i, err := range append(ended, begin(t.Context(), s, owed()...)...) {
+			if err := <-err; err == nil {
+				t.Errorf("transaction %d is not on disk, and was acknowledged", i)
+			}
+		}
+		if err := s.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
 // TestCloseWithoutRoom ends what waits.
 func TestCloseWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -264,9 +355,7 @@ func TestCloseWithoutRoom(t *testing.T) {
 		if err := try(s, "SET a 1"); err != nil {
 			t.Fatal(err)
 		}
-		fs.set(0)
-		s.room.noRoom(true)
-		fs.set(0)
+		refill(s, fs)
 		waits := make(chan error)
 		go func() { waits <- try(s, "SET a "+strings.Repeat("x", 64<<10)) }()
 		synctest.Wait()

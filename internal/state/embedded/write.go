@@ -83,12 +83,24 @@ func (s *Store) claimKeys(claims []claim, spec *command.Spec, c state.Command) [
 	return claims
 }
 
-// Apply runs a transaction. The error is *state.ConflictError, forerun.Invalid with what a command answered, or that of the store.
+// Apply runs a transaction. One that is owed waits behind what waits for room on the disk. The error is *state.ConflictError, forerun.Invalid with what a command answered, or that of the store.
 func (s *Store) Apply(ctx context.Context, t state.Txn) (forerun.Version, error) {
 	if err := s.begins(ctx); err != nil {
 		return 0, err
 	}
 	defer s.gate.leave()
+	for {
+		v, err := s.apply(ctx, t)
+		if owed := t.Lazy || t.Fresh; !owed || forerun.KindOf(err) != forerun.Full {
+			return v, err
+		}
+		if err := s.room.queue(ctx); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (s *Store) apply(ctx context.Context, t state.Txn) (forerun.Version, error) {
 	specs, claims, err := s.prepare(t)
 	if err != nil {
 		return 0, err
