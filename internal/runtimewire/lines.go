@@ -102,7 +102,8 @@ func (l *Lines) Run(header Run, input []byte) error {
 	return err
 }
 
-// Unread reports whether the program has left something of the line that Run wrote: it has not seen its end then.
+// Unread reports whether the program has left something of the value in the line that Run wrote. The line's end alone is no sign of that: a
+// program that parses as it reads has all that it needs with the last brace, and may have acted.
 func (l *Lines) Unread(error) bool {
 	raw, err := l.in.SyscallConn()
 	if err != nil {
@@ -110,7 +111,7 @@ func (l *Lines) Unread(error) bool {
 	}
 	left := 0
 	_ = raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // fails if it is closed
-	return err == nil && left > 0
+	return err == nil && left > len("\n")
 }
 
 // discard drops what is there to read.

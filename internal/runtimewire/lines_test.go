@@ -217,9 +217,10 @@ func FuzzReadLine(f *testing.F) {
 	})
 }
 
-// TestUnreadLine: a program that ends before it has read its line is told from one that has.
+// TestUnreadLine: a program that ends before it has read its line is told from one that has, or that has all of it but what ends it.
 func TestUnreadLine(t *testing.T) {
-	for _, read := range []bool{false, true} {
+	const line = `{"value":{}}` + "\n"
+	for left, unread := range map[int]bool{len(line): true, 2: true, 1: false, 0: false} {
 		theirIn, in := pipe(t)
 		out, theirOut := pipe(t)
 		l, err := NewLines(in, out, nil)
@@ -229,18 +230,16 @@ func TestUnreadLine(t *testing.T) {
 		if err := l.Run(Run{}, []byte(`{}`)); err != nil {
 			t.Fatal(err)
 		}
-		if read {
-			if _, err := bufio.NewReader(theirIn).ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := io.ReadFull(theirIn, make([]byte, len(line)-left)); err != nil {
+			t.Fatal(err)
 		}
 		_, _ = theirIn.Close(), theirOut.Close()
 		_, err = l.Read()
 		if err == nil {
 			t.Fatal("a program that has ended answered")
 		}
-		if l.Unread(err) == read {
-			t.Errorf("read %v: unread %v", read, l.Unread(err))
+		if l.Unread(err) != unread {
+			t.Errorf("%d bytes left: unread %v", left, l.Unread(err))
 		}
 		_ = l.Close()
 	}
