@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,22 +19,48 @@ const (
 	operatorName = "operator" // that of the operator, who makes tenants
 )
 
-// writeProps writes a file that clients read, in the working directory, readable for the owner alone. An empty auth is
+// writeProps writes a file that clients read, in the working directory, readable for the owner alone, unless it is there. An empty auth is
 // left out.
 func writeProps(name, apihost, auth string) error {
-	temporary := name + ".new"
 	text := fmt.Sprintf("APIHOST=%s\n", apihost)
 	if auth != "" {
 		text += fmt.Sprintf("AUTH=%s\n", auth)
 	}
-	err := os.WriteFile(temporary, []byte(text), 0o600)
+	if isWritten(name, text) {
+		return nil
+	}
+	temporary := name + ".new"
+	err := writeSynced(temporary, text)
 	if err == nil {
 		err = os.Rename(temporary, name)
+	}
+	if err == nil {
+		err = syncFolder(".")
 	}
 	if err != nil {
 		return forerun.Errorf(forerun.Internal, name, "The clients' settings cannot be written: %w", err)
 	}
 	return nil
+}
+
+// isWritten reports whether a file is as writeProps leaves it.
+func isWritten(name, text string) bool {
+	info, err := os.Lstat(name)
+	if err != nil || info.Mode() != 0o600 {
+		return false
+	}
+	found, err := os.ReadFile(name)
+	return err == nil && string(found) == text
+}
+
+// writeSynced writes a file that is on disk before it takes another's name: a power failure could leave an empty one there.
+func writeSynced(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // readAuth returns the key in such a file, if there is one.

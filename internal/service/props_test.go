@@ -77,6 +77,41 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
+// TestSettingsStay: what a start has nothing to change in is not written, and what others could read is made the owner's again.
+func TestSettingsStay(t *testing.T) {
+	s := started(t)
+	look := func() (found [2]os.FileInfo) {
+		t.Helper()
+		for i, name := range []string{operatorName, propsName} {
+			var err error
+			if found[i], err = os.Lstat(name); err != nil || found[i].Mode() != 0o600 {
+				t.Fatalf("%s: %v, %v", name, found[i], err)
+			}
+		}
+		return found
+	}
+	before := look()
+	start(t, s)
+	for i, after := range look() {
+		if !os.SameFile(before[i], after) {
+			t.Errorf("%s was written although nothing has changed", after.Name())
+		}
+	}
+	if err := os.Chmod(operatorName, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s)
+	look()
+	if err := os.Rename(propsName, "elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("elsewhere", propsName); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s)
+	look()
+}
+
 // TestSettingsAreTheFirstTenants: whoever else there is, their keys do not get into the settings.
 func TestSettingsAreTheFirstTenants(t *testing.T) {
 	s := started(t)
