@@ -83,7 +83,8 @@ func (s *Store) claimKeys(claims []claim, spec *command.Spec, c state.Command) [
 	return claims
 }
 
-// Apply runs a transaction. One that is owed waits behind what waits for room on the disk. The error is *state.ConflictError, forerun.Invalid with what a command answered, or that of the store.
+// Apply runs a transaction. One that is owed waits behind what waits for room on the disk. The error is *state.ConflictError, forerun.Invalid
+// with what a command answered, or that of the store.
 func (s *Store) Apply(ctx context.Context, t state.Txn) (forerun.Version, error) {
 	if err := s.begins(ctx); err != nil {
 		return 0, err
