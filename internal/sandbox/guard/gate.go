@@ -201,7 +201,20 @@ func (s *Supervisor) end() {
 	g.ended = true
 	g.lent = slices.DeleteFunc(g.lent, func(l lent) bool { return l.untold })
 	g.forgetGone()
-	s.leaveOwner()
+	if s.leaveOwner(); g.owner != nil {
+		time.AfterFunc(lookAtAll, func() { s.lookUntilGone(lookAtAll) })
+	}
+}
+
+// lookUntilGone looks for those that are gone, less and less often, until all are.
+func (s *Supervisor) lookUntilGone(pause time.Duration) {
+	s.lookForGone()
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	if s.gate.owner != nil {
+		pause = min(2*pause, time.Minute)
+		time.AfterFunc(pause, func() { s.lookUntilGone(pause) })
+	}
 }
 
 // leaveOwner is for when nothing is left that counts. The gate's mu is held.

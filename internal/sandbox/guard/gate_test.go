@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -232,16 +233,21 @@ func TestClosingCounts(t *testing.T) {
 	if s.gate.told != 1 || s.gate.sending != 0 || s.Connected(nil) {
 		t.Errorf("one that is closed with something unsent counts %d times, %d of them as if it were open", s.gate.told, s.gate.sending)
 	}
-	s.end()
-	if s.gate.owner == nil || s.gate.counted != 1 {
-		t.Errorf("it counts %d times once its sandbox is gone", s.gate.counted)
-	}
-	if _, err := io.Copy(io.Discard, peer); err != nil {
-		t.Fatal(err)
-	}
-	peer.Close()
-	s.lookForGone()
-	if s.gate.owner != nil || s.gate.counted != 0 || len(h.owners) != 0 {
-		t.Errorf("what is sent counts: %+v, %d owners", s.gate.lent, len(h.owners))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if s.end(); s.gate.owner == nil || s.gate.counted != 1 {
+			t.Errorf("it counts %d times once its sandbox is gone", s.gate.counted)
+		}
+		time.Sleep(10 * lookAtAll)
+		if len(h.owners) != 1 {
+			t.Error("its owner is gone before that")
+		}
+		if _, err := io.Copy(io.Discard, peer); err != nil {
+			t.Fatal(err)
+		}
+		peer.Close()
+		time.Sleep(10 * lookAtAll)
+		if s.gate.owner != nil || s.gate.counted != 0 || len(h.owners) != 0 {
+			t.Errorf("what is sent counts: %+v, %d owners", s.gate.lent, len(h.owners))
+		}
+	})
 }
