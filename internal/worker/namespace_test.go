@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -72,5 +73,19 @@ func TestEndNamespaceOfWhatIsSquashed(t *testing.T) {
 				t.Errorf("%d pools and %d tenants are on the books, and %d activations ended", len(g.pools), len(g.tenants), len(h.ended))
 			}
 		})
+	}
+}
+
+// TestEndsAsItIsReady: a sandbox that is to end as its code has been loaded is off the books once.
+func TestEndsAsItIsReady(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	b := &box{stopped: stopped, state: boxStarting, since: time.Now()}
+	p := &pool{tenant: new(tenant), boxes: []*box{b}, starting: 1}
+	w := &Worker{boxes: 1, starting: 1, pools: map[poolKey]*pool{{}: p}}
+	b.w = w
+	b.owner.Store(p)
+	stop()
+	if r, idle := w.next(b); r != nil || idle || w.starting != 0 || p.starting != 0 || w.boxes != 0 {
+		t.Errorf("run %v, idle %v, %d starting, %d of the pool, %d in all", r, idle, w.starting, p.starting, w.boxes)
 	}
 }

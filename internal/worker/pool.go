@@ -306,6 +306,10 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	if b.state == boxGone {
 		return nil, false
 	}
+	if w.closing || b.stopped.Err() != nil {
+		w.forget(b)
+		return nil, false
+	}
 	p, now := b.pool(), time.Now()
 	started := b.state == boxStarting
 	switch {
@@ -315,10 +319,6 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	case b.state == boxBusy:
 		p.tenant.served += now.Sub(b.since)
 		p.learn(b.atWork(now), !w.load.crowded(now))
-	}
-	if w.closing || b.stopped.Err() != nil {
-		w.forget(b)
-		return nil, false
 	}
 	if b.atWork(now) >= stuckAfter {
 		b.since = now
