@@ -143,7 +143,7 @@ func (m *Machine) done(e Done) {
 	}
 	s.note(e.Reads)
 	s.effects = s.effects || len(e.Wrote) > 0 || e.Outside
-	s.inexact = s.inexact || !e.Exact
+	s.inexact = s.inexact || !e.Exact || e.Refused
 	s.refused = s.refused || e.Refused
 	m.changed = true
 }

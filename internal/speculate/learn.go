@@ -65,7 +65,7 @@ func (m *Machine) learn(s *slot) {
 }
 
 func (s *slot) newRow() *forerun.Row {
-	if s.kind != function || s.skipped || s.refused || s.stop.Detach != nil || s.asked > maxAsked {
+	if s.kind != function || s.skipped || s.refused && s.traits.pure || s.stop.Detach != nil || s.asked > maxAsked {
 		return nil
 	}
 	r := &forerun.Row{

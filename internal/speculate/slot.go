@@ -81,7 +81,7 @@ type conduct struct {
 	reads   versions
 	effects bool
 	inexact bool // its output may depend on what has no version, or on the failure of what it called (rule R8)
-	refused bool // its output may depend on a call that was refused or not waited for: it is as an error, and not kept
+	refused bool // its output may depend on a call that was refused or not waited for: nothing is to stand for that
 }
 
 type traits struct{ pure, cached, open, stray bool }
