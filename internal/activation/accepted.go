@@ -23,13 +23,13 @@ func (l *Log) Accept(ctx context.Context, a *forerun.Activation) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.store.Apply(ctx, state.Txn{Ops: []state.Command{set(acceptedKey(a), data)}, Lazy: !l.sync})
+	_, err = l.store.Apply(ctx, state.Txn{Ops: []state.Command{set(acceptedKey(a), data)}, Lazy: !l.sync, Owed: true})
 	return err
 }
 
 // Forget drops what Accept kept, once the activation's record is in the log.
 func (l *Log) Forget(ctx context.Context, a *forerun.Activation) error {
-	_, err := l.store.Apply(ctx, state.Txn{Ops: []state.Command{del(acceptedKey(a))}, Lazy: true})
+	_, err := l.store.Apply(ctx, state.Txn{Ops: []state.Command{del(acceptedKey(a))}, Lazy: true, Owed: true})
 	return err
 }
 

@@ -47,7 +47,7 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 		}
 		ops = append(ops, set(idKey(a.Namespace, a.ID), whole), set(timeKey(a), brief), set(nameKey(a), nil))
 	}
-	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Fresh: true, Lazy: !l.sync})
+	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Fresh: true, Lazy: !l.sync, Owed: true})
 	return err
 }
 

@@ -136,10 +136,10 @@ func (c *changed) note(key []byte) {
 }
 
 // commit writes an overlay under a new version while the caller holds its keys. If it is lazy, written waits until the
-// operating system has it; it must be called, without the keys. If it is lazy or owed, the last room on the disk is for it. Nothing is
+// operating system has it; it must be called, without the keys. If it is owed, the last room on the disk is for it. Nothing is
 // written if ctx ends while it looks what changes.
 func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool) (v forerun.Version, written func() error, err error) {
-	if err := s.room.admit(o, owed || lazy); err != nil {
+	if err := s.room.admit(o, owed); err != nil {
 		return 0, nil, err
 	}
 	c := &change{Batch: s.db.NewBatch()}

@@ -152,7 +152,7 @@ func TestLittleRoom(t *testing.T) {
 		if got := get(t, s, "a"); string(got.Data) != "1" {
 			t.Errorf("a is %s", got.Data)
 		}
-		if _, err := s.Apply(t.Context(), lazySet("record", nil)); err != nil {
+		if _, err := s.Apply(t.Context(), owe(lazySet("record", nil))); err != nil {
 			t.Errorf("what was begun before: %v", err)
 		}
 		if err := try(s, "DEL b"); err != nil {
@@ -183,7 +183,7 @@ func TestNoRoom(t *testing.T) {
 		fs.set(0)
 		waits := make(chan error)
 		go func() {
-			_, err := s.Apply(t.Context(), lazySet("record", []byte(strings.Repeat("x", 64<<10))))
+			_, err := s.Apply(t.Context(), owe(lazySet("record", []byte(strings.Repeat("x", 64<<10)))))
 			waits <- err
 		}()
 		synctest.Wait()
@@ -277,13 +277,22 @@ func begin(ctx context.Context, s *Store, txns ...state.Txn) []chan error {
 
 // owed are a transaction that is too large for the log's buffer, and what else the store owes those whose invocations end.
 func owed() []state.Txn {
-	txns := []state.Txn{lazySet("large", []byte(strings.Repeat("x", 64<<10)))}
+	txns := []state.Txn{owe(lazySet("large", []byte(strings.Repeat("x", 64<<10))))}
 	for _, name := range []string{"first", "second", "synced"} {
-		txn := lazySet(name, []byte("record"))
+		txn := owe(lazySet(name, []byte("record")))
 		txn.Fresh, txn.Lazy = true, name != "synced"
 		txns = append(txns, txn)
 	}
-	return append(txns, state.Txn{Ops: []state.Command{{Space: "s", Args: words("DEL", "accepted")}}, Lazy: true})
+	return append(txns, owe(lazyDel("accepted")))
+}
+
+func owe(t state.Txn) state.Txn {
+	t.Owed = true
+	return t
+}
+
+func lazyDel(name string) state.Txn {
+	return state.Txn{Ops: []state.Command{{Space: "s", Args: words("DEL", name)}}, Lazy: true}
 }
 
 // TestWhatIsOwedWaitsForRoom behind what waits already: invocations that end meanwhile end with their records.
@@ -297,13 +306,16 @@ func TestWhatIsOwedWaitsForRoom(t *testing.T) {
 		refill(s, fs)
 		ended := begin(t.Context(), s, owed()...)
 		ctx, cancel := context.WithCancel(t.Context())
-		left := begin(ctx, s, lazySet("left", nil))[0]
+		left := begin(ctx, s, owe(lazySet("left", nil)))[0]
 		for i, err := range ended {
 			if len(err) > 0 {
 				t.Errorf("transaction %d does not wait", i)
 			}
 		}
 		refusesFull(t, s, "SET new 1")
+		if _, err := s.Apply(t.Context(), lazyDel("accepted")); forerun.KindOf(err) != forerun.Full {
+			t.Errorf("what may be asked for again: %v", err)
+		}
 		cancel()
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("whose client has gone: %v", err)

@@ -92,7 +92,7 @@ func (s *Store) Apply(ctx context.Context, t state.Txn) (forerun.Version, error)
 	defer s.gate.leave()
 	for {
 		v, err := s.apply(ctx, t)
-		if owed := t.Lazy || t.Fresh; !owed || forerun.KindOf(err) != forerun.Full {
+		if !t.Owed || forerun.KindOf(err) != forerun.Full {
 			return v, err
 		}
 		if err := s.room.queue(ctx); err != nil {
@@ -157,7 +157,7 @@ func (s *Store) applyLocked(ctx context.Context, claims []claim, t state.Txn, sp
 		last, _ := held.rests()
 		return last, func() error { return nil }, nil
 	}
-	v, written, err := s.commit(ctx, overlay, t.Lazy, t.Fresh)
+	v, written, err := s.commit(ctx, overlay, t.Lazy, t.Owed)
 	if err == nil {
 		held.wrote(v, t.Lazy)
 	}
