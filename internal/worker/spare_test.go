@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -356,7 +357,10 @@ func TestHandlerThatIsKilledUnread(t *testing.T) {
 			g.call(c.action, `{}`)
 			g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
 			handler, p := g.boxes(boxIdle)[0].spare.hostPID, g.maker.started()[0]
-			_ = syscall.Kill(handler, syscall.SIGSTOP)
+			stop(t, handler)
+			if c.whole {
+				stop(t, p.cmd.Process.Pid) // or the last handler that it makes could have begun when it is killed
+			}
 			_, h := g.begin(c.action, `{}`)
 			g.begun(h)
 			if c.whole {
@@ -372,6 +376,16 @@ func TestHandlerThatIsKilledUnread(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stop stops a process, which could still read what comes until it has noticed.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	until(t, func() bool {
+		status, err := proc.ReadStatus(pid)
+		return err == nil && strings.HasPrefix(status.Field("State"), "T")
+	}, "it goes on")
 }
 
 // belated is the connection with a handler whose time is over when somebody looks, and which has said Ready by then.
