@@ -46,6 +46,8 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 // wait tries a command each time one of its records has changed, until it has got something, or its time is over.
 func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][]byte) state.Reply {
 	nothing := state.Reply{Kind: state.NilArray}
+	c.space.asleep.Add(1)
+	defer c.space.asleep.Add(-1)
 	var over <-chan time.Time
 	if d := spec.Timeout(args); d > 0 {
 		timer := time.NewTimer(d)

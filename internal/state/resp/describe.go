@@ -25,7 +25,7 @@ func (c *conn) describe() []byte {
 func (c *conn) info(args [][]byte) state.Reply {
 	sections := []struct{ name, text string }{
 		{"server", fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nos:Linux\r\n", redisVersion)},
-		{"clients", fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\nblocked_clients:%d\r\n", c.space.conns.Load(), c.server.options.MaxConns, c.space.blocked.Load())},
+		{"clients", fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\nblocked_clients:%d\r\n", c.space.conns.Load(), c.server.options.MaxConns, c.space.asleep.Load())},
 		{"persistence", "# Persistence\r\nloading:0\r\n"},
 		{"replication", "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"},
 		{"cluster", "# Cluster\r\ncluster_enabled:0\r\n"},

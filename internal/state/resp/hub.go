@@ -24,7 +24,8 @@ type space struct {
 	conns   atomic.Int64
 	lastID  atomic.Int64 // of a connection
 	parts   atomic.Int64 // entries of watched and waiting; while there is none, changes cost nothing
-	blocked atomic.Int64 // connections that wait
+	blocked atomic.Int64 // connections that wait, or look for the first time whether they have to
+	asleep  atomic.Int64 // those that have looked
 
 	positions positions
 	channels  channels
