@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the documents say of the server")
 
-// TestDocumentedCommands holds the list in docs/state.md against what the server says that it has.
+// TestDocumentedCommands holds the list in docs/reference/state.md against what the server says that it has.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
-	const file, begin, end = "../docs/state.md", "-update` -->\n", "<!-- end -->"
+	const file, begin, end = "../docs/reference/state.md", "-update` -->\n", "<!-- end -->"
 	r := redisClient(start(t, server.Options{Redis: true}))
 	defer r.Close()
 	commands, err := r.Do(t.Context(), "COMMAND", "LIST").StringSlice()
@@ -56,10 +56,10 @@ func wrap(words []string, width int) (lines []string) {
 	return lines
 }
 
-// TestDocumentedPromises: the tests that docs/security.md names for its promises are there.
+// TestDocumentedPromises: the tests that docs/reference/security.md names for its promises are there.
 func TestDocumentedPromises(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/security.md")
+	text, err := os.ReadFile("../docs/reference/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

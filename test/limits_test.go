@@ -8,7 +8,7 @@ import (
 	"forerun.dev/forerun/test/server"
 )
 
-// TestLimitsThatAreSet sets every limit of docs/limits.md to less than usual, and goes beyond each.
+// TestLimitsThatAreSet sets every limit of docs/reference/limits.md to less than usual, and goes beyond each.
 func TestLimitsThatAreSet(t *testing.T) {
 	t.Parallel()
 	c := client(t, start(t, server.Options{Args: []string{

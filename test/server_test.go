@@ -110,7 +110,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented: docs/api.md and docs/speculation.md name what there is, and nothing else.
+// TestMetricsAreDocumented: docs/reference/api.md and docs/reference/speculation.md name what there is, and nothing else.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	s := start(t, server.Options{})

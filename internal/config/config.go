@@ -61,7 +61,7 @@ func Settings(root bool, home string) []Setting {
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
-		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations run ahead: off, branches or all, and perhaps ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/speculation.md; actions and requests may ask for less)", setSpeculate},
+		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations run ahead: off, branches or all, and perhaps ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/reference/speculation.md; actions and requests may ask for less)", setSpeculate},
 		{"max-timeout", "FORERUN_MAX_TIMEOUT", "1h", "longest `TIME` that an action may ask for as its limit, like 5m", setMaxTimeout},
 		bound("max-memory", "512", "`MIB` of memory that an action may ask for at most", 256, 1<<20, func(b *forerun.Bounds, n int) { b.Memory = n }),
 		bound("max-logs", "10", "`MIB` of logs that an action may ask for at most", 10, 256, func(b *forerun.Bounds, n int) { b.Logs = n }),

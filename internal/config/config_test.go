@@ -98,7 +98,7 @@ func TestAccepted(t *testing.T) {
 
 // TestDocumentedFile: the sample file in the documents can be used, and it has all that a new user may want to set.
 func TestDocumentedFile(t *testing.T) {
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile("../../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestNonSpeculative(t *testing.T) {
 	}
 }
 
-// The annotation state_cache does nothing yet, as docs/speculation.md says: it is not known whether a function reached the outside.
+// The annotation state_cache does nothing yet, as docs/reference/speculation.md says: it is not known whether a function reached the outside.
 func TestStateCache(t *testing.T) {
 	town := newAheadTown(t)
 	var runs atomic.Int64

@@ -11,9 +11,9 @@ import (
 // reasonSaid is a line that says why something does not run ahead.
 var reasonSaid = regexp.MustCompile(`(?m)(?:return|why =|off =) .*"([a-z][^" ]* [^"]*)"$`)
 
-// TestReasonsAreDocumented: each reason that the machine is given is in the tables of docs/speculation.md; speculate's test looks for its own.
+// TestReasonsAreDocumented: each reason that the machine is given is in the tables of docs/reference/speculation.md; speculate's test looks for its own.
 func TestReasonsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/speculation.md")
+	text, err := os.ReadFile("../../docs/reference/speculation.md")
 	if err != nil {
 		t.Fatal(err)
 	}

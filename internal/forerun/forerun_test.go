@@ -126,7 +126,7 @@ func TestDigestsAreThoseOfTheActions(t *testing.T) {
 	}
 }
 
-// TestDefaults: what docs/limits.md promises.
+// TestDefaults: what docs/reference/limits.md promises.
 func TestDefaults(t *testing.T) {
 	if got, want := DefaultLimits(), (Limits{Timeout: 60_000, Memory: 256, Logs: 10, Concurrency: 1}); got != want {
 		t.Errorf("an action has %+v, want %+v", got, want)

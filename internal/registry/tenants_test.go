@@ -250,7 +250,7 @@ func BenchmarkTenant(b *testing.B) {
 	}
 }
 
-// TestDefaultsOfTenants: what docs/limits.md promises.
+// TestDefaultsOfTenants: what docs/reference/limits.md promises.
 func TestDefaultsOfTenants(t *testing.T) {
 	if d := DefaultLimits(); d.ConcurrentInvocations != 1000 || d.QueuedInvocations != 1000 || d.InvocationsPerMinute != NoLimit {
 		t.Errorf("a tenant has %+v", d)

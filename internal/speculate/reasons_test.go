@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestReasonsAreDocumented: each reason of the golden traces is in the tables of docs/speculation.md, and what is there is in the source.
+// TestReasonsAreDocumented: each reason of the golden traces is in the tables of docs/reference/speculation.md, and what is there is in the source.
 func TestReasonsAreDocumented(t *testing.T) {
 	documented := documentedReasons(t)
 	if len(documented) < 40 {
@@ -51,7 +51,7 @@ func saidIn(reason string) *regexp.Regexp {
 
 // documentedReasons are what the tables have in code font.
 func documentedReasons(t *testing.T) (reasons []string) {
-	text, err := os.ReadFile("../../docs/speculation.md")
+	text, err := os.ReadFile("../../docs/reference/speculation.md")
 	if err != nil {
 		t.Fatal(err)
 	}

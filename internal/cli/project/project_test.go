@@ -213,9 +213,9 @@ func TestComposition(t *testing.T) {
 	}
 }
 
-// The project of docs/cli.md can be deployed.
+// The project of docs/reference/cli.md can be deployed.
 func TestDocumentedProject(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/cli.md")
+	text, err := os.ReadFile("../../../docs/reference/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func (c *Client) Auth() string { return c.user + ":" + c.password }
 type Answer struct {
 	Status     int
 	Activation string // the activation that the answer speaks of, if any
-	Ahead      string // how many functions ran ahead, as docs/speculation.md says; empty: the server does not say
+	Ahead      string // how many functions ran ahead, as docs/reference/speculation.md says; empty: the server does not say
 	Ignored    string // what of the settings for running ahead is not in effect, and why; empty: nothing
 	Body       []byte
 }

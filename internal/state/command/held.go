@@ -18,7 +18,7 @@ const (
 	speaks   = "whoever listens hears it at once, which cannot be undone"
 )
 
-// held are the commands that wait for the turn of a function that runs ahead, by why they do, in the order of docs/state.md.
+// held are the commands that wait for the turn of a function that runs ahead, by why they do, in the order of docs/reference/state.md.
 var held = []struct {
 	why   string
 	names []string

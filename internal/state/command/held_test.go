@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "rewrite what docs/state.md says of commands that wait")
+var update = flag.Bool("update", false, "rewrite what docs/reference/state.md says of commands that wait")
 
 // TestHeldCommands: each command that cannot be buffered says why it waits, and no other does, but for those that the door executes.
 func TestHeldCommands(t *testing.T) {
@@ -58,9 +58,9 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestDocumentedHeld holds the table in docs/state.md against the code.
+// TestDocumentedHeld holds the table in docs/reference/state.md against the code.
 func TestDocumentedHeld(t *testing.T) {
-	const file, begin, end = "../../../docs/state.md", "<!-- held: written by `go test ./internal/state/command -run Documented -update` -->\n", "<!-- end of held -->"
+	const file, begin, end = "../../../docs/reference/state.md", "<!-- held: written by `go test ./internal/state/command -run Documented -update` -->\n", "<!-- end of held -->"
 	want := "\n| command | why it waits |\n| --- | --- |\n"
 	for _, h := range held {
 		names := make([]string, len(h.names))
