@@ -1,0 +1,176 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// TestGuide follows README.md and each page of docs/guide as a reader does: it writes the files, types the commands in the
+// order of the page, and compares what they print. A page has these blocks:
+//
+//   - a fence of any language with a name behind it (```python hello.py) is that file;
+//   - ```sh is typed into a shell, which keeps its folder and variables for the whole page, and has to succeed;
+//   - ```text or ```json right behind it is what that prints to stdout and stderr, where ... stands for anything;
+//   - a block behind <!-- not run: REASON --> is neither typed nor compared.
+//
+// Nothing may depend on how long a command takes, so traces are typed and not compared.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../docs/guide/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("there are no pages: %v", err)
+	}
+	for _, path := range append(pages, "../README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks, err := blocksOf(string(text))
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if len(blocks) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			followPage(t, blocks)
+		})
+	}
+}
+
+// block is a fenced block of a page.
+type block struct {
+	line   int    // of the page, where it opens
+	file   string // the name of the file that it is; empty: it is typed
+	text   string
+	prints string // what it has to print; empty: anything
+}
+
+var (
+	fenced    = regexp.MustCompile("^```(\\w*) *(.*)$")
+	notRun    = regexp.MustCompile(`^<!-- not run: .+ -->$`)
+	anything  = regexp.MustCompile(`\\\.\\\.\\\.`)
+	trailing  = regexp.MustCompile(`[ \t]+\n`)
+	separator = "\x1eend of a block\n"
+)
+
+// blocksOf reads the blocks that a page's reader carries out.
+func blocksOf(page string) (blocks []block, err error) {
+	var open *block
+	var language string
+	var skipped, adjacent bool // of the block that comes next: it is not run; only empty lines are between it and a typed one
+	for i, line := range strings.Split(page, "\n") {
+		fence := fenced.FindStringSubmatch(line)
+		switch {
+		case open == nil && fence != nil:
+			open, language = &block{line: i + 1, file: fence[2]}, fence[1]
+		case open == nil && line != "":
+			adjacent, skipped = false, notRun.MatchString(line)
+		case open == nil:
+		case line != "```":
+			open.text += line + "\n"
+		default:
+			switch {
+			case skipped:
+				adjacent = false
+			case language == "sh" || open.file != "":
+				blocks, adjacent = append(blocks, *open), open.file == ""
+			case adjacent && (language == "text" || language == "json"):
+				blocks[len(blocks)-1].prints, adjacent = open.text, false
+			default:
+				err = fmt.Errorf("line %d: the block is not a file, typed or printed by what stands before it: say why with <!-- not run: REASON -->", open.line)
+			}
+			open, skipped = nil, false
+		}
+	}
+	if open != nil {
+		err = fmt.Errorf("line %d: the block does not end", open.line)
+	}
+	return blocks, err
+}
+
+// followPage carries out the blocks of a page against a server of its own.
+func followPage(t *testing.T, blocks []block) {
+	s := start(t, server.Options{Redis: true})
+	here := strings.NewReplacer( // the pages name the defaults
+		"127.0.0.1:3233", strings.TrimPrefix(s.URL, "http://"),
+		"127.0.0.1:6380", s.Redis,
+		"-p 6380", "-p "+s.Redis[strings.LastIndex(s.Redis, ":")+1:],
+		"/var/lib/forerun", s.Options.Data)
+	sh := newShell(t, s)
+	var script strings.Builder
+	script.WriteString("exec 2>&1 </dev/null\n")
+	for i, b := range blocks {
+		if b.file != "" {
+			source := fmt.Sprintf("../block-%d", i)
+			sh.save(t, map[string]string{source: here.Replace(b.text)})
+			fmt.Fprintf(&script, "mkdir -p \"$(dirname '%s')\"\ncp %s '%s'\n", b.file, source, b.file)
+		} else {
+			script.WriteString(here.Replace(b.text))
+		}
+		fmt.Fprintf(&script, "printf %%s '%s'\n", separator)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script.String())
+	cmd.Dir = sh.folder
+	cmd.Env = append(os.Environ(), "HOME="+sh.home, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TZ=UTC", "GOFLAGS=-buildvcs=false")
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // they are in the home of the one who runs the tests
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(value)))
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.WaitDelay = &out, time.Second
+	ended := cmd.Run()
+	printed := strings.Split(out.String(), separator)
+	for i, b := range blocks {
+		if i == len(printed)-1 {
+			t.Fatalf("line %d: it ended with %v, and printed:\n%s", b.line, ended, printed[i])
+		}
+		if want := here.Replace(b.prints); b.prints != "" && !prints(want, printed[i]) {
+			t.Errorf("line %d: it printed:\n%s\nthe page says:\n%s", b.line, printed[i], want)
+		}
+	}
+}
+
+// prints reports whether a text is what a page says, in which ... stands for anything and spaces at the end of lines do not count.
+func prints(page, text string) bool {
+	page, text = trailing.ReplaceAllString(page, "\n"), trailing.ReplaceAllString(text, "\n")
+	form := anything.ReplaceAllString(regexp.QuoteMeta(strings.TrimSpace(page)), "(?s:.*)")
+	return regexp.MustCompile("^" + form + "$").MatchString(strings.TrimSpace(text))
+}
+
+// TestBlocksOfAPage: a block that is neither carried out nor excused is an error, and an excuse holds for one block.
+func TestBlocksOfAPage(t *testing.T) {
+	t.Parallel()
+	const file, typed, output = "Save it:\n\n```python a/b.py\nx\n```\n\n", "```sh\none\ntwo\n```\n\n", "```text\n1 ... 2\n```\n"
+	blocks, err := blocksOf(file + typed + output + "<!-- not run: it needs a network -->\n\n```sh\nthree\n```\n" + typed)
+	if want := []block{{line: 3, file: "a/b.py", text: "x\n"}, {line: 7, text: "one\ntwo\n", prints: "1 ... 2\n"}, {line: 20, text: "one\ntwo\n"}}; err != nil ||
+		fmt.Sprint(blocks) != fmt.Sprint(want) {
+		t.Errorf("%v, %v, want %v", blocks, err, want)
+	}
+	for _, page := range []string{output, typed + "Then:\n\n" + output, "```yaml\na: 1\n```\n", "```sh\none\n", "<!-- not run: -->\n" + output, file + output} {
+		if blocks, err := blocksOf(page); err == nil {
+			t.Errorf("no error in %q: %v", page, blocks)
+		}
+	}
+	for text, want := range map[string]bool{"1 and \n 2": true, "1  2  ": true, "1 2": false, "1 and 2 3": false} {
+		if prints("1 ... 2\n", text) != want {
+			t.Errorf("prints(%q) is not %t", text, want)
+		}
+	}
+}
