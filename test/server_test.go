@@ -127,7 +127,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		served[m[1]] = true
 	}
 	for _, file := range []string{"api.md", "speculation.md"} {
-		page, err := os.ReadFile(filepath.Join("..", "docs", file))
+		page, err := os.ReadFile(filepath.Join("..", "docs", "reference", file))
 		if err != nil {
 			t.Fatal(err)
 		}
