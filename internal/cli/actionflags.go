@@ -87,10 +87,11 @@ func (f *actionFlags) base(cmd *cobra.Command, c *whisk.Client, artifact string)
 	if f.native {
 		f.kind = "native"
 	}
-	exec, err := project.ReadCode(artifact, f.kind, f.main)
+	exec, leftOut, err := project.ReadCode(artifact, f.kind, f.main)
 	if err != nil {
 		return nil, wrongf("%v", err)
 	}
+	sayAll(cmd, leftOut)
 	return &whisk.ActionPut{Exec: exec}, nil
 }
 

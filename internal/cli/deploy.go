@@ -37,6 +37,9 @@ The file's form is docs/forerun.schema.json.`,
 		if err != nil {
 			return err
 		}
+		for i := range entities {
+			sayLeftOut(cmd, &entities[i])
+		}
 		d := &deployment{client: c, dry: *dry, done: make(map[string]digest)}
 		changes, err := d.deploy(cmd.Context(), entities)
 		if shown := a.showChanges(cmd, changes); shown != nil {
@@ -61,6 +64,13 @@ func (a *app) entities(path string) ([]project.Entity, error) {
 		return nil, wrongf("%v", err)
 	}
 	return entities, nil
+}
+
+// sayLeftOut tells which links of a function's folder are not deployed.
+func sayLeftOut(cmd *cobra.Command, e *project.Entity) {
+	for _, left := range e.LeftOut {
+		say(cmd, "%s %s: %s", e.What(), e.Name, left)
+	}
 }
 
 // change is what a deployment did to an entity.

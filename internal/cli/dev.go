@@ -118,7 +118,16 @@ func (d *development) changes(ctx context.Context) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.deployment.deploy(ctx, entities)
+	changes, err := d.deployment.deploy(ctx, entities)
+	for i := range entities {
+		e := &entities[i]
+		if slices.ContainsFunc(changes, func(c change) bool {
+			return c.Change != "unchanged" && c.Kind == e.What() && c.Name == e.Name.String()
+		}) {
+			sayLeftOut(d.cmd, e)
+		}
+	}
+	return changes, err
 }
 
 func (d *development) watchFolders(folders []string) error {

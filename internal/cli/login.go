@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/textfile"
 )
 
 func (a *app) loginCommand() *cobra.Command {
@@ -68,7 +69,7 @@ func (a *app) keep(cmd *cobra.Command, c *whisk.Client, namespace string) error 
 	if err != nil {
 		return err
 	}
-	before, err := os.ReadFile(file)
+	before, err := textfile.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return wrongf("the settings cannot be read: %v", err)
 	}
@@ -118,7 +119,7 @@ func readLine(cmd *cobra.Command) (string, error) {
 	read := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // what cannot be read is no key
-		read <- strings.TrimSpace(line)
+		read <- strings.TrimSpace(string(textfile.Decode([]byte(line))))
 	}()
 	select {
 	case line := <-read:

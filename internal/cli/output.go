@@ -36,6 +36,13 @@ func say(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(words(cmd), format+"\n", args...)
 }
 
+// sayAll writes sentences for the person, each on a line.
+func sayAll(cmd *cobra.Command, sentences []string) {
+	for _, s := range sentences {
+		say(cmd, "%s", s)
+	}
+}
+
 // show writes one document: on a line of its own as jsonl, else with indentation.
 func (a *app) show(cmd *cobra.Command, document json.RawMessage) error {
 	var b bytes.Buffer

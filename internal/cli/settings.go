@@ -3,13 +3,13 @@ package cli
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/textfile"
 )
 
 // settings are where the API is and who calls it.
@@ -55,7 +55,7 @@ func (a *app) readProperties() (map[string]string, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // the flags and the environment may do
 	}
-	data, err := os.ReadFile(file)
+	data, err := textfile.Read(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && a.env.Getenv("WSK_CONFIG_FILE") == "":
 		return nil, nil

@@ -18,7 +18,7 @@ func TestPrecedence(t *testing.T) {
 		return path
 	}
 	write(".wskprops", "# mine\nAPIHOST=file.example\n apihost = home.example \nAUTH=h:h\nNAMESPACE=_\nnonsense\n")
-	other := write("other", "APIHOST=other.example\nAUTH=o:o\n")
+	other := write("other", "\xef\xbb\xbfAPIHOST=other.example\nAUTH=o:o\n") // with a byte order mark
 	env := func(pairs ...string) map[string]string {
 		m := make(map[string]string)
 		for i := 0; i < len(pairs); i += 2 {
@@ -99,4 +99,22 @@ func FuzzProperties(f *testing.F) {
 			t.Errorf("%q became %q, which says %q", text, written, got)
 		}
 	})
+}
+
+// TestParameterMarks: parameters may begin with a byte order mark, in a file and on stdin.
+func TestParameterMarks(t *testing.T) {
+	w := newWorld(t, map[string]answer{"POST namespaces/_/triggers/t": {status: 204}})
+	file := filepath.Join(t.TempDir(), "in.json")
+	if err := os.WriteFile(file, []byte("\xef\xbb\xbf{\"a\": 1}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{file, "-"} {
+		if got := w.run("\xef\xbb\xbf{\"a\": 1}", "trigger", "fire", "t", "-P", source); got.code != 0 {
+			t.Errorf("%s: %+v", source, got)
+		}
+	}
+	want := `POST namespaces/_/triggers/t {"a":1}`
+	if asked := w.requests(); len(asked) != 2 || asked[0] != want || asked[1] != want {
+		t.Errorf("asked %q", asked)
+	}
 }

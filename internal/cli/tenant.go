@@ -3,13 +3,13 @@ package cli
 import (
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/textfile"
 )
 
 // adminRoot begins the paths of the operator's API.
@@ -38,7 +38,7 @@ func (a *app) operator(cmd *cobra.Command) (*whisk.Client, error) {
 	file := first(cmd.Flag("operator").Value.String(), a.env.Getenv("FORERUN_OPERATOR"), a.env.OperatorFile)
 	s := settings{host: first(a.apihost, a.env.Getenv("FORERUN_APIHOST")), auth: a.auth}
 	if s.host == "" || s.auth == "" {
-		text, err := os.ReadFile(file)
+		text, err := textfile.Read(file)
 		if err != nil {
 			return nil, wrongf("the operator's key cannot be read: %v\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/textfile"
 )
 
 // pairs are the values of a flag that takes a key and a value and may be repeated.
@@ -143,9 +143,10 @@ func readObject(cmd *cobra.Command, file string) ([]forerun.KeyValue, error) {
 
 func readInput(cmd *cobra.Command, file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(cmd.InOrStdin())
+		data, err := io.ReadAll(cmd.InOrStdin())
+		return textfile.Decode(data), err
 	}
-	return os.ReadFile(file)
+	return textfile.Read(file)
 }
 
 // parseObject reads a JSON object into its members.

@@ -9,7 +9,6 @@ package config
 import (
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/textfile"
 )
 
 // Config are the settings of `forerun serve`.
@@ -131,7 +131,7 @@ func readFile(settings []Setting, file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := textfile.Read(file)
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, "--config", "The configuration file cannot be read: %w", err)
 	}

@@ -6,12 +6,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"forerun.dev/forerun/internal/cli/whisk"
@@ -32,21 +30,26 @@ const (
 )
 
 // ReadCode makes what an action executes of a source file, an archive, a native executable or a folder, which is zipped.
-// An empty kind is guessed from the file.
-func ReadCode(path, kind, main string) (*whisk.Exec, error) {
+// An empty kind is guessed from the file. leftOut tells which links in a folder the archive does not have, and why.
+func ReadCode(path, kind, main string) (exec *whisk.Exec, leftOut []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("the function's code cannot be read: %w", err)
+		return nil, nil, fmt.Errorf("the function's code cannot be read: %w", err)
 	}
 	var content []byte
 	if info.IsDir() {
-		kind, content, err = readFolder(path, kind)
+		kind, content, leftOut, err = readFolder(path, kind)
 	} else {
 		kind, content, err = readFile(path, kind)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	exec, err = execOf(path, kind, main, content)
+	return exec, leftOut, err
+}
+
+func execOf(path, kind, main string, content []byte) (*whisk.Exec, error) {
 	if strings.HasPrefix(kind, "java") && main == "" && mainClass(content) == "" {
 		return nil, fmt.Errorf("%s names no main class in its manifest: give it (main, like org.example.Hello)", path)
 	}
@@ -106,25 +109,6 @@ func guessKind(path string, content []byte) (string, error) {
 	return "", fmt.Errorf("the kind of %s cannot be told by its ending: give it with --kind, or kind: in a project file (%s, %s, %s or %s)", path, python, nodejs, java, native)
 }
 
-// readFolder zips a folder. The archive depends on the files' names, contents and executable bits alone, so that the same
-// folder is the same code.
-func readFolder(folder, kind string) (string, []byte, error) {
-	if kind == "" {
-		if kind = guessFolder(folder); kind == "" {
-			return "", nil, fmt.Errorf("the kind of the folder %s cannot be told: it holds neither __main__.py, package.json, index.js nor exec; give it (kind, like %s)", folder, python)
-		}
-	}
-	var archive bytes.Buffer
-	w := zip.NewWriter(&archive)
-	if err := addFolder(w, folder); err != nil {
-		return "", nil, fmt.Errorf("the folder %s cannot be zipped: %w", folder, err)
-	}
-	if err := w.Close(); err != nil {
-		return "", nil, err
-	}
-	return kind, archive.Bytes(), nil
-}
-
 // guessFolder tells the kind of a folder by the file where the runtime begins; empty if there is none.
 func guessFolder(folder string) string {
 	return guessBeginning(func(file string) bool {
@@ -177,59 +161,4 @@ func mainClass(jar []byte) string {
 		}
 	}
 	return ""
-}
-
-// Ignored tells the names that are no part of a function, nor of what `forerun dev` watches.
-func Ignored(name string) bool {
-	switch name {
-	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".idea", ".vscode":
-		return true
-	}
-	return strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".swp") || strings.HasSuffix(name, ".pyc")
-}
-
-func addFolder(w *zip.Writer, folder string) error {
-	size := int64(0)
-	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case path != folder && Ignored(entry.Name()):
-			if entry.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		case entry.IsDir():
-			return nil
-		}
-		n, err := addFile(w, folder, path)
-		if size += n; size > 4*maxCode {
-			return fmt.Errorf("it holds more than %d MiB", 4*maxCode>>20)
-		}
-		return err
-	})
-}
-
-// addFile adds what a file holds; a link is followed, so that the archive stands alone.
-func addFile(w *zip.Writer, folder, path string) (int64, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, err
-	}
-	name, err := filepath.Rel(folder, path)
-	if err != nil {
-		return 0, err
-	}
-	header := &zip.FileHeader{Name: filepath.ToSlash(name), Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
-	header.SetMode(0o644 | info.Mode()&0o111)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	entry, err := w.CreateHeader(header)
-	if err != nil {
-		return 0, err
-	}
-	n, err := entry.Write(content)
-	return int64(n), err
 }

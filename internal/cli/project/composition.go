@@ -3,12 +3,12 @@ package project
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/textfile"
 )
 
 // placeholder is the code of a composition, which is in its annotation. It answers where a platform does not know that.
@@ -28,7 +28,7 @@ func (b *builder) compositions(within []string, pkg string, compositions map[str
 			continue
 		}
 		code := placeholder
-		b.addAction(path, entityName(pkg, name), &whisk.Exec{Kind: "nodejs:default", Code: &code}, &x.common,
+		b.addAction(path, Entity{Name: entityName(pkg, name)}, &whisk.Exec{Kind: "nodejs:default", Code: &code}, &x.common,
 			[]forerun.KeyValue{{Key: "conductor", Value: document}})
 		for _, action := range inline {
 			b.inline(path, action)
@@ -56,7 +56,7 @@ func (b *builder) inline(path []string, x inlineAction) {
 
 // readComposition reads a composition as `compose` writes it: the document alone (--ast), or with its lowered form.
 func readComposition(file string) (json.RawMessage, []inlineAction, error) {
-	data, err := os.ReadFile(file)
+	data, err := textfile.Read(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the composition cannot be read: %w", err)
 	}

@@ -18,8 +18,9 @@ import (
 type Entity struct {
 	Collection string // whisk.Actions, ...
 	Name       forerun.Name
-	Body       any  // *whisk.ActionPut, *whisk.PackagePut, *whisk.TriggerPut or *whisk.RulePut
-	Inactive   bool // a rule that is switched off
+	Body       any      // *whisk.ActionPut, *whisk.PackagePut, *whisk.TriggerPut or *whisk.RulePut
+	Inactive   bool     // a rule that is switched off
+	LeftOut    []string // which links the archive of its code does not have, and why
 	Rank       int
 }
 
@@ -129,9 +130,9 @@ func (b *builder) actions(within []string, pkg string, actions map[string]*actio
 		if x.Folder != "" {
 			which, source = "folder", x.Folder
 		}
-		exec, err := ReadCode(b.project.resolve(source), x.Kind, x.Main)
+		exec, leftOut, err := ReadCode(b.project.resolve(source), x.Kind, x.Main)
 		b.wrong(below(path, which), err)
-		b.addAction(path, entityName(pkg, name), exec, &x.common, nil)
+		b.addAction(path, Entity{Name: entityName(pkg, name), LeftOut: leftOut}, exec, &x.common, nil)
 	}
 }
 
@@ -143,8 +144,8 @@ func (p *Project) resolve(path string) string {
 	return filepath.Join(p.Folder, path)
 }
 
-// addAction adds an action with the annotations of its own kind over the ones in the file.
-func (b *builder) addAction(path []string, name forerun.Name, exec *whisk.Exec, x *common, own []forerun.KeyValue) {
+// addAction adds an action, of which e has the name, with the annotations of its own kind over the ones in the file.
+func (b *builder) addAction(path []string, e Entity, exec *whisk.Exec, x *common, own []forerun.KeyValue) {
 	annotations := keyValues(x.Annotations)
 	for _, kv := range slices.Concat(own, b.web(path, x.Web)) {
 		annotations = slices.DeleteFunc(annotations, func(old forerun.KeyValue) bool { return old.Key == kv.Key })
@@ -155,7 +156,8 @@ func (b *builder) addAction(path []string, name forerun.Name, exec *whisk.Exec, 
 	if exec != nil && exec.Kind == "sequence" {
 		body.Parameters = nil // the server keeps the components there
 	}
-	b.add(path, Entity{Collection: whisk.Actions, Name: name, Body: body, Rank: rankAction})
+	e.Collection, e.Body, e.Rank = whisk.Actions, body, rankAction
+	b.add(path, e)
 }
 
 func (b *builder) web(path []string, web any) []forerun.KeyValue {

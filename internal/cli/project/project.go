@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"forerun.dev/forerun/docs"
+	"forerun.dev/forerun/internal/textfile"
 )
 
 // FileName is the project file's usual name.
@@ -142,7 +143,7 @@ func Load(path string) (*Project, error) {
 }
 
 func loadFile(path string) (*Project, error) {
-	data, err := os.ReadFile(path)
+	data, err := textfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("the project file cannot be read: %w", err)
 	}

@@ -36,7 +36,7 @@ func TestProblems(t *testing.T) {
 		{"a: [1\n", "1:4: sequence end token ']' not found"},
 		{"a: *b\n", "1:4: There is no anchor of this name before."},
 		{"a: !!binary xx\n", "1:4: The tag !!binary is not known here."},
-		{"triggers: {t: {inputs: {x: .inf}}}\n", "1:28: This is not of a form that JSON has."},
+		{"triggers: {t: {inputs: {x: .inf}}}\n", "1:28: .inf is not a number in JSON: write a finite number, or put text in quotes."},
 		{"---\na: 1\n---\nb: 1\n", "4:2: The file holds a second document: write one file for each project."},
 		{"a: " + strings.Repeat("[", 1000), "1:1: The file is nested too deep."},
 		{strings.Repeat("- ", 100) + "a", "1:131: The file is nested too deep or too large."},
@@ -188,7 +188,7 @@ func TestArchive(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		exec, err := ReadCode(folder, "", "")
+		exec, _, err := ReadCode(folder, "", "")
 		if err != nil || exec.Kind != python || !exec.Binary {
 			t.Fatalf("%v, %v", exec, err)
 		}

@@ -101,8 +101,8 @@ func (v *validator) check(s *schema, n *node, path string) {
 // is reports whether the node is of a JSON Schema type.
 func (n *node) is(kind string) bool {
 	if kind == "integer" {
-		f, _ := n.float()
-		return n.shape == number && f == float64(int64(f))
+		value, _ := n.scalar.(json.Number)
+		return value != "" && !strings.ContainsAny(value.String(), ".eE")
 	}
 	return string(n.shape) == kind
 }
@@ -215,13 +215,7 @@ func (v *validator) number(s *schema, n *node, path string) {
 
 // float is the node's number, and how it is shown.
 func (n *node) float() (float64, string) {
-	switch value := n.scalar.(type) {
-	case int64:
-		return float64(value), fmt.Sprint(value)
-	case uint64:
-		return float64(value), fmt.Sprint(value)
-	case float64:
-		return value, fmt.Sprint(value)
-	}
-	return 0, ""
+	value, _ := n.scalar.(json.Number)
+	f, _ := value.Float64() // an integer may be beyond all doubles: it is infinite then
+	return f, value.String()
 }

@@ -18,7 +18,7 @@ func (b *builder) sequences(within []string, pkg string, sequences map[string]*s
 			exec.Components = append(exec.Components, component.String())
 		}
 		full := entityName(pkg, name)
-		b.addAction(path, full, exec, &x.common, nil)
+		b.addAction(path, Entity{Name: full}, exec, &x.common, nil)
 		if b.depends == nil {
 			b.depends, b.place = make(map[string][]string), make(map[string][]string)
 		}

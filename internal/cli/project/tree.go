@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -24,7 +23,7 @@ type node struct {
 	line, column int
 	members      []member // of an object
 	items        []*node  // of a list
-	scalar       any      // string, bool, int64, uint64, float64 or nil
+	scalar       any      // string, bool, json.Number or nil
 	shape        shape
 }
 
@@ -126,7 +125,7 @@ func checkNesting(data []byte) *problem {
 func parseYAML(data []byte) (file *ast.File, wrong *problem) {
 	defer func() {
 		if r := recover(); r != nil {
-			wrong = &problem{1, 1, fmt.Sprintf("The file is no YAML that can be read (%v).", r)}
+			wrong = &problem{1, 1, fmt.Sprintf("The file is not YAML that can be read (%v).", r)}
 		}
 	}()
 	file, err := parser.ParseBytes(data, 0)
@@ -278,36 +277,65 @@ func size(n *node) int {
 func (c *converter) tagged(n *ast.TagNode, depth int) *node {
 	switch tag := n.Start.Value; tag {
 	case "!!str":
-		value := c.convert(n.Value, depth+1)
-		if value.shape == object || value.shape == array {
-			return c.fail(n, "This is no string.")
+		if _, ok := n.Value.(ast.ScalarNode); !ok {
+			return c.fail(n, "This is not a string.")
 		}
-		return &node{line: value.line, column: value.column, shape: text, scalar: n.Value.GetToken().Value}
-	case "!!map", "!!seq", "!!int", "!!float", "!!bool", "!!null":
+		if literal, ok := n.Value.(*ast.LiteralNode); ok {
+			return c.convert(literal, depth+1)
+		}
+		at := position(n.Value)
+		at.shape, at.scalar = text, n.Value.GetToken().Value
+		if n.Value.GetToken().Type == token.ImplicitNullType {
+			at.scalar = ""
+		}
+		return at
+	case "!!int", "!!float", "!!bool", "!!null":
+		return c.core(n, tag)
+	case "!!map", "!!seq":
 		return c.convert(n.Value, depth+1)
 	default:
 		return c.fail(n, "The tag %s is not known here.", tag)
 	}
 }
 
+// core reads a scalar whose tag says its type, quoted or not.
+func (c *converter) core(n *ast.TagNode, tag string) *node {
+	at := position(n.Value)
+	is, value, err := resolve(n.Value.GetToken().Value)
+	switch {
+	case err != nil:
+		return c.fail(n.Value, "%s.", err)
+	case is != map[string]shape{"!!int": number, "!!float": number, "!!bool": boolean, "!!null": null}[tag]:
+		return c.fail(n.Value, "This is not of the type %s.", tag)
+	}
+	at.shape, at.scalar = is, value
+	return at
+}
+
 func (c *converter) scalar(at *node, n ast.Node) *node {
 	switch n := n.(type) {
-	case *ast.StringNode:
-		at.shape, at.scalar = text, n.Value
+	case nil:
 	case *ast.LiteralNode:
 		at.shape, at.scalar = text, n.Value.Value
-	case *ast.BoolNode:
-		at.shape, at.scalar = boolean, n.Value
-	case *ast.IntegerNode:
-		at.shape, at.scalar = number, n.Value
-	case *ast.FloatNode:
-		if math.IsInf(n.Value, 0) || math.IsNaN(n.Value) {
-			return c.fail(n, "This number cannot be written in JSON.")
+	case *ast.StringNode:
+		if t := n.GetToken().Type; t == token.SingleQuoteType || t == token.DoubleQuoteType {
+			at.shape, at.scalar = text, n.Value
+			break
 		}
-		at.shape, at.scalar = number, n.Value
-	case *ast.NullNode, nil:
+		return c.plain(at, n, n.Value)
+	case ast.ScalarNode:
+		return c.plain(at, n, n.GetToken().Value)
 	default:
 		return c.fail(n, "This is not of a form that JSON has.")
+	}
+	return at
+}
+
+// plain reads a scalar without quotes. What the library takes it for does not count: it follows YAML 1.1 in part.
+func (c *converter) plain(at *node, n ast.Node, value string) *node {
+	var err error
+	if at.shape, at.scalar, err = resolve(value); err != nil {
+		return c.fail(n, "%s.", err)
 	}
 	return at
 }
