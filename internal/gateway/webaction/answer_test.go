@@ -77,6 +77,9 @@ func TestAnswers(t *testing.T) {
 		{"", `{"headers":{"Content-Type":"text/plain"},"body":"eA=="}`, 200, plain, "eA=="},
 		{"", `{"headers":{"Content-Type":"text/plain; charset=us-ascii; a=b"},"body":"x"}`, 200, "text/plain; a=b; charset=UTF-8", "x"},
 		{"", `{"headers":{"Content-Type":"application/unheard"},"body":"eA=="}`, 200, "application/unheard", "x"},
+		{"", `{"headers":{"Content-Type":"multipart/mixed; boundary=b"},"body":"LS1iLS0="}`, 200, "multipart/mixed; boundary=b", "--b--"},
+		{"", `{"headers":{"Content-Type":"multipart/mixed; boundary=b"},"body":"--b--"}`, 400, jsonMedia, mismatch},
+		{"", `{"headers":{"Content-Type":"application/unheard; charset=utf-8"},"body":"eA=="}`, 200, "application/unheard; charset=UTF-8", "eA=="},
 		{"", `{"headers":{"Content-Type":"xyz"},"body":"x"}`, 400, jsonMedia, "Response did not specify a known content-type."},
 		{"", `{"headers":{"Content-Type":"xyz"},"body":{}}`, 400, jsonMedia, mismatch},
 

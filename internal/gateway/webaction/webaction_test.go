@@ -237,6 +237,8 @@ func TestInput(t *testing.T) {
 		{"POST", "guest/p/web.json", "Jane", "text/plain", `{"__ow_body":"Jane","__ow_path":"","empty":null,"y":"Y"}`},
 		{"POST", "guest/p/web.json", "<a/>", "application/xml", `{"__ow_body":"<a/>","__ow_path":"","empty":null,"y":"Y"}`},
 		{"POST", "guest/p/web.json", png, "image/png", `{"__ow_body":"` + base64.StdEncoding.EncodeToString([]byte(png)) + `","__ow_path":"","empty":null,"y":"Y"}`},
+		{"POST", "guest/p/web.json", png, "multipart/form-data; boundary=b", `{"__ow_body":"` + base64.StdEncoding.EncodeToString([]byte(png)) + `","__ow_path":"","empty":null,"y":"Y"}`},
+		{"POST", "guest/default/raw.json", png, "multipart/form-data; boundary=b", `{"__ow_body":"` + base64.StdEncoding.EncodeToString([]byte(png)) + `","__ow_path":"","__ow_query":"","empty":null,"y":"Y"}`},
 		{"POST", "guest/p/web.json", "x", "", `{"__ow_body":"eA==","__ow_path":"","empty":null,"y":"Y"}`},
 		{"POST", "guest/default/raw.json?name=Jane&y=%20", `{"name":"Jane"}`, "application/json", `{"__ow_body":"eyJuYW1lIjoiSmFuZSJ9","__ow_path":"","__ow_query":"name=Jane&y=%20","empty":null,"y":"Y"}`},
 		{"POST", "guest/default/raw.json", `a=b`, "application/x-www-form-urlencoded", `{"__ow_body":"a=b","__ow_path":"","__ow_query":"","empty":null,"y":"Y"}`},
