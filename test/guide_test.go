@@ -1,9 +1,16 @@
 package test
 
 import (
+	"archive/tar"
+	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,6 +133,7 @@ func followPage(t *testing.T, blocks []block) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script.String())
 	cmd.Dir = sh.folder
 	cmd.Env = append(os.Environ(), "HOME="+sh.home, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TZ=UTC", "GOFLAGS=-buildvcs=false")
+	cmd.Env = append(cmd.Env, packageIndex(t)...)
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // they are in the home of the one who runs the tests
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {
@@ -172,5 +180,68 @@ func TestBlocksOfAPage(t *testing.T) {
 		if prints("1 ... 2\n", text) != want {
 			t.Errorf("prints(%q) is not %t", text, want)
 		}
+	}
+}
+
+// packageIndex stands in for PyPI and npm's registry: it has the two packages that docs/guide/dependencies.md installs. It
+// returns what pip and npm find it by.
+func packageIndex(t *testing.T) []string {
+	t.Helper()
+	const wheel, tarball = "humanize-4.17.0-py3-none-any.whl", "ms-2.1.3.tgz"
+	var wheelFile bytes.Buffer
+	zipped := zip.NewWriter(&wheelFile)
+	for name, text := range map[string]string{
+		"humanize.py":                        "def naturalsize(n):\n    return f'{n / 1000:.1f} kB'\n",
+		"humanize-4.17.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: humanize\nVersion: 4.17.0\n",
+		"humanize-4.17.0.dist-info/WHEEL":    "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		"humanize-4.17.0.dist-info/RECORD":   "",
+	} {
+		file, err := zipped.Create(name)
+		if err == nil {
+			_, err = file.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var tarFile bytes.Buffer
+	squeezed := gzip.NewWriter(&tarFile)
+	packed := tar.NewWriter(squeezed)
+	for name, text := range map[string]string{
+		"package/package.json": `{"name": "ms", "version": "2.1.3"}`,
+		"package/index.js":     "module.exports = n => `${n / 3600000} hours`\n",
+	} {
+		err := packed.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
+		if err == nil {
+			_, err = packed.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(packed.Close(), squeezed.Close()); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	index := httptest.NewServer(mux)
+	t.Cleanup(index.Close)
+	for path, answer := range map[string]struct{ contentType, body string }{
+		"/simple/humanize/": {"text/html", fmt.Sprintf(`<a href="/%s">%s</a>`, wheel, wheel)},
+		"/" + wheel:         {"application/zip", wheelFile.String()},
+		"/ms": {"application/json", fmt.Sprintf(`{"name": "ms", "dist-tags": {"latest": "2.1.3"}, "versions": {"2.1.3":
+			{"name": "ms", "version": "2.1.3", "dist": {"tarball": "%s/%s"}}}}`, index.URL, tarball)},
+		"/" + tarball: {"application/octet-stream", tarFile.String()},
+	} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", answer.contentType)
+			_, _ = io.WriteString(w, answer.body) // a client that is gone has failed
+		})
+	}
+	return []string{
+		"PIP_CONFIG_FILE=/dev/null", "PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_ROOT_USER_ACTION=ignore",
+		"PIP_INDEX_URL=" + index.URL + "/simple", "npm_config_registry=" + index.URL, "npm_config_audit=false", "npm_config_fund=false",
 	}
 }
