@@ -36,7 +36,8 @@ type (
 		Speculative bool   // hold its effects until it is promoted
 		Why         string // it is speculative, or was not launched before its turn
 	}
-	// Check: what versions have these records now, and are these actions what they were? Tell Checked.
+	// Check asks for the current versions of these records, and whether these actions are unchanged. The answer is
+	// Checked.
 	Check struct {
 		Slot  SlotID
 		Keys  []forerun.Key
@@ -79,7 +80,7 @@ type (
 	// Promoted, or tell Conflict. Without Expect and Commands nothing is asked of the store, the slots go on, and nothing is told.
 	Promote struct {
 		Slots    []SlotID
-		Past     []SlotID // programs without a function between them: their turn comes with that of the slots
+		Past     []SlotID // programs that wrap the slots without a function between them: they become heads together with the slots
 		Expect   []forerun.Seen
 		Commands []any // of Write events, to be executed in this order
 	}

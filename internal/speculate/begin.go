@@ -14,7 +14,7 @@ func (m *Machine) execute(s *slot) {
 	case m.mode == Off:
 		s.head = true
 		m.launch(s)
-	case s.stop.Detach != nil: // what it begins cannot be taken back
+	case s.stop.Detach != nil: // a detached execution cannot be taken back
 		s.state, s.patient = waiting, true
 		s.effects, s.inexact = true, true
 		m.runAhead(s)
@@ -68,7 +68,8 @@ func (m *Machine) enter(e Entered) {
 	m.changed = true
 }
 
-// expect guesses what a slot will give: what it gave before on the same input, or what its branch mostly does.
+// expect guesses the result of a slot: the result of an earlier execution on the same input, or the usual outcome of its
+// branch.
 func (m *Machine) expect(s *slot) {
 	switch {
 	case s.row != nil && !s.traits.open:
@@ -115,7 +116,7 @@ func (m *Machine) isUntouched(s *slot) bool {
 	return true
 }
 
-// checked skips a slot if its row is current. What the row read, the slot has read (rule R3).
+// checked skips a slot if its row is current. The slot then counts as having read the records of the row (rule R3).
 func (m *Machine) checked(e Checked) {
 	s := m.hears(e.Slot)
 	if s == nil || s.state != checking {
@@ -179,18 +180,19 @@ func (m *Machine) launch(s *slot) {
 	m.do(l)
 }
 
-// maxInput is how many bytes of input what runs ahead may get: where an expected turn of a loop doubles it, the next need not come.
+// maxInput bounds the input of a speculative slot, in bytes. A predicted iteration of a loop may double its input, and
+// the next iteration may never happen.
 const maxInput = 1 << 20
 
-// maxAhead bounds the slots that were made ahead and are not launched yet: programs that hold nothing but programs.
+// maxAhead bounds the speculative slots that are not launched yet: programs that contain only programs.
 const maxAhead = 64
 
-// hasRoom tells whether one more slot may be ahead (C5).
+// hasRoom reports whether one more speculative slot may exist (C5).
 func (m *Machine) hasRoom() bool {
 	return m.launched < m.depth && m.ahead < m.depth+maxAhead && m.buffered <= maxColumns
 }
 
-// materializeAhead gives the step to come a slot ahead of its turn, if there is room.
+// materializeAhead makes a speculative slot for the next step of a thread, if there is room.
 func (m *Machine) materializeAhead(t *thread) {
 	switch p := t.pending; {
 	case p == nil:
@@ -203,7 +205,7 @@ func (m *Machine) materializeAhead(t *thread) {
 	}
 }
 
-// tend does what can be done ahead for a slot and what is in it.
+// tend does all possible speculative work for a slot and for the slots inside it.
 func (m *Machine) tend(s *slot) {
 	switch {
 	case s == nil || s.dead:
@@ -230,8 +232,8 @@ func (m *Machine) tendFunction(s *slot) {
 	m.foresee(s)
 }
 
-// tendThread tends the steps of a thread and goes on behind the last one while it is known where to. One without any is that of
-// a program, or of a branch, that is ahead itself.
+// tendThread tends the steps of a thread. It continues behind the last step while the next one is known or predicted. A
+// thread without steps belongs to a speculative program or branch.
 func (m *Machine) tendThread(t *thread) {
 	if len(t.steps) == 0 {
 		m.materializeAhead(t)

@@ -20,7 +20,7 @@ var workloads = []struct {
 	mode   Mode
 	inputs int
 }{
-	{"known", All, 100},       // inputs that were seen before: all of it runs ahead
+	{"known", All, 100},       // inputs that were seen before: everything is speculative
 	{"new", All, 1 << 30},     // no input is seen twice
 	{"branches", Branches, 1}, // outputs are not guessed
 	{"off", Off, 1},
@@ -29,8 +29,8 @@ var workloads = []struct {
 // heldBack is what the server's garbage collector counts as in use from the start (internal/service): it runs as rarely here.
 const heldBack = 64 << 20
 
-// BenchmarkStep counts the events that the machine alone hears in a second of a processor: those of a hundred invocations, which
-// were noted before.
+// BenchmarkStep counts the events that the machine handles in one second of processor time. It replays the recorded
+// events of a hundred invocations.
 func BenchmarkStep(b *testing.B) {
 	defer runtime.KeepAlive(make([]byte, heldBack))
 	for _, w := range workloads {
@@ -78,8 +78,8 @@ func BenchmarkInvocation(b *testing.B) {
 	}
 }
 
-// BenchmarkFork is an invocation that forks into many branches at once: an event of one must not cost the more, the more there are; nor
-// where all of them are known and few may run ahead.
+// BenchmarkFork is an invocation that forks into many branches at once. The cost of one event must not grow with the
+// number of branches. This also holds where all branches are known and only a few may be speculative.
 func BenchmarkFork(b *testing.B) {
 	for _, w := range workloads[1:] {
 		for _, width := range []int{10, 1000, 8000} {
@@ -126,7 +126,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// processor is the time that this process has used of the processors: what others do does not count.
+// processor is the processor time of this process. Other processes do not count.
 func processor() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -22,15 +22,15 @@ type request struct {
 
 	fetching bool
 	records  []Record // that were fetched, each in its place among reads; nil: none was
-	stale    bool     // what is fetched was written meanwhile,
+	stale    bool     // a record that is being fetched was written meanwhile,
 	again    bool     // and was not looked at since
 	stalled  bool     // Stall was said
 	doubted  int      // the place among reads, from 1, of the record of which it was unknown last what is visible; 0: none
 	direct   bool     // it is done in the store itself now
 }
 
-// maxRequests bounds what a slot that runs ahead may ask for and not be answered yet. More than any function has connections open
-// to ask on comes from one that asks and goes away again and again: it runs once more as the head, which is answered at once.
+// maxRequests bounds the unanswered requests of a speculative slot. No function has that many open connections. A slot
+// that exceeds it opens and abandons connections in a loop: it runs again as the head, which is answered at once.
 const maxRequests = 1024
 
 // request hears of an operation.
@@ -48,9 +48,11 @@ func (m *Machine) request(id SlotID, r *request) {
 	}
 }
 
-// withdrawn executes a slot again, as the head, that gave up what it had asked for while it was ahead: without speculation it would have
-// had the answer. A head gives up then, too. What a slot did that is being promoted may be applied by now, so it goes on; what either gave up
-// is never done, as it may have asked for that again (rule R10).
+// withdrawn handles a speculative slot whose function abandoned a request. Without speculation the request would have
+// been answered, so the slot runs again as the head. A head may abandon requests too, and continues.
+//
+// The writes of a slot that is being promoted may already be applied, so such a slot continues. Its abandoned request is
+// dropped for good, because the function may have sent it again (rule R10).
 func (m *Machine) withdrawn(e Withdrawn) {
 	s := m.hears(e.Slot)
 	switch {
@@ -93,7 +95,7 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 	case r.hold:
 		m.stall(s, r, r.why)
 	case m.isFull(s):
-		r.records = nil // what there is no room for may be much
+		r.records = nil // free the memory of a command that found no room
 		m.stall(s, r, "it has written as much as can be kept apart: it waits for its turn")
 	default:
 		return m.buffer(s, r)
@@ -196,8 +198,9 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 	return true
 }
 
-// gather adds what a command reads to entries: those of the slot's own column, or new ones for it. missing must be fetched, if nothing is
-// being fetched for it. If what is visible of a record is unknown, the command is stalled and ok is false.
+// gather adds the records that a command reads to entries: the entries of the slot's own column, or new ones. It appends
+// to missing every record that must be fetched and is not being fetched. It stalls the command and returns false if the
+// visible value of a record is not known.
 func (m *Machine) gather(s *slot, r *request, entries []*entry) (_ []*entry, missing []forerun.Key, ok bool) {
 	for i, key := range r.reads.list {
 		if e := s.column.at(key); e != nil {
@@ -248,7 +251,7 @@ func (m *Machine) doubts(s *slot, r *request) bool {
 
 // doubt stalls a command, as it is unknown what is visible of a record.
 func (m *Machine) doubt(s *slot, r *request, key forerun.Key, f found) {
-	if r.stalled { // what is stalled is looked at often
+	if r.stalled { // stalled requests are examined often
 		return
 	}
 	if f.listed {
@@ -282,7 +285,7 @@ func (r *request) take(records []Record) {
 // for all of them, nor has the server.
 const maxFetches = 4
 
-// fetched takes what the store has for an operation. Who is to ask the store itself needs no copy.
+// fetched takes the store's records for an operation. A slot that may ask the store itself needs no copy.
 func (m *Machine) fetched(e Fetched) {
 	s := m.hears(e.Slot)
 	if s == nil {
@@ -356,7 +359,7 @@ type scanner struct {
 	passed []*entry // writes behind the writer's
 }
 
-// list looks at slots in their order, and reports whether the line is over: somebody wrote the record, or was squashed.
+// list examines slots in program order. It reports whether the search ended: a slot wrote the record, or was squashed.
 func (c *scanner) list(slots []*slot) (over bool) {
 	var room [8]*slot
 	for _, x := range append(room[:0], slots...) { // squashes change the list

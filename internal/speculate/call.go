@@ -7,7 +7,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// foresee launches what a function is expected to call, in order, ahead of the calls.
+// foresee launches the expected callees of a function in order, before the function calls them.
 func (m *Machine) foresee(s *slot) {
 	for s.foresees() && s.state == running && !s.dead && m.hasRoom() {
 		next := s.script[0]
@@ -18,7 +18,7 @@ func (m *Machine) foresee(s *slot) {
 	}
 }
 
-// foresees tells whether what a function is expected to call next can be launched ahead of that.
+// foresees reports whether the next expected callee of a function can be launched before the call.
 func (s *slot) foresees() bool { return len(s.script) > 0 && !s.script[0].Told }
 
 func (m *Machine) newCallee(s *slot, action string, input []byte) *slot {
@@ -61,7 +61,8 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 	return true
 }
 
-// knows tells whether a function is expected to call next what it calls, which does not run, and whether it was told that one's id then.
+// knows reports whether a call is the one that the function's row predicts next, and whether the caller was told the
+// callee's id before its end in that row. The callee does not run yet.
 func (s *slot) knows(call *Call) (known, told bool) {
 	if len(s.script) == 0 {
 		return false, false
@@ -82,7 +83,8 @@ func (m *Machine) whyUnknown(s *slot) string {
 	return fmt.Sprintf("it was not expected that %v calls it", s)
 }
 
-// isFor tells whether an expected callee is what a call asks for (rule R6). What is not resolved yet will be the newest.
+// isFor reports whether an expected callee matches a call (rule R6). An action that is not resolved yet will be resolved
+// to its newest version.
 func (s *slot) isFor(call *Call) bool {
 	return !call.Known && s.stop.Action == call.Action && bytes.Equal(s.stop.Input, call.Input) && (s.state == resolving || s.code == call.Code)
 }
@@ -104,9 +106,11 @@ func (m *Machine) takeBack(s *slot) {
 	}
 }
 
-// merge lays the column of a callee over that of its speculative caller. A record that both read must be one version
-// (rule R5); else the callee runs again. So it does, in its turn, if it read what its caller had written, for a while that has passed: what
-// the caller did until it called is executed again before what the callee did, and may be of a later time.
+// merge adds the column of a callee to the column of its speculative caller. If both read a record, they must have read
+// one version (rule R5); otherwise the callee runs again.
+//
+// The callee also runs again, in order, if it read a value of its caller that has since expired. At the promotion the
+// caller's commands are executed again before the callee's, and perhaps later than the expiry.
 func (m *Machine) merge(s, c *slot) (ok bool) {
 	for _, e := range c.column.order {
 		mine := s.column.at(e.key)
@@ -167,7 +171,7 @@ func (m *Machine) abandonCallees(s *slot) {
 	for _, c := range s.callees {
 		c.orphan = true
 		m.orphans = append(m.orphans, c)
-		s.effects, s.inexact, s.refused = true, true, true // what they will do is not known, and is a part of what it did (rule R8)
+		s.effects, s.inexact, s.refused = true, true, true // their effects are unknown, and belong to this execution (rule R8)
 	}
 	s.callees = nil
 }

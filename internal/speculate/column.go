@@ -6,7 +6,8 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// column is a slot's part of the data buffer: what it read, and what it wrote and nobody outside may see yet.
+// column is the part of the data buffer that belongs to one slot: its reads, and its writes, which are invisible outside
+// of the invocation.
 type column struct {
 	order    []*entry               // as they came
 	entries  map[forerun.Key]*entry // of a large one
@@ -26,23 +27,23 @@ func (c *column) grow(bytes int) {
 // maxColumn is how many bytes one column may take. A slot that wants more waits until it is the head.
 const maxColumn = 64 << 20
 
-// maxColumns is how many bytes all columns of an invocation may take. Of a slot whose column is not large nobody counts that.
+// maxColumns bounds the bytes of all columns of an invocation. A slot with a small column is not held to it.
 const (
 	maxColumns = 4 * maxColumn
 	largeSize  = 1 << 20
 )
 
-// isFull reports whether a slot may put no more into its column: that is as large as one may be, or it is large and there is no
-// room for all of the invocation, or of the server.
+// isFull reports whether the column of a slot may not grow. Either it has reached the bound of one column, or it is
+// large and the invocation or the server has no room.
 func (m *Machine) isFull(s *slot) bool {
 	return s.column.size > maxColumn || s.column.size > largeSize && (m.full || m.Buffered() > maxColumns)
 }
 
-// Buffered is about how many bytes the columns of all slots take: that of a slot that ran ahead until it is committed, as slots behind
-// it may read there.
+// Buffered is the approximate size of all columns in bytes. The column of a speculative slot counts until its commit,
+// because later slots may read from it.
 func (m *Machine) Buffered() int { return m.buffered }
 
-// What an entry takes beside its name and images, about, and a command beside its arguments.
+// Approximate overheads in bytes: of an entry beside its name and images, and of a command beside its arguments.
 const (
 	entryCost   = 256
 	commandCost = 256
@@ -53,14 +54,14 @@ type entry struct {
 	key forerun.Key
 
 	read    bool            // R: the slot depends on what the record was before it
-	seen    Image           // what that was: it is fixed by the first read (rule R1); nil: a row stands for the read, and only the version is known
+	seen    Image           // the value at that version; the first read fixes it (rule R1). nil: a row stands for the read, and only the version is known
 	from    *entry          // whose value that was; nil: the store's
 	stamp   uint64          // of that value
 	version forerun.Version // of the store's
 	blamed  []blame         // such reads were squashed in the past
 
 	wrote   bool            // W
-	value   Image           // what the slot made of it
+	value   Image           // the value that the slot wrote
 	made    uint64          // stamp of value: each write has its own
 	flushed bool            // value is in the store, since the slot was promoted,
 	applied forerun.Version // with this version; 0: that there is none
@@ -167,8 +168,9 @@ func (c *column) see(e *entry, image Image) {
 	c.grow(image.Size())
 }
 
-// settle lets go what was read, and from whose entries, when nobody asks for that any more: of a loop in which each turn reads what the
-// one before wrote, the last would keep what all had.
+// settle releases the values that were read, and the links to the entries they came from, once no check needs them.
+// Otherwise, in a loop whose iterations each read the previous one's writes, the last iteration would retain all of
+// them.
 func (c *column) settle() {
 	for _, e := range c.order {
 		if e.read {

@@ -1,16 +1,18 @@
 package speculate
 
-// doubt is what wrong predictions leave: who knows the counts can go against each prediction, and keep the counts as they are by
-// going along where nothing is predicted. There is one for each path and one for the branch: paths are forgotten, and may be ever new.
-// Zero is none.
+// doubt suspends predictions after a run of wrong ones. A client that knows the branch counts could otherwise make every
+// prediction fail, and keep the counts balanced with invocations that are not predicted.
+//
+// Each path has a doubt, and so has the branch as a whole, because paths are forgotten and a client can use new ones.
+// The zero value doubts nothing.
 type doubt struct {
 	wrong int // predictions that were made, in a row
 	owed  int // how many would have to be right before the next is made
-	last  int // what was owed the last time; each that is right halves it
+	last  int // the last penalty; each correct prediction halves it
 }
 
-// A branch that goes one way in 70% of the cases is predicted wrong twice in a row all the time, four times hardly ever. What is owed
-// doubles if the first prediction after it is wrong, too.
+// A branch with one outcome in 70% of cases is often predicted wrong twice in a row, but almost never four times. The
+// penalty doubles if the first prediction after it is wrong too.
 const (
 	wrongToDoubt = 4
 	mostOwed     = 64

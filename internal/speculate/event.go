@@ -14,22 +14,22 @@ type (
 	// Resolved: the action of a Resolve is a function.
 	Resolved struct {
 		Slot   SlotID
-		Name   string          // that reasons call it by; empty: what it was asked for as
+		Name   string          // name of the action in reasons; empty: the name that was invoked
 		Code   forerun.Digest  // of the action
-		Input  json.RawMessage // what is delivered: the slot's input with the action's parameters
+		Input  json.RawMessage // the delivered input: the slot's input with the action's parameters
 		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
 		Cached bool            // annotation state_cache: an exact row does, if what it read is current
 		Alone  string          // if not empty, why it waits until it is the head: annotation non-speculative
-		Open   bool            // its row is no guess of what it will give
+		Open   bool            // its row does not predict its output
 		Stray  bool            // nor of what it will call
 	}
 	// Entered: the slot's action is a program; it replaces the function as what the slot executes.
 	Entered struct {
 		Slot    SlotID
-		Name    string // that reasons call it by; empty: what it was asked for as
+		Name    string // name of the action in reasons; empty: the name that was invoked
 		Program forerun.Program
 		Code    forerun.Digest  // of the action
-		Input   json.RawMessage // what was delivered: the launched input with the action's parameters
+		Input   json.RawMessage // the delivered input: the launched input with the action's parameters
 	}
 	// Renewed: the actions of these slots are not any more what they were found to be. Those whose turn it was by then keep theirs.
 	Renewed struct{ Slots []SlotID }
@@ -43,7 +43,7 @@ type (
 	Failed struct {
 		Slot   SlotID
 		Result forerun.Result
-		Kind   forerun.SquashKind // why a slot that is ahead is to run again; empty: Failed
+		Kind   forerun.SquashKind // why a speculative slot must run again; empty: Failed
 		Why    string             // in words; empty: it failed
 	}
 	// Read: the slot wants to read records.
@@ -70,7 +70,7 @@ type (
 		Slot  SlotID
 		Op    OpID
 		Why   string // it waits; empty: it cannot be undone
-		First bool   // it waits for what others do, as the slot itself may: what that asks for later is answered after Done
+		First bool   // the operation waits for other clients, and so may the slot: later requests of it are answered after Done
 	}
 	// Withdrawn: the slot does not wait any more for the answer to what it asked for, which it may not have had.
 	Withdrawn struct {
@@ -84,11 +84,12 @@ type (
 		Records []Record
 		Failed  bool // they cannot be copied: the operation waits until its slot is the head, which reads them itself
 	}
-	// Done: what a Reply let the slot do in the store itself is done, or something came of what it asked of the platform.
+	// Done: the operation that a Reply let the slot perform in the store has ended, or its request to the platform took
+	// effect.
 	Done struct {
 		Slot    SlotID
 		Op      OpID
-		Reads   []forerun.Seen // what it read, as it was
+		Reads   []forerun.Seen // the records that it read, at the versions it saw
 		Exact   bool           // its reply depended on nothing else
 		Wrote   []forerun.Key
 		Outside bool // it reached more than records
@@ -121,8 +122,8 @@ type (
 		Keys  []forerun.Key
 		Why   string // that
 	}
-	// LoadChanged: so many slots may be ahead of the heads at once from now on (C5), and, if Full, no large column may grow: the
-	// server has no more room for them.
+	// LoadChanged sets how many slots may be speculative at once (C5). Full: the server has no room, and no large column
+	// may grow.
 	LoadChanged struct {
 		Depth int
 		Full  bool

@@ -8,8 +8,9 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Where each customer has records of his own, the same producer and consumer meet at another record each time, and no record has
-// three squashes before most customers had one. So they are counted for all records of a kind, too: those whose names begin alike.
+// Where each customer has records of their own, the same producer and consumer meet at a different record each time. No
+// single record reaches three squashes before most customers had one. So squashes are also counted for a family of
+// records: all whose names begin alike.
 
 // pair is a producer and a consumer, in a space of records.
 type pair struct {
@@ -23,7 +24,8 @@ type family struct {
 	listing
 }
 
-// blameFamily counts a squash for all records of the kind; those of one record alone have a list of their own. mu is held.
+// blameFamily counts a squash for the family of a record. Squashes of a single record have a list of their own. The
+// caller holds mu.
 func (p *Predictor) blameFamily(b Blame) {
 	of := pair{b.Producer, b.Consumer, b.Key.Space}
 	f := p.families[of]

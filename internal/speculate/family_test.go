@@ -7,7 +7,8 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// TestFamilies: early reads are counted for the records of a kind together, and those of that kind are stalled then, for a while.
+// TestFamilies: early reads are counted for a whole family of records. At the bound, reads of that family are stalled
+// for a while.
 func TestFamilies(t *testing.T) {
 	p := NewPredictor()
 	producer, consumer := forerun.Digest{1}, forerun.Digest{2}

@@ -50,7 +50,7 @@ func (m *Machine) suspects(b blame) bool {
 	return listed
 }
 
-// trust forgives squashes of the past: what the slot had read in spite of them was right.
+// trust clears past squashes of a slot: the values that it read in spite of them were right.
 func (m *Machine) trust(s *slot) {
 	for _, e := range s.column.order {
 		for _, b := range e.blamed {

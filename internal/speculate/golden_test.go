@@ -15,13 +15,13 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// TestGolden replays the traces of testdata: each file begins with what it shows; each command is an event or an order, its
-// output what the machine answered. Run with -rewrite to write them anew, and review the difference.
+// TestGolden replays the traces of testdata. Each file begins with a description. Each command is an event or an order,
+// and its output is the machine's answer. Run with -rewrite to write the outputs again, and review the difference.
 //
-// Records are strings; the commands are get, set, incr, mget and del. What a story knows before an invocation it is told by
-// `program`, `action`, `rows`, `outcome`, `blame` and `store`; what a committed slot teaches it learns by itself, and it
-// resolves what it is to resolve. With a `store` it also fetches, and does what a head does there, at once; a promotion
-// waits for `apply`. `buffer` draws the columns. `story` begins a new one.
+// Records are strings; the commands are get, set, incr, mget and del. `program`, `action`, `rows`, `outcome`, `blame`
+// and `store` give a story its knowledge before the invocation. Lessons of committed slots are learnt automatically, and
+// actions are resolved automatically. With a `store`, fetches and the operations of heads are performed at once too; a
+// promotion waits for `apply`. `buffer` draws the columns. `story` begins a new story.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := newStory()

@@ -24,8 +24,9 @@ func manyKeys(prefix string, n int) (keys []forerun.Key) {
 	return keys
 }
 
-// TestManyKeys has a slot that runs ahead write and read very many records, while the head writes as many others. What that costs must
-// not grow with the product of how many they are, nor with that of what is read and of the events till it is fetched: it would take minutes.
+// TestManyKeys has a speculative slot write and read very many records while the head writes as many others. The cost
+// must not grow with the product of both numbers, nor with the product of reads and events before the fetch. Either
+// would take minutes.
 func TestManyKeys(t *testing.T) {
 	const many, times, events = 100_000, 4, 10_000
 	m := ahead()
@@ -54,8 +55,8 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// TestManyKeysInDoubt has a slot that runs ahead read very many records, of which the head writes the last one just now: they are not all looked
-// for at each event till that is done.
+// TestManyKeysInDoubt has a speculative slot read very many records while the head writes the last of them. The machine
+// must not search all of them at each event until that write is done.
 func TestManyKeysInDoubt(t *testing.T) {
 	const many, events = 100_000, 10_000
 	m := ahead()

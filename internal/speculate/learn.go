@@ -18,9 +18,9 @@ type Lesson struct {
 	Outcome *Outcome        // for the predictor, or nil
 }
 
-// Branch is a step of a program behind which the walk depends on whether its result is true, and on nothing else. Those with an input
-// that is new are counted apart: where the memo table knows the input it tells the way, so that the predictor is asked about the rest,
-// and what comes for the first time is often what goes wrong.
+// Branch is a step of a program whose result alone decides the next step by being true or false. Branches with a new
+// input are counted separately. Where the memo table knows the input it decides, so the predictor is asked about new
+// inputs only, and these often behave differently.
 type Branch struct {
 	Program forerun.Digest
 	Place   int
@@ -30,7 +30,7 @@ type Branch struct {
 // Novelty is whether the memo table has a row of an input.
 type Novelty byte
 
-// The kinds of inputs. Without memoization prediction nobody looks.
+// The kinds of inputs. Without predicted outputs the kind is not determined.
 const (
 	Unasked Novelty = iota
 	Unseen
@@ -44,7 +44,7 @@ type Outcome struct {
 	Next   int             // the place where the walk went on; -1: it ended
 	Value  json.RawMessage // a result that leads there
 	Likely float64         // from which share on a way was predicted
-	Misled bool            // what was predicted did not stand, whichever way the branch went
+	Misled bool            // the prediction did not hold, whichever way the branch went
 }
 
 // maxReads is how many records an execution may have read to be skipped by its row later.
@@ -96,7 +96,8 @@ func (m *Machine) outcomeOf(s *slot) *Outcome {
 	return o
 }
 
-// maxCondition is how many bytes of what a branch looks at are kept. What is longer is true: it is a text, an object or a list.
+// maxCondition bounds the bytes kept of a value that a branch tests. A longer value is a text, an object or a list, and
+// these are true.
 const maxCondition = 64
 
 // condition is a result that leads where a slot's did; ok is false if that was where errors lead.
@@ -111,7 +112,7 @@ func (s *slot) condition() (value json.RawMessage, ok bool) {
 	return json.RawMessage(fmt.Sprintf(`{%q:%s}`, s.stop.Within, bare(inner))), true
 }
 
-// bare is a result without all that a branch does not look at. What is no object is looked at itself.
+// bare reduces a result to the members that a branch tests. A result that is not an object is tested itself.
 func bare(value json.RawMessage) json.RawMessage {
 	if bytes.HasPrefix(value, []byte("{")) {
 		value = membersOf(value)["value"]
@@ -125,7 +126,7 @@ func bare(value json.RawMessage) json.RawMessage {
 	return json.RawMessage(`{"value":` + string(value) + `}`)
 }
 
-// membersOf are the members of a JSON object; none if it is no object.
+// membersOf returns the members of a JSON object, and none for any other value.
 func membersOf(value json.RawMessage) (members map[string]json.RawMessage) {
 	if json.Unmarshal(value, &members) != nil {
 		return nil
@@ -180,7 +181,7 @@ func (s *slot) absorb(c *slot) {
 
 // restOn notes that what a slot did rests on the code of another one, and of what that called.
 func (s *slot) restOn(c *slot) {
-	if len(s.below)+len(c.below) >= maxBelow { // nobody knows whether all of them are what they were
+	if len(s.below)+len(c.below) >= maxBelow { // too many to check whether each is unchanged
 		s.below, s.inexact = nil, true
 		return
 	}

@@ -2,8 +2,9 @@ package speculate
 
 import "slices"
 
-// Program order: a slot is before those of its program's later steps; a caller is before its callees, and they are before
-// what follows the caller. Branches of a fork have no order among them; all are before what follows the join.
+// Program order: a slot precedes the slots of later steps of its program. A caller precedes its callees, and these
+// precede the slots that follow the caller. Branches of a fork are unordered; all of them precede the slots that follow
+// the join.
 
 // around returns the slot that s is in, or nil: its caller, or the program or fork of its thread.
 func (s *slot) around() *slot {

@@ -15,7 +15,8 @@ import (
 	"forerun.dev/forerun/internal/memo"
 )
 
-// TestPredictorIsBounded teaches it as many branches, paths, ways and early reads as somebody likes who wants it to be large.
+// TestPredictorIsBounded teaches the predictor very many branches, paths, outcomes and early reads, as a hostile client
+// could.
 func TestPredictorIsBounded(t *testing.T) {
 	p := NewPredictor()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -50,7 +51,7 @@ func TestPredictorIsBounded(t *testing.T) {
 	}
 }
 
-// TestConditionsAreSmall: a branch may look at a text of megabytes; what is kept of it leads the same way.
+// TestConditionsAreSmall: a branch may test a text of megabytes. The shortened value leads the same way.
 func TestConditionsAreSmall(t *testing.T) {
 	for _, c := range []struct{ output, kept string }{
 		{`{"value":true,"more":1}`, `{"value":true}`},
@@ -71,8 +72,8 @@ func isAnswered(actions []Action) bool {
 	return slices.ContainsFunc(actions, func(a Action) bool { _, is := a.(Reply); return is })
 }
 
-// TestColumnIsBounded has a slot that runs ahead read what is not there, and write one record over and over: it is stopped before
-// it has taken much more than a column may.
+// TestColumnIsBounded has a speculative slot read absent records and overwrite one record without end. It is stopped
+// soon after its column reaches the bound.
 func TestColumnIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -111,8 +112,8 @@ func TestColumnIsBounded(t *testing.T) {
 	}
 }
 
-// TestFetchesAreBounded has a slot that runs ahead read very many large records at once: few are copied at a time, and of those that its
-// column has no room for no copy is kept.
+// TestFetchesAreBounded has a speculative slot read very many large records at once. Few are copied at a time. A record
+// without room in the column is not copied.
 func TestFetchesAreBounded(t *testing.T) {
 	const asked = 500
 	m := ahead()
@@ -177,8 +178,8 @@ func TestTooLargeForCopies(t *testing.T) {
 	}
 }
 
-// TestRequestsAreBounded has a slot that runs ahead ask for 100,000 things that must wait, or call without end: it is squashed
-// when they are too many, and runs again as the head, which is answered.
+// TestRequestsAreBounded has a speculative slot make 100,000 requests that must wait, or call without end. It is
+// squashed at the bound and runs again as the head, which is answered.
 func TestRequestsAreBounded(t *testing.T) {
 	for name, request := range map[string]func(n int) Event{
 		"holds": func(n int) Event { return Hold{Slot: 2, Op: OpID(n)} },
@@ -212,8 +213,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsAreBounded has a head call again and again, with more than a megabyte in all: what it called with is not kept until it ends,
-// and makes no row. The callees are on paths of their own all the same.
+// TestCallsAreBounded has a head call repeatedly, with more than a megabyte of input in all. The inputs are not kept
+// until its end, and it gets no row. Each callee still has a path of its own.
 func TestCallsAreBounded(t *testing.T) {
 	if maxAsked != memo.MaxRow {
 		t.Error("calls make a row that is not kept, or none although it would be")
@@ -267,7 +268,7 @@ func (growing) Resume(_ forerun.Cursor, r forerun.Result) forerun.Stop {
 	return forerun.Stop{Action: "f", Input: slices.Concat(r.Value, r.Value, r.Value), Branch: true}
 }
 
-// TestGrowingLoopIsBounded: a turn that is expected of a loop is not run ahead of when its input has become large.
+// TestGrowingLoopIsBounded: a predicted iteration of a loop is not launched speculatively once its input is large.
 func TestGrowingLoopIsBounded(t *testing.T) {
 	tenant := memo.New(memo.Options{}).Tenant("t")
 	input := json.RawMessage("1")
@@ -294,7 +295,7 @@ func TestGrowingLoopIsBounded(t *testing.T) {
 	}
 }
 
-// ahead returns a machine whose slot 2 runs ahead of slot 1.
+// ahead returns a machine whose slot 2 is speculative, behind slot 1.
 func ahead() *Machine {
 	tenant := memo.New(memo.Options{}).Tenant("t")
 	tenant.Learn(digest("f"), json.RawMessage(`{}`), &forerun.Row{Output: json.RawMessage(`{"f":1}`)})
@@ -305,7 +306,7 @@ func ahead() *Machine {
 	return m
 }
 
-// TestNamesInReasonsAreShort: records keep many reasons, and names are as long as somebody likes.
+// TestNamesInReasonsAreShort: records keep many reasons, and a name has no bound of its own.
 func TestNamesInReasonsAreShort(t *testing.T) {
 	long := strings.Repeat("k", 1<<20)
 	if got := names([]forerun.Key{key(long), key("b"), key("a" + long), key("c")}); got != fmt.Sprintf("[%q %q %q] and 1 more", "a"+long[:59]+"...", "b", "c") {

@@ -8,16 +8,17 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Predictor is what a tenant's committed slots taught: which way branches go (SpecFaaS, section V.C), and which reads come
-// too early (V.D). Its methods may be called by many machines at once. It is bounded; what is forgotten is learnt again.
+// Predictor holds the lessons of a tenant's committed slots: the usual outcome of branches (SpecFaaS, section V.C), and
+// reads that come too early (V.D). Many machines may call its methods at once. It is bounded; forgotten lessons are
+// learnt again.
 type Predictor struct {
 	mu       sync.Mutex // guards what follows
 	branches map[Branch]*branchTable
 	paths    int // of all branches
 	blamed   map[blame]*listing
 	families map[pair]*family
-	own      atomic.Int32 // of blamed, are not others'; it is changed with mu held
-	others   atomic.Int32 // of blamed, are; likewise
+	own      atomic.Int32 // entries of blamed that are slots of the same invocation; changed with mu held
+	others   atomic.Int32 // entries of blamed that are the writes of other clients; changed with mu held
 }
 
 // The bounds of a predictor.
@@ -34,7 +35,7 @@ const (
 type branchTable struct {
 	all   ways
 	paths map[uint64]*ways
-	doubt // of all paths: who comes by ever new ones can be wrong on each
+	doubt // of all paths: a client with new paths could otherwise be wrong on each
 }
 
 // ways are the outcomes of a branch on a path, with their counts.
@@ -56,7 +57,7 @@ func NewPredictor() *Predictor {
 	return p
 }
 
-// fewOnPath is from how many outcomes on a path on these are looked at, and not those of all paths.
+// fewOnPath is the number of outcomes on a path from which on they decide, and not the outcomes of all paths.
 const fewOnPath = 3
 
 // Predict returns a result that leads the way that a branch mostly goes on a path, if that has at least the share likely.
@@ -185,8 +186,8 @@ func (p *Predictor) dropBut(kept *branchTable) {
 	}
 }
 
-// blame is who came too early for what: a consumer read a record before a producer of its invocation, or somebody else,
-// wrote it.
+// blame names the parties of an early read: a consumer read a record before a producer of its invocation, or another
+// client, wrote it.
 type blame struct {
 	producer, consumer forerun.Digest
 	key                forerun.Key
@@ -260,7 +261,7 @@ func (p *Predictor) counted(others bool) *atomic.Int32 {
 	return &p.own
 }
 
-// pardon forgets who came too early. mu is held, or nobody else knows the predictor.
+// pardon forgets all early reads. The caller holds mu, or has the only reference to the predictor.
 func (p *Predictor) pardon() {
 	p.blamed, p.families = make(map[blame]*listing), make(map[pair]*family)
 	p.own.Store(0)

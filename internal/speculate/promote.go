@@ -11,8 +11,8 @@ import (
 // maxGroup bounds the slots of one promotion.
 const maxGroup = 64
 
-// promote makes a slot the head whose turn it is: what it read is checked and what it wrote is applied, in one
-// transaction, with that of the finished slots that follow it.
+// promote makes the next slot in program order the head. One transaction checks its reads and applies its writes.
+// Finished slots that follow it directly take part in the same transaction.
 func (m *Machine) promote(s *slot) {
 	if s.state != running && s.state != finished {
 		m.lead(s)
@@ -35,7 +35,7 @@ type promotion struct {
 	m        *Machine
 	slots    []*slot
 	past     []SlotID               // programs without a function between them
-	writers  map[forerun.Key]*entry // who wrote a record last, of all slots but the last one
+	writers  map[forerun.Key]*entry // the last writer of each record, of all slots but the last one
 	expect   versions
 	commands []any
 }
@@ -68,7 +68,7 @@ func (p *promotion) add(s *slot) (problem string) {
 			if e.origin() != w || e.stamp != w.made {
 				return fmt.Sprintf("it read %s as it was before another function wrote it", cut(e.key.Name))
 			}
-			if p.m.records.Over(e.seen) { // what is executed after the write, at a later time than the read had, removes it
+			if p.m.records.Over(e.seen) { // the promotion executes the write at a later time than the read, when the value has expired
 				return fmt.Sprintf("the life of %s has ended, which it read", cut(e.key.Name))
 			}
 			continue
@@ -125,7 +125,7 @@ func (m *Machine) apply(p *promotion) {
 		m.do(launched)
 		return
 	}
-	if p.slots[0].state == running { // else nobody waits for it
+	if p.slots[0].state == running { // else no function waits for it
 		m.do(launched)
 	}
 	for _, s := range p.slots {
@@ -155,8 +155,8 @@ func (m *Machine) promoted(e Promoted) {
 	}
 }
 
-// promotedAt makes a slot the head, whose writes have a version now; those that a later one of the group overwrote never were
-// in the store. What returned to it is committed with it.
+// promotedAt makes a slot the head. Its writes have a version now; writes that a later slot of the group overwrote never
+// reached the store. Callees that returned to the slot are committed with it.
 func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*entry) {
 	s.promoting, s.solo = false, false
 	for _, e := range s.column.order {
@@ -201,7 +201,8 @@ func (m *Machine) failAsHead(s *slot) {
 	}
 }
 
-// conflict runs a slot again whose reads are no longer current. A group is promoted one by one.
+// conflict runs a slot again because its reads are no longer current. The slots of a refused group are promoted one by
+// one.
 func (m *Machine) conflict(e Conflict) {
 	slots := make([]*slot, 0, len(e.Slots))
 	for _, id := range e.Slots {

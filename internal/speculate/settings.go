@@ -11,12 +11,12 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Settings are how far an invocation may run ahead.
+// Settings bound the speculation of an invocation.
 type Settings struct {
 	Mode  Mode
-	Depth int           // slots ahead of the heads at once, 1 to 64
+	Depth int           // speculative slots at once, 1 to 64
 	Band  float64       // around one half, in which the share of a branch's likeliest outcome is too small, 0 to less than 0.5
-	Least time.Duration // what a function gives is not guessed that gives it sooner
+	Least time.Duration // outputs of functions that return sooner than this are not predicted
 	// AnyLoad: as far on busy processors as on free ones, whatever that takes from others. A request gets it only where the server has it.
 	AnyLoad bool
 	// EndSandbox: a squash ends the sandbox, not only what runs in it, to measure what that would cost. Only a request gets it, where
@@ -24,24 +24,26 @@ type Settings struct {
 	EndSandbox bool
 }
 
-// The defaults of settings. The band is the paper's; the depth is more than its applications have functions; a slot that runs ahead
-// costs about the least time.
+// The defaults of settings. The band is the paper's. The depth exceeds the number of functions of each of its
+// applications. The least time is about the cost of a speculative slot.
 const (
 	DefaultDepth = 32
 	DefaultBand  = 0.1
 	DefaultLeast = time.Millisecond
 )
 
-// What settings may be at most.
+// The upper bounds of settings.
 const (
 	mostDepth = 64
 	mostLeast = time.Minute
 )
 
-// BoundUnder is how many slots of all invocations together may be ahead of the heads under a load (C5): fewer when the processors are
-// nearly all busy, and none while others wait. SpecFaaS (section V-D) allows few much sooner. But what runs ahead and is right, as most is,
-// would run anyway: with few ahead invocations last longer, more of them are under way, and they take more of the processors in all. Where
-// many are ahead on processors that are busy, they get nothing done, and keep the sandboxes that they have from the heads.
+// BoundUnder is how many slots of all invocations together may be speculative under a load (C5). It is lower when the
+// processors are nearly all busy, and 0 while activations wait.
+//
+// SpecFaaS (section V-D) lowers it much sooner. But most speculative work is right and would run in any case. With a low
+// bound invocations last longer, so more of them overlap, and they use more processor time in all. With a high bound on
+// busy processors speculative functions make no progress, and keep their sandboxes from the heads.
 func BoundUnder(l forerun.Load) int {
 	switch {
 	case l.Waiting:
@@ -54,7 +56,7 @@ func BoundUnder(l forerun.Load) int {
 	return unbounded
 }
 
-// unbounded is more than can be ahead.
+// unbounded exceeds every possible number of speculative slots.
 const unbounded = math.MaxInt32
 
 // NewSettings returns the defaults of a mode.
@@ -133,8 +135,8 @@ func (s Settings) Within(most Settings) (allowed Settings, denied string) {
 	return allowed, strings.TrimPrefix(denied, "; ")
 }
 
-// mostShown is how many bytes are repeated of what somebody else has written: of settings, and of names of records in reasons, which a
-// record of an activation keeps.
+// mostShown bounds the bytes that are repeated of a client's text: of settings, and of record names in reasons, which
+// activation records keep.
 const mostShown = 60
 
 // cut quotes a text, or its beginning.
@@ -152,7 +154,8 @@ var (
 	timeSpan    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[a-zµ]+$`)
 )
 
-// set sets what a name stands for. wanted says what its value has to be, and is empty if there is no such name; ok tells whether it is that.
+// set stores the value of a named setting. wanted describes the valid values, and is empty if the name is unknown. ok
+// reports whether the value is valid.
 func (s *Settings) set(name, value string) (wanted string, ok bool) {
 	var err error
 	switch name {

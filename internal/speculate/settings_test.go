@@ -71,7 +71,8 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
-// TestWithin: a request gets no more than the server has, and is told the rest; what is less, or counts for everybody, it gets.
+// TestWithin: a request gets at most the server's settings, and is told about the rest. It does get lower settings, and
+// settings that affect all tenants.
 func TestWithin(t *testing.T) {
 	for _, c := range []struct{ asked, most, allowed, denied string }{
 		{"all; depth=64; least=0s", "all; depth=1", "all; depth=64; least=0s", ""},

@@ -13,7 +13,7 @@ import (
 type slot struct {
 	id   SlotID // None: it is a fork
 	kind kind
-	stop *forerun.Stop // what it executes
+	stop *forerun.Stop // the action and input that it executes
 	path uint64        // which places the walk came by
 
 	// Where it is: a step of a thread; or called by a function; or the root, or left behind by its caller.
@@ -33,12 +33,12 @@ type slot struct {
 	launched  bool   // and occupies a handler,
 	working   bool   // and has not finished
 	early     bool   // its row was checked before it was the head
-	overtaken bool   // what its row reads was written while that was checked
-	outdated  *slot  // what changed of it, and of the programs before and around it, while its promotion was under way: the first
+	overtaken bool   // a record that its row reads was written during the check
+	outdated  *slot  // the first of the slot, the programs around it and those before it whose action changed during its promotion
 	dead      bool   // it was squashed or is over
 	why       string // it is speculative
 	inTurn    string // why it could not be launched before its turn
-	crowded   bool   // as many as may be were ahead
+	crowded   bool   // the bound of speculative slots was reached
 	surprised string // why it could not be known before how it ends, of a program or a fork
 	misled    bool   // the way was predicted that it goes, and that did not stand
 
@@ -46,9 +46,9 @@ type slot struct {
 	code    forerun.Digest
 	input   json.RawMessage // as delivered
 	traits  traits
-	row     *forerun.Row // what the memo table has of it, or nil
+	row     *forerun.Row // its row in the memo table, or nil
 	novelty Novelty      // of the input
-	guess   *guess       // what it is expected to give, or nil
+	guess   *guess       // the predicted result, or nil
 
 	result  forerun.Result  // once it has finished
 	failure *forerun.Result // that came while its promotion was under way
@@ -194,7 +194,7 @@ func (m *Machine) uncount(s *slot) {
 	m.retire(s)
 }
 
-// retire counts a slot no more among those that are ahead and have not finished.
+// retire stops counting a slot among the speculative ones that have not finished.
 func (m *Machine) retire(s *slot) {
 	if s.working {
 		s.working = false
@@ -250,7 +250,7 @@ func (s *slot) called() int {
 	return len(s.callees)
 }
 
-// String is what reasons call a slot, with its number: "one #1". Who shows them may have other numbers.
+// String is the name of a slot in reasons, with its number: "one #1". A trace may number slots differently.
 func (s *slot) String() string {
 	if s.kind == fork {
 		return "what ran in parallel"

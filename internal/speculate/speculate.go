@@ -1,32 +1,26 @@
-// Package speculate is the pure machine that decides what an invocation does
-// next: events in, actions out, in the manner of etcd's raft. It does no I/O,
-// has no clock and starts no goroutine; its caller, the controller, tells it
-// what happened and carries out what it says, in order.
+// Package speculate is the pure machine that decides what an invocation does next. Events go in, actions come out, in
+// the manner of etcd's raft. It does no I/O, has no clock and starts no goroutine. Its caller, the controller, tells it
+// the events and carries out its actions, in order.
 //
-// The pipeline of an invocation is a tree of slots in program order. A slot is
-// one execution of an action: of a function, which is launched, or of a
-// program (a sequence, a composition), which is entered and whose actions
-// become slots below it. A function that calls another gets its answer from a
-// slot of its own, tied to the caller.
+// The pipeline of an invocation is a tree of slots in program order. A slot is one execution of an action. A function is
+// launched. A program (a sequence, a composition) is entered, and its actions become slots below it. A function that
+// calls another gets the answer from a slot of its own invocation, tied to the caller.
 //
-// With speculation off the machine launches one slot at a time along each
-// thread of control (a program, or a branch of a fork in it): every slot is a
-// head. With it on, slots behind the heads are launched before it is known
-// whether and on what they will run, because the memo table or the branch
-// predictor says so. What they write is kept in a column each, what they read
-// comes from the columns before theirs or from the store. When a slot's turn
-// comes, its reads are checked and its writes applied in one transaction: it is
-// promoted. What turns out to be wrong is squashed, with all that follows it.
+// With speculation off, the machine launches one slot at a time along each thread of control (a program, or a branch of
+// a fork in it). Every slot is then a head. With speculation on, the machine also launches slots behind the heads. The
+// memo table or the branch predictor says whether they will run, and on which input.
 //
-// What the machine promises is the contract of speculation, C1 to C5, in
-// ARCHITECTURE.md. The rules R1 to R12 that comments name are those of the
-// model check that the design went through; testdata/rules shows each.
+// Each slot has a column. The column keeps the writes of the slot, and its reads come from earlier columns or from the
+// store. When all earlier slots are committed, one transaction checks the reads of the slot and applies its writes: the
+// slot is promoted. A wrong slot is squashed, with all that follow it.
 //
-// The way in is step.go. A thread and its walk is in thread.go, what is decided
-// of a new slot in begin.go, the order of slots in order.go, which branches of a
-// wide fork are looked at in wake.go, the data buffer in buffer.go, find.go and
-// column.go, calls in call.go, the promotion in promote.go, the squash in
-// squash.go, what is learnt in learn.go, predictor.go and doubt.go.
+// The machine promises the contract of speculation, C1 to C5, in ARCHITECTURE.md. The rules R1 to R12 that comments name
+// come from the model check of the design; testdata/rules shows each.
+//
+// Start reading at step.go. Threads and their walk are in thread.go, decisions about a new slot in begin.go, program
+// order in order.go. wake.go chooses the branches of a wide fork that need a look. The data buffer is in buffer.go,
+// find.go and column.go, calls in call.go, the promotion in promote.go, the squash in squash.go. Lessons are in
+// learn.go, predictor.go and doubt.go.
 package speculate
 
 import (
@@ -35,7 +29,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// SlotID names a slot of one invocation: 0 is the root, what the client invoked; larger ones were made later.
+// SlotID names a slot of one invocation. 0 is the root, which the client invoked. A larger id was made later.
 type SlotID int
 
 // None stands for no slot.
@@ -44,14 +38,14 @@ const None SlotID = -1
 // OpID numbers the requests that one slot makes of the platform (reads, writes, calls), so that replies find them.
 type OpID int
 
-// Mode says how far ahead an invocation may run.
+// Mode says how much of an invocation may be speculative.
 type Mode byte
 
 // The modes of speculation.
 const (
 	Off      Mode = iota // one slot at a time
-	Branches             // ahead of branches whose outcome is predicted
-	All                  // also ahead of outputs that the memo table predicts
+	Branches             // also steps behind a branch with a predicted outcome
+	All                  // also steps behind an output that the memo table predicts
 )
 
 // ParseMode reads a mode as annotations and headers spell it: off, branches or all.
@@ -77,7 +71,7 @@ type Memo interface {
 
 // Image is what a record holds at one moment, whatever its type, or that there is none. It is immutable.
 type Image interface {
-	// Absent tells whether there is no such record.
+	// Absent reports whether the record does not exist.
 	Absent() bool
 	// Size is about how many bytes it takes.
 	Size() int
@@ -94,8 +88,8 @@ type Records interface {
 	Over(Image) bool
 }
 
-// Later is the reply to a command that is not executed ahead of its slot's turn, as it takes long, and says so: the whole invocation
-// would wait for it, whatever else is due in that (C5).
+// Later is the reply to a command that is not executed speculatively because it takes long. It holds the reason.
+// Executing it would delay all other work of the invocation (C5).
 type Later string
 
 // Option sets how a machine speculates.
@@ -106,7 +100,7 @@ func Speculate(mode Mode, memo Memo, predictor *Predictor, records Records) Opti
 	return func(m *Machine) { m.mode, m.memo, m.predictor, m.records = mode, memo, predictor, records }
 }
 
-// Depth sets how many slots may be ahead of the heads at once; DefaultDepth if not set. LoadChanged changes it.
+// Depth sets how many slots may be speculative at once; DefaultDepth if not set. LoadChanged changes it.
 func Depth(n int) Option { return func(m *Machine) { m.depth = n } }
 
 // Band sets how close to one half the share of a branch's likeliest outcome may be for it to be left alone; DefaultBand if not set.

@@ -18,8 +18,8 @@ func (c cause) with(s *slot) cause {
 	return cause{c.kind, s.String() + " runs again: " + strings.TrimSuffix(c.text, ": it runs again in its turn")}
 }
 
-// rewind squashes a slot that is no head, with all that follows it, and has it executed again (rule R5); a patient one only
-// when it is the head.
+// rewind squashes a slot that is not a head, with all that follow it, and has it executed again (rule R5). A patient
+// slot is not launched before it is the head.
 func (m *Machine) rewind(s *slot, why cause, patient bool) {
 	others := why.with(s)
 	m.dropAfter(s, others)
@@ -43,9 +43,11 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 // changed is why slots are executed again whose action is another now.
 var changed = cause{forerun.Updated, "its action, or one that it called, was updated or deleted"}
 
-// renewed executes slots again whose actions have changed since they were found: in their turn they find what is there then. What
-// returned to a caller that is ahead itself is a part of that. What is being promoted stays as it is, and so do programs that this goes
-// into, or past: if the store refuses it, the turn of all is still to come; else it has been (rule R10).
+// renewed executes slots again whose actions have changed since their resolution. In order, they find the current
+// action. A callee that returned to a speculative caller is a part of that caller, so the caller runs again.
+//
+// A slot that is being promoted continues, and so do the programs that contain or precede it. If the store refuses the
+// promotion, all of them run in order later. If it accepts, they have already had their turn (rule R10).
 func (m *Machine) renewed(e Renewed) {
 	for _, id := range e.Slots {
 		s := m.hears(id)
@@ -58,7 +60,7 @@ func (m *Machine) renewed(e Renewed) {
 		switch first := s.firstFunction(); {
 		case first == nil || !first.promoting:
 			m.rewind(s, changed, false)
-		case first.outdated == nil || s.id < first.outdated.id: // what is around or before another is older
+		case first.outdated == nil || s.id < first.outdated.id: // the lowest id contains or precedes the others
 			first.outdated = s
 		}
 	}
@@ -134,7 +136,7 @@ func (m *Machine) killInside(s *slot, why cause) {
 // killAlone squashes a slot in which nothing is left.
 func (m *Machine) killAlone(s *slot, why cause) {
 	m.forget(s)
-	if s.id != None && (s.stop.Detach == nil || s.state != waiting) { // of one that waits to detach nobody was told
+	if s.id != None && (s.stop.Detach == nil || s.state != waiting) { // a detached slot that still waits has been announced to no caller
 		m.do(Squash{Slot: s.id, Kind: why.kind, Cause: why.text})
 	}
 }

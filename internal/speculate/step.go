@@ -15,14 +15,14 @@ type Machine struct {
 	memo      Memo
 	predictor *Predictor
 	records   Records
-	depth     int     // how many slots may be launched ahead of the heads at once
+	depth     int     // how many launched slots may be speculative at once
 	full      bool    // the server has no room for large columns to grow
 	likely    float64 // the share from which on an outcome is expected
 
 	slots    window   // that are not over
 	root     *slot    // nil once it is over
 	orphans  []*slot  // callees whose callers ended without waiting for them
-	ahead    int      // slots that are no heads,
+	ahead    int      // slots that are not heads,
 	launched int      // and occupy handlers,
 	working  int      // and have not finished
 	buffered int      // bytes in columns
@@ -47,11 +47,11 @@ func New(action string, input json.RawMessage, options ...Option) (*Machine, []A
 	return m, m.take()
 }
 
-// Ahead is how many functions run ahead of the heads and have not finished.
+// Ahead is the number of speculative functions that have not finished.
 func (m *Machine) Ahead() int { return m.working }
 
-// Step tells the machine an event and returns what to do, in order. An event of a slot that is over changes nothing:
-// what comes late from a squashed slot is refused.
+// Step tells the machine an event and returns the resulting actions, in order. An event of a slot that is over changes
+// nothing. A late request of a squashed slot is refused.
 func (m *Machine) Step(e Event) []Action {
 	m.hear(e)
 	m.empty = 0
@@ -171,7 +171,7 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 	m.changed = true
 	switch {
 	case s.head && len(s.requests) > 0:
-		s.effects, s.inexact = true, true // what they will do is a part of what it did (rule R8)
+		s.effects, s.inexact = true, true // their future effects belong to this execution (rule R8)
 		for _, r := range s.requests {
 			if r.call != nil { // it had called before it ended
 				m.callOut(s, r)

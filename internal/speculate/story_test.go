@@ -284,7 +284,7 @@ func (s *story) direct(q Event) (done Done, reply any) {
 	return done, reply
 }
 
-// execute runs a command on the store; what it writes gets the story's version.
+// execute runs a command on the store; its writes get the story's version.
 func (s *story) execute(command any, reads, writes []forerun.Key) (reply any, seen []forerun.Seen, wrote []forerun.Key) {
 	var images []Image
 	for _, key := range reads {
@@ -303,7 +303,7 @@ func (s *story) execute(command any, reads, writes []forerun.Key) (reply any, se
 	return reply, seen, wrote
 }
 
-// others runs commands of somebody else on the store.
+// others runs commands of another client on the store.
 func (s *story) others(t *testing.T, d *datadriven.TestData) string {
 	for _, line := range strings.Split(d.Input, "\n") {
 		s.version++

@@ -18,7 +18,7 @@ type thread struct {
 	end     *forerun.Result // how the thread ends behind them, if that is known
 	branch  int             // which one of the fork it is
 	asleep  bool            // there is nothing to do in it,
-	crowded bool            // but for what there is no room for
+	crowded bool            // asleep only for want of room
 	joined  bool            // it is over, and counted
 }
 
@@ -28,12 +28,12 @@ type pending struct {
 	path    uint64
 	patient bool
 	crowded bool
-	why     string // it is ahead
+	why     string // why it is speculative
 	inTurn  string // why it could not be before
 }
 
-// goOn makes a stop the step to come, or the end. why says what it runs ahead on, and inTurn why it did not before. Of the end that is kept for
-// what is behind the program, or the fork.
+// goOn sets the next step of a thread, or its end. why is the reason for which the step is speculative; inTurn is the
+// reason why it was not speculative earlier. At an end, inTurn is kept for the step behind the program or fork.
 func (t *thread) goOn(stop *forerun.Stop, path uint64, why, inTurn string) {
 	if stop.End {
 		t.end, t.owner.surprised = &stop.Result, inTurn
@@ -134,7 +134,7 @@ func (m *Machine) walk(s *slot) {
 	}
 }
 
-// prospect says why what follows a step is launched ahead of it.
+// prospect is the reason for which the step behind s is launched speculatively.
 func (s *slot) prospect() string {
 	switch {
 	case s.kind == function && s.state != finished && s.guess != nil:
@@ -160,8 +160,9 @@ func (t *thread) last() *slot {
 	return t.steps[len(t.steps)-1]
 }
 
-// surprise says why what follows a step is not known before now; it is empty if it was. What follows a program, or a fork, was not for what
-// let that end; what follows a function that is skipped, for the same reason as that one's input.
+// surprise is the reason why the step behind s was not known before the end of s, or empty if it was. Behind a program
+// or fork the reason comes from the slot that ended it. Behind a skipped function it is the reason for which its input
+// was not known.
 func (m *Machine) surprise(s *slot) string {
 	switch {
 	case m.mode == Off:
@@ -194,7 +195,8 @@ func (s *slot) surpriseInside() string {
 	return s.surprised
 }
 
-// revise compares what was walked behind a step with where its outcome leads now. If that is elsewhere, what follows is squashed.
+// revise compares the steps walked behind s with the way its outcome leads now. If the way differs, the steps behind s
+// are squashed.
 func (m *Machine) revise(s *slot) {
 	if s.thread == nil || !s.walked {
 		return

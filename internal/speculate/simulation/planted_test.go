@@ -58,7 +58,7 @@ var bugs = []planted{
 	{"a wrong guess stays", "thread.go", "\t\tm.dropAfter(s, cause{forerun.WrongInput, s.String() + \" did not give what was expected\"})\n", "\t\ts.next = stop\n"},
 	{"deeper than the load allows (C5)", "begin.go", "return m.launched < m.depth &&", "return"},
 	{"a failure ahead counts", "step.go", "\tcase s.head:\n\t\ts.inexact = true\n", "\tcase s.head || s.launched:\n\t\ts.inexact = true\n"},
-	{"what a caller left running is no part of it", "call.go", "\t\ts.effects, s.inexact, s.refused = true, true, true // what they", "\t\t// what they"},
+	{"what a caller left running is no part of it", "call.go", "\t\ts.effects, s.inexact, s.refused = true, true, true // their effects", "\t\t// their effects"},
 	{"a record is read again (R1)", "buffer.go", "\t\tif e := s.column.at(key); e != nil {\n\t\t\trecord, ok := r.record(i)\n", "\t\tif e := s.column.at(key); e != nil {\n\t\t\trecord, ok := r.record(i)\n\t\t\tif e.read && !e.wrote && e.from == nil && ok {\n\t\t\t\te.seen, e.version = record.Image, record.Version\n\t\t\t} else if e.read && !e.wrote && e.from == nil {\n\t\t\t\tmissing = append(missing, key)\n\t\t\t\tcontinue\n\t\t\t}\n"},
 	{"versions begin again with a deleted record (R11)", "simulation/store.go", "s.last, s.versions[r] = version, version", "s.versions[r]++\n\t\tversion = s.versions[r]"},
 	{"what is done twice is promoted once (R11)", "buffer.go", "\tif writes != nil && len(r.writes.list) > 0 {", "\tif cs := s.column.commands; writes != nil && len(r.writes.list) > 0 && (len(cs) == 0 || cs[len(cs)-1] != r.command) {"},
