@@ -130,7 +130,7 @@ type Store interface {
 	// Durable waits until every write up to v is on disk.
 	Durable(ctx context.Context, v forerun.Version) error
 	// Watch calls f after each change of a record with the version of the change, a deletion's or an expiry's too, until
-	// stop is called. Changes of one record come in their order. f must not block, nor call the store or stop.
+	// stop is called. Changes of one record come in their order, and those of one step in the order in which its commands made them. f must not block, nor call the store or stop.
 	Watch(f func(forerun.Key, forerun.Version)) (stop func())
 	// Close releases the store; what was acknowledged is on disk.
 	Close() error

@@ -8,7 +8,7 @@ import (
 )
 
 // A command that may wait does here what it can at once; if that is nothing it answers Nil or NilArray. Who executes
-// it waits for the records to change, for Timeout at most, and asks again for those that have changed (Narrow).
+// it waits for the records to change, for Timeout at most, and executes it again.
 
 func blpop(t *txn, args [][]byte) state.Reply { return popFirst(t, args, true) }
 func brpop(t *txn, args [][]byte) state.Reply { return popFirst(t, args, false) }
@@ -71,6 +71,9 @@ func brpoplpush(t *txn, args [][]byte) state.Reply {
 	return moveItem(t, args[1], args[2], false, true)
 }
 
+// maxTimeout is how many milliseconds Redis can add to the time of day, which since 2017 takes 41 bits.
+const maxTimeout = math.MaxInt64 - 1<<41
+
 // parseTimeout reads seconds; 0 is for ever.
 func parseTimeout(arg []byte) (time.Duration, *state.Reply) {
 	seconds, isFloat := parseFloat(arg)
@@ -78,13 +81,16 @@ func parseTimeout(arg []byte) (time.Duration, *state.Reply) {
 		return 0, refuse("ERR timeout is not a float or out of range")
 	}
 	f, _ := seconds.Float64()
-	switch {
-	case f < 0 || f*1000 >= math.MaxInt64: // which C makes negative
+	switch ms := math.Ceil(f * 1000); {
+	case ms < 0:
 		return 0, refuse("ERR timeout is negative")
+	case ms >= maxTimeout:
+		return 0, refuse("ERR timeout is out of range")
 	case f > math.MaxInt64/float64(time.Second):
 		return 0, nil
+	default:
+		return time.Duration(ms) * time.Millisecond, nil
 	}
-	return time.Duration(math.Ceil(f*1000)) * time.Millisecond, nil
 }
 
 // timeoutAt is where the timeout of a command stands that may wait.
@@ -112,20 +118,20 @@ func (s *Spec) Sources(args [][]byte) [][]byte {
 	return names
 }
 
-// Narrow is a waiting command as it is to be tried when one of its keys has changed: for that one alone.
-func (s *Spec) Narrow(args [][]byte, name []byte) [][]byte {
-	timeout := args[s.timeoutAt(args)]
-	switch {
-	case s.moves():
-		return args
-	case s.keys.find == nil:
-		return [][]byte{args[0], name, timeout}
+// Awaits is the type of the records that a command can use that may wait.
+func (s *Spec) Awaits() state.Type {
+	if s.Name[1] == 'z' {
+		return state.SortedSet
 	}
-	behind := 2
-	for i := range s.KeyPositions(args) {
-		behind = i
+	return state.List
+}
+
+// Destination is the key of the record to which a command that may wait moves an item; nil if it moves none.
+func (s *Spec) Destination(args [][]byte) []byte {
+	if s.moves() {
+		return args[2]
 	}
-	return append([][]byte{args[0], timeout, []byte("1"), name}, args[behind+1:]...)
+	return nil
 }
 
 // moves says whether a command that may wait moves an item from its first key to its second.

@@ -29,3 +29,13 @@ func typeOf(t *txn, args [][]byte) state.Reply {
 }
 
 var typeNames = [...]string{state.Absent: "none", state.String: "string", state.Hash: "hash", state.List: "list", state.Set: "set", state.SortedSet: "zset"}
+
+// TypeNamed is the type that TYPE answers by a name.
+func TypeNamed(name []byte) state.Type {
+	for kind, known := range typeNames {
+		if known == string(name) {
+			return state.Type(kind)
+		}
+	}
+	return state.Absent
+}

@@ -29,6 +29,7 @@ type Overlay struct {
 	writes  map[string]write
 	sorted  runs[string] // keys of writes
 	fresh   []string     // the others
+	made    []string     // keys of records, in the order in which they were made or changed first
 	size    int          // bytes that writes take
 	shown   int          // bytes of the replies of the commands that wrote it
 }
@@ -174,6 +175,9 @@ func (o *Overlay) put(key []byte, w write) {
 	}
 	name := string(key)
 	old, known := o.writes[name]
+	if (!known || old.deleted) && !w.deleted && IsRecordKey(key) {
+		o.made = append(o.made, name)
+	}
 	if !known {
 		o.fresh = append(o.fresh, name)
 	} else {
@@ -258,6 +262,23 @@ func (o *Overlay) sortFresh() {
 		o.sorted = o.sorted.add(o.fresh, joinKeys)
 		o.fresh = nil
 	}
+}
+
+// InOrder puts keys of records that were written in the order in which commands made them; those behind were only removed.
+func (o *Overlay) InOrder(keys []forerun.Key) []forerun.Key {
+	if len(keys) < 2 {
+		return keys
+	}
+	var ordered KeySet
+	for _, name := range o.made {
+		if k, ok := ParseRecordKey([]byte(name)); ok {
+			ordered.Add(k)
+		}
+	}
+	for _, k := range keys {
+		ordered.Add(k)
+	}
+	return ordered.List
 }
 
 // Changes is what gets the content of an overlay; a batch of the store is one.

@@ -149,6 +149,9 @@ func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool)
 	if err := o.Flush(c); err != nil {
 		return 0, nil, cmp.Or(context.Cause(ctx), broken(err))
 	}
+	if c.changed != nil {
+		c.changed.keys = o.InOrder(c.changed.keys)
+	}
 	if v, err = s.enterAndTell(c, lazy); err != nil {
 		return 0, nil, err
 	}

@@ -31,7 +31,7 @@ func (nobody) Hold(_ context.Context, _ string, begin func()) error {
 
 func connWithRoom(bytes int) *conn {
 	s := &Server{options: Options{MaxBulk: bytes}, room: newRoom(bytes)}
-	return &conn{server: s, session: nobody{}, space: newSpace(), protocol: 2, held: share{room: s.room}}
+	return &conn{server: s, session: nobody{}, space: newSpace(nil), protocol: 2, held: share{room: s.room}}
 }
 
 // TestLargeRepliesTakeRoomFirst: a reply for which there is no room is not written among those to send.

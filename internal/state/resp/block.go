@@ -15,9 +15,12 @@ import (
 // block executes a command that waits until there is something for it.
 func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
 	own := cloneArgs(args) // the parser goes on reading
-	w := &waiter{wake: make(chan struct{}, 1)}
+	w := newWaiter(spec.Awaits())
 	for _, name := range spec.Sources(own) {
-		w.keys.Add(forerun.Key{Space: c.session.Space(), Name: string(name)}) // once: it would wait behind itself
+		w.keys.Add(c.key(name)) // once: it would wait behind itself
+	}
+	if to := spec.Destination(own); to != nil {
+		w.moved = c.key(to)
 	}
 	c.awaited = commandSize(own)
 	for _, key := range w.keys.List {
@@ -34,80 +37,63 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 	defer c.space.leave(w)
 	reply := c.do(ctx, spec, own)
 	if !isNil(reply) || c.leaving {
-		return reply
-	}
-	if c.flush(ctx) != nil {
-		c.leaving = true
+		c.space.leave(w)
+		c.settle(ctx, spec, own)
 		return reply
 	}
 	return c.wait(ctx, w, spec, own)
 }
 
-// wait tries a command each time one of its records has changed, until it has got something, or its time is over.
+func (c *conn) key(name []byte) forerun.Key {
+	return forerun.Key{Space: c.session.Space(), Name: string(name)}
+}
+
+// wait waits until a command has got something, or its time is over.
 func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][]byte) state.Reply {
-	nothing := state.Reply{Kind: state.NilArray}
-	c.space.asleep.Add(1)
-	defer c.space.asleep.Add(-1)
+	waiting, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(c.session.Waits(), end)()
+	session := c.session
+	w.try = func() outcome {
+		reply, version, err := session.Do(waiting, args)
+		if waiting.Err() != nil && err != nil {
+			return outcome{reply: nothing()} // the client leaves
+		}
+		return outcome{reply, version, err}
+	}
+	c.space.sleep(w)
+	if c.flush(ctx) != nil {
+		c.leaving = true
+		return nothing()
+	}
 	var over <-chan time.Time
 	if d := spec.Timeout(args); d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		over = timer.C
 	}
-	waiting, end := context.WithCancel(ctx)
-	defer end()
-	defer context.AfterFunc(c.session.Waits(), end)()
 	gone, stop := c.overhear()
 	defer stop()
-	for {
-		select {
-		case <-w.wake:
-			if reply, done := c.retry(waiting, w, spec, args); done {
-				return reply
-			}
-		case <-over:
-			return nothing
-		case <-gone:
-			c.leaving = true
-			return nothing
-		case <-waiting.Done():
-			c.leaving = ctx.Err() != nil
-			return nothing
-		}
+	select {
+	case <-w.ended:
+	case <-over:
+	case <-gone:
+		c.leaving = true
+	case <-waiting.Done():
+		c.leaving = ctx.Err() != nil
 	}
+	if c.space.leave(w) {
+		return nothing()
+	}
+	c.rests = max(c.rests, w.result.version)
+	if w.result.err != nil {
+		return c.failed(ctx, w.result.err)
+	}
+	c.awaitRoomFor(ctx, w.result.reply)
+	return w.result.reply
 }
 
-// retry tries a command on the records that have changed, while ctx lasts.
-func (c *conn) retry(ctx context.Context, w *waiter, spec *command.Spec, args [][]byte) (reply state.Reply, done bool) {
-	for {
-		key, ok := c.space.next(w)
-		if !ok {
-			return state.Reply{}, false
-		}
-		reply, version, err := c.session.Do(ctx, spec.Narrow(args, []byte(key.Name)))
-		c.rests = max(c.rests, version)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return state.Reply{}, false
-		case err != nil:
-			return c.failed(ctx, err), true
-		case reply.Kind == state.Error && bytes.HasPrefix(reply.Text, []byte("WRONGTYPE")) && !c.isList(ctx, spec, key):
-			c.space.pass(w, key) // a record of another type is nothing to it
-		case !isNil(reply):
-			return reply, true
-		}
-	}
-}
-
-// isList says whether a record is a list, for a command that waits for one. If it is, the record that it was to move
-// an item to has another type.
-func (c *conn) isList(ctx context.Context, spec *command.Spec, key forerun.Key) bool {
-	if spec.Name != "blmove" && spec.Name != "brpoplpush" {
-		return false
-	}
-	reply, _, err := c.session.Do(ctx, [][]byte{[]byte("TYPE"), []byte(key.Name)})
-	return err == nil && string(reply.Text) == "list"
-}
+func nothing() state.Reply { return state.Reply{Kind: state.NilArray} }
 
 func isNil(r state.Reply) bool { return r.Kind == state.Nil || r.Kind == state.NilArray }
 

@@ -9,11 +9,13 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 // Hub joins the connections of all servers over one store: it knows who watches records, who waits for
 // them, who listens to channels, and where SCANs go on. What it knows of one space keeps no other's connections waiting.
 type Hub struct {
+	store  state.Store
 	now    func() time.Time // what TIME tells
 	stop   func()
 	spaces sync.Map // of *space by their names: of all that were used
@@ -25,14 +27,21 @@ type space struct {
 	lastID  atomic.Int64 // of a connection
 	parts   atomic.Int64 // entries of watched and waiting; while there is none, changes cost nothing
 	blocked atomic.Int64 // connections that wait, or look for the first time whether they have to
-	asleep  atomic.Int64 // those that have looked
+	asleep  atomic.Int64 // those that are blocked
 
 	positions positions
 	channels  channels
+	kindOf    func(forerun.Key) state.Type // of a record, as it is in the store
+
+	round int // of serving; its goroutine's
 
 	mu      sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
 	watched map[forerun.Key][]*watch
 	waiting map[forerun.Key][]*waiter // in the order in which they came
+	ready   []*readyRecord            // in the order in which they became so
+	readyAt map[forerun.Key]*readyRecord
+	serving *readyRecord // which is not among those
+	serves  bool         // a goroutine does
 }
 
 // NewHub makes the hub of a store, to which now is the time; nil: time.Now.
@@ -40,16 +49,28 @@ func NewHub(store state.Store, now func() time.Time) *Hub {
 	if now == nil {
 		now = time.Now
 	}
-	h := &Hub{now: now}
+	h := &Hub{store: store, now: now}
 	h.stop = store.Watch(h.changed)
 	return h
 }
 
-func newSpace() *space {
+// kindOf is the type of a record; one that cannot be read is absent.
+func (h *Hub) kindOf(key forerun.Key) state.Type {
+	args := [][]byte{[]byte("TYPE"), []byte(key.Name)}
+	reply, _, err := h.store.Do(context.Background(), state.Command{Space: key.Space, Args: args})
+	if err != nil {
+		return state.Absent
+	}
+	return command.TypeNamed(reply.Text)
+}
+
+func newSpace(kindOf func(forerun.Key) state.Type) *space {
 	return &space{
+		kindOf:    kindOf,
 		positions: positions{first: 1},
 		channels:  channels{named: make(map[string][]*subscriber), patterns: make(map[string][]*subscriber)},
 		watched:   make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter),
+		readyAt: make(map[forerun.Key]*readyRecord),
 	}
 }
 
@@ -63,7 +84,7 @@ func (h *Hub) Close() error {
 func (h *Hub) space(name string) *space {
 	s, ok := h.spaces.Load(name)
 	if !ok {
-		s, _ = h.spaces.LoadOrStore(name, newSpace())
+		s, _ = h.spaces.LoadOrStore(name, newSpace(h.kindOf))
 	}
 	return s.(*space)
 }
@@ -81,7 +102,7 @@ func (h *Hub) IsAwaited(keys []forerun.Key) bool {
 	return s != nil && s.isAwaited(keys)
 }
 
-// Settle waits until those have looked who waited for some records of a space that were written.
+// Settle waits until those have been served who waited for some records of a space that were written.
 func (h *Hub) Settle(ctx context.Context, keys []forerun.Key) {
 	if s := h.awaited(keys); s != nil {
 		s.settle(ctx, keys)
@@ -116,9 +137,7 @@ func (s *space) changed(key forerun.Key) {
 	for _, w := range s.watched[key] {
 		w.touched.Store(true)
 	}
-	if list := s.waiting[key]; len(list) > 0 {
-		list[0].tell(key)
-	}
+	s.makeReady(key)
 }
 
 // watch is what a connection watches until its next EXEC. Versions alone would not tell of a record that came and went.

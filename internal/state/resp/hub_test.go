@@ -40,7 +40,7 @@ func TestHubOfAnotherSpace(t *testing.T) {
 // TestUnreadMessagesTakeRoom: messages that wait for subscribers are among what a space may hold, until they are sent, and those for whom
 // there is no more room are cut.
 func TestUnreadMessagesTakeRoom(t *testing.T) {
-	r, c := newRoom(1<<20), &newSpace().channels
+	r, c := newRoom(1<<20), &newSpace(nil).channels
 	subscribers, cut := make([]*subscriber, 3), make([]int, 3)
 	for i := range subscribers {
 		subscribers[i] = &subscriber{wake: make(chan struct{}, 1), cut: func() { cut[i]++ }, name: "s", held: share{room: r}}
@@ -70,7 +70,7 @@ func TestUnreadMessagesTakeRoom(t *testing.T) {
 // it is not known who is to.
 func TestMatchingEnds(t *testing.T) {
 	pattern, name := "*"+strings.Repeat("a", 1<<20)+"b", strings.Repeat("a", 4<<20) // hours
-	c := &newSpace().channels
+	c := &newSpace(nil).channels
 	s := &subscriber{wake: make(chan struct{}, 1), cut: func() {}}
 	c.add(s, pattern, true)
 	c.add(s, name, false)
@@ -103,7 +103,7 @@ func TestMatchingEnds(t *testing.T) {
 // takes long to tell: then nobody gets anything yet.
 func TestListenersOfPatternsThatCameLate(t *testing.T) {
 	for pattern, want := range map[string]int{"p*": 2, "q*": 1, strings.Repeat("*p", matchedAtOnce/4): 0} {
-		c := &newSpace().channels
+		c := &newSpace(nil).channels
 		s := &subscriber{wake: make(chan struct{}, 1), cut: func() {}}
 		c.add(s, pattern, true)
 		c.add(s, "p1", false)

@@ -6,21 +6,66 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
 )
 
-// waiter is a connection that waits for records to change. Those who wait for a record are told one after the other,
-// in the order in which they came: who has taken what there was has changed the record, and who cannot use it lets
-// the next one look.
+// Clients that are blocked on records (BLPOP and its like) are served as Redis serves them:
+//
+//   - A record that changes while clients wait for it is ready. Ready records are served one after the other, in the order in which
+//     their commands wrote them.
+//   - To serve a record is to execute the commands of those that wait for it, in the order of their arrival, until it is used up.
+//   - What such a command writes may make another record ready, which is served in its turn, until none is ready.
+//
+// One goroutine serves a space, and runs only while a record is ready. The writer waits for it (settle) before its client learns
+// that the write is done.
+
+// waiter is a client that waits for records. The space's mu guards what changes.
 type waiter struct {
 	keys  command.KeySet
-	wake  chan struct{}        // holds one when fresh is not empty
-	fresh []forerun.Key        // that have changed; guarded by the space's mu
-	told  map[forerun.Key]bool // those of fresh: it may wait for many; guarded by the space's mu
-	tried chan struct{}        // closed when it has looked at them; nil: it has; guarded by the space's mu
+	kind  state.Type  // of the records that its command can use
+	moved forerun.Key // the record to which its command moves an item; empty: none
+	try   func() outcome
+
+	phase  phase
+	looked chan struct{}  // closed when it has looked at its records for the first time
+	missed command.KeySet // records that changed while it looked
+	tried  chan struct{}  // closed when its command has been tried, while it is being served
+	round  int            // in which it was tried last
+	ended  chan struct{}  // closed when it waits no more
+	result outcome        // of a waiter that has ended
 }
 
-// await begins to wait.
+// phase is what a waiter does.
+type phase int
+
+// The phases of a waiter: it looks, then it is blocked and is served, perhaps in vain and several times, and then it has ended.
+const (
+	looks   phase = iota // its command is executed for the first time
+	blocked              // it is among the space's blocked clients
+	served               // its command is executed again, by the goroutine that serves the space
+	ended                // it has its result, or has left
+)
+
+// outcome is what a command that waits comes to.
+type outcome struct {
+	reply   state.Reply
+	version forerun.Version // on which it rests
+	err     error           // of the session
+}
+
+// readyRecord is a record that has changed while clients wait for it.
+type readyRecord struct {
+	key   forerun.Key
+	moved []forerun.Key // records to which the clients moved something that it was served to
+	done  chan struct{} // closed when it has been served
+}
+
+func newWaiter(kind state.Type) *waiter {
+	return &waiter{kind: kind, looked: make(chan struct{}), ended: make(chan struct{})}
+}
+
+// await puts a waiter, which is going to look at its records, behind the others.
 func (s *space) await(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,96 +76,188 @@ func (s *space) await(w *waiter) {
 	s.blocked.Add(1)
 }
 
-// leave ends a wait. What was left for others is the next one's.
-func (s *space) leave(w *waiter) {
+// sleep says that a waiter has looked and found nothing.
+func (s *space) sleep(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w.phase = blocked
+	s.asleep.Add(1)
+	for _, key := range w.missed.List {
+		s.makeReady(key)
+	}
+	w.missed = command.KeySet{}
+	close(w.looked)
+}
+
+// leave ends a wait, and reports false if the waiter has its result. One that is just being served has it soon, or is not served.
+func (s *space) leave(w *waiter) bool { return s.unblock(w, outcome{}) }
+
+// unblock ends a wait with a result, and reports false if it has ended before.
+func (s *space) unblock(w *waiter, result outcome) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w.phase == served {
+		tried := w.tried
+		s.mu.Unlock()
+		<-tried
+		s.mu.Lock()
+	}
+	if w.phase == ended {
+		return false
+	}
+	s.end(w, result)
+	return true
+}
+
+// end takes a waiter out of all queues. The space's mu is held.
+func (s *space) end(w *waiter, result outcome) {
+	if w.phase == looks {
+		close(w.looked)
+	} else {
+		s.asleep.Add(-1)
+	}
+	w.phase, w.result = ended, result
 	s.parts.Add(-int64(len(w.keys.List)))
 	s.blocked.Add(-1)
 	for _, key := range w.keys.List {
-		i := slices.Index(s.waiting[key], w)
-		list := slices.Delete(s.waiting[key], i, i+1)
-		if len(list) == 0 {
+		list := s.waiting[key]
+		i := slices.Index(list, w)
+		if list = slices.Delete(list, i, i+1); len(list) == 0 {
 			delete(s.waiting, key)
-			continue
+		} else {
+			s.waiting[key] = list
 		}
-		s.waiting[key] = list
-		list[0].tell(key)
 	}
-	w.looked()
+	close(w.ended)
 }
 
-// tell has a waiter look at a record. The space's mu is held.
-func (w *waiter) tell(key forerun.Key) {
-	if w.told[key] {
+// makeReady has a record served for which clients wait. The space's mu is held.
+func (s *space) makeReady(key forerun.Key) {
+	if s.readyAt[key] != nil || len(s.waiting[key]) == 0 {
 		return
 	}
-	if w.told == nil {
-		w.told = make(map[forerun.Key]bool)
-	}
-	w.told[key] = true
-	w.fresh = append(w.fresh, key)
-	if w.tried == nil {
-		w.tried = make(chan struct{})
-	}
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	r := &readyRecord{key: key, done: make(chan struct{})}
+	s.readyAt[key] = r
+	s.ready = append(s.ready, r)
+	if !s.serves {
+		s.serves = true
+		go s.serve()
 	}
 }
 
-// looked says that a waiter has looked at all that it was told of. The space's mu is held.
-func (w *waiter) looked() {
-	if w.tried != nil {
-		close(w.tried)
-		w.tried = nil
+// serve serves the records that are ready until none is.
+func (s *space) serve() {
+	for r := s.nextReady(); r != nil; r = s.nextReady() {
+		s.serveRecord(r)
+		close(r.done)
 	}
 }
 
-// next is a record that a waiter has to look at; ok is false if there is none.
-func (s *space) next(w *waiter) (key forerun.Key, ok bool) {
+// nextReady is the record to serve now; nil ends the serving.
+func (s *space) nextReady() *readyRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(w.fresh) == 0 {
-		w.looked()
-		return forerun.Key{}, false
+	if len(s.ready) == 0 {
+		s.serves, s.serving, s.ready = false, nil, nil
+		return nil
 	}
-	key, w.fresh = w.fresh[0], w.fresh[1:]
-	delete(w.told, key)
-	return key, true
+	s.serving, s.ready = s.ready[0], s.ready[1:]
+	delete(s.readyAt, s.serving.key) // if it changes again it is served again
+	return s.serving
 }
 
-// pass lets the one behind a waiter look at a record that this one cannot use.
-func (s *space) pass(w *waiter, key forerun.Key) {
+// serveRecord serves those that wait for a record, each once, as long as it has something for them.
+func (s *space) serveRecord(r *readyRecord) {
+	s.round++
+	for {
+		w := s.claim(r.key, s.kindOf(r.key))
+		if w == nil {
+			return
+		}
+		result := w.try()
+		if s.conclude(w, result) && w.moved != (forerun.Key{}) {
+			r.moved = append(r.moved, w.moved)
+		}
+	}
+}
+
+// claim is the first that waits for a record, can use what it is now, and was not tried in this round; nil if there is none.
+func (s *space) claim(key forerun.Key, kind state.Type) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := s.waiting[key]
-	if i := slices.Index(list, w); i+1 < len(list) {
-		list[i+1].tell(key)
+	if kind == state.Absent {
+		return nil
 	}
+	for _, w := range s.waiting[key] {
+		switch {
+		case w.kind != kind || w.round == s.round:
+		case w.phase == blocked:
+			w.phase, w.round, w.tried = served, s.round, make(chan struct{})
+			return w
+		case w.phase == looks:
+			w.missed.Add(key)
+		}
+	}
+	return nil
 }
 
-// patience is how long a change is not acknowledged while those who wait for it look: whoever made it then finds what
-// they left, as in Redis. One whose activation is over may take longer to learn that.
-const patience = 50 * time.Millisecond
+// conclude ends the wait of one that was tried, if it has got something.
+func (s *space) conclude(w *waiter, result outcome) (got bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got = result.err != nil || !isNil(result.reply); got {
+		s.end(w, result)
+	} else {
+		w.phase = blocked
+	}
+	close(w.tried)
+	return got
+}
 
-// settle waits until those have looked who waited for some records.
+// patience is how long a change is not acknowledged while those that wait for it are served: its writer then finds what they left, as
+// in Redis. Serving takes longer only if a record that a blocked command needs is used by another command for so long.
+const patience = time.Second
+
+// settle waits until those have been served that wait for some records, and those that wait for what serving them wrote.
 func (s *space) settle(ctx context.Context, keys []forerun.Key) {
 	if len(keys) == 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	for ctx.Err() == nil {
-		tried := s.looking(keys)
-		if tried == nil {
-			return
+	for keys = slices.Clone(keys); len(keys) > 0; {
+		done, r := s.atWork(keys[0])
+		if done == nil {
+			keys = keys[1:]
+			continue
 		}
 		select {
-		case <-tried:
+		case <-done:
 		case <-ctx.Done():
+			return
+		}
+		if r != nil {
+			keys = append(keys, r.moved...)
 		}
 	}
+}
+
+// atWork is closed when a record that is ready has been served, or one that looks at it has looked; nil: neither is to come.
+func (s *space) atWork(key forerun.Key) (<-chan struct{}, *readyRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.serving; r != nil && r.key == key {
+		return r.done, r
+	}
+	if r := s.readyAt[key]; r != nil {
+		return r.done, r
+	}
+	for _, w := range s.waiting[key] {
+		if w.phase == looks {
+			return w.looked, nil
+		}
+	}
+	return nil, nil
 }
 
 // isAwaited reports whether anybody waits for one of some records.
@@ -131,18 +268,4 @@ func (s *space) isAwaited(keys []forerun.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(keys, func(key forerun.Key) bool { return len(s.waiting[key]) > 0 })
-}
-
-// looking is closed when one has looked who has to look at some records; nil: there is none.
-func (s *space) looking(keys []forerun.Key) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range keys {
-		for _, w := range s.waiting[key] {
-			if w.tried != nil {
-				return w.tried
-			}
-		}
-	}
-	return nil
 }

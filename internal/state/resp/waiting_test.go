@@ -3,36 +3,58 @@ package resp
 import (
 	"strconv"
 	"testing"
-	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
-// TestTellingOfManyRecords: who waits for many records is told of each at a cost that does not depend on how many.
-func TestTellingOfManyRecords(t *testing.T) {
-	const records = 200_000
-	h := newSpace()
-	w := &waiter{wake: make(chan struct{}, 1)}
+// TestServingOfManyRecords: a client that waits for many records is served to each once for each change, also to those that changed
+// while it looked.
+func TestServingOfManyRecords(t *testing.T) {
+	const records = 100_000 // so many that a cost in proportion to their square would exceed the time of a test
+	s := newSpace(func(forerun.Key) state.Type { return state.List })
+	w := newWaiter(state.List)
 	for i := range records {
 		w.keys.Add(forerun.Key{Space: "s", Name: strconv.Itoa(i)})
 	}
-	h.await(w)
-	defer h.leave(w)
-	begin := time.Now()
-	for range 2 {
+	tried := 0
+	w.try = func() outcome {
+		tried++
+		return outcome{reply: nothing()}
+	}
+	s.await(w)
+	change := func() {
 		for _, key := range w.keys.List {
-			h.changed(key)
-		}
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Fatalf("to tell of %d records took %v", records, took)
+			s.changed(key)
 		}
 	}
-	for i := range records {
-		if key, ok := h.next(w); !ok || key != w.keys.List[i] {
-			t.Fatalf("the change %d is %v, %v", i, key, ok)
+	served := func() {
+		s.mu.Lock()
+		last := s.serving
+		if len(s.ready) > 0 {
+			last = s.ready[len(s.ready)-1]
+		}
+		s.mu.Unlock()
+		if last != nil {
+			<-last.done
 		}
 	}
-	if key, ok := h.next(w); ok {
-		t.Errorf("it is told of %v twice", key)
+	change()
+	served()
+	if tried > 0 {
+		t.Errorf("it was tried %d times while it looked", tried)
+	}
+	s.sleep(w)
+	served()
+	if tried != records {
+		t.Errorf("it was tried %d times for %d records", tried, records)
+	}
+	change()
+	served()
+	if tried != 2*records {
+		t.Errorf("it was tried %d times for %d records that changed twice", tried, records)
+	}
+	if !s.leave(w) || s.leave(w) {
+		t.Error("it does not leave, or does so twice")
 	}
 }
