@@ -78,18 +78,21 @@ func Find(args [][]byte) (*Spec, state.Reply) {
 		return nil, *refusal
 	}
 	if spec.run == nil {
-		return nil, unknown(args, spec.lack())
+		if spec.IsHelp(args) {
+			return nil, spec.Help()
+		}
+		return nil, unknown(args, spec.lack("command"))
 	}
 	return spec, state.Reply{}
 }
 
-// lack says why Redis has the command and Forerun has not.
-func (s *Spec) lack() string {
+// lack says why Redis has the command, or subcommand, and Forerun has not.
+func (s *Spec) lack(what string) string {
 	switch s.Name {
 	case "eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "script":
 		return "(Forerun's embedded store runs no scripts: use MULTI with WATCH)"
 	}
-	return "(Redis has this command, Forerun's embedded store does not have it yet)"
+	return "(Redis has this " + what + ", Forerun's embedded store does not have it yet)"
 }
 
 // Implemented says whether Execute can execute the command.

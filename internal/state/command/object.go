@@ -1,15 +1,13 @@
 package command
 
 import (
-	"strings"
-
 	"forerun.dev/forerun/internal/state"
 )
 
 func object(t *txn, args [][]byte) state.Reply {
 	sub := Subcommand(args)
 	if sub == "help" {
-		return objectHelp()
+		return t.spec.Help()
 	}
 	r := t.load(args[2])
 	switch {
@@ -23,25 +21,6 @@ func object(t *txn, args [][]byte) state.Reply {
 		return integer(0) // when records are read is not kept
 	}
 	return failure("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
-}
-
-func objectHelp() state.Reply {
-	items := []state.Reply{}
-	for line := range strings.Lines(`OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
-ENCODING <key>
-    Return the kind of internal representation that Redis would use.
-FREQ <key>
-    Refused: how often records are read is not kept.
-IDLETIME <key>
-    Return 0: when records are read is not kept.
-REFCOUNT <key>
-    Return 1.
-HELP
-    Print this help.
-`) {
-		items = append(items, state.Reply{Kind: state.Simple, Text: []byte(strings.TrimSuffix(line, "\n"))})
-	}
-	return array(items)
 }
 
 // How large collections can be that Redis keeps in one piece (its defaults).

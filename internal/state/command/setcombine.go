@@ -183,11 +183,9 @@ func smove(t *txn, args [][]byte) state.Reply {
 	}
 	t.deleteElement(args[1], args[3])
 	t.settle(args[1], state.Set, from, from.count()-1)
-	n := to.count()
-	if _, there := t.element(args[2], args[3]); !there {
+	if _, there := t.element(args[2], args[3]); !there { // else it has not changed, for those that watch it
 		t.setElement(args[2], args[3], nil)
-		n++
+		t.settle(args[2], state.Set, to, to.count()+1)
 	}
-	t.settle(args[2], state.Set, to, n)
 	return integer(1)
 }

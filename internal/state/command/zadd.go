@@ -184,20 +184,33 @@ func zmscore(t *txn, args [][]byte) state.Reply {
 func zrank(t *txn, args [][]byte) state.Reply    { return rank(t, args, false) }
 func zrevrank(t *txn, args [][]byte) state.Reply { return rank(t, args, true) }
 
-// rank counts the members on one side of a member.
+// rank counts the members on one side of a member, and tells its score if that is wanted.
 func rank(t *txn, args [][]byte, reverse bool) state.Reply {
+	if len(args) > 4 {
+		return t.wrongArity()
+	}
+	withScore := len(args) == 4
+	if withScore && !is(args[3], "WITHSCORE") {
+		return syntaxError()
+	}
 	z, typed := t.sortedSet(args[1])
 	if !typed {
 		return wrongType()
 	}
 	score, found := z.score(args[2])
-	if !found {
+	switch {
+	case !found && withScore:
+		return nullArray()
+	case !found:
 		return null()
 	}
 	ordered := orderedScore(score)
 	n := z.before(slices.Concat(ordered[:], args[2]))
 	if reverse {
 		n = z.n - 1 - n
+	}
+	if withScore {
+		return array([]state.Reply{integer(n), double(score)})
 	}
 	return integer(n)
 }

@@ -125,3 +125,25 @@ func TestQueue(t *testing.T) {
 		seen[item] = true
 	}
 }
+
+// TestRankWithScore: ZRANK and ZREVRANK have Redis 7.2's option.
+func TestRankWithScore(t *testing.T) {
+	k := talkTo(t, "tcp", open(t).address)
+	k.say("ZADD", "z", "1", "a", "2.5", "b")
+	for line, want := range map[string]string{
+		"ZRANK z b WITHSCORE":     `*2|:1|$3 "2.5"`,
+		"ZREVRANK z b withscore":  `*2|:0|$3 "2.5"`,
+		"ZRANK z none WITHSCORE":  "*-1",
+		"ZRANK none b WITHSCORE":  "*-1",
+		"ZRANK z none":            "$-1",
+		"ZRANK z b SCORE":         "-ERR syntax error",
+		"ZRANK z b WITHSCORE x":   "-ERR wrong number of arguments for 'zrank' command",
+		"ZREVRANK z":              "-ERR wrong number of arguments for 'zrevrank' command",
+		"ZREVRANK z none":         "$-1",
+		"ZREVRANK z none unknown": "-ERR syntax error",
+	} {
+		if got := k.say(strings.Fields(line)...); got != want {
+			t.Errorf("%s: %s; want %s", line, got, want)
+		}
+	}
+}

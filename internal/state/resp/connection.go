@@ -31,6 +31,9 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	if c.session == nil {
 		return failure("NOAUTH Authentication required.")
 	}
+	if spec.IsHelp(args) {
+		return spec.Help()
+	}
 	switch spec.Name {
 	case "ping":
 		return c.ping(args)
@@ -45,7 +48,7 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	case "info":
 		return c.info(args)
 	case "config":
-		return c.server.configGet(args[2:])
+		return c.config(args)
 	case "time":
 		return now(c.server.hub.now())
 	case "wait":

@@ -27,6 +27,7 @@ func TestTransactionsAreThoseOfRedis(t *testing.T) {
 		"no change":          "a SADD k x\n a WATCH k\n b SADD k x\n b EXPIRE missing 1\n b DEL missing\n a MULTI\n a SCARD k\n a EXEC",
 		"reads do not touch": "a SET k 1\n a WATCH k\n b GET k\n b STRLEN k\n b SETNX k 2\n b INCRBY k x\n a MULTI\n a GET k\n a EXEC",
 		"expiry touches":     "a SET k 1\n a WATCH k\n b EXPIRE k 100\n a MULTI\n a GET k\n a EXEC",
+		"move to a member":   "a SADD s x y\n a SADD d x\n a WATCH d\n b SMOVE s d x\n a MULTI\n a SCARD d\n a EXEC\n a WATCH d\n b SMOVE s d y\n a MULTI\n a SCARD d\n a EXEC",
 		"unwatch":            "a WATCH k\n b SET k 1\n a UNWATCH\n a MULTI\n a GET k\n a EXEC",
 		"unwatch inside":     "a WATCH k\n b SET k 1\n a MULTI\n a UNWATCH\n a GET k\n a EXEC",
 		"watch twice":        "a WATCH k\n b SET k 1\n a WATCH k\n a MULTI\n a GET k\n a EXEC",
