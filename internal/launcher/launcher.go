@@ -191,7 +191,7 @@ func (l *launcher) load(f *runtimewire.Frame) error {
 	return l.control.Write(runtimewire.TypeInitDone, done, nil)
 }
 
-// fork hands out a loaded process.
+// fork hands out a loaded process. The first one is handed out even if it has ended: the server judges that.
 func (l *launcher) fork(f *runtimewire.Frame) error {
 	var how runtimewire.Fork
 	if err := f.Decode(&how); err != nil {
@@ -199,10 +199,11 @@ func (l *launcher) fork(f *runtimewire.Frame) error {
 	}
 	p := l.next
 	l.next = nil
-	if p == nil || p.hasExited() {
+	if p == nil {
 		var err error
 		if p, err = l.language.start(l); err != nil {
-			return l.control.Write(runtimewire.TypeHandler, runtimewire.Handler{Error: err.Error()}, nil)
+			_, code := errors.AsType[loadError](err)
+			return l.control.Write(runtimewire.TypeHandler, runtimewire.Handler{Error: err.Error(), Code: code}, nil)
 		}
 	}
 	if how.Stop {

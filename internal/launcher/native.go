@@ -62,7 +62,7 @@ func (lineProgram) start(l *launcher) (*process, error) {
 		return nil, loadError(fmt.Sprintf("Initialization has failed: %s.", execSentence(err)))
 	}
 	p.ends = []*os.File{pipes.inWrite, pipes.outRead}
-	if err := pipes.begin(p, l.init.Env[waitForAck] != ""); err != nil {
+	if err := pipes.begin(l.processes, p, l.init.Env[waitForAck] != ""); err != nil {
 		l.processes.kill(p)
 		closeAll(p.ends...)
 		return nil, loadError(fmt.Sprintf("Initialization has failed: %v.", err))
@@ -72,8 +72,8 @@ func (lineProgram) start(l *launcher) (*process, error) {
 
 // begin names the process as the owner of its input, by which the server learns its id, and waits for its acknowledgement
 // if it gives one.
-func (p *pipes) begin(of *process, ack bool) error {
-	if _, err := unix.FcntlInt(p.inWrite.Fd(), unix.F_SETOWN, of.pid); err != nil && !of.hasExited() {
+func (p *pipes) begin(ps *processes, of *process, ack bool) error {
+	if err := ps.own(of, p.inWrite); err != nil {
 		return fmt.Errorf("naming the program's process: %w", err)
 	}
 	if !ack {

@@ -122,6 +122,17 @@ func (ps *processes) tell(p *process) {
 	_ = ps.control.Write(runtimewire.TypeExit, e, nil) // if the server is gone, serve hears that
 }
 
+// own makes a process the owner of a pipe. One that has ended owns nothing.
+func (ps *processes) own(p *process, pipe *os.File) error {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p.hasExited() {
+		return nil
+	}
+	_, err := unix.FcntlInt(pipe.Fd(), unix.F_SETOWN, p.pid) // it is not reaped yet, so the id is its own
+	return err
+}
+
 // announce hands a process to the server.
 func (ps *processes) announce(p *process) error {
 	ps.mu.Lock()

@@ -30,6 +30,7 @@ type Lines struct {
 	line    []byte // space
 	limit   int
 	state   linesState
+	unsent  bool // the program had closed its standard input before Run could write to it
 }
 
 // linesState is what the next Read brings.
@@ -87,7 +88,8 @@ func (l *Lines) SetReadDeadline(t time.Time) error { return l.out.SetReadDeadlin
 // Close closes everything; a Read in progress ends.
 func (l *Lines) Close() error { return errors.Join(l.in.Close(), l.out.Close()) }
 
-// Run sends an activation. What the program has written since its last answer is dropped.
+// Run sends an activation. What the program has written since its last answer is dropped. A program that has closed its standard input, or
+// has ended, is no error: Read tells how it goes on.
 func (l *Lines) Run(header Run, input []byte) error {
 	if err := l.discard(); err != nil {
 		return err
@@ -99,19 +101,30 @@ func (l *Lines) Run(header Run, input []byte) error {
 		l.limit = MaxPayload
 	}
 	_, err := l.in.Write(l.line)
+	if l.unsent = errors.Is(err, syscall.EPIPE); l.unsent {
+		return nil
+	}
 	return err
 }
 
 // Unread reports whether the program has left something of the value in the line that Run wrote. The line's end alone is no sign of that: a
 // program that parses as it reads has all that it needs with the last brace, and may have acted.
-func (l *Lines) Unread(error) bool {
+func (l *Lines) Unread(error) bool { return l.unsent || l.left() > len("\n") }
+
+// isUntouched reports whether the program has read nothing of the line that Run wrote.
+func (l *Lines) isUntouched() bool { return l.unsent || l.left() >= len(l.line) }
+
+// left is how many bytes the program has not read; 0 if that cannot be told.
+func (l *Lines) left() (bytes int) {
 	raw, err := l.in.SyscallConn()
 	if err != nil {
-		return false
+		return 0
 	}
-	left := 0
-	_ = raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // fails if it is closed
-	return err == nil && left > len("\n")
+	controlErr := raw.Control(func(fd uintptr) { bytes, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // fails if it is closed
+	if errors.Join(controlErr, err) != nil {
+		return 0
+	}
+	return bytes
 }
 
 // discard drops what is there to read.
@@ -166,9 +179,13 @@ func (l *Lines) ready() (f Frame, err error) {
 // succeeded is the header of a Result.
 var succeeded = []byte(`{"status":"` + StatusOK + `"}`)
 
-// answer reads the program's line and makes a Result of it. One that is no JSON object or array, or is too long, is the last.
+// answer reads the program's line and makes a Result of it. One that is not a JSON object or array, or is too long, is the last. A line that
+// the program wrote before it read anything is not an answer.
 func (l *Lines) answer() (Frame, error) {
 	line, err := l.readLine()
+	for err == nil && l.isUntouched() {
+		line, err = l.readLine()
+	}
 	trimmed := bytes.TrimSpace(line)
 	failure := Result{Status: StatusError}
 	switch {

@@ -244,3 +244,32 @@ func TestUnreadLine(t *testing.T) {
 		_ = l.Close()
 	}
 }
+
+// TestAnswerBeforeTheInputIsRead: a line that a program writes before it has read anything is not its answer, whenever it is written. Nor is
+// an error that a program has closed its input: what it does then tells how it ends.
+func TestAnswerBeforeTheInputIsRead(t *testing.T) {
+	for name, closed := range map[string]bool{"open": false, "closed": true} {
+		t.Run(name, func(t *testing.T) {
+			theirIn, in := pipe(t)
+			out, theirOut := pipe(t)
+			l, err := NewLines(in, out, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+			if closed {
+				_ = theirIn.Close()
+			}
+			if err := l.Run(Run{}, []byte(`{"n":1}`)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := theirOut.WriteString("{\"early\":1}\n{\"early\":2}\n"); err != nil {
+				t.Fatal(err)
+			}
+			_ = theirOut.Close()
+			if f, err := l.Read(); !errors.Is(err, io.EOF) || !l.Unread(err) {
+				t.Errorf("a frame of type %d (%v), unread: %v", f.Type, err, l.Unread(err))
+			}
+		})
+	}
+}

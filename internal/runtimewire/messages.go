@@ -25,6 +25,7 @@ type InitDone struct {
 type Handler struct {
 	PID     int    `json:"pid,omitempty"`     // in the sandbox's namespace, as Exit names it
 	Error   string `json:"error,omitempty"`   // why there is none; then no descriptor comes along
+	Code    bool   `json:"code,omitempty"`    // the error is a sentence for the action's author: the code could not be loaded again
 	Threads bool   `json:"threads,omitempty"` // the code has threads in the initializer, which handlers could reach
 	Lines   bool   `json:"lines,omitempty"`   // it is a program that speaks lines: two pipes come along too, to it and from it
 	Stopped bool   `json:"stopped,omitempty"` // it executes nothing until a Continue names it

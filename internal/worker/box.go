@@ -173,6 +173,7 @@ func (b *box) wait() *run {
 		return r
 	}
 	b.restOpen()
+	b.spare.fresh = false
 	keepUntil := time.Now().Add(b.w.config.KeepAlive)
 	timer := time.NewTimer(min(settleAfter, b.w.config.KeepAlive))
 	defer timer.Stop()
@@ -258,6 +259,9 @@ func (b *box) ready() (failure forerun.Result, ok bool) {
 		return b.startFailure(err), false
 	}
 	if err := b.firstSpare(); err != nil {
+		if b.isDead() && !b.language.launched && b.stopped.Err() == nil { // the code runs in the initializer, and ended it
+			return b.loadCrash(), false
+		}
 		return b.startFailure(err), false
 	}
 	return forerun.Result{}, true
@@ -292,6 +296,9 @@ func (b *box) start(ctx context.Context, memoryMiB, weight int) (err error) {
 func (b *box) startFailure(err error) forerun.Result {
 	if b.stopped.Err() != nil {
 		return forerun.Failure(forerun.InternalError, shutDown)
+	}
+	if c, ok := errors.AsType[codeError](err); ok {
+		return c.result
 	}
 	if !errors.Is(err, errEarly) {
 		b.w.config.Log.Error("a sandbox could not be started", "action", b.pool().action.Name.String(), "error", err)

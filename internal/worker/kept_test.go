@@ -78,7 +78,7 @@ func TestKeptHandlerThatLeavesAfterItsAnswer(t *testing.T) {
 		g.expect(a, `{}`, `{"n":2}`)
 	}
 	first := keptAction("import select\nselect.select([0], [], [])\nsys.exit(4)", "")
-	g.expect(first, `{}`, `{"error":"The action exited unexpectedly with status 4: it must return a dictionary."}`)
+	g.expect(first, `{}`, `{"error":"The action's process ended with status 4 before it read the input. See the logs for details."}`)
 	if stats := g.Stats(); stats.ColdStarts != 2 {
 		t.Errorf("%d sandboxes were started for two actions", stats.ColdStarts)
 	}

@@ -168,7 +168,7 @@ func (b *box) writeInit(header runtimewire.Init, code []byte, deadline time.Time
 
 func (b *box) loadCrash() forerun.Result {
 	if b.outOfMemory() {
-		return forerun.Failure(forerun.DeveloperError, "The action exhausted its memory and was aborted.")
+		return forerun.Failure(forerun.DeveloperError, outOfMemory)
 	}
 	return forerun.Failure(forerun.DeveloperError, "Initialization has failed: the process exited while it loaded the code. See the logs for details.")
 }

@@ -70,6 +70,18 @@ func waitFailure(limit time.Duration) forerun.Result {
 		"The activation waited %v for a sandbox, as long as one may wait on this server, and was given up: it has more to do than it can. Try again later.", limit))
 }
 
+// outOfMemory is what an activation ends with whose processes were killed for the memory limit.
+const outOfMemory = "The action exhausted its memory and was aborted."
+
+// earlyExitFailure says how a process ended that had not read its activation.
+func earlyExitFailure(e runtimewire.Exit) forerun.Result {
+	how := fmt.Sprintf("with status %d", e.Status)
+	if e.Signal != 0 {
+		how = fmt.Sprintf("by signal %d (%s)", e.Signal, syscall.Signal(e.Signal))
+	}
+	return forerun.Failure(forerun.DeveloperError, "The action's process ended "+how+" before it read the input. See the logs for details.")
+}
+
 // exitFailure says how a handler ended that sent no result.
 func exitFailure(e runtimewire.Exit) forerun.Result {
 	if e.Signal != 0 {

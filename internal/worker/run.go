@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -73,12 +74,13 @@ func (b *box) execute(r *run) bool {
 	}
 	stop() // another sandbox may have it at once
 	fork()
-	if o.unbegun && b.giveBack(r, t, o.err) {
+	codes := isCodes(o.err)
+	if o.unbegun && !codes && b.giveBack(r, t, o.err) {
 		return false
 	}
 	r.withhold(b)
 	r.unheard = b.held && b.sandbox.Reached()
-	b.spare.served = true
+	b.spare.served, b.spare.fresh = true, false
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
 	b.cutOff = !o.arrived && !r.isAhead() // what is shared has none run ahead
 	logs := b.ended(t, b.spare.stays)
@@ -94,6 +96,9 @@ func (b *box) execute(r *run) bool {
 		}
 	case r.isSquashed(b.w): // perhaps when its process could not be killed any more
 		b.spare.stays = false
+	}
+	if codes { // it would end the next process, too, perhaps before an activation comes
+		return false
 	}
 	b.prepare()
 	return true
@@ -163,11 +168,15 @@ func (b *box) giveBack(r *run, t *tenure, why error) bool {
 	return true
 }
 
-// send hands the activation to the spare that waits. A spare that died while it waited is replaced, once.
+// send hands the activation to the spare that waits. A spare that died while it waited is replaced, once; one that was made for this
+// activation is not, unless it was killed.
 func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	err := b.hand(r, t, header)
 	if err == nil || t.over.Load() || t.timedOut.Load() {
 		return err
+	}
+	if b.endedByItself() {
+		return b.codesEnd(b.spare)
 	}
 	return b.sendAnother(r, t, header)
 }
@@ -204,7 +213,13 @@ func (b *box) hand(r *run, t *tenure, header runtimewire.Run) error {
 func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
 	for range maxForks {
 		o := b.await(b.spare)
-		if !b.hasNotBegun(t, o.err) {
+		if !b.hasNotRead(t, o.err) {
+			return o
+		}
+		if b.endedByItself() {
+			return outcome{err: b.codesEnd(b.spare)}
+		}
+		if b.mayHaveActed() {
 			return o
 		}
 		if err := b.sendAnother(r, t, header); err != nil {
@@ -214,11 +229,43 @@ func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
 	return b.await(b.spare)
 }
 
-// hasNotBegun reports whether the spare ended before it had read the activation, which nobody ended. A program that has answered no line yet
-// may act before it reads.
-func (b *box) hasNotBegun(t *tenure, err error) bool {
-	mayAct := b.spare.lines && !b.spare.served
-	return err != nil && !mayAct && b.spare.conn.Unread(err) && !t.over.Load() && !t.timedOut.Load()
+// hasNotRead reports whether the spare ended before it had read the activation, which is neither squashed nor over its time.
+func (b *box) hasNotRead(t *tenure, err error) bool {
+	return err != nil && b.spare.conn.Unread(err) && !t.over.Load() && !t.timedOut.Load()
+}
+
+// mayHaveActed reports whether the spare is a program that may act before it reads: it has answered no line yet.
+func (b *box) mayHaveActed() bool { return b.spare.lines && !b.spare.served }
+
+// endedByItself reports whether the spare, which was made for the activation, has ended by itself before that began.
+func (b *box) endedByItself() bool {
+	return b.spare.fresh && b.awaitExit(b.spare) && !b.mayBeKilledByOthers(b.spare)
+}
+
+// mayBeKilledByOthers reports whether others may have killed a handler that has ended. Then another takes its place, unless it may have acted.
+func (b *box) mayBeKilledByOthers(s *spare) bool {
+	return s.exit.Signal == int(syscall.SIGKILL) && (!s.lines || s.served)
+}
+
+// codeError is the failure of an activation that its code brought about before the activation began.
+type codeError struct {
+	result forerun.Result
+	killed bool // its process was, perhaps by others
+}
+
+func (e codeError) Error() string { return string(e.result.Value) }
+
+func isCodes(err error) bool {
+	_, is := errors.AsType[codeError](err)
+	return is
+}
+
+// codesEnd is the error for a process that has ended before it read its activation.
+func (b *box) codesEnd(s *spare) error {
+	if b.outOfMemory() {
+		return codeError{result: forerun.Failure(forerun.DeveloperError, outOfMemory)}
+	}
+	return codeError{result: earlyExitFailure(s.exit), killed: b.mayBeKilledByOthers(s)}
 }
 
 var (
@@ -275,6 +322,8 @@ func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
 		return resultOf(o.header, o.payload, b.w.config.Bounds.Payload)
 	case tooLarge:
 		return sizeFailure(size.Payload, b.w.config.Bounds.Payload)
+	case isCodes(o.err):
+		return b.startFailure(o.err)
 	case o.broken != nil:
 		return forerun.Failure(forerun.DeveloperError, fmt.Sprintf("The action wrote to the descriptor that its result goes through: %v.", o.broken))
 	}
@@ -283,6 +332,21 @@ func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
 
 // crash says how a handler ended that sent no result.
 func (b *box) crash(s *spare) forerun.Result {
+	exited := b.awaitExit(s)
+	switch {
+	case b.outOfMemory():
+		return forerun.Failure(forerun.DeveloperError, outOfMemory)
+	case exited:
+		return exitFailure(s.exit)
+	case b.isDead():
+		return forerun.Failure(forerun.DeveloperError, "The action exited unexpectedly: its sandbox ended.")
+	default:
+		return forerun.Failure(forerun.DeveloperError, "The action closed the descriptor that its result goes through.")
+	}
+}
+
+// awaitExit waits until the initializer has said how a handler ended, and reports whether it has.
+func (b *box) awaitExit(s *spare) bool {
 	grace, cancel := context.WithTimeout(context.Background(), exitGrace)
 	defer cancel()
 	select {
@@ -290,17 +354,7 @@ func (b *box) crash(s *spare) forerun.Result {
 	case <-b.dead:
 	case <-grace.Done():
 	}
-	if b.outOfMemory() {
-		return forerun.Failure(forerun.DeveloperError, "The action exhausted its memory and was aborted.")
-	}
-	select {
-	case <-s.exited:
-		return exitFailure(s.exit)
-	case <-b.dead:
-		return forerun.Failure(forerun.DeveloperError, "The action exited unexpectedly: its sandbox ended.")
-	default:
-		return forerun.Failure(forerun.DeveloperError, "The action closed the descriptor that its result goes through.")
-	}
+	return s.hasExited()
 }
 
 // timeOut ends an activation that exceeded its time.

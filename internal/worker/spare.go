@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
@@ -35,6 +36,7 @@ type spare struct {
 	replaced bool        // another is made, for the same activation; guarded by box.reseting
 	conns    *tenure     // that it connected in while its code was loaded beside another's; nil: none; of box.live
 	served   bool        // an activation; of box.live
+	fresh    bool        // it was made for the activation that is to come, and has not waited in an idle sandbox; of box.live
 	lines    bool        // a program that reads lines
 	stays    bool        // it answered, and serves the next activation when it has said Ready again; of box.live
 }
@@ -148,7 +150,9 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 	}
 	s := &spare{pid: h.PID, stopped: h.Stopped, threads: h.Threads, lines: h.Lines, ready: make(chan struct{}), exited: make(chan struct{})}
 	if len(f.Files) == 0 {
-		s.failed = fmt.Errorf("no handler could be forked: %s", h.Error)
+		if s.failed = fmt.Errorf("no handler could be forked: %s", h.Error); h.Code {
+			s.failed = codeError{result: forerun.Failure(forerun.DeveloperError, h.Error)}
+		}
 		close(s.ready)
 	} else {
 		var err error
@@ -226,7 +230,8 @@ func (b *box) tell(t runtimewire.Type, header any) {
 	}
 }
 
-// nextSpare takes the spare that was asked for, when it is ready, or asks for others while they die.
+// nextSpare takes the spare that was asked for, when it is ready, or asks for others while they are killed. One that ended by itself is the
+// doing of the code, which would do it again.
 func (b *box) nextSpare() error { return b.nextSpareWithin(b.forkTime()) }
 
 func (b *box) nextSpareWithin(limit time.Duration) error {
@@ -239,10 +244,10 @@ func (b *box) nextSpareWithin(limit time.Duration) error {
 		b.fork()
 		var s *spare
 		if s, err = b.awaitSpare(limit); err == nil {
-			b.spare = s
+			b.spare, s.fresh = s, true
 			return nil
 		}
-		if errors.Is(err, context.DeadlineExceeded) {
+		if c, ok := errors.AsType[codeError](err); errors.Is(err, context.DeadlineExceeded) || ok && !c.killed {
 			break
 		}
 	}
@@ -273,7 +278,9 @@ func (b *box) awaitSpare(limit time.Duration) (*spare, error) {
 	var err error
 	select {
 	case <-s.ready:
-		err = s.failed
+		if err = s.failed; err != nil && s.conn != nil && b.awaitExit(s) {
+			err = b.codesEnd(s)
+		}
 	case <-b.dead:
 		err = errors.New("the initializer ended before its handler was ready")
 	case <-ctx.Done():
