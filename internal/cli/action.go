@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -49,7 +50,7 @@ func (a *app) actionList() *cobra.Command {
 
 func actionColumns() columns[whisk.Action] {
 	return columns[whisk.Action]{[]string{"name", "kind", "version", "updated"}, func(x *whisk.Action) []string {
-		return []string{"/" + x.Namespace + "/" + x.Name, first(x.Kind(), "-"), x.Version, moment(x.Updated)}
+		return []string{"/" + x.Namespace + "/" + x.Name, first(x.Sort(), "-"), x.Version, moment(x.Updated)}
 	}}
 }
 
@@ -58,7 +59,7 @@ func (a *app) actionGet() *cobra.Command {
 	save := cmd.Flags().Bool("save", false, "write the action's code to a file named after it")
 	saveAs := outFileFlag(cmd.Flags(), "save-as", "write the action's code to `FILE`")
 	showURL := cmd.Flags().BoolP("url", "r", false, "show the action's URL only")
-	noCode := cmd.Flags().Bool("no-code", false, "leave the code out")
+	code := cmd.Flags().Bool("code", false, "show the code too")
 	summary := summaryFlag(cmd.Flags())
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		name, err := nameOf(args[0])
@@ -66,7 +67,7 @@ func (a *app) actionGet() *cobra.Command {
 			return err
 		}
 		path := whisk.Path(whisk.Actions, name)
-		action, err := whisk.Get[whisk.Action](cmd.Context(), c, path, url.Values{"code": {strconv.FormatBool(!*noCode)}})
+		action, err := whisk.Get[whisk.Action](cmd.Context(), c, path, url.Values{"code": {strconv.FormatBool(*code || *save || *saveAs != "")}})
 		switch {
 		case err != nil:
 			return err
@@ -97,8 +98,8 @@ func (a *app) actionPut(update bool) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: verb + " NAME [FILE | ACTION]", Short: map[bool]string{false: "Create an action", true: "Change an action, or create it"}[update],
-		Long: `The kind of a function is guessed from its file: .py, .js, .mjs and .cjs, .jar, an executable, or a .zip or folder with one of
-__main__.py, package.json, index.js and exec. With --sequence the second argument is a list of actions with commas between, with --copy another action.`,
+		Long: `The kind of a function is guessed from its file: .py, .js, .mjs and .cjs, .jar, .go, an executable, or a .zip or folder with one
+of __main__.py, package.json, index.js and exec. A folder may also hold go.mod or main.go. Go source is compiled here. With --sequence the second argument is a list of actions with commas between, with --copy another action.`,
 		Args: between(1, 2),
 	}
 	flags := newActionFlags(cmd)
@@ -115,7 +116,11 @@ __main__.py, package.json, index.js and exec. With --sequence the second argumen
 			return usagef(cmd, "there is no code: name the function's file, or use --sequence or --copy")
 		}
 		action, err := whisk.Put[whisk.Action](cmd.Context(), c, whisk.Path(whisk.Actions, name), body, update)
-		return a.did(cmd, orMissing(cmd.Context(), c, body.Exec, err), done, "action", args[0], action.Raw)
+		err = a.did(cmd, orMissing(cmd.Context(), c, body.Exec, err), done, "action", args[0], action.Raw)
+		if err == nil && flags.web != "" && isWeb(&action.Value) && a.output == asText {
+			_, err = fmt.Fprintln(data(cmd), actionURL(c, &action.Value))
+		}
+		return err
 	})
 	return cmd
 }

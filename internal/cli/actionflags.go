@@ -27,7 +27,7 @@ type actionFlags struct {
 
 func newActionFlags(cmd *cobra.Command) *actionFlags {
 	f, flags := new(actionFlags), cmd.Flags()
-	flags.StringVar(&f.kind, "kind", "", "`KIND` of the function, like python:3, nodejs:20, java:17 or native")
+	flags.StringVar(&f.kind, "kind", "", "`KIND` of the function, like python:3, nodejs:20, java:17, go or native")
 	flags.StringVar(&f.main, "main", "", "`NAME` of the function in its file, or of a jar's main class")
 	flags.BoolVar(&f.native, "native", false, "the file is a native executable, or a zip with one: the same as --kind native")
 	flags.StringVar(&f.docker, "docker", "", "`IMAGE` of Docker; not part of Forerun, other platforms have it")
@@ -175,10 +175,15 @@ func (f *actionFlags) webAnnotations() ([]forerun.KeyValue, error) {
 	return kvs, nil
 }
 
-// actionURL is where an action is invoked, or for a web action where anybody reaches it.
+// isWeb reports whether an action is a web action.
+func isWeb(action *whisk.Action) bool {
+	return string(forerun.Lookup(action.Annotations, "web-export")) == "true"
+}
+
+// actionURL is where an action is invoked, or for a web action where every HTTP client reaches it.
 func actionURL(c *whisk.Client, action *whisk.Action) string {
 	namespace, pkg, _ := strings.Cut(action.Namespace, "/")
-	if string(forerun.Lookup(action.Annotations, "web-export")) == "true" {
+	if isWeb(action) {
 		return fmt.Sprintf("%s/api/v1/web/%s/%s/%s", c.Host(), url.PathEscape(namespace), url.PathEscape(first(pkg, "default")), url.PathEscape(action.Name))
 	}
 	return c.Host() + "/api/v1/" + whisk.Path(whisk.Actions, forerun.Name{Namespace: namespace, Package: pkg, Entity: action.Name})

@@ -46,6 +46,9 @@ func takeBackup(ctx context.Context, c *whisk.Client, file string) (s backup.Sum
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return s, wrongf("%s is there already: name a new file, or a folder", file)
 	}
+	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+		return s, wrongf("there is no folder %s for the backup: create it first, or name another", filepath.Dir(file))
+	}
 	out, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part") // nobody else can have it open
 	if err != nil {
 		return s, wrongf("the backup cannot be written: %v", err)

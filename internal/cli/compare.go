@@ -45,10 +45,10 @@ func sameExec(put, is *whisk.Exec, namespace string) bool {
 	return put.Code != nil && is.Code != nil && *put.Code == *is.Code
 }
 
-// sameKind knows that a server replaces "python:default" by a kind of its choice.
+// sameKind knows that a server replaces "python:default" by a kind of its choice, and the kinds of Go by native.
 func sameKind(put, is string) bool {
 	language, isDefault := strings.CutSuffix(put, ":default")
-	return put == is || isDefault && strings.HasPrefix(is, language+":")
+	return put == is || isDefault && strings.HasPrefix(is, language+":") || (put == "go" || strings.HasPrefix(put, "go:")) && is == "native"
 }
 
 // ownName writes "_" for the namespace of an entity in a fully qualified name.

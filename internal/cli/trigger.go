@@ -55,7 +55,15 @@ func (f *triggerFlags) read(cmd *cobra.Command, fed bool) (body *whisk.TriggerPu
 func (a *app) triggerCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create a trigger", Args: between(1, 1),
-		Example: "  forerun trigger create order -p currency EUR\n  forerun trigger create nightly --feed /_/alarms/alarm -p cron '0 3 * * *'",
+		Long: `Create a trigger. With --feed an action feeds events to it, and --param are the feed's. The server has these feeds:
+
+  /whisk.system/alarms/alarm      at the times of a cron expression: cron ("0 3 * * *"; a sixth field in front is seconds);
+                                  optional timezone, startDate, stopDate, maxTriggers
+  /whisk.system/alarms/interval   each so many minutes: minutes; optional startDate, stopDate
+  /whisk.system/alarms/once       at one time: date
+
+Each takes trigger_payload, a JSON object: the event's parameters. Dates are ISO 8601 or milliseconds since 1970.`,
+		Example: "  forerun trigger create order -p currency EUR\n  forerun trigger create nightly --feed /whisk.system/alarms/alarm -p cron '0 3 * * *'",
 	}
 	flags := newTriggerFlags(cmd.Flags())
 	feedName := cmd.Flags().StringP("feed", "f", "", "`ACTION` that feeds events to the trigger; --param are for it")

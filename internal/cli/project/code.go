@@ -30,23 +30,33 @@ const (
 )
 
 // ReadCode makes what an action executes of a source file, an archive, a native executable or a folder, which is zipped.
-// An empty kind is guessed from the file. leftOut tells which links in a folder the archive does not have, and why.
-func ReadCode(path, kind, main string) (exec *whisk.Exec, leftOut []string, err error) {
+// Go source is compiled. An empty kind is guessed from the file. leftOut tells which links in a folder the archive does not
+// have, and why.
+func ReadCode(path, kind, main string) (code *whisk.Exec, leftOut []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the function's code cannot be read: %w", err)
 	}
+	if kind == "" && info.IsDir() {
+		kind = guessFolder(path)
+	}
 	var content []byte
-	if info.IsDir() {
-		kind, content, leftOut, err = readFolder(path, kind)
-	} else {
+	switch {
+	case info.IsDir() && isGo(kind): // compiled below
+	case info.IsDir():
+		content, leftOut, err = readFolder(path, kind)
+	default:
 		kind, content, err = readFile(path, kind)
+	}
+	if err == nil && isGo(kind) && !isBinary(content) {
+		content, err = buildGo(path, main)
+		kind, main = native, ""
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	exec, err = execOf(path, kind, main, content)
-	return exec, leftOut, err
+	code, err = execOf(path, kind, main, content)
+	return code, leftOut, err
 }
 
 func execOf(path, kind, main string, content []byte) (*whisk.Exec, error) {
@@ -100,13 +110,13 @@ func guessKind(path string, content []byte) (string, error) {
 	case ending == ".zip":
 		return guessZip(path, content)
 	case ending == ".go":
-		return "", fmt.Errorf("%s is source: build it (CGO_ENABLED=0 go build -o NAME %s) and deploy the executable", path, path)
+		return golang, nil
 	case ending == ".json":
-		return "", fmt.Errorf("%s is no function; its kind cannot be told. If it is what composer's `compose` writes, name it below compositions: of a %s and run `forerun deploy`", path, FileName)
+		return "", fmt.Errorf("the kind of %s cannot be told: JSON is not a function. If it is a composition that `forerun compose` writes, name it below compositions: in a %s and run `forerun deploy`", path, FileName)
 	case isELF(content), isScript(content):
 		return native, nil
 	}
-	return "", fmt.Errorf("the kind of %s cannot be told by its ending: give it with --kind, or kind: in a project file (%s, %s, %s or %s)", path, python, nodejs, java, native)
+	return "", fmt.Errorf("the kind of %s cannot be told by its ending: give it with --kind, or kind: in a project file (%s, %s, %s, %s or %s)", path, python, nodejs, java, golang, native)
 }
 
 // guessFolder tells the kind of a folder by the file where the runtime begins; empty if there is none.
@@ -127,14 +137,14 @@ func guessZip(path string, content []byte) (string, error) {
 		return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == file })
 	})
 	if kind == "" {
-		return "", fmt.Errorf("the kind of %s cannot be told: it holds neither __main__.py, package.json, index.js nor exec; give it (kind, like %s)", path, python)
+		return "", fmt.Errorf("the kind of %s cannot be told: it holds neither __main__.py, package.json, index.js, exec nor main.go; give it (kind, like %s)", path, python)
 	}
 	return kind, nil
 }
 
 func guessBeginning(has func(file string) bool) string {
 	for _, guess := range []struct{ file, kind string }{
-		{"__main__.py", python}, {"package.json", nodejs}, {"index.js", nodejs}, {"index.mjs", nodejs}, {"exec", native},
+		{"__main__.py", python}, {"package.json", nodejs}, {"index.js", nodejs}, {"index.mjs", nodejs}, {"exec", native}, {"go.mod", golang}, {"main.go", golang},
 	} {
 		if has(guess.file) {
 			return guess.kind

@@ -14,21 +14,19 @@ import (
 
 // readFolder zips a folder. The archive depends on the files' names, contents and executable bits alone, so that the same
 // folder is the same code.
-func readFolder(folder, kind string) (as string, content []byte, leftOut []string, err error) {
+func readFolder(folder, kind string) (content []byte, leftOut []string, err error) {
 	if kind == "" {
-		if kind = guessFolder(folder); kind == "" {
-			return "", nil, nil, fmt.Errorf("the kind of the folder %s cannot be told: it holds neither __main__.py, package.json, index.js nor exec; give it (kind, like %s)", folder, python)
-		}
+		return nil, nil, fmt.Errorf("the kind of the folder %s cannot be told: it holds neither __main__.py, package.json, index.js, exec nor main.go; give it (kind, like %s)", folder, python)
 	}
 	var archive bytes.Buffer
 	z := &zipper{w: zip.NewWriter(&archive)}
 	if err := z.addFolder(folder); err != nil {
-		return "", nil, nil, fmt.Errorf("the folder %s cannot be zipped: %w", folder, err)
+		return nil, nil, fmt.Errorf("the folder %s cannot be zipped: %w", folder, err)
 	}
 	if err := z.w.Close(); err != nil {
-		return "", nil, nil, err
+		return nil, nil, err
 	}
-	return kind, archive.Bytes(), z.leftOut, nil
+	return archive.Bytes(), z.leftOut, nil
 }
 
 // Ignored tells the names that are no part of a function, nor of what `forerun dev` watches.

@@ -228,7 +228,7 @@ func loadFolder(folder string) (*Project, error) {
 		content.Actions[name] = found
 	}
 	if len(content.Actions) == 0 {
-		return nil, fmt.Errorf("%s holds neither a %s nor a function (.py, .js, .mjs, .cjs, .zip, .jar, an executable, or a folder with __main__.py, package.json or index.js)", folder, FileName)
+		return nil, fmt.Errorf("%s holds neither a %s nor a function (.py, .js, .mjs, .cjs, .go, .zip, .jar, an executable, or a folder with __main__.py, package.json, index.js or main.go)", folder, FileName)
 	}
 	return &Project{Folder: folder, file: content}, nil
 }
@@ -249,11 +249,11 @@ func functionIn(folder string, entry os.DirEntry) (string, *action) {
 	return strings.TrimSuffix(name, filepath.Ext(name)), &action{File: name, Kind: kind}
 }
 
-// kindOfFile guesses the kind of a file by its name and content; empty if it cannot be told, or is no safe guess: a jar that
-// names no main class is a library, and a script seldom a function.
+// kindOfFile guesses the kind of a file by its name and content. It is empty if it cannot be told or the guess is not safe: a
+// jar without a main class and Go source without a function main are libraries, and a script is seldom a function.
 func kindOfFile(path string) string {
 	kind, content, err := readFile(path, "")
-	if err != nil || kind == java && mainClass(content) == "" || kind == native && isScript(content) {
+	if err != nil || kind == java && mainClass(content) == "" || kind == native && isScript(content) || isGo(kind) && !isGoFunction(path) {
 		return ""
 	}
 	return kind

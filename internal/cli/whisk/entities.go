@@ -41,6 +41,15 @@ func (a *Action) Kind() string {
 	return kind
 }
 
+// Sort is what a person calls the action's kind: "composition" for one whose document is in an annotation.
+func (a *Action) Sort() string {
+	var document struct{ Type json.RawMessage }
+	if json.Unmarshal(forerun.Lookup(a.Annotations, "conductor"), &document) == nil && document.Type != nil {
+		return "composition"
+	}
+	return a.Kind()
+}
+
 // Exec is what an action executes.
 type Exec struct {
 	Kind       string   `json:"kind,omitempty"`

@@ -41,12 +41,22 @@ func (a *API) checkExec(p *actionPut, own string) (err error) {
 		}
 		return nil // its code is hardly ever run: the document in the annotation is
 	}
+	if isGo(e.Kind) && !isBase64(strings.TrimSpace(*e.Code)) {
+		return malformed("Go source is not compiled by this server: `forerun action create` and `forerun deploy` compile it, or send the program that `CGO_ENABLED=0 go build` makes.")
+	}
 	e.Kind, err = a.kind(e.Kind)
 	return err
 }
 
-// kind resolves a kind: "python:default" is the first of its language.
+// isGo tells the kinds of OpenWhisk's Go runtime. A program of theirs runs as native: both speak ActionLoop.
+func isGo(kind string) bool { return kind == "go" || strings.HasPrefix(kind, "go:") }
+
+// kind resolves a kind: "python:default" is the first of its language, and "go:1.22" is native.
 func (a *API) kind(name string) (string, error) {
+	asked := name
+	if isGo(name) {
+		name = "native"
+	}
 	language, isDefault := strings.CutSuffix(name, ":default")
 	var valid []string
 	for _, kind := range a.kinds() {
@@ -56,7 +66,7 @@ func (a *API) kind(name string) (string, error) {
 		valid = append(valid, "'"+kind+"'")
 	}
 	valid = append(valid, "'"+sequence+"'")
-	return "", malformed("The specified runtime '%s' is not supported by this platform. Valid values are: %s.", name, strings.Join(valid, ", "))
+	return "", malformed("The specified runtime '%s' is not supported by this platform. Valid values are: %s.", asked, strings.Join(valid, ", "))
 }
 
 // kinds are those that an action can have in the end.

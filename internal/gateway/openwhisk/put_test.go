@@ -88,6 +88,7 @@ func TestPutIsRefused(t *testing.T) {
 		`{"exec":`:       malformed("The content is not valid JSON: unexpected end of JSON input"),
 		`{` + python[:2]: malformed("The content is not valid JSON: unexpected end of JSON input"),
 		`{"exec":{"kind":"nodejs:default","code":"x"}}`:                                                          malformed("The specified runtime 'nodejs:default' is not supported by this platform. Valid values are: 'python:3', 'sequence'."),
+		`{"exec":{"kind":"go:default","code":"package main"}}`:                                                   malformed("Go source is not compiled by this server: `forerun action create` and `forerun deploy` compile it, or send the program that `CGO_ENABLED=0 go build` makes."),
 		`{"exec":{"kind":"python:3"}}`:                                                                           malformed("'code' must be a string or attachment object defined in 'exec' for 'python:3' actions"),
 		`{` + python + `,"parameters":{"a":1}}`:                                                                  malformed("parameters malformed!"),
 		`{` + python + `,"parameters":[{"key":"a"}]}`:                                                            malformed("parameters malformed!"),
