@@ -14,7 +14,8 @@ import (
 	"forerun.dev/forerun/internal/state/command"
 )
 
-// What the machine asks for when it runs ahead. Whatever asks the store is done outside of the execution's lock.
+// The actions that the machine requests for speculation. Every request to the store is made outside of the execution's
+// lock.
 
 // find finds the action of a new slot.
 func (e *execution) find(r speculate.Resolve) {
@@ -167,9 +168,9 @@ func (e *execution) fetch(a speculate.Fetch) {
 	e.later(read)
 }
 
-// promote validates and applies what slots did, and lets them go on as heads. If it is not known whether that was done, the
-// invocation is given up (rule R10), as the end of the server just there would: a slot that failed by itself would let a handler of errors
-// go on although what those behind it in the group wrote may be in the store.
+// promote validates and applies the work of slots, and lets them continue as heads. If the outcome is unknown, the
+// invocation is given up (rule R10), as if the server had ended at that point. Failing only one slot would let an error
+// handler continue, although the store may hold the writes of later slots of the group.
 func (e *execution) promote(a speculate.Promote) {
 	if len(a.Expect) == 0 && len(a.Commands) == 0 {
 		e.promoted(a.Slots)
@@ -212,7 +213,8 @@ func (e *execution) promote(a speculate.Promote) {
 	})
 }
 
-// isAwaited reports whether a client waits for what commands write. It is served before who wrote that goes on, as it can see only in its turn.
+// isAwaited reports whether a client is blocked (BLPOP) on a record that these commands write. That client is served
+// before the writer continues, so the slot runs again in order instead of being promoted.
 func (c *Controller) isAwaited(commands []any) bool {
 	return c.Waiters != nil && slices.ContainsFunc(commands, func(step any) bool { return c.Waiters.IsAwaited(step.(*command.Step).Writes()) })
 }
@@ -250,7 +252,8 @@ func (e *execution) promoted(slots []speculate.SlotID) {
 	}
 }
 
-// letGoAfterCallees lets go what returned to a slot before it: what these sent was sent before the caller knew their results.
+// letGoAfterCallees releases the callees that returned to a slot before the slot itself: they sent their data before the
+// caller knew their results.
 func (e *execution) letGoAfterCallees(s *slot) {
 	for _, c := range e.returnedTo(s) {
 		e.letGoAfterCallees(c)
@@ -258,7 +261,7 @@ func (e *execution) letGoAfterCallees(s *slot) {
 	e.letGo(s)
 }
 
-// returnedTo are the slots that returned to another that is ahead, in the order of its calls.
+// returnedTo lists the callees that returned to a speculative slot, in the order of its calls.
 func (e *execution) returnedTo(caller *slot) (slots []*slot) {
 	if !caller.calls || !caller.ahead {
 		return nil
@@ -272,7 +275,7 @@ func (e *execution) returnedTo(caller *slot) (slots []*slot) {
 	return slots
 }
 
-// letGo makes a slot a head that ran ahead: what its function may not do ahead it may do now.
+// letGo makes a speculative slot a head. Its function may now do what was held.
 func (e *execution) letGo(s *slot) {
 	if !s.ahead {
 		return
@@ -337,7 +340,8 @@ func (e *execution) wasted(s *slot, a speculate.Squash) {
 	}
 }
 
-// abandon ends the calls of a slot that is over and nobody waits for any more. Those of one that was ahead never were.
+// abandon ends the calls of a slot that is over and has no waiting caller. The calls of a speculative slot never
+// happened.
 func (e *execution) abandon(s *slot) {
 	gone := forerun.Errorf(forerun.Unavailable, "", "The function that called has ended.")
 	for op, t := range e.calls {

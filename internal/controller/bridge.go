@@ -16,17 +16,17 @@ type operation struct {
 	id    speculate.OpID
 	slot  speculate.SlotID
 	step  *command.Step // nil: leave
-	why   string        // it waits for that until its slot's turn
-	first bool          // what its slot asks for later waits until it is done
-	fetch func()        // reads what it needs; nil: nothing, or somebody else does
+	why   string        // the reason for which it is held until its slot is a head
+	first bool          // later requests of its slot wait until it is done
+	fetch func()        // reads the records it needs; nil: it needs none, or another step reads them
 	ready chan answer   // has room for all that can come: that it is stalled, and the answer
-	since time.Time     // when it was asked ahead; zero: it was not
+	since time.Time     // when a speculative slot asked for it; zero: a head did
 	waits bool          // for something that the trace tells
 }
 
 // answer is how an operation ends: with an outcome; or direct, the slot being a head, which does it itself.
 type answer struct {
-	stalled bool // it is none yet, and waits for the slot's turn, or for others. It comes once
+	stalled bool // no reply yet: it waits until its slot is a head, or for other clients. Sent once
 	direct  bool
 	refused bool
 	outcome command.Outcome
@@ -61,7 +61,7 @@ func (b *Bridge) Hold(ctx context.Context, by state.Asker, why string, begin fun
 	return b.c.hold(ctx, by, why, begin)
 }
 
-// IsAhead reports whether an activation runs ahead of its turn.
+// IsAhead reports whether an activation is speculative.
 func (c *Controller) IsAhead(id forerun.ActivationID) bool {
 	e := c.executionOf(id)
 	if e == nil {
@@ -86,9 +86,9 @@ func (c *Controller) Refused(id forerun.ActivationID) {
 	}
 }
 
-// Hold returns when an activation may do what cannot be taken back: it is a head, and what it called has records. If it was squashed,
-// that is the error. If ctx ends before, who asked has given up, and an activation that is ahead runs again in its turn. why is for
-// the trace.
+// Hold returns when an activation may have an effect that cannot be undone: it is a head, and its calls have records. It
+// returns an error if the activation was squashed. If ctx ends first, the requester has given up, and a speculative
+// activation runs again in order. why is shown in the trace.
 func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID, why string) error {
 	return c.hold(ctx, state.Asker{Activation: id}, why, nil)
 }
@@ -120,7 +120,8 @@ func errOver() error {
 	return forerun.Errorf(forerun.Forbidden, "", "The activation that asked is over: a function has to wait for what it asks for before it returns.")
 }
 
-// operate does a step, whose time is that of its execution. It is made before anything is locked: it may have very many records.
+// operate performs a step. Its time counts for its execution. The operation is built before any lock is taken, because
+// it may name very many records.
 func (c *Controller) operate(ctx context.Context, by state.Asker, step *command.Step) (command.Outcome, forerun.Version, error) {
 	e := c.executionOf(by.Activation)
 	if e == nil {
@@ -154,7 +155,7 @@ func (e *execution) ask(ctx context.Context, by state.Asker, o *operation) (*ope
 	return o, a, err
 }
 
-// pose tells the machine of an operation, unless every slot is a head, and nobody follows what it does.
+// pose tells the machine about an operation, unless every slot is a head and no rule needs to follow the operation.
 func (e *execution) pose(id forerun.ActivationID, o *operation) (posed bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -180,8 +181,9 @@ func (e *execution) pose(id forerun.ActivationID, o *operation) (posed bool, err
 	return true, nil
 }
 
-// awaitLong is await for an operation that is stalled: that may take longer than its asker waits. What is not, it asked for as in its turn: if the
-// store is just taking what its slot did, that is done then, whoever waits for the answer.
+// awaitLong is await for a stalled operation, which may outlast the requester's patience. An operation that is not
+// stalled counts as one in order: if the store is applying the slot's writes at that moment, it completes even if the
+// requester has left.
 func (e *execution) awaitLong(ctx context.Context, by state.Asker, o *operation) (answer, error) {
 	if by.Listen != nil {
 		heard, stop := by.Listen(ctx)
@@ -275,7 +277,7 @@ func (e *execution) direct(ctx context.Context, o *operation) (command.Outcome, 
 	return command.Outcome{Replies: observed.Replies, Seen: observed.Reads}, observed.Version, err
 }
 
-// observe does a step in the store. What is done with the versions that a look tells depends on when others write.
+// observe performs a step in the store. Other clients' writes decide how long the versions of a look stay valid.
 func (e *execution) observe(ctx context.Context, step *command.Step) (state.Observed, error) {
 	if step.Looks() {
 		seen, err := e.c.State.Versions(ctx, step.Reads()...)

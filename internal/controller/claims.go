@@ -8,17 +8,17 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// claimWait is for how long a function that runs ahead waits at most for what older invocations are to write: they may wait for
-// something themselves.
+// claimWait bounds the time that a speculative function waits for writes of older invocations. These may themselves be
+// waiting.
 const claimWait = 100 * time.Millisecond
 
-// mostClaims is how many records a function may claim at a time: who has asked to write very many on many connections would fill the memory.
-// Others that read of the rest do so in vain, at worst.
+// mostClaims bounds the records that one function may claim at a time. A function that requests very many writes on many
+// connections would otherwise fill the memory. At worst, reads of the remaining records are early.
 const mostClaims = 4096
 
-// claims are the records that functions have asked to write ahead of their turn. What a younger invocation reads of one meanwhile is
-// another, most likely, when its own turn comes: that would be a conflict. It waits a while instead. The older one never does, so they
-// do not wait for each other.
+// claims are the records that speculative functions have asked to write. A younger invocation that reads such a record
+// now would probably read another value when it is promoted, which is a conflict. So it waits for a while. The older
+// invocation never waits for the younger one, so there is no deadlock.
 type claims struct {
 	patience time.Duration // of who waits
 
@@ -29,7 +29,7 @@ type claims struct {
 // claim is one function's, of one record.
 type claim struct {
 	age  uint64        // of its invocation, the oldest has the lowest
-	over chan struct{} // closed when it is written, or never will be; nil: nobody waits for that
+	over chan struct{} // closed when the record is written, or will never be; nil: no reader waits
 }
 
 func newClaims() *claims {
@@ -84,7 +84,7 @@ func (c *claims) older(age uint64, keys []forerun.Key) <-chan struct{} {
 	return nil
 }
 
-// await waits until there is no such claim, but not for long.
+// await waits until there is no such claim, for at most claimWait.
 func (c *claims) await(age uint64, keys []forerun.Key) {
 	late := time.NewTimer(c.patience)
 	defer late.Stop()

@@ -1,10 +1,8 @@
-// Package controller drives invocations: it feeds what happens to the pure
-// machine of package speculate and carries out what that says, by asking a
-// worker to run functions and by writing the records of activations.
+// Package controller drives invocations. It feeds events to the pure machine of package speculate and carries out its
+// actions: it asks a worker to run functions, and writes the records of activations.
 //
-// It promises that every activation it began ends with a record, that a record
-// is in the log before its client is answered, and that a token lives exactly
-// as long as its activation. It never blocks in a worker's callback.
+// It promises that every activation it began ends with a record, and that this record is in the log before its client is
+// answered. A token lives exactly as long as its activation. The controller never blocks in a worker's callback.
 package controller
 
 import (
@@ -31,7 +29,7 @@ type Actions interface {
 	Changes() uint64
 }
 
-// Records keeps the records of activations. What it was given is in the log when its methods return.
+// Records keeps the records of activations. A record is in the log when the method that received it returns.
 type Records interface {
 	// Put adds the records of activations that have ended: all or none.
 	Put(ctx context.Context, records ...*forerun.Activation) error
@@ -45,7 +43,8 @@ type Records interface {
 type Waiters interface {
 	// IsAwaited reports whether anybody waits for one of some records of a space.
 	IsAwaited(keys []forerun.Key) bool
-	// Settle returns when those have looked at some records of a space, which were written, who waited for them; or after a while.
+	// Settle returns when all clients that waited for these written records of a space have looked at them, or after a
+	// while.
 	Settle(ctx context.Context, keys []forerun.Key)
 }
 
@@ -57,7 +56,8 @@ type Config struct {
 	State   state.Store // of functions; may be nil without Speculation
 	Waiters Waiters     // for records of State; may be nil
 	Bridge  *Bridge     // that the worker was given; may be nil without Speculation
-	// Speculation is how far invocations may run ahead whose requests and actions do not say; its Mode, and AnyLoad, are the most that anybody gets.
+	// Speculation holds the default settings of invocations whose request and action set none. Its Mode and AnyLoad are
+	// also the upper bound for all.
 	Speculation speculate.Settings
 	Load        func(namespace string) forerun.Load  // of the worker, which bounds how far; may be nil
 	Spent       func() (s forerun.Spent, known bool) // of the processors; may be nil
@@ -78,9 +78,9 @@ type Controller struct {
 	toll     toll
 	claims   *claims
 	begun    atomic.Uint64 // executions
-	ahead    shares        // functions that run ahead
+	ahead    shares        // speculative functions
 	buffered shares        // bytes in columns
-	inTurn   atomic.Bool   // nothing runs ahead: the operator has said so
+	inTurn   atomic.Bool   // the operator has turned speculation off
 	closed   atomic.Bool   // no invocation begins any more
 	busy     busy
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
@@ -114,9 +114,9 @@ func (c *Controller) Caller(token string) (namespace, subject string, cause fore
 	return h.namespace, h.subject, h.activation, ok
 }
 
-// Successor finds who a void token speaks for in a request that comes out of a sandbox while an activation runs there: that
-// activation, if the token was an earlier one's of the same namespace. A process that serves several activations, one after
-// the other, may have made its client for the first of them, since in OpenWhisk all have one key.
+// Successor maps a void token, in a request from a sandbox, to the activation that runs there now. The token must be an
+// earlier activation's of the same namespace. A process that serves several activations may have made its client for the
+// first of them, since in OpenWhisk all have one key.
 func (c *Controller) Successor(token string, running forerun.ActivationID) (namespace, subject string, ok bool) {
 	e := c.executionOf(running)
 	if e == nil || !c.tokens.issued(token, e.namespace) {
@@ -125,13 +125,13 @@ func (c *Controller) Successor(token string, running forerun.ActivationID) (name
 	return e.namespace, e.subject, true
 }
 
-// Toll is how many times the processor time an activation takes where invocations run ahead, in the last trials under load, 0 if
-// there were too few; barred is whether none runs ahead, as the processors are too busy for that; vain is how many actions do not,
-// as their answers come no sooner then.
+// Toll is the processor time of an activation with speculation, as a multiple of the time without it, in the last trials
+// under load; 0: too few trials. barred reports whether the processors are too busy for speculation. vain is the number
+// of actions that do not speculate because it does not make their answers faster.
 func (c *Controller) Toll() (cost float64, barred bool, vain int) { return c.toll.read() }
 
-// LetAhead says whether invocations may run ahead, as far as Speculation lets them: the kill switch. Those under way launch no more once
-// they may not.
+// LetAhead is the kill switch: it says whether invocations may speculate, within Speculation. Turned off, it also stops
+// new speculative launches of running invocations.
 func (c *Controller) LetAhead(may bool) { c.inTurn.Store(!may) }
 
 // MayAhead is what LetAhead has said; before, they may.
@@ -161,8 +161,8 @@ func (c *Controller) Enter(namespace string) (leave func()) {
 	return func() { c.busy.end(namespace) }
 }
 
-// EndNamespace forgets what a namespace taught and gives up all that runs for it, each with a record that says why, and returns when nothing of
-// that is on its way to the store any more, or ctx is done.
+// EndNamespace forgets all lessons of a namespace and gives up all its invocations, each with a record that says why. It
+// returns when no write of theirs is on its way to the store, or when ctx is done.
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
 	defer c.tables.forget(namespace)
 	defer c.toll.gains.forget(namespace)
@@ -178,7 +178,7 @@ func (c *Controller) end(ctx context.Context, namespace, reason string) {
 			return
 		case <-ctx.Done():
 			return
-		case <-time.After(endEvery): // what was admitted just before may have begun since
+		case <-time.After(endEvery): // an invocation that was admitted just before may have begun since
 		}
 	}
 }

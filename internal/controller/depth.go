@@ -7,7 +7,7 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// depthNow is how far the invocation may run ahead now.
+// depthNow is how many slots the invocation may have speculative now.
 func (e *execution) depthNow() int {
 	if !e.c.MayAhead() || e.committed >= maxCommitted-lastInTurn {
 		return 0
@@ -16,7 +16,7 @@ func (e *execution) depthNow() int {
 	return min(e.speculation.Depth, max(0, left+e.ahead))
 }
 
-// noteAhead counts the invocation's functions that run ahead among those of all, if the load matters to it.
+// noteAhead counts the invocation's speculative functions in the total, if the load matters to the invocation.
 func (e *execution) noteAhead() {
 	if e.speculation.Mode == speculate.Off || e.speculation.AnyLoad {
 		return
@@ -44,8 +44,9 @@ func (s *shares) add(tenant *atomic.Int64, more int) {
 	}
 }
 
-// left is how much of a bound is left to a tenant; less than nothing: it has too much. When all together are beyond it a tenant may still have
-// its part, so that nobody who has little waits for what another has: that, a half, a third and so on of it if they come one after the other.
+// left is a tenant's remainder of a bound; a negative value means that the tenant is over it. Beyond the bound a tenant
+// may still use its own part, so that a small tenant does not wait for a large one. If tenants arrive one after the
+// other, the part is the whole, a half, a third and so on.
 func (s *shares) left(tenant *atomic.Int64, bound int) int {
 	part := bound / int(max(1, s.tenants.Load()))
 	return max(bound-int(s.all.Load()), part-int(tenant.Load()))
@@ -65,7 +66,7 @@ func (e *execution) noteBuffered() {
 	}
 }
 
-// load is the worker's, as far as it matters to the invocation; what is not known is none.
+// load is the worker's load as far as it matters to the invocation. Unknown values count as no load.
 func (e *execution) load() (l forerun.Load) {
 	if e.c.Load != nil && !e.speculation.AnyLoad {
 		l = e.c.Load(e.namespace)
@@ -73,9 +74,10 @@ func (e *execution) load() (l forerun.Load) {
 	return l
 }
 
-// busyShare is the share of the processors in use from which some functions are not run ahead (C5). What computes would take from
-// the heads of others, through caches and sandboxes, more than it spares; what waits takes little. What is squashed now and then
-// runs twice, and a process is begun for it: on processors that have little to spare all requests wait for that.
+// busyShare is the share of busy processors from which some functions do not speculate (C5). A function that computes
+// takes more from other invocations' heads, through caches and sandboxes, than it saves; a function that waits takes
+// little. A function that is sometimes squashed runs twice and needs another process, and on busy processors all
+// requests wait for that.
 const busyShare = 0.5
 
 // alone says why a function waits for its turn; it is empty if it need not.
@@ -93,7 +95,7 @@ func (e *execution) alone(annotated bool, code forerun.Digest, d doubts) string 
 	return "it is often squashed, and the processors are busy"
 }
 
-// forbids reports whether what is known of a function and the load keep it from running ahead.
+// forbids reports whether a function's history and the load keep it from being speculative.
 func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 	if !d.computes && !d.risky || e.load().Busy <= busyShare {
 		return false
@@ -104,7 +106,8 @@ func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 	return true
 }
 
-// breathe tells the machine if more or fewer slots may be ahead than it knows, or the tenant's room for columns has ended, or begun.
+// breathe tells the machine when the number of slots that may be speculative changes, or when the tenant's room for
+// columns ends or returns.
 func (e *execution) breathe() {
 	if e.speculation.Mode == speculate.Off {
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // detach begins a part of the slot's program as an invocation of its own, as composer's async does. The slot has no
-// record; it ends when that invocation has begun. What could block is done outside of the lock.
+// record; it ends when that invocation has begun. Blocking work is done outside of the lock.
 func (e *execution) detach(s *slot, l speculate.Launch) {
 	s.silent = true
 	program := s.parent

@@ -22,15 +22,15 @@ const (
 // maxCommitted is how many activations an invocation may have, so that a program that does not end is ended.
 const maxCommitted = 10_000
 
-// lastInTurn is how many of these run one after the other: more than can be ahead, as what is promoted together, and with it what was ahead
-// of the last, would count although it is one too many.
+// lastInTurn is how many of the last activations run in order. It exceeds the number of slots that may be speculative,
+// because a whole group that is promoted together counts even if its last slot is one too many.
 const lastInTurn = 1000
 
 // largeRecords are so many bytes of results and logs that they are written although their tree is not over.
 const largeRecords = 4 << 20
 
-// execution is one client's invocation with all that its functions call and wait for. It hears the worker's events,
-// steps the machine and carries out its actions, all under its lock; what could block is done outside.
+// execution is one client's invocation, including all calls that its functions make and wait for. It hears the worker's
+// events, steps the machine and carries out its actions, all under its lock. Blocking work is done outside of the lock.
 type execution struct {
 	c           *Controller
 	namespace   string
@@ -40,19 +40,19 @@ type execution struct {
 
 	speculation speculate.Settings
 	tables      *tables // of the namespace; nil with speculation off
-	permit      permit  // to run ahead, if one was asked for
-	mayAhead    bool    // speculation is not off for it; whether anything runs ahead may depend on more
+	permit      permit  // to speculate, if one was asked for
+	mayAhead    bool    // speculation is not off for it; other conditions may still prevent it
 	off         string  // why nothing of it does, although it might
-	changes     uint64  // of actions, as of when all that is ahead was found
+	changes     uint64  // the count of action changes when the speculative slots were resolved
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
 	depth      int  // that the machine was told last
-	ahead      int  // functions that run ahead, as the controller counts them
+	ahead      int  // speculative functions, as the controller counts them
 	buffered   int  // bytes in columns, as it does
-	full       bool // what the machine was told last
+	full       bool // the value that the machine was told last
 	slots      map[speculate.SlotID]*slot
-	active     map[forerun.ActivationID]*slot // the slots whose functions run, or ran ahead and are not committed
+	active     map[forerun.ActivationID]*slot // the slots whose functions run, and the finished speculative ones that are not committed
 	calls      map[speculate.OpID]*tree       // that are not over; 0: the client's
 	operations map[speculate.OpID]*operation  // of functions, that are not answered
 	posed      *operation                     // that the machine is being told of; nil: none
@@ -63,19 +63,19 @@ type execution struct {
 	tally      forerun.Tally
 }
 
-// tree is a root slot with the slots of its programs: what one client or one calling function waits for. Its records
-// are written together, unless they are large.
+// tree is a root slot with the slots of its programs. One client or one calling function waits for it. Its records are
+// written together, unless they are large.
 type tree struct {
 	action     *forerun.Action // of the root
 	cause      forerun.ActivationID
 	caller     *slot           // whose function waits for it, or nil
 	op         speculate.OpID  // that call
 	called     time.Time       // since when that waits; zero: it was answered
-	asked      time.Time       // since when it has, if its caller ran ahead then; else zero
+	asked      time.Time       // since when its caller has waited, if the caller was speculative; else zero
 	stalled    bool            // it waits for another call
-	idle       span            // when it waited for nothing but its caller's turn
+	idle       span            // when it waited only for its caller to become a head
 	calls      int             // functions that wait for this one's root, one for another
-	part       forerun.Program // what the root executes, if not all of its action
+	part       forerun.Program // the part of the action's program that the root executes; zero: all
 	begun      bool            // its root was, under the id that the invocation had first
 	invocation *Invocation
 	records    []*forerun.Activation // to be written
@@ -132,14 +132,15 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	e.step(speculate.Call{
 		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Deployed(r.Action), Known: r.Short || i.kept.Load() != nil,
 	})
-	if e.changes > r.Changes { // what was called may have changed since it was found, and nobody has looked at it since
+	if e.changes > r.Changes { // an action may have changed since its resolution, and this was not checked yet
 		e.changes = r.Changes
 		e.renew()
 	}
 	return true
 }
 
-// asker is the slot of a function that may ask for something; nil if it has ended, as nobody would answer it any more.
+// asker is the slot of a function that may make a request. It is nil after the function's end, because no process would
+// receive the answer.
 func (e *execution) asker(id forerun.ActivationID) *slot {
 	if s := e.active[id]; s != nil && !s.over {
 		return s
@@ -253,8 +254,8 @@ func (e *execution) do(action speculate.Action) {
 	case speculate.Blame:
 		e.tables.predictor.Blame(a)
 	}
-	// Finish needs nothing here: who waits for a result waits for the records of its tree, which commit writes.
-	// Learn neither: learnFrom was first.
+	// Finish needs nothing here: a waiting client waits for the records of its tree, which commit writes. Learn needs
+	// nothing either: learnFrom came first.
 }
 
 // launch has the action of a slot executed. A new one is found first, and entered if it is a program.
@@ -367,7 +368,7 @@ func (e *execution) commit(a speculate.Commit) {
 	if s.record.Timeline.Skipped {
 		e.tally.Skipped++
 	}
-	e.refuse(s) // what it asked for before it failed, and has no answer
+	e.refuse(s) // unanswered requests from before the failure
 	e.leave(s)
 	if s.silent {
 		return
@@ -401,7 +402,7 @@ func (e *execution) keep(s *slot) {
 		e.c.writeSome(t)
 	}
 	switch e.committed++; e.committed {
-	case maxCommitted - lastInTurn: // what is not executed may go on to the last without any event of a function
+	case maxCommitted - lastInTurn: // skipped slots may reach the last one without any event of a function
 		e.depth = 0
 		e.events = append(e.events, speculate.LoadChanged{Depth: e.depth, Full: e.full})
 	case maxCommitted:
@@ -421,7 +422,7 @@ func (e *execution) squash(a speculate.Squash) {
 	if s.ahead && !s.mayCount() && !(a.Kind == forerun.GivenUp && s.isDue()) {
 		e.wasted(s, a)
 		e.leave(s)
-	} else { // what is being promoted may count, and who waits for what is due hears how it ended
+	} else { // a slot that is being promoted may count, and callers of a head hear how it ended
 		e.lead(s, true)
 		s.squashed(a)
 		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})

@@ -2,8 +2,8 @@ package controller
 
 import "math"
 
-// isTight reports whether the processors have no time for running ahead at a cost: they would be nearly all in use, or most of them
-// and answers come sooner, if they do, by less than that costs.
+// isTight reports whether the processors have no time for speculation that costs extra. Either they would be nearly all
+// in use, or most would be and answers would become faster by less than the cost.
 func (t *toll) isTight(cost float64) bool {
 	if t.busy <= tollBar || t.busy > tollLast {
 		return t.busy > tollLast
@@ -12,15 +12,15 @@ func (t *toll) isTight(cost float64) bool {
 	return times == 0 || times*cost >= 1
 }
 
-// expected is how many times as long answers take now where all run ahead at a cost; 0 if that is not known. It is what it was in the
-// trials, but that what an invocation does on the processors lasts longer as they are busier.
+// expected is the ratio of answer times with all invocations speculating at a cost to those without; 0: unknown. It is
+// the ratio of the trials, corrected for the processor work of an invocation, which takes longer on busier processors.
 func (t *toll) expected(cost float64) float64 {
 	took, without, _ := t.gains.means()
 	ahead, plain := both(t.kept)
 	if took == 0 || plain.begun == 0 {
 		return 0
 	}
-	work := min(plain.own/plain.begun, without) // others' included, where not all can run ahead
+	work := min(plain.own/plain.begun, without) // includes other invocations' work where not all can speculate
 	took += cost * work * t.slower(ahead.used/ahead.took, t.busy)
 	without += work * t.slower(plain.used/plain.took, t.busy-t.extra)
 	return took / without

@@ -9,7 +9,7 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// How it is judged whether an action's invocations gain by running ahead.
+// How an action's gain from speculation is judged.
 const (
 	gainLeast   = 150    // answers of each kind, from which it is known
 	gainFew     = 5      // from which it is, if it is large beyond doubt
@@ -18,12 +18,12 @@ const (
 	gainVain    = 0.95   // times what an answer takes else: no gain
 	gainAgain   = 0.9    // down from which it is one again
 	gainLarge   = 0.8    // of all: it would be a pity to do without for a trial
-	gainNone    = 1.1    // or to run ahead for one
+	gainNone    = 1.1    // or to speculate for one
 	gainActions = 10_000 // that are known at once
 )
 
-// gains compares, action by action, how long invocations take while the processors are busy, in times in which all run ahead and
-// in times in which none does. Those that gain nothing need not run ahead then (C5).
+// gains compares, for each action, the duration of invocations on busy processors in periods with speculation and in
+// periods without. An action that gains nothing does not speculate then (C5).
 type gains struct {
 	mu      sync.RWMutex // guards the rest
 	actions map[asked]*gain
@@ -47,7 +47,7 @@ type gain struct {
 	vain bool
 }
 
-// kinds are answers of invocations that could run ahead, and of those that could not.
+// kinds are the answers of invocations that could speculate, and of those that could not.
 type kinds struct{ ahead, plain answers }
 
 // answers are how many there were, the seconds that they took, and the sum of these squared.
@@ -66,7 +66,7 @@ func (a answers) plus(o answers) answers {
 
 func (a answers) half() answers { return answers{a.n / 2, a.seconds / 2, a.squares / 2} }
 
-// add adds those of a trial. Old ones count less.
+// add adds the answers of a trial. Older ones count less.
 func (k *kinds) add(o kinds) {
 	if max(k.ahead.n, k.plain.n) >= gainKept {
 		k.ahead, k.plain = k.ahead.half(), k.plain.half()
@@ -163,7 +163,7 @@ func (g *gain) isLarge() bool {
 	return !few && isMuch(g.ahead.mean()+g.ahead.doubt(), g.plain.mean()-g.plain.doubt())
 }
 
-// large reports whether an action's invocations gain much by running ahead, beyond doubt.
+// large reports whether an action's invocations certainly gain much from speculation.
 func (g *gains) large(what asked) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -171,7 +171,7 @@ func (g *gains) large(what asked) bool {
 	return known != nil && known.isLarge()
 }
 
-// vain reports whether running ahead gains nothing.
+// vain reports whether speculation gains nothing.
 func (g *gains) vain(what asked) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -205,8 +205,8 @@ func (g *gains) much() bool {
 
 func isMuch(ahead, plain float64) bool { return ahead < gainLarge*plain }
 
-// means are the seconds that an answer takes where all run ahead, and else, of all actions together that came in the last trials, and are
-// known; 0: none is. It is the whole if there are no others.
+// means are the mean answer times in seconds with and without speculation. They cover the actions of the last trials
+// with known times; 0: there are none. whole reports whether all of these actions have known times.
 func (g *gains) means() (ahead, plain float64, whole bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

@@ -21,13 +21,13 @@ type Request struct {
 	Blocking    bool                 // the asker waits for the answer,
 	Short       bool                 // but for a while only: it may be told the id before, which is not to be another then
 	Transaction string               // X-Request-ID
-	Speculation *speculate.Settings  // how far it may run ahead; nil: as its action says
+	Speculation *speculate.Settings  // how much it may speculate; nil: its action's settings
 	Changes     uint64               // of actions, as of before Action was found
-	Begun       func()               // called before Ended, if the function that asks ran ahead and does no more; may be nil
+	Begun       func()               // called before Ended when the calling function stops being speculative; may be nil
 	Ended       func()               // called once it is over; may be nil
 	Undone      func()               // called in its place if it was squashed with the function that asked; may be nil
 
-	part forerun.Program // what of the action's program is to run, if not all of it
+	part forerun.Program // the part of the action's program to run; zero: all
 }
 
 // Invocation is an invocation under way, as its client sees it.
@@ -40,8 +40,8 @@ type Invocation struct {
 	begun    func()
 	ended    func()
 	undone   func()
-	leave    func()        // what Leave does, for a function that called ahead of its turn; else nil
-	final    chan struct{} // of a function's call: closed once it does not run ahead, and its id is not to be another; else nil
+	leave    func()        // the effect of Leave for the call of a speculative function; else nil
+	final    chan struct{} // of a function's call: closed once the caller is not speculative and the id is final; else nil
 	finalize sync.Once
 	answered sync.Once
 	done     chan struct{}
@@ -50,14 +50,15 @@ type Invocation struct {
 	tally    *forerun.Tally
 }
 
-// ID is the activation id that the client is told. While what waits for it runs ahead it is not final before Done.
+// ID is the activation id that the client is told. While its caller is speculative it is not final before Done.
 func (i *Invocation) ID() forerun.ActivationID { return *i.id.Load() }
 
-// Tally is how far the invocation ran ahead; nil if speculation is off for it, or it is a part of another. To be read after Done.
+// Tally counts the speculation of the invocation; nil if speculation is off for it, or if it is a part of another
+// invocation. Read it after Done.
 func (i *Invocation) Tally() *forerun.Tally { return i.tally }
 
-// Leave tells that who waited for the end has gone. The invocation goes on. A function that called it ahead of its turn runs again
-// in its turn: the answer might have come in time then.
+// Leave tells that the waiting client has left. The invocation continues. If a speculative function called it, that
+// function runs again in order, because the answer might have come in time then.
 func (i *Invocation) Leave() {
 	if i.leave != nil {
 		i.leave()
@@ -105,7 +106,7 @@ func (i *Invocation) Accept(ctx context.Context) error {
 	}
 	i.kept.Store(&accepted)
 	select {
-	case <-i.done: // who ended it may not have seen that something was kept
+	case <-i.done: // the goroutine that ended it may not have seen the kept note
 		i.settle(i.record, i.err)
 		if i.record == i.accepted { // it never began
 			return i.err
@@ -158,8 +159,8 @@ func (i *Invocation) undo(err error) {
 	i.end(i.accepted, err)
 }
 
-// forget drops what Accept kept, when the invocation is over. Left behind, it is dropped by the next server. It may wait for room on the
-// disk, so nobody waits for it but the end of the namespace, or of the server.
+// forget drops the note of Accept when the invocation is over. The next server drops a note that was left behind.
+// Dropping may wait for room on the disk, so only the end of the namespace and of the server wait for it.
 func (i *Invocation) forget() {
 	kept := i.kept.Load()
 	if kept == nil {
@@ -187,7 +188,7 @@ func (i *Invocation) noteNever() {
 	}
 }
 
-// begin says that the function that asked runs ahead no more.
+// begin says that the calling function is not speculative any more.
 func (i *Invocation) begin() {
 	if i.begun != nil {
 		i.begun()
@@ -197,8 +198,8 @@ func (i *Invocation) begin() {
 	}
 }
 
-// InvokeAccepted is Invoke for an invocation that is to end with a record come what may: accept keeps what is known of it,
-// as Records.Accept does, before it begins. If accept fails there is no invocation, and its error is returned.
+// InvokeAccepted is Invoke for an invocation that ends with a record in every case. Before it begins, accept notes it
+// durably, as Records.Accept does. If accept fails, no invocation begins, and its error is returned.
 func (c *Controller) InvokeAccepted(r Request, accept func(*forerun.Activation) error) (*Invocation, error) {
 	defer c.Enter(r.Namespace)() // or a tenant could be gone when it begins, whose deletion has ended all others
 	if c.closed.Load() {         // if it is later, Close waits for this one
@@ -233,7 +234,7 @@ func (c *Controller) newInvocation(r Request) *Invocation {
 	return i
 }
 
-// noted is how long an invocation may go on before it is accepted even if nobody was told its id.
+// noted is how long an invocation may run before it is accepted although no client was told its id.
 const noted = time.Second
 
 func (c *Controller) start(r Request, i *Invocation) {

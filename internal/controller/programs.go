@@ -8,7 +8,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Bounds of the compiled programs kept, and of their bytes; the cache starts anew when it is full.
+// Bounds on the number and bytes of cached compiled programs. A full cache is emptied.
 const (
 	maxPrograms     = 1000
 	maxProgramBytes = 64 << 20
@@ -46,7 +46,7 @@ func (p *programs) inline(composition *forerun.Action, kind string) *forerun.Act
 	}
 	a := &forerun.Action{
 		Name: composition.Name, Version: composition.Version, Exec: flow.FunctionExec(kind), Limits: composition.Limits,
-		Updated: composition.Updated, // who deploys it again wants what is known of its functions forgotten, too
+		Updated: composition.Updated, // a new deployment also discards what was learnt of its functions
 	}
 	p.inlined[key] = a
 	return a

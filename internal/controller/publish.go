@@ -10,13 +10,14 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// publication is the writing of the records of a call, for which its caller may not have waited: one that was answered ahead (answerCall)
-// has its record later than its answer. If that could not be written it is tried again when somebody asks, and at the end.
+// publication is the writing of a call's records. A call that was answered while its caller was speculative (answerCall)
+// has its records later than its answer, and the caller may not have waited for them. A failed write is tried again on
+// the next request for it, and at the end.
 type publication struct {
 	namespace  string
 	invocation *Invocation
 	done       chan struct{} // closed when it was tried once
-	well       atomic.Bool   // it is over, and nobody need hear of it any more
+	well       atomic.Bool   // it is over, and no waiter needs its error any more
 
 	mu   sync.Mutex            // guards the rest, once done is closed
 	left []*forerun.Activation // that are not written
@@ -24,7 +25,8 @@ type publication struct {
 	told bool                  // a function heard that something is not written
 }
 
-// publish writes the records of a tree that is over, then, when those of calls ahead are, too, lets who waits for it go on.
+// publish writes the records of a finished tree. When the records of its speculative calls are also written, it lets the
+// waiters continue.
 func (c *Controller) publish(t *tree, calls []*publication, p *publication) {
 	defer c.busy.end(p.namespace)
 	defer close(p.done)
@@ -63,8 +65,9 @@ func (c *Controller) retry(p *publication) error {
 	return err
 }
 
-// published returns when the records are written of all calls that are over, or why those of one that was answered ahead are not. That is
-// said once, as without speculation, where the call itself fails then; the client hears of it, too, if they are not written at the end.
+// published returns when the records of all finished calls are written. It returns an error if the records of a call
+// that was already answered could not be written. The error is returned once, as the call itself fails once without
+// speculation. The client also hears of it if the records are still missing at the end.
 func (e *execution) published(ctx context.Context) error {
 	e.mu.Lock()
 	publishing := slices.Clone(e.publishing)
@@ -82,7 +85,7 @@ func (e *execution) published(ctx context.Context) error {
 	return nil
 }
 
-// tell reports whether nobody was told before.
+// tell reports whether no waiter was told before.
 func (p *publication) tell() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,7 +25,7 @@ func (s *slot) started(at time.Time, initTime time.Duration) {
 	if !s.ahead {
 		line.Promoted = at
 	}
-	s.initTime = min(initTime, at.Sub(line.Queued)) // what had passed before it was asked for, others waited
+	s.initTime = min(initTime, at.Sub(line.Queued)) // other activations waited for the time before this one's request
 	s.record.Start = at.Add(-s.initTime)            // OpenWhisk counts the initialisation to the activation
 	s.wait = s.record.Start.Sub(line.Queued)
 }
@@ -48,7 +48,7 @@ func (s *slot) finish(r forerun.Result) {
 	record.Status, record.Result = r.Status, r.Value
 	if record.Start.IsZero() { // it never began
 		record.Start = record.Timeline.Queued
-		if turn := record.Timeline.Promoted; record.End.IsZero() && turn.After(record.Start) { // it was looked for ahead, and not found
+		if turn := record.Timeline.Promoted; record.End.IsZero() && turn.After(record.Start) { // it was looked for speculatively, and not found
 			record.Start = turn
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// renew has what runs ahead executed again whose action has changed since it was found: found in its turn, it would be the new
-// one (C1). Most changes are those of other workflows.
+// renew runs speculative slots again whose action has changed since its resolution: in order, the new action would be
+// found (C1). Most changes are to actions of other workflows.
 func (e *execution) renew() {
 	if e.speculation.Mode == speculate.Off {
 		return
@@ -26,7 +26,7 @@ func (e *execution) renew() {
 		}
 	}
 	if len(outdated) > 0 {
-		slices.Sort(outdated) // what something is in comes before it
+		slices.Sort(outdated) // a slot's parents come before it
 		e.carryOut(e.machine.Step(speculate.Renewed{Slots: outdated}))
 	}
 }

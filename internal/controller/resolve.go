@@ -96,7 +96,8 @@ func (e *execution) expected(t *tree, name string) (action *forerun.Action, err 
 	return t.action, err
 }
 
-// code identifies what a slot executes. The functions of a composition are one action; what is known of one of them says nothing of the others.
+// code identifies the code that a slot executes. The functions of a composition belong to one action, but each has its
+// own identity and its own lessons.
 func (e *execution) code(s *slot) forerun.Digest {
 	code := e.c.digests.Deployed(s.action)
 	number := binary.NativeEndian.Uint64(code[8:]) ^ uint64(s.record.Timeline.Inline)

@@ -24,17 +24,17 @@ type slot struct {
 	memory     int           // MB, the largest limit of what its program ran
 	wait       time.Duration // between queued and launched
 	initTime   time.Duration
-	held       spans         // when something that it asked for ahead waited
+	held       spans         // when a request of the speculative function was held
 	idle       spans         // as well, and when what it called did
 	waits      spans         // when it was held, or waited for what it called
 	cpu        time.Duration // that its function takes of the processors; 0: not known
 	timedOut   bool
 	over       bool                   // its function has ended
 	calls      bool                   // it called others, and waited
-	ahead      bool                   // it is no head, or not known to be one
+	ahead      bool                   // it is not a head, or not known to be one
 	early      bool                   // its function began when it was none
 	promoting  bool                   // the store has been asked to promote it, or what is behind it
-	returned   bool                   // to a caller that is ahead, which is promoted with it
+	returned   bool                   // to a speculative caller, which is promoted with it
 	claims     map[forerun.Key]*claim // of what it is to write
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement
@@ -49,7 +49,8 @@ func (s *slot) mayCount() bool {
 	return s.promoting
 }
 
-// isDue tells whether somebody waits for the slot who is not ahead: it began, whether it is known to be a head or not.
+// isDue reports whether a caller that is not speculative waits for the slot. The slot has begun, whether or not it is
+// known to be a head.
 func (s *slot) isDue() bool {
 	t := s.tree
 	return s.parent == nil && t.invocation != nil && (t.caller == nil || !t.caller.ahead)

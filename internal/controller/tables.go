@@ -20,7 +20,7 @@ import (
 type tables struct {
 	memo      *memo.Tenant
 	predictor *speculate.Predictor
-	ahead     atomic.Int64 // functions of its invocations that run ahead
+	ahead     atomic.Int64 // speculative functions of its invocations
 	buffered  atomic.Int64 // bytes in their columns
 
 	mu      sync.Mutex // guards the rest
@@ -30,34 +30,34 @@ type tables struct {
 
 // habit is what is known of a function whose answer may be guessed.
 type habit struct {
-	took  time.Duration // about how long it takes when it does not run ahead; 0: that is not known
+	took  time.Duration // its approximate duration in order; 0: unknown
 	cpu   time.Duration // of the processors that it takes; 0: that is not known
 	wrong int           // how often in a row it gave something else than on the same input before
 	stray int           // how often in a row it called something else
-	long  int           // how often in a row it was ahead for half of its time limit
+	long  int           // how often in a row it was speculative for half of its time limit
 
-	ahead, squashed float64 // how often it ran ahead and was right, and was squashed: of late
+	ahead, squashed float64 // how often it was speculative and right, and how often squashed; older events count less
 }
 
-// A function is risky that was squashed so often of late, and this share of the times that it ran ahead.
+// A function is risky if it was squashed at least this often recently, and in this share of its speculative runs.
 const (
 	riskyFrom  = 2
 	riskyShare = 0.02
 	lately     = 0.995 // of what is counted, each time that there is something to count
 )
 
-// wrongTooOften is after how many wrong guesses in a row a function's answers, or calls, are not guessed any more, until they
-// would have been right.
+// wrongTooOften is the number of consecutive wrong predictions from which a function's outputs or calls are not
+// predicted, until predictions would be right again.
 const wrongTooOften = 2
 
-// longTooOften is after how many times in a row that it was ahead for half of its time limit a function is left for its turn, until it
-// needs less there.
+// longTooOften is how many times in a row a function may be speculative for half of its time limit. Then it runs in
+// order until it needs less time.
 const longTooOften = 2
 
 // maxKnown bounds the functions known to call others, and those whose time is known.
 const maxKnown = 10_000
 
-// allTables are those of all namespaces.
+// allTables are the tables of all namespaces.
 type allTables struct {
 	memo *memo.Table
 	mu   sync.Mutex // guards of
@@ -101,13 +101,13 @@ func (t *tables) noteCaller(code forerun.Digest) {
 	t.callers[code] = true
 }
 
-// doubts are reasons not to run ahead of a function, or not to run it ahead.
+// doubts are reasons not to speculate behind a function, or not to launch it speculatively.
 type doubts struct {
-	open     bool // what it gives is not worth a guess
+	open     bool // its output is not worth predicting
 	stray    bool // nor what it calls
 	computes bool // it computes for more than a third of its time
 	risky    bool // it was squashed more often than others
-	long     bool // it was ahead for half of its time limit
+	long     bool // it was speculative for half of its time limit
 }
 
 func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
@@ -125,7 +125,7 @@ func (t *tables) doubts(code forerun.Digest, least time.Duration) doubts {
 	}
 }
 
-// habit is that of a function, to be changed. mu is held.
+// habit returns a function's habit for modification. The caller holds mu.
 func (t *tables) habit(code forerun.Digest) *habit {
 	h := t.habits[code]
 	if h == nil {
@@ -138,8 +138,8 @@ func (t *tables) habit(code forerun.Digest) *habit {
 	return h
 }
 
-// noteTime notes how long a function took, and what of the processors it takes. What made it slower than before is taken in
-// slowly: mostly it was the machine's load.
+// noteTime notes the duration and processor time of a function. An increase is averaged in slowly, because it mostly
+// comes from the machine's load.
 func (t *tables) noteTime(code forerun.Digest, took, cpu time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,7 +159,7 @@ func (t *tables) noteRow(code forerun.Digest, before, now *forerun.Row) {
 	h.stray = inARow(h.stray, !slices.EqualFunc(before.Callees, now.Callees, sameCall))
 }
 
-// noteAhead notes what became of a function that ran ahead.
+// noteAhead notes the outcome of a speculative run.
 func (t *tables) noteAhead(code forerun.Digest, squashed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +173,7 @@ func (t *tables) noteAhead(code forerun.Digest, squashed bool) {
 	}
 }
 
-// noteLong notes whether a function that was ahead, or ran in its turn, took half of its time limit.
+// noteLong notes whether a function took half of its time limit, speculatively or in order.
 func (t *tables) noteLong(code forerun.Digest, long bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +181,7 @@ func (t *tables) noteLong(code forerun.Digest, long bool) {
 	h.long = inARow(h.long, long)
 }
 
-// forgive lets a function that did not run ahead, as it was squashed too often, do so again some day: perhaps it is better then.
+// forgive slowly clears the squashes of a function that runs in order because of them, so that it can be tried again.
 func (t *tables) forgive(code forerun.Digest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,8 +199,8 @@ func sameCall(a, b forerun.Callee) bool {
 	return a.Action == b.Action && a.Code == b.Code && bytes.Equal(a.Input, b.Input)
 }
 
-// lookAhead decides how far an invocation runs ahead. A function that is not known to call others has nothing to run ahead of, if its
-// output need not be known, and a conductor counts its steps as it goes.
+// lookAhead decides how much an invocation speculates. A single function that is not known to call others has nothing to
+// speculate about, if its output need not be known. A conductor counts its steps as they happen.
 func (e *execution) lookAhead(r Request) []speculate.Option {
 	e.speculation, e.off = e.c.speculation(r)
 	if e.speculation.Mode == speculate.Off {
@@ -229,7 +229,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 	}
 }
 
-// permitted reports whether there is time for the invocation to run ahead.
+// permitted reports whether there is processor time for the invocation to speculate.
 func (e *execution) permitted(r Request) bool {
 	if e.speculation.AnyLoad {
 		return true
@@ -238,8 +238,8 @@ func (e *execution) permitted(r Request) bool {
 	return e.permit.ahead
 }
 
-// speculation is what the request says, or the action, or the server. Nobody gets more than the server allows. off is who has said that
-// nothing is to run ahead.
+// speculation returns the settings of the request, or of the action, or of the server, within the server's bounds. off
+// names the one that turned speculation off.
 func (c *Controller) speculation(r Request) (given speculate.Settings, off string) {
 	if given = c.Speculation; given.Mode != speculate.Off && !c.MayAhead() {
 		return speculate.NewSettings(speculate.Off), "the operator has switched running ahead off"
@@ -265,7 +265,8 @@ func (c *Controller) speculation(r Request) (given speculate.Settings, off strin
 	return given, off
 }
 
-// Ignored says what of a request's settings is not in effect, and why; it is empty if all are. Who asks for nothing lacks nothing.
+// Ignored names the settings of a request that are not in effect, and the reason; it is empty if all are, or if the
+// request has none.
 func (c *Controller) Ignored(asked speculate.Settings) string {
 	if asked.Mode == speculate.Off {
 		return ""
@@ -280,15 +281,16 @@ func (c *Controller) Ignored(asked speculate.Settings) string {
 	return strings.Join(ignored, "; ")
 }
 
-// noteCaller notes that a function which is committed (C3), and was not given up, calls others, so that its next invocation may run ahead.
+// noteCaller notes that a committed function (C3), which was not given up, calls others. Its next invocation may then
+// speculate.
 func (e *execution) noteCaller(s *slot) {
 	if s.calls && e.c.Speculation.Mode != speculate.Off && s.record.Status != forerun.InternalError {
 		e.c.tables.tenant(e.namespace).noteCaller(e.c.digests.Deployed(s.action))
 	}
 }
 
-// noteTime learns from a function that is committed (C3), was executed and did not run ahead. One that answers with an error need not take as long as it
-// would else, but had its time; of one that could not be executed nothing is known.
+// noteTime learns from a committed function (C3) that was executed in order. A function that answers with an error may
+// be faster than usual, but its time counts. A function that could not be executed teaches nothing.
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
 	if e.tables == nil || s.program || s.early || line.Skipped || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
@@ -303,8 +305,8 @@ func (e *execution) noteTime(s *slot) {
 	}
 }
 
-// learnFrom takes the lessons of some actions before any of these is carried out: who is told a result that is among them may ask for
-// it again at once, and finds it known.
+// learnFrom takes the lessons of a list of actions before any of them is carried out. A client that receives a result
+// may repeat its request at once, and then finds the lesson learnt.
 func (e *execution) learnFrom(actions []speculate.Action) {
 	for _, action := range actions {
 		if a, ok := action.(speculate.Learn); ok {

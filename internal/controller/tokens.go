@@ -20,7 +20,7 @@ type tokens struct {
 	holders map[string]holder // by uuid
 }
 
-// newTokens returns tokens that nobody holds yet.
+// newTokens returns an empty set of tokens.
 func newTokens() *tokens {
 	t := &tokens{holders: make(map[string]holder)}
 	_, _ = rand.Read(t.key[:]) // never fails

@@ -8,7 +8,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// How the toll is taken.
+// The constants of the toll.
 const (
 	stretchLeast = 500 * time.Millisecond
 	stretchMost  = 1500 * time.Millisecond
@@ -16,8 +16,8 @@ const (
 	settling     = 250 * time.Millisecond
 	silence      = time.Second // after which nothing is known of what was between
 	enoughDone   = 20          // activations, for the time that each takes to be known
-	trialBusy    = 0.45        // share of the processors in use from which it is asked what running ahead costs, and brings
-	trialCalm    = 0.35        // and down from which it is no more
+	trialBusy    = 0.45        // share of busy processors from which trials measure the cost and gain of speculation
+	trialCalm    = 0.35        // and below which they stop
 	trialEvery   = 6           // stretches between the first trials under load
 	trialsFirst  = 15          // of these, at most
 	trialsFresh  = 2           // more of them for each action that comes
@@ -26,19 +26,19 @@ const (
 	calmLeast    = time.Minute // without load, before another load has first trials of its own
 	tollWorth    = 1.05        // times the processor time: is not told from none
 	tollBrings   = 1.5         // times as many invocations: their clients wait for one before they ask for the next
-	tollBar      = 0.8         // share of the processors in use, if all run ahead, from which none does
+	tollBar      = 0.8         // share of busy processors, if all invocations speculate, from which none does
 	tollLast     = 0.95        // the same where answers come sooner by more than it costs
 	tollEase     = 6           // stretches of less, after which they do again
 	tollWeight   = 0.5         // of the newest stretch in a moving average
 )
 
-// toll finds out whether the processors have time for running ahead (C5): where they are nearly all busy, and it takes more of them
-// than doing one after the other, all wait for what others do ahead. Invocations that begin then do not run ahead.
+// toll measures whether the processors have time for speculation (C5). On nearly busy processors, speculation that uses
+// more processor time than running in order delays all requests. Invocations that begin then do not speculate.
 //
-// It goes by stretches of time. While the processors are busy some stretches are trials: of two neighbours, invocations run ahead in
-// one and not in the other. What others' programs take counts where the processors' use is asked for, not in the comparison. The
-// trials also tell which actions' answers come no sooner while the processors are busy: those do not run ahead either. Those that
-// surely gain much do in either half, unless the trial is to tell what it costs.
+// Time is divided into stretches. While the processors are busy some stretches are trials, in pairs: invocations
+// speculate in one and not in the other. The processor use of other programs counts for the busy share, and not for the
+// comparison. The trials also find actions whose answers are not faster with speculation on busy processors; these do
+// not speculate either. Actions that certainly gain much speculate in both halves, unless the trial measures the cost.
 type toll struct {
 	spent      func() (s forerun.Spent, known bool) // may be nil
 	processors int
@@ -47,15 +47,15 @@ type toll struct {
 	gains gains
 	last  atomic.Int64 // when an invocation asked, in Unix nanoseconds
 	done  atomic.Int64 // activations ended, since ever
-	begun atomic.Int64 // invocations that could run ahead, since ever
+	begun atomic.Int64 // invocations that could speculate, in all
 	back  atomic.Int64 // of these, that may not
-	spare atomic.Int64 // that may since the trial began, although it has others not run ahead
+	spare atomic.Int64 // invocations that may speculate since the trial began, although others may not
 
 	mu     sync.Mutex // guards the rest
 	since  time.Time  // when this stretch began
 	from   mark       // as it was then
 	known  bool       // from is
-	settle bool       // what the stretch before began is still to end: then it begins anew
+	settle bool       // invocations of the previous stretch are still running: then it begins again
 
 	left   int       // halves of a trial that are to come, this stretch included
 	boxes  int       // sandboxes that had started before it, since ever
@@ -69,8 +69,8 @@ type toll struct {
 	first  half
 	kept   []trial // the newest last
 	ease   int     // stretches since the processors had no time for it
-	busy   float64 // share of the processors that is in use if all run ahead: moving average
-	extra  float64 // the part of it that running ahead takes: likewise
+	busy   float64 // share of busy processors if all invocations speculate: moving average
+	extra  float64 // the part of it that speculation adds: moving average
 	afresh bool    // this stretch is the first behind a silence
 	loaded bool    // they are in use so much that it matters
 	barred bool
@@ -79,15 +79,15 @@ type toll struct {
 
 // phase is what the present stretch is.
 type phase struct {
-	plain   bool // nothing runs ahead in it
+	plain   bool // nothing is speculative in it
 	trial   bool // it is one half of one
-	spares  bool // in which those run ahead that surely gain much, whatever the others do
+	spares  bool // actions that certainly gain much speculate in it all the same
 	settled bool // and what began before it has ended, nearly
 	loaded  bool // the processors are busy
 	era     int  // of the answers
 }
 
-// permit says whether an invocation may run ahead, and what its answer is to teach.
+// permit says whether an invocation may speculate, and which trial its answer counts for.
 type permit struct {
 	ahead  bool
 	why    string // it may not
@@ -109,12 +109,12 @@ func (m mark) shares(to mark) (own, all float64, known bool) {
 	return (to.Own - m.Own).Seconds() / whole, (to.All - m.All).Seconds() / whole, whole > 0
 }
 
-// heldBack is the share of the invocations that began up to another moment that might not run ahead.
+// heldBack is the share of the invocations up to another moment that might not speculate.
 func (m mark) heldBack(to mark) float64 {
 	return min(1, float64(to.back-m.back)/max(1, float64(to.begun-m.begun)))
 }
 
-// ask says whether an invocation that begins now may run ahead. It waits for nobody who reads a meter.
+// ask says whether an invocation that begins now may speculate. It does not wait for a reader of the meters.
 func (t *toll) ask(now time.Time, what asked) permit {
 	if t.spent == nil {
 		return permit{ahead: true}
