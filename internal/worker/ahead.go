@@ -11,10 +11,10 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// What is different for an activation that runs ahead: its effects on the outside wait until it is promoted, it waits
-// behind the others and gets what they leave of the processors, and nothing of it is left when it is squashed.
+// A speculative activation differs in three ways. Its effects on the outside wait until it is promoted. It queues behind
+// the others, and runs at a lower CPU weight. A squash leaves nothing of it.
 
-// readHosts is the annotation that lists the hosts from which an action only reads: what it sends them need not wait.
+// readHosts is the annotation that lists the hosts from which an action only reads. Connections to them are not held.
 const readHosts = "read-hosts"
 
 // endLooks is how often is looked for a connection of a process that was killed: one with threads may have it a moment longer than it
@@ -23,9 +23,9 @@ const endLooks = 20
 
 var errSquashed = errors.New("the activation was squashed before it began")
 
-// hold prepares the sandbox for an activation. What a speculative one sends to the outside waits. One that could reach the
-// outside or its successors all the same, through what was there before it, begins only when it is promoted; so does one whose process
-// listens to channels: those before it may publish what it is to hear.
+// hold prepares the sandbox for an activation. It holds what a speculative activation sends to the outside. Connections
+// that the process already has could bypass that, so such an activation begins only when it is promoted. The same holds
+// for a process that listens to channels, because earlier slots may still publish to them.
 func (b *box) hold(r *run) error {
 	for looks := 0; r.isAhead(); looks++ {
 		if b.reachesAhead() {
@@ -59,8 +59,8 @@ func (b *box) hold(r *run) error {
 	return b.begins()
 }
 
-// begins lets go what waits for an activation whose turn it is; unless it was code that reached for the outside before, when it had been
-// loaded for what runs ahead, and may have given up.
+// begins releases the held effects of an activation that is in order. It does not if the code already tried to reach the
+// outside while it was loaded speculatively, and may have given up.
 func (b *box) begins() error {
 	if b.reachesAhead() {
 		return b.tooEarly()
@@ -74,8 +74,9 @@ func (b *box) tooEarly() error {
 	return errEarly
 }
 
-// replaceConnected has a process that has no connections take the place of one that has, unless it is the activation's turn before
-// another could be there: then it needs none, and to load one each time takes longer than running ahead saves.
+// replaceConnected replaces a process that has connections by one that has none. It does nothing if the activation is
+// promoted before the new process could be ready. Loading a process for each activation would take longer than
+// speculation saves.
 func (b *box) replaceConnected(r *run) error {
 	loads := b.standing.Load() == nil
 	if loads {
@@ -94,7 +95,7 @@ func (b *box) replaceConnected(r *run) error {
 	return nil
 }
 
-// pause waits, unless the activation's turn comes, or never will.
+// pause waits for a duration, until the activation is promoted, or until it is squashed.
 func (b *box) pause(r *run, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -137,9 +138,11 @@ func hostsOf(a *forerun.Action) (hosts []string) {
 	return hosts
 }
 
-// limit begins the time that an activation may take: now, or when it is promoted. The returned function ends it, and
-// what lets a speculative one's effects go. One that is ahead for half that time is to make way: it was told when it would be
-// killed, and would take that for near.
+// limit starts the time limit of an activation: now, or when it is promoted. The returned function stops the timer, and
+// stops releasing a speculative activation's effects.
+//
+// An activation that is speculative for half of its limit makes way. It was told its deadline, and would otherwise
+// believe that it is near.
 func (b *box) limit(r *run, begin time.Time) (stop func()) {
 	limit := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
 	t := r.tenure // it may be given back as its time is over
@@ -164,7 +167,7 @@ func (b *box) limit(r *run, begin time.Time) (stop func()) {
 	}
 }
 
-// outdated has a run end that is still ahead.
+// outdated ends a run that is still speculative.
 func (w *Worker) outdated(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +176,7 @@ func (w *Worker) outdated(r *run) {
 	}
 }
 
-// flooded has the box's run end if it is ahead: it has sent more datagrams than are to wait for its turn.
+// flooded ends the sandbox's run if it is speculative: it has sent more datagrams than may be held.
 func (b *box) flooded() {
 	b.w.mu.Lock()
 	r := b.current
@@ -183,7 +186,7 @@ func (b *box) flooded() {
 	}
 }
 
-// wantAgain has a run end if it is ahead: in its turn it may have what it lacks.
+// wantAgain ends a run if it is speculative. In order it may get the resource that it lacks.
 func (b *box) wantAgain(r *run, why string) {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
@@ -232,10 +235,11 @@ func (r *run) withhold(b *box) {
 	}
 }
 
-// takeHeld takes out what waits to be sent, or what waited when that was killed which its handler had left. What need not wait is out, if there
-// are others whose turn the activation's end may bring: what they have sent comes behind it.
+// takeHeld takes the held datagrams of an activation, or those that were held when its leftovers were killed. Datagrams
+// that need not be held are sent first, if other activations may be promoted by this one's end: their datagrams come
+// later.
 func (b *box) takeHeld(t *tenure) (send func()) {
-	if !t.over.Load() { // else nobody asks for it, and a kill is under way
+	if !t.over.Load() { // else the activation has ended, and a kill is under way
 		b.reseting.Lock()
 		defer b.reseting.Unlock()
 		if t.unsent != nil {
@@ -248,7 +252,7 @@ func (b *box) takeHeld(t *tenure) (send func()) {
 	return b.sandbox.TakeHeld()
 }
 
-// leave takes a run that has ended off the books: one that is ahead as soon as it is known whether it happened.
+// leave removes a run that has ended from the worker. A speculative run is removed once it is promoted or squashed.
 func (w *Worker) leave(r *run) {
 	switch {
 	case r.squashed:
@@ -259,7 +263,7 @@ func (w *Worker) leave(r *run) {
 	}
 }
 
-// spent is what a box has taken of the processors, if that matters for a run: what is squashed, or may be yet, is wasted.
+// spent is the processor time of a sandbox, if a run needs it: the time of a squashed run is wasted.
 func (b *box) spent(r *run) time.Duration {
 	if !r.isAhead() {
 		return 0
@@ -398,8 +402,8 @@ func (w *Worker) makeWay(p *pool, now time.Time) {
 	w.want(victim, forerun.MadeWay, "it made way for what does not run ahead: it runs again in its turn")
 }
 
-// lacksRoom reports whether an activation that is not speculative waits, and more room would spare it that. What it waits for otherwise
-// may itself wait for it: a function that it was called by.
+// lacksRoom reports whether an activation that is not speculative waits for room. One that waits for something else does
+// not count: it may wait for a function that called it.
 func (w *Worker) lacksRoom(p *pool, now time.Time) bool {
 	if p.heads() == 0 || !w.blocked(p) || w.isHopeless(p) {
 		return false
@@ -414,7 +418,7 @@ func (w *Worker) want(r *run, kind forerun.SquashKind, why string) {
 	w.alive.Go(func() { r.Events.Wanted(r.Activation, kind, why) })
 }
 
-// busyAhead lists the boxes that speculative activations occupy.
+// busyAhead lists the sandboxes that run speculative activations.
 func (w *Worker) busyAhead() (boxes []*box) {
 	for _, p := range w.pools {
 		for _, b := range p.boxes {
@@ -431,10 +435,10 @@ func (p *pool) runsAhead() bool {
 	return len(p.queue) > p.heads() || slices.ContainsFunc(p.boxes, (*box).isAhead)
 }
 
-// isAhead reports whether a speculative activation occupies the box.
+// isAhead reports whether the sandbox runs a speculative activation.
 func (b *box) isAhead() bool { return b.state == boxBusy && b.current != nil && b.current.isAhead() }
 
-// atWork is for how long the box has been busy by now, without the time for which a handler that had ended was only parked.
+// atWork is how long the sandbox has been busy, without the time for which a finished handler was only parked.
 func (b *box) atWork(now time.Time) time.Duration {
 	d, r := now.Sub(b.since), b.current
 	switch {
@@ -455,8 +459,8 @@ func (b *box) shut(a *forerun.Action) (held sandbox.Held, err error) {
 	return b.sandbox.Hold(ctx, hostsOf(a))
 }
 
-// restOpen lets it go while the sandbox is idle, if a process is kept, which may do something by itself: else it would wait for the next
-// activation. What was loaded for nobody but what runs ahead waits on.
+// restOpen releases held effects while the sandbox is idle, if it keeps a process. That process may act on its own, and
+// would otherwise wait for the next activation. Code that was loaded for speculative activations alone stays held.
 func (b *box) restOpen() {
 	if !b.loadsAhead && b.keeps() {
 		_ = b.letOut() // if it fails the sandbox has ended

@@ -13,11 +13,11 @@ import (
 // next action of the language that has no sandbox takes one and loads its code into it. They are made while nothing else
 // starts, for languages that are in use, and are the first to go when room is short.
 
-// blankMemory is the memory limit in MiB that they are started with: that of actions which name none. A language whose
-// processes are told their limit at the start serves such actions only.
+// blankMemory is the memory limit of a blank sandbox in MiB: the default limit of actions. A language that tells its
+// processes their limit at the start can serve only actions with this limit from a blank sandbox.
 var blankMemory = forerun.DefaultLimits().Memory
 
-// blankWeight is their share of the processors until they get their code: those that somebody waits for come first.
+// blankWeight is the CPU weight of a blank sandbox. Sandboxes with a waiting activation come first.
 const blankWeight = sandbox.DefaultCPUWeight / 10
 
 // shelf is the sandboxes without code of one language. Guarded by Worker.mu.
@@ -111,7 +111,7 @@ func (w *Worker) startBlank(l *language, s *shelf) {
 	w.alive.Go(b.liveBlank)
 }
 
-// shelve puts a box whose runtime has said Hello on its shelf.
+// shelve puts a sandbox whose runtime has said Hello on its shelf.
 func (w *Worker) shelve(b *box) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *Worker) shelve(b *box) {
 	w.refill()
 }
 
-// unshelve takes a box off its shelf, or off the number of those that start.
+// unshelve removes a sandbox from its shelf, or from the count of blank sandboxes that are starting.
 func (w *Worker) unshelve(b *box) {
 	s := w.shelf(b.language)
 	if i := slices.Index(s.boxes, b); i >= 0 {
@@ -136,7 +136,7 @@ func (w *Worker) unshelve(b *box) {
 	}
 }
 
-// liveBlank is the life of a box that begins without code.
+// liveBlank is the life of a sandbox that starts without code.
 func (b *box) liveBlank() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(b.stopped, startLimit)
@@ -157,7 +157,7 @@ func (b *box) liveBlank() {
 	b.close()
 }
 
-// failedBlank takes a box off the books whose runtime did not start; the next one is tried after a while.
+// failedBlank removes a sandbox whose runtime did not start. The next attempt follows after a while.
 func (w *Worker) failedBlank(b *box, err error) {
 	if w.stopped.Err() == nil {
 		w.config.Log.Error("a sandbox for later could not be started", "error", err)
@@ -169,7 +169,7 @@ func (w *Worker) failedBlank(b *box, err error) {
 	w.feedHungry()
 }
 
-// awaitCode waits until a pool adopts the box, and reports whether one did.
+// awaitCode waits until a pool adopts the sandbox, and reports whether one did.
 func (b *box) awaitCode() bool {
 	keep := time.NewTimer(b.w.config.KeepAlive)
 	defer keep.Stop()
@@ -191,14 +191,14 @@ func (b *box) awaitCode() bool {
 	}
 }
 
-// wantsBlank reports whether a box without code is to stay.
+// wantsBlank reports whether a blank sandbox should be kept.
 func (w *Worker) wantsBlank(b *box) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.inUse(b.language, w.shelf(b.language))
 }
 
-// retireBlank takes a box without code off the books. If it was adopted meanwhile it reports true.
+// retireBlank removes a blank sandbox. It reports true if a pool adopted the sandbox meanwhile.
 func (w *Worker) retireBlank(b *box) (adopted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,8 +209,8 @@ func (w *Worker) retireBlank(b *box) (adopted bool) {
 	return false
 }
 
-// replace reports whether a box had no code yet, so that its end says nothing of that. The activations that wait get another, which is
-// started for them: one that was held ready could end as this one did.
+// replace reports whether a sandbox had no code yet, so that its end is not the code's fault. Its waiting activations
+// get a new sandbox. Another blank one could end in the same way.
 func (w *Worker) replace(b *box) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

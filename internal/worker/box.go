@@ -25,7 +25,7 @@ const (
 	maxForks   = 3 // spares that may die before they are of use, in a row
 )
 
-// boxState is where a box stands, for the pool.
+// boxState is the state of a sandbox in its pool.
 type boxState int
 
 const (
@@ -36,8 +36,8 @@ const (
 	boxGone              // off the books
 )
 
-// box is one sandbox in the pool, from its start to its end. Its goroutine, live, goes through its life in order and
-// owns the fields that name no other guard.
+// box is one sandbox of a pool, from its start to its end. Its goroutine, live, goes through its life in order and owns
+// all fields that name no other guard.
 type box struct {
 	w        *Worker
 	language *language
@@ -56,9 +56,9 @@ type box struct {
 	oomSeen  int64
 	cost     time.Duration // of its start, its code's loading included
 
-	adopted    chan struct{} // closed by the pool that gives a box without code some
-	assigned   chan *run     // from the pool to live, when the box is idle
-	leave      chan struct{} // closed by the pool: an idle box makes room
+	adopted    chan struct{} // closed by the pool that gives a blank sandbox its code
+	assigned   chan *run     // from the pool to live, when the sandbox is idle
+	leave      chan struct{} // closed by the pool: an idle sandbox makes room
 	hello      chan runtimewire.Hello
 	initDone   chan runtimewire.InitDone
 	spares     chan *spare             // from listen to live
@@ -67,13 +67,13 @@ type box struct {
 	forking    atomic.Bool             // a spare was asked for that live has not taken yet
 	upcoming   atomic.Pointer[spare]   // the newest
 	sealed     bool                    // nothing can write where the code is; of live
-	held       bool                    // what its processes send to the outside waits; of live
-	forAhead   bool                    // it was started for what runs ahead alone; set before it has code
-	loadsAhead bool                    // its code was loaded for what runs ahead, and no activation has begun in it; of live
+	held       bool                    // what its processes send to the outside is held; of live
+	forAhead   bool                    // it was started for speculative activations alone; set before it has code
+	loadsAhead bool                    // its code was loaded for speculative activations alone, and no activation has begun in it; of live
 	untouched  bool                    // the last run did not come to a handler; of live
 	cutOff     bool                    // the last handler ended before its answer; of live
 	struck     atomic.Bool             // processes were killed in this tenure
-	survivor   atomic.Pointer[spare]   // when they were last, what was left of the handlers
+	survivor   atomic.Pointer[spare]   // the handler that was left when they were last examined
 	standing   atomic.Pointer[spare]   // takes over when the spare, or the handler, is killed; where a handler is kept
 	second     standby
 	oomKills   atomic.Int64   // as far as was read
@@ -101,7 +101,7 @@ type box struct {
 	current  *run      // that it was given last; nil: none yet
 }
 
-// newBox makes a box for a language. Worker.mu is held.
+// newBox makes a sandbox for a language. The caller holds Worker.mu.
 func (w *Worker) newBox(l *language) *box {
 	w.boxes++
 	w.lastBox++
@@ -124,10 +124,10 @@ func (b *box) keeps() bool {
 // isDead reports whether its initializer is gone, and all its processes with it.
 func (b *box) isDead() bool { return isClosed(b.dead) }
 
-// pool is what the box belongs to; nil as long as it has no code.
+// pool is the sandbox's pool; nil while it has no code.
 func (b *box) pool() *pool { return b.owner.Load() }
 
-// take gives the box a run. Worker.mu is held.
+// take gives the sandbox a run. The caller holds Worker.mu.
 func (b *box) take(r *run) {
 	p := b.pool()
 	p.runs++
@@ -143,7 +143,7 @@ func (b *box) take(r *run) {
 	}
 }
 
-// live is the box's life.
+// live is the sandbox's life.
 func (b *box) live() {
 	failure, ok := b.open()
 	for ok {
@@ -166,7 +166,7 @@ func (b *box) live() {
 	b.close()
 }
 
-// wait returns the next run, or nil when the box is to close.
+// wait returns the next run, or nil when the sandbox must close.
 func (b *box) wait() *run {
 	r, idle := b.w.next(b)
 	if !idle {
@@ -205,7 +205,7 @@ func (b *box) wait() *run {
 	}
 }
 
-// retire takes a box that waited off the books. If it was given a run meanwhile it returns that.
+// retire removes an idle sandbox. If a run was assigned to it meanwhile, it returns that run.
 func (w *Worker) retire(b *box) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,8 +217,8 @@ func (w *Worker) retire(b *box) *run {
 	return nil
 }
 
-// open starts the sandbox, unless it was started before, and loads the code. When that fails it returns the result of the
-// runs that wait for it; none if it was loaded ahead: those get another sandbox.
+// open starts the sandbox, unless it is already started, and loads the code. If that fails it returns the result for the
+// waiting runs. It returns no result if the code was loaded speculatively: these runs get another sandbox.
 func (b *box) open() (failure forerun.Result, ok bool) {
 	began := time.Now()
 	failure, ok = b.ready()
@@ -388,7 +388,7 @@ func (b *box) initLogs(wanted bool) []string {
 	return b.output.end()
 }
 
-// watch puts refused connections into the log, and ends what still runs when the initializer has ended, or the box is to.
+// watch logs refused connections. It ends all processes when the initializer has ended, or when the sandbox must end.
 func (b *box) watch() {
 	done := b.sandbox.Done()
 	for {
@@ -440,7 +440,7 @@ func (b *box) began(t *tenure) {
 	b.doors.begin(t)
 }
 
-// ended shuts the doors to an activation and returns its log. What a handler that stays is connected with stays, too.
+// ended closes the doors to an activation and returns its log. A handler that stays keeps its connections.
 func (b *box) ended(t *tenure, handlerStays bool) []string {
 	b.doors.end(handlerStays)
 	close(t.done)

@@ -42,9 +42,9 @@ func (b *box) clean() bool {
 		return false
 	}
 	b.oomClean = b.oomKills.Load()
-	_ = b.outOfMemory() // who was killed before is not the next one's
+	_ = b.outOfMemory() // an earlier kill is not the next activation's
 	b.output.discard()
-	b.sayRefused() // to nobody: it was what is gone
+	b.sayRefused() // into no log: the activation is gone
 	if !alone {
 		b.doors.fence()
 	}
@@ -79,8 +79,8 @@ func (b *box) starved() error {
 	return nil
 }
 
-// damaged is an error if the activation was cut off, and what all handlers share since the code was loaded may be as none can use it:
-// a lock that it held.
+// damaged returns an error if the activation was cut off and may have left state unusable that all handlers share since
+// the code was loaded, such as a lock that it held.
 func (b *box) damaged() error {
 	if !b.cutOff || b.language.launched {
 		return nil
@@ -96,8 +96,8 @@ func (b *box) damaged() error {
 	return b.letOut()
 }
 
-// renewSpare sees that there is a handler for the next activation: the one that stays, or another. alone says that this loaded its code
-// when nothing of the activation was left: what is connected with the doors is the handler's own.
+// renewSpare provides a handler for the next activation: the one that stays, or another. alone reports that the code was
+// loaded after all leftovers of the activation were gone, so every connection belongs to the new handler.
 func (b *box) renewSpare() (alone bool, err error) {
 	if b.spare.stays && !b.spare.killed.Load() && b.spare.readyAgain() {
 		return false, nil
@@ -115,13 +115,13 @@ func (b *box) renewSpare() (alone bool, err error) {
 	if b.held {
 		limit = heldFork
 	}
-	if b.nextSpareWithin(limit) != nil { // what the activation left may be in the way, or who waits for its turn
+	if b.nextSpareWithin(limit) != nil { // leftovers of the activation may be in the way, or a held connection
 		return true, b.renewAlone()
 	}
 	return false, nil
 }
 
-// renewAlone makes a handler when nothing of the activation is left: what it reaches for as it is made goes out.
+// renewAlone makes a handler when nothing of the activation is left. What the code sends meanwhile goes out.
 func (b *box) renewAlone() error {
 	err := b.empty()
 	if err == nil {
@@ -150,8 +150,8 @@ func (b *box) dropAsked() error {
 	return b.empty()
 }
 
-// heldFork is how long the fork of a handler may take where what it reaches for waits, for nobody's turn: code can have something done as a
-// process is forked (os.register_at_fork), such as connecting.
+// heldFork bounds the fork of a handler whose effects are held. Code may act when a process is forked
+// (os.register_at_fork), for example connect, and no promotion would release it.
 const heldFork = 200 * time.Millisecond
 
 // isUseless reports whether a handler was killed as the activation before it ended, or stopped by that, and would never begin.
@@ -159,7 +159,7 @@ func (s *spare) isUseless() bool {
 	return s.killed.Load() || !s.stays && !s.stopped && proc.IsStopped(s.hostPID)
 }
 
-// empty leaves nothing but the initializer. What was killed before is over; a kill that comes later may hit what is made next.
+// empty leaves only the initializer. It first completes all earlier kills, because a late kill could hit a new process.
 func (b *box) empty() error {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
@@ -173,8 +173,8 @@ func (b *box) empty() error {
 	return err
 }
 
-// reset removes what is left but the initializer and the processes in keep. What the others were connected with is cut: it
-// cannot be told from what a handler that stays is connected with.
+// reset removes all processes but the initializer and those in keep. It cuts the connections of the removed ones,
+// because they cannot be told from those of a handler that stays.
 func (b *box) reset(keep ...int) error {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()

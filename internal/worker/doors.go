@@ -36,17 +36,17 @@ type listener struct {
 // door is what is behind a listener.
 type door struct {
 	serve func(*doorConn)
-	full  string // what a connection is told that is one too many
+	full  string // the reply to a connection beyond the limit
 }
 
-// What clients of each door understand.
+// The replies in the protocol of each door.
 const (
 	stateIsFull = "-ERR max number of clients reached\r\n"
 	apiIsFull   = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
 		`{"error":"This function has too many connections open: close those that it does not need."}`
 )
 
-// openDoors begins to accept on the box's doors, for nobody yet.
+// openDoors begins to accept connections on the sandbox's doors. They belong to no activation yet.
 func openDoors(b *box) (*doors, error) {
 	d := &doors{b: b, current: newTenure("")}
 	behind := map[string]door{sandbox.DoorState: {b.w.serveState, stateIsFull}, sandbox.DoorAPI: {b.w.api.take, apiIsFull}}
@@ -153,7 +153,7 @@ func (d *doors) tenure() *tenure {
 // begin makes the doors a run's.
 func (d *doors) begin(t *tenure) { d.change(t, d.b.keeps()) }
 
-// end makes them nobody's. The connections of a handler that stays wait for its next activation.
+// end takes the doors from their activation. The connections of a handler that stays wait for its next activation.
 func (d *doors) end(handlerStays bool) {
 	t := newTenure("")
 	t.between = handlerStays
@@ -188,8 +188,8 @@ func (d *doors) newLine(t *tenure) {
 	t.line = d.lines
 }
 
-// part puts the tenure aside that lasts, with all connections that were asked for in it: who has them asks for no more. From now on
-// connections are those of another process, which has no activation.
+// part sets the current tenure aside, with all its connections. Its process makes no more requests. Later connections
+// come from another process, which has no activation.
 func (d *doors) part() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +207,8 @@ func (d *doors) rejoin() (between *tenure) {
 	return between
 }
 
-// adopt passes the connections of a tenure on to the activation that the doors are for, or to the next one in the place of all others.
+// adopt gives the connections of a tenure to the current activation of the doors, or to the next one, in place of all
+// others.
 func (d *doors) adopt(t *tenure) {
 	d.mu.Lock()
 	before := d.current

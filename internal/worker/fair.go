@@ -11,19 +11,19 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// tenant is what the worker knows of one namespace that has a pool. Guarded by Worker.mu.
+// tenant is the worker's state of one namespace that has a pool. Guarded by Worker.mu.
 //
-// While somebody has to wait, sandboxes go to the tenant that was served least since the waiting began: one that floods
-// waits for itself.
+// While activations wait, sandboxes go to the tenant that was served least since the waiting began. A tenant that floods
+// the queue delays only itself.
 type tenant struct {
 	name    string
 	pools   int
 	queued  int           // runs that wait
-	held    int64         // bytes that its boxes are charged
+	held    int64         // bytes charged for its sandboxes
 	served  time.Duration // that its activations occupied sandboxes, in this epoch
 	epoch   int           // of served
-	weight  int           // CPU weight of each of its boxes
-	working int           // of its boxes, as weigh has counted
+	weight  int           // CPU weight of each of its sandboxes
+	working int           // its busy sandboxes, as weigh has counted them
 }
 
 func (w *Worker) tenantOf(namespace string) *tenant {
@@ -35,8 +35,8 @@ func (w *Worker) tenantOf(namespace string) *tenant {
 	return t
 }
 
-// queued counts one more run of a tenant that waits. Who begins to wait is not owed for the time when it did not, and an
-// epoch ends when nobody waits.
+// queued counts one more waiting run of a tenant. A tenant is not owed service for the time in which it did not wait. An
+// epoch ends when no run waits.
 func (w *Worker) queued(t *tenant) {
 	if t.queued++; t.queued > 1 {
 		return
@@ -61,8 +61,9 @@ func (w *Worker) overShare(t *tenant, bytes int64) bool {
 	return t.held+bytes > w.limit/int64(max(1, len(w.tenants)))
 }
 
-// claimsRoom reports whether a pool that waits for room may have that of other tenants' speculative activations. Who holds more than its
-// share may only for an action that has no sandbox: what waits for such a one holds the others, perhaps.
+// claimsRoom reports whether a pool that waits for room may take the room of other tenants' speculative activations. A
+// tenant above its share may only do so for an action without a sandbox, because activations that wait for such an
+// action may hold the others.
 func (w *Worker) claimsRoom(p *pool) bool { return len(p.boxes) == 0 || !w.overShare(p.tenant, 0) }
 
 // starve puts a pool among those that wait for a sandbox.
@@ -91,9 +92,9 @@ func (w *Worker) feedHungry() {
 	}
 }
 
-// hungriest is the pool whose turn it is: of those with what does not run ahead, if there are any, of the tenant that was served
-// least, the one that waits longest. While nothing may start, or nothing for it, those are left out that have no sandbox; so are
-// hopeless ones, and those that are to leave room for these.
+// hungriest returns the pool to serve next. Pools with runs that are not speculative come first, then the tenant that
+// was served least, then the longest wait. Pools without a sandbox are left out while nothing may start for them.
+// Hopeless pools are left out, and so are pools that must leave room for others.
 func (w *Worker) hungriest() *pool {
 	if len(w.hungry) == 0 {
 		return nil
@@ -108,7 +109,7 @@ func (w *Worker) hungriest() *pool {
 	})
 }
 
-// first is the hungry pool whose turn it would be among those of which something is true.
+// first returns the next hungry pool among those that satisfy a condition.
 func (w *Worker) first(is func(*pool) bool) (first *pool) {
 	for _, p := range w.hungry {
 		if (first == nil || p.before(first)) && is(p) {
@@ -134,8 +135,9 @@ type late struct {
 	room    bool // for room that others' may have
 }
 
-// stops reports whether nothing of a namespace is to run ahead for that (C5). Who waits for its own sandboxes, for one that starts or for
-// processors, waits for itself: what others run ahead gets none of these before it. So does who has no claim on their room.
+// stops reports whether a waiting pool stops the speculation of a namespace (C5). A pool that waits for its own
+// sandboxes, for a start or for processors does not: speculative runs of others get none of these before it. Neither
+// does a pool without a claim on their room.
 func (l *late) stops(namespace string) bool { return l.room || l.tenants[namespace] }
 
 func (w *Worker) lookLate(now time.Time) *late {
@@ -149,18 +151,18 @@ func (w *Worker) lookLate(now time.Time) *late {
 	return l
 }
 
-// mayStartAhead reports whether a sandbox may start for what runs ahead: while others wait, the next start may be for one of them, and
-// needs a processor (C5).
+// mayStartAhead reports whether a sandbox may start for speculative runs. While other runs wait, the next start may be
+// for one of them, and needs a processor (C5).
 func (w *Worker) mayStartAhead() bool { return len(w.late.Load().tenants) == 0 }
 
-// goesBehind reports whether others come before a pool that has sandboxes and wants one more: those that wait for one, but for what only
-// runs ahead where p does not (C5).
+// goesBehind reports whether other pools come before a pool that has sandboxes and wants one more. These are the pools
+// without a sandbox. A pool with speculative runs alone does not precede p unless p has only such runs too (C5).
 func (w *Worker) goesBehind(p *pool) bool {
 	ahead, h := p.queue[0].isAhead(), w.rival(p)
 	return ahead && !w.mayStartAhead() || h != nil && (ahead || !h.queue[0].isAhead())
 }
 
-// serve gives a hungry pool an idle sandbox of its own, or starts one. It reports false if that has to wait.
+// serve gives a hungry pool one of its idle sandboxes, or starts one. It reports false if that has to wait.
 func (w *Worker) serve(p *pool) bool {
 	now := time.Now()
 	switch {
@@ -199,7 +201,7 @@ func (w *Worker) rival(p *pool) *pool {
 	return w.hungriest()
 }
 
-// blocked reports whether a hungry pool waits for room, and not just for a start.
+// blocked reports whether a hungry pool waits for room, and not only for a start.
 func (w *Worker) blocked(h *pool) bool {
 	need, boxes := h.memory(), 1
 	if b := h.idleBox(); b != nil {
@@ -260,7 +262,8 @@ func (w *Worker) weigh() bool {
 	return len(w.tenants) > 1 && busy > runtime.GOMAXPROCS(0)
 }
 
-// share finds what each tenant's boxes are to weigh, the usual if there is no other, and returns how many boxes do something.
+// share sets the CPU weight of each tenant's sandboxes; a single tenant gets the usual weight. It returns the number of
+// busy sandboxes.
 func (w *Worker) share() (busy int) {
 	for _, t := range w.tenants {
 		t.working = 0
@@ -282,7 +285,7 @@ func (w *Worker) share() (busy int) {
 	return busy
 }
 
-// weightOf is the weight of each of so many boxes that share one weight; it changes with every doubling only.
+// weightOf is the weight of each of n sandboxes that share one weight. It changes only when n doubles.
 func weightOf(boxes int) int {
 	if boxes < 2 {
 		return sandbox.DefaultCPUWeight
@@ -290,18 +293,20 @@ func weightOf(boxes int) int {
 	return max(leastWeight, sandbox.DefaultCPUWeight>>bits.Len(uint(boxes-1)))
 }
 
-// leastWeight leaves a sandbox whose activation runs ahead a quarter of what others weigh (C5): the smallest weight is 1.
+// leastWeight gives a sandbox with a speculative activation a quarter of the weight of others (C5): the smallest weight
+// is 1.
 const leastWeight = 4
 
 // asideWeight is the share of the processors of a sandbox that starts while others serve its pool: a start takes the time of many
 // activations, and those come first.
 const asideWeight = 1
 
-// asideFor is for how long at most. Then somebody may wait for it after all, while others keep the processors busy.
+// asideFor bounds a start at low weight. Later an activation may wait for it, while other work keeps the processors
+// busy.
 const asideFor = 250 * time.Millisecond
 
-// startAside has a box that loads its code weigh little, if others serve its pool meanwhile, until stop or for most of the time that the
-// loading may take.
+// startAside lowers the weight of a sandbox that loads its code, if other sandboxes serve its pool meanwhile. This lasts
+// until stop, or for most of the load's time limit.
 func (b *box) startAside() (stop func() error) {
 	if !b.isBeside() {
 		return func() error { return nil }
@@ -316,14 +321,14 @@ func (b *box) startAside() (stop func() error) {
 	}
 }
 
-// isBeside reports whether others serve the box's pool.
+// isBeside reports whether other sandboxes serve the sandbox's pool.
 func (b *box) isBeside() bool {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	return slices.ContainsFunc(b.pool().boxes, func(o *box) bool { return o.state != boxStarting && !o.isAhead() })
 }
 
-// startWeight is what a box of its tenant weighs now.
+// startWeight is the weight of a sandbox of this tenant now.
 func (b *box) startWeight() int {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// How it is noticed that a client has given up what waits for its activation's turn: it closes its connection. With speculation off it
-// would have had its answer, so what it asked for must not be done later, when it may have asked again.
+// A client gives up a held request by closing its connection. Without speculation it would have had its answer. So the
+// request must not be performed later, when the client may have sent it again.
 
-// listen hears a connection's end while nobody reads from it: the context that it returns ends with ctx, or when the other end is closed,
-// and this one with that. What comes in meanwhile is left to who reads next. It ends with stop.
+// listen detects the end of a connection while no goroutine reads from it. The returned context ends with ctx, or when
+// the other end closes; listen then closes this end. Incoming data is left for the next reader. listen ends with stop.
 func (c *doorConn) listen(ctx context.Context) (heard context.Context, stop func()) {
 	heard, end := context.WithCancel(ctx)
 	done := make(chan struct{})

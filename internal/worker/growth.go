@@ -13,7 +13,7 @@ const (
 	growthLeast     = 0.05                   // more than before is not told from none, if it is less
 	growthProbe     = 5 * time.Second        // after this long one more is tried anyway: each time that it was no use, twice as long
 	growthProbeLast = 20 * time.Second
-	growthEnough    = 1.5 // times the processors: who could keep as many busy has sandboxes enough
+	growthEnough    = 1.5 // times the processors: a pool that can keep that many busy has enough sandboxes
 )
 
 // growth is what a pool got done since it has its present number of sandboxes, or a queue. Guarded by Worker.mu.
@@ -47,7 +47,7 @@ func (g *growth) grew(now time.Time, others int) {
 // pays reports whether the last of so many sandboxes made a difference, as far as is known, or it is time to try one more: also of
 // enough, as activations may wait for one that waits.
 func (g *growth) pays(now time.Time, boxes int, enough bool) bool {
-	if now.Sub(g.looked) > growthLook { // nobody waited meanwhile, or the processors were free
+	if now.Sub(g.looked) > growthLook { // no run waited meanwhile, or the processors were free
 		g.since, g.ended = now, 0
 		g.probe = 0
 	}

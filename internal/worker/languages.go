@@ -48,12 +48,12 @@ const importsWithin = 64 << 10
 type Sources struct {
 	Program  string   // path of the forerun binary, which launches the languages whose processes cannot be forked; empty: they are left out
 	Runtimes string   // the folder beside it with what the build made for languages, or empty
-	Python   []string // names or paths of interpreters, the preferred one first; nil: what the machine has
+	Python   []string // names or paths of interpreters, the preferred one first; nil: those of the machine
 	Node     []string // the same
 	Java     []string // the same; needs the runtime in Runtimes
 }
 
-// Discover looks at the machine's interpreters. It is no error if there are none: then no kind is known.
+// Discover finds the machine's interpreters. A machine without any is not an error: its kinds are unknown.
 func Discover(ctx context.Context, s Sources) *Languages {
 	var python, node map[string]*language
 	l := &Languages{kinds: make(map[string]*language)}

@@ -27,10 +27,10 @@ const window = 2
 // load measures how busy the machine's processors are.
 type load struct {
 	read  func() (busy, total uint64, ok bool)
-	began time.Time     // what at counts from: the clock may be set back
+	began time.Time     // at counts from here: the system clock may be set back
 	at    atomic.Int64  // when it was sampled last, in nanoseconds; 0: never
 	share atomic.Uint64 // of the processors that is busy: the bits of a float64
-	mean  atomic.Uint64 // likewise, on average of late
+	mean  atomic.Uint64 // a share as bits, averaged over recent samples
 	known atomic.Bool   // there were samples enough, a short time apart
 
 	mu   sync.Mutex // guards last
@@ -52,7 +52,7 @@ func newLoad(read func() (busy, total uint64, ok bool)) *load {
 	return &load{read: read, began: time.Now()}
 }
 
-// sample measures over the window, unless somebody just did; after a pause it begins anew.
+// sample measures the load over the window, unless another goroutine just did. After a pause it starts over.
 func (l *load) sample(now time.Time) {
 	if !l.mu.TryLock() {
 		return
@@ -99,7 +99,7 @@ func (l *load) busy(now time.Time) (share float64, ok bool) {
 	return math.Float64frombits(l.share.Load()), l.known.Load() && !l.stale(now)
 }
 
-// late is the share of the processors that was in use on average of late.
+// late is the recent average share of busy processors.
 func (l *load) late() float64 { return math.Float64frombits(l.mean.Load()) }
 
 // stale reports whether the last sample is too old to say anything of now.
@@ -114,8 +114,9 @@ func (l *load) saturated(now time.Time, running int) bool {
 	return running > runtime.GOMAXPROCS(0)
 }
 
-// The busy share of the processors from which activations take them from each other, now or of late, and no further sandbox is started
-// for what runs ahead: a start takes the time of many activations, and it is not long until the processors are as busy as of late.
+// The busy shares of the processors, now or recently, from which activations slow each other down and no further sandbox
+// starts for speculative runs. A start takes the time of many activations, and the processors are soon as busy as
+// recently.
 const (
 	crowdedShare = 0.5
 	crowdedLate  = 0.35
@@ -125,7 +126,7 @@ const (
 
 // pressure is what the processors leave to the start of a sandbox.
 type pressure struct {
-	crowded   bool // they have better to do than to start one for what runs ahead
+	crowded   bool // too busy to start a sandbox for speculative runs
 	pressed   bool // or for a few that came at once
 	packed    bool // or for those that often wait
 	saturated bool // they are all in use
@@ -139,14 +140,14 @@ func (l *load) pressure(now time.Time, running int) pressure {
 	return p
 }
 
-// crowded reports whether the processors have better to do than to prepare for what runs ahead; what is not known is no.
+// crowded reports whether the processors are too busy to prepare speculative runs; an unknown load is not.
 func (l *load) crowded(now time.Time) bool {
 	share, ok := l.busy(now)
 	return ok && (share > crowdedShare || l.late() > crowdedLate)
 }
 
-// lasting is the share of the processors that is in use if that is not over soon: where they had time of late, a few invocations have
-// come at once, and are over sooner if they run ahead than one function after the other. What is not known is nothing.
+// lasting is the share of busy processors if the load will last, else 0. On processors that were recently idle, a few
+// invocations have come at once, and speculation ends them sooner. An unknown load is 0.
 func (l *load) lasting(now time.Time) float64 {
 	share, ok := l.busy(now)
 	if !ok || l.late() <= crowdedLate {
@@ -167,7 +168,7 @@ func (l *load) due(now time.Time) bool {
 	return l.age(now) >= every
 }
 
-// Load tells how busy the node is, and has been of late, as it matters to a namespace.
+// Load returns the present and recent load of the node, as it concerns a namespace.
 func (w *Worker) Load(namespace string) forerun.Load {
 	now := time.Now()
 	if w.load.due(now) {

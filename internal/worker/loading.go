@@ -10,10 +10,10 @@ import (
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
-// How the code of an action is loaded. It may reach for the outside while it is. If nobody waits for it but activations that run ahead,
-// nothing of that goes out, nor does it wait until it is the turn of one: its own clients might have given up by then, and whoever came in
-// his turn would find it so; and somebody whose turn it is may wait for the room. So the sandbox ends, as it does where such a load fails,
-// and the pool gets another when somebody's turn has come.
+// How the code of an action is loaded. Code may reach for the outside while it loads. If only speculative activations
+// wait for it, nothing may go out. It cannot wait for a promotion either: the code's own clients might give up first,
+// and an activation in order may wait for the room. So the sandbox ends, as after a failed load, and the pool gets
+// another one when an activation in order waits.
 
 // lookLoading is how often is looked whether it does, or that is so.
 const lookLoading = 5 * time.Millisecond
@@ -79,7 +79,7 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	}
 }
 
-// firstSpare takes the first handler. What that reaches for as it is forked is as what the code reaches for.
+// firstSpare takes the first handler. Effects of the fork are treated like effects of loading the code.
 func (b *box) firstSpare() error {
 	look := time.NewTicker(lookLoading / 5)
 	defer look.Stop()
@@ -108,7 +108,7 @@ func (b *box) firstSpare() error {
 	return nil
 }
 
-// holdLoading holds what the code sends to the outside, if it was for nobody but what runs ahead that the sandbox started, and still is.
+// holdLoading holds what the code sends to the outside while only speculative activations wait for the sandbox.
 func (b *box) holdLoading() error {
 	if !b.forAhead || b.isDue() {
 		return nil
@@ -126,7 +126,8 @@ func (b *box) reachesAhead() bool {
 // releaseLoading lets the code go on with the gate open if it is the turn of an activation, and reports whether it is.
 func (b *box) releaseLoading() bool { return b.isDue() && b.letOut() == nil }
 
-// diedAhead is loadInTurn once sandboxes have died a few times in a row as they loaded the code ahead: one may have died of something else.
+// diedAhead calls loadInTurn once a few sandboxes in a row have died while loading the code speculatively. A single one
+// may have died for another reason.
 func (w *Worker) diedAhead(p *pool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,14 +142,14 @@ func (w *Worker) loadedAhead(p *pool) {
 	p.diedAhead = 0
 }
 
-// loadInTurn has the pool's code loaded for nobody any more who runs ahead.
+// loadInTurn stops loading the pool's code for speculative activations alone.
 func (w *Worker) loadInTurn(p *pool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.inTurn = true
 }
 
-// isDue reports whether activations wait for the box's pool that do not run ahead.
+// isDue reports whether activations that are not speculative wait for the sandbox's pool.
 func (b *box) isDue() bool {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()

@@ -1,14 +1,15 @@
 package worker
 
-// EndNamespace ends the sandboxes of a namespace, those that work or are being started, too, and returns when nothing of them is left: their
-// processes may remember what was its tenant's, and the next tenant of that name may have the same code. What ran for it was given up before.
+// EndNamespace ends all sandboxes of a namespace, including busy and starting ones, and returns when nothing of them is
+// left. Their processes may remember data of the tenant, and a later tenant of that name may deploy the same code. The
+// runs of the namespace were given up before.
 func (w *Worker) EndNamespace(namespace string) {
 	for _, b := range w.endBoxes(namespace) {
 		<-b.closed
 	}
 }
 
-// endBoxes has the boxes of a namespace end. They are given no run any more.
+// endBoxes ends the sandboxes of a namespace. They get no further run.
 func (w *Worker) endBoxes(namespace string) (ending []*box) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

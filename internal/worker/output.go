@@ -21,7 +21,7 @@ type output struct {
 	files   [2]*os.File
 
 	mu      sync.Mutex // guards the rest, and is held while a pipe is read
-	log     *logbook   // of the activation, or of the loading of the code; nil: nobody's
+	log     *logbook   // of the activation, or of loading the code; nil: output is dropped
 	loading *logbook   // of the loading that is over, for the first activation; nil: it has it
 	partial [2][]byte  // lines without their end yet
 	buffer  []byte
@@ -128,7 +128,8 @@ func (o *output) begin(limit int) {
 	}
 }
 
-// loaded ends the log of the code's loading. What comes before the first activation begins is nobody's: another process may be loaded.
+// loaded ends the log of loading the code. Output before the first activation is dropped, because another process may be
+// loaded.
 func (o *output) loaded() {
 	o.drain()
 	o.mu.Lock()
@@ -138,7 +139,7 @@ func (o *output) loaded() {
 	o.loading, o.log = o.log, nil
 }
 
-// restart begins the log of the code's loading anew, with the action's limit.
+// restart begins a new log of loading the code, with the action's limit.
 func (o *output) restart(limit int) {
 	o.discard()
 	o.mu.Lock()
@@ -161,7 +162,7 @@ func (o *output) say(stream, text string) {
 	}
 }
 
-// end closes the log and returns it. What comes afterwards is nobody's.
+// end closes the log and returns it. Later output is dropped.
 func (o *output) end() []string {
 	o.drain()
 	o.mu.Lock()

@@ -28,14 +28,14 @@ type pool struct {
 	queue     []*run // oldest first
 	boxes     []*box
 	starting  int
-	hungry    bool // on Worker.hungry
+	hungry    bool // it is on Worker.hungry
 	growth    growth
 	keeps     bool          // a handler serves several activations, as the action's author wants
 	squashes  bool          // activations were squashed while they ran
-	inTurn    bool          // its code is loaded for nobody who runs ahead: it reached for the outside then, or failed
+	inTurn    bool          // its code is not loaded for speculative activations: it reached for the outside then, or failed
 	diedAhead int           // sandboxes, in a row, that ended as they loaded it for who does
 	runs      int           // given to its sandboxes since it has any
-	cpu       time.Duration // what an activation takes of the processors, as measured last; 0: never
+	cpu       time.Duration // processor time of an activation, as last measured; 0: never measured
 	waits     waits
 	startTook time.Duration // of the last sandbox that was started
 	service   time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
@@ -54,8 +54,8 @@ func (w *Worker) poolOf(r *forerun.Run, l *language) *pool {
 	return p
 }
 
-// keepProcess is the annotation of an action whose process is to serve one activation after the other, as OpenWhisk's do, where the
-// language would have one for each.
+// keepProcess is the annotation of an action whose process serves one activation after the other, as in OpenWhisk, in a
+// language that otherwise forks one for each.
 const keepProcess = "keep-process"
 
 func keeps(a *forerun.Action) bool {
@@ -76,7 +76,7 @@ func (w *Worker) prune(p *pool) {
 // memory is what an activation may use, in bytes.
 func (p *pool) memory() int64 { return int64(p.action.Limits.Memory) << 20 }
 
-// book notes a run until it has ended, and is not ahead any more.
+// book registers a run until it has ended and is not speculative any more.
 func (w *Worker) book(r *run) {
 	w.runs[r.Activation] = r
 	if r.Speculative {
@@ -117,7 +117,8 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 	return true
 }
 
-// give hands a run to an idle sandbox of its pool, if there is one and the machine has the memory that the run may use.
+// give assigns a run to an idle sandbox of its pool, if there is one and the machine has the memory that the run may
+// use.
 func (w *Worker) give(p *pool, r *run) bool {
 	b := p.idleBox()
 	if b == nil || !w.makeRoom(need{tenant: p.tenant, bytes: b.memory() - b.charged, keep: b, first: true}) {
@@ -246,7 +247,7 @@ func (w *Worker) startFor(p *pool) bool {
 	return true
 }
 
-// adopt makes a box one of the pool's, which loads its code.
+// adopt gives a sandbox to the pool. It then loads the pool's code.
 func (p *pool) adopt(b *box) {
 	w := b.w
 	w.charge(b, 0)
@@ -259,18 +260,18 @@ func (p *pool) adopt(b *box) {
 	w.starting++
 }
 
-// startOver takes note that a box is no longer starting; others may have waited for that.
+// startOver notes that a sandbox is no longer starting. Other starts may have waited for that.
 func (w *Worker) startOver(p *pool) {
 	p.starting--
 	w.starting--
 }
 
-// unidle takes a box off the list of idle ones.
+// unidle removes a sandbox from the list of idle ones.
 func (w *Worker) unidle(b *box) {
 	w.idle = slices.DeleteFunc(w.idle, func(i *box) bool { return i == b })
 }
 
-// forget takes a box that is closing off the books, and its pool when nothing is left of it.
+// forget removes a closing sandbox, and its pool when the pool is empty.
 func (w *Worker) forget(b *box) {
 	if b.state == boxGone {
 		return
@@ -298,8 +299,8 @@ func (w *Worker) forget(b *box) {
 	w.prune(p)
 }
 
-// next marks a box as free and returns what it is to run. It returns nil with idle true when there is nothing yet, and
-// with idle false when the box is to close, because others need its room or for good.
+// next marks a sandbox as free and returns its next run. It returns nil with idle true when no run waits. It returns nil
+// with idle false when the sandbox must close, because other pools need its room or because the worker closes.
 func (w *Worker) next(b *box) (r *run, idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -338,7 +339,7 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 	return r, r == nil && b.state != boxGone
 }
 
-// rest makes a box idle.
+// rest makes a sandbox idle.
 func (w *Worker) rest(b *box, now time.Time) {
 	b.state, b.since, b.clock = boxIdle, now, w.clock
 	w.idle = append(w.idle, b)
@@ -366,8 +367,8 @@ func average(of *time.Duration, d time.Duration) {
 	*of += time.Duration(serviceWeight * float64(d-*of))
 }
 
-// gone takes a box that ended off the books. Its queue gets another box, or, when the code could not be loaded and no
-// other box of the pool lives, the runs that waited are returned to be failed.
+// gone removes a sandbox that has ended. Its queue gets another sandbox. If the code could not be loaded and the pool
+// has no other live sandbox, gone returns the waiting runs, which fail.
 func (w *Worker) gone(b *box, loadFailed bool) (failed []*run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,7 +36,7 @@ const minPythonMinor = 9
 //go:embed probe.py
 var pythonProbe string
 
-// discoverPythons finds the interpreters that are named, or else those of the machine.
+// discoverPythons finds the configured interpreters, or else those of the machine.
 func discoverPythons(ctx context.Context, names []string, packages string) map[string]*language {
 	if names != nil {
 		return probePythons(ctx, names, packages)
@@ -145,8 +145,8 @@ from forerun_runtime.initializer import main
 del sys.path[0]
 main()`
 
-// startImporting is start with the one package loaded that takes most of a cold start, a tenth of a second, and what its first
-// command would import.
+// startImporting is start with the package loaded that takes most of a cold start, a tenth of a second, and with the
+// modules that its first command imports.
 const startImporting = `import sys
 sys.path.insert(0, "` + packagesFolder + `")
 try:

@@ -5,7 +5,7 @@ import "time"
 // boxOverhead is what a sandbox costs besides what its processes use: the server's ends, the kernel's namespaces and mounts.
 const boxOverhead = 1 << 20
 
-// need is room that somebody wants for a sandbox or an activation.
+// need is the room that a sandbox or an activation asks for.
 type need struct {
 	tenant *tenant
 	bytes  int64
@@ -14,7 +14,8 @@ type need struct {
 	first  bool // it has no sandbox that works, so it takes from everybody
 }
 
-// charge books what a box occupies: the memory limit while it may use it, what it was measured to use while it is idle.
+// charge accounts for the memory of a sandbox: its limit while an activation may use it, its measured use while it is
+// idle.
 func (w *Worker) charge(b *box, bytes int64) {
 	change := bytes - b.charged
 	b.charged = bytes
@@ -42,7 +43,7 @@ func (w *Worker) makeRoom(n need) bool {
 	return true
 }
 
-// hasRoom reports whether there is room for a need where so many bytes and sandboxes are in use. Who needs no more has it.
+// hasRoom reports whether a need fits where that many bytes and sandboxes are in use. A need of nothing always fits.
 func (w *Worker) hasRoom(n need, charged int64, boxes int) bool {
 	return n.bytes <= 0 && n.boxes <= 0 || charged+n.bytes <= w.limit && boxes+n.boxes <= w.config.MaxSandboxes
 }
@@ -80,7 +81,7 @@ func (w *Worker) canMakeRoom(n need) bool {
 	return w.hasRoom(n, charged, boxes)
 }
 
-// evict closes a box that waits.
+// evict closes an idle sandbox.
 func (w *Worker) evict(b *box) {
 	if b.pool() != nil {
 		w.unidle(b)
@@ -127,7 +128,7 @@ func (w *Worker) victim(n need) *box {
 	}
 }
 
-// gives reports whether a box may be closed for a need, once so many bytes of its tenant are freed.
+// gives reports whether a sandbox may be closed for a need, after that many bytes of its tenant are freed.
 func (w *Worker) gives(b *box, n need, over bool, freed int64) bool {
 	owner := b.pool().tenant
 	switch {
@@ -155,9 +156,9 @@ func (b *box) before(o *box) bool {
 	return x < y || x == y && b.since.Before(o.since)
 }
 
-// priority says how much an idle box is worth its memory: Greedy-Dual-Size-Frequency, as FaasCache has it (Fuerst and Sharma,
-// ASPLOS 2021): clock + frequency x cost of a start / size. The clock is the priority of the last box that was closed, as of when
-// this one was used last, so that what nobody uses grows old. What the action is used counts for each of its sandboxes in part.
+// priority is the value of an idle sandbox's memory: Greedy-Dual-Size-Frequency, as in FaasCache (Fuerst and Sharma,
+// ASPLOS 2021): clock + frequency x cost of a start / size. The clock is the priority of the last evicted sandbox, as of
+// this one's last use, so unused sandboxes age. The frequency of an action is divided among its sandboxes.
 func (b *box) priority() float64 {
 	p := b.pool()
 	frequency := float64(p.runs) / float64(len(p.boxes))
@@ -167,11 +168,11 @@ func (b *box) priority() float64 {
 // settleAfter is how long a sandbox is idle before it is measured again.
 const settleAfter = 100 * time.Millisecond
 
-// measureEvery is how often a box that is never idle is measured.
+// measureEvery is how often a sandbox that is never idle is measured.
 const measureEvery = time.Second
 
-// measure reads what the box uses, which is what it is charged while it is idle, and what an activation takes of the
-// processors. Where nothing is measured, the limit stands.
+// measure reads the memory of the sandbox, which it is charged for while idle, and the processor time of an activation.
+// Where nothing can be measured, the limit stands.
 func (b *box) measure() {
 	b.measuredAt = time.Now()
 	memory, err := b.sandbox.Memory()
@@ -183,7 +184,7 @@ func (b *box) measure() {
 	b.cpu, b.unmeasured, b.loaded = spent, 0, known || runs > 0
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	if known && runs > 0 { // else it is that of the start, too
+	if known && runs > 0 { // else the start is included
 		b.pool().cpu = cpu / time.Duration(runs)
 	}
 	b.measured = memory + boxOverhead

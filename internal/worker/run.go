@@ -13,9 +13,9 @@ import (
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
-// forkAhead is how long an activation runs before its successor's handler is forked. Forked together with the start of
-// a short function, the two processes take each other's memory faults, which costs the function 0.3 ms; behind it, or
-// during a longer one, it costs nobody anything.
+// forkAhead is how long an activation runs before its successor's handler is forked. A fork at the start of a short
+// function costs it 0.3 ms, because both processes take page faults on shared memory. Behind the function, or during a
+// longer one, the fork delays no activation.
 const forkAhead = time.Millisecond
 
 // exitGrace is how long the initializer may take to say how a handler ended, and a handler to vanish when killed.
@@ -26,10 +26,10 @@ type run struct {
 	*forerun.Run
 	queued time.Time
 	asked  time.Time // since when it waits not being speculative; guarded by Worker.mu
-	tenure *tenure   // what its door connections belong to; set when it gets a sandbox
+	tenure *tenure   // the owner of its door connections; set when it gets a sandbox
 
 	atGuard time.Duration // for how long what it sent waited until it was promoted; set when its limit is stopped
-	unheard bool          // it ended without waiting for what it sent ahead; set then, too
+	unheard bool          // it ended without waiting for its held requests; set then too
 
 	promoted context.Context // of a speculative one: done when it is promoted
 	promote  context.CancelFunc
@@ -40,20 +40,20 @@ type run struct {
 	box       *box // that executes it; nil while it waits
 	caller    *run // that waits for it, nil if none does, or it has its answer
 	calls     int  // runs that it waits for
-	returned  int  // how often it came back from a box that had died
+	returned  int  // how often its sandbox died and it was queued again
 	squashed  bool
 	endsBox   bool          // its squash ends the sandbox, too
 	wanted    bool          // it was asked to make way
-	effects   func()        // what it sent before it ended, which waits until it is promoted
-	left      bool          // it has ended, has no sandbox any more, and stays on the books as it is ahead
-	took      time.Duration // what it took of the processors, if it was ahead and has ended
+	effects   func()        // effects that it sent before its end, held until it is promoted
+	left      bool          // it has ended and has no sandbox any more, and is still registered because it is speculative
+	took      time.Duration // its processor time, if it was speculative and has ended
 	yielded   bool          // its parked handler makes way
 	parkedAt  time.Time     // since when, it having ended, its handler waits for what becomes of it; zero: it does not
 	parkedFor time.Duration // when that was over
 }
 
-// execute takes an activation through its handler: it is sent to the spare that waits, its result is awaited, and the
-// end is told. What it left behind is removed afterwards, by box.clean. It reports false if the sandbox is of no more use.
+// execute takes an activation through its handler: it sends the input to the waiting spare, awaits the result, and tells
+// the end. box.clean removes the leftovers afterwards. execute reports false if the sandbox is not usable any more.
 func (b *box) execute(r *run) bool {
 	t := r.tenure
 	b.settleStandby()
@@ -82,16 +82,16 @@ func (b *box) execute(r *run) bool {
 	r.unheard = b.held && b.sandbox.Reached()
 	b.spare.served, b.spare.fresh = true, false
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
-	b.cutOff = !o.arrived && !r.isAhead() // what is shared has none run ahead
+	b.cutOff = !o.arrived && !r.isAhead() // actions with shared state are not speculative
 	logs := b.ended(t, b.spare.stays)
 	var result forerun.Result
-	if !errors.Is(o.err, errSquashed) && (!b.struck.Load() || !r.isSquashed(b.w)) { // else nobody asks for it
+	if !errors.Is(o.err, errSquashed) && (!b.struck.Load() || !r.isSquashed(b.w)) { // else the activation was squashed
 		result = b.judge(r, b.spare, o)
 	}
 	switch {
 	case r.end(b.w, result, logs):
 		b.park(r)
-		if r.isPromoted() { // what its process sends late, a datagram too, is not the next one's
+		if r.isPromoted() { // late datagrams of its process are not the next activation's
 			_ = b.letOut() // if it fails the sandbox has ended
 		}
 	case r.isSquashed(b.w): // perhaps when its process could not be killed any more
@@ -181,10 +181,11 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 	return b.sendAnother(r, t, header)
 }
 
-// sendAnother hands the activation to another handler. What the one before has left is removed with all else, or that would hit this one, too.
+// sendAnother sends the activation to another handler. The leftovers of the first handler are removed together with
+// everything else; otherwise that removal would hit the new handler.
 func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 	b.reseting.Lock()
-	b.spare.replaced, b.cleared, t.unsent = true, nil, nil // what is left, and sent, from now on is the other one's
+	b.spare.replaced, b.cleared, t.unsent = true, nil, nil // leftovers and effects belong to the new handler from now on
 	b.reseting.Unlock()
 	b.spare.close()
 	if err := b.nextSpare(); err != nil {
@@ -194,7 +195,8 @@ func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 	return b.hand(r, t, header)
 }
 
-// hand hands the activation to the spare, unless it is squashed or its time is over: what ended it may not have seen the handler.
+// hand sends the activation to the spare, unless the activation is squashed or out of time: the code that ended it may
+// not have seen this handler.
 func (b *box) hand(r *run, t *tenure, header runtimewire.Run) error {
 	t.handler.Store(b.spare)
 	switch {
@@ -278,7 +280,7 @@ type outcome struct {
 	header  runtimewire.Result
 	payload []byte
 	arrived bool  // a Result did
-	broken  error // else: what came is nothing that a handler may send
+	broken  error // else: an invalid message
 	err     error // else: the connection ended, or the activation could not be handed over
 	unbegun bool  // as it could not
 }
@@ -378,8 +380,8 @@ func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
 	}
 }
 
-// end takes the run off the books and tells its end, unless it was squashed. One whose handler would serve on although it
-// is speculative still stays on the books, to be parked.
+// end removes the run and tells its end, unless it was squashed. A speculative run whose handler will serve again stays
+// registered, and the handler is parked.
 func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool) {
 	w.mu.Lock()
 	r.answerCaller()
@@ -391,7 +393,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	switch {
 	case !parked:
 		w.leave(r)
-	case r.wanted: // who was asked may not have heard, and it has ended
+	case r.wanted: // the controller may not have heard Wanted, and the run has ended
 		r.yield()
 	default:
 		w.unparkSoon(r.pool)
@@ -416,7 +418,7 @@ func (r *run) callFor(caller *run) {
 	}
 }
 
-// answerCaller notes that nobody waits for the run any more.
+// answerCaller notes that no caller waits for the run any more.
 func (r *run) answerCaller() {
 	if r.caller != nil {
 		r.caller.calls--

@@ -21,7 +21,8 @@ type handlerConn interface {
 	Close() error
 }
 
-// spare is a handler: made ahead, then executing its activation, or one after the other if the language is such.
+// spare is a handler: made before its activation, then executing it. In some languages one handler executes many
+// activations, one after the other.
 type spare struct {
 	conn     handlerConn
 	pid      int  // in the sandbox's namespace
@@ -33,12 +34,12 @@ type spare struct {
 	exited   chan struct{} // closed by listen, when the initializer said so
 	exit     runtimewire.Exit
 	killed   atomic.Bool // or it is being killed, with everything else
-	replaced bool        // another is made, for the same activation; guarded by box.reseting
-	conns    *tenure     // that it connected in while its code was loaded beside another's; nil: none; of box.live
-	served   bool        // an activation; of box.live
-	fresh    bool        // it was made for the activation that is to come, and has not waited in an idle sandbox; of box.live
+	replaced bool        // another handler is made for the same activation; guarded by box.reseting
+	conns    *tenure     // the owner of connections made while its code was loaded beside another process; nil: none; of box.live
+	served   bool        // it has served an activation; of box.live
+	fresh    bool        // it was made for the next activation, and has not waited in an idle sandbox; of box.live
 	lines    bool        // a program that reads lines
-	stays    bool        // it answered, and serves the next activation when it has said Ready again; of box.live
+	stays    bool        // it answered, and serves the next activation after its next Ready; of box.live
 }
 
 // hear waits for the handler's first frame, with which it shows its process id.
@@ -102,7 +103,7 @@ func (b *box) listen() {
 			err = b.heard(&f)
 		}
 		for _, file := range f.Files {
-			_ = file.Close() // those of a frame that was refused; the others are closed, or copied
+			_ = file.Close() // those of a refused frame; the others are closed, or copied
 		}
 		if err != nil {
 			_ = b.control.Close()
@@ -111,8 +112,8 @@ func (b *box) listen() {
 	}
 }
 
-// heard takes one frame of the initializer. What it sends out of turn is an error, and ends the box: nobody waits for
-// the channels' room.
+// heard handles one frame of the initializer. An unexpected frame is an error, and ends the sandbox. So no sender waits
+// for room in the channels.
 func (b *box) heard(f *runtimewire.Frame) error {
 	switch f.Type {
 	case runtimewire.TypeHello:
@@ -226,7 +227,7 @@ func (b *box) fork() {
 // tell tells the initializer something.
 func (b *box) tell(t runtimewire.Type, header any) {
 	if err := b.control.Tell(t, header); err != nil {
-		_ = b.control.Close() // listen ends, and the box with it
+		_ = b.control.Close() // listen ends, and the sandbox with it
 	}
 }
 
@@ -293,10 +294,11 @@ func (b *box) awaitSpare(limit time.Duration) (*spare, error) {
 	return s, nil
 }
 
-// kill ends a running activation: when its handler is gone, await returns. A sandbox whose handler cannot be killed
-// is closed. One that was squashed before it had a handler gets none: what is being loaded for it is whole for the next.
+// kill ends a running activation: when its handler is gone, await returns. If the handler cannot be killed, the sandbox
+// is closed. A run that was squashed before it had a handler gets none, and the handler being loaded serves the next
+// run.
 //
-// With the handler that has ended by itself, it does so only if no other has taken that one's place, or is made to.
+// For a handler that has ended by itself, kill acts only if no other handler has taken its place, or is about to.
 func (b *box) kill(t *tenure, ended *spare) {
 	if t.over.Load() && t.handler.Load() == nil {
 		return
@@ -319,7 +321,8 @@ func (b *box) kill(t *tenure, ended *spare) {
 	}
 }
 
-// giveUp closes the sandbox and the handler, unless the tenure has ended, or its activation has got another handler, while nobody looked.
+// giveUp closes the sandbox and the handler, unless the tenure has ended meanwhile, or the activation has another
+// handler.
 func (b *box) giveUp(t *tenure, ended *spare) {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
@@ -328,7 +331,7 @@ func (b *box) giveUp(t *tenure, ended *spare) {
 	}
 	_ = b.sandbox.Close()
 	if handler := t.handler.Load(); handler != nil {
-		handler.close() // a function can send its end through itself, and nobody has it but us
+		handler.close() // a function can send its end of the socket through itself, and only this process holds the other end
 	}
 }
 
@@ -358,7 +361,7 @@ func (b *box) killAll(ctx context.Context, t *tenure, ended *spare) (struck bool
 		handler.killed.Store(true)
 	}
 	if survivor != nil && handler != nil && t.over.Load() {
-		b.living.Go(handler.close) // nobody asks for its result: live ends the activation meanwhile
+		b.living.Go(handler.close) // its result is not needed: live ends the activation meanwhile
 	}
 	if err := b.sandbox.Strike(ctx, keep...); err != nil {
 		_ = b.sandbox.Close() // before another activation can have it
@@ -388,7 +391,7 @@ func (s *spare) discard() {
 	}
 }
 
-// closeSpares closes the handlers that nobody took, so that nobody hears them any more. What could bring others has ended.
+// closeSpares closes the unused handlers and stops listening to them. No source of further handlers is left.
 func (b *box) closeSpares() {
 	for {
 		select {

@@ -10,12 +10,16 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// Where a process serves several activations its sandbox has no other, and a squash costs the start of one: of Node, tens of
-// milliseconds, of Python a fork. Once activations of an action were squashed while they ran, its sandboxes keep a second process,
-// which takes over from the first when that is killed. It is loaded while nothing runs in the sandbox, as it would be in its turn:
-// it may see nothing of an activation, and what it prints is in nobody's log. The first one is stopped meanwhile: so it is known whose
-// the connections are. Then the second is, and nothing of it runs. There is none where the one could connect to the other: the first
-// would tell it of activations that are squashed.
+// A sandbox whose process serves several activations has no spare. After a squash it would have to start one: tens of
+// milliseconds for Node, a fork for Python. So once running activations of an action were squashed, its sandboxes keep a
+// second process, which takes over when the first is killed.
+//
+// The second process is loaded while the sandbox is idle and its effects may go out. It must not see anything of an
+// activation, and its output belongs to no log. The first process is stopped meanwhile, so every new connection belongs
+// to the second. Then the second is stopped, and does nothing until it takes over.
+//
+// There is no second process where the two could connect to each other: the first would tell it about squashed
+// activations.
 
 // How long a sandbox is idle before its second process is loaded. Each time that an activation came in between, twice as long.
 const (
@@ -23,7 +27,7 @@ const (
 	standbyLast  = 10 * time.Second
 )
 
-// standby is a box's second process. Its fields are of live, but for those that say otherwise.
+// standby is a sandbox's second process. live owns all fields that name no other guard.
 type standby struct {
 	loading bool          // it was asked for
 	paused  bool          // the first one is stopped
@@ -32,8 +36,8 @@ type standby struct {
 	bytes   int64         // that the sandbox may use for it, beyond the action's limit; guarded by Worker.mu
 }
 
-// wantsStandby reports whether the box is to have a second process, and does not. What that reaches for as it is loaded goes out, so it has
-// none as long as it is nobody's turn.
+// wantsStandby reports whether the sandbox should have a second process, and has none. Effects of loading it go out, so
+// there is none while only speculative activations have used the code.
 func (b *box) wantsStandby() bool {
 	if b.held || !b.keeps() || !b.language.standby || b.second.useless == maxForks || b.second.loading || b.standing.Load() != nil {
 		return false
@@ -43,7 +47,7 @@ func (b *box) wantsStandby() bool {
 	return b.pool().squashes
 }
 
-// standbyAfter is how long the box is to be idle before it gets one.
+// standbyAfter is how long the sandbox must be idle before it gets one.
 func (b *box) standbyAfter() time.Duration {
 	if !b.wantsStandby() {
 		return standbyLast
@@ -94,7 +98,7 @@ func (b *box) pauseFirst() bool {
 	case p := <-b.paused:
 		b.second.paused = p.Stopped
 	case <-late.C:
-		_ = b.control.Close() // listen ends, and the box with it
+		_ = b.control.Close() // listen ends, and the sandbox with it
 	case <-b.dead:
 	}
 	return b.second.paused
@@ -139,7 +143,8 @@ func (b *box) roomForStandby() bool {
 	return b.sandbox.Limit(ctx, sandbox.Limits{MemoryMiB: int(b.memory() >> 20)}) == nil
 }
 
-// memory is what an activation may use in the box, a second process included. It is read with Worker.mu held, or by live.
+// memory is the memory that an activation may use in the sandbox, including a second process. Callers hold Worker.mu, or
+// are live.
 func (b *box) memory() int64 { return b.pool().memory() + b.second.bytes }
 
 // receiveStandby receives the second process while the sandbox is idle, if that is what was decided.
@@ -231,7 +236,7 @@ func (b *box) killUntilItComes() {
 			return
 		}
 		if time.Now().After(end) {
-			_ = b.control.Close() // listen ends, and the box with it
+			_ = b.control.Close() // listen ends, and the sandbox with it
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 	return s.store.Versions(s.in(t), keys...)
 }
 
-// Hold waits until an activation that runs ahead is promoted. Outside an activation it is refused, or waits, as Do.
+// Hold waits until a speculative activation is promoted. Outside of an activation it is refused, or waits, as Do.
 func (s *session) Hold(ctx context.Context, why string, begin func()) error {
 	t, refused := s.conn.enter(ctx)
 	if refused != "" {
@@ -128,7 +128,7 @@ func (s *session) IsAhead() bool {
 // Listens notes whether messages come to whose connection it is.
 func (s *session) Listens(now bool) { s.conn.listens.Store(now) }
 
-// Space is that of the namespace.
+// Space is the key space of the namespace.
 func (s *session) Space() string { return s.space }
 
 // Waits ends when the activation is over.

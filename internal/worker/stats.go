@@ -14,7 +14,7 @@ type counters struct {
 	Evicted    int64         // sandboxes closed to make room
 	Expired    int64         // activations that waited too long
 	Squashed   int64         // activations squashed
-	Wasted     time.Duration // what those took of the processors that ran ahead, and their removal
+	Wasted     time.Duration // processor time of squashed runs, and of their removal
 	Wanted     int64         // speculative activations that were asked to make way
 	Ended      [4]int64      // activations that ended, by forerun.Status
 }
@@ -28,7 +28,7 @@ type Stats struct {
 	Blank                int // sandboxes without code
 	Queued               int // activations that wait for one
 	MemoryMiB            int // of the sandboxes: the limits of those that work, and what the others use
-	MemoryLimitMiB       int // what that may be
+	MemoryLimitMiB       int // the bound of MemoryMiB
 }
 
 // Stats returns the worker's gauges and counters.

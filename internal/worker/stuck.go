@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// stuckAfter is how long a sandbox has been busy, but not for what runs ahead, when nobody counts on its end any more: its activation may
-// go on for minutes. A shorter one is soon over.
+// stuckAfter is how long a sandbox has been busy with activations in order when its end is not expected soon any more:
+// its activation may take minutes. Shorter activations end soon.
 const stuckAfter = time.Second
 
-// stuck is what such sandboxes occupy. To who waits for more room than there is others leave room, or small activations would keep a large
-// one waiting for ever. Where that is in vain, as it would have none with all sandboxes closed but those that are stuck, it is hopeless,
-// and others use what there is, as batch systems backfill; but not those that would be stuck themselves, or one of them always were.
+// stuck is the room that stuck sandboxes occupy. Other pools leave room to a pool that waits for more room than is free;
+// otherwise small activations would starve a large one. A pool is hopeless if its room would not be free even with all
+// other sandboxes closed but the stuck ones. Others then use the room, as backfill in batch systems. Pools that would be
+// stuck themselves, or one of whose sandboxes always was, do not.
 type stuck struct {
 	bytes int64
 	boxes int
@@ -30,7 +31,7 @@ func (w *Worker) lookStuck(now time.Time) {
 	}
 }
 
-// isStuck reports whether nobody counts on the end of what a box of a pool does.
+// isStuck reports whether a sandbox of a pool has been busy for so long that its end is not expected soon.
 func (b *box) isStuck(now time.Time) bool {
 	return b.state != boxIdle && !b.isAhead() && b.atWork(now) >= stuckAfter
 }

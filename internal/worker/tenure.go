@@ -17,12 +17,12 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// tenure is a time in which the doors of a sandbox are one activation's, or nobody's: while its code is loaded, and
-// between activations. A connection belongs to the tenure in which it was made and ends with it, unless the handler that
-// made it stays: then it is the next tenure's, and what is asked for on it between two activations waits.
+// tenure is a period in which the doors of a sandbox belong to one activation. While code is loaded, and between
+// activations, a tenure belongs to none. A connection belongs to the tenure in which it was made and ends with it. If
+// the handler that made it stays, the connection goes to the next tenure. A request on it between two activations waits.
 type tenure struct {
-	activation forerun.ActivationID // empty: nobody's
-	between    bool                 // nobody's, between two activations of a handler that stays
+	activation forerun.ActivationID // empty: no activation
+	between    bool                 // no activation, between two activations of a handler that stays
 	over       atomic.Bool          // no operation may begin any more
 	timedOut   atomic.Bool          // the action's time limit ended it
 	line       uint64               // the same as of the tenures that it has connections of; set before it lasts
@@ -31,7 +31,7 @@ type tenure struct {
 	ahead      func() bool   // whether the activation is; nil: it never was
 	squashed   chan struct{} // closed when it was, of a speculative activation
 	done       chan struct{} // closed when the activation is over
-	unsent     func()        // what waited to be sent as what its handler left was killed; guarded by box.reseting
+	unsent     func()        // what was held when the handler's leftovers were killed; guarded by box.reseting
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -121,11 +121,11 @@ type doorConn struct {
 	closed    sync.Once
 }
 
-// mayConnect counts one more connection of the box's tenant, if that may have it.
+// mayConnect counts one more connection of the sandbox's tenant, if the tenant's limit allows it.
 func (b *box) mayConnect() bool { return b.w.connections.Take(b.pool().key.namespace) }
 
-// mayConnectIn is mayConnect in a tenure. An activation that is ahead may have less, so that there is some left for what it is the turn of,
-// and is not told that there is none, as there may be in its turn: it runs again then.
+// mayConnectIn is mayConnect for a tenure. A speculative activation has a lower limit, so that some connections remain
+// for activations in order. At the limit it is not refused but runs again in order, when there may be more.
 func (b *box) mayConnectIn(t *tenure) bool {
 	r := b.aheadIn(t)
 	if r == nil {
@@ -145,7 +145,7 @@ func (b *box) mayConnectIn(t *tenure) bool {
 	return false
 }
 
-// aheadIn is the run of a tenure if it is ahead, else nil.
+// aheadIn is the run of a tenure if it is speculative, else nil.
 func (b *box) aheadIn(t *tenure) *run {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *doorConn) passTo(t *tenure) bool {
 	return true
 }
 
-// isEstablished reports whether the other end is open. What comes from a process that is gone is nobody's.
+// isEstablished reports whether the other end is open. Data of a process that is gone belongs to no activation.
 func (c *doorConn) isEstablished() (is bool) {
 	err := c.raw.Control(func(fd uintptr) { is = established(fd) })
 	return err == nil && is

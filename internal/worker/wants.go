@@ -23,10 +23,13 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 // busy is the number of sandboxes that do something.
 func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
 
-// wants reports whether one more sandbox is worth its start. Where activations are speculative it is not before activations have waited
-// for as long as a start takes: mostly several came at once, and those ahead are soon over. On crowded processors it is not for speculative
-// ones, and hardly where there are some: they make way. On pressed ones it is not for a few activations that came at once: a start takes
-// the time of many. Who has waited long gets one all the same.
+// wants reports whether one more sandbox is worth its start.
+//
+// Where activations are speculative, it is not worth it until activations have waited for as long as a start takes:
+// mostly several came at once, and speculative ones end soon. On crowded processors it is not worth it for speculative
+// activations, which make way, and rarely for pools that have some. On pressed processors it is not worth it for a few
+// activations that came at once, because a start takes the time of many. An activation that has waited long gets one in
+// every case.
 func (p *pool) wants(now time.Time, is pressure) bool {
 	waiting := len(p.queue)
 	if is.crowded || p.inTurn {
@@ -61,7 +64,7 @@ func (p *pool) wait(now time.Time, waiting int) time.Duration {
 	return time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
 }
 
-// owes reports whether activations have waited, of late and with those that wait now, for as long as a start takes.
+// owes reports whether activations, recent and present, have together waited for as long as a start takes.
 func (p *pool) owes(now time.Time, waiting int) bool {
 	waits := p.waits
 	waits.note(p.wait(now, waiting)*time.Duration(waiting+1)/2, now)

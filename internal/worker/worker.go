@@ -1,15 +1,12 @@
-// Package worker is a node's pool of sandboxes: it executes activations and
-// tells what happens to them as events.
+// Package worker is a node's pool of sandboxes. It executes activations and reports their progress as events.
 //
-// It promises that its methods return at once; that one sandbox serves one
-// action of one tenant and one activation at a time; that what an activation
-// left behind, processes, files and connections, is gone before its sandbox
-// takes the next; and that a function which crashes, hangs, floods its log or
-// returns nonsense costs its own activation alone. What happens to an
-// activation can be read in run.go.
+// It promises that its methods return at once. One sandbox serves one action of one tenant, and one activation at a
+// time. All leftovers of an activation (processes, files and connections) are gone before its sandbox takes the next
+// one. A function that crashes, hangs, floods its log or returns nonsense harms only its own activation. run.go shows
+// the course of an activation.
 //
-// It is not where decisions about workflows are made, and it knows no HTTP and
-// no Redis: the doors hand connections on, with the activation they belong to.
+// It does not decide about workflows, and it knows neither HTTP nor Redis: the doors pass connections on, with the
+// activation that they belong to.
 package worker
 
 import (
@@ -36,8 +33,8 @@ type Config struct {
 	Hub          *resp.Hub      // of that store
 	Bridge       state.Bridge   // executes the commands of bridged activations; may be nil if there are none
 	MaxSandboxes int            // at most this many at a time; 0: as memory and Descriptors allow
-	Descriptors  int            // of files and sockets that the process may have; 0: what its limit is
-	MemoryMiB    int            // what all sandboxes may use: those that work their limits, the others what was measured; 0: half of the machine's memory
+	Descriptors  int            // files and sockets that the process may have open; 0: its limit
+	MemoryMiB    int            // memory of all sandboxes: the limits of busy ones, the measured use of idle ones; 0: half of the machine's memory
 	KeepAlive    time.Duration  // how long a sandbox stays without work; 0: 10 minutes
 	QueueTimeout time.Duration  // how long an activation may wait for a sandbox; 0: 10 minutes
 	Prewarm      int            // sandboxes without code to hold ready for each language in use
@@ -53,24 +50,23 @@ const (
 
 // Worker implements forerun.Worker over the sandboxes of this machine.
 //
-// Each sandbox has one goroutine (box.live) that goes through its life in order. A run is handed to it either by
-// Run through the channel box.assigned, when it is idle, or by box.next, when it looks for work. Lock order: Worker.mu,
-// then nothing; output.mu and tenure.mu are taken with no other lock held.
+// Each sandbox has one goroutine (box.live) that goes through its life in order. An idle sandbox gets a run from Run
+// through the channel box.assigned. A sandbox that looks for work gets it from box.next. No lock is taken with Worker.mu held; output.mu and tenure.mu are taken with no other lock held.
 type Worker struct {
 	config Config
 	resp   *resp.Server
 	api    *apiServer
 	load   *load
 	late   atomic.Pointer[late]
-	limit  int64 // bytes of memory for all boxes
+	limit  int64 // bytes of memory for all sandboxes
 
-	connections *sandbox.Shares // to the doors of all boxes
+	connections *sandbox.Shares // to the doors of all sandboxes
 
 	digests forerun.Digests
 	stop    context.CancelFunc // ends every sandbox
 	stopped context.Context
-	alive   sync.WaitGroup // goroutines of boxes and of failures to tell
-	ahead   atomic.Int64   // of runs: those that began ahead; it is changed with mu held
+	alive   sync.WaitGroup // goroutines of sandboxes and of failures to tell
+	ahead   atomic.Int64   // runs that began speculatively; changed with mu held
 
 	mu       sync.Mutex // guards the rest, and the fields of run, pool and box that say so
 	closing  bool
@@ -82,7 +78,7 @@ type Worker struct {
 	hungry   []*pool // with a queue that no sandbox will come to by itself, or which waits for its share of them
 	boxes    int     // of all pools and shelves, starting ones included
 	starting int     // of pools
-	charged  int64   // bytes of memory that all boxes occupy
+	charged  int64   // bytes of memory that all sandboxes occupy
 	stuck    stuck   // as of the last look, or the last one that ended
 	clock    float64 // of Greedy-Dual (see box.priority)
 	epoch    int     // of tenants' service
@@ -174,7 +170,7 @@ func (w *Worker) Await(id, caller forerun.ActivationID) {
 	}
 }
 
-// Promote implements forerun.Worker. What the activation sent to the outside goes out, in the background.
+// Promote implements forerun.Worker. It releases, in the background, what the activation sent to the outside.
 func (w *Worker) Promote(id forerun.ActivationID) {
 	w.mu.Lock()
 	r := w.runs[id]
