@@ -55,7 +55,7 @@ func Setup(root *cobra.Command, env Environment, args []string) error {
 	commands := a.commands()
 	markClients(commands)
 	root.AddCommand(commands...)
-	root.AddCommand(a.versionCommand(), completionCommand())
+	root.AddCommand(a.versionCommand(), completionCommand(), composeCommand())
 	root.Version = env.Version // adds --version
 	root.SetVersionTemplate("forerun {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true

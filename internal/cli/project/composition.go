@@ -3,9 +3,12 @@ package project
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/canonical"
+	"forerun.dev/forerun/internal/cli/compose"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/textfile"
@@ -27,9 +30,7 @@ func (b *builder) compositions(within []string, pkg string, compositions map[str
 		if err != nil {
 			continue
 		}
-		code := placeholder
-		b.addAction(path, Entity{Name: entityName(pkg, name)}, &whisk.Exec{Kind: "nodejs:default", Code: &code}, &x.common,
-			[]forerun.KeyValue{{Key: "conductor", Value: document}})
+		b.addComposition(path, entityName(pkg, name), document, &x.common)
 		for _, action := range inline {
 			b.inline(path, action)
 		}
@@ -54,8 +55,17 @@ func (b *builder) inline(path []string, x inlineAction) {
 	b.add(path, Entity{Collection: whisk.Actions, Name: name, Body: body, Rank: rankAction})
 }
 
-// readComposition reads a composition as `compose` writes it: the document alone (--ast), or with its lowered form.
+// readComposition reads a composition: a JavaScript file that exports it, or what `compose` writes, which is the document alone
+// (--ast), or with its lowered form.
 func readComposition(file string) (json.RawMessage, []inlineAction, error) {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".js", ".cjs", ".mjs":
+		data, err := compose.Document(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		return parseComposition(file, data)
+	}
 	data, err := textfile.Read(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the composition cannot be read: %w", err)
@@ -69,7 +79,7 @@ func parseComposition(file string, data []byte) (json.RawMessage, []inlineAction
 		AST  json.RawMessage `json:"ast"`
 	}
 	if err := json.Unmarshal(data, &content); err != nil {
-		return nil, nil, fmt.Errorf("%s is no JSON object; write it with `compose FILE.js --ast`: %w", file, err)
+		return nil, nil, fmt.Errorf("%s is not a JSON object; write it with `forerun compose FILE.js`, or name the JavaScript file itself: %w", file, err)
 	}
 	document := json.RawMessage(data)
 	if content.Type == "" {
@@ -77,7 +87,7 @@ func parseComposition(file string, data []byte) (json.RawMessage, []inlineAction
 	}
 	var root any
 	if len(document) == 0 || json.Unmarshal(document, &root) != nil {
-		return nil, nil, fmt.Errorf("%s holds no composition: it has neither a type nor an ast; write it with `compose FILE.js --ast`", file)
+		return nil, nil, fmt.Errorf("%s holds no composition: it has neither a type nor an ast; write it with `forerun compose FILE.js`, or name the JavaScript file itself", file)
 	}
 	compact, err := canonical.Marshal(document)
 	if err != nil {

@@ -45,6 +45,7 @@ func (p *Project) Entities(getenv func(string) string) ([]Entity, error) {
 	b := &builder{project: p, getenv: getenv}
 	b.actions(nil, "", p.file.Actions)
 	b.compositions(nil, "", p.file.Compositions)
+	b.workflows(nil, "", p.file.Workflows)
 	for _, name := range sortedKeys(p.file.Packages) {
 		b.pkg(name, p.file.Packages[name])
 	}
@@ -108,7 +109,7 @@ func (b *builder) pkg(name string, x *pkg) {
 	body := &whisk.PackagePut{Parameters: b.inputs(path, x.Inputs), Annotations: keyValues(x.Annotations), Publish: &x.Shared}
 	if x.Bind != "" {
 		rank = rankBinding
-		if len(x.Actions)+len(x.Sequences)+len(x.Compositions) > 0 {
+		if len(x.Actions)+len(x.Sequences)+len(x.Compositions)+len(x.Workflows) > 0 {
 			b.wrong(below(path, "bind"), errors.New("a package that stands for another has no actions of its own"))
 		}
 		to, err := forerun.ParseName(x.Bind, "_")
@@ -121,6 +122,7 @@ func (b *builder) pkg(name string, x *pkg) {
 	b.add(path, Entity{Collection: whisk.Packages, Name: entityName("", name), Body: body, Rank: rank})
 	b.actions(path, name, x.Actions)
 	b.compositions(path, name, x.Compositions)
+	b.workflows(path, name, x.Workflows)
 }
 
 func (b *builder) actions(within []string, pkg string, actions map[string]*action) {

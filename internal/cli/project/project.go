@@ -42,6 +42,7 @@ type file struct {
 	Actions      map[string]*action      `json:"actions"`
 	Sequences    map[string]*sequence    `json:"sequences"`
 	Compositions map[string]*composition `json:"compositions"`
+	Workflows    map[string]*workflow    `json:"workflows"`
 	Triggers     map[string]*trigger     `json:"triggers"`
 	Rules        map[string]*rule        `json:"rules"`
 }
@@ -54,6 +55,7 @@ type pkg struct {
 	Actions      map[string]*action      `json:"actions"`
 	Sequences    map[string]*sequence    `json:"sequences"`
 	Compositions map[string]*composition `json:"compositions"`
+	Workflows    map[string]*workflow    `json:"workflows"`
 }
 
 type action struct {
@@ -193,17 +195,18 @@ func described(path string, problems []problem) error {
 
 // at is the error of something wrong at a place of the project file, which is named by its path in it.
 func (p *Project) at(path []string, err error) error {
-	n := p.root
-	for _, name := range path {
-		if n == nil || n.member(name) == nil {
-			break
-		}
-		n = n.member(name)
-	}
-	if n == nil {
+	if p.root == nil {
 		return err
 	}
-	return fmt.Errorf("%s:%d:%d: %s: %w", p.Path, n.line, n.column, strings.Join(path, "."), err)
+	n := p.root
+	for _, name := range path {
+		within := n.child(name)
+		if within == nil {
+			break
+		}
+		n = within
+	}
+	return fmt.Errorf("%s:%d:%d: %s: %w", p.Path, n.line, n.column, strings.ReplaceAll(strings.Join(path, "."), ".[", "["), err)
 }
 
 // loadFolder makes a project of a folder of functions: each source file, archive, executable or folder with a function in

@@ -21,7 +21,7 @@ func TestProblems(t *testing.T) {
 		{"# nothing\n", ""},
 		{"actions: {}\n", ""},
 		{"- a\n", "1:1: The file must be an object, not a list."},
-		{"acts: {}\n", "1:1: acts is not known; known are $schema, actions, compositions, packages, rules, sequences, triggers."},
+		{"acts: {}\n", "1:1: acts is not known; known are $schema, actions, compositions, packages, rules, sequences, triggers, workflows."},
 		{"actions:\n  a: {file: 1}\n", "2:13: actions.a.file must be a string, not a number."},
 		{"actions:\n  a:\n    file: \n", "3:11: actions.a.file must be a string, not empty."},
 		{"actions:\n  a:\n    file: x\n    folder: y\n", "3:5: actions.a must have either file or folder."},
@@ -127,7 +127,7 @@ func TestEntityErrors(t *testing.T) {
 		{"actions: {a: {file: a.py, annotations: {pure-function: 'true'}}}", `The annotation 'pure-function' must be true or false, without quotes, not "true".`},
 		{"sequences: {s: {actions: [/_/a], annotations: {read-hosts: [http://b]}}}", `The annotation 'read-hosts' has "http://b", which is no host`},
 		{"compositions: {c: inline.json}", "The annotation 'keep-process' must be true or false"},
-		{"compositions: {c: a.py}", "is no JSON object"},
+		{"compositions: {c: a.py}", "is not a JSON object"},
 		{"compositions: {c: none.json}", "composition cannot be read"},
 		{"compositions: {c: other.json}", "holds no composition"},
 	} {
@@ -242,7 +242,7 @@ func TestDocumentedProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	entities, err := p.Entities(func(string) string { return "Hello" })
-	if err != nil || len(entities) != 9 {
+	if err != nil || len(entities) != 10 {
 		t.Errorf("%d entities, %v", len(entities), err)
 	}
 }

@@ -32,7 +32,7 @@ func (b *builder) reference(reference, pkg string) (forerun.Name, error) {
 	if err != nil || strings.Contains(reference, "/") || pkg == "" {
 		return name, err
 	}
-	if x := b.project.file.Packages[pkg]; x != nil && (x.Actions[reference] != nil || x.Sequences[reference] != nil || x.Compositions[reference] != nil) {
+	if x := b.project.file.Packages[pkg]; x != nil && (x.Actions[reference] != nil || x.Sequences[reference] != nil || x.Compositions[reference] != nil || x.Workflows[reference] != nil) {
 		name.Package = pkg
 	}
 	return name, nil

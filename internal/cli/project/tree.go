@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -59,6 +60,29 @@ func (n *node) member(name string) *node {
 		}
 	}
 	return nil
+}
+
+// child is the member of a name, or the item of an index in brackets; nil if it is not there.
+func (n *node) child(name string) *node {
+	index, ok := strings.CutPrefix(name, "[")
+	if !ok {
+		return n.member(name)
+	}
+	i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	if err != nil || i >= len(n.items) {
+		return nil
+	}
+	return n.items[i]
+}
+
+// find is the node at a path; nil if it is not there.
+func (n *node) find(path []string) *node {
+	for _, name := range path {
+		if n = n.child(name); n == nil {
+			return nil
+		}
+	}
+	return n
 }
 
 // parse reads a YAML document. An empty one is an empty object.
