@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	id     = "44444444444444444444444444444444"
-	record = `{"activationId":"` + id + `","name":"hello","namespace":"guest","start":1,"end":3,"duration":2,"response":{"status":"success","success":true,"result":{"a":1}},"logs":["2026-01-02T03:04:05.000000000Z stdout: line <1>"],"annotations":[]}`
-	failed = `{"activationId":"` + id + `","name":"hello","namespace":"guest","response":{"status":"application error","success":false,"result":{"error":"no"}},"logs":[],"annotations":[]}`
+	id       = "44444444444444444444444444444444"
+	record   = `{"activationId":"` + id + `","name":"hello","namespace":"guest","start":1,"end":3,"duration":2,"response":{"status":"success","success":true,"result":{"a":1}},"logs":["2026-01-02T03:04:05.000000000Z stdout: line <1>"],"annotations":[]}`
+	workflow = `{"activationId":"` + id + `","response":{"success":true},"annotations":[{"key":"kind","value":"sequence"}]}`
+	failed   = `{"activationId":"` + id + `","name":"hello","namespace":"guest","response":{"status":"application error","success":false,"result":{"error":"no"}},"logs":[],"annotations":[]}`
 )
 
 // Each case is one command line: what it asks the server, what comes out, and the exit code.
@@ -86,8 +87,8 @@ func TestCommands(t *testing.T) {
 		{"invoke p/x -r -P -", answer{status: 200, body: `{"a":"<"}`, activation: id}, `POST namespaces/_/actions/p/x?blocking=true&result=true {"in":"put"}`, 0, "{\n  \"a\": \"<\"\n}\n", ""},
 		{"invoke x -r -t 500", answer{status: 202, body: `{"activationId":"` + id + `"}`}, `POST namespaces/_/actions/x?blocking=true&result=true&timeout=500 {}`, 6, id + "\n", "forerun activation get " + id},
 		{"invoke x -r", answer{status: 502, body: `{"error":"no"}`, activation: id}, `POST namespaces/_/actions/x?blocking=true&result=true {}`, 5, "{\n  \"error\": \"no\"\n}\n", "forerun activation logs " + id},
-		{"invoke x -b -o jsonl", answer{status: 200, body: record, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 0, record + "\n", "functions that ran ahead: early=2"},
-		{"invoke x -r --speculate all;~depth=4", answer{status: 200, body: `{"a":1}`, activation: id, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all; depth=4]`, 0, "{\n  \"a\": 1\n}\n", "functions that ran ahead: early=2"},
+		{"invoke x -b -o jsonl", answer{status: 200, body: workflow, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 0, workflow + "\n", "speculative functions: early=2"},
+		{"invoke x -r --speculate all;~depth=4", answer{status: 200, body: `{"a":1}`, activation: id, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all; depth=4]`, 0, "{\n  \"a\": 1\n}\n", "speculative functions: early=2"},
 		{"invoke x -r -t abc", ok, "", 2, "", `invalid argument "abc" for "-t, --timeout" flag: invalid syntax`},
 		{"invoke x -r --speculate all\x01", answer{}, "", 2, "", "it has a control character, such as an end of line"},
 		{"invoke x -r --speculate=", ok, "", 2, "", `invalid argument "" for "--speculate" flag: "" does not say how far to run ahead: write off, branches or all`},
@@ -162,6 +163,14 @@ func TestCommands(t *testing.T) {
 				t.Errorf("exit %d, stdout %q, stderr %q\nwant %d, %q, %q", got.code, got.stdout, got.stderr, c.code, c.stdout, c.stderr)
 			}
 		})
+	}
+}
+
+// TestNoSpeculation: of a single function nothing is said, as it has nothing that could be speculative.
+func TestNoSpeculation(t *testing.T) {
+	w := newWorld(t, map[string]answer{"POST namespaces/_/actions/x?blocking=true&result=false": {status: 200, body: record, ahead: "early=0"}})
+	if got := w.run("", "invoke", "x", "-b"); got.code != 0 || strings.Contains(got.stderr, "speculative") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -84,8 +84,8 @@ func (a *app) showOutcome(cmd *cobra.Command, name string, flags *invokeFlags, o
 	if !flags.result {
 		say(cmd, "%s: invoked %s with id %s", map[bool]string{false: "ok", true: "failed"}[o.Failed], name, o.Activation)
 	}
-	if o.Ahead != "" && (!flags.result || flags.speculate != nil) {
-		say(cmd, "functions that ran ahead: %s", o.Ahead)
+	if o.Ahead != "" && (!flags.result && o.Workflow || flags.speculate != nil) {
+		say(cmd, "speculative functions: %s", o.Ahead)
 	}
 	if err := a.show(cmd, o.Body); err != nil {
 		return err

@@ -46,7 +46,8 @@ type tracedActivation struct {
 		waterfall.Bar
 		Calls []string `json:"calls"`
 		Tally *struct {
-			Slots []waterfall.Bar `json:"slots"`
+			InOrder int64           `json:"inOrder"`
+			Slots   []waterfall.Bar `json:"slots"`
 		} `json:"tally"`
 	} `json:"trace"`
 }
@@ -141,7 +142,7 @@ func traceOf(ctx context.Context, c *whisk.Client, path string) (*waterfall.Trac
 		return nil, err
 	}
 	bars := append(f.bars[:1:1], byQueue(f.bars[1:], f.squashed)...)
-	return waterfall.New(bars), nil
+	return waterfall.New(bars, f.inOrder), nil
 }
 
 // byQueue puts squashed slots before what was queued after them.
@@ -167,6 +168,7 @@ type traceFetcher struct {
 	client   *whisk.Client
 	bars     []waterfall.Bar
 	squashed []waterfall.Bar
+	inOrder  int64 // what the record at the top says
 }
 
 // fetch adds a record and those below it.
@@ -187,6 +189,9 @@ func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) error 
 	bar.Program = unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence"
 	f.bars = append(f.bars, bar)
 	if x.Trace.Tally != nil {
+		if depth == 0 {
+			f.inOrder = x.Trace.Tally.InOrder
+		}
 		for _, s := range x.Trace.Tally.Slots {
 			s.Name, s.Depth = withoutNamespace(s.Name), depth+1
 			f.squashed = append(f.squashed, s)

@@ -18,7 +18,7 @@ func TestTrace(t *testing.T) {
 		get + root + "?trace=true": {status: 200, body: `{"name":"chain","activationId":"` + root + `","logs":["` + child + `"],
 			"annotations":[{"key":"kind","value":"sequence"},{"key":"path","value":"guest/p/chain"}],
 			"trace":{"queued":1000,"launched":1000,"finished":3000,"committed":3000,"speculative":false,
-			"tally":{"early":1,"used":0,"squashed":1,"skipped":0,"depth":1,"slots":[
+			"tally":{"early":1,"used":0,"squashed":1,"skipped":0,"depth":1,"inOrder":9000,"slots":[
 				{"action":"guest/late","queued":1500,"launched":1500,"squashed":2500,"slot":3,"speculative":true,"kind":"conflict","cause":"one #1 wrote"}]}}}`},
 		get + child + "?trace=true": {status: 200, body: `{"name":"one","activationId":"` + child + `","logs":["` + root + `"],
 			"annotations":[{"key":"kind","value":"python:3"}],
@@ -33,7 +33,7 @@ func TestTrace(t *testing.T) {
 			t.Errorf("%q is missing in\n%s%s", part, o.stdout, o.stderr)
 		}
 	}
-	if o = w.run("", "activation", "trace", root, "-o", "jsonl"); !strings.Contains(o.stdout, `"wall":2000,"sum":2000,"saved":0,"wasted":1000,`) {
+	if o = w.run("", "activation", "trace", root, "-o", "jsonl"); !strings.Contains(o.stdout, `"wall":2000,"inOrder":9000,"wasted":1000,`) {
 		t.Errorf("as JSON: %+v", o)
 	}
 	picture := filepath.Join(t.TempDir(), "x.svg")

@@ -61,6 +61,8 @@ type execution struct {
 	committed  int               // slots
 	publishing []*publication    // of calls, but for those that went well
 	tally      forerun.Tally
+	inOrder    estimate
+	concurrent bool // a function had two calls under way
 }
 
 // tree is a root slot with the slots of its programs. One client or one calling function waits for it. Its records are
@@ -115,6 +117,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 		return false
 	}
 	caller.calls = true
+	e.concurrent = e.concurrent || e.waits(caller)
 	e.lastOp++
 	t := e.newTree(r, i)
 	t.caller, t.op, t.called, t.calls = caller, e.lastOp, time.Now(), caller.tree.calls+1
@@ -137,6 +140,16 @@ func (e *execution) call(r Request, i *Invocation) bool {
 		e.renew()
 	}
 	return true
+}
+
+// waits reports whether a function waits for a call.
+func (e *execution) waits(caller *slot) bool {
+	for _, t := range e.calls {
+		if t.caller == caller && !t.called.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // asker is the slot of a function that may make a request. It is nil after the function's end, because no process would
@@ -381,6 +394,7 @@ func (e *execution) commit(a speculate.Commit) {
 		e.c.toll.ended()
 	}
 	e.noteTime(s)
+	e.estimate(s)
 	e.noteCaller(s)
 	s.tree.noteIdle(s)
 	e.keep(s)

@@ -32,6 +32,7 @@ type tables struct {
 type habit struct {
 	took  time.Duration // its approximate duration in order; 0: unknown
 	cpu   time.Duration // of the processors that it takes; 0: that is not known
+	alone time.Duration // its approximate duration in order, without its calls; 0: unknown
 	wrong int           // how often in a row it gave something else than on the same input before
 	stray int           // how often in a row it called something else
 	long  int           // how often in a row it was speculative for half of its time limit
@@ -138,16 +139,40 @@ func (t *tables) habit(code forerun.Digest) *habit {
 	return h
 }
 
-// noteTime notes the duration and processor time of a function. An increase is averaged in slowly, because it mostly
-// comes from the machine's load.
-func (t *tables) noteTime(code forerun.Digest, took, cpu time.Duration) {
+// noteTime notes the duration of a function, its duration without its calls, and its processor time. An increase is
+// averaged in slowly, because it mostly comes from the machine's load.
+func (t *tables) noteTime(code forerun.Digest, took, alone, cpu time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.habit(code)
-	if h.took != 0 && took > h.took {
-		took = h.took + (took-h.took)/16
+	h.took, h.alone, h.cpu = slowly(h.took, took), slowly(h.alone, alone), cpu
+}
+
+// slowly is the duration to keep of a function: known is the one before, now the new one.
+func slowly(known, now time.Duration) time.Duration {
+	if known != 0 && now > known {
+		now = known + (now-known)/16
 	}
-	h.took, h.cpu = max(1, took), cpu
+	return max(1, now)
+}
+
+// noteFaster notes the duration of a speculative run, if it is shorter than the one that is known of runs in order.
+func (t *tables) noteFaster(code forerun.Digest, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.habits[code]; h != nil {
+		h.alone = min(h.alone, max(1, took))
+	}
+}
+
+// alone is the approximate duration of a function that runs in order, without its calls; 0: unknown.
+func (t *tables) alone(code forerun.Digest) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.habits[code]; h != nil {
+		return h.alone
+	}
+	return 0
 }
 
 // noteRow notes whether a function did what it did on the same input before.
@@ -289,19 +314,33 @@ func (e *execution) noteCaller(s *slot) {
 	}
 }
 
-// noteTime learns from a committed function (C3) that was executed in order. A function that answers with an error may
-// be faster than usual, but its time counts. A function that could not be executed teaches nothing.
+// noteTime learns from a committed function (C3) that was executed in order. From a speculative one it learns only that it
+// takes no longer by itself. A function that answers with an error may be faster than usual, but its time counts. A
+// function that could not be executed teaches nothing.
 func (e *execution) noteTime(s *slot) {
 	line := &s.record.Timeline
-	if e.tables == nil || s.program || s.early || line.Skipped || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
+	if s.program || line.Skipped || line.Launched.IsZero() || s.record.Status == forerun.InternalError {
 		return
 	}
-	code, took := e.code(s), line.Finished.Sub(line.Launched)
-	if s.record.Status == forerun.Success {
-		e.tables.noteTime(code, took, s.cpu)
+	tables := e.tables
+	if tables == nil && s.parent != nil && e.c.Speculation.Mode != speculate.Off { // the request is in order, others need not be
+		tables = e.c.tables.tenant(e.namespace)
+	}
+	if tables == nil {
+		return
+	}
+	code, took, success := e.code(s), line.Finished.Sub(line.Launched), s.record.Status == forerun.Success
+	switch {
+	case s.early && success:
+		tables.noteFaster(code, s.own())
+		return
+	case s.early:
+		return
+	case success:
+		tables.noteTime(code, took, s.own(), s.cpu)
 	}
 	if limit := time.Duration(s.action.Limits.Timeout) * time.Millisecond; took < limit/2 {
-		e.tables.noteLong(code, false)
+		tables.noteLong(code, false)
 	}
 }
 

@@ -16,17 +16,17 @@ func TestQuick(t *testing.T) {
 	if quick() {
 		t.Error("a function of which nothing is known is quick")
 	}
-	tables.noteTime(code, 5*time.Millisecond, 0)
+	tables.noteTime(code, 5*time.Millisecond, 5*time.Millisecond, 0)
 	if quick() {
 		t.Error("5 ms are quick")
 	}
-	tables.noteTime(code, 500*time.Microsecond, 0)
-	tables.noteTime(code, 5*time.Millisecond, 0) // the machine was busy
+	tables.noteTime(code, 500*time.Microsecond, 500*time.Microsecond, 0)
+	tables.noteTime(code, 5*time.Millisecond, 5*time.Millisecond, 0) // the machine was busy
 	if !quick() {
 		t.Error("0.5 ms are not quick")
 	}
 	for range 50 {
-		tables.noteTime(code, 5*time.Millisecond, 0)
+		tables.noteTime(code, 5*time.Millisecond, 5*time.Millisecond, 0)
 	}
 	if quick() {
 		t.Error("it has become slow, which nobody notices")
@@ -38,12 +38,12 @@ func TestTablesAreBounded(t *testing.T) {
 	all := newTables()
 	mine, theirs := all.tenant("mine"), all.tenant("theirs")
 	mine.noteCaller(forerun.Digest{1})
-	mine.noteTime(forerun.Digest{1}, time.Microsecond, 0)
+	mine.noteTime(forerun.Digest{1}, time.Microsecond, time.Microsecond, 0)
 	row := &forerun.Row{Output: json.RawMessage(`1`)}
 	for n := range 3 * maxKnown {
 		code := forerun.Digest{2, byte(n), byte(n >> 8), byte(n >> 16)}
 		theirs.noteCaller(code)
-		theirs.noteTime(code, time.Second, 0)
+		theirs.noteTime(code, time.Second, time.Second, 0)
 		theirs.noteRow(code, row, row)
 		if len(theirs.callers) > maxKnown || len(theirs.habits) > maxKnown {
 			t.Fatalf("%d callers and %d habits are known", len(theirs.callers), len(theirs.habits))
@@ -57,7 +57,7 @@ func TestTablesAreBounded(t *testing.T) {
 func TestComputes(t *testing.T) {
 	tables := newTables().tenant("ns")
 	for cpu, want := range map[time.Duration]bool{0: false, 1 * time.Millisecond: false, 4 * time.Millisecond: true, 9 * time.Millisecond: true} {
-		tables.noteTime(forerun.Digest{1}, 6*time.Millisecond, cpu)
+		tables.noteTime(forerun.Digest{1}, 6*time.Millisecond, 6*time.Millisecond, cpu)
 		if got := tables.doubts(forerun.Digest{1}, 0).computes; got != want {
 			t.Errorf("%v of processors in 6 ms: %v", cpu, got)
 		}
@@ -170,7 +170,7 @@ func TestSkipsTakeNoTime(t *testing.T) {
 	e := &execution{tables: newTables().tenant("ns"), c: new(Controller)}
 	action := &forerun.Action{Limits: forerun.Limits{Timeout: 1000}}
 	code := e.c.digests.Deployed(action)
-	e.tables.noteTime(code, 800*time.Millisecond, 700*time.Millisecond)
+	e.tables.noteTime(code, 800*time.Millisecond, 800*time.Millisecond, 700*time.Millisecond)
 	for range longTooOften {
 		e.tables.noteLong(code, true)
 	}
@@ -216,7 +216,7 @@ func TestWrongGuesses(t *testing.T) {
 func TestHabitsAreBounded(t *testing.T) {
 	tables := newTables().tenant("ns")
 	for i := range 3 * maxKnown {
-		tables.noteTime(forerun.Digest{byte(i), byte(i >> 8), byte(i >> 16)}, time.Second, 0)
+		tables.noteTime(forerun.Digest{byte(i), byte(i >> 8), byte(i >> 16)}, time.Second, time.Second, 0)
 	}
 	if n := len(tables.habits); n > maxKnown {
 		t.Errorf("the habits of %d functions are kept", n)

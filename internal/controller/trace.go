@@ -199,7 +199,9 @@ func (t *tree) waited() {
 // has the rest in records of its own.
 func (e *execution) sum(t *tree) {
 	tally := e.tally
+	tally.InOrder = e.estimated()
 	e.tally = forerun.Tally{Depth: e.runningAhead()}
+	e.inOrder.unknown = true // what goes on has no end that it could be compared with
 	if t.caller == nil && e.mayAhead {
 		t.invocation.tally = &tally
 	}

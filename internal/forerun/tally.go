@@ -14,6 +14,7 @@ type Tally struct {
 	Depth    int                // the most that were ahead at one time
 	Slots    []SquashedSlot     // also those that had not begun
 	Kinds    map[SquashKind]int `json:",omitempty"` // how many of Squashed were so
+	InOrder  time.Duration      `json:",omitempty"` // about how long the functions take in order, by what each took by itself; 0: that is not known
 	Held     time.Duration      `json:",omitempty"` // for how long what squashed slots asked for waited
 }
 

@@ -28,6 +28,7 @@ type Machine struct {
 	buffered int      // bytes in columns
 	stamp    uint64   // of the last write in a column
 	empty    int      // forks that joined in this step without anything having run
+	forked   bool     // there was a fork
 	over     bool     // the client has its answer; orphans may still run
 	changed  bool     // since the last look for what can be done
 	blamed   []blame  // that the search under way has come by
@@ -49,6 +50,9 @@ func New(action string, input json.RawMessage, options ...Option) (*Machine, []A
 
 // Ahead is the number of speculative functions that have not finished.
 func (m *Machine) Ahead() int { return m.working }
+
+// Forked reports whether the program had branches that run at the same time.
+func (m *Machine) Forked() bool { return m.forked }
 
 // Step tells the machine an event and returns the resulting actions, in order. An event of a slot that is over changes
 // nothing. A late request of a squashed slot is refused.

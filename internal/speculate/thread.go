@@ -63,6 +63,7 @@ func (m *Machine) materialize(t *thread) {
 		return
 	}
 	s.kind, s.state = fork, running
+	m.forked = true
 	m.runAhead(s)
 	for i, stop := range p.stop.Fork {
 		branch := &thread{owner: s, program: t.program, table: t.table, branch: i}

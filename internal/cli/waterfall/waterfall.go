@@ -1,14 +1,12 @@
 // Package waterfall draws the activations of one invocation below each other,
 // each where it ran, as text or as SVG.
 //
-// It promises that what it says of saved and wasted time follows from the
-// moments that it was given, and that no name or reason can bring control
+// It promises that it claims no gain that the server's estimate does not show, and that no name or reason can bring control
 // characters to a terminal or markup into a picture.
 package waterfall
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -42,42 +40,32 @@ type Bar struct {
 
 // Trace is an invocation. Times are in microseconds.
 type Trace struct {
-	Begin  int64 `json:"begin"` // since 1970
-	Wall   int64 `json:"wall"`
-	Sum    int64 `json:"sum"`    // of what the functions took that were of use, without waiting for each other or for their turn
-	Saved  int64 `json:"saved"`  // Sum above Wall, if anything ran ahead or was skipped: at most, but for what was skipped, as functions that run ahead with less of the processors take longer
-	Wasted int64 `json:"wasted"` // in which squashed functions ran
-	Bars   []Bar `json:"slots"`
+	Begin   int64 `json:"begin"` // since 1970
+	Wall    int64 `json:"wall"`
+	InOrder int64 `json:"inOrder,omitempty"` // what the functions take in order, by the server's estimate; 0: there is none
+	Wasted  int64 `json:"wasted"`            // in which squashed functions ran
+	Bars    []Bar `json:"slots"`
 
 	cites bool // a reason names a row
 }
 
-// New makes the trace of slots, the root first.
-func New(bars []Bar) *Trace {
-	t := &Trace{Begin: bars[0].Queued, Bars: bars}
+// New makes the trace of slots, the root first. inOrder is an estimate of what the functions take in order; 0: there is none.
+func New(bars []Bar, inOrder int64) *Trace {
+	t := &Trace{Begin: bars[0].Queued, InOrder: inOrder, Bars: bars}
 	last := bars[0].end()
 	for i := range bars {
 		b := &bars[i]
 		if b.Queued > 0 {
 			t.Begin = min(t.Begin, b.Queued)
 		}
-		switch ran := b.ran(); {
-		case b.isSquashed():
-			t.Wasted += ran
-		case !b.Program:
-			t.Sum += max(0, ran-b.Held-b.Waited)
+		if b.isSquashed() {
+			t.Wasted += b.ran()
 		}
 	}
 	t.Wall = max(0, last-t.Begin)
-	if slices.ContainsFunc(t.Bars, Bar.hasHelped) {
-		t.Saved = max(0, t.Sum-t.Wall)
-	}
 	t.cite()
 	return t
 }
-
-// hasHelped reports whether a slot ran ahead and was right, or was skipped.
-func (b Bar) hasHelped() bool { return b.state() == "ahead" || b.state() == "skipped" }
 
 // isSquashed tells whether nothing is left of a slot; a head that was given up has a record.
 func (b *Bar) isSquashed() bool { return b.Squashed > 0 && b.ID == "" }
@@ -198,12 +186,9 @@ func (t *Trace) summary() (times, counts string) {
 	for i := range t.Bars {
 		n[t.Bars[i].state()]++
 	}
-	times = fmt.Sprintf("%s from request to end; the functions took %s in sum", length(t.Wall), length(t.Sum))
-	if t.Saved > 0 {
-		times += fmt.Sprintf(": at most %s saved (%.1fx)", length(t.Saved), float64(t.Sum)/float64(max(1, t.Wall)))
-		if n["skipped"] > 0 { // nobody knows how long that would have taken
-			times += " beside what was skipped"
-		}
+	times = length(t.Wall) + " from request to end"
+	if n["ahead"]+n["skipped"] > 0 {
+		times += t.compared()
 	}
 	times += fmt.Sprintf("; %s wasted.", length(t.Wasted))
 	counts = fmt.Sprintf("%d ahead and right, %d squashed, %d skipped", n["ahead"], n["squashed"], n["skipped"])
@@ -213,6 +198,18 @@ func (t *Trace) summary() (times, counts string) {
 		}
 	}
 	return times, counts + "."
+}
+
+// compared says what is known of how long the invocation takes in order. The estimate is without what lies between the functions: so an
+// invocation that took less was faster.
+func (t *Trace) compared() string {
+	switch {
+	case t.InOrder == 0:
+		return ""
+	case t.InOrder <= t.Wall:
+		return fmt.Sprintf("; in order its functions take about %s: it was not faster", length(t.InOrder))
+	}
+	return fmt.Sprintf("; in order its functions take about %s: %.1fx faster", length(t.InOrder), float64(t.InOrder)/float64(max(1, t.Wall)))
 }
 
 // length writes microseconds for people.

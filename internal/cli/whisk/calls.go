@@ -115,6 +115,7 @@ type Outcome struct {
 	Activation string          // its id
 	Over       bool            // it has ended: Body is its record, or its result
 	Failed     bool            // it ended with an error
+	Workflow   bool            // its record, if that is what the server answered, says that it ran others
 	Ahead      string          // how many of its functions ran ahead; empty: the server does not say
 	Ignored    string          // what of Terms.Speculate is not in effect, and why; empty: nothing
 	Body       json.RawMessage // the server's answer
@@ -135,8 +136,9 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 		return nil, err
 	}
 	var record struct {
-		ActivationID string    `json:"activationId"`
-		Response     *Response `json:"response"`
+		ActivationID string             `json:"activationId"`
+		Response     *Response          `json:"response"`
+		Annotations  []forerun.KeyValue `json:"annotations"`
 	}
 	_ = json.Unmarshal(answer.Body, &record) // a result may be anything
 	outcome := &Outcome{Activation: answer.Activation, Ahead: answer.Ahead, Ignored: answer.Ignored, Body: answer.Body}
@@ -151,6 +153,7 @@ func (c *Client) Invoke(ctx context.Context, path string, input json.RawMessage,
 		}
 		return outcome, nil
 	case answer.Status == http.StatusOK, failed && outcome.Activation != "":
+		outcome.Workflow = !terms.Result && string(forerun.Lookup(record.Annotations, "kind")) == `"sequence"`
 		outcome.Over, outcome.Failed = true, failed || !terms.Result && record.Response != nil && !record.Response.Success
 		return outcome, nil
 	}

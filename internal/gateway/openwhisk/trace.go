@@ -46,6 +46,7 @@ type tallyDocument struct {
 	Squashed int            `json:"squashed"`
 	Skipped  int            `json:"skipped"`
 	Depth    int            `json:"depth"`
+	InOrder  int64          `json:"inOrder,omitempty"` // microseconds
 	Slots    []squashedSlot `json:"slots"` // that were squashed
 }
 
@@ -57,7 +58,7 @@ type squashedSlot struct {
 func traceOf(a *forerun.Activation) traceDocument {
 	d := traceDocument{timelineDocument: timelineOf(&a.Timeline), Calls: a.Calls}
 	if t := a.Tally; t != nil {
-		d.Tally = &tallyDocument{Early: t.Early, Used: t.Used, Squashed: t.Squashed, Skipped: t.Skipped, Depth: t.Depth, Slots: []squashedSlot{}}
+		d.Tally = &tallyDocument{Early: t.Early, Used: t.Used, Squashed: t.Squashed, Skipped: t.Skipped, Depth: t.Depth, InOrder: t.InOrder.Microseconds(), Slots: []squashedSlot{}}
 		for i := range t.Slots {
 			s := &t.Slots[i]
 			d.Tally.Slots = append(d.Tally.Slots, squashedSlot{s.Action.Path() + "/" + s.Action.Entity, timelineOf(&s.Timeline)})
