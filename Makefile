@@ -27,7 +27,7 @@ buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,fal
 ##@ To use it
 
 .PHONY: run
-run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy an example (EXAMPLE=smarthome or flightbook), invoke it, serve until Ctrl-C (ONCE=1: end after that)
+run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy an example (EXAMPLE=smarthome or flightbook), compare it with and without speculation, serve until Ctrl-C (ONCE=1: end after that)
 	@exec node examples/run.js
 
 .PHONY: build

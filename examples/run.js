@@ -1,5 +1,5 @@
-// `make run`: starts the server, deploys an example (EXAMPLE=smarthome or flightbook), invokes it, shows what happened, and
-// serves until Ctrl-C. With ONCE=1 it ends after the invocations. Words go to stderr, results to stdout.
+// `make run`: starts the server, deploys an example (EXAMPLE=smarthome or flightbook), compares it with and without speculation, and
+// serves until Ctrl-C. With ONCE=1 it ends after the comparison. Words go to stderr, results to stdout.
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -59,8 +59,8 @@ The server listens on ${apihost}. What to type next, in another terminal, in thi
     '${apihost}/api/v1/namespaces/_/actions/${action}?blocking=true&result=true'
   curl -u ${auth} '${apihost}/api/v1/namespaces/_/activations?limit=5'
   WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation list        (or OpenWhisk's own: wsk activation list)
-  WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation trace --last        (what ran ahead of its turn)
-  bin/forerun speculation get --operator ${data}/operator        (the operator's key: whether workflows run ahead; \`off\` and \`on\`)
+  WSK_CONFIG_FILE=${data}/wskprops bin/forerun activation trace --last        (when each function ran, and what was speculative)
+  bin/forerun speculation get --operator ${data}/operator        (the operator's key: whether workflows are speculative; \`off\` and \`on\`)
 Ctrl-C ends it, and \`kill\` where it runs in the background; what was written stays in ${data}.`)
 }
 

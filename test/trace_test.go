@@ -135,8 +135,8 @@ func TestTraceOfLate(t *testing.T) {
 		}
 	}
 	newShell(t, s).follow(t, []step{
-		{"activation trace --last", 0, "asked for ahead, began in turn: one #2 gave this on the same input before", ""},
-		{"activation trace --last", 0, " 0 ahead and right, 0 squashed, 0 skipped; 1 asked for ahead, began in turn.", ""},
+		{"activation trace --last", 0, "speculative, began in turn: one #2 gave this on the same input before", ""},
+		{"activation trace --last", 0, " 0 speculative and right, 0 squashed, 0 skipped; 1 speculative, began in turn.", ""},
 	})
 }
 

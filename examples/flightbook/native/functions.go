@@ -6,12 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // longDelay is the delay that makes a flight cheaper, in minutes.
 const longDelay = 30
+
+// How long what the functions ask outside takes to answer. They sleep that long in place of the request.
+const (
+	searchTime  = 60 * time.Millisecond // the airlines' search
+	weatherTime = 60 * time.Millisecond // the weather service
+	ratesTime   = 60 * time.Millisecond // the hotels and car rentals
+)
 
 // trip is a booking so far: what was asked for, and what the functions before have added. Its numbers are float64.
 type trip map[string]any
@@ -28,6 +36,7 @@ func functions() map[string]function {
 // findFlight finds a day's first flight from a time on: {from, to, date, after} -> {flight, departs, hour, distance}. A route
 // that nobody flies that day leaves the trip without one.
 func findFlight(ctx context.Context, state *redis.Client, t trip) (trip, error) {
+	time.Sleep(searchTime)
 	var flights []trip // in the order of departure
 	err := read(ctx, state, &flights, fmt.Sprintf("flightbook:flights:%s:%s:%s", t["from"], t["to"], t["date"]))
 	for _, flight := range flights {
@@ -40,6 +49,7 @@ func findFlight(ctx context.Context, state *redis.Client, t trip) (trip, error) 
 
 // forecastDelay expects a delay of weather and carrier: {flight, from, hour} -> {delay}, in minutes.
 func forecastDelay(ctx context.Context, state *redis.Client, t trip) (trip, error) {
+	time.Sleep(weatherTime)
 	carrier := t.text("flight")[:2]
 	usual, err := state.HGet(ctx, "flightbook:delays:"+t.text("from"), carrier).Int()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -61,6 +71,7 @@ func forecastDelay(ctx context.Context, state *redis.Client, t trip) (trip, erro
 // priceTrip prices flight, hotel and car: {to, departs, distance, delay, nights, car} -> {price}, in cents: 15% off for odd
 // hours, 10% for a long delay; a car is kept at least a day.
 func priceTrip(ctx context.Context, state *redis.Client, t trip) (trip, error) {
+	time.Sleep(ratesTime)
 	rates, err := state.HGetAll(ctx, "flightbook:rates:"+t.text("to")).Result()
 	if err != nil {
 		return nil, err

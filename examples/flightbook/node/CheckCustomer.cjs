@@ -1,6 +1,9 @@
 'use strict'
+const { setTimeout: sleep } = require('node:timers/promises')
+
 const { createClient } = require('redis')
 
+const CUSTOMER_MS = 60 // in which the register of customers answers
 const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect()
 
 /**
@@ -10,6 +13,7 @@ const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.e
  */
 exports.main = async function (args) {
   const state = await ready
+  await sleep(CUSTOMER_MS) // in place of the request
   const [limit, blocked] = await state.hmGet(`${args.store}:customer:${args.user}`, ['limit', 'blocked'])
   return { value: limit !== null && blocked !== 'yes' && args.price <= Number(limit) }
 }

@@ -1,6 +1,9 @@
 'use strict'
+const { setTimeout: sleep } = require('node:timers/promises')
+
 const { createClient } = require('redis')
 
+const SEARCH_MS = 60 // in which the airlines' search answers
 const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect()
 
 /**
@@ -10,6 +13,7 @@ const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.e
  */
 exports.main = async function (args) {
   const state = await ready
+  await sleep(SEARCH_MS) // in place of the request
   const text = await state.get(`flightbook:flights:${args.from}:${args.to}:${args.date}`)
   const flight = JSON.parse(text ?? '[]').find(flight => flight.departs >= args.after) // in the order of departure
   return { ...args, ...flight }

@@ -1,6 +1,9 @@
 'use strict'
+const { setTimeout: sleep } = require('node:timers/promises')
+
 const { createClient } = require('redis')
 
+const WEATHER_MS = 60 // in which the weather service answers
 const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect()
 
 /**
@@ -10,6 +13,7 @@ const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.e
  */
 exports.main = async function (args) {
   const state = await ready
+  await sleep(WEATHER_MS) // in place of the request
   const usual = Number(await state.hGet(`flightbook:delays:${args.from}`, args.flight.slice(0, 2)) ?? 0)
   const weather = JSON.parse(await state.hGet(`flightbook:weather:${args.from}`, args.hour) ?? '{}')
   const wind = Math.floor(Math.max(0, (weather.wind ?? 0) - 150) / 10)

@@ -1,7 +1,10 @@
 'use strict'
+const { setTimeout: sleep } = require('node:timers/promises')
+
 const { createClient } = require('redis')
 
 const LONG_DELAY = 30
+const RATES_MS = 60 // in which the hotels and car rentals answer
 const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect()
 
 /**
@@ -11,6 +14,7 @@ const ready = createClient({ url: process.env.REDIS_URL }).on('error', console.e
  */
 exports.main = async function (args) {
   const state = await ready
+  await sleep(RATES_MS) // in place of the request
   const [hotel, car] = (await state.hmGet(`flightbook:rates:${args.to}`, ['hotel', 'car'])).map(rate => Number(rate ?? 0))
   let fare = 4900 + 11 * args.distance
   if (args.departs < '07:00' || args.departs >= '20:00') fare = Math.floor(fare * 85 / 100)

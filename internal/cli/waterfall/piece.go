@@ -24,8 +24,8 @@ var looks = [...]struct {
 	waits:    {'.', "#ced4da", 3, "waits"},
 	ended:    {'-', "#8ccf9b", 3, "has ended, and its turn has not come"},
 	runs:     {'=', "#2b71b8", 12, "runs in its turn"},
-	ahead:    {'>', "#37a04f", 12, "runs ahead of its turn"},
-	squashed: {'x', "#d9463e", 12, "ran for nothing"},
+	ahead:    {'>', "#37a04f", 12, "runs speculatively"},
+	squashed: {'x', "#d9463e", 12, "was squashed"},
 	skipped:  {'*', "#7d55c7", 12, "not executed: its output was known"},
 }
 

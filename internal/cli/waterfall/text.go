@@ -21,7 +21,7 @@ const (
 )
 
 // Text writes a trace for a terminal: a line for each slot, with bars of width characters in which "_" is a workflow's time, "."
-// waiting, "=" running, ">" running ahead of its turn, "x" running for nothing, "-" waiting finished until it was its turn, "*" that it was
+// waiting, "=" running, ">" running speculatively, "x" running until it was squashed, "-" waiting finished until it was its turn, "*" that it was
 // not executed, as its output was known.
 func (t *Trace) Text(w io.Writer, width int, colour bool) error {
 	names := 0

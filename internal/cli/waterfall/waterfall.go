@@ -94,10 +94,10 @@ func (b *Bar) ranAhead() bool {
 	return b.Speculative && b.Launched > 0 && (b.Promoted == 0 || b.Launched < b.Promoted)
 }
 
-// What became of functions that were asked for ahead and got no sandbox in time.
+// What became of functions that were launched speculatively and got no sandbox in time.
 const (
-	late    = "asked for ahead, began in turn"
-	never   = "asked for ahead, never began"
+	late    = "speculative, began in turn"
+	never   = "speculative, never began"
 	unbegun = "squashed before it began"
 )
 
@@ -113,7 +113,7 @@ func (b *Bar) state() string {
 	case b.Skipped:
 		return "skipped"
 	case b.ranAhead():
-		return "ahead"
+		return "speculative"
 	case b.Speculative && b.Launched == 0: // its code could not be loaded
 		return never
 	case b.Speculative:
@@ -187,11 +187,11 @@ func (t *Trace) summary() (times, counts string) {
 		n[t.Bars[i].state()]++
 	}
 	times = length(t.Wall) + " from request to end"
-	if n["ahead"]+n["skipped"] > 0 {
+	if n["speculative"]+n["skipped"] > 0 {
 		times += t.compared()
 	}
 	times += fmt.Sprintf("; %s wasted.", length(t.Wasted))
-	counts = fmt.Sprintf("%d ahead and right, %d squashed, %d skipped", n["ahead"], n["squashed"], n["skipped"])
+	counts = fmt.Sprintf("%d speculative and right, %d squashed, %d skipped", n["speculative"], n["squashed"], n["skipped"])
 	for _, state := range []string{late, never, unbegun} {
 		if n[state] > 0 {
 			counts += fmt.Sprintf("; %d %s", n[state], state)

@@ -29,12 +29,12 @@ func example() *Trace {
 func TestText(t *testing.T) {
 	const want = `#1 chain          |____________________|     100ms
 #2   a            |..=========         |      40ms
-#3   b (inline 1) |..>>>>>>>--         |      30ms  ahead, held for 5ms (lost wrote "k #11"): a #2 gave this
+#3   b (inline 1) |..>>>>>>>--         |      30ms  speculative, held for 5ms (lost wrote "k #11"): a #2 gave this
 #4   c            |..xxxxxxxxx         |      40ms  squashed: b #3 ?[31m<gave> more
 #5   d            |          *         |        0s  skipped: it is pure
 #6   e            |          ==========|      50ms
 
-100ms from request to end; in order its functions take about 130ms: 1.3x faster; 40ms wasted. 1 ahead and right, 1 squashed, 1 skipped.
+100ms from request to end; in order its functions take about 130ms: 1.3x faster; 40ms wasted. 1 speculative and right, 1 squashed, 1 skipped.
 `
 	var b strings.Builder
 	if err := example().Text(&b, 20, false); err != nil || b.String() != want {
@@ -56,11 +56,11 @@ func TestGain(t *testing.T) {
 		speculative bool
 		want        string
 	}{
-		{"faster", 2 * wall, true, "10ms from request to end; in order its functions take about 20ms: 2.0x faster; 0s wasted. 1 ahead and right, 0 squashed, 0 skipped."},
-		{"slower", wall - 1_000, true, "10ms from request to end; in order its functions take about 9ms: it was not faster; 0s wasted. 1 ahead and right, 0 squashed, 0 skipped."},
-		{"as fast", wall, true, "10ms from request to end; in order its functions take about 10ms: it was not faster; 0s wasted. 1 ahead and right, 0 squashed, 0 skipped."},
-		{"no estimate", 0, true, "10ms from request to end; 0s wasted. 1 ahead and right, 0 squashed, 0 skipped."},
-		{"in order", 2 * wall, false, "10ms from request to end; 0s wasted. 0 ahead and right, 0 squashed, 0 skipped."},
+		{"faster", 2 * wall, true, "10ms from request to end; in order its functions take about 20ms: 2.0x faster; 0s wasted. 1 speculative and right, 0 squashed, 0 skipped."},
+		{"slower", wall - 1_000, true, "10ms from request to end; in order its functions take about 9ms: it was not faster; 0s wasted. 1 speculative and right, 0 squashed, 0 skipped."},
+		{"as fast", wall, true, "10ms from request to end; in order its functions take about 10ms: it was not faster; 0s wasted. 1 speculative and right, 0 squashed, 0 skipped."},
+		{"no estimate", 0, true, "10ms from request to end; 0s wasted. 1 speculative and right, 0 squashed, 0 skipped."},
+		{"in order", 2 * wall, false, "10ms from request to end; 0s wasted. 0 speculative and right, 0 squashed, 0 skipped."},
 	} {
 		one := Bar{Queued: 1_000_000, Launched: 1_000_000, Finished: 1_000_000 + wall, Committed: 1_000_000 + wall}
 		two := one
@@ -75,11 +75,11 @@ func TestGain(t *testing.T) {
 func TestLate(t *testing.T) {
 	const want = `#1 chain |____________________|     100ms
 #2   a   |===========         |      50ms
-#3   b   |..........==========|      50ms  asked for ahead, began in turn: a #2 gave this
+#3   b   |..........==========|      50ms  speculative, began in turn: a #2 gave this
 #4   c   |...........         |        0s  squashed before it began: a #2 gave more
-#5   d   |....................|        0s  asked for ahead, never began: b #3 gave this
+#5   d   |....................|        0s  speculative, never began: b #3 gave this
 
-100ms from request to end; 0s wasted. 0 ahead and right, 0 squashed, 0 skipped; 1 asked for ahead, began in turn; 1 asked for ahead, never began; 1 squashed before it began.
+100ms from request to end; 0s wasted. 0 speculative and right, 0 squashed, 0 skipped; 1 speculative, began in turn; 1 speculative, never began; 1 squashed before it began.
 `
 	trace := New([]Bar{
 		{Name: "chain", ID: "0", Program: true, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000},
@@ -128,11 +128,11 @@ func TestSVG(t *testing.T) {
 	}
 	for what, part := range map[string]string{
 		"a reason":                           `>squashed: b #3 ?[31m&lt;gave&gt; more</text>`,
-		"all of a reason, under the pointer": `<title>b (inline 1), 30ms, ahead, held for 5ms (lost wrote &#34;k #11&#34;): a #2 gave this</title>`,
+		"all of a reason, under the pointer": `<title>b (inline 1), 30ms, speculative, held for 5ms (lost wrote &#34;k #11&#34;): a #2 gave this</title>`,
 		"a row's number":                     `text-anchor="end">#3</text>`,
 		"a duration":                         `text-anchor="end">40ms</text>`,
 		"a diamond":                          fmt.Sprintf(`l6 6l-6 6l-6 -6z" fill="%s"/>`, looks[skipped].fill),
-		"the legend":                         ">runs ahead of its turn</text>",
+		"the legend":                         ">runs speculatively</text>",
 		"the summary":                        "; in order its functions take about 130ms: 1.3x faster; 40ms wasted.</text>",
 	} {
 		if !strings.Contains(b.String(), part) {
