@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/test/server"
+	"forerun.dev/forerun/tools/doctest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the documents say of the server")
@@ -17,7 +18,6 @@ var update = flag.Bool("update", false, "rewrite what the documents say of the s
 // TestDocumentedCommands holds the list in docs/reference/state.md against what the server says that it has.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
-	const file, begin, end = "../docs/reference/state.md", "-update` -->\n", "<!-- end -->"
 	r := redisClient(start(t, server.Options{Redis: true}))
 	defer r.Close()
 	commands, err := r.Do(t.Context(), "COMMAND", "LIST").StringSlice()
@@ -25,23 +25,8 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(commands)
-	want := "\n    " + strings.Join(wrap(commands, 110), "\n    ") + "\n\n"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	listed, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the commands", file)
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(head+begin+want+end+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if listed != want {
-		t.Errorf("%s lists other commands than the server has; run go test ./test -run Documented -update\nthe server has:%s", file, want)
-	}
+	want := "    " + strings.Join(wrap(commands, 110), "\n    ")
+	doctest.Part(t, "../docs/reference/state.md", "commands", want, *update)
 }
 
 // wrap joins words with spaces into lines of at most width bytes.

@@ -136,13 +136,13 @@ func sentences(file string, source []byte) (all []sentence) {
 }
 
 // sentencesOf finds the sentences of one block. A piece of fewer than four words that ends without a full stop is
-// a label or a value, as cells of tables often are, and counts as nothing.
+// a label or a value, as cells of tables often are, and counts as nothing. So does a list of code spans alone.
 func sentencesOf(file string, source []byte, block ast.Node) (all []sentence) {
 	plain, offsets := plainText(source, block)
 	for _, span := range split(plain) {
 		piece := strings.Join(strings.Fields(string(plain[span[0]:span[1]])), " ")
 		words := countWords(piece)
-		if words == 0 || words < 4 && !strings.HasSuffix(piece, ".") {
+		if words == 0 || words < 4 && !strings.HasSuffix(piece, ".") || countWords(codeSpan.ReplaceAllString(piece, "")) == 0 {
 			continue
 		}
 		line := 1 + bytes.Count(source[:offsets[span[0]]], []byte("\n"))
@@ -186,6 +186,8 @@ func plainText(source []byte, block ast.Node) (plain []rune, offsets []int) {
 	})
 	return plain, offsets
 }
+
+var codeSpan = regexp.MustCompile("`[^`]*`")
 
 var abbreviation = regexp.MustCompile(`(?i)\b(e\.g|i\.e|vs|cf|approx|etc)\.$`)
 

@@ -36,6 +36,7 @@ func TestSentences(t *testing.T) {
 		"",
 		"- One item of a list is a sentence",
 		"- label",
+		"- `a`, `b c`, `d`, `e`",
 		"",
 		"| name | meaning |",
 		"| --- | --- |",
@@ -61,8 +62,8 @@ func TestSentences(t *testing.T) {
 		{3, 10, "It waits, e.g. for an answer of `forerun_action_get` (in JSON)."},
 		{4, 3, "32 clients wait."},
 		{6, 8, "One item of a list is a sentence"},
-		{11, 5, "A cell holds a sentence."},
-		{11, 5, "The second one is short."},
+		{12, 5, "A cell holds a sentence."},
+		{12, 5, "The second one is short."},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%v\nwant\n%v", got, want)

@@ -1,16 +1,10 @@
 package command
 
 import (
-	"flag"
-	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-var update = flag.Bool("update", false, "rewrite what docs/reference/state.md says of commands that wait")
 
 // TestHeldCommands: each command that cannot be buffered says why it waits, and no other does, but for those that the door executes.
 func TestHeldCommands(t *testing.T) {
@@ -55,36 +49,5 @@ func TestHeld(t *testing.T) {
 	}
 	if got := Held("publish"); got != "PUBLISH waits for its turn: whoever listens hears it at once, which cannot be undone" {
 		t.Error(got)
-	}
-}
-
-// TestDocumentedHeld holds the table in docs/reference/state.md against the code.
-func TestDocumentedHeld(t *testing.T) {
-	const file, begin, end = "../../../docs/reference/state.md", "<!-- held: written by `go test ./internal/state/command -run Documented -update` -->\n", "<!-- end of held -->"
-	want := "\n| command | why it waits |\n| --- | --- |\n"
-	for _, h := range held {
-		names := make([]string, len(h.names))
-		for i, name := range h.names {
-			names[i] = "`" + strings.ToUpper(name) + "`"
-		}
-		want += fmt.Sprintf("| %s | %s |\n", strings.Join(names, " "), h.why)
-	}
-	want += "\n"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	listed, tail, ok2 := strings.Cut(rest, end)
-	switch {
-	case !ok || !ok2:
-		t.Fatalf("%s has no place for the commands that wait", file)
-	case *update:
-		err = os.WriteFile(file, slices.Concat([]byte(head+begin+want+end), []byte(tail)), 0o644)
-	case listed != want:
-		t.Errorf("%s lists something else; run go test ./internal/state/command -run Documented -update\nthe code has:%s", file, want)
-	}
-	if err != nil {
-		t.Error(err)
 	}
 }
