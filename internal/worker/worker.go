@@ -51,7 +51,8 @@ const (
 // Worker implements forerun.Worker over the sandboxes of this machine.
 //
 // Each sandbox has one goroutine (box.live) that goes through its life in order. An idle sandbox gets a run from Run
-// through the channel box.assigned. A sandbox that looks for work gets it from box.next. No lock is taken with Worker.mu held; output.mu and tenure.mu are taken with no other lock held.
+// through the channel box.assigned. A sandbox that looks for work gets it from box.next. No lock is taken with Worker.mu
+// held; output.mu and tenure.mu are taken with no other lock held.
 type Worker struct {
 	config Config
 	resp   *resp.Server
