@@ -249,6 +249,13 @@ func TestLanguagesLeaveNothing(t *testing.T) {
 	})
 }
 
+// TestLanguagesListInterfaces: libraries do so as they are loaded. A sandbox has one.
+func TestLanguagesListInterfaces(t *testing.T) {
+	forEachLanguage(t, nil, func(t *testing.T, l *language, c *server.Client) {
+		equalJSON(t, l.ask(t, c, "interfaces").Response.Result, `{"names":["lo"]}`)
+	})
+}
+
 // TestLanguagesReachState: all languages count on one counter; connections that a handler keeps serve its next activation.
 func TestLanguagesReachState(t *testing.T) {
 	needPackages(t)

@@ -1,12 +1,15 @@
+import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.NetworkInterface;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 
 /** A function that does what a test asks it to. */
@@ -41,6 +44,15 @@ public class Probe {
         result.addProperty("calls", calls);
         Files.createDirectories(Path.of("/tmp/folder/file"));
         new ProcessBuilder("/bin/sleep", "1000").start();
+        return result;
+      case "interfaces":
+        JsonArray names = new JsonArray();
+        for (NetworkInterface one : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+          if (one.isLoopback() && one.isUp() && one.getMTU() > 0) {
+            names.add(one.getName());
+          }
+        }
+        result.add("names", names);
         return result;
       case "count":
         result.addProperty("n", count());

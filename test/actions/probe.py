@@ -36,6 +36,10 @@ def main(args: dict) -> dict:
             open(f"{TMP}/folder/file", "w").close()
             subprocess.Popen(["/bin/sleep", "1000"])
             return found
+        case "interfaces":
+            import socket
+
+            return {"names": [name for _, name in socket.if_nameindex()]}
         case "count":
             import redis
 

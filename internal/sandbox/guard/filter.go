@@ -203,9 +203,10 @@ func equal(val uint32, body []bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: uint8(len(body))}}, body...)
 }
 
-// socketBody allows unix sockets, and TCP and UDP over IPv4 and IPv6.
+// socketBody allows unix sockets, TCP and UDP over IPv4 and IPv6, and route netlink, which lists the sandbox's interfaces.
 func socketBody() []bpf.Instruction {
 	body := append([]bpf.Instruction{low(0)}, when(bpf.JumpEqual, unix.AF_UNIX, retAllow)...)
+	body = append(body, equal(unix.AF_NETLINK, onlyValues(2, unix.EPROTONOSUPPORT, unix.NETLINK_ROUTE))...)
 	body = append(body,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1},
@@ -252,12 +253,15 @@ func withoutOptions(options ...uint32) []bpf.Instruction {
 	return append(body, ret(retAllow))
 }
 
-// ioctlBody refuses to type into a terminal, and what asks or changes the network's devices: on a socket that the
+// ioctlBody refuses to type into a terminal, and what changes the network's devices. It holds what asks what they are: on a socket that the
 // helper opened it would show the host's.
 func ioctlBody() []bpf.Instruction {
 	body := []bpf.Instruction{low(1)}
 	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD} {
 		body = append(body, when(bpf.JumpEqual, request, retErrno(unix.EPERM))...)
+	}
+	for _, request := range deviceRequests {
+		body = append(body, when(bpf.JumpEqual, request, retHold)...)
 	}
 	return append(body,
 		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: lastSocketRequest + 1, SkipTrue: 2},

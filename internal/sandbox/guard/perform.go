@@ -34,6 +34,8 @@ func (s *Supervisor) executed(n notification, raw []byte, killed <-chan struct{}
 	switch {
 	case c.hosts():
 		return unix.EACCES // it has its connection and nothing else
+	case c.domain == unix.AF_NETLINK:
+		return unix.EPERM // the supervisor could connect it with another process, which the sandbox cannot
 	case n.number == unix.SYS_LISTEN:
 		return s.listen(c, int(int32(n.args[1])))
 	case c.domain == unix.AF_UNIX && isPath(raw):

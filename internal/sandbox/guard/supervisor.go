@@ -119,6 +119,9 @@ func (s *Supervisor) answer(n notification) {
 	case unix.SYS_INOTIFY_ADD_WATCH:
 		s.beside.Go(func() { s.watch(n) })
 		return
+	case unix.SYS_IOCTL:
+		s.beside.Go(func() { s.device(n) }) // the kernel may have it wait for others
+		return
 	}
 	if number, names := n.target(); names {
 		s.adjust(n, number)

@@ -20,8 +20,11 @@ func (s *suite) testSockets(t *testing.T) {
 		domain, kind, protocol int
 		errno                  unix.Errno
 	}{
-		"netlink": {unix.AF_NETLINK, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT}, "packet": {unix.AF_PACKET, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT},
-		"alg": {unix.AF_ALG, unix.SOCK_SEQPACKET, 0, unix.EAFNOSUPPORT}, "vsock": {unix.AF_VSOCK, unix.SOCK_STREAM, 0, unix.EAFNOSUPPORT},
+		"route netlink": {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, 0}, "packet": {unix.AF_PACKET, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT},
+		"netlink of sockets": {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_SOCK_DIAG, unix.EPROTONOSUPPORT},
+		"generic netlink":    {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_GENERIC, unix.EPROTONOSUPPORT},
+		"netlink of devices": {unix.AF_NETLINK, unix.SOCK_DGRAM, unix.NETLINK_KOBJECT_UEVENT, unix.EPROTONOSUPPORT},
+		"alg":                {unix.AF_ALG, unix.SOCK_SEQPACKET, 0, unix.EAFNOSUPPORT}, "vsock": {unix.AF_VSOCK, unix.SOCK_STREAM, 0, unix.EAFNOSUPPORT},
 		"bluetooth": {unix.AF_BLUETOOTH, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT}, "xdp": {unix.AF_XDP, unix.SOCK_RAW, 0, unix.EAFNOSUPPORT},
 		"raw": {unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP, unix.EPERM}, "raw6": {unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_UDP, unix.EPERM},
 		"old packet": {unix.AF_INET, unix.SOCK_PACKET, 0, unix.EPERM}, "ping": {unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, unix.EPROTONOSUPPORT},
@@ -47,7 +50,69 @@ func (s *suite) testOptions(t *testing.T) {
 	a.expect("92", fmt.Sprintf("import socket\ns = socket.socket(fileno=3)\ntry:\n    s.getsockopt(%d, %d, 4); result = 'a descriptor of the server'\nexcept OSError as e:\n    result = e.errno", unix.SOL_SOCKET, unix.SO_PEERPIDFD))
 	a.expect("95", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.sendto(b'x', %d, ('127.0.0.1', 1)); result = 'sent'\nexcept OSError as e:\n    result = e.errno", unix.MSG_FASTOPEN))
 	a.expect("95", fmt.Sprintf("import socket\ns = socket.socket()\ntry:\n    s.sendmsg([b'x'], [], %d, ('127.0.0.1', 1)); result = 'sent'\nexcept OSError as e:\n    result = e.errno", unix.MSG_FASTOPEN))
-	a.expect("1", fmt.Sprintf("import fcntl, socket\ns = socket.socket()\ntry:\n    fcntl.ioctl(s, %d, bytes(256)); result = 'asked'\nexcept OSError as e:\n    result = e.errno", unix.SIOCGIFCONF))
+	a.expect("1", fmt.Sprintf("import fcntl, socket\ns = socket.socket()\ntry:\n    fcntl.ioctl(s, %d, bytes(40)); result = 'set'\nexcept OSError as e:\n    result = e.errno", unix.SIOCSIFFLAGS))
+}
+
+// testInterfaces lists the interfaces in each way that libraries have: a sandbox has its loopback, sees none of the host's, and changes nothing.
+func (s *suite) testInterfaces(t *testing.T) {
+	a := s.agent(t)
+	const netlink = `
+import socket, struct
+def ask(kind, flags, body, to=(0, 0)):
+    n = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    n.settimeout(10)
+    n.sendto(struct.pack("=IHHII", 16 + len(body), kind, flags, 1, 0) + body, to)
+    return n.recv(1 << 16)
+def refused(kind, body): # the number of the error in the kernel's answer
+    answer = ask(kind, 5, body)
+    return -struct.unpack("=i", answer[16:20])[0] if struct.unpack("=H", answer[4:6])[0] == 2 else "no error"
+`
+	a.expect("[(1, 'lo')]", "import socket\nresult = socket.if_nameindex()")
+	a.expect("(1, 'lo')", "import socket\nresult = (socket.if_nametoindex('lo'), socket.if_indextoname(1))") // by ioctl
+	a.expect("True", netlink+fmt.Sprintf("result = b'lo\\0' in ask(%d, 0x301, bytes(16))", unix.RTM_GETLINK))
+	a.expect("True", netlink+fmt.Sprintf("result = socket.inet_aton('127.0.0.1') in ask(%d, 0x301, bytes(8))", unix.RTM_GETADDR))
+	for what, c := range map[string]struct {
+		kind int
+		body string
+	}{
+		"an address":         {unix.RTM_NEWADDR, `struct.pack("=BBBBI", 2, 32, 0, 0, 1) + struct.pack("=HH4s", 8, 2, bytes([10, 9, 8, 7]))`},
+		"no address":         {unix.RTM_DELADDR, `struct.pack("=BBBBI", 2, 8, 0, 254, 1) + struct.pack("=HH4s", 8, 2, bytes([127, 0, 0, 1]))`},
+		"an interface":       {unix.RTM_NEWLINK, `bytes(16) + struct.pack("=HH4s", 8, 3, b"new")`},
+		"an interface's end": {unix.RTM_SETLINK, `struct.pack("=BBHiII", 0, 0, 0, 1, 0, 1)`},
+		"a route":            {unix.RTM_NEWROUTE, `struct.pack("=BBBBBBBBI", 2, 0, 0, 0, 254, 4, 0, 1, 0) + struct.pack("=HHi", 8, 4, 1)`},
+		"a neighbour":        {unix.RTM_NEWNEIGH, `bytes(12)`},
+		"a rule":             {unix.RTM_NEWRULE, `bytes(12)`},
+		"another namespace":  {unix.RTM_GETLINK, `struct.pack("=BBHiII", 0, 0, 0, 1, 0, 0) + struct.pack("=HHi", 8, 46, 0)`}, // IFLA_TARGET_NETNSID
+	} {
+		if got := a.do(netlink + fmt.Sprintf("result = refused(%d, %s)", c.kind, c.body)); got != "1" && (what != "another namespace" || got != "22") { // there is none of that number
+			t.Errorf("%s: errno %s", what, got)
+		}
+	}
+	// One process cannot reach another by it, in none of three ways.
+	const pair = netlink + "import os\nlistening = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)\nlistening.bind((0, 1))\nother = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)\n"
+	for _, try := range []string{"other.sendto(b'x' * 16, listening.getsockname())", "other.connect(listening.getsockname())", "other.sendmsg([b'x' * 16], [], 0, (0, 1))"} {
+		a.expect("1", pair+"try:\n    "+try+"; result = 'done'\nexcept OSError as e:\n    result = e.errno")
+	}
+}
+
+// testInterfacesOfTheHost asks, on a socket that was connected to the outside, which is the host's, for the interfaces.
+func (s *suite) testInterfacesOfTheHost(t *testing.T) {
+	a := s.agent(t)
+	if !s.host.IsValid() {
+		t.Skip("nothing counts as outside here")
+	}
+	_, port := echoTCP(t, s.host.String())
+	a.expect("[1, 1, 1]", fmt.Sprintf(`
+import fcntl, socket, struct
+s = socket.create_connection((%q, %d))
+def ask(request, argument):
+    try:
+        fcntl.ioctl(s, request, argument)
+        return "answered"
+    except OSError as e:
+        return e.errno
+result = [ask(%d, struct.pack("16sI20x", b"", 1)), ask(%d, struct.pack("iQ", 0, 0)), ask(%d, struct.pack("16s24x", b"lo"))]`,
+		s.host.String(), port, unix.SIOCGIFNAME, unix.SIOCGIFCONF, unix.SIOCGIFADDR))
 }
 
 func (s *suite) testDoors(t *testing.T) {

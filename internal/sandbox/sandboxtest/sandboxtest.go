@@ -43,6 +43,8 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"OtherProcesses", s.testOtherProcesses},
 		{"EscapesByAddress", s.testEscapesByAddress},
 		{"Sockets", s.testSockets},
+		{"Interfaces", s.testInterfaces},
+		{"InterfacesOfTheHost", s.testInterfacesOfTheHost},
 		{"Options", s.testOptions},
 		{"Groups", s.testGroups},
 		{"Watches", s.testWatches},

@@ -78,10 +78,26 @@ func (f *function) call(a *activation) any {
 		fmt.Fprintln(os.Stderr, "to stderr")
 	case "leave":
 		return f.leave()
+	case "interfaces":
+		return interfaces()
 	case "count":
 		return map[string]any{"n": f.count()}
 	}
 	return map[string]any{"calls": f.calls, "id": a.ID, "action": a.Action, "n": a.Value.N + 1}
+}
+
+func interfaces() any {
+	all, err := net.Interfaces()
+	names := []string{}
+	for _, i := range all {
+		if _, addressErr := i.Addrs(); addressErr == nil {
+			names = append(names, i.Name)
+		}
+	}
+	if err != nil {
+		return map[string]any{"error": err.Error()}
+	}
+	return map[string]any{"names": names}
 }
 
 func (f *function) leave() any {
