@@ -177,11 +177,12 @@ func TestNodeArchives(t *testing.T) {
 		main, want string
 		files      map[string]string
 	}{
-		"index.js":      {"", `{"from":"index.js","here":true}`, map[string]string{"index.js": greet}},
-		"package.json":  {"", `{"from":"a.js","here":true}`, map[string]string{"package.json": `{"main":"a.js"}`, "a.js": greet, "index.js": "throw 1"}},
-		"no main in it": {"", `{"from":"index.js","here":true}`, map[string]string{"package.json": `{}`, "index.js": greet}},
-		"another file":  {"other.main", `{"from":"other.js","here":true}`, map[string]string{"other.js": greet}},
-		"nested":        {"other.a.b", `{"ok":true}`, map[string]string{"other.js": `exports.a = {b: () => ({ok: true})}`}},
+		"index.js":        {"", `{"from":"index.js","here":true}`, map[string]string{"index.js": greet}},
+		"package.json":    {"", `{"from":"a.js","here":true}`, map[string]string{"package.json": `{"main":"a.js"}`, "a.js": greet, "index.js": "throw 1"}},
+		"byte order mark": {"", `{"from":"a.js","here":true}`, map[string]string{"package.json": "\ufeff{\"main\":\"a.js\"}", "a.js": greet, "index.js": "throw 1"}},
+		"no main in it":   {"", `{"from":"index.js","here":true}`, map[string]string{"package.json": `{}`, "index.js": greet}},
+		"another file":    {"other.main", `{"from":"other.js","here":true}`, map[string]string{"other.js": greet}},
+		"nested":          {"other.a.b", `{"ok":true}`, map[string]string{"other.js": `exports.a = {b: () => ({ok: true})}`}},
 		"node_modules": {"", `{"dep":"local"}`, map[string]string{
 			"index.js": `exports.main = () => ({dep: require('dep').name})`, "node_modules/dep/index.js": `exports.name = 'local'`,
 		}},

@@ -103,7 +103,7 @@ function isModule (file, folder) {
 
 function readPackage (folder) {
   try {
-    return JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8')) ?? {}
+    return JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8').replace(/^\uFEFF/, '')) ?? {} // Node drops the mark, too
   } catch (error) {
     if (error.code === 'ENOENT') return {}
     throw new LoadError(`package.json cannot be read: ${error.message}`)
