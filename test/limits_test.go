@@ -30,9 +30,9 @@ func TestLimitsThatAreSet(t *testing.T) {
 		code               int
 		says               string
 	}{
-		{"timeout", "PUT", "actions/x", limited("timeout", 60_001), 400, "duration 60001 milliseconds exceeds allowed threshold of 60000 milliseconds"},
-		{"memory", "PUT", "actions/x", limited("memory", 257), 400, "memory size 257 MB exceeds allowed threshold of 256 MB"},
-		{"logs", "PUT", "actions/x", limited("logs", 11), 400, "log size 11 MB exceeds allowed threshold of 10 MB"},
+		{"timeout", "PUT", "actions/x", limited("timeout", 60_001), 400, "duration 60001 milliseconds exceeds allowed threshold of 60000 milliseconds. The operator can raise it with the flag --max-timeout of forerun serve."},
+		{"memory", "PUT", "actions/x", limited("memory", 257), 400, "memory size 257 MB exceeds allowed threshold of 256 MB. The operator can raise it with the flag --max-memory of forerun serve."},
+		{"logs", "PUT", "actions/x", limited("logs", 11), 400, "log size 11 MB exceeds allowed threshold of 10 MB. The operator can raise it with the flag --max-logs of forerun serve."},
 		{"code", "PUT", "actions/x", python("#" + strings.Repeat("x", mib)), 413, "exec larger than allowed: 1048577 > 1048576 bytes."},
 		{"a body", "PUT", "actions/x", python(strings.Repeat("x", 6*mib)), 413, "larger than allowed"},
 		{"payload", "POST", "actions/echo?blocking=true", map[string]string{"x": strings.Repeat("y", mib)}, 413, "larger than allowed"},

@@ -74,18 +74,31 @@ func format(data []byte) (json.RawMessage, error) {
 	return json.RawMessage(v), nil
 }
 
-// Merge lays the members of object over the defaults and returns the canonical result. object must be canonical; if it
-// is an array, which one function can pass to the next, it takes no defaults. Both were within their Bounds when they came in.
+// Merge lays the members of object over the defaults and returns the canonical result. Defaults that are variables of the environment are
+// not among the members, even if object has one of their names. object must be canonical; if it is an array, which one function can pass
+// to the next, it takes no defaults. Both were within their Bounds when they came in. The error is that of forerun.KeyValue.Reveal, too.
 func Merge(defaults []forerun.KeyValue, object json.RawMessage) (json.RawMessage, error) {
 	if len(defaults) == 0 || object[0] == '[' {
 		return object, nil
 	}
 	merged := make(map[string]json.RawMessage, len(defaults))
-	for _, kv := range defaults {
-		merged[kv.Key] = kv.Value
+	for i := range defaults {
+		if defaults[i].Init {
+			continue
+		}
+		value, err := defaults[i].Reveal()
+		if err != nil {
+			return nil, err
+		}
+		merged[defaults[i].Key] = value
 	}
 	if err := json.Unmarshal(object, &merged); err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, "parameters", "The parameters cannot be merged: %w", err)
+	}
+	for i := range defaults {
+		if defaults[i].Init {
+			delete(merged, defaults[i].Key)
+		}
 	}
 	data, err := json.Marshal(merged)
 	if err != nil {

@@ -2,6 +2,7 @@ package canonical
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -54,6 +55,27 @@ func TestMerge(t *testing.T) {
 	}
 	if got, err := Merge(defaults, []byte(`["x"]`)); err != nil || string(got) != `["x"]` {
 		t.Errorf("Merge with an array = %s, %v", got, err)
+	}
+}
+
+func TestMergeLeavesTheEnvironmentOut(t *testing.T) {
+	defaults := []forerun.KeyValue{
+		{Key: "STAGE", Value: []byte(`"blue"`), Init: true}, {Key: "plain", Value: []byte("1")},
+		forerun.Hide("TOKEN", []byte(`"t"`), true), forerun.Hide("pin", []byte("7"), false),
+	}
+	for object, want := range map[string]string{
+		`{}`:                       `{"pin":7,"plain":1}`,
+		`{"STAGE":"green","x":2}`:  `{"pin":7,"plain":1,"x":2}`,
+		`{"TOKEN":1,"plain":null}`: `{"pin":7,"plain":null}`,
+		`[{"STAGE":"green"}]`:      `[{"STAGE":"green"}]`,
+	} {
+		if got, err := Merge(defaults, []byte(object)); err != nil || string(got) != want {
+			t.Errorf("%s becomes %s (%v), want %s", object, got, err, want)
+		}
+	}
+	failed := []forerun.KeyValue{{Key: "k", Secret: true, Hidden: forerun.Unsealed("guest", "x", nil, errors.New("it is gone"))}}
+	if got, err := Merge(failed, []byte("{}")); err == nil || !strings.Contains(err.Error(), "it is gone") {
+		t.Errorf("a secret that cannot be read: %s %v", got, err)
 	}
 }
 

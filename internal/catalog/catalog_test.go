@@ -16,7 +16,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := registry.Open(store, registry.DefaultLimits())
+	r := registry.Open(store, registry.DefaultLimits(), nil)
 	t.Cleanup(func() {
 		r.Close()
 		if err := store.Close(); err != nil {

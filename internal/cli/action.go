@@ -60,14 +60,14 @@ func (a *app) actionGet() *cobra.Command {
 	saveAs := outFileFlag(cmd.Flags(), "save-as", "write the action's code to `FILE`")
 	showURL := cmd.Flags().BoolP("url", "r", false, "show the action's URL only")
 	code := cmd.Flags().Bool("code", false, "show the code too")
-	summary := summaryFlag(cmd.Flags())
+	summary, secrets := summaryFlag(cmd.Flags()), secretsFlag(cmd.Flags())
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		name, err := nameOf(args[0])
 		if err != nil {
 			return err
 		}
 		path := whisk.Path(whisk.Actions, name)
-		action, err := whisk.Get[whisk.Action](cmd.Context(), c, path, url.Values{"code": {strconv.FormatBool(*code || *save || *saveAs != "")}})
+		action, err := whisk.Get[whisk.Action](cmd.Context(), c, path, withSecrets(url.Values{"code": {strconv.FormatBool(*code || *save || *saveAs != "")}}, *secrets))
 		switch {
 		case err != nil:
 			return err

@@ -22,6 +22,7 @@ type actionFlags struct {
 	docker                             string
 	memory, timeout, logs, concurrency int
 	params, annotations                *keyValues
+	environment                        *environment
 	delAnnotations                     []string
 }
 
@@ -40,7 +41,7 @@ func newActionFlags(cmd *cobra.Command) *actionFlags {
 	flags.IntVarP(&f.logs, "logsize", "l", 0, "limit of the logs in `MIB`")
 	flags.IntVar(&f.logs, "logs", 0, "limit of the logs in `MIB`")
 	flags.IntVarP(&f.concurrency, "concurrency", "c", 0, "limit of `N` activations in one process at a time")
-	f.params, f.annotations = params(flags), annotations(flags)
+	f.params, f.annotations, f.environment = params(flags), annotations(flags), environmentFlags(flags)
 	flags.StringArrayVar(&f.delAnnotations, "del-annotation", nil, "remove the annotation `KEY`; may be repeated")
 	return f
 }
@@ -55,7 +56,7 @@ func (f *actionFlags) body(cmd *cobra.Command, c *whisk.Client, artifact string)
 	if err != nil {
 		return nil, err
 	}
-	body.Parameters = withAll(body.Parameters, given)
+	body.Parameters = f.environment.over(withAll(body.Parameters, given))
 	if given, err = f.annotations.all(cmd); err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func copyOf(cmd *cobra.Command, c *whisk.Client, artifact string) (*whisk.Action
 	if err != nil {
 		return nil, err
 	}
-	from, err := whisk.Get[whisk.Action](cmd.Context(), c, whisk.Path(whisk.Actions, name), url.Values{"code": {"true"}})
+	from, err := whisk.Get[whisk.Action](cmd.Context(), c, whisk.Path(whisk.Actions, name), url.Values{"code": {"true"}, "secrets": {"true"}})
 	if err != nil {
 		return nil, err
 	}

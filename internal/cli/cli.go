@@ -125,7 +125,7 @@ func between(low, high int) cobra.PositionalArgs {
 // joinPairs rewrites "-p KEY VALUE" and its like, which take two arguments as in wsk, into one argument each that the type
 // pairs reads.
 func joinPairs(args []string) []string {
-	flags := []string{"-p", "--param", "-a", "--annotation", "-F", "--feed-param", "-T", "--trigger-param"}
+	flags := []string{"-p", "--param", "-a", "--annotation", "-F", "--feed-param", "-T", "--trigger-param", "--env", "--secret"}
 	var joined []string
 	for i := 0; i < len(args); i++ {
 		switch {

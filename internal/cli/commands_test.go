@@ -48,6 +48,16 @@ func TestCommands(t *testing.T) {
 		{"action get /guest/p/x name", ok, "GET namespaces/guest/actions/p/x?code=false", 0, "\"x\"\n", ""},
 		{"action get x colour", ok, "GET namespaces/_/actions/x?code=false", 2, "", `no field "colour"`},
 		{"action get x", answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/actions/x?code=false", 4, "", "request id t1"},
+		{"action get x --secrets name", ok, "GET namespaces/_/actions/x?code=false&secrets=true", 0, "\"x\"\n", ""},
+		{
+			"action update x -p a 1 --env PORT 80 --env STAGE blue --secret TOKEN t --env a 2", ok,
+			`PUT namespaces/_/actions/x?overwrite=true {"parameters":[{"key":"a","value":2,"init":true},{"key":"PORT","value":80,"init":true},{"key":"STAGE","value":"blue","init":true},{"key":"TOKEN","value":"t","init":true,"secret":true}]}`,
+			0, "", "ok: updated action x",
+		},
+		{
+			"package update p --secret TOKEN t", answer{status: 200, body: `{"name":"p"}`},
+			`PUT namespaces/_/packages/p?overwrite=true {"parameters":[{"key":"TOKEN","value":"t","init":true,"secret":true}]}`, 0, "", "ok: updated package p",
+		},
 		{"action get x --code name", ok, "GET namespaces/_/actions/x?code=true", 0, "\"x\"\n", ""},
 		{
 			"action list",
@@ -205,9 +215,11 @@ func TestEmptyID(t *testing.T) {
 
 func TestCopyAndSave(t *testing.T) {
 	t.Chdir(t.TempDir())
+	document := answer{status: 200, body: `{"namespace":"guest","name":"a","exec":{"kind":"python:3","code":"UEsDBA==","binary":true,"main":"m"},"parameters":[{"key":"p","value":1}],"annotations":[{"key":"n","value":2}],"limits":{"timeout":1,"memory":2,"logs":3,"concurrency":1}}`}
 	w := newWorld(t, map[string]answer{
-		"GET namespaces/_/actions/a?code=true":       {status: 200, body: `{"namespace":"guest","name":"a","exec":{"kind":"python:3","code":"UEsDBA==","binary":true,"main":"m"},"parameters":[{"key":"p","value":1}],"annotations":[{"key":"n","value":2}],"limits":{"timeout":1,"memory":2,"logs":3,"concurrency":1}}`},
-		"PUT namespaces/_/actions/b?overwrite=false": {status: 200, body: `{}`},
+		"GET namespaces/_/actions/a?code=true":              document,
+		"GET namespaces/_/actions/a?code=true&secrets=true": document,
+		"PUT namespaces/_/actions/b?overwrite=false":        {status: 200, body: `{}`},
 	})
 	if got := w.run("", "action", "create", "b", "a", "--copy", "-p", "p", "5", "-p", "q", "6"); got.code != 0 {
 		t.Fatalf("%+v", got)

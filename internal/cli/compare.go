@@ -77,8 +77,8 @@ func sameValues(x, y []forerun.KeyValue) bool { return len(x) == len(y) && withi
 // within reports whether all of x is in y.
 func within(x, y []forerun.KeyValue) bool {
 	for _, kv := range x {
-		other := forerun.Lookup(y, kv.Key)
-		if other == nil || !sameJSON(kv.Value, other) {
+		other := forerun.Find(y, kv.Key)
+		if other == nil || other.Init != kv.Init || other.Secret != kv.Secret || !sameJSON(kv.Value, other.Value) {
 			return false
 		}
 	}

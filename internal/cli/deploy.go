@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -202,7 +203,7 @@ func (d *deployment) inherited(ctx context.Context, action forerun.Name) []forer
 		return nil
 	}
 	name := forerun.Name{Namespace: action.Namespace, Entity: action.Package}
-	pkg, err := whisk.Get[whisk.Package](ctx, d.client, whisk.Path(whisk.Packages, name), nil)
+	pkg, err := whisk.Get[whisk.Package](ctx, d.client, whisk.Path(whisk.Packages, name), withSecrets(nil, true))
 	if err != nil {
 		return nil
 	}
@@ -215,7 +216,7 @@ func put[T any](ctx context.Context, d *deployment, e *project.Entity, body any,
 	if e.Collection == whisk.Actions {
 		query = url.Values{"code": {"true"}}
 	}
-	is, err := whisk.Get[T](ctx, d.client, e.Path(), query)
+	is, err := whisk.Get[T](ctx, d.client, e.Path(), withSecrets(query, hasSecrets(body)))
 	outcome := "updated"
 	switch {
 	case whisk.IsStatus(err, http.StatusNotFound):
@@ -230,6 +231,18 @@ func put[T any](ctx context.Context, d *deployment, e *project.Entity, body any,
 	}
 	_, err = whisk.Put[T](ctx, d.client, e.Path(), body, true)
 	return outcome, err
+}
+
+// hasSecrets reports whether a body has secret parameters, which can be compared only if the server shows them.
+func hasSecrets(body any) bool {
+	var parameters []forerun.KeyValue
+	switch body := body.(type) {
+	case *whisk.ActionPut:
+		parameters = body.Parameters
+	case *whisk.PackagePut:
+		parameters = body.Parameters
+	}
+	return slices.ContainsFunc(parameters, func(kv forerun.KeyValue) bool { return kv.Secret })
 }
 
 // rule deploys a rule, and switches it on or off.

@@ -30,13 +30,14 @@ func (a *app) packagePut(update bool) *cobra.Command {
 		verb, done, short = "update", "updated", "Change a package, or create it"
 	}
 	cmd := &cobra.Command{Use: verb + " NAME", Short: short, Args: between(1, 1)}
-	given, notes := params(cmd.Flags()), annotations(cmd.Flags())
+	given, notes, env := params(cmd.Flags()), annotations(cmd.Flags()), environmentFlags(cmd.Flags())
 	shared := cmd.Flags().String("shared", "", "whether others may bind it: `WHICH` is yes or no")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) (err error) {
 		body := new(whisk.PackagePut)
 		if body.Parameters, err = given.all(cmd); err != nil {
 			return err
 		}
+		body.Parameters = env.over(body.Parameters)
 		if body.Annotations, err = notes.all(cmd); err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (a *app) putPackage(cmd *cobra.Command, c *whisk.Client, arg, done string, 
 
 func (a *app) packageBind() *cobra.Command {
 	cmd := &cobra.Command{Use: "bind PACKAGE NAME", Short: "Make a package that stands for another, with parameters of its own", Args: between(2, 2)}
-	given, notes := params(cmd.Flags()), annotations(cmd.Flags())
+	given, notes, env := params(cmd.Flags()), annotations(cmd.Flags()), environmentFlags(cmd.Flags())
 	overwrite := cmd.Flags().Bool("overwrite", false, "change the binding if it is there")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		to, err := plainNameOf(args[0])
@@ -81,6 +82,7 @@ func (a *app) packageBind() *cobra.Command {
 		if body.Parameters, err = given.all(cmd); err != nil {
 			return err
 		}
+		body.Parameters = env.over(body.Parameters)
 		if body.Annotations, err = notes.all(cmd); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,45 @@ func annotations(flags *pflag.FlagSet) *keyValues {
 	return kvs
 }
 
+// environment are the flags for parameters that are variables of the environment.
+type environment struct{ plain, secret pairs }
+
+// environmentFlags adds the flags --env and --secret.
+func environmentFlags(flags *pflag.FlagSet) *environment {
+	e := new(environment)
+	flags.Var(&e.plain, "env", "variable of the function's environment; may be repeated")
+	flags.Var(&e.secret, "secret", "the same for a value that is stored encrypted and not shown; may be repeated")
+	return e
+}
+
+// over lays the variables over parameters.
+func (e *environment) over(kvs []forerun.KeyValue) []forerun.KeyValue {
+	for _, kv := range e.plain {
+		kvs = with(kvs, forerun.KeyValue{Key: kv.Key, Value: kv.Value, Init: true})
+	}
+	for _, kv := range e.secret {
+		kvs = with(kvs, forerun.KeyValue{Key: kv.Key, Value: kv.Value, Init: true, Secret: true})
+	}
+	return kvs
+}
+
+// secretsFlag adds the flag --secrets.
+func secretsFlag(flags *pflag.FlagSet) *bool {
+	return flags.Bool("secrets", false, "show the values of secret parameters")
+}
+
+// withSecrets adds to a query what --secrets asks for.
+func withSecrets(query url.Values, show bool) url.Values {
+	if !show {
+		return query
+	}
+	if query == nil {
+		query = make(url.Values)
+	}
+	query.Set("secrets", "true")
+	return query
+}
+
 // all reads the files and puts the pairs over them; nil if there are none of both.
 func (k *keyValues) all(cmd *cobra.Command) ([]forerun.KeyValue, error) {
 	var all []forerun.KeyValue
@@ -113,7 +153,7 @@ func objectOf(kvs []forerun.KeyValue) json.RawMessage {
 func with(kvs []forerun.KeyValue, pair forerun.KeyValue) []forerun.KeyValue {
 	for i := range kvs {
 		if kvs[i].Key == pair.Key {
-			kvs[i].Value = pair.Value
+			kvs[i] = pair
 			return kvs
 		}
 	}

@@ -335,6 +335,9 @@ func (e *execution) resolved(s *slot, at placement) (forerun.Program, json.RawMe
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := forerun.Environment(s.parameters()); err != nil {
+		return nil, nil, err
+	}
 	input, err := canonical.Merge(s.parameters(), at.Input)
 	switch {
 	case err != nil:

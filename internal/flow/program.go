@@ -84,6 +84,23 @@ func Sequence(components []string) *Program {
 	return p
 }
 
+// argumentsOf are the parameters that are arguments, with the values of the secret ones.
+func argumentsOf(parameters []forerun.KeyValue) ([]forerun.KeyValue, error) {
+	var arguments []forerun.KeyValue
+	for i := range parameters {
+		kv := &parameters[i]
+		if kv.Init {
+			continue
+		}
+		value, err := kv.Reveal()
+		if err != nil {
+			return nil, err
+		}
+		arguments = append(arguments, forerun.KeyValue{Key: kv.Key, Value: value})
+	}
+	return arguments, nil
+}
+
 // Of compiles what action a is, or returns nil if it is no workflow but a single function. The error is
 // forerun.Invalid and names the place in the document.
 func Of(a *forerun.Action) (forerun.Program, error) {
@@ -100,8 +117,8 @@ func Of(a *forerun.Action) (forerun.Program, error) {
 	p, err := compileComposition(conductor)
 	switch {
 	case err == nil:
-		p.parameters = a.Parameters
-		return p, nil
+		p.parameters, err = argumentsOf(a.Parameters)
+		return p, err
 	case forerun.KindOf(err) == forerun.Unsupported:
 		return Conductor{}, nil // combinators of the user's own: the code that composer generated knows what they mean
 	}

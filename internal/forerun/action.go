@@ -1,25 +1,6 @@
 package forerun
 
-import (
-	"encoding/json"
-	"time"
-)
-
-// KeyValue is one parameter or annotation, in OpenWhisk's form.
-type KeyValue struct {
-	Key   string          `json:"key"`
-	Value json.RawMessage `json:"value"`
-}
-
-// Lookup returns the value under key in kvs, or nil.
-func Lookup(kvs []KeyValue, key string) json.RawMessage {
-	for _, kv := range kvs {
-		if kv.Key == key {
-			return kv.Value
-		}
-	}
-	return nil
-}
+import "time"
 
 // Exec is what an action executes.
 type Exec struct {

@@ -21,14 +21,21 @@ func (a *Action) Digest() Digest {
 	for i, key := range effectiveAnnotations {
 		annotations[i] = Lookup(a.Annotations, key)
 	}
+	var hidden []json.RawMessage
+	for i := range a.Parameters {
+		if a.Parameters[i].Hidden != nil {
+			hidden = append(hidden, a.Parameters[i].Hidden.value)
+		}
+	}
 	h := sha256.New()
 	_ = json.NewEncoder(h).Encode(struct {
 		Name        Name
 		Exec        Exec
 		Parameters  []KeyValue
+		Hidden      []json.RawMessage
 		Limits      Limits
 		Annotations []json.RawMessage
-	}{a.Name, a.Exec, a.Parameters, a.Limits, annotations}) // a hash takes every write
+	}{a.Name, a.Exec, a.Parameters, hidden, a.Limits, annotations}) // a hash takes every write
 	return Digest(h.Sum(nil))
 }
 

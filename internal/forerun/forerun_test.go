@@ -88,6 +88,8 @@ func TestDigestTellsWhatWouldRunApart(t *testing.T) {
 		"name":       func(a *Action) { a.Name.Entity = "b" },
 		"limits":     func(a *Action) { a.Limits.Memory++ },
 		"parameters": func(a *Action) { a.Parameters = []KeyValue{{Key: "k", Value: []byte("1")}} },
+		"init":       func(a *Action) { a.Parameters = []KeyValue{{Key: "k", Value: []byte("null"), Init: true}} },
+		"secret":     func(a *Action) { a.Parameters = []KeyValue{Hide("k", []byte("1"), true)} },
 		"conductor":  func(a *Action) { a.Annotations = []KeyValue{{Key: "conductor", Value: []byte("true")}} },
 		"read-hosts": func(a *Action) { a.Annotations = []KeyValue{{Key: "read-hosts", Value: []byte(`["h"]`)}} },
 	} {

@@ -22,9 +22,10 @@ import (
 // Config is what a front door is made of.
 type Config struct {
 	API     http.Handler // everything but what is below
-	Admin   http.Handler // /admin/: the operator's; nil: nobody's
+	Admin   http.Handler // /admin/: the operator's; nil: there is none
+	Page    http.Handler // GET / for browsers, and /docs/; nil: there is none
 	Metrics http.Handler // GET /metrics
-	Gate    *Gate        // lets in all but GET /healthz, which tells whether it is open, and /metrics
+	Gate    *Gate        // lets in all but the page, /metrics and GET /healthz, which tells whether it is open
 	Log     *slog.Logger
 }
 
@@ -71,6 +72,8 @@ func (d *door) dispatch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz" || r.URL.Path == "/metrics":
 		d.own.ServeHTTP(w, r)
+	case d.Page != nil && wantsPage(r):
+		d.Page.ServeHTTP(w, r)
 	case d.Admin != nil && strings.HasPrefix(r.URL.Path, "/admin/"):
 		d.Admin.ServeHTTP(w, r)
 	default:

@@ -22,7 +22,7 @@ func newQuotas(t testing.TB, q registry.Quotas) *Quotas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenants := registry.Open(store, registry.DefaultLimits())
+	tenants := registry.Open(store, registry.DefaultLimits(), nil)
 	t.Cleanup(func() {
 		tenants.Close()
 		if err := store.Close(); err != nil {

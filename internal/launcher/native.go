@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -55,7 +57,7 @@ func (lineProgram) start(l *launcher) (*process, error) {
 		return nil, err
 	}
 	program := filepath.Join(l.folder, programName)
-	p, err := l.processes.start([]string{program}, append(environment(), assignments(l.init.Env)...), pipes.theirs())
+	p, err := l.processes.start([]string{program}, withVariables(environment(), l.init.Env), pipes.theirs())
 	closeAll(pipes.inRead, pipes.outWrite)
 	if err != nil {
 		closeAll(pipes.inWrite, pipes.outRead)
@@ -82,8 +84,13 @@ func (p *pipes) begin(ps *processes, of *process, ack bool) error {
 	return acknowledged(bufio.NewReader(io.LimitReader(p.outRead, maxAck)).ReadBytes('\n'))
 }
 
-func assignments(env map[string]string) []string {
-	list := make([]string, 0, len(env))
+// withVariables lays variables over an environment: of two with one name many programs read the first.
+func withVariables(environment []string, env map[string]string) []string {
+	list := slices.DeleteFunc(slices.Clone(environment), func(assignment string) bool {
+		name, _, _ := strings.Cut(assignment, "=")
+		_, replaced := env[name]
+		return replaced
+	})
 	for name, value := range env {
 		list = append(list, name+"="+value)
 	}

@@ -71,7 +71,7 @@ func (r *Registry) tryPut(ctx context.Context, name forerun.Name, overwrite bool
 	if a.Version == "" {
 		a.Version = versionAfter(versionOf(old))
 	}
-	ops, err := putCommands(old, &a)
+	ops, err := r.putCommands(old, &a)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func versionAfter(old string) string {
 }
 
 // putCommands replace the records of old, if any, by those of a.
-func putCommands(old, a *forerun.Action) ([]state.Command, error) {
-	data, err := encodeAction(a)
+func (r *Registry) putCommands(old, a *forerun.Action) ([]state.Command, error) {
+	data, err := r.encodeAction(a)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (r *Registry) read(ctx context.Context, name forerun.Name) (*forerun.Action
 	if err != nil || records[0].Version == 0 {
 		return nil, 0, err
 	}
-	a, err := decodeAction(name, records[0].Data, records[1].Data)
+	a, err := r.decodeAction(name, records[0].Data, records[1].Data)
 	return a, records[0].Version, err
 }
 

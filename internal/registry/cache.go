@@ -105,7 +105,7 @@ func listBytes(kvs []forerun.KeyValue) int {
 	const headers = 40 // of a string and a slice
 	n := 0
 	for _, kv := range kvs {
-		n += headers + len(kv.Key) + len(kv.Value)
+		n += headers + len(kv.Key) + len(kv.Value) + kv.Hidden.Size()
 	}
 	return n
 }

@@ -51,7 +51,7 @@ type storedEntity struct {
 	Version     string               `json:"version"`
 	Publish     bool                 `json:"publish,omitempty"`
 	Annotations []forerun.KeyValue   `json:"annotations,omitempty"`
-	Parameters  []forerun.KeyValue   `json:"parameters,omitempty"`
+	Parameters  []storedParameter    `json:"parameters,omitempty"`
 	Binding     *forerun.Name        `json:"binding,omitempty"`
 	Rules       map[string]*RuleLink `json:"rules,omitzero"` // by the rule's name: it is in the trigger's namespace
 	Trigger     forerun.Name         `json:"trigger,omitzero"`
@@ -59,9 +59,13 @@ type storedEntity struct {
 	Updated     int64                `json:"updated"` // nanoseconds since 1970
 }
 
-func encodeEntity(e *Entity) ([]byte, error) {
+func (r *Registry) encodeEntity(e *Entity) ([]byte, error) {
+	parameters, err := r.keyring.sealAll(entityRecord(e.Name), e.Parameters)
+	if err != nil {
+		return nil, err
+	}
 	s := storedEntity{
-		Collection: e.Collection, Version: e.Version, Publish: e.Publish, Annotations: e.Annotations, Parameters: e.Parameters,
+		Collection: e.Collection, Version: e.Version, Publish: e.Publish, Annotations: e.Annotations, Parameters: parameters,
 		Binding: e.Binding, Trigger: e.Trigger, Action: e.Action, Updated: e.Updated.UnixNano(),
 	}
 	if e.Rules != nil {
@@ -77,14 +81,15 @@ func encodeEntity(e *Entity) ([]byte, error) {
 	return data, nil
 }
 
-func decodeEntity(name forerun.Name, data []byte) (*Entity, error) {
+func (r *Registry) decodeEntity(name forerun.Name, data []byte) (*Entity, error) {
 	var s storedEntity
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, forerun.Errorf(forerun.Internal, name.String(), "The entity's record is damaged: %w", err)
 	}
 	e := &Entity{
-		Name: name, Collection: s.Collection, Version: s.Version, Publish: s.Publish, Annotations: s.Annotations, Parameters: s.Parameters,
-		Binding: s.Binding, Trigger: s.Trigger, Action: s.Action, Updated: time.Unix(0, s.Updated),
+		Name: name, Collection: s.Collection, Version: s.Version, Publish: s.Publish, Annotations: s.Annotations,
+		Parameters: r.keyring.unsealAll(entityRecord(name), name.Namespace, s.Parameters),
+		Binding:    s.Binding, Trigger: s.Trigger, Action: s.Action, Updated: time.Unix(0, s.Updated),
 	}
 	if s.Rules != nil {
 		e.Rules = make(map[forerun.Name]*RuleLink, len(s.Rules))
@@ -134,7 +139,7 @@ func (r *Registry) find(ctx context.Context, name forerun.Name) (f found, err er
 	}
 	f.isAction = records[1].Version != 0
 	if f.version = records[0].Version; f.version != 0 {
-		f.entity, err = decodeEntity(name, records[0].Data)
+		f.entity, err = r.decodeEntity(name, records[0].Data)
 	}
 	return f, err
 }
@@ -162,7 +167,7 @@ func (r *Registry) PutEntity(ctx context.Context, c Collection, name forerun.Nam
 		}
 		e := f.next(c, name, changed)
 		t := new(transaction)
-		t.replace(f, e)
+		t.replace(r, f, e)
 		return e, t.apply(ctx, r)
 	})
 }
@@ -230,8 +235,8 @@ type transaction struct {
 }
 
 // replace puts e in the place of what was found.
-func (t *transaction) replace(f found, e *Entity) {
-	data, err := encodeEntity(e)
+func (t *transaction) replace(r *Registry, f found, e *Entity) {
+	data, err := r.encodeEntity(e)
 	t.err = errors.Join(t.err, err)
 	t.Expect = append(t.Expect, f.expect(e.Name)...)
 	if f.entity != nil {

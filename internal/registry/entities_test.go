@@ -53,7 +53,7 @@ func TestEntityComesBackAsItWasPut(t *testing.T) {
 	putEntity(t, r, Packages, "q", Entity{})
 	want := Entity{Publish: true, Annotations: params("<&>", `"x"`), Parameters: params("a", `{"b":1.0}`), Binding: bound("q")}
 	putEntity(t, r, Packages, "p", want)
-	fresh := Open(store, DefaultLimits())
+	fresh := Open(store, DefaultLimits(), nil)
 	defer fresh.Close()
 	got, err := fresh.Entity(t.Context(), Packages, name("p"))
 	if err != nil {

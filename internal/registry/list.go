@@ -82,7 +82,7 @@ func (r *Registry) withoutCode(ctx context.Context, name forerun.Name) (*forerun
 	if err != nil || records[0].Version == 0 {
 		return nil, err
 	}
-	return decodeAction(name, records[0].Data, nil)
+	return r.decodeAction(name, records[0].Data, nil)
 }
 
 // Entities walks a namespace's entities of a collection, the latest update first: limit of them behind the first skip. With

@@ -23,7 +23,7 @@ func (r *Registry) Package(ctx context.Context, name forerun.Name, caller string
 		pkg, err := r.Entity(ctx, Packages, name)
 		switch {
 		case err != nil && !isOwner && forerun.KindOf(err) != forerun.Internal:
-			return nil, Forbidden(asked) // nothing is told of what others have
+			return nil, r.Denied(ctx, asked) // nothing is told of what others have
 		case err != nil:
 			return nil, err
 		case !isOwner && (!pkg.Publish || pkg.Binding != nil):
@@ -78,7 +78,7 @@ type resolution struct {
 func (r *Registry) Resolve(ctx context.Context, name forerun.Name, caller string) (*forerun.Action, error) {
 	if name.Package == "" {
 		if name.Namespace != caller {
-			return nil, Forbidden(name)
+			return nil, r.Denied(ctx, name)
 		}
 		return r.Action(ctx, name)
 	}
@@ -217,6 +217,21 @@ func (r *Registry) home(ctx context.Context, name forerun.Name) ([]state.Expect,
 		err = forerun.Errorf(forerun.Invalid, pkg.String(), "Operation not permitted on package binding.")
 	}
 	return []state.Expect{unchanged(entityRecord(pkg), f.version)}, err
+}
+
+// Denied says why a caller may not read an entity of another's namespace. Everybody may know what the system's namespace has: what is not
+// there is forerun.NotFound.
+func (r *Registry) Denied(ctx context.Context, name forerun.Name) error {
+	if name.Namespace == System {
+		records, err := r.get(ctx, entityRecord(name), actionRecord(name))
+		if err != nil {
+			return err
+		}
+		if records[0].Version == 0 && records[1].Version == 0 {
+			return notFound(name)
+		}
+	}
+	return Forbidden(name)
 }
 
 // Forbidden says, in OpenWhisk's words, that a caller may not do something to an entity, or may not know of it.

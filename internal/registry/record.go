@@ -103,16 +103,20 @@ type metadata struct {
 	Binary      bool               `json:"binary,omitempty"`
 	Main        string             `json:"main,omitempty"`
 	Components  []string           `json:"components,omitempty"`
-	Parameters  []forerun.KeyValue `json:"parameters,omitempty"`
+	Parameters  []storedParameter  `json:"parameters,omitempty"`
 	Annotations []forerun.KeyValue `json:"annotations,omitempty"`
 	Limits      forerun.Limits     `json:"limits"`
 	Updated     int64              `json:"updated"` // nanoseconds since 1970
 }
 
-func encodeAction(a *forerun.Action) ([]byte, error) {
+func (r *Registry) encodeAction(a *forerun.Action) ([]byte, error) {
+	parameters, err := r.keyring.sealAll(actionRecord(a.Name), a.Parameters)
+	if err != nil {
+		return nil, err
+	}
 	data, err := canonical.Marshal(metadata{
 		Version: a.Version, Publish: a.Publish, Kind: a.Exec.Kind, Binary: a.Exec.Binary, Main: a.Exec.Main,
-		Components: a.Exec.Components, Parameters: a.Parameters, Annotations: a.Annotations, Limits: a.Limits,
+		Components: a.Exec.Components, Parameters: parameters, Annotations: a.Annotations, Limits: a.Limits,
 		Updated: a.Updated.UnixNano(),
 	})
 	if err != nil {
@@ -121,7 +125,7 @@ func encodeAction(a *forerun.Action) ([]byte, error) {
 	return data, nil
 }
 
-func decodeAction(name forerun.Name, data, code []byte) (*forerun.Action, error) {
+func (r *Registry) decodeAction(name forerun.Name, data, code []byte) (*forerun.Action, error) {
 	var m metadata
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, forerun.Errorf(forerun.Internal, name.String(), "The action's record is damaged: %w", err)
@@ -129,6 +133,6 @@ func decodeAction(name forerun.Name, data, code []byte) (*forerun.Action, error)
 	return &forerun.Action{
 		Name: name, Version: m.Version, Publish: m.Publish,
 		Exec:       forerun.Exec{Kind: m.Kind, Code: string(code), Binary: m.Binary, Main: m.Main, Components: m.Components},
-		Parameters: m.Parameters, Annotations: m.Annotations, Limits: m.Limits, Updated: time.Unix(0, m.Updated),
+		Parameters: r.keyring.unsealAll(actionRecord(name), name.Namespace, m.Parameters), Annotations: m.Annotations, Limits: m.Limits, Updated: time.Unix(0, m.Updated),
 	}, nil
 }

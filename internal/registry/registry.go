@@ -24,6 +24,7 @@ const space = "registry"
 type Registry struct {
 	store     state.Store
 	defaults  Limits // of tenants
+	keyring   *Keyring
 	actions   *cache[forerun.Name, *forerun.Action]
 	entities  *cache[forerun.Name, *Entity]
 	merged    *cache[forerun.Name, resolution] // by the name that was asked for
@@ -35,10 +36,11 @@ type Registry struct {
 	stopWatch func()
 }
 
-// Open returns the registry in store. defaults bound the tenants who have no quotas of their own. Close it before the store.
-func Open(store state.Store, defaults Limits) *Registry {
+// Open returns the registry in store. defaults bound the tenants who have no quotas of their own. Secret parameters are sealed with
+// keyring; with nil there can be none. Close it before the store.
+func Open(store state.Store, defaults Limits, keyring *Keyring) *Registry {
 	r := &Registry{
-		store: store, defaults: defaults,
+		store: store, defaults: defaults, keyring: keyring,
 		actions:  newCache[forerun.Name](maxActionBytes, actionBytes),
 		entities: newCache[forerun.Name](maxEntityBytes, entityBytes),
 		merged:   newCache[forerun.Name](maxActionBytes, resolution.bytes),

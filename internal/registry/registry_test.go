@@ -21,7 +21,7 @@ func open(t *testing.T) (*Registry, state.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Open(store, DefaultLimits())
+	r := Open(store, DefaultLimits(), nil)
 	t.Cleanup(func() {
 		r.Close()
 		if err := store.Close(); err != nil {
@@ -93,7 +93,7 @@ func TestActionComesBackAsItWasPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := Open(store, DefaultLimits())
+	fresh := Open(store, DefaultLimits(), nil)
 	defer fresh.Close()
 	got, err := fresh.Action(t.Context(), name("pkg/hello"))
 	if err != nil {
@@ -154,7 +154,7 @@ func TestDelete(t *testing.T) {
 
 func TestCacheFollowsTheStore(t *testing.T) {
 	r, store := open(t)
-	other := Open(store, DefaultLimits())
+	other := Open(store, DefaultLimits(), nil)
 	defer other.Close()
 	put(t, r, "a", "one")
 	first, err := other.Action(t.Context(), name("a"))

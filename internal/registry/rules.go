@@ -24,7 +24,7 @@ func (r *Registry) PutRule(ctx context.Context, name forerun.Name, overwrite boo
 		}
 		rule := f.next(Rules, name, changed)
 		t := new(transaction)
-		t.replace(f, rule)
+		t.replace(r, f, rule)
 		active = true
 		if f.entity != nil {
 			if active, err = r.unlink(ctx, t, f.entity, rule.Trigger); err != nil {
@@ -55,7 +55,7 @@ func (r *Registry) unlink(ctx context.Context, t *transaction, rule *Entity, nex
 		trigger := *f.entity
 		trigger.Rules = maps.Clone(trigger.Rules)
 		delete(trigger.Rules, rule.Name)
-		t.replace(f, &trigger)
+		t.replace(r, f, &trigger)
 	}
 	return linked && link.Active, nil
 }
@@ -74,7 +74,7 @@ func (r *Registry) link(ctx context.Context, t *transaction, rule *Entity, activ
 		trigger.Rules = make(map[forerun.Name]*RuleLink)
 	}
 	trigger.Rules[rule.Name] = &RuleLink{Action: rule.Action, Active: active}
-	t.replace(f, &trigger)
+	t.replace(r, f, &trigger)
 	return nil
 }
 

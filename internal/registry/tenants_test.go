@@ -237,7 +237,7 @@ func BenchmarkTenant(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := Open(store, DefaultLimits())
+	r := Open(store, DefaultLimits(), nil)
 	defer store.Close()
 	defer r.Close()
 	if _, err := r.CreateTenant(b.Context(), "guest", Quotas{}); err != nil {

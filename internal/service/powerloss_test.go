@@ -97,7 +97,7 @@ func (m *machine) boot() {
 	if err != nil {
 		m.Fatalf("after a failure of the power: %v", err)
 	}
-	m.store, m.registry = store, registry.Open(store, registry.DefaultLimits())
+	m.store, m.registry = store, registry.Open(store, registry.DefaultLimits(), nil)
 }
 
 func (m *machine) shutDown() {

@@ -6,12 +6,33 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 )
+
+// secretKeysName is the file in the data folder with the keys of secret parameters. A backup does not hold it.
+const secretKeysName = "secretkeys"
+
+// openKeyring reads the keys of secret parameters. The first start makes one, which is on disk before anything is sealed with it.
+func openKeyring() (*registry.Keyring, error) {
+	text, err := os.ReadFile(secretKeysName)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = []byte(registry.NewKey())
+		err = replaceFile(secretKeysName, string(text))
+	}
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Internal, secretKeysName, "The keys of secret parameters cannot be read or made: %w", err)
+	}
+	keyring, err := registry.ParseKeyring(string(text))
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, secretKeysName, "%w Put the file back as it was. Without it no secret parameter can be read.", err)
+	}
+	return keyring, nil
+}
 
 // The files in the data folder that hold keys, in the form of wsk's own settings.
 const (
@@ -29,6 +50,14 @@ func writeProps(name, apihost, auth string) error {
 	if isWritten(name, text) {
 		return nil
 	}
+	if err := replaceFile(name, text); err != nil {
+		return forerun.Errorf(forerun.Internal, name, "The clients' settings cannot be written: %w", err)
+	}
+	return nil
+}
+
+// replaceFile writes a file in the working directory that is on disk, as a whole, when it returns.
+func replaceFile(name, text string) error {
 	temporary := name + ".new"
 	err := writeSynced(temporary, text)
 	if err == nil {
@@ -37,10 +66,7 @@ func writeProps(name, apihost, auth string) error {
 	if err == nil {
 		err = syncFolder(".")
 	}
-	if err != nil {
-		return forerun.Errorf(forerun.Internal, name, "The clients' settings cannot be written: %w", err)
-	}
-	return nil
+	return err
 }
 
 // isWritten reports whether a file is as writeProps leaves it.

@@ -25,7 +25,7 @@ func started(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{registry: registry.Open(store, registry.DefaultLimits()), listener: listener, log: slog.New(slog.DiscardHandler)}
+	s := &server{registry: registry.Open(store, registry.DefaultLimits(), nil), listener: listener, log: slog.New(slog.DiscardHandler)}
 	t.Cleanup(func() {
 		listener.Close()
 		s.registry.Close()

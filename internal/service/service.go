@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"forerun.dev/forerun/docs"
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/catalog"
 	"forerun.dev/forerun/internal/clock"
@@ -206,7 +207,11 @@ func (s *server) openStore(ctx context.Context) (err error) {
 	s.onClose(s.store.Close)
 	s.hub = resp.NewHub(s.store, s.clock.Now)
 	s.onClose(s.hub.Close)
-	s.registry = registry.Open(s.store, s.config.Limits)
+	keyring, err := openKeyring()
+	if err != nil {
+		return err
+	}
+	s.registry = registry.Open(s.store, s.config.Limits, keyring)
 	s.onClose(func() error { s.registry.Close(); return nil })
 	s.records = activation.Open(s.store, s.config.Sync)
 	if err := catalog.Install(ctx, s.registry); err != nil {
@@ -279,7 +284,11 @@ func (s *server) openDoors(ctx context.Context) error {
 		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
 	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
-	c.Metrics, c.Admin, c.Gate = s.metrics.Handler(), operator, s.gate
+	page, err := s.page()
+	if err != nil {
+		return err
+	}
+	c.Metrics, c.Admin, c.Gate, c.Page = s.metrics.Handler(), operator, s.gate, page
 	has := roomIn(sandbox.Descriptors())
 	s.http = gateway.NewServer(gateway.New(c), has.http, has.httpStrangers, s.log)
 	go func() {
@@ -289,6 +298,15 @@ func (s *server) openDoors(ctx context.Context) error {
 	}()
 	s.onClose(s.drain)
 	return nil
+}
+
+// page is what a browser sees.
+func (s *server) page() (http.Handler, error) {
+	var protections []gateway.Protection
+	for _, e := range s.maker.Enforced() {
+		protections = append(protections, gateway.Protection{What: e.What, On: e.On, Why: e.Why})
+	}
+	return gateway.NewPage(gateway.PageConfig{Version: s.version, Protections: protections, Documents: docs.Documents})
 }
 
 // resolveOwn finds an action of a namespace as its owner does.

@@ -355,6 +355,8 @@ func (p *pool) environment() map[string]string {
 		"REDIS_URL":        "redis://127.0.0.1:6379/0",
 	}
 	maps.Copy(env, p.language.env)
+	own, _ := forerun.Environment(p.action.Parameters) // the controller refuses runs whose secrets cannot be read
+	maps.Copy(env, own)
 	return env
 }
 

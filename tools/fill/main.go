@@ -44,7 +44,7 @@ func (f *filling) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	actions := registry.Open(store, registry.DefaultLimits())
+	actions := registry.Open(store, registry.DefaultLimits(), nil)
 	err = inParallel(f.actions, writers, func(i int) error { return f.putAction(ctx, actions, i) })
 	actions.Close()
 	if err == nil {

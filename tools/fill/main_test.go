@@ -18,7 +18,7 @@ func TestWhatIsFilledIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	r := registry.Open(store, registry.DefaultLimits())
+	r := registry.Open(store, registry.DefaultLimits(), nil)
 	defer r.Close()
 	if n, err := r.CountActions(t.Context(), "guest", ""); n != 3 || err != nil {
 		t.Errorf("%d actions, %v", n, err)

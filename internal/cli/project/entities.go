@@ -106,7 +106,7 @@ func (b *builder) pkg(name string, x *pkg) {
 		x = new(pkg)
 	}
 	rank := rankPackage
-	body := &whisk.PackagePut{Parameters: b.inputs(path, x.Inputs), Annotations: keyValues(x.Annotations), Publish: &x.Shared}
+	body := &whisk.PackagePut{Parameters: b.parameters(path, x.Inputs, x.Env, x.Secrets), Annotations: keyValues(x.Annotations), Publish: &x.Shared}
 	if x.Bind != "" {
 		rank = rankBinding
 		if len(x.Actions)+len(x.Sequences)+len(x.Compositions)+len(x.Workflows) > 0 {
@@ -154,7 +154,7 @@ func (b *builder) addAction(path []string, e Entity, exec *whisk.Exec, x *common
 		annotations = append(annotations, kv)
 	}
 	b.wrong(below(path, "annotations"), annotation.Check(annotations))
-	body := &whisk.ActionPut{Exec: exec, Parameters: b.inputs(path, x.Inputs), Annotations: annotations, Limits: limitsOf(x.Limits)}
+	body := &whisk.ActionPut{Exec: exec, Parameters: b.parameters(path, x.Inputs, x.Env, x.Secrets), Annotations: annotations, Limits: limitsOf(x.Limits)}
 	if exec != nil && exec.Kind == "sequence" {
 		body.Parameters = nil // the server keeps the components there
 	}
@@ -191,7 +191,7 @@ func (b *builder) triggers() {
 		if x == nil {
 			x = new(trigger)
 		}
-		body := &whisk.TriggerPut{Parameters: b.inputs(path, x.Inputs), Annotations: keyValues(x.Annotations)}
+		body := &whisk.TriggerPut{Parameters: b.inputs(path, "inputs", x.Inputs), Annotations: keyValues(x.Annotations)}
 		b.add(path, Entity{Collection: whisk.Triggers, Name: entityName("", name), Body: body, Rank: rankAction})
 	}
 }

@@ -10,16 +10,36 @@ import (
 )
 
 // inputs are default parameters, with the environment's variables put in.
-func (b *builder) inputs(path []string, vs values) []forerun.KeyValue {
+func (b *builder) inputs(path []string, member string, vs values) []forerun.KeyValue {
 	kvs := keyValues(vs)
 	for i := range kvs {
 		expanded, err := b.expand(kvs[i].Value)
 		if err != nil {
-			b.wrong(below(path, "inputs", kvs[i].Key), err)
+			b.wrong(below(path, member, kvs[i].Key), err)
 			continue
 		}
 		kvs[i].Value = expanded
 	}
+	return kvs
+}
+
+// parameters are inputs with the variables of the environment behind them. A name can be only one of the three.
+func (b *builder) parameters(path []string, inputs, env, secrets values) []forerun.KeyValue {
+	kvs := b.inputs(path, "inputs", inputs)
+	for _, x := range []struct {
+		member string
+		values values
+		secret bool
+	}{{"env", env, false}, {"secrets", secrets, true}} {
+		for _, kv := range b.inputs(path, x.member, x.values) {
+			if forerun.Find(kvs, kv.Key) != nil {
+				b.wrong(below(path, x.member, kv.Key), fmt.Errorf("%q is a parameter already: choose one of inputs, env and secrets for it", kv.Key))
+				continue
+			}
+			kvs = append(kvs, forerun.KeyValue{Key: kv.Key, Value: kv.Value, Init: true, Secret: x.secret})
+		}
+	}
+	b.wrong(path, forerun.CheckEnvironment(kvs))
 	return kvs
 }
 

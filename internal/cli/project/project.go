@@ -51,6 +51,8 @@ type pkg struct {
 	Bind         string                  `json:"bind"`
 	Shared       bool                    `json:"shared"`
 	Inputs       values                  `json:"inputs"`
+	Env          values                  `json:"env"`
+	Secrets      values                  `json:"secrets"`
 	Annotations  values                  `json:"annotations"`
 	Actions      map[string]*action      `json:"actions"`
 	Sequences    map[string]*sequence    `json:"sequences"`
@@ -67,6 +69,8 @@ type action struct {
 type common struct {
 	Limits      limits `json:"limits"`
 	Inputs      values `json:"inputs"`
+	Env         values `json:"env"`
+	Secrets     values `json:"secrets"`
 	Annotations values `json:"annotations"`
 	Web         any    `json:"web"` // true, false, "yes", "no", "raw"; nil: not said
 }

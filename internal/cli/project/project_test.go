@@ -14,6 +14,32 @@ import (
 	"forerun.dev/forerun/internal/cli/whisk"
 )
 
+// TestEnv: variables and secrets become parameters that say what they are.
+func TestEnv(t *testing.T) {
+	p, err := load(t, map[string]string{FileName: `
+actions:
+  a: {file: a.py, inputs: {x: 1}, env: {STAGE: blue, PORT: 80, KEY: "${WORD}"}, secrets: {TOKEN: "${WORD}"}}
+packages:
+  p: {env: {REGION: eu}, secrets: {OF: 1}}
+`, "a.py": "def main(a): return a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entities, err := p.Entities(func(string) string { return "word" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		`[{"key":"REGION","value":"eu","init":true},{"key":"OF","value":1,"init":true,"secret":true}]`,
+		`[{"key":"x","value":1},{"key":"KEY","value":"word","init":true},{"key":"PORT","value":80,"init":true},{"key":"STAGE","value":"blue","init":true},{"key":"TOKEN","value":"word","init":true,"secret":true}]`,
+	} {
+		var body struct{ Parameters json.RawMessage }
+		if text, err := json.Marshal(entities[i].Body); err != nil || json.Unmarshal(text, &body) != nil || string(body.Parameters) != want {
+			t.Errorf("%s has %s (%v), want %s", entities[i].Name, body.Parameters, err, want)
+		}
+	}
+}
+
 // What is wrong is told with its place.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -117,6 +143,10 @@ func TestEntityErrors(t *testing.T) {
 		{"actions: {a: {folder: sub}}", "the kind of the folder"},
 		{"actions: {a: {file: a.py, inputs: {k: '${NONE}'}}}", "1:39: actions.a.inputs.k: the environment variable NONE is not set"},
 		{"actions: {a: {file: a.py, inputs: {k: '${NONE'}}}", "no closing brace"},
+		{"actions: {a: {file: a.py, env: {K: '${NONE}'}}}", "1:36: actions.a.env.K: the environment variable NONE is not set"},
+		{"actions: {a: {file: a.py, secrets: {K: '${NONE}'}}}", "1:40: actions.a.secrets.K: the environment variable NONE is not set"},
+		{"actions: {a: {file: a.py, env: {K: 1}, secrets: {K: 2}}}", `actions.a.secrets.K: "K" is a parameter already: choose one of inputs, env and secrets for it`},
+		{"actions: {a: {file: a.py, env: {__OW_X: 1}}}", "choose a name that does not begin with __OW_"},
 		{"actions: {a: {file: a.py}}\nsequences: {a: [b]}", "there is another action of this name: /_/a"},
 		{"sequences: {a: [b], b: [c], c: [a]}", "the sequence contains itself"},
 		{"sequences: {a: ['/x']}", "is not a name"},

@@ -44,7 +44,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenants, log := registry.Open(store, registry.DefaultLimits()), activation.Open(store, false)
+	tenants, log := registry.Open(store, registry.DefaultLimits(), nil), activation.Open(store, false)
 	w := &world{T: t, store: store}
 	w.api = New(Config{
 		Operator: operator, Registry: tenants, Activations: log, Quotas: gateway.NewQuotas(tenants, nil, nil),

@@ -60,9 +60,13 @@ func (a *API) getAction(c *call) error {
 	if err != nil {
 		return err
 	}
+	secretsOf, err := c.secretsOf()
+	if err != nil {
+		return err
+	}
 	action, err := a.Registry.Resolve(c.r.Context(), name, c.caller.Namespace)
 	if err == nil {
-		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, withCode))
+		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, withCode, secretsOf))
 	}
 	return err
 }
@@ -75,7 +79,7 @@ func (a *API) deleteAction(c *call) error {
 	}
 	action, err := within(a, c, func() (*forerun.Action, error) { return a.Registry.DeleteAction(c.r.Context(), name) })
 	if err == nil {
-		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, true))
+		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, true, ""))
 	}
 	return err
 }

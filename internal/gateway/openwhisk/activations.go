@@ -7,6 +7,7 @@ import (
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/registry"
 )
 
 // listActivations answers GET .../activations.
@@ -82,6 +83,9 @@ func (a *API) record(c *call) (*forerun.Activation, error) {
 	}
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, given, "The activation id is not valid.")
+	}
+	if c.vars["namespace"] == registry.System {
+		return nil, forerun.Errorf(forerun.NotFound, given, "The requested resource does not exist.")
 	}
 	namespace, err := c.namespace(given)
 	if err != nil {

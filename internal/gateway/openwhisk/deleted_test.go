@@ -34,12 +34,12 @@ var changes = []change{
 // late does what a request asks for whose caller was found some time ago.
 func (w *world) late(caller gateway.Caller, r *http.Request) error {
 	w.t.Helper()
-	handle, vars, err := find(w.api.routes, r.Method, strings.TrimPrefix(r.URL.Path, "/api/v1/"))
+	route, vars, err := find(w.api.routes, r.Method, strings.TrimPrefix(r.URL.Path, "/api/v1/"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	a := w.api
-	return handle(&call{w: httptest.NewRecorder(), r: r, caller: caller, keys: a.Keys, quotas: a.Quotas, bounds: &a.Bounds, query: r.URL.Query(), vars: vars})
+	return route.handle(&call{w: httptest.NewRecorder(), r: r, caller: caller, keys: a.Keys, quotas: a.Quotas, bounds: &a.Bounds, query: r.URL.Query(), vars: vars, registry: a.Registry})
 }
 
 // ask is a request with a key or token, "uuid:key".

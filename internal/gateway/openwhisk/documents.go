@@ -28,11 +28,12 @@ type execDocument struct {
 	Components []string `json:"components,omitempty"`
 }
 
-func actionOf(a *forerun.Action, withCode bool) actionDocument {
+// actionOf shows an action, with the secrets of a namespace if one is named.
+func actionOf(a *forerun.Action, withCode bool, secretsOf string) actionDocument {
 	d := actionDocument{
 		Namespace: a.Name.Path(), Name: a.Name.Entity,
 		Exec:       execDocument{Kind: a.Exec.Kind, Main: a.Exec.Main, Components: a.Exec.Components},
-		Parameters: list(a.Parameters), Limits: a.Limits, Version: a.Version, Publish: a.Publish,
+		Parameters: shown(a.Parameters, secretsOf), Limits: a.Limits, Version: a.Version, Publish: a.Publish,
 		Annotations: list(a.Annotations), Updated: a.Updated.UnixMilli(),
 	}
 	if a.Exec.Kind != sequence {

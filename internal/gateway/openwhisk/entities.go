@@ -36,18 +36,23 @@ func (c *call) readEntity(put *entityPut, content any) error {
 	if n := put.Annotations.size(); n > maxParameters {
 		return tooBig("annotations", n, maxParameters)
 	}
+	put.Annotations = put.Annotations.annotations()
 	return checkVersion(put.Version)
 }
 
 // applyTo makes the entity that the body describes, from what was there before, if anything.
-func (p *entityPut) applyTo(old *registry.Entity) *registry.Entity {
+func (p *entityPut) applyTo(old *registry.Entity) (*registry.Entity, error) {
 	e := new(registry.Entity)
 	if old != nil {
 		*e = *old
 		e.Version = ""
 	}
 	if p.Parameters != nil {
-		e.Parameters = *p.Parameters
+		parameters, err := p.Parameters.keeping(e.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		e.Parameters = parameters
 	}
 	if p.Annotations != nil {
 		e.Annotations = *p.Annotations
@@ -58,7 +63,8 @@ func (p *entityPut) applyTo(old *registry.Entity) *registry.Entity {
 	if p.Publish != nil {
 		e.Publish = *p.Publish
 	}
-	return e
+	e.Parameters = sealing(e.Parameters, e.Annotations)
+	return e, forerun.CheckEnvironment(e.Parameters)
 }
 
 // begin reads what every PUT of an entity begins with.

@@ -239,8 +239,9 @@ func checkFinal(action *forerun.Action, input json.RawMessage) error {
 	if err := json.Unmarshal(input, &members); err != nil {
 		return malformed("%w", err)
 	}
-	for _, p := range action.Parameters {
-		if _, given := members[p.Key]; given && string(p.Value) != "null" {
+	for i := range action.Parameters {
+		p := &action.Parameters[i]
+		if _, given := members[p.Key]; given && p.IsSet() {
 			return forerun.Errorf(forerun.Invalid, p.Key, "Request defines parameters that are not allowed (e.g., reserved properties).")
 		}
 	}

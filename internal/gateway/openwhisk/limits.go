@@ -24,21 +24,25 @@ const (
 
 func (l limitsPut) check(b *forerun.Bounds) error {
 	return errors.Join(
-		inRange(l.Timeout, minTimeout, b.Timeout, "duration %d milliseconds %s allowed threshold of %d milliseconds"),
-		inRange(l.Memory, minMemory, b.Memory, "memory size %d MB %s allowed threshold of %d MB"),
-		inRange(l.Logs, minLogs, b.Logs, "log size %d MB %s allowed threshold of %d MB"),
-		inRange(l.Concurrency, minConcurrency, maxConcurrency, "concurrency %d %s allowed threshold of %d"),
+		inRange(l.Timeout, minTimeout, b.Timeout, "duration %d milliseconds %s allowed threshold of %d milliseconds", "--max-timeout"),
+		inRange(l.Memory, minMemory, b.Memory, "memory size %d MB %s allowed threshold of %d MB", "--max-memory"),
+		inRange(l.Logs, minLogs, b.Logs, "log size %d MB %s allowed threshold of %d MB", "--max-logs"),
+		inRange(l.Concurrency, minConcurrency, maxConcurrency, "concurrency %d %s allowed threshold of %d", ""),
 	)
 }
 
-func inRange(value *int, low, high int, format string) error {
+// inRange checks a limit. flag is the server's flag that moves the upper end; empty if there is none.
+func inRange(value *int, low, high int, format, flag string) error {
+	if flag != "" {
+		flag = ". The operator can raise it with the flag " + flag + " of forerun serve."
+	}
 	switch {
 	case value == nil:
 		return nil
 	case *value < low:
 		return forerun.Errorf(forerun.Invalid, "limits", format, *value, "below", low)
 	case *value > high:
-		return forerun.Errorf(forerun.Invalid, "limits", format, *value, "exceeds", high)
+		return forerun.Errorf(forerun.Invalid, "limits", format+"%s", *value, "exceeds", high, flag)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"net/http"
 	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -47,6 +48,9 @@ func (c *call) name() (forerun.Name, error) {
 	n, err := c.anyName()
 	if err == nil && n.Namespace != c.caller.Namespace {
 		err = registry.Forbidden(n)
+		if c.r.Method != http.MethodPut {
+			err = c.registry.Denied(c.r.Context(), n)
+		}
 	}
 	return n, err
 }

@@ -63,14 +63,15 @@ func New(c Config) *API {
 
 // call is one request on its way through the API.
 type call struct {
-	w      http.ResponseWriter
-	r      *http.Request
-	caller gateway.Caller
-	keys   *gateway.Keys
-	quotas *gateway.Quotas
-	bounds *forerun.Bounds
-	query  url.Values
-	vars   map[string]string // the variable segments of the path
+	w        http.ResponseWriter
+	r        *http.Request
+	caller   gateway.Caller
+	keys     *gateway.Keys
+	quotas   *gateway.Quotas
+	bounds   *forerun.Bounds
+	query    url.Values
+	registry *registry.Registry
+	vars     map[string]string // the variable segments of the path
 }
 
 // body reads the request's body. Who sends it may have been deleted while it came, and the namespace be another tenant's.
@@ -157,7 +158,11 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := gateway.Seat(w, r, caller.Namespace); err != nil {
 		return err
 	}
-	handle, vars, err := find(a.routes, r.Method, path)
+	route, vars, err := find(a.routes, r.Method, path)
+	if err != nil {
+		return err
+	}
+	query, err := route.parse(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
@@ -167,7 +172,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	w = a.Quotas.Answering(w, caller.Namespace)
-	return handle(&call{w: w, r: r, caller: caller, keys: a.Keys, quotas: a.Quotas, bounds: &a.Bounds, query: r.URL.Query(), vars: vars})
+	return route.handle(&call{w: w, r: r, caller: caller, keys: a.Keys, quotas: a.Quotas, bounds: &a.Bounds, query: query, vars: vars, registry: a.Registry})
 }
 
 // allowOrigins lets pages of other origins call the API, as OpenWhisk does: every call carries its own key.

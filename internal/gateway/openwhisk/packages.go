@@ -104,7 +104,10 @@ func (a *API) putPackage(c *call) error {
 	}
 	pkg, err := within(a, c, func() (*registry.Entity, error) {
 		return a.Registry.PutEntity(c.r.Context(), registry.Packages, name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
-			e := content.applyTo(old)
+			e, err := content.applyTo(old)
+			if err != nil {
+				return nil, err
+			}
 			if binding != nil {
 				if err := a.checkBinding(c.r.Context(), old, *binding, name.Namespace); err != nil {
 					return nil, err
@@ -156,13 +159,17 @@ func (a *API) getPackage(c *call) error {
 	if err != nil {
 		return err
 	}
+	secretsOf, err := c.secretsOf()
+	if err != nil {
+		return err
+	}
 	chain, err := a.Registry.Package(c.r.Context(), name, c.caller.Namespace)
 	if err != nil {
 		return err
 	}
 	home := chain[len(chain)-1].Name
 	d := packageOf(chain[0])
-	d.Parameters = list(registry.Inherited(chain))
+	d.Parameters = shown(registry.Inherited(chain), secretsOf)
 	head, _ := bytes.CutSuffix(gateway.Marshal(d), []byte("}"))
 	return c.stream(func(out *bufio.Writer) error {
 		_, _ = out.Write(head) // that it fails is told by what follows

@@ -38,7 +38,7 @@ func (a *API) putAction(c *call) error {
 		})
 	})
 	if err == nil {
-		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, true))
+		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, true, ""))
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (p *actionPut) checkAnnotations() error {
 	if p.Annotations == nil {
 		return nil
 	}
-	if err := annotation.Check(*p.Annotations); err != nil {
+	if err := annotation.Check(*p.Annotations.annotations()); err != nil {
 		return malformed("%w", err)
 	}
 	return nil
@@ -167,7 +167,10 @@ func (p *actionPut) applyTo(old *forerun.Action) (*forerun.Action, error) {
 	} else if p.Exec == nil {
 		return nil, forerun.Errorf(forerun.Invalid, "exec", "exec undefined")
 	}
-	a.Parameters = p.parameters(old)
+	var err error
+	if a.Parameters, err = p.parameters(old); err != nil {
+		return nil, err
+	}
 	if p.Exec != nil {
 		a.Exec = p.Exec.exec()
 	}
@@ -179,24 +182,27 @@ func (p *actionPut) applyTo(old *forerun.Action) (*forerun.Action, error) {
 		a.Publish = *p.Publish
 	}
 	a.Annotations = p.annotations(annotations, old == nil, a.Exec.Kind)
-	return a, nil
+	a.Parameters = sealing(a.Parameters, a.Annotations)
+	return a, forerun.CheckEnvironment(a.Parameters)
 }
 
 // parameters are the body's, or the old ones; a sequence has none but the list of its components.
-func (p *actionPut) parameters(old *forerun.Action) []forerun.KeyValue {
+func (p *actionPut) parameters(old *forerun.Action) ([]forerun.KeyValue, error) {
 	wasSequence := old != nil && old.Exec.Kind == sequence
 	switch {
 	case p.Exec != nil && p.Exec.Kind == sequence:
 		names, _ := json.Marshal(p.Exec.Components) // strings always marshal
-		return []forerun.KeyValue{{Key: "_actions", Value: names}}
+		return []forerun.KeyValue{{Key: "_actions", Value: names}}, nil
 	case p.Exec == nil && wasSequence:
-		return old.Parameters
+		return old.Parameters, nil
+	case p.Parameters != nil && old != nil:
+		return p.Parameters.keeping(old.Parameters)
 	case p.Parameters != nil:
-		return *p.Parameters
+		return p.Parameters.keeping(nil)
 	case old != nil && !wasSequence:
-		return old.Parameters
+		return old.Parameters, nil
 	}
-	return nil
+	return nil, nil
 }
 
 func (p *actionPut) annotations(kvs keyValues, create bool, kind string) []forerun.KeyValue {

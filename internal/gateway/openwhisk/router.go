@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,57 +13,65 @@ import (
 )
 
 // route is one line of the table: what answers a method on the paths of a pattern, whose segments in braces are
-// variables.
+// variables, and which query parameters it knows.
 type route struct {
 	method   string
 	segments []string
 	handle   func(*call) error
+	query    []string
 }
 
-func on(method, pattern string, handle func(*call) error) route {
-	return route{method, strings.Split(pattern, "/"), handle}
+// on makes a route. query names the parameters that it knows, with white space between.
+func on(method, pattern string, handle func(*call) error, query string) route {
+	return route{method, strings.Split(pattern, "/"), handle, strings.Fields(query)}
 }
+
+// page and put are query parameters that several routes know.
+const (
+	pageQuery = "limit skip count docs" // docs is the clients' wish for whole documents, which lists of activations alone grant
+	putQuery  = "overwrite"
+)
 
 // table lists the API below /api/v1/. The first route that fits counts.
 func (a *API) table() []route {
 	return []route{
-		on("GET", "namespaces", a.listNamespaces),
+		on("GET", "namespaces", a.listNamespaces, ""),
 
-		on("GET", "namespaces/{namespace}/actions", a.listActions),
-		on("GET", "namespaces/{namespace}/actions/{package}/", a.listActions),
-		on("GET", "namespaces/{namespace}/actions/{name}", a.getAction),
-		on("GET", "namespaces/{namespace}/actions/{package}/{name}", a.getAction),
-		on("PUT", "namespaces/{namespace}/actions/{name}", a.putAction),
-		on("PUT", "namespaces/{namespace}/actions/{package}/{name}", a.putAction),
-		on("DELETE", "namespaces/{namespace}/actions/{name}", a.deleteAction),
-		on("DELETE", "namespaces/{namespace}/actions/{package}/{name}", a.deleteAction),
-		on("POST", "namespaces/{namespace}/actions/{name}", a.invoke),
-		on("POST", "namespaces/{namespace}/actions/{package}/{name}", a.invoke),
+		on("GET", "namespaces/{namespace}/actions", a.listActions, pageQuery),
+		on("GET", "namespaces/{namespace}/actions/{package}/", a.listActions, pageQuery),
+		on("GET", "namespaces/{namespace}/actions/{name}", a.getAction, "code secrets"),
+		on("GET", "namespaces/{namespace}/actions/{package}/{name}", a.getAction, "code secrets"),
+		on("PUT", "namespaces/{namespace}/actions/{name}", a.putAction, putQuery),
+		on("PUT", "namespaces/{namespace}/actions/{package}/{name}", a.putAction, putQuery),
+		on("DELETE", "namespaces/{namespace}/actions/{name}", a.deleteAction, ""),
+		on("DELETE", "namespaces/{namespace}/actions/{package}/{name}", a.deleteAction, ""),
+		on("POST", "namespaces/{namespace}/actions/{name}", a.invoke, "blocking result timeout"),
+		on("POST", "namespaces/{namespace}/actions/{package}/{name}", a.invoke, "blocking result timeout"),
 
-		on("GET", "namespaces/{namespace}/activations", a.listActivations),
-		on("GET", "namespaces/{namespace}/activations/{id}", a.getActivation),
-		on("GET", "namespaces/{namespace}/activations/{id}/result", a.getResult),
-		on("GET", "namespaces/{namespace}/activations/{id}/logs", a.getLogs),
+		on("GET", "namespaces/{namespace}/activations", a.listActivations, pageQuery+" name since upto"),
+		on("GET", "namespaces/{namespace}/activations/{id}", a.getActivation, "trace"),
+		on("GET", "namespaces/{namespace}/activations/{id}/result", a.getResult, ""),
+		on("GET", "namespaces/{namespace}/activations/{id}/logs", a.getLogs, ""),
 
-		on("GET", "namespaces/{namespace}/limits", a.namespaceLimits),
-		on("GET", "namespaces/{namespace}/limits/{name}", a.oneLimit),
+		on("GET", "namespaces/{namespace}/limits", a.namespaceLimits, ""),
+		on("GET", "namespaces/{namespace}/limits/{name}", a.oneLimit, ""),
 
-		on("GET", "namespaces/{namespace}/packages", a.listEntities(registry.Packages, packageSummaryOf)),
-		on("GET", "namespaces/{namespace}/packages/{name}", a.getPackage),
-		on("PUT", "namespaces/{namespace}/packages/{name}", a.putPackage),
-		on("DELETE", "namespaces/{namespace}/packages/{name}", a.deletePackage),
+		on("GET", "namespaces/{namespace}/packages", a.listEntities(registry.Packages, packageSummaryOf), pageQuery+" public"),
+		on("GET", "namespaces/{namespace}/packages/{name}", a.getPackage, "secrets"),
+		on("PUT", "namespaces/{namespace}/packages/{name}", a.putPackage, putQuery),
+		on("DELETE", "namespaces/{namespace}/packages/{name}", a.deletePackage, "force"),
 
-		on("GET", "namespaces/{namespace}/triggers", a.listEntities(registry.Triggers, triggerSummaryOf)),
-		on("GET", "namespaces/{namespace}/triggers/{name}", a.getTrigger),
-		on("PUT", "namespaces/{namespace}/triggers/{name}", a.putTrigger),
-		on("DELETE", "namespaces/{namespace}/triggers/{name}", a.deleteTrigger),
-		on("POST", "namespaces/{namespace}/triggers/{name}", a.fire),
+		on("GET", "namespaces/{namespace}/triggers", a.listEntities(registry.Triggers, triggerSummaryOf), pageQuery),
+		on("GET", "namespaces/{namespace}/triggers/{name}", a.getTrigger, "secrets"),
+		on("PUT", "namespaces/{namespace}/triggers/{name}", a.putTrigger, putQuery),
+		on("DELETE", "namespaces/{namespace}/triggers/{name}", a.deleteTrigger, ""),
+		on("POST", "namespaces/{namespace}/triggers/{name}", a.fire, ""),
 
-		on("GET", "namespaces/{namespace}/rules", a.listEntities(registry.Rules, ruleSummaryOf)),
-		on("GET", "namespaces/{namespace}/rules/{name}", a.getRule),
-		on("PUT", "namespaces/{namespace}/rules/{name}", a.putRule),
-		on("DELETE", "namespaces/{namespace}/rules/{name}", a.deleteRule),
-		on("POST", "namespaces/{namespace}/rules/{name}", a.setRule),
+		on("GET", "namespaces/{namespace}/rules", a.listEntities(registry.Rules, ruleSummaryOf), pageQuery),
+		on("GET", "namespaces/{namespace}/rules/{name}", a.getRule, ""),
+		on("PUT", "namespaces/{namespace}/rules/{name}", a.putRule, putQuery),
+		on("DELETE", "namespaces/{namespace}/rules/{name}", a.deleteRule, ""),
+		on("POST", "namespaces/{namespace}/rules/{name}", a.setRule, ""),
 	}
 }
 
@@ -76,17 +85,18 @@ func cutPrefix(path string) (string, bool) {
 }
 
 // find looks up what answers a request.
-func find(routes []route, method, path string) (func(*call) error, map[string]string, error) {
+func find(routes []route, method, path string) (*route, map[string]string, error) {
 	segments, err := split(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	var methods []string
-	for _, r := range routes {
+	for i := range routes {
+		r := &routes[i]
 		switch vars, ok := r.match(segments); {
 		case !ok:
 		case r.method == method:
-			return r.handle, vars, nil
+			return r, vars, nil
 		case !slices.Contains(methods, r.method):
 			methods = append(methods, r.method)
 		}
@@ -100,6 +110,25 @@ func find(routes []route, method, path string) (func(*call) error, map[string]st
 func wrongMethod(methods ...string) error {
 	allow, message := gateway.WrongMethod(methods)
 	return &refusal{status: http.StatusMethodNotAllowed, allow: allow, message: message}
+}
+
+// parse reads the query of a request, and refuses what the route does not know: a client that asks for something must not be answered as if it
+// had not.
+func (r *route) parse(query string) (url.Values, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Invalid, "query", "The query of the URL is malformed: %w.", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case slices.Contains(r.query, name):
+		case len(r.query) == 0:
+			return nil, forerun.Errorf(forerun.Invalid, name, "The query parameter '%s' is not known here: this request takes none.", name)
+		default:
+			return nil, forerun.Errorf(forerun.Invalid, name, "The query parameter '%s' is not known here. This request takes: %s.", name, strings.Join(r.query, ", "))
+		}
+	}
+	return values, nil
 }
 
 func split(path string) ([]string, error) {

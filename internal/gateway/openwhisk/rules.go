@@ -101,7 +101,10 @@ func (a *API) putRule(c *call) error {
 	var isActive bool
 	rule, err := within(a, c, func() (rule *registry.Entity, err error) {
 		rule, isActive, err = a.Registry.PutRule(c.r.Context(), name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
-			e := content.applyTo(old)
+			e, err := content.applyTo(old)
+			if err != nil {
+				return nil, err
+			}
 			if trigger != nil {
 				e.Trigger = *trigger
 			}

@@ -60,13 +60,20 @@ func (a *API) putTrigger(c *call) error {
 	if err != nil {
 		return err
 	}
+	if content.Parameters != nil {
+		for _, kv := range *content.Parameters {
+			if kv.Init {
+				return forerun.Errorf(forerun.Invalid, kv.Key, "A trigger has no environment: send the parameter '%s' without init, or give it to the action.", kv.Key)
+			}
+		}
+	}
 	trigger, err := within(a, c, func() (*registry.Entity, error) {
 		return a.Registry.PutEntity(c.r.Context(), registry.Triggers, name, overwrite, func(old *registry.Entity) (*registry.Entity, error) {
-			e := content.applyTo(old)
-			if old == nil {
-				return e, checkFeed(e.Annotations)
+			e, err := content.applyTo(old)
+			if err == nil && old == nil {
+				err = checkFeed(e.Annotations)
 			}
-			return e, nil
+			return e, err
 		})
 	})
 	if err == nil {
@@ -98,9 +105,15 @@ func (a *API) getTrigger(c *call) error {
 	if err != nil {
 		return err
 	}
+	secretsOf, err := c.secretsOf()
+	if err != nil {
+		return err
+	}
 	trigger, err := a.Registry.Entity(c.r.Context(), registry.Triggers, name)
 	if err == nil {
-		gateway.WriteJSON(c.w, http.StatusOK, triggerOf(trigger))
+		d := triggerOf(trigger)
+		d.Parameters = shown(trigger.Parameters, secretsOf)
+		gateway.WriteJSON(c.w, http.StatusOK, d)
 	}
 	return err
 }

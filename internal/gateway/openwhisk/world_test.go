@@ -41,7 +41,11 @@ func newWorld(t testing.TB) *world {
 	}
 	w := &world{t: t, functions: map[string]func(*forerun.Run) forerun.RunEnd{"echo": echo, "fail": fail, "crash": crash}}
 	w.store = &watched{Store: store}
-	tenants, log := registry.Open(w.store, registry.DefaultLimits()), activation.Open(store, false)
+	keyring, err := registry.ParseKeyring(registry.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenants, log := registry.Open(w.store, registry.DefaultLimits(), keyring), activation.Open(store, false)
 	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store})
 	w.api = New(Config{
 		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c}, Quotas: gateway.NewQuotas(tenants, nil, nil),

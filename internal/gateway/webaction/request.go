@@ -132,8 +132,9 @@ func (p parameters) refused(action *forerun.Action) (name string, found bool) {
 	if !isTrue(action, "final") {
 		return "", false
 	}
-	for _, kv := range action.Parameters {
-		if _, ok := p[kv.Key]; ok && string(kv.Value) != "null" {
+	for i := range action.Parameters {
+		kv := &action.Parameters[i]
+		if _, ok := p[kv.Key]; ok && kv.IsSet() {
 			return kv.Key, true
 		}
 	}

@@ -39,7 +39,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, tenants: registry.Open(store, registry.DefaultLimits()), log: activation.Open(store, false), release: make(chan struct{})}
+	w := &world{t: t, tenants: registry.Open(store, registry.DefaultLimits(), nil), log: activation.Open(store, false), release: make(chan struct{})}
 	c := controller.New(controller.Config{Worker: w, Actions: w.tenants, Records: w.log})
 	h := New(Config{
 		Resolve: w.tenants.Action, Tenants: w.tenants, Controller: c, Keys: &gateway.Keys{Tenants: w.tenants, Activations: c},
