@@ -15,6 +15,7 @@ const (
 	inner    = "what it tells has no version, so it cannot be checked by versions"
 	watching = "it is to notice whatever is written from then on, so it cannot be buffered"
 	listens  = "messages come from then on, or no more, which cannot be undone"
+	ends     = "it ends what another connection does, which cannot be undone"
 	speaks   = "whoever listens hears it at once, which cannot be undone"
 )
 
@@ -30,6 +31,7 @@ var held = []struct {
 	{chance, []string{"spop", "srandmember", "hrandfield", "zrandmember"}},
 	{cursor, []string{"hscan", "sscan", "zscan"}},
 	{watching, []string{"watch"}},
+	{ends, []string{"client kill", "client unblock"}},
 	{speaks, []string{"publish"}},
 	{listens, []string{"subscribe", "psubscribe", "unsubscribe", "punsubscribe", "reset"}}, // those that end it while there is any
 }

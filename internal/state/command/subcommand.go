@@ -26,13 +26,16 @@ var subcommands = map[string]map[string]subcommand{
 		"help":     help,
 		"id":       {2, "", "Return the ID of the current connection."},
 		"info":     {2, "", "Return information about the current connection."},
+		"kill":     {-3, "(<address>|<option> <value> [<option> <value> ...])", "Kill connections of the namespace. Options are: ADDR, ID, LADDR, MAXAGE, SKIPME (YES|NO), TYPE, USER."},
 		"list":     {-2, "[TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id> [<id> ...]]", "Return information about the connections of the namespace."},
 		"no-evict": {3, "(ON|OFF)", "Accepted: no connection is evicted to save memory."},
 		"no-touch": {3, "(ON|OFF)", "Accepted: when records are read is not kept."},
+		"reply":    {3, "(ON|OFF|SKIP)", "Control the replies to the current connection."},
+		"unblock":  {-3, "<id> [TIMEOUT|ERROR]", "Unblock a blocked connection of the namespace."},
 		"setinfo":  {4, "(LIB-NAME <name>|LIB-VER <version>)", "Set the name or the version of the client's library."},
 		"setname":  {3, "<name>", "Assign a name to the current connection."},
-		"caching":  {arity: 3}, "getredir": {arity: 2}, "kill": {arity: -3}, "pause": {arity: -3}, "reply": {arity: 3}, "tracking": {arity: -3},
-		"trackinginfo": {arity: 2}, "unblock": {arity: -3}, "unpause": {arity: 2},
+		"caching":  {arity: 3}, "getredir": {arity: 2}, "pause": {arity: -3}, "tracking": {arity: -3},
+		"trackinginfo": {arity: 2}, "unpause": {arity: 2},
 	},
 	"cluster": {
 		"addslots": {arity: -3}, "addslotsrange": {arity: -4}, "bumpepoch": {arity: 2}, "count-failure-reports": {arity: 3}, "countkeysinslot": {arity: 3},
@@ -141,6 +144,9 @@ func (s *Spec) Absent() []string {
 	return names
 }
 
+// HasSubcommands says whether the second argument of the command is the name of a subcommand.
+func (s *Spec) HasSubcommands() bool { return subcommands[s.Name] != nil }
+
 // SubcommandArity is the number of arguments of a subcommand with both names; -n means at least n.
 func (s *Spec) SubcommandArity(name string) int { return subcommands[s.Name][name].arity }
 
@@ -160,7 +166,7 @@ func (s *Spec) Help() state.Reply {
 
 // IsHelp says whether arguments that Refuse accepts ask for the command's help.
 func (s *Spec) IsHelp(args [][]byte) bool {
-	return len(args) == 2 && subcommands[s.Name] != nil && Subcommand(args) == "help"
+	return len(args) == 2 && s.HasSubcommands() && Subcommand(args) == "help"
 }
 
 // Subcommand is the second name of a command, in lower case; one that is too long for a name is cut.

@@ -15,7 +15,7 @@ import (
 // block executes a command that waits until there is something for it.
 func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
 	own := cloneArgs(args) // the parser goes on reading
-	w := newWaiter(spec.Awaits())
+	w := c.space.newWaiter(spec.Awaits())
 	for _, name := range spec.Sources(own) {
 		w.keys.Add(c.key(name)) // once: it would wait behind itself
 	}
@@ -35,6 +35,8 @@ func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) sta
 		return c.failed(ctx, err)
 	}
 	defer c.space.leave(w)
+	c.shown.set(func(p *profile) { p.waiter = w })
+	defer c.shown.set(func(p *profile) { p.waiter = nil })
 	reply := c.do(ctx, spec, own)
 	if !isNil(reply) || c.leaving {
 		c.space.leave(w)

@@ -32,9 +32,17 @@ type conn struct {
 	user     string
 	name     string // CLIENT SETNAME
 	library  [2]string
-	multi    *transaction  // since MULTI; nil: outside
-	watching *watch        // since WATCH; nil: nothing
-	sub      *subscription // since SUBSCRIBE; nil: it never was
+	noEvict  bool // CLIENT NO-EVICT
+	noTouch  bool
+	cut      func() // ends it
+	shown    shown  // to others of the space
+
+	mute      bool          // CLIENT REPLY OFF
+	skips     bool          // the reply to the command at work
+	skipsNext bool          // and that to the next
+	multi     *transaction  // since MULTI; nil: outside
+	watching  *watch        // since WATCH; nil: nothing
+	sub       *subscription // since SUBSCRIBE; nil: it never was
 
 	parser  parser
 	ear     ear
@@ -67,8 +75,11 @@ func (c *conn) serve(ctx context.Context) {
 		if !c.takeRoom(ctx) || c.flush(ctx) != nil || c.leaving {
 			return
 		}
-		if !complete && (!c.takeRoom(ctx) || c.parser.fill(c.net) != nil) { // what was sent takes no room any more
-			return
+		if !complete {
+			if !c.takeRoom(ctx) || c.parser.fill(c.net) != nil { // what was sent takes no room any more
+				return
+			}
+			c.shown.set(func(p *profile) { p.heard = time.Now() })
 		}
 	}
 }
@@ -150,6 +161,8 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 		return
 	}
 	spec := command.Known(args[0])
+	c.skips, c.skipsNext = c.skipsNext, false
+	c.show(spec, args)
 	switch {
 	case !c.isForListeners(spec):
 		c.answer(refuseListener(spec))
@@ -169,6 +182,9 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 		reply := c.do(ctx, spec, args)
 		c.settle(ctx, spec, args)
 		c.answer(reply)
+	}
+	if c.multi != nil || spec != nil && isAnswered(spec) {
+		c.shown.set(c.describeTo)
 	}
 }
 
@@ -237,8 +253,11 @@ func (c *conn) answer(r state.Reply) {
 		c.leaving = true
 		r = failure(c.noRoom())
 	}
-	c.out = appendReply(c.out, r, c.protocol)
 	c.made = 0
+	if (c.mute || c.skips) && r.Kind != state.Push {
+		return
+	}
+	c.out = appendReply(c.out, r, c.protocol)
 	c.pending++
 }
 
@@ -252,6 +271,9 @@ func (c *conn) makes(bytes int) bool {
 func (c *conn) flush(ctx context.Context) error {
 	if len(c.out) == 0 {
 		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // it is killed, and told nothing
 	}
 	if c.rests > 0 {
 		if err := c.session.Durable(ctx, c.rests); err != nil {
@@ -339,11 +361,14 @@ func (c *conn) join(session Session) bool {
 	}
 	give, ok := c.server.seats.Take(name)
 	if ok {
+		id := its.lastID.Add(1)
 		its.conns.Add(1)
-		c.move(session, its, its.lastID.Add(1), func() {
+		c.move(session, its, id, func() {
+			its.clients.remove(id)
 			its.conns.Add(-1)
 			give()
 		})
+		its.clients.add(c, id)
 	}
 	return ok
 }

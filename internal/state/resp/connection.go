@@ -42,7 +42,7 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	case "select":
 		return selectDatabase(args[1])
 	case "client":
-		return c.client(args)
+		return c.client(ctx, args)
 	case "command":
 		return describe(args)
 	case "info":
@@ -112,6 +112,7 @@ func (c *conn) reset(ctx context.Context) state.Reply {
 	c.unwatch()
 	c.forsake()
 	c.protocol, c.user, c.name, c.multi = 2, "", "", nil
+	c.mute, c.skips, c.noEvict, c.noTouch = false, false, false, false
 	if !c.join(c.first) {
 		c.leaving = true
 		return failure(noSeat)
@@ -207,48 +208,4 @@ func validName(name string) bool {
 
 func badName() state.Reply {
 	return failure("ERR Client names cannot contain spaces, newlines or special characters.")
-}
-
-// client executes a subcommand of CLIENT.
-func (c *conn) client(args [][]byte) state.Reply {
-	switch command.Subcommand(args) {
-	case "id":
-		return integer(c.id)
-	case "getname":
-		if c.name == "" {
-			return state.Reply{Kind: state.Nil}
-		}
-		return bulk(c.name)
-	case "setname":
-		if !validName(string(args[2])) {
-			return badName()
-		}
-		c.name = string(args[2])
-		return okReply()
-	case "setinfo":
-		return c.setInfo(string(args[2]), string(args[3]))
-	case "info", "list":
-		return state.Reply{Kind: state.Verbatim, Text: c.describe()}
-	}
-	if !bytes.EqualFold(args[2], []byte("on")) && !bytes.EqualFold(args[2], []byte("off")) {
-		return failure("ERR syntax error")
-	}
-	return okReply() // nothing is ever evicted, and touching changes nothing
-}
-
-// setInfo keeps what a client library says of itself.
-func (c *conn) setInfo(attribute, value string) state.Reply {
-	i := 0
-	switch strings.ToLower(attribute) {
-	case "lib-name":
-	case "lib-ver":
-		i = 1
-	default:
-		return failure("ERR Unrecognized option '" + attribute + "'")
-	}
-	if !validName(value) {
-		return failure("ERR " + strings.ToLower(attribute) + " cannot contain spaces, newlines or special characters.")
-	}
-	c.library[i] = value
-	return okReply()
 }

@@ -5,21 +5,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
 )
-
-// describe is the connection in the form of CLIENT LIST.
-func (c *conn) describe() []byte {
-	user := c.user
-	if user == "" {
-		user = "default"
-	}
-	return fmt.Appendf(nil, "id=%d addr=%s laddr=%s fd=0 name=%s age=%d idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 cmd=client user=%s resp=%d lib-name=%s lib-ver=%s\n",
-		c.id, c.net.RemoteAddr(), c.net.LocalAddr(), c.name, int(time.Since(c.since).Seconds()), user, c.protocol, c.library[0], c.library[1])
-}
 
 // info answers INFO, whose sections client libraries read when they connect. Of clients it tells those of the space.
 func (c *conn) info(args [][]byte) state.Reply {

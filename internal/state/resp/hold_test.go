@@ -77,6 +77,8 @@ func TestWhyIsHeld(t *testing.T) {
 		{"WATCH", "k"},
 		{"PUBLISH", "c", "m"},
 		{"PUBSUB", "NUMPAT"},
+		{"CLIENT", "KILL", "ID", "99"},
+		{"CLIENT", "UNBLOCK", "99"},
 		{"SUBSCRIBE", "c"},
 		{"PSUBSCRIBE", "c*"},
 		{"UNSUBSCRIBE", "c"},
@@ -85,7 +87,11 @@ func TestWhyIsHeld(t *testing.T) {
 		{"RESET"},
 	} {
 		k.say(words...)
-		want := command.Held(strings.ToLower(words[0]))
+		name := strings.ToLower(words[0])
+		if name == "client" {
+			name += " " + strings.ToLower(words[1])
+		}
+		want := command.Held(name)
 		if why := d.why.Load(); why != want || strings.HasSuffix(want, ": it cannot be undone") {
 			t.Errorf("%v is held since %v", words, why)
 		}

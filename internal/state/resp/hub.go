@@ -29,6 +29,7 @@ type space struct {
 	blocked atomic.Int64 // connections that wait, or look for the first time whether they have to
 	asleep  atomic.Int64 // those that are blocked
 
+	clients   clients
 	positions positions
 	channels  channels
 	kindOf    func(forerun.Key) state.Type // of a record, as it is in the store

@@ -146,9 +146,13 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn, session Session) {
 	defer context.AfterFunc(ctx, func() { _ = nc.Close() })()
 	defer nc.Close()
 	c := &conn{
-		server: s, net: nc, since: time.Now(), first: session, protocol: 2,
+		server: s, net: nc, since: time.Now(), first: session, protocol: 2, cut: end,
 		parser: parser{maxBulk: s.options.MaxBulk}, held: share{room: s.room}, ear: newEar(nc, s.earAfter, end),
 	}
+	c.shown.set(func(p *profile) {
+		p.last, p.heard = "NULL", c.since
+		c.describeTo(p)
+	})
 	if !c.join(session) {
 		_, _ = nc.Write([]byte("-" + noSeat + "\r\n")) // it is closed in any case
 		return

@@ -7,7 +7,8 @@ import (
 )
 
 // script says lines to Redis and to us, each line on the connection whose name it begins with (one that ends in 3 speaks
-// RESP3), and demands equal replies. "a > BLPOP k 0" goes on when the command waits, and "a <" reads its reply, or what else comes.
+// RESP3), and demands equal replies. "a > BLPOP k 0" goes on when the command waits, "a <" reads its reply, or what else
+// comes, and "a ! GET k" reads none.
 func script(t *testing.T, socket, lines string) {
 	t.Helper()
 	address := open(t).address
@@ -33,6 +34,9 @@ func script(t *testing.T, socket, lines string) {
 		case ">":
 			redis[who].waits(talkTo(t, "unix", socket), args[1:])
 			ours[who].waits(talkTo(t, "tcp", address), args[1:])
+		case "!":
+			redis[who].send(args[1:]...)
+			ours[who].send(args[1:]...)
 		default:
 			want, got = redis[who].say(args...), ours[who].say(args...)
 		}

@@ -22,6 +22,7 @@ import (
 
 // waiter is a client that waits for records. The space's mu guards what changes.
 type waiter struct {
+	space *space
 	keys  command.KeySet
 	kind  state.Type  // of the records that its command can use
 	moved forerun.Key // the record to which its command moves an item; empty: none
@@ -61,8 +62,8 @@ type readyRecord struct {
 	done  chan struct{} // closed when it has been served
 }
 
-func newWaiter(kind state.Type) *waiter {
-	return &waiter{kind: kind, looked: make(chan struct{}), ended: make(chan struct{})}
+func (s *space) newWaiter(kind state.Type) *waiter {
+	return &waiter{space: s, kind: kind, looked: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // await puts a waiter, which is going to look at its records, behind the others.
@@ -258,6 +259,13 @@ func (s *space) atWork(key forerun.Key) (<-chan struct{}, *readyRecord) {
 		}
 	}
 	return nil, nil
+}
+
+// isBlocked says whether a waiter is among the blocked clients.
+func (s *space) isBlocked(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return w.phase == blocked || w.phase == served
 }
 
 // isAwaited reports whether anybody waits for one of some records.

@@ -13,7 +13,7 @@ import (
 func TestServingOfManyRecords(t *testing.T) {
 	const records = 100_000 // so many that a cost in proportion to their square would exceed the time of a test
 	s := newSpace(func(forerun.Key) state.Type { return state.List })
-	w := newWaiter(state.List)
+	w := s.newWaiter(state.List)
 	for i := range records {
 		w.keys.Add(forerun.Key{Space: "s", Name: strconv.Itoa(i)})
 	}
