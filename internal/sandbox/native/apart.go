@@ -7,15 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of some things the kernel counts what a user has also for who has made his user namespace, and so on up: of those that watch files, of which a
-// user has 128 mostly, of signals that wait, of processes. Were it root that makes the sandboxes, one of them could take what all have,
-// and the host's root with them. So each is made by a user of its own.
+// The kernel counts some resources of a user also for the user who made its user namespace, and so on up. Examples are instances of
+// inotify (mostly 128 for a user), pending signals and processes. If root made the sandboxes, one sandbox could take the resources of all,
+// and of the host's root. So each sandbox is made by a user of its own.
 
 // noFixup is SECBIT_NO_SETUID_FIXUP: a thread that changes its user keeps its capabilities.
 const noFixup = 1 << 2
 
-// startApart starts the first stage of a cell in its namespaces, which are made by the first of its users. It is for the thread that forks.
-func (h *helper) startApart(c *cell, attr *os.ProcAttr) (p *os.Process, err error) {
+// startApart starts the first stage of a sandbox in its namespaces. The first of the sandbox's users makes them. The forking thread calls
+// it.
+func (h *helper) startApart(c *helperSandbox, attr *os.ProcAttr) (p *os.Process, err error) {
 	start := func() {
 		p, err = os.StartProcess(h.settings.executable, append([]string{h.settings.executable}, h.settings.initArgs...), attr)
 	}
@@ -31,7 +32,7 @@ func (h *helper) startApart(c *cell, attr *os.ProcAttr) (p *os.Process, err erro
 	return p, err
 }
 
-// setEffective changes the effective user of this thread, unlike x/sys, which changes that of all.
+// setEffective changes the effective user of this thread only; x/sys would change it for all threads.
 func setEffective(user int) error {
 	const unchanged = ^uintptr(0)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, unchanged, uintptr(user), unchanged); errno != 0 {

@@ -11,11 +11,11 @@ import (
 	"forerun.dev/forerun/internal/proc"
 )
 
-// belongings looks through what a thread that only ends has open. It is closed last, after the memory was given back, and the next
-// activation might notice some of it: locks, names of sockets, files that were removed but have their space still.
+// belongings looks through the open files of a thread that is ending. The kernel closes them last, after it took back the memory. The next
+// activation might notice some of them: locks, names of sockets, removed files that still take space.
 type belongings struct {
 	folder  int      // of the descriptors, in /proc
-	infos   int      // of what is said of them
+	infos   int      // of what the kernel says about them
 	net     string   // the tables of the sandbox's sockets
 	devices []uint64 // of the folders that handlers write to
 	private bool     // pipes are its own, but for the outputs
@@ -28,9 +28,9 @@ func newBelongings(folder, infos int, net string) *belongings {
 	return &belongings{folder: folder, infos: infos, net: net, sockets: map[string]bool{}, buffer: make([]byte, 4096)}
 }
 
-// unnoticed reports whether all that a thread of a process has open can be closed later. known is false if that could not be seen: it is
-// being closed.
-func (c *cell) unnoticed(pid, tid int) (unnoticed, known bool) {
+// unnoticed reports whether all open files of a process's thread can be closed later. known is false if that could not be seen, because
+// they are being closed.
+func (c *helperSandbox) unnoticed(pid, tid int) (unnoticed, known bool) {
 	own := fmt.Sprintf("/proc/%d/task/%d/", pid, tid)
 	folder, err := unix.Open(own+"fd", openFolder, 0)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *belongings) mayStay(name string) (may, known bool) {
 	case 0: // what counts or waits for events is its own
 		return true, true
 	case unix.S_IFIFO:
-		if b.private && b.outputs.hasOther(&st) { // nobody is left who could notice a lock
+		if b.private && b.outputs.hasOther(&st) { // no process is left that could notice a lock
 			return true, true
 		}
 	case unix.S_IFREG, unix.S_IFDIR:
@@ -91,7 +91,7 @@ func (b *belongings) locked(name string) (locked, known bool) {
 	return len(told) == len(b.buffer) || bytes.Contains(told, []byte("\nlock:")), told != nil
 }
 
-// told is what the kernel says of a descriptor, as far as there is room for it; nil if that could not be seen.
+// told is the kernel's description of a descriptor, as far as there is room for it; nil if that could not be seen.
 func (b *belongings) told(name string) []byte {
 	fd, err := unix.Openat(b.infos, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -111,8 +111,8 @@ const (
 	unnamed   = 7
 )
 
-// plain reports whether all sockets are Unix sockets without a name. Those of TCP, of which there may be listeners, are not looked for:
-// it takes the kernel longer to list them than a process to end.
+// plain reports whether all sockets are Unix sockets without a name. It does not look for TCP sockets, some of which may listen: the
+// kernel takes longer to list them than a process to end.
 func (b *belongings) plain() bool {
 	if len(b.sockets) == 0 {
 		return true
@@ -129,8 +129,8 @@ func (b *belongings) plain() bool {
 	return len(b.sockets) == 0
 }
 
-// devices are those of the folders that handlers write to.
-func (c *cell) devices() (devices []uint64, err error) {
+// devices are the devices of the folders that handlers write to.
+func (c *helperSandbox) devices() (devices []uint64, err error) {
 	for _, f := range c.folders {
 		var st unix.Stat_t
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBelongings: of what a process that ends has open, all is waited for that another could notice.
+// TestBelongings: a squash waits for all open files of an ending process that another process could notice.
 func TestBelongings(t *testing.T) {
 	temporary, listener := t.TempDir(), listening(t, "tcp", "127.0.0.1:0")
 	for name, c := range map[string]struct {

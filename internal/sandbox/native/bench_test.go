@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tell reports the middle and the tail of what was measured.
+// tell reports the middle and the tail of the measured times.
 func tell(b *testing.B, what string, took []time.Duration) {
 	slices.Sort(took)
 	at := func(share float64) float64 { return float64(took[int(float64(len(took)-1)*share)].Microseconds()) }

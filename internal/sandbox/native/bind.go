@@ -28,8 +28,8 @@ func openBindRoots(paths []string) (map[string]*os.File, error) {
 	return roots, nil
 }
 
-// openBind opens a folder or file of the host that a specification names, if it lies below one of the roots: not by
-// its name alone, but also where links on the way lead.
+// openBind opens a folder or file of the host that a specification names, if it lies below one of the roots. Its name alone does not
+// decide: links on the way must lead below a root, too.
 func (h *helper) openBind(host string) (*os.File, error) {
 	for path, root := range h.roots {
 		below, err := filepath.Rel(path, filepath.Clean(host))
@@ -50,8 +50,8 @@ func (h *helper) openBind(host string) (*os.File, error) {
 	return nil, fmt.Errorf("%s may not be shown in a sandbox: it is below none of the folders that the server named at its start", host)
 }
 
-// openRoot opens a root again: as it was at the start or, if it was removed since, what is in its place now, as after a
-// build of Forerun. That must be the same owner's, so that nobody else can put another folder there.
+// openRoot opens a root again, as it was at the start. If it was removed since, it opens the folder in its place, as after a build of
+// Forerun. That folder must have the same owner, so that no other user can put a folder there.
 func openRoot(path string, root *os.File) (*os.File, error) {
 	var was, is unix.Stat_t
 	if err := unix.Fstat(int(root.Fd()), &was); err != nil {

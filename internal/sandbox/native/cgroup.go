@@ -25,14 +25,14 @@ type cgroups struct {
 // controllers in the order in which folders are made.
 var controllers = []string{"memory", "pids", "cpu"}
 
-// instancePrefix is what the names of all instances of one data folder begin with.
+// instancePrefix is the common beginning of the names of all instances of one data folder.
 func instancePrefix(dataDir string) string {
 	sum := sha256.Sum256([]byte(dataDir))
 	return hex.EncodeToString(sum[:6]) + "-"
 }
 
-// openCgroups finds what this machine and user have, removes what dead instances of the same data folder left, and
-// makes this instance's folders. What it cannot have, reasons explains by controller.
+// openCgroups finds the cgroups of this machine and user, removes the leftovers of dead instances of the same data folder, and makes this
+// instance's folders. reasons explains by controller why one is missing.
 func openCgroups(dataDir string) (c *cgroups, reasons map[string]string) {
 	prefix := instancePrefix(dataDir)
 	c = &cgroups{instance: prefix + strconv.Itoa(os.Getpid()), roots: map[string]string{}, v2: map[string]bool{}}
@@ -69,8 +69,8 @@ func (c *cgroups) claim(root, prefix string) error {
 	return err
 }
 
-// removeLeftovers ends and removes what instances with this prefix left that nobody ended properly. The data folder's
-// lock says that none of them serves any more.
+// removeLeftovers ends and removes the sandboxes that instances with this prefix left. The data folder's lock guarantees that none of them
+// serves any more.
 func removeLeftovers(top, prefix string) {
 	for _, old := range glob(top, prefix+"*") {
 		for _, group := range append(glob(old, "*"), old) {
@@ -97,7 +97,7 @@ func glob(dir, pattern string) []string {
 	return folders
 }
 
-// killListed kills what is in the cgroup and returns what was.
+// killListed kills the processes in the cgroup and returns them.
 func killListed(group string) []int {
 	procs := filepath.Join(group, "cgroup.procs")
 	list := func() ([]int, error) { return readPIDs(procs) }
@@ -191,7 +191,7 @@ func (c *cgroups) fill(g *group, id string, r startRequest) error {
 	return c.fillUnified(g, id, r)
 }
 
-// limit is a control file and what is written to it; an optional one is missing on some kernels.
+// limit is a control file with its value; an optional one is missing on some kernels.
 type limit struct {
 	file, value string
 	optional    bool
@@ -208,7 +208,7 @@ func v1Limits(controller string, r startRequest) []limit {
 	}
 }
 
-// v1Memory sets the limit of memory and that of memory and swap, which is never the lower one: to grow it goes first.
+// v1Memory sets two limits: memory, and memory with swap. The second is never the lower one, so it goes first when they grow.
 func v1Memory(mib int, grows bool) []limit {
 	bytes := strconv.Itoa(mib << 20)
 	limits := []limit{{file: "memory.limit_in_bytes", value: bytes}, {"memory.memsw.limit_in_bytes", bytes, true}}

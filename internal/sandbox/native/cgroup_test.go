@@ -25,7 +25,7 @@ nonsense - x
 	}
 }
 
-// TestUnifiedLimits builds, in a plain folder, what a machine with only the v2 hierarchy has.
+// TestUnifiedLimits builds, in a plain folder, the files of a machine with only the v2 hierarchy.
 func TestUnifiedLimits(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpuset cpu io memory pids\n"), 0o600); err != nil {
@@ -80,7 +80,7 @@ func TestUnifiedLimits(t *testing.T) {
 	}
 	m := newMeters(files)
 	defer m.close()
-	b := &box{meters: m}
+	b := &serverSandbox{meters: m}
 	if bytes, err := b.Memory(); err != nil || bytes != 4096 {
 		t.Errorf("%d bytes, %v", bytes, err)
 	}
@@ -128,7 +128,7 @@ func TestReadPIDs(t *testing.T) {
 	}
 }
 
-// firstLine leaves out what a plain file still has of a longer value, and a control file has not.
+// firstLine leaves out the rest of a longer old value, which a plain file keeps and a control file does not.
 func firstLine(b []byte) string {
 	line, _, _ := strings.Cut(string(b), "\n")
 	return line

@@ -27,9 +27,9 @@ const (
 // portsAtMost bounds the host's ports that datagrams and questions for names of all sandboxes go out from.
 const portsAtMost = 16 << 10
 
-// datagramRelay carries UDP between a sandbox and the outside. A socket of the host's network in a sandbox could send
-// anywhere without being seen, so none is put there; instead the sandbox's datagrams to the outside come here as
-// packets, are checked one by one and sent from sockets of the server.
+// datagramRelay carries UDP between a sandbox and the outside. A socket of the host's network in a sandbox could send anywhere without
+// being seen, so a sandbox gets none. Its datagrams to the outside arrive here as packets instead. The relay checks each one and sends it
+// from a socket of the server.
 type datagramRelay struct {
 	policy  guard.Policy
 	refused func(sentence string)
@@ -49,25 +49,25 @@ type datagramRelay struct {
 	floods chan struct{} // says that flood was set
 }
 
-// How many datagrams are to wait, and bytes in them: about what a socket's buffer takes, as they are sent on together. Who sends more is told
-// of, and ends a moment later; but if its promotion is under way: so what it sends until then waits, too.
+// Bounds for waiting datagrams and their bytes: about the buffer of a socket, as they are sent on together. The worker learns of an
+// activation that sends more, and ends it a moment later. If its promotion is under way it goes on, so further datagrams wait, too.
 const (
 	heldAtMost      = 256
 	heldBytesAtMost = 1 << 20
 )
 
-// What all that wait may take, and one beside its payload, about; more get lost.
+// Bounds for all waiting datagrams, and about what one takes beside its payload; more get lost.
 const (
 	queueAtMost  = 16 << 20
 	datagramCost = 256
 )
 
-// flow is a socket of the sandbox and whom it talks to.
+// flow is a socket of the sandbox and its peer.
 type flow struct{ inside, outside netip.AddrPort }
 
 type peer struct {
 	conn  *net.UDPConn
-	owner string // whose port it has
+	owner string // whose ports it takes
 }
 
 // newDatagramRelay uses a copy of the file.
@@ -197,7 +197,7 @@ func (r *datagramRelay) takeHeld() (send func()) {
 	return func() { sendApart(taken) }
 }
 
-// sendApart sends datagrams whose sockets are no more, each one's from one port.
+// sendApart sends datagrams whose sockets are gone, each flow from one port.
 func sendApart(queue []datagram) {
 	conns := map[flow]*net.UDPConn{}
 	for _, d := range queue {
@@ -210,7 +210,7 @@ func sendApart(queue []datagram) {
 			defer conn.Close()
 			conns[f] = conn
 		}
-		_, _ = conns[f].Write(d.payload) // likewise
+		_, _ = conns[f].Write(d.payload) // as above
 	}
 }
 
@@ -265,7 +265,7 @@ func (r *datagramRelay) open(f flow) *peer {
 	return p
 }
 
-// answers brings back what the other side sends, until the flow is idle or closed.
+// answers brings back the other side's datagrams, until the flow is idle or closed.
 func (r *datagramRelay) answers(f flow, p *peer) {
 	defer r.forget(f, p)
 	for {
@@ -301,7 +301,7 @@ func receive(conn *net.UDPConn) ([]byte, error) {
 }
 
 func (r *datagramRelay) forget(f flow, p *peer) {
-	r.leave(f, p) // before it is closed: what is sent meanwhile gets another
+	r.leave(f, p) // before it is closed: a datagram sent meanwhile gets another
 	_ = p.conn.Close()
 	r.ports.Count(p.owner, -1)
 }

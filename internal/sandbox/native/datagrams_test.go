@@ -14,7 +14,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
-// TestFlowsTakePorts: a datagram to somebody new needs a port that its sandbox's owner may have, and gives it back.
+// TestFlowsTakePorts: a datagram to a new peer needs a port that its sandbox's owner may have, and gives it back.
 func TestFlowsTakePorts(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestAllAreSentWhereNothingIsHeld: who asks for what waits finds all on its way that was sent before, also what nobody has read yet.
+// TestAllAreSentWhereNothingIsHeld: a caller that takes the waiting datagrams finds all earlier ones on their way, also unread ones.
 func TestAllAreSentWhereNothingIsHeld(t *testing.T) {
 	server, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestAllAreSentWhereNothingIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(pair[1])
-	r := &datagramRelay{ // nobody serves it
+	r := &datagramRelay{ // no goroutine serves it
 		packets: os.NewFile(uintptr(pair[0]), "packets"), buffer: make([]byte, maxPacket),
 		hosts: new(readHosts), ports: sandbox.NewShares(64), flows: map[flow]*peer{},
 	}
@@ -108,8 +108,8 @@ func TestAllAreSentWhereNothingIsHeld(t *testing.T) {
 	}
 }
 
-// TestFlood: of datagrams that wait none gets lost because they are more than are to wait: it is told, once for each hold, and those that
-// come behind it wait, too, as far as the server's memory goes.
+// TestFlood: a waiting datagram does not get lost because more wait than may. The relay tells it once for each hold. Later datagrams wait,
+// too, as far as the server's memory goes.
 func TestFlood(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestFlood(t *testing.T) {
 	defer unix.Close(pair[1])
 	r := &datagramRelay{packets: os.NewFile(uintptr(pair[0]), "packets"), buffer: make([]byte, maxPacket), hosts: new(readHosts), floods: make(chan struct{}, 1)}
 	defer r.packets.Close()
-	b := &box{maker: &Maker{shared: &shared{told: new(atomic.Uint64)}}, names: new(nameRelay), datagrams: r}
+	b := &serverSandbox{maker: &Maker{shared: &shared{told: new(atomic.Uint64)}}, names: new(nameRelay), datagrams: r}
 	forward := func(n, size int) {
 		for range n {
 			r.forward(datagram{addrPort("192.0.0.8:40000"), addrPort("8.8.8.8:53"), make([]byte, size)})

@@ -26,7 +26,7 @@ func (h *helper) check() error {
 
 // checkNamespaces makes, for a moment, the namespaces of a sandbox.
 func (h *helper) checkNamespaces() error {
-	c := &cell{group: &group{}}
+	c := &helperSandbox{group: &group{}}
 	var err error
 	done := make(chan struct{})
 	h.forks <- func() {
@@ -62,7 +62,7 @@ func namespaceHint(err error) string {
 	return " (in a container, it must be a privileged one)"
 }
 
-// enforced lists the protections. reasons explains, by controller, what the cgroups cannot limit.
+// enforced lists the protections. reasons explains by controller which limits the cgroups cannot set.
 func (h *helper) enforced(reasons map[string]string) []sandbox.Enforcement {
 	on := func(what string) sandbox.Enforcement { return sandbox.Enforcement{What: what, On: true} }
 	asRoot := func(what, why string) sandbox.Enforcement {

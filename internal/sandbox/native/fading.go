@@ -12,14 +12,14 @@ import (
 	"forerun.dev/forerun/internal/proc"
 )
 
-// The end of a large process takes milliseconds, nearly all of which the kernel spends on giving back its memory. By then none of
-// its threads executes anything, nor ever will: who killed it need not wait for that.
+// The end of a large process takes milliseconds. The kernel spends nearly all of them on taking back its memory. By then its threads
+// execute nothing any more, and never will. So the killer need not wait for that.
 
 // fading are processes that were killed, by id, and their pidfds. Once that has returned which killed them they only end.
 type fading map[int]int
 
-// others returns the processes of a list but those that fade. A number that is on the list, and whose process is there still
-// afterwards, was no other's.
+// others returns the processes of a list that do not fade. If a number is on the list and its process is still there afterwards, the
+// number had no other owner meanwhile.
 func (f fading) others(list func() ([]int, error)) ([]int, error) {
 	pids, err := list()
 	for pid, fd := range f {
@@ -40,13 +40,13 @@ func (f fading) close() {
 }
 
 // mayFade reports whether processes that are about to be killed have little, together with those that fade.
-func (c *cell) mayFade(victims map[int]int) bool {
+func (c *helperSandbox) mayFade(victims map[int]int) bool {
 	return isLittle(slices.AppendSeq(slices.Collect(maps.Keys(c.fading)), maps.Keys(victims)), c.group.memory)
 }
 
 // fades reports whether a process that was killed only ends, and may do so behind the next activation: then it is listed no more.
 // Its pidfd is taken over. It never does if that would be noticed.
-func (c *cell) fades(pid, pidfd int) (fades, never bool) {
+func (c *helperSandbox) fades(pid, pidfd int) (fades, never bool) {
 	tid := lastThread(pid)
 	if tid == 0 {
 		return false, false
@@ -65,13 +65,13 @@ func hasEnded(pidfd int, wait time.Duration) bool {
 	return n > 0
 }
 
-// What processes may have that fade while another activation begins. It shares the limits of the sandbox with them.
+// Bounds for processes that may fade while another activation begins. They share the limits of the sandbox with it.
 const (
 	fadingThreads = 32
 	fadingPart    = 2 // half of the memory
 )
 
-// isLittle reports whether processes have so little that nobody misses it. When it cannot be told, they have not.
+// isLittle reports whether processes have so little that its loss is not noticed. If it cannot be told, they have more.
 func isLittle(pids []int, memoryMiB int) bool {
 	var memory, threads uint64
 	for _, pid := range pids {
@@ -85,9 +85,9 @@ func isLittle(pids []int, memoryMiB int) bool {
 	return threads <= fadingThreads && memory/1024 <= uint64(memoryMiB)/fadingPart
 }
 
-// lastThread is the one thread that a killed process has left, and which is on its way out; 0 if there are others, or it may execute
-// something. Such a process gets no further threads, so the list of those that it has is whole if it is as long as their number was
-// before. As long as there are more than its first, which stays, and another, they are not looked at: that keeps them from their end.
+// lastThread is the one thread that a killed process has left, if it is on its way out. It is 0 if there are others, or if it may execute
+// something. A killed process gets no further threads, so the list of them is whole if it is as long as their number before. While there
+// are more threads than the first, which stays, and one other, they are not looked at: looking delays their end.
 func lastThread(pid int) int {
 	own := fmt.Sprintf("/proc/%d/", pid)
 	leader, ok := proc.ReadTask(own + "stat")
@@ -118,7 +118,7 @@ func lastThread(pid int) int {
 	return last
 }
 
-// threads lists those of a process.
+// threads lists the threads of a process.
 func threads(own string) (names []string, err error) {
 	fd, err := unix.Open(own+"task", openFolder, 0)
 	if err != nil {

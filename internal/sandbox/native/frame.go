@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// The frames between server, helper and first stage are sequences of numbers (unsigned varints) and strings (a length
-// and bytes), without names: each reader knows what comes.
+// The frames between server, helper and first stage are sequences of numbers (unsigned varints) and strings (a length and bytes). They
+// have no names: each reader knows the order.
 
 type encoder struct{ b []byte }
 
@@ -88,7 +88,7 @@ func (d *decoder) texts() []string {
 	return list
 }
 
-// end returns the first error; bytes that nobody read are one.
+// end returns the first error; unread bytes are one.
 func (d *decoder) end() error {
 	if d.err == nil && len(d.b) > 0 {
 		return fmt.Errorf("a frame holds %d bytes too many", len(d.b))

@@ -24,7 +24,7 @@ var (
 	someProgram  = program{argv: []string{"/bin/x", ""}, env: []string{"A=b"}, files: []sandbox.File{{Path: "/f", Data: []byte{0, 255}, Mode: 0o444}}}
 )
 
-// again decodes what was encoded and compares.
+// again decodes an encoded message and compares.
 func again[T any](t *testing.T, v T, b []byte, decode func([]byte) (T, error)) {
 	t.Helper()
 	got, err := decode(b)

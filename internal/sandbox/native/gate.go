@@ -8,11 +8,11 @@ import (
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
-// gate holds what a speculative activation sends through the server.
+// gate holds the sends of a speculative activation through the server.
 type gate struct {
 	mu    sync.Mutex // guards the rest
 	latch guard.Latch
-	ever  bool // somebody has waited since forget
+	ever  bool // something has waited since forget
 }
 
 func (g *gate) shut() {
@@ -66,10 +66,10 @@ func (g *gate) pass(ctx context.Context) bool {
 	}
 }
 
-// wait counts who waits.
+// wait counts a waiting call.
 func (g *gate) wait(more int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.latch.Wait(more)
-	g.ever = g.ever || more > 0 // who leaves may have been killed, and another be there
+	g.ever = g.ever || more > 0 // the leaving call may have been killed, and another be there
 }

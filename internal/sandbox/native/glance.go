@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// glance is what the server sees of a sandbox by itself: its processes, and the folders that handlers write to. Most
-// activations leave nothing, and the helper need not be asked to remove it.
+// glance is the server's own view of a sandbox: its processes, and the folders that handlers write to. Most activations leave nothing, and
+// then the helper need not be asked to remove it.
 type glance struct {
 	mu      sync.Mutex // guards the rest
 	procs   *os.File   // the list of processes in the v2 hierarchy
@@ -26,7 +26,7 @@ type glance struct {
 
 // sights opens the files of a glance, in the helper: descriptors of their own, as they have a position. Without a v2
 // hierarchy there are none.
-func (c *cell) sights() (files []*os.File, err error) {
+func (c *helperSandbox) sights() (files []*os.File, err error) {
 	if c.group.procs == nil {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (g *glance) nothing(keep []int) bool {
 	return g.nobody(keep) && !slices.ContainsFunc(g.folders, func(f *os.File) bool { return !g.empty(int(f.Fd())) })
 }
 
-// nobody reads the list of processes. The initializer is always on it: its sandbox ends with it.
+// nobody reads the list of processes, and reports whether all of them are kept. The initializer is always on it: its sandbox ends with it.
 func (g *glance) nobody(keep []int) bool {
 	n, err := g.list.read(g.buffer)
 	if err != nil || n == 0 || n > len(g.buffer)/2 { // there may be more

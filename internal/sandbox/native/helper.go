@@ -19,13 +19,13 @@ import (
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
-// HelperMain is the helper: it serves the server at the other end of the inherited socket fd until that end closes,
-// then removes everything it made. The result is the process's exit code.
+// HelperMain is the helper. It serves the server at the other end of the inherited socket fd until that end closes. Then it removes
+// everything it made. The result is the process's exit code.
 func HelperMain(fd int) int {
 	_ = proc.RelaxMonitor() // where it may not it takes more of the processors
 	debug.SetGCPercent(25)  // it allocates little: small is better than fast
-	// It ends when the server does, not with it when both are told to, nor with who reads what it says. Caught, not ignored: that sandboxes
-	// would inherit.
+	// The helper ends when the server does. It does not end when a signal tells both to, nor when the reader of its messages is gone. The
+	// signals are caught, not ignored: sandboxes would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGPIPE)
 	l, err := newLink(os.NewFile(uintptr(fd), "server"))
 	if err != nil {
@@ -59,11 +59,11 @@ type helper struct {
 	aside    *linger.Goroutines // that serve requests
 	forks    chan func()        // run one after the other by the one thread whose children the sandboxes are
 
-	mu     sync.Mutex       // guards what follows; nothing is waited for under it
-	boxes  map[string]*cell // by the sandbox's id
-	ranges map[int]bool     // of user ids that are in use
-	ending bool
-	work   sync.WaitGroup // requests being served
+	mu        sync.Mutex                // guards what follows; nothing is waited for under it
+	sandboxes map[string]*helperSandbox // by the sandbox's id
+	ranges    map[int]bool              // of user ids that are in use
+	ending    bool
+	work      sync.WaitGroup // requests being served
 }
 
 func newHelper(l *link) (*helper, error) {
@@ -86,7 +86,7 @@ func newHelper(l *link) (*helper, error) {
 	}
 	h := &helper{
 		link: l, shared: memory, settings: s, policy: guard.Policy{Allowed: s.egress}, host: guard.NewHost(), root: os.Geteuid() == 0,
-		forks: make(chan func()), aside: linger.New(nil), boxes: map[string]*cell{}, ranges: map[int]bool{},
+		forks: make(chan func()), aside: linger.New(nil), sandboxes: map[string]*helperSandbox{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
 	noCores()
@@ -130,8 +130,8 @@ func raiseFileLimit() {
 	}
 }
 
-// noCores has the kernel make no core dump of this process, nor of any that it starts. A limit of 0 would do that for files only: a program that
-// the host has for dumps, which mostly runs as root and writes into the host's log, is kept away by one byte.
+// noCores keeps the kernel from dumping the core of this process, and of any that it starts. A limit of 0 would do that for files only. A
+// limit of one byte also keeps away a host's program for dumps, which mostly runs as root and writes into the host's log.
 func noCores() {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}) // an ordinary user may have none to give
 }
@@ -152,7 +152,7 @@ func (h *helper) serve() error {
 			closeAll(files)
 			return fmt.Errorf("reading a request: %w", err)
 		}
-		var c *cell
+		var c *helperSandbox
 		if r.kind == kindStart { // here, so that a later request about it finds it
 			c, err = h.reserve(r.id)
 		}
@@ -165,7 +165,7 @@ func (h *helper) serve() error {
 }
 
 // answer serves one request. c is the sandbox that a start shall make; err is why there can be none.
-func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
+func (h *helper) answer(r request, files []*os.File, c *helperSandbox, err error) {
 	defer closeAll(files)
 	answer := report{kind: kindReply, number: r.number, id: r.id}
 	var handed []*os.File
@@ -176,25 +176,25 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 			handed, err = h.start(c, r.start, files)
 		}
 	case kindReset:
-		err = h.with(r.id, func(c *cell) (err error) { answer.killed, err = c.reset(r.pids, false); return err })
+		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.killed, err = c.reset(r.pids, false); return err })
 	case kindStrike:
-		err = h.with(r.id, func(c *cell) error { _, err := c.reset(r.pids, true); return err })
+		err = h.with(r.id, func(c *helperSandbox) error { _, err := c.reset(r.pids, true); return err })
 	case kindLimit:
-		err = h.with(r.id, func(c *cell) error { return c.limit(r.owner, r.memory) })
+		err = h.with(r.id, func(c *helperSandbox) error { return c.limit(r.owner, r.memory) })
 	case kindHold:
-		err = h.with(r.id, func(c *cell) (err error) { answer.held, answer.unshared, err = c.hold(r.permit); return err })
+		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.held, answer.unshared, err = c.hold(r.permit); return err })
 	case kindRelease:
-		err = h.with(r.id, func(c *cell) (err error) { answer.waited, err = c.release(); return err })
+		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.waited, err = c.release(); return err })
 	case kindWaiting:
-		err = h.with(r.id, func(c *cell) (err error) { answer.waiting, err = c.waiting(); return err })
+		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.waiting, err = c.waiting(); return err })
 	case kindPermit:
-		err = h.with(r.id, func(c *cell) error { c.guard.Permit(r.permit); return nil })
+		err = h.with(r.id, func(c *helperSandbox) error { c.guard.Permit(r.permit); return nil })
 	case kindSeal:
-		err = h.with(r.id, func(c *cell) (err error) { answer.sealed, err = c.setSeal(); return err })
+		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.sealed, err = c.setSeal(); return err })
 	case kindReachable:
-		err = h.with(r.id, func(c *cell) (err error) { answer.hears, err = c.reachable(r.pids); return err })
+		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.hears, err = c.reachable(r.pids); return err })
 	case kindClose:
-		err = h.with(r.id, func(c *cell) error { return h.remove(c) })
+		err = h.with(r.id, func(c *helperSandbox) error { return h.remove(c) })
 	default:
 		err = fmt.Errorf("there is no request of kind %d", r.kind)
 	}
@@ -205,9 +205,9 @@ func (h *helper) answer(r request, files []*os.File, c *cell, err error) {
 	closeAll(handed)
 }
 
-func (h *helper) with(id string, do func(*cell) error) error {
+func (h *helper) with(id string, do func(*helperSandbox) error) error {
 	h.mu.Lock()
-	c := h.boxes[id]
+	c := h.sandboxes[id]
 	h.mu.Unlock()
 	if c == nil {
 		return fmt.Errorf("there is no sandbox %q", id)
@@ -220,14 +220,14 @@ func (h *helper) tell(kind int, id, sentence string) {
 	_ = h.link.send(report{kind: kind, id: id, problem: sentence}.encode()) // fails if the server has gone
 }
 
-// tellCounted tells of a connection that was refused, or waits. Whoever learns of it finds it counted.
+// tellCounted tells of a connection that was refused, or waits. The counter is raised first, so a reader of the message finds it counted.
 func (h *helper) tellCounted(kind int, id, sentence string) {
 	h.shared.told.Add(1)
 	h.tell(kind, id, sentence)
 }
 
 // reserve takes the id and a range of user ids for a new sandbox.
-func (h *helper) reserve(id string) (*cell, error) {
+func (h *helper) reserve(id string) (*helperSandbox, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ending {
@@ -236,13 +236,13 @@ func (h *helper) reserve(id string) (*cell, error) {
 	if !validID.MatchString(id) { // it becomes a path
 		return nil, fmt.Errorf("%q is no id of a sandbox", id)
 	}
-	if _, ok := h.boxes[id]; ok {
+	if _, ok := h.sandboxes[id]; ok {
 		return nil, fmt.Errorf("there is a sandbox %q already", id)
 	}
 	for n := range rangesAtMost {
 		if !h.ranges[n] {
-			c := &cell{id: id, number: n, exited: make(chan struct{}), fading: make(fading)}
-			h.ranges[n], h.boxes[id] = true, c
+			c := &helperSandbox{id: id, number: n, exited: make(chan struct{}), fading: make(fading)}
+			h.ranges[n], h.sandboxes[id] = true, c
 			h.shared.gates[n].Clear()
 			return c, nil
 		}
@@ -251,19 +251,19 @@ func (h *helper) reserve(id string) (*cell, error) {
 }
 
 // remove ends a sandbox and forgets it. Calling it twice is harmless.
-func (h *helper) remove(c *cell) error {
+func (h *helper) remove(c *helperSandbox) error {
 	err := c.end()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.boxes[c.id] == c {
-		delete(h.boxes, c.id)
+	if h.sandboxes[c.id] == c {
+		delete(h.sandboxes, c.id)
 		h.aside.Go(func() { h.free(c) })
 	}
 	return err
 }
 
 // free lets another sandbox have the number once nothing of this one is left, its guard included: that changes the switch of its gate.
-func (h *helper) free(c *cell) {
+func (h *helper) free(c *helperSandbox) {
 	if c.guarded != nil {
 		<-c.guarded
 	}
@@ -276,8 +276,8 @@ func (h *helper) free(c *cell) {
 func (h *helper) closeAll() {
 	h.mu.Lock()
 	h.ending = true
-	all := make([]*cell, 0, len(h.boxes))
-	for _, c := range h.boxes {
+	all := make([]*helperSandbox, 0, len(h.sandboxes))
+	for _, c := range h.sandboxes {
 		all = append(all, c)
 	}
 	h.mu.Unlock()

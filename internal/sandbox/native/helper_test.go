@@ -36,16 +36,16 @@ func startHelper(t testing.TB, c Config) *Maker {
 	return m
 }
 
-func startSleeper(t testing.TB, m *Maker, id string) *box {
+func startSleeper(t testing.TB, m *Maker, id string) *serverSandbox {
 	t.Helper()
 	s, err := m.Start(t.Context(), sleeper(id))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.(*box)
+	return s.(*serverSandbox)
 }
 
-// sandboxed lists the processes whose parent is the helper: the first ones of its sandboxes.
+// sandboxed lists the processes whose parent is the helper: the first processes of its sandboxes.
 func sandboxed(m *Maker) []int { return children(m.helper.Process.Pid) }
 
 // cgroupsOf finds the cgroups of all instances of a data folder, in every hierarchy.
@@ -77,18 +77,18 @@ func gone(t *testing.T, pids []int) {
 func TestServerEndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	m := startHelper(t, Config{DataDir: dir})
-	boxes := []*box{startSleeper(t, m, "a"), startSleeper(t, m, "b")}
+	sandboxes := []*serverSandbox{startSleeper(t, m, "a"), startSleeper(t, m, "b")}
 	pids := append(sandboxed(m), m.helper.Process.Pid)
 	if len(pids) != 3 {
 		t.Fatalf("the helper's children are %v", pids)
 	}
-	m.link.conn.Close() // what the helper sees when the server is killed
-	if err := boxes[0].Close(); err != nil {
+	m.link.conn.Close() // as the helper sees it when the server is killed
+	if err := sandboxes[0].Close(); err != nil {
 		t.Errorf("closing a sandbox whose helper is ending: %v", err)
 	}
 	<-m.Done()
 	gone(t, pids)
-	for _, b := range boxes {
+	for _, b := range sandboxes {
 		<-b.Done()
 	}
 	if left := cgroupsOf(dir); len(left) > 0 {
@@ -122,7 +122,7 @@ func TestHelperKilled(t *testing.T) {
 	if _, err := m.Start(t.Context(), sleeper("b")); err == nil {
 		t.Error("a sandbox can be started without a helper")
 	}
-	// The next instance of the same data folder finds the cgroups that nobody removed.
+	// The next instance of the same data folder finds the cgroups that were not removed.
 	if left := cgroupsOf(dir); len(left) == 0 && m.limited() {
 		t.Error("a killed helper has removed its cgroups")
 	}
@@ -143,7 +143,7 @@ func (m *Maker) limited() bool {
 	return false
 }
 
-// TestSpent: what sandboxes and the helper take of the processors is counted, also of those that have ended.
+// TestSpent: the processor time of sandboxes and the helper is counted, also of ended ones.
 func TestSpent(t *testing.T) {
 	m := startHelper(t, Config{DataDir: t.TempDir()})
 	b := startSleeper(t, m, "a")
@@ -177,7 +177,7 @@ func TestLeftoversEnd(t *testing.T) {
 	}
 	startSleeper(t, m, "a")
 	pids := sandboxed(m)
-	// A second instance takes what the first has for leftovers, as it would after a crash.
+	// A second instance takes the first's sandboxes for leftovers, as it would after a crash.
 	startHelper(t, Config{DataDir: dir})
 	gone(t, pids)
 }
@@ -203,12 +203,12 @@ func TestManySandboxesLeakNothing(t *testing.T) {
 		}
 	}
 	helper := m.helper.Process.Pid
-	cycle(0) // what is opened once
+	cycle(0) // opened once
 	before := [2]int{descriptors(t, os.Getpid()), descriptors(t, helper)}
 	for n := range 200 {
 		cycle(n + 1)
 	}
-	// Goroutines close what they hold a moment after the reply.
+	// Goroutines close their files a moment after the reply.
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
 		after := [2]int{descriptors(t, os.Getpid()), descriptors(t, helper)}
 		if after[0] <= before[0] && after[1] <= before[1] {
@@ -349,7 +349,7 @@ func TestStartIsCancelled(t *testing.T) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.boxes) > 0 || len(m.waiting) > 0 {
-		t.Errorf("the maker still knows %d sandboxes and %d requests", len(m.boxes), len(m.waiting))
+	if len(m.sandboxes) > 0 || len(m.waiting) > 0 {
+		t.Errorf("the maker still knows %d sandboxes and %d requests", len(m.sandboxes), len(m.waiting))
 	}
 }

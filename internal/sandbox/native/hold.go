@@ -15,8 +15,8 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// hold looks for what the gate of the sandbox, which is shut, does not hold back. unshared is for good.
-func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, unshared bool, err error) {
+// hold looks for ways out that the sandbox's gate, which is shut, does not hold. unshared is permanent.
+func (c *helperSandbox) hold(permit []netip.AddrPort) (held sandbox.Held, unshared bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
@@ -32,9 +32,9 @@ func (c *cell) hold(permit []netip.AddrPort) (held sandbox.Held, unshared bool, 
 	return held, c.unshared, nil
 }
 
-// initializers says of a socket whether the initializer has it, as it opened it when it loaded the code, and nobody else: handlers put dead
-// ones in the place of those. What they have opened as they were forked is not among them.
-func (c *cell) initializers() func(inode uint32) bool {
+// initializers reports whether only the initializer has a socket, which it opened when it loaded the code: handlers replace these with
+// dead ones. Sockets that handlers opened as they were forked are not among them.
+func (c *helperSandbox) initializers() func(inode uint32) bool {
 	own, others := map[uint32]bool{}, map[uint32]bool{}
 	pids, err := c.processes()
 	for _, pid := range pids {
@@ -67,7 +67,7 @@ func addSockets(to map[uint32]bool, pid int) error {
 }
 
 // release lets go what waits there, and returns for how long the first call has.
-func (c *cell) release() (waited time.Duration, err error) {
+func (c *helperSandbox) release() (waited time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
@@ -77,7 +77,7 @@ func (c *cell) release() (waited time.Duration, err error) {
 }
 
 // waiting is how many calls wait there.
-func (c *cell) waiting() (int, error) {
+func (c *helperSandbox) waiting() (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
@@ -86,15 +86,15 @@ func (c *cell) waiting() (int, error) {
 	return c.guard.Waiting(), nil
 }
 
-// isAlone reports whether a process has one thread: then an initializer whose code is loaded opens nothing more.
+// isAlone reports whether a process has one thread. An initializer with loaded code then opens nothing more.
 func isAlone(pid int) bool {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	return err == nil && len(threads) == 1
 }
 
-// shares reports whether processes forked from the initializer could change something for one another through what they inherit. When it
+// shares reports whether processes forked from the initializer could change something for one another through inherited files. If it
 // cannot be told, they could.
-func (c *cell) shares() bool {
+func (c *helperSandbox) shares() bool {
 	pid := c.process.Pid
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -129,13 +129,13 @@ func mayWrite(pid int) bool {
 	return false
 }
 
-// ownPipes are what the initializer of a language that forks has of its own, beside the outputs: pipes that it or the runtime in its handlers
-// reads alone.
+// ownPipes are the initializer's own pipes, beside the outputs, in a language that forks. Only it, or the runtime in its handlers, reads
+// them.
 const ownPipes = 2
 
-// sharesFiles looks for files that are open for writing, or are the sandbox's own, which who has inherited them can open once more, by
-// their descriptors; for pipes, and what counts or waits for events. In handlers, sockets are replaced and the host's files, which are only
-// read, are opened anew.
+// sharesFiles looks for files that are open for writing, or are the sandbox's own: a process that inherited them can open them once more
+// by their descriptors. It also looks for pipes, counters and event queues. Handlers replace sockets, and open the host's files, which are
+// only read, again.
 func sharesFiles(pid int, outputs outputs, devices []uint64) bool {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(folder)

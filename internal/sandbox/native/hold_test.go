@@ -16,7 +16,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
-// TestWeightOfWhatRunsAhead: a sandbox that is held weighs little, and what it did before from its release on, in place.
+// TestWeightOfWhatRunsAhead: a held sandbox weighs little. From its release on it weighs the same as before, in place.
 func TestWeightOfWhatRunsAhead(t *testing.T) {
 	t.Run("v1", func(t *testing.T) { weighsLittle(t, "cpu", "cpu.shares", "256", "102", "409") })
 	t.Run("v2", func(t *testing.T) { weighsLittle(t, "", "cpu.weight", "25", "10", "40") })
@@ -63,7 +63,7 @@ func weighsLittle(t *testing.T, hierarchy, file, held, little, usual string) {
 	weighs("released", usual)
 }
 
-// TestKernelWeighsWhatRunsAhead: the weight is that of the group that the kernel has the sandbox's processes in.
+// TestKernelWeighsWhatRunsAhead: the weight is set on the group in which the kernel has the sandbox's processes.
 func TestKernelWeighsWhatRunsAhead(t *testing.T) {
 	m := startHelper(t, Config{})
 	s := startSleeper(t, m, "weighed")
@@ -118,7 +118,7 @@ func TestWhatRunsAheadGetsLess(t *testing.T) {
 	}
 }
 
-// startBurner starts a sandbox whose process wants the first of the processors all the time.
+// startBurner starts a sandbox whose process always wants the first of the processors.
 func startBurner(t *testing.T, m *Maker, id string) (sandbox.Sandbox, int) {
 	t.Helper()
 	before := sandboxed(m)
@@ -182,7 +182,7 @@ func weightOf(t *testing.T, pid int) string {
 	return ""
 }
 
-// TestHoldOfALauncher: of a sandbox whose initializer only launches the helper is not asked what its processes share.
+// TestHoldOfALauncher: the helper is not asked what processes share if the sandbox's initializer only launches others.
 func TestHoldOfALauncher(t *testing.T) {
 	m := startHelper(t, Config{})
 	for launcher, asked := range map[bool]uint64{true: 0, false: 1} {
@@ -199,7 +199,7 @@ func TestHoldOfALauncher(t *testing.T) {
 	}
 }
 
-// TestWritable: a file that was closed before it could be looked at is nobody's any more.
+// TestWritable: a file that was closed before the look belongs to no process any more.
 func TestWritable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for name, c := range map[string]struct {

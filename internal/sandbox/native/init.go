@@ -17,9 +17,8 @@ import (
 // maxProgram bounds the part of a Spec that travels in a memory file.
 const maxProgram = 16 << 20
 
-// InitMain is the first stage of a sandbox: it is process 1 of the new namespaces, builds what the initializer sees,
-// gives up every privilege and becomes the initializer. It returns, with an exit code, only if that fails; the
-// helper has then been told why.
+// InitMain is the first stage of a sandbox, process 1 of the new namespaces. It builds the initializer's root, gives up every privilege
+// and becomes the initializer. It returns, with an exit code, only if that fails; the helper has then been told why.
 func InitMain() int {
 	// Credentials, filter and cgroups are set for this one thread, which execve makes the whole process.
 	runtime.LockOSThread()
@@ -30,7 +29,7 @@ func InitMain() int {
 
 // becomeInitializer returns only if it cannot.
 func becomeInitializer() error {
-	// What was inherited on purpose came without the flag; the initializer keeps only 0 to 3.
+	// Files that were inherited on purpose came without the flag; the initializer keeps only 0 to 3.
 	if err := unix.CloseRange(setupFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("marking the descriptors: %w", err)
 	}
@@ -81,8 +80,9 @@ func becomeInitializer() error {
 	return execute(prog, ready)
 }
 
-// forgetEnds has nothing be left of a TCP connection inside once both ends are closed: for a minute the next activation would see it, and not
-// get its port. On a loopback nothing of it can come late. Where the host's /proc cannot be written, as in some containers, it is left.
+// forgetEnds makes the kernel forget a TCP connection inside once both ends are closed. Otherwise the next activation would see it for a
+// minute, and not get its port. On a loopback none of its packets can come late. Where the host's /proc cannot be written, as in some
+// containers, the setting is left.
 func forgetEnds() {
 	_ = os.WriteFile("/proc/sys/net/ipv4/tcp_max_tw_buckets", []byte("0"), 0)
 }
@@ -128,8 +128,8 @@ func joinCgroups(first, count int) error {
 	return nil
 }
 
-// execute installs the filter, hands the helper what it and the server need, and becomes the program. The setup
-// socket closes with it, by which the helper knows.
+// execute installs the filter, hands helper and server the files that they need, and becomes the program. The setup socket closes with the
+// execve, which tells the helper.
 func execute(prog program, ready []int) error {
 	if len(prog.argv) == 0 || !strings.HasPrefix(prog.argv[0], "/") {
 		return fmt.Errorf("the initializer's command %q does not begin with an absolute path", prog.argv)

@@ -34,12 +34,12 @@ type Maker struct {
 	meters   *meters       // of all sandboxes together; empty if this machine has none
 	done     chan struct{} // closed when the helper has ended
 
-	mu      sync.Mutex // guards what follows
-	next    uint64
-	waiting map[uint64]chan reply
-	boxes   map[string]*box
-	closed  bool
-	err     error // why the helper ended
+	mu        sync.Mutex // guards what follows
+	next      uint64
+	waiting   map[uint64]chan reply
+	sandboxes map[string]*serverSandbox
+	closed    bool
+	err       error // why the helper ended
 
 	shared    *shared       // with the helper
 	heard     atomic.Uint64 // of what that has told of; changes with mu held
@@ -90,7 +90,7 @@ func StartHelper(c Config) (*Maker, error) {
 	}
 	m := &Maker{
 		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, ports: sandbox.NewShares(min(portsAtMost, sandbox.Descriptors()/8)), done: make(chan struct{}),
-		waiting: map[uint64]chan reply{}, boxes: map[string]*box{}, shared: memory,
+		waiting: map[uint64]chan reply{}, sandboxes: map[string]*serverSandbox{}, shared: memory,
 	}
 	m.hearsMore.L = &m.mu
 	if err := m.configure(c, page); err != nil {
@@ -135,11 +135,11 @@ func (m *Maker) Enforced() []sandbox.Enforcement { return slices.Clone(m.enforce
 // Spent implements sandbox.Maker.
 func (m *Maker) Spent() (d time.Duration, known bool) {
 	var helper unix.Timespec
-	boxes, err := m.meters.spent()
-	if err != nil || boxes == 0 || unix.ClockGettime(cpuClock(m.helper.Process.Pid), &helper) != nil {
+	sandboxes, err := m.meters.spent()
+	if err != nil || sandboxes == 0 || unix.ClockGettime(cpuClock(m.helper.Process.Pid), &helper) != nil {
 		return 0, false
 	}
-	return boxes + time.Duration(helper.Nano()), true
+	return sandboxes + time.Duration(helper.Nano()), true
 }
 
 // cpuClock is the clock of what all threads of a process have taken of the processors (clock_getcpuclockid(3)).
@@ -180,7 +180,7 @@ func (m *Maker) receive() {
 func (m *Maker) dispatch(r reply) {
 	m.mu.Lock()
 	waiting := m.waiting[r.number]
-	box := m.boxes[r.id]
+	found := m.sandboxes[r.id]
 	if r.kind == kindReply {
 		delete(m.waiting, r.number)
 	}
@@ -188,14 +188,14 @@ func (m *Maker) dispatch(r reply) {
 	switch {
 	case r.kind == kindReply && waiting != nil:
 		waiting <- r // has room for one
-	case r.kind == kindExited && box != nil:
-		box.ended()
-	case r.kind == kindDenied && box != nil:
-		box.refusals.add(r.problem)
-	case r.kind == kindReached && box != nil:
-		box.reached.Store(true)
+	case r.kind == kindExited && found != nil:
+		found.ended()
+	case r.kind == kindDenied && found != nil:
+		found.refusals.add(r.problem)
+	case r.kind == kindReached && found != nil:
+		found.reached.Store(true)
 	default:
-		closeAll(r.files) // of a start that nobody waits for any more
+		closeAll(r.files) // of a start whose caller has gone
 	}
 	if r.kind == kindDenied || r.kind == kindReached {
 		m.mu.Lock()
@@ -216,14 +216,14 @@ func (m *Maker) end(cause error) {
 		}
 		m.err = forerun.Errorf(forerun.Internal, "sandbox helper", "The sandbox helper ended, and every sandbox with it: %w", cause)
 	}
-	boxes := make([]*box, 0, len(m.boxes))
-	for _, b := range m.boxes {
-		boxes = append(boxes, b)
+	sandboxes := make([]*serverSandbox, 0, len(m.sandboxes))
+	for _, b := range m.sandboxes {
+		sandboxes = append(sandboxes, b)
 	}
 	close(m.done)
 	m.hearsMore.Broadcast()
 	m.mu.Unlock()
-	for _, b := range boxes {
+	for _, b := range sandboxes {
 		b.ended()
 	}
 }
@@ -271,15 +271,15 @@ func (m *Maker) abandon(number uint64, answer chan reply) {
 func (m *Maker) Close() error {
 	m.mu.Lock()
 	m.closed = true
-	boxes := make([]*box, 0, len(m.boxes))
-	for _, b := range m.boxes {
-		boxes = append(boxes, b)
+	sandboxes := make([]*serverSandbox, 0, len(m.sandboxes))
+	for _, b := range m.sandboxes {
+		sandboxes = append(sandboxes, b)
 	}
 	m.mu.Unlock()
 	// The helper ends everything when the socket ends, faster than one by one.
 	_ = m.link.conn.CloseWrite()
 	<-m.done
-	for _, b := range boxes {
+	for _, b := range sandboxes {
 		b.release()
 	}
 	m.closing.Wait()

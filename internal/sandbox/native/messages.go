@@ -21,15 +21,15 @@ const (
 	kindPermit
 	kindSeal
 	kindReachable
-	// helper -> server; of the settings with the descriptors of cgroups.openMeters, of a start with those of readyFDs for the server,
-	// of group.openMeters, of group.openWeight and of cell.sights
+	// helper -> server. Settings come with the descriptors of cgroups.openMeters. A start comes with the descriptors of readyFDs for the
+	// server, of group.openMeters, of group.openWeight and of helperSandbox.sights
 	kindReply
 	kindExited // helper -> server, by itself
 	kindDenied
 	kindReached
 )
 
-// maxFrame bounds a frame; what is longer travels in a file.
+// maxFrame bounds a frame; a longer message travels in a file.
 const maxFrame = 64 << 10
 
 // Descriptors that come with a start, in this order.
@@ -69,7 +69,7 @@ type request struct {
 	permit []netip.AddrPort // of a hold and a permit
 }
 
-// startRequest is what the helper itself must know of a Spec; the rest only the first stage reads.
+// startRequest is the part of a Spec for the helper itself; only the first stage reads the rest.
 type startRequest struct {
 	owner                                            string
 	memoryMiB, cpuWeight, processes, tmpMiB, codeMiB int
@@ -155,10 +155,10 @@ type report struct {
 	id       string
 	problem  string
 	place    int                   // of the reply to a start: the number of its gate
-	shares   bool                  // likewise: its weight is on v1's scale
+	shares   bool                  // of the same: its weight is on v1's scale
 	killed   int                   // of the reply to a reset
 	held     sandbox.Held          // of the reply to a hold
-	unshared bool                  // likewise: nothing is shared, and never will be
+	unshared bool                  // of the same: nothing is shared, and never will be
 	waited   time.Duration         // of the reply to a release
 	waiting  int                   // of the reply to a request for that
 	sealed   bool                  // of the reply to a seal
@@ -205,7 +205,7 @@ func decodeReport(b []byte) (report, error) {
 	return r, d.end()
 }
 
-// settings is what the helper is told once.
+// settings is sent to the helper once.
 type settings struct {
 	dataDir    string
 	bindRoots  []string
@@ -245,7 +245,7 @@ func decodeSettings(b []byte) (settings, error) {
 	return s, d.end()
 }
 
-// plan is what the helper tells the first stage.
+// plan is sent by the helper to the first stage.
 type plan struct {
 	root      bool // id 0 is mapped: ids can be changed
 	tasks     int  // so many cgroup descriptors follow, to be joined
@@ -275,7 +275,7 @@ func decodePlan(b []byte) (plan, error) {
 	return p, d.end()
 }
 
-// program is the part of a Spec that only the first stage reads: what to run, and the files.
+// program is the part of a Spec that only the first stage reads: the command and the files.
 type program struct {
 	argv, env []string
 	files     []sandbox.File

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// meters are the files in which the kernel says what a sandbox uses. The server reads them by itself: each of its activations
-// may be measured.
+// meters are the files in which the kernel counts a sandbox's usage. The server reads them by itself, because each activation may be
+// measured.
 type meters struct {
 	mu     sync.Mutex // guards buffer
 	files  []*os.File // in the order of openMeters
@@ -50,7 +50,7 @@ func (g *group) openMeters() (files []*os.File, err error) {
 	return files, nil
 }
 
-// openMeters opens those of all sandboxes together, of which only the processors' is kept.
+// openMeters opens the meters of all sandboxes together, of which only the processors' is kept.
 func (c *cgroups) openMeters() (files []*os.File, err error) {
 	all := group{folders: map[string]string{}}
 	if c != nil && c.unified != "" {

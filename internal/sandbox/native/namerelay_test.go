@@ -144,7 +144,7 @@ func (r *relayed) mustBeAsked(name string) {
 	}
 }
 
-// TestUnreadQuestionsEnd: what an activation asked, and the relay had not read yet when it ended, is not asked for the next one.
+// TestUnreadQuestionsEnd: a question that the relay had not read when its activation ended is not asked for the next one.
 func TestUnreadQuestionsEnd(t *testing.T) {
 	r := newRelayed(t)
 	r.gate.shut()

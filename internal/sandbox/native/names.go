@@ -26,12 +26,12 @@ const (
 	maxQuery      = 64 << 10
 )
 
-// queuedAtMost is more than a socket holds: what comes after as many is a living process's.
+// queuedAtMost is more than a socket holds: any further question comes from a living process.
 const queuedAtMost = 8192
 
 // nameservers reads the host's from a resolv.conf, as host:port.
 func nameservers(path string) ([]string, error) {
-	const local = "127.0.0.1:53" // what a C library asks if it is told nothing
+	const local = "127.0.0.1:53" // a C library's default
 	f, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return []string{local}, nil
@@ -102,7 +102,7 @@ func pollable(socket *os.File, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// serve takes what comes at a socket, until that is closed. What is there is taken and given to the present activation in one step, so
+// serve takes what arrives at a socket, until that is closed. It takes a question and gives it to the present activation in one step, so
 // that reset knows of each whether it came before.
 func (r *nameRelay) serve(socket *os.File, take func(fd int, drop bool) bool) {
 	raw, err := socket.SyscallConn()
@@ -152,8 +152,8 @@ func (r *nameRelay) reply(answer []byte, to unix.Sockaddr) {
 	_ = raw.Control(func(fd uintptr) { _ = unix.Sendto(int(fd), answer, unix.MSG_DONTWAIT, to) }) // the asker may have gone
 }
 
-// call serves one query; while all slots are taken, or all ports that the sandbox's owner may have, more of them are dropped, as a network
-// would. mu is held.
+// call serves one query. While all slots are taken, or all ports of the sandbox's owner, further queries are dropped, as a network would
+// drop them. mu is held.
 func (r *nameRelay) call(serve func(context.Context)) bool {
 	select {
 	case r.slots <- struct{}{}:
@@ -284,7 +284,7 @@ func (i idle) Read(b []byte) (int, error) {
 	return i.Conn.Read(b)
 }
 
-// reset ends what an activation has asked and not got yet, also what nobody has read of that. Whoever asked is gone.
+// reset ends an activation's unanswered questions, and drops the unread ones. Their askers are gone.
 func (r *nameRelay) reset() {
 	if r == nil {
 		return
@@ -301,7 +301,7 @@ func (r *nameRelay) forget() {
 	r.calls.reset()
 }
 
-// drop forgets what has come at a socket. mu is held.
+// drop forgets the questions that have arrived at a socket. mu is held.
 func (r *nameRelay) drop(socket *os.File, take func(fd int, drop bool) bool) {
 	raw, err := socket.SyscallConn()
 	if err != nil {

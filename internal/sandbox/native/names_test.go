@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// TestRebinding: a name whose owner lets it lead first here, then there, leads nowhere that its address would not.
+// TestRebinding: a name's owner lets it lead first here, then there. It still leads only to addresses that are allowed.
 func TestRebinding(t *testing.T) {
 	const server = "127.0.0.78"
 	names, err := net.ListenPacket("udp", server+":53")
@@ -63,7 +63,7 @@ func TestRebinding(t *testing.T) {
 		}
 	}
 	if l, ok := forbidden.(*net.TCPListener); ok {
-		_ = l.SetDeadline(time.Now().Add(50 * time.Millisecond)) // what has connected is in its queue
+		_ = l.SetDeadline(time.Now().Add(50 * time.Millisecond)) // the connection is in its queue
 	}
 	if c, err := forbidden.Accept(); err == nil {
 		c.Close()
@@ -126,7 +126,7 @@ type keeping struct {
 	functions atomic.Int64
 }
 
-// Value hides what it is derived from: who waits asks here.
+// Value hides the parent context: a waiting call asks here.
 func (*keeping) Value(any) any { return nil }
 
 func (k *keeping) AfterFunc(f func()) (stop func() bool) {
@@ -138,7 +138,7 @@ func (k *keeping) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// TestWhoLeavesTheGateHasNotReachedIt: what waited there and was killed is not said of the next activation.
+// TestWhoLeavesTheGateHasNotReachedIt: a killed call that waited at the gate does not count for the next activation.
 func TestWhoLeavesTheGateHasNotReachedIt(t *testing.T) {
 	var g gate
 	g.wait(1)
@@ -149,7 +149,7 @@ func TestWhoLeavesTheGateHasNotReachedIt(t *testing.T) {
 	}
 }
 
-// TestNothingBeginsBehindTheEnd: a question that was taken as the sandbox was closed waits for nobody's turn.
+// TestNothingBeginsBehindTheEnd: a question that was taken as the sandbox was closed does not wait for a turn.
 func TestNothingBeginsBehindTheEnd(t *testing.T) {
 	a := newActivity()
 	a.end()

@@ -2,16 +2,13 @@
 //
 // Three kinds of processes take part, all of the one binary:
 //
-//   - the server, without privileges, holds a [Maker] and everything that
-//     parses bytes of strangers: it accepts at the doors, relays names and
-//     datagrams;
-//   - the helper ([HelperMain]), root if the server was started as root, makes
-//     and removes sandboxes and answers their held calls (package guard). It
-//     understands a few frames of fixed form on one inherited socket, and ends
-//     with everything it made when that socket closes;
-//   - the first stage of a sandbox ([InitMain]) runs inside the new namespaces,
-//     builds the root and the network, gives up every privilege and becomes the
-//     initializer by execve.
+//   - The server, without privileges, holds a [Maker]. It parses all bytes of strangers: it accepts at the doors, and relays names and
+//     datagrams.
+//   - The helper ([HelperMain]) is root if the server was started as root. It makes and removes sandboxes, and answers their held calls
+//     (package guard). It understands a few frames of fixed form on one inherited socket. When that socket closes, it ends with everything
+//     that it made.
+//   - The first stage of a sandbox ([InitMain]) runs inside the new namespaces. It builds the root and the network, gives up every
+//     privilege and becomes the initializer by execve.
 //
 // As root each sandbox has a range of host user ids of its own and cgroup
 // limits. As an ordinary user the same code runs with one user id and usually
@@ -28,8 +25,8 @@ import (
 
 // Config says how the helper is started and what it may do. It cannot be changed afterwards.
 type Config struct {
-	DataDir    string         // names this instance's cgroups; what dead instances of the same folder left is removed
-	BindRoots  []string       // a Spec may bind only these host folders and what is below them
+	DataDir    string         // names this instance's cgroups; leftovers of dead instances of the same folder are removed
+	BindRoots  []string       // a Spec may bind only these host folders and their content
 	Egress     []netip.Prefix // outside addresses that functions may reach although the policy denies their kind
 	ResolvConf string         // where the nameservers are found; default /etc/resolv.conf
 
@@ -91,5 +88,5 @@ const (
 
 var (
 	_ sandbox.Maker   = (*Maker)(nil)
-	_ sandbox.Sandbox = (*box)(nil)
+	_ sandbox.Sandbox = (*serverSandbox)(nil)
 )

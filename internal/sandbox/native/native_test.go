@@ -49,8 +49,7 @@ func TestSuite(t *testing.T) { sandboxtest.Run(t, newMaker) }
 // TestSuiteAsOrdinaryUser runs the suite again without root.
 func TestSuiteAsOrdinaryUser(t *testing.T) { runAsOrdinary(t, nil) }
 
-// TestSuiteInDelegatedCgroup runs it as an ordinary user to whom a folder of the v2 hierarchy was given, as systemd
-// does for a service.
+// TestSuiteInDelegatedCgroup runs the suite as an ordinary user with a folder of the v2 hierarchy, as systemd gives it to a service.
 func TestSuiteInDelegatedCgroup(t *testing.T) {
 	mount, ok := cgroupMounts()[""]
 	if !ok || os.Geteuid() != 0 {

@@ -13,14 +13,14 @@ import (
 // backlog of the doors.
 const backlog = 128
 
-// outward is the sandbox's address towards the outside, by which its datagrams are known: the dummy address of RFC 7600.
-// There is none for IPv6, whose routes cannot lead to the loopback: IPv6 datagrams get "network unreachable".
+// outward is the sandbox's address towards the outside, by which its datagrams are known: the dummy address of RFC 7600. IPv6 has none,
+// because its routes cannot lead to the loopback. IPv6 datagrams get "network unreachable".
 var outward = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 
 const loIndex = 1 // the loopback is the first device of every network namespace
 
-// openNetwork brings the loopback up, with routes that make datagrams to the outside appear on it, and opens the
-// sockets that are served from outside, in the order of readyFDs.
+// openNetwork brings the loopback up, with routes that make datagrams to the outside appear on it. It opens the sockets that are served
+// from outside, in the order of readyFDs.
 func openNetwork() ([]int, error) {
 	if err := configureLoopback(); err != nil {
 		return nil, err

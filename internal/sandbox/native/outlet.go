@@ -8,18 +8,18 @@ import (
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
-// heldPart is the part of its share of the processors that a sandbox has while its activation is speculative (C5). With much less, it is
-// interrupted by whatever else wants a processor for a moment, the server too, and that takes more of them than it gives the others.
+// heldPart is the part of its processor share that a sandbox keeps while its activation is speculative (C5). With much less, anything that
+// wants a processor for a moment interrupts it, the server too. That costs more processor time than it gives the others.
 const heldPart = 4
 
-// outlet is what the server does by itself when a sandbox's activation runs ahead, and when it does no more: it shuts the helper's gate
-// or lifts it, and has the sandbox weigh little or what it weighs else. The helper is asked where something may go out all the same, and
-// where something waits. Its zero value is that of a sandbox that is not made yet, or has been closed.
+// outlet is the server's control of a sandbox whose activation becomes speculative, or is promoted. It shuts or lifts the helper's gate,
+// and sets the sandbox's weight. The server asks the helper only where something may go out all the same, and where something waits. The
+// zero value is the outlet of a sandbox that is not made yet, or has been closed.
 type outlet struct {
 	mu       sync.Mutex // guards the rest
 	gate     *guard.Switch
 	weight   weight
-	usual    int  // that weight, of what does not run ahead
+	usual    int  // that weight, while its activation is in order
 	light    bool // it weighs a heldPart of that
 	unshared bool // its initializer has nothing that its handlers share, and never will
 }
@@ -48,7 +48,7 @@ func (o *outlet) lift() (waiting bool, err error) {
 	return o.gate.Lift(), err
 }
 
-// weigh sets what it weighs when nothing runs ahead in it.
+// weigh sets the weight that the sandbox has while its activation is in order.
 func (o *outlet) weigh(usual int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,7 +66,7 @@ func (o *outlet) present(light bool) int {
 	return o.usual
 }
 
-// hurry has it weigh what it weighs else, though it stays shut: what is killed needs the processors to end.
+// hurry gives it its usual weight, though it stays shut: a killed process needs the processors to end.
 func (o *outlet) hurry() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,7 +76,7 @@ func (o *outlet) hurry() error {
 	return o.lighten(false)
 }
 
-// lighten has the sandbox weigh little, or what it weighs else. mu is held.
+// lighten gives the sandbox the small weight, or its usual one. mu is held.
 func (o *outlet) lighten(light bool) error {
 	if o.light == light {
 		return nil
@@ -95,7 +95,7 @@ func (o *outlet) noteUnshared() {
 	o.unshared = true
 }
 
-// close has nobody change anything any more: the gate may become another sandbox's.
+// close stops all changes: the gate may become another sandbox's.
 func (o *outlet) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

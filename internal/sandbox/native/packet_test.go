@@ -58,7 +58,7 @@ func FuzzParsePacket(f *testing.F) {
 	})
 }
 
-// TestDrainEnds: one that sends on and on keeps nobody waiting for the relay.
+// TestDrainEnds: a process that sends without end does not delay the relay's callers.
 func TestDrainEnds(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

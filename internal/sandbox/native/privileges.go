@@ -22,7 +22,7 @@ func limitSelf(p plan) error {
 	limits := map[int]unix.Rlimit{
 		unix.RLIMIT_MSGQUEUE: {},
 		unix.RLIMIT_NICE:     {}, // of its own share of the processors alone
-		unix.RLIMIT_RTPRIO:   {}, // likewise
+		unix.RLIMIT_RTPRIO:   {}, // as above
 	}
 	if p.processes > 0 {
 		limits[unix.RLIMIT_NPROC] = unix.Rlimit{Cur: uint64(p.processes), Max: uint64(p.processes)}

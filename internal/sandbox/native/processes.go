@@ -13,11 +13,11 @@ import (
 	"forerun.dev/forerun/internal/proc"
 )
 
-// openListed opens a pidfd of every listed process but those in keep. A number that is listed before and after its
-// pidfd was opened makes the pidfd one of the list's own processes, or of one that has ended since: never a
-// stranger's that got a number which was free in between.
+// openListed opens a pidfd of every listed process but the ones in keep. A number counts if it is listed before and after its pidfd was
+// opened. The pidfd then is of one of the list's own processes, or of one that has ended since. It cannot be of another process that got a
+// number which was free in between.
 //
-// none is true if the list held nobody else.
+// none is true if the list held no others.
 func openListed(list func() ([]int, error), keep []int) (opened map[int]int, none bool, err error) {
 	before, err := list()
 	if err != nil {
@@ -43,7 +43,7 @@ func openListed(list func() ([]int, error), keep []int) (opened map[int]int, non
 	return opened, false, err
 }
 
-// killer ends what is in a sandbox.
+// killer ends the processes of a sandbox.
 type killer struct {
 	list   func() ([]int, error)
 	keep   []int
@@ -51,15 +51,15 @@ type killer struct {
 	fades  fades      // nil: nothing may
 }
 
-// fades says of processes that are about to be killed whether they may fade, and of one that was killed whether it does, in which
-// case its pidfd is taken over, or never will.
+// fades decides about fading. Before a kill it says whether processes may fade. After the kill it says whether one does, and then takes
+// over its pidfd, or that it never will.
 type fades interface {
 	mayFade(victims map[int]int) bool
 	fades(pid, pidfd int) (fades, never bool)
 }
 
-// killAll kills every listed process but those in keep, and those that they fork meanwhile, and returns when none
-// is left. What forks faster than it is killed is stopped before the second round.
+// killAll kills every listed process but the ones in keep, and all that they fork meanwhile. It returns when none is left. Processes that
+// fork faster than they are killed are stopped before the second round.
 func (k killer) killAll(ctx context.Context) (killed int, err error) {
 	frozen := false
 	defer func() {
@@ -126,19 +126,19 @@ func (k killer) await(ctx context.Context, pid, fd int, mayFade bool) (faded boo
 	return false, nil
 }
 
-// How long a process that was killed is waited for before it is looked at. The kernel adds what it adds to all waits, some 50 µs.
+// How long a killed process is waited for before it is looked at. The kernel adds its usual delay of a wait, some 50 µs.
 const (
 	firstWait   = 10 * time.Microsecond
 	longestWait = 20 * time.Millisecond
 	fadeLooks   = 150 // at one that may fade, each after firstWait
 )
 
-// walks is how often the tree of a sandbox's processes is walked for one list. A walk can miss a process whose parent
-// ends meanwhile; a list that holds nobody else means that none of the walks met one.
+// walks is how often the tree of a sandbox's processes is walked for one list. A walk can miss a process whose parent ends meanwhile. A
+// list without others means that no walk met one.
 const walks = 20
 
-// inhabitants lists the processes of the PID namespace whose first process is root, all that several walks met. Some may
-// have ended since. It is for machines without cgroups.
+// inhabitants lists the processes of the PID namespace whose first process is root, as several walks met them. Some may have ended since.
+// Machines without cgroups need it.
 func inhabitants(root int) ([]int, error) {
 	var met []int
 	for range walks {
@@ -148,8 +148,8 @@ func inhabitants(root int) ([]int, error) {
 	return slices.Compact(met), nil
 }
 
-// descendants lists the living descendants of process root, and root itself: all of its PID namespace, if root is the
-// first process there, since orphans become its children.
+// descendants lists the living descendants of process root, and root itself. If root is the first process of its PID namespace, that is
+// all of the namespace, since orphans become its children.
 func descendants(root int) []int {
 	found := []int{root}
 	for i := 0; i < len(found); i++ {
@@ -179,5 +179,5 @@ func alive(pid int) bool {
 	return ok && !t.HasEnded()
 }
 
-// resetDeadline bounds how long it is waited until what an activation left is gone. Nothing else happens to its sandbox meanwhile.
+// resetDeadline bounds the wait until an activation's leftovers are gone. Nothing else happens to its sandbox meanwhile.
 const resetDeadline = 5 * time.Second

@@ -11,7 +11,7 @@ import (
 )
 
 // reachable is Sandbox.Reachable.
-func (c *cell) reachable(pids []int) (is bool, err error) {
+func (c *helperSandbox) reachable(pids []int) (is bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
@@ -25,7 +25,7 @@ func (c *cell) reachable(pids []int) (is bool, err error) {
 	return false, nil
 }
 
-// isReachable looks at copies of a process's sockets. The kernel's tables of them would do, but to list those of TCP takes it longer.
+// isReachable looks at copies of a process's sockets. The kernel's tables would also do, but it takes longer to list TCP sockets.
 func isReachable(pid int) (is bool, err error) {
 	process, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

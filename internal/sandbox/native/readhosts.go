@@ -23,7 +23,7 @@ type readHosts struct {
 // addressesAtMost bounds how many are remembered.
 const addressesAtMost = 1024
 
-// name takes hosts, as forerun.ParseHost reads them, and returns those that are addresses. What is no host means nothing.
+// name takes hosts, as forerun.ParseHost reads them, and returns the addresses among them. An entry that is not a host has no effect.
 func (r *readHosts) name(hosts []string) (addresses []netip.AddrPort) {
 	if len(hosts) == 0 {
 		return nil
@@ -78,8 +78,8 @@ const (
 	lastMeta  = 255
 )
 
-// isBare reports whether a query is what a resolver asks, and no byte more: a question, and perhaps that it understands EDNS. What it may
-// have besides says something: options, records, what stands behind it.
+// isBare reports whether a query is a resolver's question and no byte more: a question, and perhaps the sign that it understands EDNS.
+// Anything else could carry data: options, records, bytes behind the question.
 func isBare(query []byte) bool {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 || len(m.Answers)+len(m.Authorities) > 0 || len(m.Additionals) > 1 {

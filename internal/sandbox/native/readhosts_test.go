@@ -8,7 +8,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// TestHostsThatWereStored: what is refused today, but was stored with an action before, names no host, and keeps no other from being one.
+// TestHostsThatWereStored: an entry that is refused today, but was stored with an action before, names no host. It does not affect other
+// entries.
 func TestHostsThatWereStored(t *testing.T) {
 	var r readHosts
 	got := r.name([]string{"a.example:0", "10.0.0.1:0", "fe80::1%eth0", "256.0.0.1", "b.example", "10.0.0.2:80"})
@@ -93,8 +94,7 @@ func TestBareQuestionsPass(t *testing.T) {
 	}
 }
 
-// TestQuestionsAlonePass: of what is sent to a nameserver about a host that is only read from, questions pass, and nothing that has an
-// effect.
+// TestQuestionsAlonePass: questions to a nameserver about a read-only host pass, and queries with an effect do not.
 func TestQuestionsAlonePass(t *testing.T) {
 	var r readHosts
 	r.name([]string{"read.example"})

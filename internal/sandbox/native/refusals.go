@@ -35,8 +35,8 @@ func (r *refusals) take() []string {
 	return taken
 }
 
-// awaitTold returns when everything was heard that the helper has refused before, or has wait: the end of the activation whose it is
-// comes on another way, which may be the faster one.
+// awaitTold returns when the helper's earlier refusals and waits have all arrived. The end of their activation comes on another way, which
+// may be faster.
 func (m *Maker) awaitTold() {
 	told := m.shared.told.Load()
 	if m.heard.Load() >= told {

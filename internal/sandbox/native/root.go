@@ -13,7 +13,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// base is what every sandbox sees of the host, read-only, where it exists. Symbolic links are made anew.
+// base is what every sandbox sees of the host, read-only, where it exists. Symbolic links are made again.
 var base = []string{
 	"/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/share/zoneinfo", "/usr/share/ca-certificates",
 	"/bin", "/lib", "/lib64", "/etc/ssl", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/etc/localtime",
@@ -35,8 +35,8 @@ var links = map[string]string{
 	"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
 }
 
-// Parts of /proc that tell about the host or reach its kernel. All of /proc is read-only anyway, which also keeps a
-// handler from writing to the memory of the initializer or the spare, processes of its own user.
+// Parts of /proc that tell about the host or reach its kernel. All of /proc is read-only anyway. That also keeps a handler from writing to
+// the memory of the initializer or the spare, which are processes of its own user.
 var (
 	maskedFiles = []string{
 		"config.gz", "interrupts", "iomem", "ioports", "kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags",
@@ -223,7 +223,7 @@ func makeParent(at string) error {
 	return nil
 }
 
-// makeTarget makes what a tree is mounted on.
+// makeTarget makes the mount point of a tree.
 func makeTarget(t mounted) error {
 	if !strings.HasPrefix(t.at, "/") {
 		return fmt.Errorf("the place %q of a bind is not an absolute path", t.at)
@@ -248,7 +248,7 @@ func attach(t mounted) error {
 	return unix.Close(t.fd)
 }
 
-// attachDevice attaches a device so that it can be used, but no time of its node be set, which all sandboxes and the host would see.
+// attachDevice attaches a device for use. The times of its node cannot be set, because all sandboxes and the host would see that.
 func attachDevice(n mounted) error {
 	if err := attach(n); err != nil {
 		return err
@@ -294,7 +294,7 @@ func maskProc() error {
 	return nil
 }
 
-// openSeal opens what makes the file system of the code read-only, whoever mounted it where. The helper can use it, which cannot
+// openSeal opens the file that makes the code's file system read-only, wherever it was mounted. The helper can use it, although it cannot
 // enter these namespaces.
 func openSeal() (int, error) {
 	const fspickCloexec = 1

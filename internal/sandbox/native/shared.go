@@ -17,7 +17,7 @@ type shared struct {
 	gates []guard.Switch // by the numbers of the sandboxes
 }
 
-// The layout: the counter has a page of its own, and the gates follow. What no sandbox uses takes no memory.
+// The layout: the counter has a page of its own, and the gates follow. Gates without a sandbox take no memory.
 const (
 	sharedGates = 4096
 	sharedSize  = sharedGates + rangesAtMost*int(unsafe.Sizeof(guard.Switch{}))

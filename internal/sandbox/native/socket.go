@@ -67,7 +67,7 @@ func (l *link) receive(buffer []byte) (b []byte, files []*os.File, err error) {
 	case flags&unix.MSG_TRUNC != 0:
 		closeAll(files)
 		return nil, nil, errors.New("a frame is longer than it may be")
-	case flags&unix.MSG_CTRUNC != 0: // this process has no descriptors left: what the frame is for fails, and nothing else
+	case flags&unix.MSG_CTRUNC != 0: // this process has no descriptors left: only the frame's request fails
 		closeAll(files)
 		files = nil
 	}

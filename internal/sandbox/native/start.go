@@ -17,8 +17,8 @@ import (
 // startDeadline bounds how long a sandbox may take until it executes its initializer.
 const startDeadline = 20 * time.Second
 
-// forkThread runs what it is given on a thread that never ends: the parent-death signal of the sandboxes is sent when
-// the thread that forked them ends, not when the process does.
+// forkThread runs functions on a thread that never ends. The kernel sends the parent-death signal of the sandboxes when the thread that
+// forked them ends, not when the process does.
 func forkThread(work <-chan func()) {
 	runtime.LockOSThread()
 	for do := range work {
@@ -27,7 +27,7 @@ func forkThread(work <-chan func()) {
 }
 
 // start makes the sandbox of a request and returns the files that the server shall have.
-func (h *helper) start(c *cell, r startRequest, files []*os.File) (handed []*os.File, err error) {
+func (h *helper) start(c *helperSandbox, r startRequest, files []*os.File) (handed []*os.File, err error) {
 	if len(files) == startFDs {
 		handed, err = h.make(c, r, files)
 	} else {
@@ -39,7 +39,7 @@ func (h *helper) start(c *cell, r startRequest, files []*os.File) (handed []*os.
 	return handed, nil
 }
 
-func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, error) {
+func (h *helper) make(c *helperSandbox, r startRequest, files []*os.File) ([]*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -90,8 +90,8 @@ func (h *helper) make(c *cell, r startRequest, files []*os.File) ([]*os.File, er
 	return slices.Concat(handed, looks), nil
 }
 
-// looks opens what the server reads and sets by itself.
-func (c *cell) looks() (files []*os.File, err error) {
+// looks opens the files that the server reads and sets by itself.
+func (c *helperSandbox) looks() (files []*os.File, err error) {
 	meters, err := c.group.openMeters()
 	if err != nil {
 		return nil, fmt.Errorf("opening the sandbox's meters: %w", err)
@@ -111,7 +111,7 @@ func (c *cell) looks() (files []*os.File, err error) {
 }
 
 // fork starts the first stage in its namespaces.
-func (h *helper) fork(c *cell, files []*os.File, setup *os.File, binds []*os.File) (err error) {
+func (h *helper) fork(c *helperSandbox, files []*os.File, setup *os.File, binds []*os.File) (err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (h *helper) fork(c *cell, files []*os.File, setup *os.File, binds []*os.Fil
 }
 
 // reap waits for the initializer's end and tells the server.
-func (h *helper) reap(c *cell, p *os.Process) {
+func (h *helper) reap(c *helperSandbox, p *os.Process) {
 	awaitEnd(p.Pid)
 	state, err := p.Wait()
 	close(c.exited)
@@ -166,7 +166,7 @@ func awaitEnd(child int) {
 	})
 }
 
-func (h *helper) attributes(c *cell) *syscall.SysProcAttr {
+func (h *helper) attributes(c *helperSandbox) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		Setsid:     true,
@@ -193,8 +193,8 @@ func setupCapabilities() []uintptr {
 	return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 }
 
-// handOver tells the first stage its plan, takes what it hands out and waits until it has become the initializer.
-func (h *helper) handOver(c *cell, r startRequest, setup *link) ([]*os.File, error) {
+// handOver sends the first stage its plan, takes its files and waits until it has become the initializer.
+func (h *helper) handOver(c *helperSandbox, r startRequest, setup *link) ([]*os.File, error) {
 	if err := setup.conn.SetDeadline(time.Now().Add(startDeadline)); err != nil {
 		return nil, err
 	}
@@ -228,15 +228,15 @@ func (h *helper) handOver(c *cell, r startRequest, setup *link) ([]*os.File, err
 	return files[:readyForServer], nil
 }
 
-// user is that of the cell's processes, as numbered here.
-func (h *helper) user(c *cell) int {
+// user is the user of the sandbox's processes, as numbered here.
+func (h *helper) user(c *helperSandbox) int {
 	if h.root {
 		return c.firstID() + insideUID
 	}
 	return os.Geteuid()
 }
 
-func (h *helper) supervise(c *cell, owner string, listener *os.File) error {
+func (h *helper) supervise(c *helperSandbox, owner string, listener *os.File) error {
 	fd, err := unix.FcntlInt(listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	listener.Close()
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// viewed is how much of a view is read at most: what is shorter than half of that the kernel tells at once.
+// viewed bounds how much of a view is read. The kernel gives less than half of that at once.
 const viewed = 4096
 
-// view reads a small file that the kernel makes anew for each look. [os.File.ReadAt] looks twice, to see that there is no more.
+// view reads a small file that the kernel makes again for each look. [os.File.ReadAt] looks twice, to see that there is no more.
 type view struct {
 	raw syscall.RawConn
 	err error // it cannot be read

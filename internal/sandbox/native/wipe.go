@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folderMode is that of the folders that everybody inside may write to.
+// folderMode is the mode of the folders to which all users inside may write.
 const folderMode = 0o1777
 
-// wiper empties a folder without following a link or leaving its mount, however deep the folder is: it goes down and
-// up again with one descriptor.
+// wiper empties a folder of any depth without following a link or leaving its mount. It goes down and up again with one descriptor.
 type wiper struct {
 	top, at int // folders; at is where it works
 	depth   int // of at below top
@@ -56,7 +55,7 @@ func wipe(ctx context.Context, dir int) error {
 	}
 }
 
-// attributes lists what the owner of an opened folder has noted on it: without user ids of its own that is a sandbox.
+// attributes lists the attributes that an opened folder's owner has set. Without user ids of its own, the owner is a sandbox.
 func attributes(folder int, buffer []byte) (names []string, err error) {
 	n, err := unix.Flistxattr(folder, buffer)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWipeEnds: one that goes on filling the folder keeps nobody waiting for it.
+// TestWipeEnds: a process that goes on filling the folder does not delay the wipe's caller.
 func TestWipeEnds(t *testing.T) {
 	folder := t.TempDir()
 	dir, err := os.Open(folder)

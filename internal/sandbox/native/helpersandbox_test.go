@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// TestEndedInitializer: what is found from the number of an initializer that was waited for is another's.
+// TestEndedInitializer: the number of an initializer that was waited for may belong to another process, whose descendants are not the
+// sandbox's.
 func TestEndedInitializer(t *testing.T) {
 	child := exec.Command("sleep", "100")
 	if err := child.Start(); err != nil {
 		t.Skip("there is no sleep here")
 	}
-	c := &cell{process: child.Process, group: &group{}}
+	c := &helperSandbox{process: child.Process, group: &group{}}
 	if pids, err := c.listed(); err != nil || len(pids) != 1 || pids[0] != child.Process.Pid {
 		t.Errorf("while it lives: %v, %v", pids, err)
 	}

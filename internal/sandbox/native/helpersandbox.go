@@ -13,8 +13,8 @@ import (
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
-// cell is a sandbox as the helper has it.
-type cell struct {
+// helperSandbox is the helper's part of a sandbox.
+type helperSandbox struct {
 	id     string
 	number int           // of its range of user ids
 	exited chan struct{} // closed when the initializer has ended and been waited for
@@ -54,13 +54,13 @@ func (o outputs) hasOther(st *unix.Stat_t) bool {
 	return st.Dev == o.device && !slices.Contains(o.inodes, st.Ino)
 }
 
-// have reports whether a pipe is one of these, by what the kernel calls it.
+// have reports whether a pipe is one of these, by the kernel's name of it.
 func (o outputs) have(name string) bool {
 	return slices.ContainsFunc(o.inodes, func(inode uint64) bool { return name == fmt.Sprintf("pipe:[%d]", inode) })
 }
 
-// reset is Sandbox.Reset. What it kills may fade if it is little.
-func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
+// reset is Sandbox.Reset. Killed processes may fade if they are little.
+func (c *helperSandbox) reset(keep []int, mayFade bool) (killed int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.process == nil {
@@ -87,9 +87,9 @@ func (c *cell) reset(keep []int, mayFade bool) (killed int, err error) {
 }
 
 // processes are those that execute something.
-func (c *cell) processes() ([]int, error) { return c.fading.others(c.listed) }
+func (c *helperSandbox) processes() ([]int, error) { return c.fading.others(c.listed) }
 
-func (c *cell) listed() ([]int, error) {
+func (c *helperSandbox) listed() ([]int, error) {
 	if c.group.listing() {
 		return c.group.pids()
 	}
@@ -98,7 +98,7 @@ func (c *cell) listed() ([]int, error) {
 
 // walked lists the processes that a walk from the initializer meets. When that has ended and been waited for, its number may be
 // another's, and all others have ended before.
-func (c *cell) walked(walk func(root int) ([]int, error)) ([]int, error) {
+func (c *helperSandbox) walked(walk func(root int) ([]int, error)) ([]int, error) {
 	pids, err := walk(c.process.Pid)
 	if gone := c.process.Signal(syscall.Signal(0)); errors.Is(gone, os.ErrProcessDone) {
 		return nil, nil
@@ -107,7 +107,7 @@ func (c *cell) walked(walk func(root int) ([]int, error)) ([]int, error) {
 }
 
 // limit is Sandbox.Limit, but for the share of the processors.
-func (c *cell) limit(owner string, memoryMiB int) error {
+func (c *helperSandbox) limit(owner string, memoryMiB int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.group == nil {
@@ -123,7 +123,7 @@ func (c *cell) limit(owner string, memoryMiB int) error {
 }
 
 // setSeal is Sandbox.Seal.
-func (c *cell) setSeal() (sealed bool, err error) {
+func (c *helperSandbox) setSeal() (sealed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.seal == nil {
@@ -138,7 +138,7 @@ func (c *cell) setSeal() (sealed bool, err error) {
 }
 
 // end kills the sandbox, waits until nothing of it runs and removes its cgroups.
-func (c *cell) end() error {
+func (c *helperSandbox) end() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -161,7 +161,9 @@ func (c *cell) end() error {
 }
 
 // firstID is the first host id of the sandbox's range.
-func (c *cell) firstID() int { return firstHostID + c.number*idsPerRange }
+func (c *helperSandbox) firstID() int { return firstHostID + c.number*idsPerRange }
 
 // own gives a pipe to the sandbox's user, which may open it again by name (/dev/stdout).
-func (c *cell) own(f *os.File) error { return unix.Fchown(int(f.Fd()), c.firstID()+insideUID, -1) }
+func (c *helperSandbox) own(f *os.File) error {
+	return unix.Fchown(int(f.Fd()), c.firstID()+insideUID, -1)
+}

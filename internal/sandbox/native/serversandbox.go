@@ -18,8 +18,8 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// box is a sandbox as the server has it.
-type box struct {
+// serverSandbox is the server's part of a sandbox.
+type serverSandbox struct {
 	maker          *Maker
 	id             string
 	control        *net.UnixConn
@@ -50,20 +50,20 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 		return nil, forerun.Errorf(forerun.Invalid, "sandbox "+s.ID, "The specification has a bad id or a limit that cannot be: %d MiB of memory, a CPU weight of %d, %d processes, %d MiB for /tmp, %d for /action.",
 			s.MemoryMiB, s.CPUWeight, s.Processes, s.TmpMiB, s.CodeMiB)
 	}
-	b := &box{maker: m, id: s.ID, refusals: newRefusals(), done: make(chan struct{})}
+	b := &serverSandbox{maker: m, id: s.ID, refusals: newRefusals(), done: make(chan struct{})}
 	passed, err := b.open(s)
 	if err != nil {
 		b.release()
 		return nil, err
 	}
 	m.mu.Lock()
-	if m.boxes[s.ID] != nil || m.closed {
+	if m.sandboxes[s.ID] != nil || m.closed {
 		m.mu.Unlock()
 		closeAll(passed)
 		b.release()
 		return nil, forerun.Errorf(forerun.Exists, "sandbox "+s.ID, "There is a sandbox of this name already, or the maker is closing.")
 	}
-	m.boxes[s.ID] = b // before the start: its end may be told before the reply is read
+	m.sandboxes[s.ID] = b // before the start: its end may be told before the reply is read
 	m.mu.Unlock()
 	r := request{kind: kindStart, id: s.ID, start: startRequest{s.Owner, s.MemoryMiB, cmp.Or(s.CPUWeight, sandbox.DefaultCPUWeight), s.Processes, s.TmpMiB, s.CodeMiB, s.Launcher, s.Binds}}
 	answer, err := m.ask(ctx, r, passed...)
@@ -84,7 +84,7 @@ func (m *Maker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 func validWeight(w int) bool { return w >= 0 && w <= 10_000 }
 
 // open makes the server's ends of control and output, and returns the sandbox's in the order of startFDs.
-func (b *box) open(s sandbox.Spec) (passed []*os.File, err error) {
+func (b *serverSandbox) open(s sandbox.Spec) (passed []*os.File, err error) {
 	defer func() {
 		if err != nil {
 			closeAll(passed)
@@ -133,8 +133,8 @@ func memoryFile(b []byte) (*os.File, error) {
 	return f, nil
 }
 
-// serve takes the sockets that the first stage handed out, and what the helper added.
-func (b *box) serve(owner string, files []*os.File) error {
+// serve takes the sockets from the first stage, and the files that the helper added.
+func (b *serverSandbox) serve(owner string, files []*os.File) error {
 	const weight = readyForServer + meterFiles
 	if len(files) <= weight {
 		closeAll(files)
@@ -160,22 +160,22 @@ func (b *box) serve(owner string, files []*os.File) error {
 	return err
 }
 
-func (b *box) Control() *net.UnixConn            { return b.control }
-func (b *box) Output() (stdout, stderr *os.File) { return b.stdout, b.stderr }
-func (b *box) Door(name string) net.Listener     { return b.doors[name] }
-func (b *box) Denied() <-chan struct{}           { return b.refusals.some }
-func (b *box) Flooded() <-chan struct{}          { return b.datagrams.floods }
-func (b *box) Done() <-chan struct{}             { return b.done }
-func (b *box) ended()                            { b.endOnce.Do(func() { close(b.done) }) }
+func (b *serverSandbox) Control() *net.UnixConn            { return b.control }
+func (b *serverSandbox) Output() (stdout, stderr *os.File) { return b.stdout, b.stderr }
+func (b *serverSandbox) Door(name string) net.Listener     { return b.doors[name] }
+func (b *serverSandbox) Denied() <-chan struct{}           { return b.refusals.some }
+func (b *serverSandbox) Flooded() <-chan struct{}          { return b.datagrams.floods }
+func (b *serverSandbox) Done() <-chan struct{}             { return b.done }
+func (b *serverSandbox) ended()                            { b.endOnce.Do(func() { close(b.done) }) }
 
 // Refused implements sandbox.Sandbox.
-func (b *box) Refused() []string {
+func (b *serverSandbox) Refused() []string {
 	b.maker.awaitTold()
 	return b.refusals.take()
 }
 
 // Reset implements sandbox.Sandbox.
-func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
+func (b *serverSandbox) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 	if !b.glance.nothing(keep) {
 		if err := b.outlet.hurry(); err != nil {
 			return 0, b.ill(err)
@@ -190,7 +190,7 @@ func (b *box) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 }
 
 // Strike implements sandbox.Sandbox.
-func (b *box) Strike(ctx context.Context, keep ...int) error {
+func (b *serverSandbox) Strike(ctx context.Context, keep ...int) error {
 	if err := b.outlet.hurry(); err != nil {
 		return b.ill(err)
 	}
@@ -201,7 +201,7 @@ func (b *box) Strike(ctx context.Context, keep ...int) error {
 }
 
 // Limit implements sandbox.Sandbox.
-func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
+func (b *serverSandbox) Limit(ctx context.Context, l sandbox.Limits) error {
 	if l.MemoryMiB < 0 || !validWeight(l.CPUWeight) {
 		return forerun.Errorf(forerun.Invalid, "sandbox "+b.id, "A limit is out of its range: %d MiB of memory, a CPU weight of %d.", l.MemoryMiB, l.CPUWeight)
 	}
@@ -222,8 +222,8 @@ func (b *box) Limit(ctx context.Context, l sandbox.Limits) error {
 }
 
 // Hold implements sandbox.Sandbox.
-func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
-	b.maker.awaitTold() // of what is gone
+func (b *serverSandbox) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
+	b.maker.awaitTold() // of connections that are gone
 	b.reached.Store(false)
 	b.names.gate.forget()
 	permit := b.hosts.name(hosts)
@@ -244,7 +244,7 @@ func (b *box) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
 }
 
 // Release implements sandbox.Sandbox.
-func (b *box) Release(ctx context.Context) (waited time.Duration, err error) {
+func (b *serverSandbox) Release(ctx context.Context) (waited time.Duration, err error) {
 	waited = b.names.gate.lift()
 	b.datagrams.release()
 	waiting, err := b.outlet.lift()
@@ -259,41 +259,41 @@ func (b *box) Release(ctx context.Context) (waited time.Duration, err error) {
 }
 
 // ill is what keeps the server from having a hand on the sandbox.
-func (b *box) ill(err error) error {
+func (b *serverSandbox) ill(err error) error {
 	return forerun.Errorf(forerun.Internal, "sandbox "+b.id, "%w", err)
 }
 
 // Waiting is how many calls, questions for names and datagrams of processes inside wait since a Hold. Tests ask for it, which squash
 // what waits.
-func (b *box) Waiting(ctx context.Context) (int, error) {
+func (b *serverSandbox) Waiting(ctx context.Context) (int, error) {
 	answer, err := b.maker.ask(ctx, request{kind: kindWaiting, id: b.id})
 	return answer.waiting + b.names.gate.waiting() + b.datagrams.waiting(), err
 }
 
 // Reached implements sandbox.Sandbox.
-func (b *box) Reached() bool {
+func (b *serverSandbox) Reached() bool {
 	b.maker.awaitTold()
 	return b.reached.Load() || b.names.gate.reached() || b.datagrams.flooded()
 }
 
 // TakeHeld implements sandbox.Sandbox.
-func (b *box) TakeHeld() (send func()) { return b.datagrams.takeHeld() }
+func (b *serverSandbox) TakeHeld() (send func()) { return b.datagrams.takeHeld() }
 
 // Seal implements sandbox.Sandbox.
-func (b *box) Seal(ctx context.Context) (sealed bool, err error) {
+func (b *serverSandbox) Seal(ctx context.Context) (sealed bool, err error) {
 	answer, err := b.maker.ask(ctx, request{kind: kindSeal, id: b.id})
 	return answer.sealed, err
 }
 
 // Reachable implements sandbox.Sandbox.
-func (b *box) Reachable(ctx context.Context, pids ...int) (bool, error) {
+func (b *serverSandbox) Reachable(ctx context.Context, pids ...int) (bool, error) {
 	answer, err := b.maker.ask(ctx, request{kind: kindReachable, id: b.id, pids: pids})
 	return answer.hears, err
 }
 
 // learned takes note of a nameserver's answer before it is passed on: the addresses of hosts that are only read from pass.
-func (b *box) learned(ctx context.Context, answer []byte) {
-	b.telling.Lock() // who is answered one that another has learned finds it told
+func (b *serverSandbox) learned(ctx context.Context, answer []byte) {
+	b.telling.Lock() // a caller that gets an address learned by another finds it told
 	defer b.telling.Unlock()
 	if permit := b.hosts.learn(answer); len(permit) > 0 {
 		_, _ = b.maker.ask(ctx, request{kind: kindPermit, id: b.id, permit: permit}) // else the connection waits
@@ -301,27 +301,27 @@ func (b *box) learned(ctx context.Context, answer []byte) {
 }
 
 // Memory implements sandbox.Sandbox.
-func (b *box) Memory() (bytes int64, err error) { return b.meters.number(meterMemory, "") }
+func (b *serverSandbox) Memory() (bytes int64, err error) { return b.meters.number(meterMemory, "") }
 
 // OOMKills implements sandbox.Sandbox.
-func (b *box) OOMKills() (int, error) {
+func (b *serverSandbox) OOMKills() (int, error) {
 	kills, err := b.meters.number(meterKills, "oom_kill ")
 	return int(kills), err
 }
 
 // Spent implements sandbox.Sandbox.
-func (b *box) Spent() (time.Duration, error) { return b.meters.spent() }
+func (b *serverSandbox) Spent() (time.Duration, error) { return b.meters.spent() }
 
-// Close implements sandbox.Sandbox. Who calls it while another does waits for the same end.
-func (b *box) Close() error {
+// Close implements sandbox.Sandbox. A second caller waits for the same end.
+func (b *serverSandbox) Close() error {
 	b.closeOnce.Do(func() { b.closeErr = b.remove() })
 	return b.closeErr
 }
 
-func (b *box) remove() error {
+func (b *serverSandbox) remove() error {
 	m := b.maker
 	m.mu.Lock()
-	mine := m.boxes[b.id] == b
+	mine := m.sandboxes[b.id] == b
 	m.mu.Unlock()
 	if !mine {
 		return nil
@@ -335,14 +335,14 @@ func (b *box) remove() error {
 		err = nil // it ended with the helper
 	}
 	m.mu.Lock()
-	delete(m.boxes, b.id)
+	delete(m.sandboxes, b.id)
 	m.mu.Unlock()
 	b.release()
 	return err
 }
 
-// release closes what the server holds of the sandbox.
-func (b *box) release() {
+// release closes the server's files of the sandbox.
+func (b *serverSandbox) release() {
 	b.freeOnce.Do(func() {
 		b.ended()
 		if b.control != nil {
