@@ -30,6 +30,10 @@ func TestDev(t *testing.T) {
 	dev.await(t, "forerun.yaml:2:")
 	save("forerun.yaml", "actions:\n  hello: { file: hello.py }\n  again: { file: hello.py }\n")
 	dev.await(t, "ok: 1 created, 1 updated", `"greeting": "Bye Ada"`)
+	save("forerun.yaml", "actions:\n  hello: { file: hello.py }\n")
+	dev.await(t, "gone       action   /_/again: no longer in the project, but still deployed; `forerun action delete again` deletes it")
+	save("hello.py", "def main(args):\n    return {'greeting': 1 / 0}\n")
+	dev.await(t, "ok: 0 created, 1 updated", "ZeroDivisionError: division by zero", "hello failed (action developer error, activation ")
 	if code := dev.interrupt(t); code != 0 {
 		t.Errorf("forerun dev ended with %d after Ctrl-C", code)
 	}

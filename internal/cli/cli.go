@@ -55,7 +55,7 @@ func Setup(root *cobra.Command, env Environment, args []string) error {
 	commands := a.commands()
 	markClients(commands)
 	root.AddCommand(commands...)
-	root.AddCommand(a.versionCommand(), completionCommand(), composeCommand())
+	root.AddCommand(a.versionCommand(), completionCommand(), composeCommand(), initCommand())
 	root.Version = env.Version // adds --version
 	root.SetVersionTemplate("forerun {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -68,7 +68,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.actionCommand(), a.activationCommand(), a.packageCommand(), a.triggerCommand(), a.ruleCommand(), a.namespaceCommand(),
 		a.tenantCommand(), a.speculationCommand(), a.backupCommand(), a.listCommand(),
-		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.devCommand(),
+		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.undeployCommand(), a.devCommand(),
 	}
 }
 

@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"forerun.dev/forerun/internal/cli/whisk"
 )
 
 const (
@@ -96,7 +101,7 @@ func TestCommands(t *testing.T) {
 		{"invoke x -b -o jsonl", answer{status: 200, body: record}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 0, record + "\n", "ok: invoked x with id " + id},
 		{"invoke p/x -r -P -", answer{status: 200, body: `{"a":"<"}`, activation: id}, `POST namespaces/_/actions/p/x?blocking=true&result=true {"in":"put"}`, 0, "{\n  \"a\": \"<\"\n}\n", ""},
 		{"invoke x -r -t 500", answer{status: 202, body: `{"activationId":"` + id + `"}`}, `POST namespaces/_/actions/x?blocking=true&result=true&timeout=500 {}`, 6, id + "\n", "forerun activation get " + id},
-		{"invoke x -r", answer{status: 502, body: `{"error":"no"}`, activation: id}, `POST namespaces/_/actions/x?blocking=true&result=true {}`, 5, "{\n  \"error\": \"no\"\n}\n", "forerun activation logs " + id},
+		{"invoke x -r", answer{status: 502, body: `{"error":"no"}`, activation: id}, "GET namespaces/_/activations/" + id, 5, "{\n  \"error\": \"no\"\n}\n", "forerun activation logs " + id},
 		{"invoke x -b -o jsonl", answer{status: 200, body: workflow, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 0, workflow + "\n", "speculative functions: early=2"},
 		{"invoke x -r --speculate all;~depth=4", answer{status: 200, body: `{"a":1}`, activation: id, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all; depth=4]`, 0, "{\n  \"a\": 1\n}\n", "speculative functions: early=2"},
 		{"invoke x -r -t abc", ok, "", 2, "", `invalid argument "abc" for "-t, --timeout" flag: invalid syntax`},
@@ -106,7 +111,7 @@ func TestCommands(t *testing.T) {
 		{"action invoke x --speculate all;depth=65", ok, "", 2, "", `depth has to be a whole number from 1 to 64, not "65".`},
 		{"invoke x -r --speculate all;load=any", answer{status: 200, body: `{}`, activation: id, ignored: "load=any: not here"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all;load=any]`, 0, "{}\n", "not in effect: load=any: not here\n"},
 		{"invoke x --speculate all", answer{status: 202, body: `{"activationId":"` + id + `"}`, ignored: "all: not here"}, `POST namespaces/_/actions/x?blocking=false&result=false {} [all]`, 0, id + "\n", "not in effect: all: not here\nok: invoked x"},
-		{"invoke x -b -o jsonl", answer{status: 502, body: failed}, `POST namespaces/_/actions/x?blocking=true&result=false {}`, 5, failed + "\n", "failed: invoked x"},
+		{"invoke x -b -o jsonl", answer{status: 502, body: failed}, "GET namespaces/_/activations/" + id, 5, failed + "\n", "failed: invoked x"},
 		{"invoke x -r", answer{status: 502, body: `<html>bad gateway</html>`}, `POST namespaces/_/actions/x?blocking=true&result=true {}`, 4, "", "Bad Gateway"},
 		{"invoke x -r", answer{status: 200, body: `<html>`}, `POST namespaces/_/actions/x?blocking=true&result=true {}`, 4, "", ""},
 		{"invoke x", answer{status: 429, body: `{"error":"Too many requests","code":1}`}, `POST namespaces/_/actions/x?blocking=false&result=false {}`, 4, "", "Too many requests"},
@@ -160,6 +165,10 @@ func TestCommands(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			request, _, _ := strings.Cut(c.asked, " {")
 			w := newWorld(t, map[string]answer{request: c.answer})
+			if c.code == 5 { // what is asked last is the record
+				w.answers["POST namespaces/_/actions/x?blocking=true&result="+map[bool]string{true: "true", false: "false"}[strings.Contains(c.args, "-r")]] = c.answer
+				delete(w.answers, request)
+			}
 			args := strings.Fields(c.args)
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "~", " ")
@@ -269,6 +278,33 @@ func TestFeed(t *testing.T) {
 	}
 	if asked := w.requests(); !slices.Equal(asked, want) {
 		t.Errorf("asked %s\nwant %s", strings.Join(asked, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestFailureOnce: a workflow fails with the error of its function, whichever of the two records is shown first.
+func TestFailureOnce(t *testing.T) {
+	t.Parallel()
+	record := func(name, id, cause, text string) *whisk.Activation {
+		result, err := json.Marshal(map[string]string{"error": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &whisk.Activation{Name: name, ActivationID: id, Cause: cause, Response: whisk.Response{Status: "application error", Result: result}}
+	}
+	outer, inner, other := record("flow", "1", "", "why"), record("part", "2", "1", "why"), record("handled", "3", "1", "another")
+	for _, order := range [][]*whisk.Activation{{outer, inner, other}, {inner, outer, other}} {
+		var stderr buffer
+		cmd := &cobra.Command{}
+		cmd.SetErr(&stderr)
+		f := &follower{app: &app{output: asText}, cmd: cmd, told: make(map[string]string)}
+		for _, r := range order {
+			if err := f.record(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if said := stderr.String(); strings.Count(said, ": why") != 1 || strings.Count(said, ": another") != 1 {
+			t.Errorf("it said:\n%s", said)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -28,21 +29,31 @@ func (a *app) deployCommand() *cobra.Command {
 forerun.yaml in the current folder. A folder that is named and has none is taken as functions: each file or folder in it that
 can be one is an action.
 
-What is deployed already and is the same stays as it is; what is no longer in the project is not deleted.
-The file's form is docs/forerun.schema.json.`,
+What is deployed already and is the same stays as it is. What is no longer in the project is deleted with --prune only, which
+knows it by the project's name (project: in the file). The file's form is docs/forerun.schema.json.`,
 		Example: "  forerun deploy\n  forerun deploy functions/ --dry-run",
 	}
 	dry := cmd.Flags().Bool("dry-run", false, "only say what would change")
+	prune := cmd.Flags().Bool("prune", false, "delete what was deployed from the project and is no longer in it")
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
-		entities, err := a.entities(optional(args, 0))
+		p, entities, err := a.entities(optional(args, 0))
 		if err != nil {
 			return err
 		}
+		if *prune && p.Owner() == "" {
+			return wrongf("--prune knows what is the project's by its name: write `project: NAME` in its %s; what is deployed from then on can be pruned", project.FileName)
+		}
+		saySkipped(cmd, p)
 		for i := range entities {
 			sayLeftOut(cmd, &entities[i])
 		}
 		d := &deployment{client: c, dry: *dry, done: make(map[string]digest)}
 		changes, err := d.deploy(cmd.Context(), entities)
+		if err == nil && *prune {
+			var pruned []change
+			pruned, err = d.prune(cmd.Context(), p.Owner(), entities)
+			changes = append(changes, pruned...)
+		}
 		if shown := a.showChanges(cmd, changes); shown != nil {
 			return shown
 		}
@@ -55,16 +66,36 @@ The file's form is docs/forerun.schema.json.`,
 }
 
 // entities reads a project.
-func (a *app) entities(path string) ([]project.Entity, error) {
+func (a *app) entities(path string) (*project.Project, []project.Entity, error) {
 	p, err := project.Load(path)
 	if err != nil {
-		return nil, wrongf("%v", err)
+		return nil, nil, wrongf("%v", err)
 	}
 	entities, err := p.Entities(a.env.Getenv)
 	if err != nil {
-		return nil, wrongf("%v", err)
+		return nil, nil, wrongf("%v", err)
 	}
-	return entities, nil
+	return p, entities, nil
+}
+
+// saySkipped tells which files of a folder of functions are not deployed.
+func saySkipped(cmd *cobra.Command, p *project.Project) {
+	if len(p.Skipped) > 0 {
+		say(cmd, "skipped, since they are not functions: %s", strings.Join(p.Skipped, ", "))
+	}
+}
+
+// prune deletes what was deployed from the project and is no longer in it.
+func (d *deployment) prune(ctx context.Context, owner string, entities []project.Entity) ([]change, error) {
+	var now []project.Named
+	for i := range entities {
+		now = append(now, project.Named{Collection: entities[i].Collection, Name: entities[i].Name})
+	}
+	left, err := leftovers(ctx, d.client, owner, now)
+	if err != nil {
+		return nil, err
+	}
+	return remove(ctx, d.client, inDeletionOrder(left), d.dry)
 }
 
 // sayLeftOut tells which links of a function's folder are not deployed.
@@ -76,7 +107,7 @@ func sayLeftOut(cmd *cobra.Command, e *project.Entity) {
 
 // change is what a deployment did to an entity.
 type change struct {
-	Change string `json:"change"` // "created", "updated" or "unchanged"
+	Change string `json:"change"` // "created", "updated", "unchanged" or "deleted"
 	Kind   string `json:"kind"`   // "action", ...
 	Name   string `json:"name"`
 }
@@ -102,6 +133,12 @@ func summary(changes []change, dry bool) string {
 		count[c.Change]++
 	}
 	text := fmt.Sprintf("%d created, %d updated, %d unchanged", count["created"], count["updated"], count["unchanged"])
+	switch {
+	case count["deleted"] == len(changes) && len(changes) > 0:
+		text = fmt.Sprintf("%d deleted", count["deleted"])
+	case count["deleted"] > 0:
+		text += fmt.Sprintf(", %d deleted", count["deleted"])
+	}
 	if dry {
 		text += " (nothing was sent)"
 	}

@@ -330,7 +330,7 @@ func TestDevWithoutChanges(t *testing.T) {
 	for line := range strings.Lines(stderr.String()) {
 		said = append(said, strings.Fields(line)[0])
 	}
-	if len(said) != 6 || said[0] != "created" || said[1] != "ok:" || !strings.Contains(said[2], "forerun.yaml") || said[3] != "ok:" || said[4] != "updated" || said[5] != "ok:" {
+	if len(said) != 7 || said[0] != "created" || said[1] != "ok:" || said[2] != "skipped," || !strings.Contains(said[3], "forerun.yaml") || said[4] != "ok:" || said[5] != "updated" || said[6] != "ok:" {
 		t.Errorf("it said:\n%s", stderr.String())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -41,8 +42,10 @@ type development struct {
 	invoke     string
 	params     *keyValues
 	deployment *deployment
-	deployed   bool   // once, or tried
-	wrong      string // with the last deployment
+	deployed   bool            // once, or tried
+	skipped    string          // of a folder of functions, as it was told
+	known      []project.Named // what the project had at the last deployment
+	wrong      string          // with the last deployment
 	watcher    *fsnotify.Watcher
 }
 
@@ -118,6 +121,7 @@ func (d *development) changes(ctx context.Context) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.sayGone(p, entities)
 	changes, err := d.deployment.deploy(ctx, entities)
 	for i := range entities {
 		e := &entities[i]
@@ -128,6 +132,26 @@ func (d *development) changes(ctx context.Context) ([]change, error) {
 		}
 	}
 	return changes, err
+}
+
+// sayGone tells what has left the project, and which files were passed over, each once.
+func (d *development) sayGone(p *project.Project, entities []project.Entity) {
+	var now []project.Named
+	for i := range entities {
+		now = append(now, project.Named{Collection: entities[i].Collection, Name: entities[i].Name})
+	}
+	for _, x := range d.known {
+		if !slices.Contains(now, x) {
+			name := strings.TrimPrefix(x.Name.String(), "/_/")
+			say(d.cmd, "gone       %-7s  %s: no longer in the project, but still deployed; `forerun %s delete %s` deletes it", x.What(), x.Name, x.What(), name)
+			delete(d.deployment.done, x.Path())
+		}
+	}
+	d.known = now
+	if skipped := strings.Join(p.Skipped, ", "); skipped != d.skipped {
+		d.skipped = skipped
+		saySkipped(d.cmd, p)
+	}
 }
 
 func (d *development) watchFolders(folders []string) error {
@@ -157,8 +181,11 @@ func (d *development) tryOut(ctx context.Context) {
 	}
 	flags := &invokeFlags{result: true}
 	outcome, err := d.deployment.client.Invoke(ctx, whisk.Path(whisk.Actions, name), input, flags.terms())
+	if err == nil && outcome.Failed {
+		return // the follower tells it, with the log
+	}
 	if err == nil {
-		err = d.app.showOutcome(d.cmd, d.invoke, flags, outcome)
+		err = d.app.showOutcome(d.cmd, d.deployment.client, d.invoke, flags, outcome)
 	}
 	if err != nil && ctx.Err() == nil {
 		say(d.cmd, "%s", Explain(err))

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
 
@@ -63,13 +66,13 @@ func (a *app) invokeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.showOutcome(cmd, args[0], flags, outcome)
+		return a.showOutcome(cmd, c, args[0], flags, outcome)
 	})
 	return cmd
 }
 
 // showOutcome shows what came of an invocation; the error says that the function failed, or was not waited for any longer.
-func (a *app) showOutcome(cmd *cobra.Command, name string, flags *invokeFlags, o *whisk.Outcome) error {
+func (a *app) showOutcome(cmd *cobra.Command, c *whisk.Client, name string, flags *invokeFlags, o *whisk.Outcome) error {
 	if o.Ignored != "" {
 		say(cmd, "not in effect: %s", o.Ignored)
 	}
@@ -91,7 +94,51 @@ func (a *app) showOutcome(cmd *cobra.Command, name string, flags *invokeFlags, o
 		return err
 	}
 	if o.Failed {
-		return &failure{exitFunction, name + " failed: run `forerun activation logs " + o.Activation + "` for what it wrote"}
+		return a.explainFailure(cmd, c, name, o.Activation)
 	}
 	return nil
 }
+
+// logLines is how many lines of a failed activation's log are shown: a traceback, not all that came before.
+const logLines = 40
+
+// explainFailure shows the end of a failed activation's log, and returns the error of the failure.
+func (a *app) explainFailure(cmd *cobra.Command, c *whisk.Client, name, id string) error {
+	lines, err := failureLog(cmd.Context(), c, id, 0)
+	switch {
+	case err != nil:
+		return &failure{exitFunction, name + " failed: run `forerun activation logs " + id + "` for its log"}
+	case len(lines) == 0:
+		return &failure{exitFunction, name + " failed and wrote no log: run `forerun activation get " + id + "` for its record"}
+	}
+	if left := len(lines) - logLines; left > 0 {
+		say(cmd, "(%d lines before: run `forerun activation logs %s` for all)", left, id)
+		lines = lines[left:]
+	}
+	sayAll(cmd, lines)
+	return &failure{exitFunction, name + " failed, activation " + id}
+}
+
+// failureLog is the log of an activation; of a workflow the log of the function that failed.
+func failureLog(ctx context.Context, c *whisk.Client, id string, depth int) ([]string, error) {
+	record, err := whisk.Get[whisk.Activation](ctx, c, whisk.Collection("_", whisk.Activations, "")+"/"+url.PathEscape(id), nil)
+	if err != nil || depth > 0 && record.Value.Response.Success {
+		return nil, err
+	}
+	var lines []string
+	for _, line := range record.Value.Logs {
+		if _, err := forerun.ParseActivationID(line); err != nil {
+			lines = append(lines, stripped(line))
+		} else if depth < maxWorkflowDepth {
+			within, err := failureLog(ctx, c, line, depth+1)
+			if err != nil {
+				continue // one that was not kept
+			}
+			lines = append(lines, within...)
+		}
+	}
+	return lines, nil
+}
+
+// maxWorkflowDepth bounds how far workflows in workflows are followed for a log.
+const maxWorkflowDepth = 8

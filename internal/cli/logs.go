@@ -95,6 +95,7 @@ type follower struct {
 	query      url.Values       // narrows the list down
 	seen       map[string]int64 // the start of each activation that is not to be shown (again)
 	strip      bool
+	told       map[string]string // the error that was told of each activation, or of one that it began, by its id
 }
 
 func (a *app) newFollower(cmd *cobra.Command, c *whisk.Client, args []string) (*follower, error) {
@@ -104,7 +105,7 @@ func (a *app) newFollower(cmd *cobra.Command, c *whisk.Client, args []string) (*
 	}
 	query.Set("limit", strconv.Itoa(pageSize))
 	return &follower{
-		app: a, cmd: cmd, client: c, collection: whisk.Collection(namespace, whisk.Activations, ""), query: query, seen: make(map[string]int64),
+		app: a, cmd: cmd, client: c, collection: whisk.Collection(namespace, whisk.Activations, ""), query: query, seen: make(map[string]int64), told: make(map[string]string),
 	}, nil
 }
 
@@ -170,6 +171,7 @@ func (f *follower) forget() {
 	starts := slices.Sorted(maps.Values(f.seen))
 	oldest := starts[len(starts)-most]
 	maps.DeleteFunc(f.seen, func(_ string, start int64) bool { return start < oldest })
+	maps.DeleteFunc(f.told, func(id, _ string) bool { return f.seen[id] == 0 })
 }
 
 // page lists the activations of a page that were not seen before, and reports whether that is a full page.
@@ -215,9 +217,21 @@ func (f *follower) record(r *whisk.Activation) error {
 		}
 	}
 	if !r.Response.Success {
-		say(f.cmd, "%s failed (%s, activation %s): %s", r.Name, r.Response.Status, r.ActivationID, errorIn(r.Response.Result))
+		f.failed(r)
 	}
 	return nil
+}
+
+// failed tells a failure. The failure of a workflow is the one of its function: it is told once.
+func (f *follower) failed(r *whisk.Activation) {
+	text := errorIn(r.Response.Result)
+	if f.told[r.Cause] != text && f.told[r.ActivationID] != text {
+		say(f.cmd, "%s failed (%s, activation %s): %s", r.Name, r.Response.Status, r.ActivationID, text)
+	}
+	f.told[r.ActivationID] = text
+	if r.Cause != "" {
+		f.told[r.Cause] = text
+	}
 }
 
 // line writes one line of a log.

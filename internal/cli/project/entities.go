@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -58,10 +59,34 @@ func (p *Project) Entities(getenv func(string) string) ([]Entity, error) {
 	b.triggers()
 	b.rules()
 	b.rankSequences()
+	if p.file.Project != "" {
+		b.sign(p.file.Project)
+	}
 	slices.SortStableFunc(b.entities, func(x, y Entity) int {
 		return cmp.Or(cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Name.String(), y.Name.String()))
 	})
 	return b.entities, errors.Join(b.errors...)
+}
+
+// Owner is the annotation with the name of the project that an entity was deployed from.
+const Owner = "forerun-project"
+
+// sign notes the project's name at each entity.
+func (b *builder) sign(name string) {
+	value, _ := json.Marshal(name) // strings always marshal
+	owner := forerun.KeyValue{Key: Owner, Value: value}
+	for _, e := range b.entities {
+		switch body := e.Body.(type) {
+		case *whisk.ActionPut:
+			body.Annotations = append(body.Annotations, owner)
+		case *whisk.PackagePut:
+			body.Annotations = append(body.Annotations, owner)
+		case *whisk.TriggerPut:
+			body.Annotations = append(body.Annotations, owner)
+		case *whisk.RulePut:
+			body.Annotations = append(body.Annotations, owner)
+		}
+	}
 }
 
 // builder gathers entities, and everything that is wrong with them.

@@ -84,6 +84,9 @@ func (z *zipper) addLink(path string) error {
 	}
 	within, err := filepath.Rel(z.root, target)
 	if err != nil || !filepath.IsLocal(within) {
+		if isInterpreter(path) {
+			return nil
+		}
 		return z.leaveOut(path, "a link out of the folder; copy what it leads to into the folder if the function needs it")
 	}
 	info, err := os.Stat(target)
@@ -95,6 +98,12 @@ func (z *zipper) addLink(path string) error {
 		return err
 	}
 	return z.add(path, fs.ModeSymlink|0o777, []byte(filepath.ToSlash(to)))
+}
+
+// isInterpreter tells the interpreter of a virtual environment, which the server has.
+func isInterpreter(path string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(path), "..", "pyvenv.cfg"))
+	return err == nil && strings.HasPrefix(filepath.Base(path), "python")
 }
 
 func (z *zipper) leaveOut(path, why string) error {

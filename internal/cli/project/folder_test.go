@@ -17,6 +17,7 @@ func TestLinks(t *testing.T) {
 	outside, folder := t.TempDir(), t.TempDir()
 	for path, content := range map[string]string{
 		filepath.Join(outside, "secret"): "s", filepath.Join(folder, "index.js"): "i", filepath.Join(folder, "store/pkg/main.js"): "m",
+		filepath.Join(folder, "virtualenv/pyvenv.cfg"): "v",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -28,7 +29,7 @@ func TestLinks(t *testing.T) {
 	for name, target := range map[string]string{
 		".#index.js": "someone@somewhere.123:456", "gone.js": "nothing.js", "same.js": "index.js", "absolute.js": filepath.Join(folder, "index.js"),
 		"node_modules/pkg": "../store/pkg", "again": ".", "circle": "circle", "secret": filepath.Join(outside, "secret"), "away": outside, "up": "..",
-		"twice": "secret", "store/pkg/back.js": "../../same.js",
+		"twice": "secret", "virtualenv/bin/python3": filepath.Join(outside, "secret"), "virtualenv/bin/tool": filepath.Join(outside, "secret"), "store/pkg/back.js": "../../same.js",
 	} {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -45,10 +46,10 @@ func TestLinks(t *testing.T) {
 	const out = ": a link out of the folder; copy what it leads to into the folder if the function needs it"
 	wantLeft := []string{
 		"left out .#index.js: a link to nothing", "left out away" + out, "left out circle: a link that cannot be followed",
-		"left out gone.js: a link to nothing", "left out secret" + out, "left out twice" + out, "left out up" + out,
+		"left out gone.js: a link to nothing", "left out secret" + out, "left out twice" + out, "left out up" + out, "left out virtualenv/bin/tool" + out,
 	}
 	want := map[string]string{
-		"index.js": "i", "same.js": "i", "absolute.js": "i", "store/pkg/main.js": "m", "store/pkg/back.js": "i", "node_modules/pkg": "link to ../store/pkg", "again": "link to .",
+		"index.js": "i", "same.js": "i", "absolute.js": "i", "store/pkg/main.js": "m", "store/pkg/back.js": "i", "node_modules/pkg": "link to ../store/pkg", "again": "link to .", "virtualenv/pyvenv.cfg": "v",
 	}
 	for _, named := range []string{folder, link} {
 		exec, left, err := ReadCode(named, "", "")

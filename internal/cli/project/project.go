@@ -30,14 +30,16 @@ const maxProblems = 10
 
 // Project is a project file, read and valid, or what a folder of functions stands for.
 type Project struct {
-	Path   string // of the project file; empty if there is none
-	Folder string // that files are relative to
-	file   *file
-	root   *node // of the project file, for places; nil if there is none
+	Path    string   // of the project file; empty if there is none
+	Folder  string   // that files are relative to
+	Skipped []string // the names in a folder of functions that are not functions
+	file    *file
+	root    *node // of the project file, for places; nil if there is none
 }
 
 // file is the content of a project file, as its schema describes it.
 type file struct {
+	Project      string                  `json:"project"`
 	Packages     map[string]*pkg         `json:"packages"`
 	Actions      map[string]*action      `json:"actions"`
 	Sequences    map[string]*sequence    `json:"sequences"`
@@ -221,12 +223,14 @@ func loadFolder(folder string) (*Project, error) {
 		return nil, fmt.Errorf("the folder cannot be read: %w", err)
 	}
 	content := &file{Actions: make(map[string]*action)}
+	var skipped []string
 	for _, entry := range entries {
 		if Ignored(entry.Name()) || strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
 		name, found := functionIn(folder, entry)
 		if found == nil {
+			skipped = append(skipped, entry.Name())
 			continue
 		}
 		if content.Actions[name] != nil {
@@ -237,7 +241,7 @@ func loadFolder(folder string) (*Project, error) {
 	if len(content.Actions) == 0 {
 		return nil, fmt.Errorf("%s holds neither a %s nor a function (.py, .js, .mjs, .cjs, .go, .zip, .jar, an executable, or a folder with __main__.py, package.json, index.js or main.go)", folder, FileName)
 	}
-	return &Project{Folder: folder, file: content}, nil
+	return &Project{Folder: folder, Skipped: skipped, file: content}, nil
 }
 
 // functionIn is the action that an entry of a folder stands for, or nil.

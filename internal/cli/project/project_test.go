@@ -47,7 +47,7 @@ func TestProblems(t *testing.T) {
 		{"# nothing\n", ""},
 		{"actions: {}\n", ""},
 		{"- a\n", "1:1: The file must be an object, not a list."},
-		{"acts: {}\n", "1:1: acts is not known; known are $schema, actions, compositions, packages, rules, sequences, triggers, workflows."},
+		{"acts: {}\n", "1:1: acts is not known; known are $schema, actions, compositions, packages, project, rules, sequences, triggers, workflows."},
 		{"actions:\n  a: {file: 1}\n", "2:13: actions.a.file must be a string, not a number."},
 		{"actions:\n  a:\n    file: \n", "3:11: actions.a.file must be a string, not empty."},
 		{"actions:\n  a:\n    file: x\n    folder: y\n", "3:5: actions.a must have either file or folder."},
