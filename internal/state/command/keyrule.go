@@ -10,6 +10,7 @@ import (
 type keyRule struct {
 	first, last, step int
 	find              func(args [][]byte) []int
+	number            int // where the number of keys stands that find finds; 0: nowhere
 }
 
 // The rules that most commands follow.
@@ -22,9 +23,9 @@ var (
 	butLast   = keyRule{first: 1, last: -2, step: 1}
 	second    = keyRule{first: 2, last: 2, step: 1}
 	fromTwo   = keyRule{first: 2, last: -1, step: 1}
-	counted1  = keyRule{find: counted(1)}
-	counted2  = keyRule{find: counted(2)}
-	oneAnd2   = keyRule{first: 1, last: 1, step: 1, find: counted(2)}
+	counted1  = keyRule{find: counted(1), number: 1}
+	counted2  = keyRule{find: counted(2), number: 2}
+	oneAnd2   = keyRule{first: 1, last: 1, step: 1, find: counted(2), number: 2}
 	storing   = keyRule{first: 1, last: 1, step: 1, find: following("STORE", "STOREDIST")}
 	streams   = keyRule{find: streamKeys}
 	migration = keyRule{first: 3, last: 3, step: 1, find: migrated}
@@ -53,8 +54,20 @@ func (s *Spec) KeyPositions(args [][]byte) iter.Seq[int] {
 	}
 }
 
+// MovesKeys says whether which arguments are keys depends on other arguments.
+func (s *Spec) MovesKeys() bool { return s.keys.find != nil }
+
 // KeyRange is the part of the rule that Redis's COMMAND shows: the first key, the last (negative: from the end) and the step.
 func (s *Spec) KeyRange() (first, last, step int) { return s.keys.first, s.keys.last, s.keys.step }
+
+// countsRight says whether a number of keys among the arguments is one, and there are so many arguments.
+func (r keyRule) countsRight(args [][]byte) bool {
+	if r.number == 0 {
+		return true
+	}
+	n, ok := parseInt(args[r.number])
+	return ok && n >= 0 && n <= int64(len(args)-r.number-1)
+}
 
 // counted finds keys whose number stands at a position and which follow it.
 func counted(at int) func([][]byte) []int {

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,15 +64,83 @@ func describe(args [][]byte) state.Reply {
 	case "count":
 		return integer(int64(len(available())))
 	case "docs":
-		return state.Reply{Kind: state.MapReply} // whoever asks goes by COMMAND INFO then
+		return document(args[2:])
 	case "list":
-		reply := state.Reply{Kind: state.Array}
+		return list(args[2:])
+	case "getkeys":
+		return command.GetKeys(args[2:], false)
+	case "getkeysandflags":
+		return command.GetKeys(args[2:], true)
+	}
+	return describeNamed(args[min(2, len(args)):])
+}
+
+// list answers COMMAND LIST: the names of all commands, or of those that a filter lets through, and of their subcommands.
+func list(args [][]byte) state.Reply {
+	reply := state.Reply{Kind: state.Array}
+	if len(args) == 0 {
 		for _, s := range available() {
 			reply.Items = append(reply.Items, bulk(s.Name))
 		}
 		return reply
 	}
-	return describeNamed(args[min(2, len(args)):])
+	if len(args) != 3 || command.Lower(args[0]) != "filterby" {
+		return syntaxError()
+	}
+	var passes func(s *command.Spec, name string) bool
+	switch command.Lower(args[1]) {
+	case "module":
+		return reply // there are no modules
+	case "aclcat":
+		passes = func(s *command.Spec, _ string) bool {
+			return slices.Contains(s.Facts().Categories, command.Lower(args[2]))
+		}
+	case "pattern":
+		passes = func(_ *command.Spec, name string) bool { return command.Match(bytes.ToLower(args[2]), []byte(name)) }
+	default:
+		return syntaxError()
+	}
+	for _, s := range available() {
+		for _, name := range append([]string{s.Name}, fullNames(s)...) {
+			if passes(s, name) {
+				reply.Items = append(reply.Items, bulk(name))
+			}
+		}
+	}
+	return reply
+}
+
+// fullNames are those of a command's subcommands.
+func fullNames(s *command.Spec) []string {
+	names := s.Subcommands()
+	for i, name := range names {
+		names[i] = s.Name + "|" + name
+	}
+	return names
+}
+
+// document answers COMMAND DOCS, without what is for people to read.
+func document(names [][]byte) state.Reply {
+	reply := state.Reply{Kind: state.MapReply}
+	for _, s := range available() {
+		isNamed := func(name []byte) bool { return command.Known(name) == s }
+		if len(names) == 0 || slices.ContainsFunc(names, isNamed) {
+			reply.Items = append(reply.Items, bulk(s.Name), documentOne(s))
+		}
+	}
+	return reply
+}
+
+func documentOne(s *command.Spec) state.Reply {
+	items := []state.Reply{bulk("since"), bulk(s.Facts().Since), bulk("group"), bulk(s.Facts().Group)}
+	if names := fullNames(s); names != nil {
+		subcommands := state.Reply{Kind: state.MapReply}
+		for _, name := range names {
+			subcommands.Items = append(subcommands.Items, bulk(name), state.Reply{Kind: state.MapReply, Items: []state.Reply{bulk("group"), bulk(s.Facts().Group)}})
+		}
+		items = append(items, bulk("subcommands"), subcommands)
+	}
+	return state.Reply{Kind: state.MapReply, Items: items}
 }
 
 // describeNamed describes some commands, or all.
@@ -92,24 +161,39 @@ func describeNamed(names [][]byte) state.Reply {
 	return reply
 }
 
-// describeOne is a command as Redis 7 describes it: name, arity, flags, first key, last key, step, and four lists that
-// are empty here (categories, tips, key specifications, subcommands).
+// describeOne is a command as Redis 7 describes it: name, arity, flags, first key, last key, step, categories, two lists that are empty
+// here (tips and key specifications), and subcommands.
 func describeOne(s *command.Spec) state.Reply {
-	flags := state.Reply{Kind: state.SetReply}
-	add := func(flag string, on bool) {
-		if on {
-			flags.Items = append(flags.Items, state.Reply{Kind: state.Simple, Text: []byte(flag)})
-		}
+	f := s.Facts()
+	flags := simples(f.Flags)
+	if s.MovesKeys() {
+		flags.Items = append(flags.Items, simples([]string{"movablekeys"}).Items...)
 	}
-	add("write", s.Flags&command.Write != 0)
-	add("readonly", s.Flags&(command.Write|command.Read) == command.Read)
-	add("blocking", s.Flags&command.Blocking != 0)
-	add("noscript", s.Flags&command.Connection != 0)
+	categories := make([]string, len(f.Categories))
+	for i, name := range f.Categories {
+		categories[i] = "@" + name
+	}
 	first, last, step := s.KeyRange()
 	none := state.Reply{Kind: state.Array}
+	subcommands := none
+	for _, name := range s.Subcommands() {
+		subcommands.Items = append(subcommands.Items, state.Reply{Kind: state.Array, Items: []state.Reply{
+			bulk(s.Name + "|" + name), integer(int64(s.SubcommandArity(name))), {Kind: state.SetReply}, integer(0), integer(0), integer(0),
+			{Kind: state.SetReply},
+			none, none, none,
+		}})
+	}
 	return state.Reply{Kind: state.Array, Items: []state.Reply{
 		bulk(s.Name), integer(int64(s.Arity)), flags, integer(int64(first)), integer(int64(last)), integer(int64(step)),
-		{Kind: state.SetReply},
-		none, none, none,
+		simples(categories),
+		none, none, subcommands,
 	}}
+}
+
+func simples(texts []string) state.Reply {
+	set := state.Reply{Kind: state.SetReply}
+	for _, text := range texts {
+		set.Items = append(set.Items, state.Reply{Kind: state.Simple, Text: []byte(text)})
+	}
+	return set
 }
