@@ -11,7 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of an archive.
@@ -21,6 +24,42 @@ const (
 	maxName   = 1024
 	maxDepth  = 64
 	maxTarget = 1024
+)
+
+// unpackCommand is what Main is called with, and a folder, to extract the archive on the standard input there. Runtimes that are no
+// launcher's (Python) call it, so that all languages have one extractor.
+const unpackCommand = "unpack"
+
+// unpackInput does so, and returns the exit status. What is wrong with the archive is said on the standard output, without what a runtime
+// puts before a sentence and behind it.
+func unpackInput(folder string) int {
+	data, err := readInput()
+	if err == nil {
+		err = unpackArchive(data, folder)
+	}
+	if err != nil {
+		fmt.Print(strings.TrimSuffix(strings.TrimPrefix(err.Error(), initializing), "."))
+		return 1
+	}
+	return 0
+}
+
+// readInput maps the standard input, which is a file in memory, or else reads it: memory may have room for one copy only.
+func readInput() ([]byte, error) {
+	info, err := os.Stdin.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() == 0 {
+		return io.ReadAll(os.Stdin)
+	}
+	return unix.Mmap(int(os.Stdin.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
+}
+
+// How sentences for the author begin.
+const (
+	initializing  = "Initialization has failed due to: "
+	uncompressing = initializing + "There was an error uncompressing the action archive"
 )
 
 // unpackArchive extracts a zip file, or a tar file compressed with gzip, into the folder.
@@ -41,13 +80,13 @@ func (x *extraction) all(data []byte) (err error) {
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
 		err = x.tar(data)
 	default:
-		return loadError("Initialization has failed due to: There was an error uncompressing the action archive. The file type is unsupported")
+		return loadError(uncompressing + ". The file type is unsupported: use a zip file, or a tar file compressed with gzip.")
 	}
 	if err == nil {
 		err = x.link()
 	}
 	if err != nil {
-		return loadError(fmt.Sprintf("Initialization has failed due to: There was an error uncompressing the action archive: %v.", pathless(err)))
+		return loadError(fmt.Sprintf("%s: %v.", uncompressing, pathless(err)))
 	}
 	return nil
 }
@@ -193,11 +232,12 @@ func (x *extraction) file(name string, mode fs.FileMode, content io.Reader) erro
 	return nil
 }
 
-// link makes the symbolic links. One that leads out of the folder, on whatever way, is refused.
+// link makes the symbolic links. One that leads to nothing stays as it is. One that leads out of the folder, on whatever way, is refused.
 func (x *extraction) link() error {
+	x.links = slices.DeleteFunc(x.links, isInterpreter)
 	for _, l := range x.links {
 		if l.target == "" || path.IsAbs(l.target) || strings.ContainsRune(l.target, 0) {
-			return fmt.Errorf("the link %q leads to %q", l.name, l.target)
+			return l.leaves()
 		}
 		if err := x.root.Symlink(l.target, l.name); err != nil {
 			return err
@@ -205,10 +245,21 @@ func (x *extraction) link() error {
 	}
 	for _, l := range x.links {
 		if _, err := x.root.Stat(l.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the link %q leads to %q, out of the archive or nowhere", l.name, l.target)
+			return l.leaves()
 		}
 	}
 	return nil
+}
+
+func (l link) leaves() error {
+	return fmt.Errorf("the symbolic link %q leads to %q, which is not in the archive: leave the link out, or pack the file that it leads to (zip follows links without -y)", l.name, l.target)
+}
+
+// isInterpreter reports whether a link is to the interpreter of a Python's virtualenv, which each has in "bin". The sandbox has its own, so the
+// link is left out.
+func isInterpreter(l link) bool {
+	named, err := path.Match("virtualenv/bin/python*", l.name)
+	return named && err == nil && path.IsAbs(l.target)
 }
 
 // pathless removes the paths of this side of things from an error.

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,6 +87,33 @@ func TestUnpackZip(t *testing.T) {
 	}
 }
 
+// TestUnpackVirtualenv: the links to its interpreter, which lead out, are left out.
+func TestUnpackVirtualenv(t *testing.T) {
+	folder := t.TempDir()
+	const symlink = fs.ModeSymlink | 0o777
+	err := unpackArchive(zipEntries(t,
+		entry{"virtualenv/bin/python", "python3", symlink}, entry{"virtualenv/bin/python3", "/usr/bin/python3", symlink},
+		entry{"virtualenv/lib64", "lib", symlink}, entry{"virtualenv/lib/x", "x", 0},
+	), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(folder, "virtualenv/lib64/x")); err != nil || string(got) != "x" {
+		t.Errorf("virtualenv/lib64/x is %q, %v", got, err)
+	}
+	if _, err := os.Lstat(filepath.Join(folder, "virtualenv/bin/python3")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the link to the interpreter is there (%v)", err)
+	}
+}
+
+// TestUnpackSaysWhatToDo: a link that leads out is named, with its target.
+func TestUnpackSaysWhatToDo(t *testing.T) {
+	err := unpackArchive(zipEntries(t, entry{"a/b", "../../etc", fs.ModeSymlink | 0o777}), t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), `the symbolic link "a/b" leads to "../../etc", which is not in the archive: leave the link out`) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestUnpackTar(t *testing.T) {
 	folder := t.TempDir()
 	err := unpackArchive(tarEntries(t,
@@ -102,28 +130,29 @@ func TestUnpackTar(t *testing.T) {
 func TestUnpackRefuses(t *testing.T) {
 	const symlink = fs.ModeSymlink | 0o777
 	for name, data := range map[string][]byte{
-		"parent":         zipEntries(t, entry{"../x", "x", 0}),
-		"hidden parent":  zipEntries(t, entry{"a/../../x", "x", 0}),
-		"absolute":       zipEntries(t, entry{"/x", "x", 0}),
-		"backslash":      zipEntries(t, entry{`..\x`, "x", 0}),
-		"zero":           zipEntries(t, entry{"a\x00b", "x", 0}),
-		"device":         zipEntries(t, entry{"x", "", fs.ModeDevice | 0o666}),
-		"absolute link":  zipEntries(t, entry{"x", "/etc", symlink}),
-		"link out":       zipEntries(t, entry{"x", "../etc", symlink}),
-		"link by a link": zipEntries(t, entry{"a/b/up", "../..", symlink}, entry{"x", "a/b/up/../y", symlink}),
-		"link to itself": zipEntries(t, entry{"x", "x", symlink}),
-		"through a link": zipEntries(t, entry{"x", "a", symlink}, entry{"x/y", "y", 0}),
-		"long target":    zipEntries(t, entry{"x", strings.Repeat("a", maxTarget+1), symlink}),
-		"file as folder": zipEntries(t, entry{"x", "x", 0}, entry{"x/y", "y", 0}),
-		"long name":      zipEntries(t, entry{strings.Repeat("a", maxName+1), "x", 0}),
-		"deep name":      zipEntries(t, entry{strings.Repeat("a/", maxDepth) + "x", "x", 0}),
-		"hard link":      tarEntries(t, tar.Header{Name: "x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}),
-		"tar parent":     tarEntries(t, tar.Header{Name: "../x", Size: 1}),
-		"truncated tar":  tarEntries(t, tar.Header{Name: "x", Size: 1000})[:40],
-		"truncated zip":  zipEntries(t, entry{"x", "x", 0})[:30],
-		"wrong content":  bytes.Replace(zipOf(t, map[string]string{"x": "\x00"}), []byte{0x08, 0x08, 0, 0}, []byte{0x08, 0x09, 0, 0}, 1)[:50],
-		"neither":        []byte("neither"),
-		"nothing":        nil,
+		"parent":                        zipEntries(t, entry{"../x", "x", 0}),
+		"hidden parent":                 zipEntries(t, entry{"a/../../x", "x", 0}),
+		"absolute":                      zipEntries(t, entry{"/x", "x", 0}),
+		"backslash":                     zipEntries(t, entry{`..\x`, "x", 0}),
+		"zero":                          zipEntries(t, entry{"a\x00b", "x", 0}),
+		"device":                        zipEntries(t, entry{"x", "", fs.ModeDevice | 0o666}),
+		"absolute link":                 zipEntries(t, entry{"x", "/etc", symlink}),
+		"link out":                      zipEntries(t, entry{"x", "../etc", symlink}),
+		"link by a link":                zipEntries(t, entry{"a/b/up", "../..", symlink}, entry{"x", "a/b/up/../y", symlink}),
+		"link to itself":                zipEntries(t, entry{"x", "x", symlink}),
+		"through a link":                zipEntries(t, entry{"x", "a", symlink}, entry{"x/y", "y", 0}),
+		"long target":                   zipEntries(t, entry{"x", strings.Repeat("a", maxTarget+1), symlink}),
+		"file as folder":                zipEntries(t, entry{"x", "x", 0}, entry{"x/y", "y", 0}),
+		"long name":                     zipEntries(t, entry{strings.Repeat("a", maxName+1), "x", 0}),
+		"deep name":                     zipEntries(t, entry{strings.Repeat("a/", maxDepth) + "x", "x", 0}),
+		"absolute link in a virtualenv": zipEntries(t, entry{"virtualenv/bin/pip", "/usr/bin/pip", symlink}),
+		"hard link":                     tarEntries(t, tar.Header{Name: "x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}),
+		"tar parent":                    tarEntries(t, tar.Header{Name: "../x", Size: 1}),
+		"truncated tar":                 tarEntries(t, tar.Header{Name: "x", Size: 1000})[:40],
+		"truncated zip":                 zipEntries(t, entry{"x", "x", 0})[:30],
+		"wrong content":                 bytes.Replace(zipOf(t, map[string]string{"x": "\x00"}), []byte{0x08, 0x08, 0, 0}, []byte{0x08, 0x09, 0, 0}, 1)[:50],
+		"neither":                       []byte("neither"),
+		"nothing":                       nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			outer := t.TempDir()

@@ -1,7 +1,7 @@
 // Package launcher is the first process of sandboxes whose language cannot fork
 // a loaded process: Node, the JVM, and native programs. It speaks the
 // initializer's end of the runtime protocol (runtimes/PROTOCOL.md), unpacks
-// archives, and starts a process of the language for each Fork.
+// archives, also for runtimes that need no launcher, and starts a process of the language for each Fork.
 //
 // It promises that nothing of an archive lands outside the code's folder, that
 // every process that ends in the sandbox is reaped, and that an Exit follows the
@@ -34,6 +34,9 @@ const MemoryVar = "FORERUN_MEMORY_MIB"
 // language, the rest is the command of its process, if it has one. It returns the exit code when the server has closed
 // the control socket.
 func Main(args []string) int {
+	if len(args) == 2 && args[0] == unpackCommand {
+		return unpackInput(args[1])
+	}
 	if err := run(args); err != nil {
 		fmt.Fprintln(os.Stderr, "forerun: the runtime's launcher:", err)
 		return 1

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func Discover(ctx context.Context, s Sources) *Languages {
 	var python, node map[string]*language
 	l := &Languages{kinds: make(map[string]*language)}
 	var looking sync.WaitGroup
-	looking.Go(func() { python = discoverPythons(ctx, s.Python, filepath.Join(s.Runtimes, "python", "packages")) })
+	looking.Go(func() { python = discoverPythons(ctx, s) })
 	if s.Program != "" {
 		looking.Go(func() { node = discoverNode(ctx, s) })
 		l.kinds["native"] = newNative(s.Program)

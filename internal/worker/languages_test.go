@@ -56,14 +56,15 @@ func TestPackagesAreShown(t *testing.T) {
 }
 
 func TestCodeThatImportsRedis(t *testing.T) {
-	packages := filepath.Join(t.TempDir(), "packages")
-	if l := newPython(probed{}, packages); l.importing != nil {
+	sources := Sources{Runtimes: t.TempDir()}
+	packages := filepath.Join(sources.Runtimes, "python", "packages")
+	if l := newPython(probed{}, sources); l.importing != nil {
 		t.Error("a package is imported that is not there")
 	}
 	if err := os.MkdirAll(filepath.Join(packages, "redis"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l := newPython(probed{}, packages)
+	l := newPython(probed{}, sources)
 	for code, want := range map[string]bool{
 		"import redis":                                             true,
 		"import os\n\nimport json, redis as r":                     true,

@@ -79,7 +79,11 @@ type process struct {
 
 func startProcess(folder string, s sandbox.Spec) (*process, error) {
 	p := &process{folder: folder, weighed: make(chan int, 8), refused: make(chan string, 8), flooded: make(chan struct{}), done: make(chan struct{}), doors: make(map[string]net.Listener)}
-	env := append(slices.Clone(s.Env), "FORERUN_CODE="+filepath.Join(folder, "action"))
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	env := append(slices.Clone(s.Env), "FORERUN_CODE="+filepath.Join(folder, "action"), "FORERUN_PROGRAM="+program)
 	if err := os.Mkdir(filepath.Join(folder, "action"), 0o700); err != nil {
 		return nil, err
 	}

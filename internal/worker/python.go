@@ -37,14 +37,14 @@ const minPythonMinor = 9
 var pythonProbe string
 
 // discoverPythons finds the configured interpreters, or else those of the machine.
-func discoverPythons(ctx context.Context, names []string, packages string) map[string]*language {
-	if names != nil {
-		return probePythons(ctx, names, packages)
+func discoverPythons(ctx context.Context, s Sources) map[string]*language {
+	if s.Python != nil {
+		return probePythons(ctx, s.Python, s)
 	}
-	if found := probePythons(ctx, installedPythons(), packages); len(found) > 0 {
+	if found := probePythons(ctx, installedPythons(), s); len(found) > 0 {
 		return found
 	}
-	return probePythons(ctx, []string{"python3"}, packages) // which may be a script that looks for one, and takes its time
+	return probePythons(ctx, []string{"python3"}, s) // which may be a script that looks for one, and takes its time
 }
 
 // installedPythons are the interpreters where distributions put them, the default one first, each once.
@@ -65,12 +65,12 @@ func installedPythons() []string {
 }
 
 // probePythons looks at interpreters, all at a time; where two can run a kind the one named first does.
-func probePythons(ctx context.Context, names []string, packages string) map[string]*language {
+func probePythons(ctx context.Context, names []string, s Sources) map[string]*language {
 	found := make([]map[string]*language, len(names))
 	var probing sync.WaitGroup
 	for i, name := range names {
 		probing.Go(func() {
-			python, minor, err := probePython(ctx, name, packages)
+			python, minor, err := probePython(ctx, name, s)
 			if err != nil {
 				return
 			}
@@ -94,7 +94,7 @@ type probed struct {
 }
 
 // probePython asks an interpreter what it is, and has it compile the runtime.
-func probePython(ctx context.Context, name, packages string) (*language, int, error) {
+func probePython(ctx context.Context, name string, s Sources) (*language, int, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return nil, 0, err
@@ -118,7 +118,7 @@ func probePython(ctx context.Context, name, packages string) (*language, int, er
 	if p.Minor < minPythonMinor {
 		return nil, 0, forerun.Errorf(forerun.Unsupported, path, "This is Python 3.%d; 3.%d or newer is needed.", p.Minor, minPythonMinor)
 	}
-	return newPython(p, packages), p.Minor, nil
+	return newPython(p, s), p.Minor, nil
 }
 
 // pythonSources is the runtime's source as the probe reads it: an object of file names and texts.
@@ -158,7 +158,8 @@ del sys.path[0]
 
 var importsRedis = regexp.MustCompile(`(?m)^[ \t]*(import|from)[ \t][^#\n]*\bredis\b`)
 
-func newPython(p probed, packages string) *language {
+func newPython(p probed, s Sources) *language {
+	packages := filepath.Join(s.Runtimes, "python", "packages")
 	l := &language{
 		argv: []string{p.Executable, "-I", "-S", "-B", "-c", start},
 		processEnv: []string{
@@ -172,6 +173,9 @@ func newPython(p probed, packages string) *language {
 	}
 	if p.Prefix != "/usr" {
 		l.binds = append(l.binds, sandbox.Bind{Host: p.Prefix, Inside: p.Prefix})
+	}
+	if s.Program != "" { // it extracts archives
+		l.binds = append(l.binds, sandbox.Bind{Host: s.Program, Inside: launcherProgram})
 	}
 	l.bindFolder(packages, packagesFolder)
 	if _, err := os.Stat(filepath.Join(packages, "redis")); err == nil {
