@@ -93,7 +93,7 @@ class Initializer:
     def _init(self, frame: wire.Frame) -> None:
         os.environ.update(frame.header.get("env", {}))
         try:
-            main_name = frame.header.get("main") or "main"
+            main_name = frame.header.get("main", "")
             self._keep = frame.header.get("keep", False)
             try:
                 self._function = loader.load(frame.payload, frame.header.get("binary", False), main_name)
@@ -103,7 +103,7 @@ class Initializer:
             self._send(wire.INIT_DONE, {"ok": False, "error": f"Initialization has failed: {error}."})
             return
         except BaseException as error:
-            handler.report(error, 4)
+            handler.report(error, 3)
             text = f"Initialization has failed: {handler.describe(error)}. See the logs for details."
             self._send(wire.INIT_DONE, {"ok": False, "error": text})
             return

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from forerun_runtime import wire
 
-from .test_archive import zipped
+from .test_archive import EXTRACTOR, zipped
 
 ROOT = Path(__file__).parents[1]
 START = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from forerun_runtime.initializer import main; main()"
@@ -34,7 +34,12 @@ class Sandbox:
         self.process = subprocess.Popen(
             ["/bin/bash", "-c", command],
             pass_fds=[theirs.fileno()],
-            env={"FORERUN_CODE": str(folder), "LANG": "C.UTF-8", "PATH": os.environ["PATH"]},
+            env={
+                "FORERUN_CODE": str(folder),
+                "FORERUN_PROGRAM": str(EXTRACTOR),
+                "LANG": "C.UTF-8",
+                "PATH": os.environ["PATH"],
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
@@ -152,15 +157,106 @@ def test_archive(sandbox: Sandbox) -> None:
     ("code", "binary", "error"),
     [
         (zipped({"main.py": b""}), True, "no file __main__.py at its top"),
-        (b"PK", True, "zip file"),
+        (b"PK", True, "not a zip file"),
         (b"def main(:", False, "SyntaxError"),
-        (b"\xff", False, "UnicodeDecodeError"),
+        (b"\xff", False, "SyntaxError"),
         (b"x = 1\0", False, "null bytes"),
     ],
 )
 def test_code_that_cannot_be_loaded(sandbox: Sandbox, code: bytes, binary: bool, error: str) -> None:
     done = sandbox.init(code, binary=binary)
     assert done["ok"] is False and error in done["error"]
+
+
+SITE = f"virtualenv/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages/"
+ACTIVATE = b"""
+import os, site, sys
+base = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.environ["VIRTUAL_ENV"] = base
+site.addsitedir(os.path.join(base, "lib", "python%d.%d" % sys.version_info[:2], "site-packages"))
+"""
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {SITE + "tariff.py": b"v = 7\n"},
+        {SITE + "tariff.pth": b"tariff-src\n", SITE + "tariff-src/tariff.py": b"v = 7\n"},
+        {SITE + "a.pth": b"import sys; sys.loaded = True\n", SITE + "tariff.py": b"v = 7\n"},
+        {"virtualenv/bin/activate_this.py": ACTIVATE, SITE + "tariff.py": b"v = 7\n"},
+        {
+            "virtualenv/bin/activate_this.py": ACTIVATE,
+            SITE + "tariff.pth": b"tariff-src\n",
+            SITE + "tariff-src/tariff.py": b"v = 7\n",
+        },
+        {SITE + "tariff.py": b"v = 7\n", "virtualenv/lib/python3.2/site-packages/tariff.py": b"v = 8\n"},
+    ],
+)
+def test_virtualenv(sandbox: Sandbox, files: dict[str, bytes]) -> None:
+    main = b"import tariff\ndef main(args): return {'v': tariff.v}"
+    assert sandbox.init(zipped({"__main__.py": main, **files}), binary=True) == {"ok": True}
+    result = sandbox.fork().run()
+    assert result is not None and result.payload == b'{"v":7}'
+
+
+def test_virtualenv_of_another_python(sandbox: Sandbox) -> None:
+    files = {"__main__.py": b"def main(args): return {}", "virtualenv/lib/python3.2/site-packages/x.py": b""}
+    done = sandbox.init(zipped(files), binary=True)
+    version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    assert (
+        f"virtualenv are for Python 3.2, and {version} runs the action: make the virtualenv with {version}"
+        in done["error"]
+    )
+
+
+SPAWNS = b"""
+import multiprocessing as mp, pickle, subprocess, sys
+def square(x):
+    return x * x
+def main(args):
+    pools = {}
+    for how in mp.get_all_start_methods():
+        with mp.get_context(how).Pool(2) as pool:
+            pools[how] = pool.map(square, [1, 2, 3])
+    loads = "import pickle, sys; print(pickle.load(sys.stdin.buffer)(5))"
+    other = subprocess.run([sys.executable, "-c", loads], input=pickle.dumps(square), stdout=subprocess.PIPE).stdout
+    return {"pools": pools, "other": int(other)}
+"""
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_child_processes_find_the_code(sandbox: Sandbox, binary: bool) -> None:
+    code = zipped({"__main__.py": SPAWNS}) if binary else SPAWNS
+    assert sandbox.init(code, binary=binary) == {"ok": True}
+    result = sandbox.fork().run()
+    assert result is not None and result.header == {"status": "ok"}, sandbox.close()
+    squares = [1, 4, 9]
+    assert json.loads(result.payload) == {
+        "pools": {"fork": squares, "spawn": squares, "forkserver": squares},
+        "other": 25,
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "main", "error"),
+    [
+        (b"def handler(event): return {'x': 1}", "", None),
+        (b"def lambda_handler(event, context=None): return {'x': 1}", "", None),
+        (b"class C:\n  def main(self, args): return {'x': 1}\nmain = C().main", "", None),
+        (b"def lambda_handler(event, context): return {}", "", "lambda_handler(event, context) needs 2 arguments"),
+        (b"def main(a, b): return {}", "", "main(a, b) needs 2 arguments, and an action has one"),
+        (b"def handler(e): pass\ndef lambda_handler(e): pass", "", "name one of handler and lambda_handler"),
+        (b"def handler(event): return {}", "go", "no function named 'go': name one of handler"),
+        (b"def handler(event): return {}\nmain = 3", "", "'main' is a int, not a function"),
+    ],
+)
+def test_entry_points_that_people_bring(sandbox: Sandbox, code: bytes, main: str, error: str | None) -> None:
+    done = sandbox.init(code, main=main)
+    if error is not None:
+        assert error in done["error"]
+        return
+    result = sandbox.fork().run()
+    assert result is not None and result.payload == b'{"x":1}'
 
 
 def test_code_in_another_encoding(sandbox: Sandbox) -> None:
@@ -183,7 +279,7 @@ def test_what_failed_loading_prints_without_a_newline_is_printed(sandbox: Sandbo
     assert out == "loading... " and err.endswith("ZeroDivisionError: division by zero\n")
 
 
-CODE_THAT_LOOKS_AT_ITSELF = b"""
+CODE_THAT_LOOKS_AT_ITSELF = b"""# looks at itself
 import inspect, pickle, random, signal, socket, sys
 class Thing:
     pass
@@ -200,6 +296,8 @@ def main(args):
         "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
         "socket": ours.recv(1).decode(),
         "module": sys.modules[__name__].Thing is Thing,
+        "main": sys.modules["__main__"].Thing is Thing,
+        "file": "looks at itself" in open(__file__).read(),
     }
 """
 
@@ -216,7 +314,7 @@ def test_handlers_see_an_ordinary_python(sandbox: Sandbox) -> None:
     assert randoms[0] != randoms[1]
     assert seen[0] == seen[1] == {
         "source": "class Thing:\n    pass\n", "pickled": True, "command line": False,
-        "child": True, "interrupt": True, "socket": "", "module": True,
+        "child": True, "interrupt": True, "socket": "", "module": True, "main": True, "file": True,
     }  # fmt: skip
 
 
