@@ -14,8 +14,8 @@ type (
 	// Resolve: find the action of a new slot; tell Resolved, Entered or Failed. With speculation off, Launch is that, too.
 	Resolve struct {
 		Slot     SlotID
-		Parent   SlotID // the slot whose program it is part of, or None
-		Caller   SlotID // the slot whose function called it or is expected to, or None
+		Parent   SlotID // the slot of the program that contains it, or None
+		Caller   SlotID // the slot of its caller, real or predicted, or None
 		Op       OpID   // that call; 0 if it is not made yet: Attach tells
 		Action   string
 		Self     bool              // in place of Action: the parent's own action, as a function
@@ -25,8 +25,8 @@ type (
 	// Launch: execute an action in a slot: in a new one with speculation off, else in one that was Resolved.
 	Launch struct {
 		Slot        SlotID
-		Parent      SlotID // the slot whose program it is part of, or None
-		Caller      SlotID // the slot whose function called it, or None
+		Parent      SlotID // the slot of the program that contains it, or None
+		Caller      SlotID // the slot of its caller, or None
 		Op          OpID   // that call
 		Action      string
 		Self        bool              // in place of Action: the parent's own action, as a function
@@ -61,8 +61,8 @@ type (
 		Op   OpID
 		Keys []forerun.Key
 	}
-	// Reply: answer a slot's Read, Write or Hold (Direct: do it, in the store itself, and tell Done; else with Data, which
-	// Records.Execute gave) or Call (with Result).
+	// Reply: answer a slot's Read, Write or Hold. With Direct, do it in the store itself, and tell Done. Otherwise answer with Data, which
+	// Records.Execute gave. Or answer a Call with Result.
 	Reply struct {
 		Slot   SlotID
 		Op     OpID
@@ -76,8 +76,8 @@ type (
 		Op   OpID
 		Why  string
 	}
-	// Promote: validate what the slots read and apply what they wrote, in one transaction; let them go on as heads and tell
-	// Promoted, or tell Conflict. Without Expect and Commands nothing is asked of the store, the slots go on, and nothing is told.
+	// Promote: validate the slots' reads and apply their writes in one transaction. Let them go on as heads and tell Promoted, or tell
+	// Conflict. Without Expect and Commands the store is not asked, the slots go on, and nothing is told.
 	Promote struct {
 		Slots    []SlotID
 		Past     []SlotID // programs that wrap the slots without a function between them: they become heads together with the slots
@@ -100,8 +100,8 @@ type (
 		Slot   SlotID
 		Lesson *Lesson // nil with speculation off
 	}
-	// Blame: the predictor may learn that a consumer read a record too early: a producer, if there is one in the invocation,
-	// wrote it later; else others did.
+	// Blame: the predictor may learn that a consumer read a record too early. The producer wrote it later, if the invocation has one;
+	// otherwise another invocation or client did.
 	Blame struct {
 		Producer, Consumer forerun.Digest
 		Key                forerun.Key

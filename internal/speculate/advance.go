@@ -5,7 +5,7 @@ import "forerun.dev/forerun/internal/forerun"
 // maxEmpty bounds the forks without anything to run that one step joins, so that a loop of them ends.
 const maxEmpty = 100_000
 
-// advance does what the heads are ready for: it promotes, commits and goes on.
+// advance carries the heads forward: it promotes, commits and continues.
 func (m *Machine) advance() {
 	m.advanceSlot(m.root)
 	for i := 0; i < len(m.orphans); {
@@ -33,7 +33,7 @@ func (m *Machine) advanceThread(t *thread) {
 	}
 }
 
-// advanceSlot is for a slot whose turn it is: all before it are committed, or are its callers that wait for it.
+// advanceSlot is for a slot in its turn: all slots before it are committed, or are its callers and wait for it.
 func (m *Machine) advanceSlot(s *slot) {
 	switch {
 	case s == nil:
@@ -86,7 +86,7 @@ func (m *Machine) advanceFunction(s *slot) {
 	}
 }
 
-// join ends a program or a fork whose branches are over.
+// join ends a program or a fork whose branches have ended.
 func (m *Machine) join(s *slot) {
 	if s.kind == program {
 		s.state, s.result = finished, *s.branches[0].end

@@ -27,7 +27,7 @@ func (m *Machine) execute(s *slot) {
 	}
 }
 
-// resolved decides what is done with a slot whose action is a function.
+// resolved decides about a slot whose action is a function.
 func (m *Machine) resolved(e Resolved) {
 	s := m.hears(e.Slot)
 	if s == nil || s.state != resolving || s.kind != function {
@@ -45,7 +45,7 @@ func (m *Machine) resolved(e Resolved) {
 	m.shortcut(s)
 }
 
-// recall looks up what is known of a slot's function on its input.
+// recall looks up the row of a slot's function on its input.
 func (m *Machine) recall(s *slot) {
 	s.row, s.novelty = m.memo.Find(s.code, s.input), Seen
 	if s.row == nil {
@@ -88,7 +88,7 @@ func (m *Machine) shortcut(s *slot) {
 	case s.traits.pure && len(s.row.Callees) == 0:
 		m.skip(s, pureKnown)
 	case s.traits.pure && s.row.Exact:
-		m.check(s, nil) // whom it called may have been updated
+		m.check(s, nil) // its callees may have been updated
 	case s.traits.cached && s.row.Exact && !s.row.Effects && m.isUntouched(s):
 		m.check(s, s.row.Reads)
 	}
@@ -96,7 +96,7 @@ func (m *Machine) shortcut(s *slot) {
 
 const pureKnown = "a pure function, and its output on this input is known"
 
-// check asks whether what a row rests on is as it was.
+// check asks whether the records and code of a row are unchanged.
 func (m *Machine) check(s *slot, reads []forerun.Seen) {
 	s.state, s.early, s.overtaken = checking, !s.head, false
 	c := Check{Slot: s.id, Below: s.row.Below}

@@ -26,7 +26,8 @@ var workloads = []struct {
 	{"off", Off, 1},
 }
 
-// heldBack is what the server's garbage collector counts as in use from the start (internal/service): it runs as rarely here.
+// heldBack is the memory that the server's garbage collector counts as in use from the start (internal/service). So it runs as rarely
+// here.
 const heldBack = 64 << 20
 
 // BenchmarkStep counts the events that the machine handles in one second of processor time. It replays the recorded
@@ -101,15 +102,14 @@ func benchmarkFork(b *testing.B, mode Mode, inputs, width int) {
 	report(b, d.events-from, processor()-used)
 }
 
-// report writes events in a second of a processor, whatever others did meanwhile, and in a second of the clock.
+// report writes events in a second of a processor, whatever other processes did, and in a second of the clock.
 func report(b *testing.B, events int, used time.Duration) {
 	b.ReportMetric(float64(events)/used.Seconds(), "events/cpu-s")
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
 	b.ReportMetric(float64(events)/float64(b.N), "events/op")
 }
 
-// BenchmarkMemory plays ten million events of inputs that are never the same, and fails if what is held grows once the tables
-// are full.
+// BenchmarkMemory plays ten million events with inputs that are never the same. It fails if the memory grows once the tables are full.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		d := newDrive(All, 1<<30)
@@ -143,7 +143,7 @@ func held() uint64 {
 	return m.HeapAlloc
 }
 
-// drive plays invocations, one after the other, and answers what the machine asks for at once.
+// drive plays invocations, one after the other, and answers the machine's requests at once.
 type drive struct {
 	mode      Mode
 	inputs    int // how many there are
@@ -168,7 +168,7 @@ type played struct {
 	at     int
 }
 
-// command is what a function does next: it reads, writes or counts a record, or calls.
+// command is a function's next request: it reads, writes or counts a record, or calls.
 type command struct {
 	read  *Read
 	write *Write
@@ -323,7 +323,7 @@ func (d *drive) goOn(slot SlotID) {
 	}
 }
 
-// direct does what a head asked for.
+// direct executes a head's request.
 func (d *drive) direct(a Reply) {
 	r := &d.played[a.Slot]
 	e := Done{Slot: a.Slot, Op: a.Op, Exact: true}

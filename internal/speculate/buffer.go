@@ -25,7 +25,7 @@ type request struct {
 	stale    bool     // a record that is being fetched was written meanwhile,
 	again    bool     // and was not looked at since
 	stalled  bool     // Stall was said
-	doubted  int      // the place among reads, from 1, of the record of which it was unknown last what is visible; 0: none
+	doubted  int      // the place among reads, from 1, of the record whose visible value was unknown last; 0: none
 	direct   bool     // it is done in the store itself now
 }
 
@@ -123,8 +123,8 @@ func (m *Machine) stall(s *slot, r *request, why string) {
 	}
 }
 
-// direct lets a head reach the store itself, exactly as without speculation. Whoever has read early what it writes now is
-// squashed before.
+// direct lets a head reach the store itself, exactly as without speculation. Slots that have read its records too early are squashed
+// first.
 func (m *Machine) direct(s *slot, r *request) {
 	r.direct = true
 	for _, key := range r.writes.list {
@@ -133,7 +133,7 @@ func (m *Machine) direct(s *slot, r *request) {
 	m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
 }
 
-// done notes what a head did in the store.
+// done notes a head's reads and writes in the store.
 func (m *Machine) done(e Done) {
 	s := m.hears(e.Slot)
 	if s == nil {
@@ -249,7 +249,7 @@ func (m *Machine) doubts(s *slot, r *request) bool {
 	return s.column.at(key) == nil && m.find(s, key).where == unknown
 }
 
-// doubt stalls a command, as it is unknown what is visible of a record.
+// doubt stalls a command, because the visible value of a record is unknown.
 func (m *Machine) doubt(s *slot, r *request, key forerun.Key, f found) {
 	if r.stalled { // stalled requests are examined often
 		return
@@ -260,7 +260,7 @@ func (m *Machine) doubt(s *slot, r *request, key forerun.Key, f found) {
 	m.stall(s, r, fmt.Sprintf(f.why, cut(key.Name), f.by))
 }
 
-// record returns what was fetched of the record that is read at a place.
+// record returns the fetched record of the read at a place.
 func (r *request) record(place int) (record Record, ok bool) {
 	if r.records == nil {
 		return Record{}, false
@@ -281,8 +281,8 @@ func (r *request) take(records []Record) {
 	}
 }
 
-// maxFetches is how many operations of a slot get copies of records at a time: one that asks on many connections may have neither room
-// for all of them, nor has the server.
+// maxFetches bounds the operations of a slot that get copies of records at a time. A function that asks on many connections may not have
+// room for all copies, nor has the server.
 const maxFetches = 4
 
 // fetched takes the store's records for an operation. A slot that may ask the store itself needs no copy.
@@ -308,7 +308,7 @@ func (m *Machine) fetched(e Fetched) {
 	}
 }
 
-// write installs what a command made of records, squashes whom that comes too late for, and answers, as one step (rule R3).
+// write installs the records that a command made, squashes the slots that read them too early, and answers, as one step (rule R3).
 func (m *Machine) write(s *slot, r *request, reply any, writes []Image) {
 	s.inexact = s.inexact || r.inexact
 	if writes != nil && len(r.writes.list) > 0 {
@@ -330,9 +330,8 @@ func (m *Machine) write(s *slot, r *request, reply any, writes []Image) {
 	m.do(Reply{Slot: s.id, Op: r.op, Data: reply})
 }
 
-// scan squashes those that read a record before slot s wrote it, each with all that follows it (out-of-order RAW). On each
-// line it ends at the first slot that wrote the record itself; another line and what is behind the join are looked at all the
-// same (rule R2).
+// scan squashes the slots that read a record before slot s wrote it, each with all slots that follow it (out-of-order RAW). On each line
+// it ends at the first slot that wrote the record itself. It still looks at other lines, and behind the join (rule R2).
 func (m *Machine) scan(s *slot, key forerun.Key) {
 	c := scanner{m: m, writer: s, key: key}
 	over := c.list(s.callees)

@@ -72,7 +72,7 @@ func (s *slot) knows(call *Call) (known, told bool) {
 	return known, known && next.Told
 }
 
-// whyUnknown says why it was not expected that a function calls what it does.
+// whyUnknown says why a function's call was not predicted.
 func (m *Machine) whyUnknown(s *slot) string {
 	switch {
 	case m.mode == Branches:
@@ -89,8 +89,8 @@ func (s *slot) isFor(call *Call) bool {
 	return !call.Known && s.stop.Action == call.Action && bytes.Equal(s.stop.Input, call.Input) && (s.state == resolving || s.code == call.Code)
 }
 
-// takeBack returns the finished callees of a speculative function to it: their columns become a part of its own. Callees of a
-// head are heads, and promoted and committed like any other; and so are the steps of a program, once the caller is the head.
+// takeBack returns the finished callees of a speculative function to it: their columns become a part of its own. Callees of a head are
+// heads. They are promoted and committed like any other slot. So are the steps of a program, once the caller is the head.
 func (m *Machine) takeBack(s *slot) {
 	for !s.head && !s.promoting && !s.dead {
 		c := s.waits()
@@ -151,8 +151,8 @@ func (m *Machine) returned(c *slot) {
 	m.do(Reply{Slot: s.id, Op: c.op, Result: c.result})
 }
 
-// heardOf notes what a function called, and what that did, for the function's row. One that calls with more input than a row may
-// hold gets none: the inputs are not kept until it ends.
+// heardOf notes a function's call and its effects, for the function's row. A call with more input than a row may hold prevents a row: such
+// inputs are not kept until the function ends.
 func (s *slot) heardOf(c *slot) {
 	s.returns++
 	if s.asked += len(c.stop.Input); s.asked > maxAsked {
@@ -165,8 +165,8 @@ func (s *slot) heardOf(c *slot) {
 	s.inexact = s.inexact || c.inexact
 }
 
-// abandonCallees lets go of callees whose caller ended without waiting for them (a thread of it had called, a time
-// limit had passed). They have begun and go on to their end, as they would if any other client had gone away.
+// abandonCallees releases callees whose caller ended without waiting for them: a thread of it had called, or a time limit had passed. They
+// have begun and continue to their end, as they would if any other client had gone away.
 func (m *Machine) abandonCallees(s *slot) {
 	for _, c := range s.callees {
 		c.orphan = true

@@ -53,9 +53,9 @@ const (
 type entry struct {
 	key forerun.Key
 
-	read    bool            // R: the slot depends on what the record was before it
+	read    bool            // R: the slot depends on the earlier value of the record
 	seen    Image           // the value at that version; the first read fixes it (rule R1). nil: a row stands for the read, and only the version is known
-	from    *entry          // whose value that was; nil: the store's
+	from    *entry          // the entry that was read; nil: the store's
 	stamp   uint64          // of that value
 	version forerun.Version // of the store's
 	blamed  []blame         // such reads were squashed in the past
@@ -104,7 +104,7 @@ func (c *column) add(e *entry) *entry {
 	return e
 }
 
-// keys are what a request names, in its order.
+// keys are the names in a request, in its order.
 type keys struct {
 	list []forerun.Key
 	set  map[forerun.Key]bool // of a long list, once one was looked for
@@ -162,7 +162,7 @@ func (v *versions) add(seen forerun.Seen) {
 	}
 }
 
-// see notes what a record was of which only the version was known.
+// see notes the value of a record of which only the version was known.
 func (c *column) see(e *entry, image Image) {
 	e.seen = image
 	c.grow(image.Size())
@@ -183,7 +183,7 @@ func (c *column) settle() {
 	}
 }
 
-// write notes what a command made of a record.
+// write notes the record that a command made.
 func (c *column) write(key forerun.Key, value Image, stamp uint64) {
 	e := c.at(key)
 	if e == nil {
@@ -196,7 +196,7 @@ func (c *column) write(key forerun.Key, value Image, stamp uint64) {
 	c.grow(value.Size())
 }
 
-// image is what the slot takes the record for.
+// image is the slot's present view of the record.
 func (e *entry) image() Image {
 	if e.wrote {
 		return e.value
@@ -221,7 +221,7 @@ func (e *entry) isSource(o *entry) bool {
 	return e.origin() == o.origin() && e.stamp == o.stamp
 }
 
-// seenVersion is the version of what was read, if that was in the store as it was read (rule R8); else exact is false.
+// seenVersion is the version of the value that was read, if the value was in the store then (rule R8). Otherwise exact is false.
 func (e *entry) seenVersion() (v forerun.Version, exact bool) {
 	o := e.origin()
 	if o == nil {

@@ -12,8 +12,8 @@ type text string
 func (t text) Size() int    { return len(t) }
 func (t text) Absent() bool { return false }
 
-// TestColumnsOfALoopAreLetGo: each turn reads what the one before has written, and writes it itself. When it is promoted it keeps what
-// it wrote, and nothing of the turns before.
+// TestColumnsOfALoopAreLetGo: each turn reads the record that the turn before wrote, and writes it itself. A promoted turn keeps its own
+// writes, and nothing of the turns before.
 func TestColumnsOfALoopAreLetGo(t *testing.T) {
 	key := forerun.Key{Name: "k"}
 	var before *entry

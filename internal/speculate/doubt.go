@@ -18,7 +18,8 @@ const (
 	mostOwed     = 64
 )
 
-// judge hears whether a prediction was right, and whether it was made at all: if not, being right pays what is owed, and proves nothing.
+// judge notes whether a prediction was right, and whether it was made at all. If it was not made, being right repays one of the owed
+// predictions, and proves nothing.
 func (d *doubt) judge(right, made bool) {
 	switch {
 	case d.owed > 0 && right:

@@ -18,12 +18,12 @@ type (
 		Code   forerun.Digest  // of the action
 		Input  json.RawMessage // the delivered input: the slot's input with the action's parameters
 		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
-		Cached bool            // annotation state_cache: an exact row does, if what it read is current
+		Cached bool            // annotation state_cache: an exact row does, if its reads are current
 		Alone  string          // if not empty, why it waits until it is the head: annotation non-speculative
 		Open   bool            // its row does not predict its output
-		Stray  bool            // nor of what it will call
+		Stray  bool            // nor its calls
 	}
-	// Entered: the slot's action is a program; it replaces the function as what the slot executes.
+	// Entered: the slot's action is a program. It replaces the function as the slot's content.
 	Entered struct {
 		Slot    SlotID
 		Name    string // name of the action in reasons; empty: the name that was invoked
@@ -31,7 +31,7 @@ type (
 		Code    forerun.Digest  // of the action
 		Input   json.RawMessage // the delivered input: the launched input with the action's parameters
 	}
-	// Renewed: the actions of these slots are not any more what they were found to be. Those whose turn it was by then keep theirs.
+	// Renewed: the actions of these slots have changed since their resolution. Slots whose turn had come by then keep theirs.
 	Renewed struct{ Slots []SlotID }
 	// Output: the slot's function returned. Result.Status is Success or ApplicationError.
 	Output struct {
@@ -59,10 +59,10 @@ type (
 		Slot    SlotID
 		Op      OpID
 		Keys    []forerun.Key // that it writes
-		Reads   []forerun.Key // that its reply, or what it writes, depends on
+		Reads   []forerun.Key // on which its reply, or its writes, depend
 		Command any           // for Records.Execute
 		Size    int           // about how many bytes Command takes
-		Inexact bool          // its reply, or what it writes, depends on more than the versions of Reads
+		Inexact bool          // its reply, or its writes, depend on more than the versions of Reads
 	}
 	// Hold: the slot wants something that cannot be undone nor buffered: a command that reaches other records, or blocks, or
 	// something of the platform. It waits until the slot is the head.
@@ -72,7 +72,7 @@ type (
 		Why   string // it waits; empty: it cannot be undone
 		First bool   // the operation waits for other clients, and so may the slot: later requests of it are answered after Done
 	}
-	// Withdrawn: the slot does not wait any more for the answer to what it asked for, which it may not have had.
+	// Withdrawn: the slot no longer waits for the answer to its request, which may not have come.
 	Withdrawn struct {
 		Slot SlotID
 		Op   OpID
@@ -108,7 +108,7 @@ type (
 	Checked struct {
 		Slot     SlotID
 		Versions []forerun.Version
-		Current  bool // the actions of Below are what they were
+		Current  bool // the actions of Below are unchanged
 	}
 	// Promoted: the transaction of a Promote was applied, and its writes have this version. If it is not known whether it was,
 	// the invocation is Cancelled (rule R10).

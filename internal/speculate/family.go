@@ -47,7 +47,7 @@ func (p *Predictor) blameFamily(b Blame) {
 	f.squash(false)
 }
 
-// familyOf is what is known of the kind of a blame's record, if anything is. mu is held.
+// familyOf is the knowledge about the family of a blame's record, if there is any. mu is held.
 func (p *Predictor) familyOf(b blame) *listing {
 	f := p.families[pair{b.producer, b.consumer, b.key.Space}]
 	if f == nil || b.others || !strings.HasPrefix(b.key.Name, f.prefix) {

@@ -77,7 +77,7 @@ func (p *Predictor) isListed(b blame) bool {
 	return p.listed(b) != nil
 }
 
-// TestEarlyReadsAreForgiven: squashes that are listed are those in a row, but for a read now and then; of one record as of all of a kind.
+// TestEarlyReadsAreForgiven: only squashes in a row are listed, but for a read now and then; of one record as of a whole family.
 func TestEarlyReadsAreForgiven(t *testing.T) {
 	for name, names := range map[string][]string{"a record": {"k", "k", "k", "k"}, "records of a kind": {"k:1", "k:2", "k:3", "k:4"}} {
 		for between, want := range map[int]bool{0: true, trustToForgive - 1: true, trustToForgive: false} {

@@ -15,12 +15,13 @@ const (
 	unknown        // that cannot be told yet
 )
 
-// found is a value that is visible to a slot: an entry to be, with what was read and from where; or why that is unknown.
+// found is a value that is visible to a slot: a future entry with its reads and their origins. Or it is the reason why the value is
+// unknown.
 type found struct {
 	where  where
 	entry  *entry
 	why    string  // as a format of the record's name and by
-	by     *slot   // whose write, or call, makes it unknown; nil: not one slot's
+	by     *slot   // whose write, or call, makes it unknown; nil: more than one slot's
 	listed bool    // it is so because of squashes of the past, by that slot or by others
 	blamed []blame // squashes of the past that did not
 }
@@ -33,7 +34,7 @@ func (f found) blame(consumer *slot, key forerun.Key) blame {
 	return blame{producer: f.by.code, consumer: consumer.code, key: key}
 }
 
-// find looks for a record in what is before a slot, the newest first.
+// find looks for a record in the columns before a slot, the newest first.
 func (m *Machine) find(s *slot, key forerun.Key) found {
 	m.blamed = m.blamed[:0]
 	f := m.findBefore(s, key)
@@ -41,7 +42,7 @@ func (m *Machine) find(s *slot, key forerun.Key) found {
 	return f
 }
 
-// suspects tells whether a read is to be stalled, and notes what is to be forgiven if it goes well.
+// suspects reports whether a read is to be stalled, and notes which squashes to forgive if it goes well.
 func (m *Machine) suspects(b blame) bool {
 	listed, blamed := m.predictor.suspects(b)
 	if blamed {

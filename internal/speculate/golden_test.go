@@ -119,7 +119,7 @@ func (strs) Execute(command any, reads []Image) (reply any, writes []Image) {
 	return strings.Join(values, " "), nil
 }
 
-// Over is of what was set to live for a while.
+// Over is for records that were set to live for a while.
 func (strs) Over(i Image) bool { return i.(str) == "brief" }
 
 func readRow(t *testing.T, d *datadriven.TestData) *forerun.Row {
@@ -234,7 +234,7 @@ func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) 
 	return nil
 }
 
-// readWords reads a command: a Read, or a Write with what it depends on.
+// readWords reads a command: a Read, or a Write with its dependences.
 func readWords(t *testing.T, d *datadriven.TestData, line string, slot SlotID, op OpID) Event {
 	words := strings.Fields(line)
 	switch words[0] {

@@ -52,7 +52,7 @@ const maxReads = 1000
 
 func (s *slot) branch() Branch { return Branch{s.thread.program.code, s.stop.Place, s.novelty} }
 
-// learn hands on what a committed slot teaches. Errors are never kept.
+// learn hands on a committed slot's lessons. Errors are never kept.
 func (m *Machine) learn(s *slot) {
 	if s.result.Status != forerun.Success {
 		return
@@ -134,14 +134,14 @@ func membersOf(value json.RawMessage) (members map[string]json.RawMessage) {
 	return members
 }
 
-// Bounds of what a row says of callees: how many executions it may rest on, and how many bytes of input a function may call with and
-// have a row. That is memo.MaxRow: with more the row would not be kept anyway.
+// Bounds of a row's part about callees: how many executions it may rest on, and how many bytes of input a call may have. The latter is
+// memo.MaxRow: a larger row would not be kept anyway.
 const (
 	maxBelow = 1000
 	maxAsked = 1 << 20
 )
 
-// remember notes what the column of a promoted slot had read, for its row.
+// remember notes the reads of a promoted slot's column, for its row.
 func (s *slot) remember() {
 	for _, e := range s.column.order {
 		if !e.read {
@@ -156,7 +156,7 @@ func (s *slot) remember() {
 	}
 }
 
-// note notes what was read at which versions. Two versions of one record make a row that only predicts (rules R5, R8).
+// note notes the versions of reads. Two versions of one record make a row that only predicts (rules R5, R8).
 func (c *conduct) note(reads []forerun.Seen) {
 	for _, seen := range reads {
 		known, ok := c.reads.of(seen.Key)
@@ -169,7 +169,7 @@ func (c *conduct) note(reads []forerun.Seen) {
 	}
 }
 
-// absorb takes over what was done inside of a slot.
+// absorb takes over the conduct of slots inside a slot.
 func (s *slot) absorb(c *slot) {
 	s.note(c.reads.list)
 	if c.thread != nil {
@@ -179,7 +179,7 @@ func (s *slot) absorb(c *slot) {
 	s.inexact = s.inexact || c.inexact
 }
 
-// restOn notes that what a slot did rests on the code of another one, and of what that called.
+// restOn notes that a slot's result rests on the code of another slot, and of that one's callees.
 func (s *slot) restOn(c *slot) {
 	if len(s.below)+len(c.below) >= maxBelow { // too many to check whether each is unchanged
 		s.below, s.inexact = nil, true

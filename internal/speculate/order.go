@@ -32,8 +32,8 @@ func (s *slot) beside() (list []*slot, at int) {
 	return list, slices.Index(list, s)
 }
 
-// nextInLine returns what follows a finished function, or a program without one, directly: a function, or such a program; nil if that is
-// not known, or if it is on another line: in a fork or behind a join.
+// nextInLine returns the direct successor of a finished function, or of a program without one: a function, or such a program. It is nil if
+// that is not known, or is on another line: in a fork or behind a join.
 func (s *slot) nextInLine() *slot {
 	for s.thread != nil && !s.orphan {
 		list, at := s.beside()
@@ -48,7 +48,7 @@ func (s *slot) nextInLine() *slot {
 	return nil
 }
 
-// first returns what a step begins with, or is: a function, or a program without one; or nil.
+// first returns the first part of a step, or the step itself: a function, or a program without one. It may be nil.
 func (s *slot) first() *slot {
 	switch {
 	case s.kind == fork:

@@ -256,8 +256,8 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// growing is a loop of one function whose input is three times as large with each turn: the table has a row of less than maxInput, and what
-// that gives is more.
+// growing is a loop of one function whose input grows to three times its size with each turn. The table has a row of less than maxInput,
+// and its output is larger.
 type growing struct{ table }
 
 func (growing) Start(input json.RawMessage) forerun.Stop {

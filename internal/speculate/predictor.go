@@ -194,7 +194,7 @@ type blame struct {
 	others             bool
 }
 
-// listing is what a read is stalled by.
+// listing is the state of a stalled read.
 type listing struct {
 	squashes int // since it was listed last, or forgiven
 	trusted  int // how often such a read went well, since its last squash
@@ -202,8 +202,8 @@ type listing struct {
 	listings int // of a read that others come before, since it was forgiven
 }
 
-// A read is stalled after so many squashes, for so many times; then it is tried again. Squashes are forgiven once it went well often.
-// Others who write the record come and go: for theirs it is stalled a few times, and twice as often each time that this was too few.
+// A read is stalled after some squashes, for a number of times; then it is tried again. Reads that went well forgive the squashes. Other
+// invocations' writers come and go: for these a read is stalled a few times, and twice as often each time that this was too few.
 const (
 	squashesToStall = 3
 	stallsToRetry   = 100

@@ -64,7 +64,8 @@ var novelties = []Novelty{Unasked, Unseen}
 // predicted is how often a branch was, and wrongly.
 type predicted struct{ made, wrong int }
 
-// follow teaches a branch's outcomes, each of which is chosen when it is known what is guessed. The paths that lead there take turns, each so many times.
+// follow teaches a branch's outcomes. Each is chosen after the prediction is known. The paths that lead there take turns, each for a
+// number of times.
 func follow(input Novelty, times, paths, stay int, choose func(guess, ok bool) bool) (s predicted) {
 	p, b := NewPredictor(), Branch{Place: 4, Input: input}
 	for n := range times {
@@ -87,8 +88,8 @@ func follow(input Novelty, times, paths, stay int, choose func(guess, ok bool) b
 	return s
 }
 
-// TestAdversary goes against each prediction, and keeps the counts as they are where there is none: without doubt 399 of a thousand
-// are wrong, and on ever new paths with doubts of paths alone. So many paths push each other out, with what was doubted of them.
+// TestAdversary goes against each prediction, and keeps the counts balanced where there is none. Without doubt, 399 of a thousand are
+// wrong. On ever new paths that also holds with doubts of paths alone: so many paths push each other out, with their doubts.
 func TestAdversary(t *testing.T) {
 	against := func(guess, ok bool) bool { return !ok || !guess }
 	for _, paths := range []int{1, 2, 10, 64, 128, 1000} {
@@ -104,8 +105,8 @@ func TestAdversary(t *testing.T) {
 	}
 }
 
-// TestChanceIsNoAdversary: a branch that goes its way at a rate is predicted nearly always, whatever chance does. On many paths little
-// is known of each.
+// TestChanceIsNoAdversary: a branch with a fixed rate is nearly always predicted, whatever chance does. On many paths little is known of
+// each.
 func TestChanceIsNoAdversary(t *testing.T) {
 	for rate, least := range map[float64]struct{ onePath, manyPaths int }{1: {9990, 9990}, 0.9: {9980, 9950}, 0.8: {9950, 9800}, 0.7: {9650, 9000}} {
 		for _, paths := range []int{1, 2, 10, 64, 128, 1000} {

@@ -97,7 +97,7 @@ func (p *promotion) add(s *slot) (problem string) {
 	return ""
 }
 
-// install notes what the last slot of the group wrote, for the next one.
+// install notes the writes of the group's last slot, for the next one.
 func (p *promotion) install() {
 	if len(p.slots) == 0 {
 		return
@@ -181,7 +181,7 @@ func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*e
 	m.failAsHead(s)
 }
 
-// settleReads keeps of what a promoted slot has read what its row, and those who were blamed, are to know.
+// settleReads keeps the part of a promoted slot's reads that its row, and blamed slots, need.
 func (m *Machine) settleReads(s *slot) {
 	s.remember()
 	m.trust(s)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestReasonsAreDocumented: each reason of the golden traces is in the tables of docs/reference/speculation.md, and what is there is in the source.
+// TestReasonsAreDocumented: each reason of the golden traces is in the tables of docs/reference/speculation.md, and each reason there is
+// in the source.
 func TestReasonsAreDocumented(t *testing.T) {
 	documented := documentedReasons(t)
 	if len(documented) < 40 {
@@ -31,7 +32,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	}
 }
 
-// filled is what a reason has something else for where it is said.
+// filled matches the parts of a reason that are filled in when it is given.
 var filled = regexp.MustCompile(`NAME|COMMAND|POST|1024|\.\.\.|\[?"key"\]?`)
 
 // saidIn matches a line of source that says a reason: its parts, in their order. Shorter parts than 8 letters say nothing, and without
@@ -49,7 +50,7 @@ func saidIn(reason string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(parts, ".*"))
 }
 
-// documentedReasons are what the tables have in code font.
+// documentedReasons are the texts in code font of the tables.
 func documentedReasons(t *testing.T) (reasons []string) {
 	text, err := os.ReadFile("../../docs/reference/speculation.md")
 	if err != nil {
@@ -71,7 +72,7 @@ func documentedReasons(t *testing.T) (reasons []string) {
 	return reasons
 }
 
-// patternOf is what a reason may be.
+// patternOf is the pattern of a documented reason.
 func patternOf(reason string) *regexp.Regexp {
 	p := regexp.QuoteMeta(reason)
 	for from, to := range map[string]string{
@@ -87,7 +88,7 @@ var (
 	cancelled = regexp.MustCompile(`(?m)^cancelled reason=\(?([^)\n]*)`)
 )
 
-// goldenReasons are those that the traces have, but for what a story itself gives.
+// goldenReasons are the reasons of the traces, but for reasons that a story itself gives.
 func goldenReasons(t *testing.T) (reasons []string) {
 	given := []string{"it waits for its turn: it cannot be undone"} // no reason was given
 	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {

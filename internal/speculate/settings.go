@@ -17,10 +17,10 @@ type Settings struct {
 	Depth int           // speculative slots at once, 1 to 64
 	Band  float64       // around one half, in which the share of a branch's likeliest outcome is too small, 0 to less than 0.5
 	Least time.Duration // outputs of functions that return sooner than this are not predicted
-	// AnyLoad: as far on busy processors as on free ones, whatever that takes from others. A request gets it only where the server has it.
+	// AnyLoad: speculate on busy processors as on free ones, whatever that takes from others. A request gets it only if the server has it.
 	AnyLoad bool
-	// EndSandbox: a squash ends the sandbox, not only what runs in it, to measure what that would cost. Only a request gets it, where
-	// the server has it.
+	// EndSandbox: a squash ends the sandbox, not only the process in it, to measure the cost. Only a request gets it, if the server has
+	// it.
 	EndSandbox bool
 }
 
@@ -64,11 +64,12 @@ func NewSettings(m Mode) Settings {
 	return Settings{Mode: m, Depth: DefaultDepth, Band: DefaultBand, Least: DefaultLeast}
 }
 
-// ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms",
-// "load=any" and "squash=sandbox" (or handler, the default) behind it, each once, with semicolons between. Spaces may be around all of these, and nothing else.
+// ParseSettings reads settings as flags and headers spell them: a mode, and perhaps "depth=4", "band=0.2", "least=1ms", "load=any" and
+// "squash=sandbox" (or handler, the default) behind it. Each may occur once, with semicolons between. Spaces may be around all of these,
+// and nothing else.
 func ParseSettings(text string) (Settings, error) { return NewSettings(Off).With(text) }
 
-// With is ParseSettings, but what the text does not name is as it is in s.
+// With is ParseSettings, but settings that the text does not name are as in s.
 func (s Settings) With(text string) (Settings, error) {
 	parts := strings.Split(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(parts[0]))

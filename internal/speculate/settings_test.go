@@ -43,7 +43,8 @@ func TestParseSettings(t *testing.T) {
 	}
 }
 
-// TestRefusedSettings: the message says what is wrong and what could be, quotes that once, and repeats no more than a part of what is long.
+// TestRefusedSettings: the message names the error and the valid values. It quotes the error once, and repeats at most a part of a long
+// text.
 func TestRefusedSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		"al":                                     `"al" does not say how far to run ahead: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`,

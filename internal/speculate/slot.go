@@ -52,7 +52,7 @@ type slot struct {
 
 	result  forerun.Result  // once it has finished
 	failure *forerun.Result // that came while its promotion was under way
-	late    *forerun.Result // that came then too, before it was done what the slot had asked for
+	late    *forerun.Result // that came then too, before the slot's request was done
 	skipped bool
 	walked  bool          // its thread went on behind it,
 	next    *forerun.Stop // to here
@@ -72,7 +72,7 @@ type slot struct {
 	conduct
 }
 
-// conduct is what an execution did, for its row.
+// conduct is the record of an execution's calls and reads, for its row.
 type conduct struct {
 	calls   []forerun.Callee
 	returns int // of all calls, also those that are not kept
@@ -80,7 +80,7 @@ type conduct struct {
 	below   []forerun.Callee
 	reads   versions
 	effects bool
-	inexact bool // its output may depend on what has no version, or on the failure of what it called (rule R8)
+	inexact bool // its output may depend on something without a version, or on a failed call (rule R8)
 	refused bool // its output may depend on a call that was refused or not waited for: nothing is to stand for that
 }
 
@@ -95,7 +95,7 @@ type guess struct {
 type kind byte
 
 const (
-	function kind = iota // or what is not entered yet
+	function kind = iota // or not entered yet
 	program
 	fork
 )

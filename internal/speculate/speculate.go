@@ -65,11 +65,11 @@ func (m Mode) String() string { return [...]string{"off", "branches", "all"}[m] 
 
 // Memo is the memo table of a tenant. It may be asked by many machines at once.
 type Memo interface {
-	// Find returns what is known of an execution of code on an input, or nil.
+	// Find returns the row of an execution of code on an input, or nil.
 	Find(code forerun.Digest, input json.RawMessage) *forerun.Row
 }
 
-// Image is what a record holds at one moment, whatever its type, or that there is none. It is immutable.
+// Image is the value of a record at one moment, of any type, or the fact that there is none. It is immutable.
 type Image interface {
 	// Absent reports whether the record does not exist.
 	Absent() bool
@@ -79,10 +79,10 @@ type Image interface {
 
 // Records executes commands on images of records, outside of the store. It is pure.
 type Records interface {
-	// Execute runs a command on the records that it reads, in the order of its Reads (rule R1: they are what the column says).
-	// It returns the reply, and in the order of its Keys what it made of the records that it writes: nil where it left one alone.
-	// Without writes, not even an empty list, it was refused and is not to be executed when the slot is promoted. The list reads is
-	// valid until it returns. The reply may be Later.
+	// Execute runs a command on the records that it reads, in the order of its Reads (rule R1: they are as the column has them). It
+	// returns the reply, and in the order of its Keys the records that it makes: nil for one that it leaves alone. Without writes, not
+	// even an empty list, the command was refused and is not executed when the slot is promoted. The list reads is valid until it returns.
+	// The reply may be Later.
 	Execute(command any, reads []Image) (reply any, writes []Image)
 	// Over tells whether the life of a record, as an image has it, has ended.
 	Over(Image) bool

@@ -13,7 +13,7 @@ type cause struct {
 	text string
 }
 
-// with is the cause of what is squashed with a slot: it follows that, or is in it, and need not have done anything wrong itself.
+// with is the cause of slots that are squashed with another slot: they follow it, or are in it, and may have done nothing wrong.
 func (c cause) with(s *slot) cause {
 	return cause{c.kind, s.String() + " runs again: " + strings.TrimSuffix(c.text, ": it runs again in its turn")}
 }
@@ -40,7 +40,7 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 	}
 }
 
-// changed is why slots are executed again whose action is another now.
+// changed is the cause of slots that run again because their action has changed.
 var changed = cause{forerun.Updated, "its action, or one that it called, was updated or deleted"}
 
 // renewed executes slots again whose actions have changed since their resolution. In order, they find the current
@@ -100,7 +100,7 @@ func (m *Machine) expectAgain(caller, c *slot) {
 	}
 }
 
-// disown squashes what a function was expected to call and did not, and all that follows the function (rule R6).
+// disown squashes the predicted callees that a function did not call, and all that follows the function (rule R6).
 func (m *Machine) disown(s *slot, why cause) {
 	m.wake(s)
 	s.script = nil
@@ -112,13 +112,13 @@ func (m *Machine) disown(s *slot, why cause) {
 	m.dropAfter(s, why)
 }
 
-// kill squashes a slot and what is in it.
+// kill squashes a slot and the slots in it.
 func (m *Machine) kill(s *slot, why cause) {
 	m.killInside(s, why)
 	m.killAlone(s, why)
 }
 
-// killInside squashes what is in a slot: callees and components before those that wait for them.
+// killInside squashes the slots in a slot: callees and components before the slots that wait for them.
 func (m *Machine) killInside(s *slot, why cause) {
 	for _, t := range slices.Backward(s.branches) {
 		for _, x := range slices.Backward(t.steps) {

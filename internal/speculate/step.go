@@ -183,7 +183,7 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 		}
 	case s.head:
 	case s.promoting && len(s.requests) > 0:
-		s.late = new(r) // as the head it does what it had asked for, and ends then
+		s.late = new(r) // as the head it carries out its request, and then ends
 		return
 	case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):
 		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again in its turn"}, true)

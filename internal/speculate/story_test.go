@@ -24,7 +24,7 @@ type story struct {
 	asked     map[asked]question
 	inFlight  []Promote
 
-	store   map[forerun.Key]Record // nil: events say what the store has
+	store   map[forerun.Key]Record // nil: events give the store's answers
 	version forerun.Version
 }
 
@@ -46,7 +46,7 @@ func newStory() *story {
 	}
 }
 
-// learns hears what is known before an invocation; ok is false if it is something else.
+// learns reads a story's knowledge before an invocation; ok is false for anything else.
 func (s *story) learns(t *testing.T, d *datadriven.TestData) (ok bool) {
 	switch d.Cmd {
 	case "program":
@@ -137,7 +137,7 @@ func lineOf(t *testing.T, d *datadriven.TestData, line string) *datadriven.TestD
 // nonSpeculative is why an action waits for its turn.
 const nonSpeculative = "it is annotated non-speculative"
 
-// readAction reads what an action is, beside a name. A late one is not resolved before an event says so.
+// readAction reads the kind of an action, beside a name. A late one is not resolved before an event says so.
 func (s *story) readAction(t *testing.T, d *datadriven.TestData) Resolved {
 	a := Resolved{Code: digest(word(t, d, "name")), Pure: d.HasArg("pure"), Cached: d.HasArg("cached"), Open: d.HasArg("open"), Stray: d.HasArg("stray")}
 	if d.HasArg("alone") {
@@ -184,7 +184,7 @@ func (s *story) Find(code forerun.Digest, input json.RawMessage) *forerun.Row {
 	return s.rows[rowKey(code, string(input))]
 }
 
-// carryOut does what the machine said, as far as the story can, and shows it.
+// carryOut carries out the machine's actions, as far as the story can, and shows them.
 func (s *story) carryOut(actions []Action) string {
 	text := ""
 	var events []Event
@@ -254,7 +254,7 @@ func (s *story) learn(l *Lesson) {
 	}
 }
 
-// record is what the store has.
+// record is a record in the store.
 func (s *story) record(key forerun.Key) Record {
 	if r, ok := s.store[key]; ok {
 		return r
@@ -270,7 +270,7 @@ func (s *story) fetch(a Fetch) Fetched {
 	return f
 }
 
-// direct does in the store what a head asked for.
+// direct carries out a head's request in the store.
 func (s *story) direct(q Event) (done Done, reply any) {
 	switch q := q.(type) {
 	case Read:
@@ -351,8 +351,7 @@ func recordNames(records []Record) (text string) {
 	return text
 }
 
-// drawBuffer draws the columns of the slots in program order, as the paper does in figure 9: R, W and what the slot takes the
-// record for.
+// drawBuffer draws the columns of the slots in program order, as the paper's figure 9 does: R, W and the slot's view of the record.
 func (s *story) drawBuffer() string {
 	var slots []*slot
 	for _, x := range s.machine.slots.rest {

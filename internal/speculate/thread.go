@@ -7,8 +7,8 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// thread is one line of control through the program of a slot: its own, or a branch of a fork. A step whose result is
-// not known yet can have others behind it, if it is expected.
+// thread is one line of control through the program of a slot: its own, or a branch of a fork. A step whose result is not known yet can
+// have others behind it, if its result is predicted.
 type thread struct {
 	owner   *slot           // the program, or the fork
 	program *slot           // the program, around the fork if there is one
@@ -73,7 +73,7 @@ func (m *Machine) materialize(t *thread) {
 	s.wakeAll()
 }
 
-// outcome is a step's result, or what is expected to be; ok is false if neither is known.
+// outcome is a step's result, real or predicted; ok is false if neither is known.
 func (s *slot) outcome() (r forerun.Result, ok bool) {
 	switch {
 	case s.kind == program:
@@ -203,7 +203,7 @@ func (m *Machine) revise(s *slot) {
 		return
 	}
 	if s.kind == function && s.guess != nil && sameResult(s.result, s.guess.result) {
-		return // that is what it was walked with
+		return // the walk was made with this result
 	}
 	stop, ok := s.after()
 	switch {

@@ -2,10 +2,10 @@ package speculate
 
 import "slices"
 
-// A fork may have thousands of branches, and an event is about one of them. So a branch sleeps in which nothing can be done before it
-// hears of something, or before there is room for what could be: looking for what can be done passes it by.
+// A fork may have thousands of branches, and an event is about one of them. So a branch sleeps if nothing can be done in it before an
+// event or before there is room. Searches for work pass it by.
 
-// hears returns the slot that an event is about, and wakes what it is in; nil if it is over.
+// hears returns the slot that an event is about, and wakes the branch that contains it. It returns nil if the slot has ended.
 func (m *Machine) hears(id SlotID) *slot {
 	s := m.at(id)
 	m.wake(s)
@@ -71,9 +71,9 @@ func (m *Machine) tendFork(s *slot) {
 type rest int
 
 const (
-	quiet   rest = iota // an event about what is in it, or its turn
+	quiet   rest = iota // an event about a slot in it, or its turn
 	crowded             // or that there is room (C5)
-	busy                // or what others do: it waits for other slots, or for an answer that they may bring
+	busy                // or an event of others: it waits for other slots, or for an answer that they may bring
 )
 
 // settle lets branches sleep when all that could be done is done.
