@@ -60,13 +60,13 @@ func (s *Spec) MovesKeys() bool { return s.keys.find != nil }
 // KeyRange is the part of the rule that Redis's COMMAND shows: the first key, the last (negative: from the end) and the step.
 func (s *Spec) KeyRange() (first, last, step int) { return s.keys.first, s.keys.last, s.keys.step }
 
-// countsRight says whether a number of keys among the arguments is one, and there are so many arguments.
+// countsRight says whether a number of keys among the arguments is one above 0, and there are so many arguments.
 func (r keyRule) countsRight(args [][]byte) bool {
 	if r.number == 0 {
 		return true
 	}
 	n, ok := parseInt(args[r.number])
-	return ok && n >= 0 && n <= int64(len(args)-r.number-1)
+	return ok && n > 0 && n <= int64(len(args)-r.number-1)
 }
 
 // counted finds keys whose number stands at a position and which follow it.
