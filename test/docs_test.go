@@ -79,3 +79,58 @@ func contains(t *testing.T, folder, text string) bool {
 		return err == nil && strings.Contains(string(source), text)
 	})
 }
+
+// TestDocumentedLinks: a link from one document to another, or to a heading of it, leads there.
+func TestDocumentedLinks(t *testing.T) {
+	t.Parallel()
+	var files []string
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/*/*.md", "../examples/*/*.md", "../sdk/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	fences := regexp.MustCompile("(?s)```.*?```")
+	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	followed := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range links.FindAllStringSubmatch(fences.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			followed++
+			name, heading, _ := strings.Cut(link[1], "#")
+			target := file
+			if name != "" {
+				target = filepath.Join(filepath.Dir(file), name)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", file, link[1], err)
+			} else if heading != "" && !slices.Contains(headings(t, target), heading) {
+				t.Errorf("%s links to %s, where there is no such heading", file, link[1])
+			}
+		}
+	}
+	if followed < 60 {
+		t.Errorf("only %d links are there", followed)
+	}
+}
+
+// headings are the anchors of a document's headings, as GitHub makes them.
+func headings(t *testing.T, file string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
+	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, strings.ReplaceAll(left.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
+	}
+	return all
+}
