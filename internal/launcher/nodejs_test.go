@@ -127,6 +127,21 @@ func TestNodeRejectedErrorIsSerialised(t *testing.T) {
 	h.logged("RangeError: too far")
 }
 
+// TestNodeEntryPointsThatPeopleBring: what text has as its only function is its main.
+func TestNodeEntryPointsThatPeopleBring(t *testing.T) {
+	for name, code := range map[string]string{
+		"in its scope": "async function handler (event) { return event }", "exported": "exports.handler = event => event",
+		"default": "export default event => event", "handler of a module": "export const handler = async event => event",
+		"compiled": "Object.defineProperty(exports, '__esModule', {value: true}); exports.default = x => x", "whole": "module.exports = x => x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := nodeHandler(t, code).call(`{"a":1}`); got != `{"a":1}` {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 func TestNodeMainIsAPath(t *testing.T) {
 	h := startNode(t).serving(runtimewire.Init{Main: "handlers.greet"}, []byte(`const handlers = { greet: x => x }`))
 	if got := h.call(`{"a":1}`); got != `{"a":1}` {
@@ -142,6 +157,9 @@ func TestNodeRefuses(t *testing.T) {
 		want []string // parts of the sentence
 	}{
 		"syntax":             {runtimewire.Init{}, []byte("\nfunction main( {"), []string{"Initialization has failed due to: ", "index.js:", "SyntaxError: Unexpected token"}},
+		"two arguments":      {runtimewire.Init{}, []byte("exports.handler = async function handler (event, context) {}"), []string{"The function 'handler' takes 2 arguments, and an action has one, its parameters"}},
+		"several exports":    {runtimewire.Init{}, []byte("module.exports = () => ({}); exports = module.exports; exports.handler = () => ({})"), []string{"'main' is not a function. The code exports several functions: name one of them"}},
+		"a name that is not": {runtimewire.Init{Main: "go"}, []byte("exports.handler = () => ({})"), []string{"Action entrypoint 'go' is not a function."}},
 		"no code":            {runtimewire.Init{}, []byte(" "), []string{"no code to execute"}},
 		"no main":            {runtimewire.Init{}, []byte("function other() {}"), []string{"Action entrypoint 'main' is not a function."}},
 		"main no function":   {runtimewire.Init{Main: "a.b"}, []byte("const a = {b: 1}"), []string{"Action entrypoint 'a.b' is not a function."}},
@@ -181,6 +199,10 @@ func TestNodeArchives(t *testing.T) {
 		"package.json":    {"", `{"from":"a.js","here":true}`, map[string]string{"package.json": `{"main":"a.js"}`, "a.js": greet, "index.js": "throw 1"}},
 		"byte order mark": {"", `{"from":"a.js","here":true}`, map[string]string{"package.json": "\ufeff{\"main\":\"a.js\"}", "a.js": greet, "index.js": "throw 1"}},
 		"no main in it":   {"", `{"from":"index.js","here":true}`, map[string]string{"package.json": `{}`, "index.js": greet}},
+		"exported itself": {"", `{"ok":true}`, map[string]string{"index.js": "module.exports = () => ({ok: true})"}},
+		"handler":         {"", `{"ok":true}`, map[string]string{"index.js": "exports.handler = async event => ({ok: true})"}},
+		"default":         {"", `{"ok":true}`, map[string]string{"index.mjs": "export default function () { return {ok: true} }"}},
+		"main is first":   {"", `{"ok":true}`, map[string]string{"index.mjs": "export default function () {}\nexport const main = () => ({ok: true})"}},
 		"another file":    {"other.main", `{"from":"other.js","here":true}`, map[string]string{"other.js": greet}},
 		"nested":          {"other.a.b", `{"ok":true}`, map[string]string{"other.js": `exports.a = {b: () => ({ok: true})}`}},
 		"node_modules": {"", `{"dep":"local"}`, map[string]string{

@@ -20,11 +20,13 @@ func inScript(text string) *forerun.Action {
 // once for each activation.
 func TestCodeThatEndsItsProcess(t *testing.T) {
 	const early = `{"error":"The action's process ended HOW before it read the input. See the logs for details."}`
+	const serves = "A native program serves until its input ends: for each activation it reads a line of JSON from its standard input, and writes its result, a line of JSON, to descriptor 3."
 	for name, c := range map[string]struct {
 		inLanguage   func(source string) *forerun.Action
 		code, result string
 	}{
-		"native, status 0":       {inScript, "echo began", strings.Replace(early, "HOW", "with status 0", 1)},
+		"native, status 0":       {inScript, "echo began; echo '{\"a\":1}'", strings.Replace(early, `HOW before it read the input. See the logs for details."`, `with status 0 before it read the input. See the logs for details. `+serves+`"`, 1)},
+		"native, one line":       {inScript, "echo began; read -r line; echo '{\"a\":1}'", `{"error":"The action exited unexpectedly with status 0: it must return a dictionary. ` + serves + `"}`},
 		"native, status 3":       {inScript, "echo began >&2; exit 3", strings.Replace(early, "HOW", "with status 3", 1)},
 		"native, killed":         {inScript, "echo began; kill -9 $$", strings.Replace(early, "HOW", "by signal 9 (killed)", 1)},
 		"native, crash":          {inScript, "echo began; kill -SEGV $$", strings.Replace(early, "HOW", "by signal 11 (segmentation fault)", 1)},

@@ -74,20 +74,28 @@ func waitFailure(limit time.Duration) forerun.Result {
 const outOfMemory = "The action exhausted its memory and was aborted."
 
 // earlyExitFailure says how a process ended that had not read its activation.
-func earlyExitFailure(e runtimewire.Exit) forerun.Result {
-	how := fmt.Sprintf("with status %d", e.Status)
-	if e.Signal != 0 {
-		how = fmt.Sprintf("by signal %d (%s)", e.Signal, syscall.Signal(e.Signal))
+func earlyExitFailure(s *spare) forerun.Result {
+	how := fmt.Sprintf("with status %d", s.exit.Status)
+	if s.exit.Signal != 0 {
+		how = fmt.Sprintf("by signal %d (%s)", s.exit.Signal, syscall.Signal(s.exit.Signal))
 	}
-	return forerun.Failure(forerun.DeveloperError, "The action's process ended "+how+" before it read the input. See the logs for details.")
+	return forerun.Failure(forerun.DeveloperError, "The action's process ended "+how+" before it read the input. See the logs for details."+hint(s))
 }
 
 // exitFailure says how a handler ended that sent no result.
-func exitFailure(e runtimewire.Exit) forerun.Result {
-	if e.Signal != 0 {
+func exitFailure(s *spare) forerun.Result {
+	if s.exit.Signal != 0 {
 		return forerun.Failure(forerun.DeveloperError,
-			fmt.Sprintf("The action exited unexpectedly: it was killed by signal %d (%s).", e.Signal, syscall.Signal(e.Signal)))
+			fmt.Sprintf("The action exited unexpectedly: it was killed by signal %d (%s).", s.exit.Signal, syscall.Signal(s.exit.Signal)))
 	}
 	return forerun.Failure(forerun.DeveloperError,
-		fmt.Sprintf("The action exited unexpectedly with status %d: it must return a dictionary.", e.Status))
+		fmt.Sprintf("The action exited unexpectedly with status %d: it must return a dictionary.%s", s.exit.Status, hint(s)))
+}
+
+// hint tells the author of a program that ended well, without a result, what a program is to do.
+func hint(s *spare) string {
+	if !s.lines || s.exit.Status != 0 || s.exit.Signal != 0 {
+		return ""
+	}
+	return " A native program serves until its input ends: for each activation it reads a line of JSON from its standard input, and writes its result, a line of JSON, to descriptor 3."
 }

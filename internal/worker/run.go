@@ -267,7 +267,7 @@ func (b *box) codesEnd(s *spare) error {
 	if b.outOfMemory() {
 		return codeError{result: forerun.Failure(forerun.DeveloperError, outOfMemory)}
 	}
-	return codeError{result: earlyExitFailure(s.exit), killed: b.mayBeKilledByOthers(s)}
+	return codeError{result: earlyExitFailure(s), killed: b.mayBeKilledByOthers(s)}
 }
 
 var (
@@ -339,7 +339,7 @@ func (b *box) crash(s *spare) forerun.Result {
 	case b.outOfMemory():
 		return forerun.Failure(forerun.DeveloperError, outOfMemory)
 	case exited:
-		return exitFailure(s.exit)
+		return exitFailure(s)
 	case b.isDead():
 		return forerun.Failure(forerun.DeveloperError, "The action exited unexpectedly: its sandbox ended.")
 	default:

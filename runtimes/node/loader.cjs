@@ -11,13 +11,15 @@ const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Start}$_][\p{ID_Co
 // What V8 says of the source of an ES module that is compiled as a script.
 const MODULE_SYNTAX = /^(?:Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside a module|await is only valid in async functions and the top level bodies of modules)/
 
+const DEFAULT = 'main'
+
 /** The code has no usable entry point; the text is for its author. */
 class LoadError extends Error {}
 
 /**
  * Load source text.
  * @param {string} source - a script or an ES module
- * @param {string} main - the function's name, or a path to it like "handlers.main"
+ * @param {string} main - the function's name, or a path to it like "handlers.main"; empty: the default
  * @param {string} folder - of the action's code
  * @returns {Promise<Function>} the function
  */
@@ -29,33 +31,37 @@ async function loadText (source, main, folder) {
     script = compile(source, main, path.join(folder, 'index.js'))
   } catch (error) {
     if (!(error instanceof SyntaxError && MODULE_SYNTAX.test(error.message))) throw error
-    return assertFunction(find(await importText(source, folder), main), main)
+    const exported = await importText(source, folder)
+    return choose(exported, main, find(exported, main || DEFAULT))
   }
-  return assertFunction(script(), main)
+  const { exported, found, handler } = script()
+  return choose(exported, main, found === undefined ? find(exported, main || DEFAULT) : found, handler)
 }
 
 /**
- * Compile a script so that executing it returns what main names in its scope, or among its exports.
+ * Compile a script so that executing it returns what it exports, and what its scope has.
  * @param {string} source - the script
- * @param {string} main - a name, or names with dots
+ * @param {string} main - a name, or names with dots; empty: the default
  * @param {string} filename - for stack traces, and what require() is relative to
- * @returns {Function} executes the script
+ * @returns {Function} executes the script and returns its exports, and what main and "handler" name in its scope
  */
 function compile (source, main, filename) {
   const module = new Module(filename)
   module.filename = filename
   module.paths = Module._nodeModulePaths(path.dirname(filename))
   const require = Module.createRequire(filename)
-  const first = main.split('.', 1)[0]
-  const tail = `\n;if (typeof ${first} !== 'undefined') return ${main}`
+  const name = main || DEFAULT
+  const first = name.split('.', 1)[0]
+  const tail = `\n;return [typeof ${first} === 'undefined' ? undefined : ${name}, typeof handler === 'undefined' ? undefined : handler]`
   const run = vm.compileFunction(source.replace(/^#!.*/, '') + tail, ['exports', 'require', 'module', '__filename', '__dirname'], {
     filename,
     importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER
   })
   return () => {
-    const found = run.call(module.exports, module.exports, require, module, filename, path.dirname(filename))
+    const returned = run.call(module.exports, module.exports, require, module, filename, path.dirname(filename))
+    const [found, handler] = Array.isArray(returned) ? returned : [returned] // the script may return something itself
     module.loaded = true
-    return found === undefined ? find(module.exports, main) : found
+    return { exported: module.exports, found, handler }
   }
 }
 
@@ -67,7 +73,7 @@ function importText (source, folder) {
 
 /**
  * Load an archive that was extracted into the folder, which is the working directory.
- * @param {string} main - "function", or "file.function" where file is at the archive's top
+ * @param {string} main - "function", or "file.function" where file is at the archive's top; empty: the default
  * @param {string} folder - of the action's code
  * @returns {Promise<Function>} the function
  */
@@ -76,7 +82,7 @@ async function loadFolder (main, folder) {
   const dot = main.indexOf('.')
   const file = dot < 0 ? entryFile(folder) : moduleFile(path.join(folder, main.slice(0, dot)))
   const exported = isModule(file, folder) ? await import(pathToFileURL(file).href) : Module.createRequire(file)(file)
-  return assertFunction(find(exported, main.slice(dot + 1)), main)
+  return choose(exported, main, find(exported, main.slice(dot + 1) || DEFAULT))
 }
 
 /**
@@ -111,7 +117,7 @@ function readPackage (folder) {
 }
 
 function checkName (main) {
-  if (!NAME.test(main)) throw new LoadError('Name of main function is not valid.')
+  if (main !== '' && !NAME.test(main)) throw new LoadError('Name of main function is not valid.')
 }
 
 /**
@@ -126,9 +132,26 @@ function find (exported, main) {
   return found === undefined && exported?.default !== undefined ? follow(exported.default) : found
 }
 
-function assertFunction (found, main) {
+/**
+ * Choose the action's function. If it names none and there is no main, that is the only one that is exported as it is usual elsewhere.
+ * @param {object} exported - by the code
+ * @param {string} main - what the action names; empty: the default
+ * @param {unknown} found - what the code has of that name
+ * @param {unknown} [handler] - what its scope has of that name
+ * @returns {Function} the function
+ */
+function choose (exported, main, found, handler) {
   if (typeof found === 'function') return found
-  throw new LoadError(`Action entrypoint '${main}' is not a function.`)
+  const others = new Set(main === '' && found === undefined ? [exported, exported?.default, exported?.handler ?? handler] : [])
+  const [only, ...more] = [...others].filter(value => typeof value === 'function')
+  if (only === undefined || more.length > 0) {
+    const why = more.length > 0 ? ' The code exports several functions: name one of them as the main function of the action.' : ''
+    throw new LoadError(`Action entrypoint '${main || DEFAULT}' is not a function.${why}`)
+  }
+  if (only.length > 1) {
+    throw new LoadError(`The function '${only.name}' takes ${only.length} arguments, and an action has one, its parameters: leave the others out, and return the result.`)
+  }
+  return only
 }
 
 module.exports = { loadText, loadFolder, LoadError }

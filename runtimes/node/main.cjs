@@ -71,7 +71,7 @@ function load ({ header, payload }) {
   Object.assign(process.env, header.env)
   if (header.binary) process.chdir(FOLDER)
   home = process.cwd()
-  const main = header.main || 'main'
+  const main = header.main ?? ''
   return header.binary ? loadFolder(main, FOLDER) : loadText(payload, main, FOLDER)
 }
 
