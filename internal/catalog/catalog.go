@@ -1,6 +1,6 @@
 // Package catalog is what every tenant finds in the system's namespace: the
-// public package /whisk.system/utils, with the actions that Apache OpenWhisk's
-// catalog has there.
+// public packages /whisk.system/utils and /whisk.system/alarms, with the actions
+// and feeds that Apache OpenWhisk's catalog has there.
 //
 // It promises that the actions are ordinary ones, deployed in Node like the
 // originals, and that a server which starts with another version of them
@@ -19,8 +19,11 @@ import (
 	"forerun.dev/forerun/internal/registry"
 )
 
-//go:embed utils utils.json
+//go:embed utils utils.json alarms alarms.json
 var files embed.FS
+
+// packages are what the catalog has: each has a file of descriptions and a folder of code.
+var packages = []string{"utils", "alarms"}
 
 // kind is that of all actions here.
 const kind = "nodejs:20"
@@ -31,6 +34,7 @@ type described struct {
 	Parameters   json.RawMessage `json:"parameters"`
 	SampleInput  json.RawMessage `json:"sampleInput"`
 	SampleOutput json.RawMessage `json:"sampleOutput"`
+	Feed         string          `json:"feed"` // of an action that is a feed: the file with its code
 }
 
 // annotations are in the order of their names.
@@ -47,24 +51,33 @@ func (d *described) annotations() []forerun.KeyValue {
 	return all
 }
 
-// Install puts the package and its actions into the registry, or leaves them if they are there already.
+// Install puts the packages and their actions into the registry, or leaves them if they are there already.
 func Install(ctx context.Context, r *registry.Registry) error {
-	text, err := files.ReadFile("utils.json")
+	for _, pkg := range packages {
+		if err := install(ctx, r, pkg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func install(ctx context.Context, r *registry.Registry, pkg string) error {
+	text, err := files.ReadFile(pkg + ".json")
 	if err != nil {
 		return err
 	}
-	var utils struct {
+	var all struct {
 		described
 		Actions map[string]*described `json:"actions"`
 	}
-	if err := json.Unmarshal(text, &utils); err != nil {
+	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	if err := putPackage(ctx, r, "utils", &utils.described); err != nil {
+	if err := putPackage(ctx, r, pkg, &all.described); err != nil {
 		return err
 	}
-	for name, d := range utils.Actions {
-		if err := putAction(ctx, r, "utils", name, d); err != nil {
+	for name, d := range all.Actions {
+		if err := putAction(ctx, r, pkg, name, d); err != nil {
 			return err
 		}
 	}
@@ -88,12 +101,15 @@ func putPackage(ctx context.Context, r *registry.Registry, pkg string, d *descri
 }
 
 func putAction(ctx context.Context, r *registry.Registry, pkg, entity string, d *described) error {
-	code, err := files.ReadFile(path.Join(pkg, entity+".js"))
+	file, extra := entity+".js", forerun.KeyValue{Key: "provide-api-key", Value: json.RawMessage("false")}
+	if d.Feed != "" { // a feed needs the key: it makes requests for its caller
+		file, extra = d.Feed, forerun.KeyValue{Key: "feed", Value: json.RawMessage("true")}
+	}
+	code, err := files.ReadFile(path.Join(pkg, file))
 	if err != nil {
 		return err
 	}
-	annotations := compact(append(d.annotations(),
-		forerun.KeyValue{Key: "provide-api-key", Value: json.RawMessage("false")}, forerun.KeyValue{Key: "exec", Value: json.RawMessage(`"` + kind + `"`)}))
+	annotations := compact(append(d.annotations(), extra, forerun.KeyValue{Key: "exec", Value: json.RawMessage(`"` + kind + `"`)}))
 	exec := forerun.Exec{Kind: kind, Code: string(code)}
 	name := forerun.Name{Namespace: registry.System, Package: pkg, Entity: entity}
 	old, err := r.Action(ctx, name)

@@ -34,15 +34,17 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("%+v, %v", pkg, err)
 		}
 		versions["utils"] = pkg.Version
-		for a, err := range r.Actions(t.Context(), registry.System, "utils", 0, 100) {
-			if err != nil {
-				t.Fatal(err)
+		for _, name := range packages {
+			for a, err := range r.Actions(t.Context(), registry.System, name, 0, 100) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				versions[a.Name.Entity] = a.Version
 			}
-			versions[a.Name.Entity] = a.Version
 		}
 		return versions
 	}
-	if first := install(); len(first) != 10 {
+	if first := install(); len(first) != 13 {
 		t.Errorf("installed %v", first)
 	}
 	for name, version := range install() {

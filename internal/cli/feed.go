@@ -57,7 +57,7 @@ func (f *feed) tell(ctx context.Context, event string, settings []forerun.KeyVal
 	case err != nil:
 		return nil, fmt.Errorf("the feed %s cannot be invoked: %w", f.action, err)
 	case outcome.Failed:
-		return nil, &failure{exitFunction, fmt.Sprintf("the feed %s failed: run `forerun activation get %s`", f.action, outcome.Activation)}
+		return nil, &failure{exitFunction, fmt.Sprintf("the feed %s failed: %s", f.action, reasonOf(outcome))}
 	case !outcome.Over:
 		return nil, &failure{exitTimeout, fmt.Sprintf("the feed %s still runs: run `forerun activation get %s`", f.action, outcome.Activation)}
 	}
@@ -66,4 +66,14 @@ func (f *feed) tell(ctx context.Context, event string, settings []forerun.KeyVal
 		return nil, fmt.Errorf("the feed's record cannot be read: %w", err)
 	}
 	return record.Response.Result, nil
+}
+
+// reasonOf is why a feed failed: the error that it returned, or where to find it.
+func reasonOf(outcome *whisk.Outcome) string {
+	var record whisk.Activation
+	var result struct{ Error string }
+	if json.Unmarshal(outcome.Body, &record) == nil && json.Unmarshal(record.Response.Result, &result) == nil && result.Error != "" {
+		return result.Error
+	}
+	return fmt.Sprintf("run `forerun activation get %s`", outcome.Activation)
 }

@@ -62,6 +62,7 @@ func quotaFlags() []quotaFlag {
 		{"fires-per-minute", "firesPerMinute", "`NUMBER` of times it may fire triggers in a minute, or none"},
 		{"stored-actions", "storedActions", "`NUMBER` of actions it may have, or none"},
 		{"stored-megabytes", "storedMegabytes", "`MIB` that the code of its actions may take, or none"},
+		{"timed-triggers", "timedTriggers", "`NUMBER` of triggers with a timer that it may have, or none"},
 	}
 }
 

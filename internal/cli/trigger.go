@@ -59,8 +59,8 @@ func (a *app) triggerCreate() *cobra.Command {
 
   /whisk.system/alarms/alarm      at the times of a cron expression: cron ("0 3 * * *"; a sixth field in front is seconds);
                                   optional timezone, startDate, stopDate, maxTriggers
-  /whisk.system/alarms/interval   each so many minutes: minutes; optional startDate, stopDate
-  /whisk.system/alarms/once       at one time: date
+  /whisk.system/alarms/interval   each so many minutes: minutes; optional startDate, stopDate, maxTriggers
+  /whisk.system/alarms/once       at one time: date; optional deleteAfterFire
 
 Each takes trigger_payload, a JSON object: the event's parameters. Dates are ISO 8601 or milliseconds since 1970.`,
 		Example: "  forerun trigger create order -p currency EUR\n  forerun trigger create nightly --feed /whisk.system/alarms/alarm -p cron '0 3 * * *'",

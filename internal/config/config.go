@@ -80,6 +80,7 @@ func Settings(root bool, home string) []Setting {
 		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
 		limit("stored-actions", "none", "`NUMBER` of actions a tenant may have, or none", func(l *registry.Limits) *int { return &l.StoredActions }),
 		limit("stored-megabytes", "none", "`MIB` that the code of a tenant's actions may take, or none", func(l *registry.Limits) *int { return &l.StoredMegabytes }),
+		limit("timed-triggers", "1000", "`NUMBER` of triggers with a timer that a tenant may have, or none", func(l *registry.Limits) *int { return &l.TimedTriggers }),
 		{"cpu-profile", "FORERUN_CPU_PROFILE", "", "`FOLDER` to leave a profile of the server's processor time in, for go tool pprof; empty: none is made", setCPUProfile},
 	}
 }

@@ -200,7 +200,7 @@ func (f found) next(c Collection, name forerun.Name, changed *Entity) *Entity {
 	return &e
 }
 
-// DeleteTrigger removes a trigger and returns what it was; its rules stay, inactive. The error is that of Entity.
+// DeleteTrigger removes a trigger with its timer and returns what it was; its rules stay, inactive. The error is that of Entity.
 func (r *Registry) DeleteTrigger(ctx context.Context, name forerun.Name) (*Entity, error) {
 	return again(name, func() (*Entity, error) {
 		f, err := r.findIn(ctx, Triggers, name)
@@ -209,6 +209,7 @@ func (r *Registry) DeleteTrigger(ctx context.Context, name forerun.Name) (*Entit
 		}
 		t := new(transaction)
 		t.remove(f)
+		t.Ops = append(t.Ops, del(timerRecord(name)))
 		return f.entity, t.apply(ctx, r)
 	})
 }

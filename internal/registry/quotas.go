@@ -17,13 +17,14 @@ type Limits struct {
 	FiresPerMinute        int `json:"firesPerMinute"`        // of triggers
 	StoredActions         int `json:"storedActions"`
 	StoredMegabytes       int `json:"storedMegabytes"` // MiB of the code of all actions
+	TimedTriggers         int `json:"timedTriggers"`   // that have a timer
 }
 
 // DefaultLimits are those of a tenant of whom nothing else was said: enough for any load that one machine can bear.
 func DefaultLimits() Limits {
 	return Limits{
 		InvocationsPerMinute: NoLimit, ConcurrentInvocations: 1000, QueuedInvocations: 1000, FiresPerMinute: NoLimit,
-		StoredActions: NoLimit, StoredMegabytes: NoLimit,
+		StoredActions: NoLimit, StoredMegabytes: NoLimit, TimedTriggers: 1000,
 	}
 }
 
@@ -35,6 +36,7 @@ type Quotas struct {
 	FiresPerMinute        *int `json:"firesPerMinute,omitempty"`
 	StoredActions         *int `json:"storedActions,omitempty"`
 	StoredMegabytes       *int `json:"storedMegabytes,omitempty"`
+	TimedTriggers         *int `json:"timedTriggers,omitempty"`
 }
 
 // quota is one of a tenant's quotas, with the limit that it sets.
@@ -52,6 +54,7 @@ func (q *Quotas) each(l *Limits) []quota {
 		{"firesPerMinute", &q.FiresPerMinute, &l.FiresPerMinute},
 		{"storedActions", &q.StoredActions, &l.StoredActions},
 		{"storedMegabytes", &q.StoredMegabytes, &l.StoredMegabytes},
+		{"timedTriggers", &q.TimedTriggers, &l.TimedTriggers},
 	}
 }
 

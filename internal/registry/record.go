@@ -23,11 +23,13 @@ import (
 //	tenant/NAMESPACE                    a tenant
 //	key/UUID                            one of its keys
 //	gone/NAMESPACE                      a tenant was deleted, and what it had is not all erased yet
+//	timer/NAMESPACE/TRIGGER              the timer of a trigger
+//	timers/NAMESPACE/                   empty: its version changes with every timer that is made
 //	in-turn                             empty: the operator has switched running ahead off
 //
 // entityRecords are the kinds of records that a namespace's entities have.
 func entityRecords() []string {
-	return []string{"action", "code", "recent", "entity", string(Packages), string(Triggers), string(Rules), "members"}
+	return []string{"action", "code", "recent", "entity", string(Packages), string(Triggers), string(Rules), "members", "timer", "timers"}
 }
 
 func actionRecord(n forerun.Name) string { return "action/" + path(n) }

@@ -252,7 +252,7 @@ func BenchmarkTenant(b *testing.B) {
 
 // TestDefaultsOfTenants: what docs/reference/limits.md promises.
 func TestDefaultsOfTenants(t *testing.T) {
-	if d := DefaultLimits(); d.ConcurrentInvocations != 1000 || d.QueuedInvocations != 1000 || d.InvocationsPerMinute != NoLimit {
+	if d := DefaultLimits(); d.ConcurrentInvocations != 1000 || d.QueuedInvocations != 1000 || d.InvocationsPerMinute != NoLimit || d.TimedTriggers != 1000 {
 		t.Errorf("a tenant has %+v", d)
 	}
 }

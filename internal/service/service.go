@@ -41,6 +41,7 @@ import (
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/state/resp"
 	"forerun.dev/forerun/internal/telemetry"
+	"forerun.dev/forerun/internal/timer"
 	"forerun.dev/forerun/internal/worker"
 )
 
@@ -272,16 +273,16 @@ func (s *server) openDoors(ctx context.Context) error {
 		return err
 	}
 	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller, Running: worker.Caller}
-	c := gateway.Config{
-		API: openwhisk.New(openwhisk.Config{
-			Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas, Keys: keys,
-			Web: webaction.New(webaction.Config{
-				Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
-				MaxPayload: int64(s.config.Bounds.Payload), MaxWait: openwhisk.MaxWait,
-			}),
-			Kinds: s.languages.Kinds(), CheckFlow: s.controller.CheckFlow, Bounds: s.config.Bounds, Version: s.version,
+	api := openwhisk.New(openwhisk.Config{
+		Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas, Keys: keys,
+		Web: webaction.New(webaction.Config{
+			Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
+			MaxPayload: int64(s.config.Bounds.Payload), MaxWait: openwhisk.MaxWait,
 		}),
-		Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
+		Kinds: s.languages.Kinds(), CheckFlow: s.controller.CheckFlow, Bounds: s.config.Bounds, Version: s.version,
+	})
+	c := gateway.Config{
+		API: api, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
 	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	page, err := s.page()
@@ -297,7 +298,17 @@ func (s *server) openDoors(ctx context.Context) error {
 		}
 	}()
 	s.onClose(s.drain)
-	return nil
+	return s.startTimers(ctx, api)
+}
+
+// startTimers has triggers fired at their times.
+func (s *server) startTimers(ctx context.Context, api *openwhisk.API) error {
+	timers := timer.NewLoop(s.registry, api.FireTimer, s.clock.Now, s.log)
+	err := timers.Start(ctx)
+	if err == nil {
+		s.onClose(timers.Close)
+	}
+	return err
 }
 
 // page is what a browser sees.

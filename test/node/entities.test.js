@@ -101,7 +101,7 @@ async function main () {
 
 test('the public package is everybody’s to call and nobody’s to change', async () => {
   const listed = await ow.packages.list({ namespace: 'whisk.system' })
-  assert.deepEqual(listed.map(p => [p.name, p.publish]), [['utils', true]])
+  assert.deepEqual(listed.map(p => [p.name, p.publish]), [['alarms', true], ['utils', true]])
   const utils = await ow.packages.get({ name: 'utils', namespace: 'whisk.system' })
   assert.deepEqual(utils.actions.map(a => a.name).sort(), ['cat', 'date', 'echo', 'head', 'hosturl', 'namespace', 'smash', 'sort', 'split'])
   assert.deepEqual(await run('/whisk.system/utils/echo', { a: 1 }), { a: 1 })
@@ -182,6 +182,42 @@ test('a feed is told of its trigger’s life', async () => {
   assert.deepEqual(told.response.result, { lifecycleEvent: 'CREATE', triggerName: '/_/hourly', authKey: props.api_key, cron: '0 * * * *' })
   assert.equal((await ow.feeds.delete({ name: '/guest/clock/alarm', trigger: 'hourly' })).response.result.lifecycleEvent, 'DELETE')
 })
+
+test('the feeds of /whisk.system/alarms keep timers', async () => {
+  const alarm = { name: '/whisk.system/alarms/alarm', trigger: 'nightly' }
+  const { feeds } = await ow.packages.get({ name: 'alarms', namespace: 'whisk.system' })
+  assert.deepEqual(feeds.map(f => f.name).sort(), ['alarm', 'interval', 'once'])
+  await assert.rejects(ow.feeds.create({ ...alarm, params: { cron: '0 3 * * *' } }), refusedWith(/does not exist/))
+  await ow.triggers.create({ name: 'nightly' })
+  for (const [params, reason] of [
+    [{}, /missing the cron parameter/], [{ cron: '0 0 31 2 *' }, /none of its months has one of its days/],
+    [{ cron: '0 0 * * 5-1' }, /the range 5-1 ends before it begins/], [{ cron: '0 3 * * *', timezone: 'Nowhere' }, /timezone 'Nowhere' is not known/]
+  ]) await assert.rejects(ow.feeds.create({ ...alarm, params }), refusedWith(reason))
+  await assert.rejects(ow.feeds.get(alarm), refusedWith(/could not find trigger \/guest\/nightly/))
+  const created = await ow.feeds.create({ ...alarm, params: { cron: '0 3 * * *', timezone: 'Europe/Berlin', trigger_payload: { a: 1 } } })
+  assert.deepEqual(created.response.result, { status: 'success' })
+  await ow.feeds.update({ ...alarm, params: { cron: '0 4 * * *' } })
+  const { config, status } = (await ow.feeds.get(alarm)).response.result
+  assert.deepEqual(config, { name: 'nightly', namespace: 'guest', payload: { a: 1 }, cron: '0 4 * * *', timezone: 'Europe/Berlin', strict: true })
+  assert.equal(status.active, true)
+  assert.match(status.nextFire, /T0[23]:00:00\.000Z$/)
+  await ow.feeds.delete(alarm)
+  await assert.rejects(ow.feeds.get(alarm), refusedWith(/could not find trigger/))
+  await ow.triggers.delete('nightly')
+  await ow.feeds.delete(alarm) // as wsk does: the trigger first
+})
+
+/**
+ * Tells whether a feed failed for a reason.
+ * @param {RegExp} reason what its error says
+ * @returns {(error: Error) => boolean} for assert.rejects
+ */
+function refusedWith (reason) {
+  return error => {
+    assert.match(error.error.response.result.error, reason)
+    return true
+  }
+}
 
 test('packages, triggers, rules and actions share their names', async () => {
   await ow.triggers.create({ name: 'taken' })

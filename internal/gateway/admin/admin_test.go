@@ -312,6 +312,10 @@ func (w *world) fill(namespace string) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	err = w.api.Registry.PutTimer(w.Context(), forerun.Name{Namespace: namespace, Entity: "t"}, func([]byte) ([]byte, error) { return []byte("{}"), nil })
+	if err != nil {
+		w.Fatal(err)
+	}
 	if err := w.api.Activations.Put(w.Context(), &forerun.Activation{ID: forerun.NewActivationID(time.Now()), Namespace: namespace, Action: name, Start: time.Now()}); err != nil {
 		w.Fatal(err)
 	}

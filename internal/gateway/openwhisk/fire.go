@@ -53,13 +53,9 @@ func (a *API) fire(c *call) error {
 		return err
 	}
 	c.r = c.r.WithContext(context.WithoutCancel(c.r.Context())) // all rules fire, even if the client goes
-	now := a.Controller.Clock.Now()
-	record := &forerun.Activation{
-		ID: forerun.NewActivationID(now), Namespace: c.caller.Namespace, Subject: c.caller.Subject, Action: name,
-		Version: trigger.Version, Start: now, Result: event,
-	}
-	for _, rule := range slices.SortedFunc(maps.Keys(trigger.Rules), byName) {
-		line := a.activate(c, rule, trigger.Rules[rule], input, terms{ahead: ahead})
+	record := a.newFiring(c, trigger, event)
+	for _, rule := range rulesOf(trigger) {
+		line := a.activate(c, rule, trigger.Rules[rule], input, terms{ahead: ahead}, a.start)
 		record.Logs = append(record.Logs, line.String())
 	}
 	if err := a.Activations.Put(c.r.Context(), record); err != nil {
@@ -68,6 +64,20 @@ func (a *API) fire(c *call) error {
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(record.ID))
 	c.accepted(record.ID)
 	return nil
+}
+
+// newFiring begins the record of a firing.
+func (a *API) newFiring(c *call, trigger *registry.Entity, event json.RawMessage) *forerun.Activation {
+	now := a.Controller.Clock.Now()
+	return &forerun.Activation{
+		ID: forerun.NewActivationID(now), Namespace: c.caller.Namespace, Subject: c.caller.Subject, Action: trigger.Name,
+		Version: trigger.Version, Start: now, Result: event,
+	}
+}
+
+// rulesOf lists the rules of a trigger in the order of their names.
+func rulesOf(trigger *registry.Entity) []forerun.Name {
+	return slices.SortedFunc(maps.Keys(trigger.Rules), byName)
 }
 
 func byName(a, b forerun.Name) int { return strings.Compare(a.Entity, b.Entity) }
@@ -96,8 +106,11 @@ func (o ruleOutcome) String() string {
 	return string(text)
 }
 
-// activate invokes the action of a rule as a client would, who has a record of it whatever comes.
-func (a *API) activate(c *call, rule forerun.Name, link *registry.RuleLink, input json.RawMessage, terms terms) ruleOutcome {
+// starting begins an invocation, which ends with a record whatever comes, and returns its id.
+type starting func(controller.Request) (forerun.ActivationID, error)
+
+// activate invokes the action of a rule as a client would.
+func (a *API) activate(c *call, rule forerun.Name, link *registry.RuleLink, input json.RawMessage, terms terms, start starting) ruleOutcome {
 	outcome := ruleOutcome{Rule: unslashed(rule), Action: unslashed(link.Action)}
 	if !link.Active {
 		outcome.StatusCode = forerun.ApplicationError
@@ -107,7 +120,7 @@ func (a *API) activate(c *call, rule forerun.Name, link *registry.RuleLink, inpu
 	request, err := a.admit(c, link.Action, input, terms, a.Quotas.Invocation)
 	if err == nil {
 		request.Cause = "" // as OpenWhisk's: the log tells what belongs together
-		outcome.ActivationID, err = a.start(request)
+		outcome.ActivationID, err = start(request)
 	}
 	if outcome.Success = err == nil; outcome.Success {
 		return outcome

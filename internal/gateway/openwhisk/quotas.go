@@ -27,6 +27,7 @@ type limitsDocument struct {
 	QueuedInvocations int `json:"queuedInvocations"` // Forerun's own, like those below
 	StoredActions     int `json:"storedActions"`
 	StoredMegabytes   int `json:"storedMegabytes"`
+	TimedTriggers     int `json:"timedTriggers"`
 }
 
 // namespaceLimits answers GET .../limits.
@@ -47,6 +48,7 @@ func (a *API) namespaceLimits(c *call) error {
 		MinActionConcurrency: minConcurrency, MaxActionConcurrency: maxConcurrency,
 		MaxParameterSize: "1 MB", MaxActionInstances: l.ConcurrentInvocations,
 		QueuedInvocations: l.QueuedInvocations, StoredActions: l.StoredActions, StoredMegabytes: l.StoredMegabytes,
+		TimedTriggers: l.TimedTriggers,
 	})
 	return nil
 }

@@ -66,6 +66,10 @@ func (a *API) table() []route {
 		on("PUT", "namespaces/{namespace}/triggers/{name}", a.putTrigger, putQuery),
 		on("DELETE", "namespaces/{namespace}/triggers/{name}", a.deleteTrigger, ""),
 		on("POST", "namespaces/{namespace}/triggers/{name}", a.fire, ""),
+		on("GET", "namespaces/{namespace}/triggers/{name}/timer", a.getTimer, ""),
+		on("PUT", "namespaces/{namespace}/triggers/{name}/timer", a.putTimer, ""),
+		on("PATCH", "namespaces/{namespace}/triggers/{name}/timer", a.patchTimer, ""),
+		on("DELETE", "namespaces/{namespace}/triggers/{name}/timer", a.deleteTimer, ""),
 
 		on("GET", "namespaces/{namespace}/rules", a.listEntities(registry.Rules, ruleSummaryOf), pageQuery),
 		on("GET", "namespaces/{namespace}/rules/{name}", a.getRule, ""),
