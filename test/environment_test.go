@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,6 +59,38 @@ func TestEnvironment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeployedSecrets: a deployment sends its secrets once, and again when one has changed.
+func TestDeployedSecrets(t *testing.T) {
+	t.Parallel()
+	needPackages(t)
+	s := start(t, server.Options{})
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"a.py": "import os\ndef main(args):\n    return {'token': os.environ.get('TOKEN'), 'of': os.environ.get('OF'), 'n': os.environ.get('N')}\n",
+		"forerun.yaml": `
+packages:
+  p: {secrets: {OF: package}, actions: {a: {file: a.py, secrets: {TOKEN: "${WORD}"}, env: {N: 1}}, b: {file: a.py}}}
+  q: {bind: /_/p, secrets: {OF: binding}}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ word, done string }{
+		{"one", "4 created, 0 updated, 0 unchanged"}, {"one", "0 created, 0 updated, 4 unchanged"}, {"two", "0 created, 1 updated, 3 unchanged"},
+	} {
+		cmd := exec.CommandContext(t.Context(), binary, "deploy", filepath.Join(folder, "forerun.yaml"))
+		cmd.Env = append(os.Environ(), "WSK_CONFIG_FILE="+s.Props(), "WORD="+c.word)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), c.done) {
+			t.Errorf("%v: %s, want %s", err, out, c.done)
+		}
+	}
+	client := client(t, s)
+	equalJSON(t, invoke(t, client, "p/a", document{}).Response.Result, `{"token":"two","of":"package","n":"1"}`)
+	equalJSON(t, invoke(t, client, "q/a", document{}).Response.Result, `{"token":"two","of":"binding","n":"1"}`)
 }
 
 // TestSecrets: nothing on disk, in a log or in a backup tells a secret; a restored server needs the file with the key.

@@ -32,7 +32,7 @@ func TestSwitch(t *testing.T) {
 	o := server.Options{Data: filepath.Join(t.TempDir(), "data"), Args: []string{"--speculate", "all; load=any"}}
 	const settings = "all; depth=32; band=0.1; least=1ms; load=any\n"
 	const isOn, isOff = "in effect: " + settings + "switch: on\n--speculate: " + settings, "in effect: off\nswitch: off\n--speculate: " + settings
-	const off = "nothing runs ahead, as the operator has switched that off: forerun speculation on --operator "
+	const off = "speculation is off because the operator has switched it off; to switch it on: forerun speculation on --operator "
 	s := start(t, o)
 	putPython(t, client(t, s), map[string]string{"one": echoes, "two": echoes})
 	if err := client(t, s).PutSequence(t.Context(), "both", "one", "two"); err != nil {
@@ -100,7 +100,7 @@ func TestSwitchBehindTheFlag(t *testing.T) {
 	if err := s.Stop(); err != nil { // it answers before it has said all
 		t.Error(err)
 	}
-	const said = "nothing runs ahead, as the operator has switched that off: another --speculate than off, and forerun speculation on --operator "
+	const said = "speculation is off because the operator has switched it off; to switch it on: another --speculate than off, and forerun speculation on --operator "
 	if !strings.Contains(s.Log(), said+filepath.Join(o.Data, "operator")) {
 		t.Errorf("the server says %s", s.Log())
 	}

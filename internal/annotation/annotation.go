@@ -50,7 +50,7 @@ func checkHosts(value json.RawMessage) error {
 	}
 	for _, host := range hosts {
 		if _, _, err := forerun.ParseHost(host); err != nil {
-			return wrong("The annotation 'read-hosts' has %.200q, which is no host: %w. Write a name or an address, with ':' and a port or without.", host, err)
+			return wrong("The annotation 'read-hosts' has %.200q, which is not a host: %w. Write a name or an address, with ':' and a port or without.", host, err)
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -249,11 +248,14 @@ func (d *deployment) inherited(ctx context.Context, action forerun.Name) []forer
 
 // put reads what is there and, if it is not the same, puts the body in its place.
 func put[T any](ctx context.Context, d *deployment, e *project.Entity, body any, same func(*T) bool) (string, error) {
-	var query url.Values
+	query := make(url.Values)
 	if e.Collection == whisk.Actions {
-		query = url.Values{"code": {"true"}}
+		query.Set("code", "true")
 	}
-	is, err := whisk.Get[T](ctx, d.client, e.Path(), withSecrets(query, hasSecrets(body)))
+	if e.Collection == whisk.Actions || e.Collection == whisk.Packages { // secret parameters can be compared only if the server shows them
+		query.Set("secrets", "true")
+	}
+	is, err := whisk.Get[T](ctx, d.client, e.Path(), query)
 	outcome := "updated"
 	switch {
 	case whisk.IsStatus(err, http.StatusNotFound):
@@ -268,18 +270,6 @@ func put[T any](ctx context.Context, d *deployment, e *project.Entity, body any,
 	}
 	_, err = whisk.Put[T](ctx, d.client, e.Path(), body, true)
 	return outcome, err
-}
-
-// hasSecrets reports whether a body has secret parameters, which can be compared only if the server shows them.
-func hasSecrets(body any) bool {
-	var parameters []forerun.KeyValue
-	switch body := body.(type) {
-	case *whisk.ActionPut:
-		parameters = body.Parameters
-	case *whisk.PackagePut:
-		parameters = body.Parameters
-	}
-	return slices.ContainsFunc(parameters, func(kv forerun.KeyValue) bool { return kv.Secret })
 }
 
 // rule deploys a rule, and switches it on or off.

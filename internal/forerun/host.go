@@ -18,7 +18,7 @@ func ParseHost(text string) (host string, port uint16, err error) {
 	if h, p, err := net.SplitHostPort(text); err == nil {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil || n == 0 {
-			return "", 0, errors.New("its port is no number from 1 to 65535")
+			return "", 0, errors.New("its port is not a number from 1 to 65535")
 		}
 		host, port = h, uint16(n)
 	} else if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
@@ -35,7 +35,7 @@ func ParseHost(text string) (host string, port uint16, err error) {
 		return "", 0, errors.New("it is neither an address nor a name of letters, digits, '-', '_' and dots")
 	}
 	if endsInNumber(host) {
-		return "", 0, errors.New("it ends in a number as addresses do, but is none")
+		return "", 0, errors.New("it ends in a number, but is not an address")
 	}
 	return host, port, nil
 }

@@ -69,6 +69,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // dispatch gives a request to whom it is for.
 func (d *door) dispatch(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/" && d.Page != nil {
+		w.Header().Set("Vary", "Accept")
+	}
 	switch {
 	case r.URL.Path == "/healthz" || r.URL.Path == "/metrics":
 		d.own.ServeHTTP(w, r)

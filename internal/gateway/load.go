@@ -35,7 +35,7 @@ func (q *Quotas) Apart(ctx context.Context, namespace string, body []byte) (done
 	}
 	bytes, apart := min(int64(len(body)), maxApart), q.meter(namespace).apart
 	if apart.Acquire(ctx, bytes) != nil {
-		return nil, forerun.Errorf(forerun.Unavailable, "body", "Nobody waits for an answer any more.")
+		return nil, forerun.Errorf(forerun.Unavailable, "body", "The client has gone: its request was given up.")
 	}
 	return func() { apart.Release(bytes) }, nil
 }

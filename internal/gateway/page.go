@@ -85,7 +85,6 @@ func NewPage(c PageConfig) (http.Handler, error) {
 		h.Set("Referrer-Policy", "no-referrer")
 		switch name := strings.TrimPrefix(r.URL.Path, documentsPath); {
 		case r.URL.Path == "/":
-			h.Set("Vary", "Accept")
 			h.Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = w.Write(page.Bytes()) // the client may have gone
 		case path.Ext(name) == ".md" && fs.ValidPath(name):

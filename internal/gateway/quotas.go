@@ -123,7 +123,7 @@ func (q *Quotas) Ahead(ctx context.Context, namespace string) (*Flight, error) {
 	if int(m.flying.Load())+ahead >= limits.ConcurrentInvocations ||
 		limits.InvocationsPerMinute != registry.NoLimit && m.invocations.count(minute)+ahead >= limits.InvocationsPerMinute {
 		m.ahead.Add(-1)
-		return nil, tooMany(1, "Too many requests run ahead.")
+		return nil, tooMany(1, "Too many speculative requests are under way.")
 	}
 	return &Flight{quotas: q, meter: m, allowed: limits.InvocationsPerMinute, ahead: true}, nil
 }

@@ -20,8 +20,8 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 		return 0
 	})
 	m.Counter("forerun_cold_starts_total", "Sandboxes that were started.", func() float64 { return float64(w.Stats().ColdStarts) })
-	m.Counter("forerun_prewarmed_starts_total", "Sandboxes that were started ahead of their code.", func() float64 { return float64(w.Stats().Prewarmed) })
-	m.Counter("forerun_wasted_seconds_total", "Processor time of activations that ran ahead and were squashed, and of their removal.", func() float64 { return w.Stats().Wasted.Seconds() })
+	m.Counter("forerun_prewarmed_starts_total", "Sandboxes that were started before an action needed them.", func() float64 { return float64(w.Stats().Prewarmed) })
+	m.Counter("forerun_wasted_seconds_total", "Processor time of speculative activations that were squashed, and of their removal.", func() float64 { return w.Stats().Wasted.Seconds() })
 	m.Counter("forerun_expired_total", "Activations that waited too long for a sandbox.", func() float64 { return float64(w.Stats().Expired) })
 	m.Counter("forerun_evictions_total", "Sandboxes that were closed to make room.", func() float64 { return float64(w.Stats().Evicted) })
 	for _, gauge := range []struct {
@@ -50,17 +50,17 @@ func measureMemo(m *telemetry.Metrics, c *controller.Controller) {
 
 // measureToll shows what running ahead costs in the metrics.
 func measureToll(m *telemetry.Metrics, c *controller.Controller) {
-	m.Gauge("forerun_speculation_toll", "Times the processor time that an activation takes where invocations run ahead, as measured under load; 0: not yet.", func() float64 {
+	m.Gauge("forerun_speculation_toll", "Processor time of an activation with speculation as a multiple of its time without, measured under load; 0: not measured yet.", func() float64 {
 		cost, _, _ := c.Toll()
 		return cost
 	})
-	m.Gauge("forerun_speculation_barred", "1 while nothing runs ahead, as the processors have no time for what it costs.", func() float64 {
+	m.Gauge("forerun_speculation_barred", "1 while speculation is suspended because the processors have no time for its cost.", func() float64 {
 		if _, barred, _ := c.Toll(); barred {
 			return 1
 		}
 		return 0
 	})
-	m.Gauge("forerun_speculation_vain", "Actions, by namespace and mode, that do not run ahead while the processors are busy, as their answers come no sooner then.", func() float64 {
+	m.Gauge("forerun_speculation_vain", "Actions, by namespace and mode, that are not speculative while the processors are busy, because their answers come no sooner then.", func() float64 {
 		_, _, vain := c.Toll()
 		return float64(vain)
 	})

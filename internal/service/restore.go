@@ -45,7 +45,7 @@ func checkEmpty(data string) error {
 		return forerun.Errorf(forerun.Invalid, data, "The data folder cannot be read: %w. Choose another with --data.", err)
 	}
 	if len(entries) > 0 {
-		return forerun.Errorf(forerun.Invalid, data, "The folder is not empty (it holds %s), and a backup replaces nothing. Choose a new folder with --data, or move away what is there.", entries[0].Name())
+		return forerun.Errorf(forerun.Invalid, data, "The folder is not empty (it holds %s), and a restore replaces no file. Choose a new folder with --data, or move away what is there.", entries[0].Name())
 	}
 	return nil
 }

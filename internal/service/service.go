@@ -221,7 +221,7 @@ func (s *server) openStore(ctx context.Context) (err error) {
 	n, err := s.records.Recover(ctx, controller.Interrupted)
 	s.keepRecords()
 	if n > 0 {
-		s.log.Warn("activations that the last server did not live to end have records that say so", "activations", n)
+		s.log.Warn("the last server ended before some activations did; their records say so", "activations", n)
 	}
 	return err
 }
@@ -371,7 +371,7 @@ func (s *server) announce() {
 		if s.config.Speculate.Mode == speculate.Off {
 			next = "another --speculate than off, and " + next
 		}
-		fmt.Fprintf(s.words, "  nothing runs ahead, as the operator has switched that off: %s\n", next)
+		fmt.Fprintf(s.words, "  speculation is off because the operator has switched it off; to switch it on: %s\n", next)
 	}
 	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
 	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))
@@ -381,7 +381,7 @@ func (s *server) announce() {
 func (s *server) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(s.words, "forerun: shutting down; a second signal gives up what is under way")
+		fmt.Fprintln(s.words, "forerun: shutting down; a second signal gives up the requests under way")
 		return nil
 	case err := <-s.broken:
 		return err
@@ -398,7 +398,7 @@ func (s *server) drain() error {
 	go func() {
 		select {
 		case <-s.hurry:
-			giveUp(forerun.Errorf(forerun.Internal, "", "It was told to stop a second time: what was under way has been given up."))
+			giveUp(forerun.Errorf(forerun.Internal, "", "The server was told to stop a second time: it gave up the requests under way."))
 		case <-ctx.Done():
 		}
 	}()

@@ -155,7 +155,7 @@ func TestEntityErrors(t *testing.T) {
 		{"rules: {r: {trigger: a/b, action: c}}", "is no trigger"},
 		{"actions: {a: {file: a.py, annotations: {speculate: al}}}", `1:41: actions.a.annotations: The annotation 'speculate': "al" does not say`},
 		{"actions: {a: {file: a.py, annotations: {pure-function: 'true'}}}", `The annotation 'pure-function' must be true or false, without quotes, not "true".`},
-		{"sequences: {s: {actions: [/_/a], annotations: {read-hosts: [http://b]}}}", `The annotation 'read-hosts' has "http://b", which is no host`},
+		{"sequences: {s: {actions: [/_/a], annotations: {read-hosts: [http://b]}}}", `The annotation 'read-hosts' has "http://b", which is not a host`},
 		{"compositions: {c: inline.json}", "The annotation 'keep-process' must be true or false"},
 		{"compositions: {c: a.py}", "is not a JSON object"},
 		{"compositions: {c: none.json}", "composition cannot be read"},

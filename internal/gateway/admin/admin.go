@@ -15,6 +15,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -59,22 +60,27 @@ func New(c Config) *API {
 	for _, route := range []struct {
 		method, path string
 		handle       func(http.ResponseWriter, *http.Request) error
+		query        string // the query parameter that it knows
 	}{
-		{"GET", "tenants", a.list},
-		{"GET", "tenants/{name}", a.get},
-		{"PUT", "tenants/{name}", a.put},
-		{"DELETE", "tenants/{name}", a.delete},
-		{"POST", "tenants/{name}/rotate", a.rotate},
-		{"GET", "backup", a.backup},
-		{"GET", "speculation", a.getSpeculation},
-		{"PUT", "speculation", a.putSpeculation},
+		{"GET", "tenants", a.list, ""},
+		{"GET", "tenants/{name}", a.get, ""},
+		{"PUT", "tenants/{name}", a.put, "overwrite"},
+		{"DELETE", "tenants/{name}", a.delete, ""},
+		{"POST", "tenants/{name}/rotate", a.rotate, ""},
+		{"GET", "backup", a.backup, ""},
+		{"GET", "speculation", a.getSpeculation, ""},
+		{"PUT", "speculation", a.putSpeculation, ""},
 	} {
 		methods[route.path] = append(methods[route.path], route.method)
 		if route.method == http.MethodGet { // which the mux answers HEAD with
 			methods[route.path] = append(methods[route.path], http.MethodHead)
 		}
 		a.mux.HandleFunc(route.method+" "+Prefix+route.path, func(w http.ResponseWriter, r *http.Request) {
-			if err := route.handle(w, r); err != nil {
+			err := checkQuery(r, route.query)
+			if err == nil {
+				err = route.handle(w, r)
+			}
+			if err != nil {
 				gateway.Fail(w, r, err)
 			}
 		})
@@ -88,11 +94,25 @@ func New(c Config) *API {
 	return a
 }
 
+// checkQuery refuses query parameters other than the one that a route knows.
+func checkQuery(r *http.Request, known string) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return forerun.Errorf(forerun.Invalid, "query", "The query of the URL is malformed: %w.", err)
+	}
+	for name := range query {
+		if known == "" || name != known {
+			return forerun.Errorf(forerun.Invalid, name, "The query parameter '%s' is not known here.", name)
+		}
+	}
+	return nil
+}
+
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !a.isOperator(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="Forerun operator",charset=UTF-8`)
-		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "This is the operator's: use the key in the file operator of the server's data folder."))
+		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "This API is the operator's: send the key in the file operator of the server's data folder."))
 		return
 	}
 	gateway.SeatOperator(r)

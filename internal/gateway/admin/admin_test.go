@@ -177,6 +177,19 @@ func TestMethods(t *testing.T) {
 	w.want(404, "DELETE", "things", "")
 }
 
+// TestQueryParameters: what the API does not know is refused by name.
+func TestQueryParameters(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range [][2]string{{"GET", "tenants?limit=1"}, {"PUT", "tenants/x?force=true"}, {"GET", "backup?x"}, {"GET", "speculation?=1"}, {"GET", "speculation?%zz"}} {
+		if status, answer := w.ask(operator, c[0], c[1], ""); status != 400 || !strings.Contains(answer, "query") {
+			t.Errorf("%s %s: %d %s", c[0], c[1], status, answer)
+		}
+	}
+	if status, answer := w.ask(operator, "PUT", "tenants/x?overwrite=false", ""); status != 200 {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
 func TestKillSwitch(t *testing.T) {
 	w := newWorld(t)
 	ask := func(method, body string, status int, want string) {
@@ -207,11 +220,11 @@ func TestKillSwitch(t *testing.T) {
 	ask("PUT", `{"on":true}`, 200, `"on":true`)
 	kept(true)
 	for _, body := range []string{"", "{}", "off", `{"on":1}`, `{"of":true}`, `{"on":false}{"on":true}`, `{"on":false}]`} {
-		ask("PUT", body, 400, `Thecontentisno{\"on\":true}or{\"on\":false}`)
+		ask("PUT", body, 400, `Thecontentmustbe{\"on\":true}or{\"on\":false}`)
 	}
 	for body, why := range map[string]string{
-		`{"On":false}`: `thereisnomember\"On\"`, `{"on":false,"on":true}`: `themember\"on\"istheretwice`, `{"on":true,"on":false}`: `twice`,
-		`{"on":"no"}`: `\"/on\"hasanothertype`, `[]`: "itisnoobject", `{"on":`: "unexpectedEOFatbyte6",
+		`{"On":false}`: `themember\"On\"isnotknown`, `{"on":false,"on":true}`: `themember\"on\"comestwice`, `{"on":true,"on":false}`: `twice`,
+		`{"on":"no"}`: `\"/on\"hasthewrongtype`, `[]`: "itisnotaJSONobject", `{"on":`: "unexpectedEOFatbyte6",
 	} {
 		ask("PUT", body, 400, why)
 	}
@@ -227,7 +240,7 @@ func TestSwitchThatCannotBeKept(t *testing.T) {
 	w.api.Log = slog.New(slog.NewTextHandler(&log, nil))
 	broken, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.api.letAhead(broken, false); err == nil || !strings.Contains(err.Error(), "only until the server is started anew") || w.api.Controller.MayAhead() {
+	if err := w.api.letAhead(broken, false); err == nil || !strings.Contains(err.Error(), "only until the server starts again") || w.api.Controller.MayAhead() {
 		t.Errorf("off: %v, %v", err, w.api.Controller.MayAhead())
 	}
 	if !strings.Contains(log.String(), "on=false") {

@@ -35,7 +35,7 @@ func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if content.On == nil {
-		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s.", switches)
+		return forerun.Errorf(forerun.Invalid, "body", "The content must be %s.", switches)
 	}
 	if err := a.letAhead(context.WithoutCancel(r.Context()), *content.On); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *API) letAhead(ctx context.Context, on bool) error {
 	case err != nil && on:
 		return err
 	case err != nil:
-		return forerun.Errorf(forerun.KindOf(err), "speculation", "Running ahead is off, but only until the server is started anew, since that could not be kept: %w", err)
+		return forerun.Errorf(forerun.KindOf(err), "speculation", "Speculation is off only until the server starts again, because the switch could not be stored: %w", err)
 	}
 	if on {
 		a.switchAhead(true)
@@ -65,5 +65,5 @@ func (a *API) letAhead(ctx context.Context, on bool) error {
 
 func (a *API) switchAhead(on bool) {
 	a.Controller.LetAhead(on)
-	a.Log.Info("the operator has set whether workflows run ahead", "on", on, "speculate", a.Controller.Speculation.String())
+	a.Log.Info("the operator has switched speculation", "on", on, "speculate", a.Controller.Speculation.String())
 }

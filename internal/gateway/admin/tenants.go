@@ -68,7 +68,7 @@ func (a *API) put(w http.ResponseWriter, r *http.Request) error {
 	var content struct {
 		Quotas registry.Quotas `json:"quotas"`
 	}
-	if err := decode(w, r, "tenant", &content); err != nil {
+	if err := decode(w, r, "a tenant", &content); err != nil {
 		return err
 	}
 	name := r.PathValue("name")
@@ -92,7 +92,7 @@ func decode(w http.ResponseWriter, r *http.Request, what string, content any) er
 		return err
 	}
 	if err := json.Unmarshal(body, content, json.RejectUnknownMembers(true)); err != nil {
-		return forerun.Errorf(forerun.Invalid, "body", "The content is no %s: %w", what, inWords(err))
+		return forerun.Errorf(forerun.Invalid, "body", "The content must be %s: %w", what, inWords(err))
 	}
 	return nil
 }
@@ -103,13 +103,13 @@ func inWords(err error) error {
 	syntactic, isSyntactic := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		return fmt.Errorf("there is no member %.200q", semantic.JSONPointer.LastToken())
+		return fmt.Errorf("the member %.200q is not known", semantic.JSONPointer.LastToken())
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return fmt.Errorf("the member %.200q is there twice", syntactic.JSONPointer.LastToken())
+		return fmt.Errorf("the member %.200q comes twice", syntactic.JSONPointer.LastToken())
 	case isSemantic && semantic.JSONPointer == "":
-		return errors.New("it is no object")
+		return errors.New("it is not a JSON object")
 	case isSemantic:
-		return fmt.Errorf("%.200q has another type", string(semantic.JSONPointer))
+		return fmt.Errorf("%.200q has the wrong type", string(semantic.JSONPointer))
 	case isSyntactic:
 		return fmt.Errorf("%w at byte %d", syntactic.Err, syntactic.ByteOffset)
 	}

@@ -88,7 +88,7 @@ func (a *API) admitInTurn(c *call, name forerun.Name, input json.RawMessage, ter
 	if request, err := a.admit(c, name, input, terms, a.Quotas.Ahead); err == nil {
 		return request, nil
 	}
-	if err := a.Controller.Hold(c.r.Context(), c.caller.Cause, "a call waits for its turn: it was refused ahead of it"); err != nil {
+	if err := a.Controller.Hold(c.r.Context(), c.caller.Cause, "a call waits for its turn: it was refused while its caller was speculative"); err != nil {
 		return controller.Request{}, err
 	}
 	return a.admit(c, name, input, terms, a.Quotas.Invocation)
@@ -126,7 +126,7 @@ func (c *call) speculation() (*speculate.Settings, error) {
 	case len(given) == 0:
 		return nil, nil
 	case len(given) > 1:
-		return nil, forerun.Errorf(forerun.Invalid, "", "The header %s is there %d times: send it once.", header, len(given))
+		return nil, forerun.Errorf(forerun.Invalid, "", "The header %s comes %d times: send it once.", header, len(given))
 	}
 	settings, err := speculate.ParseSettings(given[0])
 	if err != nil {

@@ -209,7 +209,7 @@ func TestSpeculateHeaders(t *testing.T) {
 	for want, given := range map[string][]string{
 		"":                                       {"all"},
 		`\"\" does not say how far to run ahead`: {""},
-		"is there 2 times: send it once":         {"all", "off"},
+		"comes 2 times: send it once":         {"all", "off"},
 	} {
 		for _, path := range []string{actions + "echo?blocking=true", namespaces + "_/triggers/t"} {
 			for _, key := range []string{"", "k"} {

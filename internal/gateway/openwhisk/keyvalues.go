@@ -97,7 +97,7 @@ func sealing(parameters, annotations []forerun.KeyValue) []forerun.KeyValue {
 	}
 	sealed := slices.Clone(parameters)
 	for i, kv := range sealed {
-		if kv.Init && !kv.Secret {
+		if kv.Init && !kv.Secret && kv.IsSet() {
 			sealed[i] = forerun.Hide(kv.Key, kv.Value, true)
 		}
 	}
