@@ -2,13 +2,15 @@ package activation
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
 
-// An accepted activation is one whose client was told its id before its end. What is known of it lies in the log until
-// its record does, so that it ends with one even if the server does not live to see it.
+// An accepted activation is one whose client was told its id before its end. A noted one is about to have a durable effect. What is
+// known of either lies in the log until its record does, so that it ends with one even if the server does not live to see it.
 
 // acceptedPrefix begins the names of what is known of accepted activations.
 const acceptedPrefix = "accepted/"
@@ -27,18 +29,58 @@ func (l *Log) Accept(ctx context.Context, a *forerun.Activation) error {
 	return err
 }
 
+// Note keeps what is known of activations before they have an effect, as Accept does. It is refused while the disk has no room.
+func (l *Log) Note(ctx context.Context, list ...*forerun.Activation) error {
+	_, err := l.store.Apply(ctx, state.Txn{Ops: l.Notes(list...), Lazy: !l.sync})
+	return err
+}
+
+// Notes are the commands by which Note keeps something, for a transaction of the same store.
+func (l *Log) Notes(list ...*forerun.Activation) []state.Command {
+	var ops []state.Command
+	for _, a := range list {
+		data, err := json.Marshal(note{
+			a.ID, a.Namespace, a.Action, a.Version, a.Subject, a.Cause, a.Start, a.Annotations, noteTimeline{a.Timeline.Slot, a.Timeline.Queued},
+		})
+		if err == nil { // else there will be no record either, and its end says so
+			ops = append(ops, set(acceptedKey(a), data))
+		}
+	}
+	return ops
+}
+
+// note has what is known of an activation at its beginning, under the names of its record: a function with an effect waits for its note.
+type note struct {
+	ID          forerun.ActivationID
+	Namespace   string
+	Action      forerun.Name
+	Version     string
+	Subject     string
+	Cause       forerun.ActivationID
+	Start       time.Time
+	Annotations []forerun.KeyValue
+	Timeline    noteTimeline
+}
+
+type noteTimeline struct {
+	Slot   int
+	Queued time.Time
+}
+
 // Forget drops what Accept kept, once the activation's record is in the log.
 func (l *Log) Forget(ctx context.Context, a *forerun.Activation) error {
 	_, err := l.store.Apply(ctx, state.Txn{Ops: []state.Command{del(acceptedKey(a))}, Lazy: true, Owed: true})
 	return err
 }
 
-// Recover ends the accepted activations that an earlier server left without a record, with end, and returns their number.
+// Recover ends the accepted and noted activations that an earlier server left without a record, with end, and returns their number.
+// A program's record lists those of its functions that were left, too.
 func (l *Log) Recover(ctx context.Context, end func(*forerun.Activation)) (int, error) {
 	left, err := l.accepted(ctx)
 	if err != nil {
 		return 0, err
 	}
+	listParts(left)
 	n := 0
 	for _, a := range left {
 		if _, err := l.Get(ctx, a.Namespace, a.ID); forerun.KindOf(err) == forerun.NotFound {
@@ -53,6 +95,21 @@ func (l *Log) Recover(ctx context.Context, end func(*forerun.Activation)) (int, 
 		}
 	}
 	return n, nil
+}
+
+// listParts puts the ids of noted activations into the logs of the programs that they are a part of. Ids are in the order of time.
+func listParts(left []*forerun.Activation) {
+	programs := make(map[forerun.ActivationID]*forerun.Activation)
+	for _, a := range left {
+		if string(forerun.Lookup(a.Annotations, "kind")) == `"sequence"` {
+			programs[a.ID] = a
+		}
+	}
+	for _, a := range left { // by namespace, then by id
+		if program := programs[a.Cause]; program != nil && program.Namespace == a.Namespace {
+			program.Logs = append(program.Logs, string(a.ID))
+		}
+	}
 }
 
 func (l *Log) accepted(ctx context.Context) ([]*forerun.Activation, error) {

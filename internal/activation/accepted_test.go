@@ -1,6 +1,8 @@
 package activation
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -33,5 +35,23 @@ func TestRecoverEndsWhatWasAcceptedAndNotEnded(t *testing.T) {
 	}
 	if n, err := l.Recover(t.Context(), interrupt); n != 0 || err != nil {
 		t.Errorf("recovered %d again, %v", n, err)
+	}
+}
+
+// TestRecoverListsParts: the record of a workflow that a server did not live to end lists the functions that have notes.
+func TestRecoverListsParts(t *testing.T) {
+	l := open(t)
+	workflow, first, second, apart := record(1, "guest", "chain"), record(2, "guest", "one"), record(3, "guest", "two"), record(4, "guest", "three")
+	workflow.Logs, workflow.Annotations = nil, []forerun.KeyValue{{Key: "kind", Value: json.RawMessage(`"sequence"`)}}
+	first.Cause, second.Cause = workflow.ID, workflow.ID
+	if err := l.Note(t.Context(), second, apart, workflow, first); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Recover(t.Context(), func(*forerun.Activation) {}); n != 4 || err != nil {
+		t.Fatalf("recovered %d, %v", n, err)
+	}
+	got, err := l.Get(t.Context(), "guest", workflow.ID)
+	if want := []string{string(first.ID), string(second.ID)}; err != nil || !slices.Equal(got.Logs, want) {
+		t.Errorf("it lists %q, %v; want %q", got.Logs, err, want)
 	}
 }

@@ -31,9 +31,9 @@ type Log struct {
 // Open returns the log in store. With sync, records are on disk before Put returns.
 func Open(store state.Store, sync bool) *Log { return &Log{store: store, sync: sync} }
 
-// Put adds the records of one invocation, all of them or none.
+// Put adds the records of one invocation, in place of their notes, all of them or none.
 func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
-	ops := make([]state.Command, 0, 3*len(records))
+	ops, fresh := make([]state.Command, 0, 3*len(records)), true
 	for _, a := range records {
 		whole, err := encode(a)
 		if err != nil {
@@ -46,8 +46,11 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 			}
 		}
 		ops = append(ops, set(idKey(a.Namespace, a.ID), whole), set(timeKey(a), brief), set(nameKey(a), nil))
+		if a.Noted {
+			ops, fresh = append(ops, del(acceptedKey(a))), false
+		}
 	}
-	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Fresh: true, Lazy: !l.sync, Owed: true})
+	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Fresh: fresh, Lazy: !l.sync, Owed: true})
 	return err
 }
 

@@ -185,6 +185,8 @@ func (e *execution) promote(a speculate.Promote) {
 	for _, step := range a.Commands {
 		ops = append(ops, step.(*command.Step).Replay()...)
 	}
+	written, notes := e.notesFor(a.Slots)
+	ops = append(ops, notes...)
 	e.later(func() func() {
 		if e.c.isAwaited(a.Commands) {
 			return func() { e.refused(a, "a client waits for what it wrote, and is served first") }
@@ -199,6 +201,9 @@ func (e *execution) promote(a speculate.Promote) {
 			conflict, isConflict := errors.AsType[*state.ConflictError](err)
 			switch {
 			case err == nil:
+				for _, s := range written {
+					markNoted(s)
+				}
 				e.promoted(a.Slots)
 				e.step(speculate.Promoted{Slots: a.Slots, Version: version})
 			case isConflict:

@@ -102,9 +102,15 @@ func (c *Controller) hold(ctx context.Context, by state.Asker, why string, begin
 	if err != nil {
 		return err
 	}
-	if a.direct && begin == nil {
-		e.tell(speculate.Done{Slot: o.slot, Op: o.id, Outside: true})
-		return e.published(ctx)
+	if begin == nil {
+		if a.direct {
+			e.tell(speculate.Done{Slot: o.slot, Op: o.id, Outside: true})
+			err = e.published(ctx)
+		}
+		if err == nil {
+			err = e.note(ctx, by.Activation)
+		}
+		return err
 	}
 	if a.direct {
 		defer e.tell(speculate.Done{Slot: o.slot, Op: o.id, Outside: true})
@@ -132,7 +138,7 @@ func (c *Controller) operate(ctx context.Context, by state.Asker, step *command.
 	case err != nil:
 		return command.Outcome{}, 0, err
 	case a.direct:
-		return e.direct(ctx, o)
+		return e.direct(ctx, by.Activation, o)
 	}
 	return a.outcome, 0, a.outcome.Err
 }
@@ -266,9 +272,16 @@ func (e *execution) refuse(s *slot) {
 }
 
 // direct does in the store itself what a head asks for.
-func (e *execution) direct(ctx context.Context, o *operation) (command.Outcome, forerun.Version, error) {
+func (e *execution) direct(ctx context.Context, by forerun.ActivationID, o *operation) (command.Outcome, forerun.Version, error) {
 	done := speculate.Done{Slot: o.slot, Op: o.id}
-	observed, err := e.observe(ctx, o.step)
+	var notes []state.Command
+	if len(o.step.Writes()) > 0 || o.step.Holds() {
+		notes = e.c.Bridge.Notes(by)
+	}
+	observed, err := e.observe(ctx, o.step, notes)
+	if err == nil && len(notes) > 0 {
+		e.c.Bridge.Noted(by)
+	}
 	for _, read := range observed.Reads {
 		done.Reads = append(done.Reads, forerun.Seen{Key: read.Key, Version: read.Version})
 	}
@@ -277,13 +290,21 @@ func (e *execution) direct(ctx context.Context, o *operation) (command.Outcome, 
 	return command.Outcome{Replies: observed.Replies, Seen: observed.Reads}, observed.Version, err
 }
 
-// observe performs a step in the store. Other clients' writes decide how long the versions of a look stay valid.
-func (e *execution) observe(ctx context.Context, step *command.Step) (state.Observed, error) {
+// observe performs a step in the store, and keeps notes in it. Other clients' writes decide how long the versions of a look stay
+// valid. While the disk is full there is room for no note, but commands that only remove are executed.
+func (e *execution) observe(ctx context.Context, step *command.Step, notes []state.Command) (state.Observed, error) {
 	if step.Looks() {
 		seen, err := e.c.State.Versions(ctx, step.Reads()...)
 		return state.Observed{Reads: seen}, err
 	}
-	return e.c.State.Observe(ctx, step.Expect(), step.Commands())
+	observed, err := e.c.State.Observe(ctx, step.Expect(), append(step.Commands(), notes...))
+	if len(notes) > 0 && forerun.KindOf(err) == forerun.Full {
+		return e.c.State.Observe(ctx, step.Expect(), step.Commands())
+	}
+	if err != nil {
+		return observed, err
+	}
+	return withoutNotes(observed, notes), nil
 }
 
 func (e *execution) tell(event speculate.Event) {

@@ -31,10 +31,14 @@ type Actions interface {
 
 // Records keeps the records of activations. A record is in the log when the method that received it returns.
 type Records interface {
-	// Put adds the records of activations that have ended: all or none.
+	// Put adds the records of activations that have ended, in place of their notes: all or none.
 	Put(ctx context.Context, records ...*forerun.Activation) error
 	// Accept keeps what is known of an activation that has not ended; if the server dies, the next one ends it.
 	Accept(ctx context.Context, a *forerun.Activation) error
+	// Note keeps what is known of activations before they have an effect, as Accept does. If there is no room, it fails.
+	Note(ctx context.Context, list ...*forerun.Activation) error
+	// Notes are the commands by which Note keeps something, for a transaction of State.
+	Notes(list ...*forerun.Activation) []state.Command
 	// Forget drops what Accept kept.
 	Forget(ctx context.Context, a *forerun.Activation) error
 }

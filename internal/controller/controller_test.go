@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // town is a world for a controller: actions whose functions are Go functions, run by a worker that takes a millisecond
@@ -30,6 +31,7 @@ type town struct {
 	written  [][]*forerun.Activation
 	squashed map[forerun.ActivationID]bool
 	accepted map[forerun.ActivationID]*forerun.Activation
+	noted    map[forerun.ActivationID]*forerun.Activation
 	accepts  int // all that there have been
 	putError error
 	slowly   atomic.Bool // records are written
@@ -45,6 +47,7 @@ func newTown(tb testing.TB) *town {
 		actions:   make(map[string]*forerun.Action),
 		squashed:  make(map[forerun.ActivationID]bool),
 		accepted:  make(map[forerun.ActivationID]*forerun.Activation),
+		noted:     make(map[forerun.ActivationID]*forerun.Activation),
 	}
 	t.Controller = New(Config{Worker: t, Actions: t, Records: t})
 	tb.Cleanup(func() { t.Close(context.Background()) })
@@ -81,6 +84,11 @@ func (t *town) Put(_ context.Context, records ...*forerun.Activation) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.written = append(t.written, records)
+	for _, a := range records {
+		if a.Noted {
+			delete(t.noted, a.ID)
+		}
+	}
 	return t.putError
 }
 
@@ -105,6 +113,25 @@ func (t *town) Forget(_ context.Context, a *forerun.Activation) error {
 	defer t.mu.Unlock()
 	delete(t.accepted, a.ID)
 	return nil
+}
+
+// Note implements Records.
+func (t *town) Note(_ context.Context, list ...*forerun.Activation) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, a := range list {
+		t.noted[a.ID] = a
+	}
+	return nil
+}
+
+// Notes implements Records: each command names the activation.
+func (t *town) Notes(list ...*forerun.Activation) (ops []state.Command) {
+	_ = t.Note(context.Background(), list...)
+	for _, a := range list {
+		ops = append(ops, state.Command{Space: "activations", Args: [][]byte{[]byte("SET"), []byte(a.ID), []byte("noted")}})
+	}
+	return ops
 }
 
 // Run implements forerun.Worker.

@@ -366,6 +366,7 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 		Caller:      s.tree.waiting(),
 		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, EndSandbox: l.Speculative && e.speculation.EndSandbox,
 		Events: e,
+		Noted:  e.speculation.Mode == speculate.Off && s.isPart(),
 	})
 }
 

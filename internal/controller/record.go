@@ -45,6 +45,7 @@ func (s *slot) ended(end forerun.RunEnd) {
 // finish completes the record of a slot that is over.
 func (s *slot) finish(r forerun.Result) {
 	record, now := s.record, time.Now()
+	record.Noted = s.noted
 	record.Status, record.Result = r.Status, r.Value
 	if record.Start.IsZero() { // it never began
 		record.Start = record.Timeline.Queued
@@ -130,9 +131,11 @@ func (s *slot) memoryLimit() int {
 
 // Interrupted ends the record of an accepted activation whose server died before its end.
 func Interrupted(a *forerun.Activation) {
-	r := forerun.Failure(forerun.InternalError, "The server was stopped before the activation ended.")
+	r := forerun.Failure(forerun.InternalError, "The server was stopped before the activation ended or its record was written. What it wrote to state may be there.")
 	a.Status, a.Result, a.End = r.Status, r.Value, a.Start
-	a.Annotations = (&slot{record: a}).annotations()
+	if a.Annotations == nil {
+		a.Annotations = (&slot{record: a}).annotations()
+	}
 }
 
 func quoted(s string) json.RawMessage {

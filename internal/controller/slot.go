@@ -35,6 +35,7 @@ type slot struct {
 	early      bool                   // its function began when it was none
 	promoting  bool                   // the store has been asked to promote it, or what is behind it
 	returned   bool                   // to a speculative caller, which is promoted with it
+	noted      bool                   // a note of it is in the log
 	claims     map[forerun.Key]*claim // of what it is to write
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement

@@ -37,6 +37,7 @@ type Activation struct {
 	Annotations []KeyValue      // path, kind, limits, waitTime, initTime, topmost ...
 	Timeline    Timeline
 	Calls       []ActivationID `json:",omitempty"` // what its function called and waited for
+	Noted       bool           `json:"-"`          // what is known of it is kept until its record is in the log
 	Tally       *Tally         `json:",omitempty"` // how far the invocation ran ahead, if this is its root and it did, or was left behind by its caller
 }
 

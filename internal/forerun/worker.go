@@ -17,6 +17,7 @@ type Run struct {
 	Speculative bool            // hold its effects on the outside until Promote; other activations come first
 	EndSandbox  bool            // when it is squashed its sandbox is not used again
 	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store
+	Noted       bool            // it is not Bridged, but the store is to have the Bridge's notes of it with what it writes
 	Events      WorkerEvents    // where what happens is told
 }
 

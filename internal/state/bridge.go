@@ -16,6 +16,11 @@ type Bridge interface {
 	// Hold returns when the activation may do what cannot be done ahead. why is for people: "PUBLISH waits for its turn: ...". If there is
 	// something to begin then, such as to listen, it has begun that before anything is done that the activation has asked for since.
 	Hold(ctx context.Context, by Asker, why string, begin func()) error
+	// Notes are commands that keep notes of an activation that is to be Noted, but not bridged. They belong into the same step as its
+	// first command that may write. None: it has its notes, or needs none.
+	Notes(id forerun.ActivationID) []Command
+	// Noted tells that the Notes of an activation were executed.
+	Noted(id forerun.ActivationID)
 }
 
 // Asker is a connection of an activation that asks something.

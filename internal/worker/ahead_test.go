@@ -513,6 +513,10 @@ func (bridge) Versions(context.Context, state.Asker, []forerun.Key) ([]state.Exp
 	return nil, nil
 }
 
+func (bridge) Notes(forerun.ActivationID) []state.Command { return nil }
+
+func (bridge) Noted(forerun.ActivationID) {}
+
 func (b bridge) Hold(ctx context.Context, _ state.Asker, _ string, begin func()) error {
 	select {
 	case <-b.promoted:

@@ -141,6 +141,9 @@ func (b *box) take(r *run) {
 	if r.Bridged {
 		r.tenure.bridge = b.w.config.Bridge
 	}
+	if r.Noted {
+		r.tenure.noter = b.w.config.Bridge
+	}
 }
 
 // live is the sandbox's life.

@@ -74,7 +74,30 @@ func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.V
 	if t.bridge != nil {
 		return t.bridge.Do(s.in(t), s.asker(t), c)
 	}
+	if notes := t.notes(args); len(notes) > 0 {
+		replies, version, err := s.noted(t, notes, nil, args)
+		if err != nil {
+			return state.Reply{}, 0, err
+		}
+		return replies[0], version, nil
+	}
 	return s.store.Do(s.in(t), c)
+}
+
+// noted executes commands as one step with those that keep notes. While the disk is full there is room for no note, but commands
+// that only remove are executed.
+func (s *session) noted(t *tenure, notes []state.Command, expect []state.Expect, commands ...[][]byte) ([]state.Reply, forerun.Version, error) {
+	ops := state.InSpace(s.space, commands)
+	replies, version, err := s.store.Exec(s.in(t), expect, append(ops, notes...))
+	if forerun.KindOf(err) == forerun.Full {
+		return s.store.Exec(s.in(t), expect, ops)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	t.wrote.Store(true)
+	t.noter.Noted(t.activation)
+	return replies[:len(commands)], version, nil
 }
 
 // Exec executes commands as one step. Outside an activation it is refused, or waits, as Do.
@@ -87,7 +110,10 @@ func (s *session) Exec(ctx context.Context, expect []state.Expect, commands [][]
 	if t.bridge != nil {
 		return t.bridge.Exec(s.in(t), s.asker(t), s.space, expect, commands)
 	}
-	return state.ExecIn(s.in(t), s.store, s.space, expect, commands)
+	if notes := t.notes(commands...); len(notes) > 0 {
+		return s.noted(t, notes, expect, commands...)
+	}
+	return s.store.Exec(s.in(t), expect, state.InSpace(s.space, commands))
 }
 
 // Versions reads what versions records have. Outside an activation it is refused, or waits, as Do.

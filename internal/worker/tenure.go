@@ -15,6 +15,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/command"
 )
 
 // tenure is a period in which the doors of a sandbox belong to one activation. While code is loaded, and between
@@ -29,6 +30,8 @@ type tenure struct {
 	handler    atomic.Pointer[spare]
 	bridge     state.Bridge  // that executes its commands on state; nil: the store does
 	ahead      func() bool   // whether the activation is; nil: it never was
+	noter      state.Bridge  // has notes of the activation for the store; nil: it needs none
+	wrote      atomic.Bool   // the store has them
 	squashed   chan struct{} // closed when it was, of a speculative activation
 	done       chan struct{} // closed when the activation is over
 	unsent     func()        // what was held when the handler's leftovers were killed; guarded by box.reseting
@@ -46,6 +49,19 @@ func newTenure(id forerun.ActivationID) *tenure {
 	t := &tenure{activation: id, done: make(chan struct{}), settled: make(chan struct{}), conns: make(map[*doorConn]struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
+}
+
+// notes are the commands that keep notes of the activation, if one of these is the first that may write to state.
+func (t *tenure) notes(commands ...[][]byte) []state.Command {
+	if t.noter == nil || t.wrote.Load() || !slices.ContainsFunc(commands, mayWrite) {
+		return nil
+	}
+	return t.noter.Notes(t.activation)
+}
+
+func mayWrite(args [][]byte) bool {
+	spec, _ := command.Find(args)
+	return spec != nil && spec.Flags&command.Write != 0
 }
 
 func (t *tenure) isDone() bool { return isClosed(t.done) }

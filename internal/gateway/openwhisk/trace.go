@@ -47,7 +47,7 @@ type tallyDocument struct {
 	Skipped  int            `json:"skipped"`
 	Depth    int            `json:"depth"`
 	InOrder  int64          `json:"inOrder,omitempty"` // microseconds
-	Slots    []squashedSlot `json:"slots"` // that were squashed
+	Slots    []squashedSlot `json:"slots"`             // that were squashed
 }
 
 type squashedSlot struct {
