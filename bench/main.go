@@ -25,7 +25,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"baseline", "calls, state and memory beside this machine's own echo, fdatasync and redis", baseline.Run},
-		{"speculation", "applications with running ahead off and on, beside the figures of the paper", speculation.Run},
+		{"speculation", "applications with speculation off and on, beside the figures of the paper", speculation.Run},
 		{"workloads", "what the applications of SpecFaaS do, and how fast they could be at best", workloads.Run},
 		{harness.EchoCommand, "the plain HTTP server that calls are compared with", harness.Echo},
 	}

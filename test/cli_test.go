@@ -46,7 +46,7 @@ func TestActionCommands(t *testing.T) {
 		{"activation get --last --summary", 0, "Hello Eve", "/guest/hello: success at "},
 		{"activation get --last response", 0, `"status": "success"`, ""},
 		{"activation get 01234567890123456789012345678901", 4, "", "there is no record of an activation 01234567890123456789012345678901"},
-		{"activation get 1234", 2, "", "\"1234\" is no id: write the activation's id"},
+		{"activation get 1234", 2, "", "\"1234\" is not an id: write the activation's id"},
 		{"activation get", 2, "", "--last"},
 		{"action create fails fails.js", 0, "", "ok: "},
 		{"invoke fails -r", 5, "={\n  \"error\": \"no luck\"\n}\n", "fails failed"},

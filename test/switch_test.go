@@ -90,7 +90,7 @@ func TestSwitchBehindTheFlag(t *testing.T) {
 	}
 	s = start(t, o)
 	for _, step := range []struct{ verb, out, words string }{
-		{"on", "", "nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all"},
+		{"on", "", "speculation stays off, since the server was started with --speculate off: start it with --speculate all"},
 		{"get", "in effect: off\nswitch: on\n" + settings, "until it is started with another --speculate:"},
 	} {
 		if out, words := speculation(t, s, s, step.verb); out != step.out || !strings.Contains(words, step.words) {

@@ -137,7 +137,7 @@ func names() (all []string) {
 	return all
 }
 
-const heading = "Forerun as it is without running ahead (--speculate off): what it is compared with does not run ahead, either."
+const heading = "Forerun without speculation (--speculate off): the systems that it is compared with do not speculate, either."
 
 func newBench(ctx context.Context, o options) (*bench, error) {
 	folder, err := os.MkdirTemp("", "forerun-bench")

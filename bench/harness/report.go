@@ -68,7 +68,7 @@ func (r *Row) Meets() (meets, ok bool) {
 // parseBound reads the number of a target, "<=N" or ">=N".
 func parseBound(target string) (float64, error) {
 	if len(target) < 2 || target[1] != '=' || target[0] != '<' && target[0] != '>' {
-		return 0, fmt.Errorf("%q is no target: write <=N or >=N", target)
+		return 0, fmt.Errorf("%q is not a target: write <=N or >=N", target)
 	}
 	return strconv.ParseFloat(target[2:], 64)
 }

@@ -17,7 +17,7 @@ func main() {
 	}
 	root := &cobra.Command{
 		Use:           "forerun",
-		Short:         "A serverless platform that runs ahead of its requests",
+		Short:         "A serverless platform that speculates on workflows",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -116,7 +116,7 @@ func Read(r io.Reader, f func(Pair) error) (Summary, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	magic := make([]byte, len(Magic))
 	if _, err := io.ReadFull(in, magic); err != nil || string(magic) != Magic {
-		return Summary{}, forerun.Errorf(forerun.Invalid, "", "This is no backup of Forerun: `forerun backup` writes them.")
+		return Summary{}, forerun.Errorf(forerun.Invalid, "", "This is not a backup of Forerun: `forerun backup` writes them.")
 	}
 	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
 	if err != nil {

@@ -118,7 +118,7 @@ func activationPath(ctx context.Context, c *whisk.Client, last bool, args []stri
 			return "", wrongf("something is missing: write the activation's id, or --last")
 		}
 		if _, err := forerun.ParseActivationID(args[0]); err != nil {
-			return "", wrongf("%.100q is no id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.", args[0])
+			return "", wrongf("%.100q is not an id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.", args[0])
 		}
 		return collection + "/" + url.PathEscape(args[0]), nil
 	}

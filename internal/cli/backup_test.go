@@ -26,7 +26,7 @@ func TestBackupCommand(t *testing.T) {
 	}{
 		"whole":        {answer{status: 200, body: whole}, false, 0, "1 records, 1 bytes"},
 		"cut":          {answer{status: 200, body: whole[:len(whole)-9]}, false, 1, "ends too early"},
-		"not ours":     {answer{status: 200, body: "<html>"}, false, 1, "no backup of Forerun"},
+		"not ours":     {answer{status: 200, body: "<html>"}, false, 1, "not a backup of Forerun"},
 		"refused":      {answer{status: 401, body: `{"error":"This is the operator's.","code":"t"}`}, false, 4, "This is the operator's."},
 		"over another": {answer{status: 200, body: whole}, true, 2, "there already"},
 	} {

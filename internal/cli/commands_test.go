@@ -106,8 +106,8 @@ func TestCommands(t *testing.T) {
 		{"invoke x -r --speculate all;~depth=4", answer{status: 200, body: `{"a":1}`, activation: id, ahead: "early=2"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all; depth=4]`, 0, "{\n  \"a\": 1\n}\n", "speculative functions: early=2"},
 		{"invoke x -r -t abc", ok, "", 2, "", `invalid argument "abc" for "-t, --timeout" flag: invalid syntax`},
 		{"invoke x -r --speculate all\x01", answer{}, "", 2, "", "it has a control character, such as an end of line"},
-		{"invoke x -r --speculate=", ok, "", 2, "", `invalid argument "" for "--speculate" flag: "" does not say how far to run ahead: write off, branches or all`},
-		{"invoke x -r --speculate maybe", ok, "", 2, "", `invalid argument "maybe" for "--speculate" flag: "maybe" does not say how far to run ahead: write off, branches or all`},
+		{"invoke x -r --speculate=", ok, "", 2, "", `invalid argument "" for "--speculate" flag: "" does not say how far to speculate: write off, branches or all`},
+		{"invoke x -r --speculate maybe", ok, "", 2, "", `invalid argument "maybe" for "--speculate" flag: "maybe" does not say how far to speculate: write off, branches or all`},
 		{"action invoke x --speculate all;depth=65", ok, "", 2, "", `depth has to be a whole number from 1 to 64, not "65".`},
 		{"invoke x -r --speculate all;load=any", answer{status: 200, body: `{}`, activation: id, ignored: "load=any: not here"}, `POST namespaces/_/actions/x?blocking=true&result=true {} [all;load=any]`, 0, "{}\n", "not in effect: load=any: not here\n"},
 		{"invoke x --speculate all", answer{status: 202, body: `{"activationId":"` + id + `"}`, ignored: "all: not here"}, `POST namespaces/_/actions/x?blocking=false&result=false {} [all]`, 0, id + "\n", "not in effect: all: not here\nok: invoked x"},
@@ -128,7 +128,7 @@ func TestCommands(t *testing.T) {
 		{"activation list /guest/p/x --full --since 5 -o json", answer{status: 200, body: `[]`}, "GET namespaces/guest/activations?docs=true&limit=30&name=p%2Fx&since=5&skip=0", 0, "[]\n", ""},
 		{"activation get " + id + " response", answer{status: 200, body: record}, "GET namespaces/_/activations/" + id, 0, "{\n  \"status\"...", ""},
 		{"activation get", ok, "", 2, "", "--last"},
-		{"activation trace NONSENSE", ok, "", 2, "", "\"NONSENSE\" is no id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.\n"},
+		{"activation trace NONSENSE", ok, "", 2, "", "\"NONSENSE\" is not an id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.\n"},
 		{"activation get " + strings.ToUpper("a"+id[1:]) + " response", ok, "", 2, "", "forerun activation list"},
 		{"activation trace " + id, answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/activations/" + id + "?trace=true", 4, "", "no record of an activation " + id},
 		{"activation result " + id, answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/activations/" + id + "/result", 4, "", "has not ended has no record yet"},
@@ -142,7 +142,7 @@ func TestCommands(t *testing.T) {
 		{"package update /guest/p", ok, `PUT namespaces/guest/packages/p?overwrite=true {}`, 0, "", "ok: updated package"},
 		{"package bind /whisk.system/utils u -p a 1", ok, `PUT namespaces/_/packages/u?overwrite=false {"binding":{"namespace":"whisk.system","name":"utils"},"parameters":[{"key":"a","value":1}]}`, 0, "", "ok: bound package u"},
 		{"package delete p -r", ok, "DELETE namespaces/_/packages/p?force=true", 0, "", "ok: deleted package p"},
-		{"package create a/b", ok, "", 2, "", "no name here"},
+		{"package create a/b", ok, "", 2, "", "not a name here"},
 		{"trigger create t -a n 1", ok, `PUT namespaces/_/triggers/t?overwrite=false {"annotations":[{"key":"n","value":1}]}`, 0, "", "ok: created trigger t"},
 		{"trigger update t -p a 1", ok, `PUT namespaces/_/triggers/t?overwrite=true {"parameters":[{"key":"a","value":1}]}`, 0, "", "ok: updated trigger t"},
 		{"trigger fire t -p a 1", answer{status: 202, body: `{"activationId":"` + id + `"}`}, `POST namespaces/_/triggers/t {"a":1}`, 0, id + "\n", "ok: fired t"},
@@ -160,7 +160,7 @@ func TestCommands(t *testing.T) {
 		{"action list --auth a:b", ok, "GET namespaces/_/actions?limit=30&skip=0", 4, "", "forerun login"},
 		{"action list --auth nocolon", ok, "", 2, "", "UUID:KEY"},
 		{"action list --apihost 127.0.0.1:1", ok, "", 3, "", "forerun serve"},
-		{"action list --apihost ftp://x", ok, "", 2, "", "no API host"},
+		{"action list --apihost ftp://x", ok, "", 2, "", "not an API host"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			request, _, _ := strings.Cut(c.asked, " {")

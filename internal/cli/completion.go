@@ -31,7 +31,7 @@ func completionCommand() *cobra.Command {
 			case "fish":
 				return root.GenFishCompletion(out, true)
 			}
-			return usagef(cmd, "%q is no shell that this knows: write bash, zsh or fish", args[0])
+			return usagef(cmd, "%q is not a shell that Forerun knows: write bash, zsh or fish", args[0])
 		},
 	}
 }

@@ -69,7 +69,7 @@ func place(args []string) (namespace, pkg string, err error) {
 func namespaceOf(args []string) (string, error) {
 	namespace, pkg, err := place(args)
 	if err == nil && pkg != "" {
-		return "", wrongf("%q is no namespace: write it with a slash before, like /guest", args[0])
+		return "", wrongf("%q is not a namespace: write it with a slash before, like /guest", args[0])
 	}
 	return namespace, err
 }

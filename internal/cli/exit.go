@@ -93,7 +93,7 @@ func Explain(err error) string {
 	case isTimeout(err):
 		return withNext(err, "The API did not answer in time. Is --apihost right?")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return withNext(err, "Nobody listens there: start the server with `forerun serve`, or name another with --apihost.")
+		return withNext(err, "No server listens there: start the server with `forerun serve`, or name another with --apihost.")
 	case isNetwork(err):
 		return withNext(err, "The API cannot be reached: is --apihost right?")
 	}

@@ -29,7 +29,7 @@ func newInvokeFlags(flags *pflag.FlagSet) *invokeFlags {
 	flags.BoolVarP(&f.blocking, "blocking", "b", false, "wait for the end, and show the record of the activation")
 	flags.BoolVarP(&f.result, "result", "r", false, "wait for the end, and show the result only")
 	flags.IntVarP(&f.timeout, "timeout", "t", 0, "wait at most `MS` for the end; as long as the server does by default (60 s)")
-	flags.Func("speculate", "run ahead as `SETTINGS` say: off, branches or all, and what docs/reference/speculation.md has behind it; as the action and the server say by default", func(value string) error {
+	flags.Func("speculate", "speculate as `SETTINGS` say: off, branches or all, with options (docs/reference/speculation.md); by default as the action and the server say", func(value string) error {
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			return errors.New("it has a control character, such as an end of line")
 		}

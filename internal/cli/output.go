@@ -28,7 +28,7 @@ func (a *app) checkOutput() error {
 	case asText, asJSON, asLines:
 		return nil
 	}
-	return wrongf("--output %q is no format: write text, json or jsonl", a.output)
+	return wrongf("--output %q is not a format: write text, json or jsonl", a.output)
 }
 
 // say writes words for the person.
@@ -122,7 +122,7 @@ func (a *app) field(cmd *cobra.Command, document json.RawMessage, name string) e
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(document, &members); err != nil {
-		return fmt.Errorf("the server's answer is no JSON object: %w", err)
+		return fmt.Errorf("the server's answer is not a JSON object: %w", err)
 	}
 	value, ok := members[name]
 	if !ok {

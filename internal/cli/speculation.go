@@ -9,18 +9,18 @@ import (
 )
 
 func (a *app) speculationCommand() *cobra.Command {
-	cmd := group("speculation", "Whether workflows run ahead on a server, for its operator",
+	cmd := group("speculation", "Switch speculation of a server on and off, for its operator",
 		a.speculationGet(),
-		a.speculationSet("off", "Let nothing run ahead, from now until it is on", false),
-		a.speculationSet("on", "Let workflows run ahead again, as the server was started to", true))
-	cmd.Long = `Stop all running ahead on a server, and let it go on; that it is off holds over restarts of the server. It takes the operator's key, and
-finds the server, as "forerun tenant" does: by --apihost or FORERUN_APIHOST, else by the operator's file.`
+		a.speculationSet("off", "Switch speculation off until it is switched on again", false),
+		a.speculationSet("on", "Switch speculation on again, as the server was started", true))
+	cmd.Long = `Switch speculation of a server off and on. Off stays off when the server restarts. The commands find the operator's key and the
+server as "forerun tenant" does: by --apihost or FORERUN_APIHOST, else by the operator's file.`
 	cmd.PersistentFlags().String("operator", "", "`FILE` with the operator's key")
 	return cmd
 }
 
 func (a *app) speculationGet() *cobra.Command {
-	cmd := &cobra.Command{Use: "get", Short: "Show whether workflows run ahead, and what says so", Args: between(0, 0)}
+	cmd := &cobra.Command{Use: "get", Short: "Show whether speculation is on, and which setting says so", Args: between(0, 0)}
 	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
 		s, err := whisk.Get[whisk.Speculation](cmd.Context(), c, whisk.SpeculationPath, nil)
 		switch {
@@ -57,10 +57,10 @@ func (a *app) speculationSet(use, short string, on bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: between(0, 0)}
 	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, _ []string) error {
 		s, err := whisk.PutSpeculation(cmd.Context(), c, on)
-		what, name := "running ahead on the server", c.Host()
+		what, name := "speculation on the server", c.Host()
 		if s.Value.Mode == "off" {
 			what = "the switch of the server"
-			name += ", which keeps that; nothing runs ahead either way, as it was started with --speculate off"
+			name += ", which keeps that; speculation stays off, since the server was started with --speculate off"
 			if on {
 				name += ": start it with --speculate all for that"
 			}

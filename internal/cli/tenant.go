@@ -83,7 +83,7 @@ func quotas(cmd *cobra.Command) func() (*whisk.TenantPut, error) {
 				n, err = noLimit, nil
 			}
 			if err != nil {
-				return nil, wrongf("--%s: %q is no limit: write a number, or none", q.name, value)
+				return nil, wrongf("--%s: %q is not a limit: write a number, or none", q.name, value)
 			}
 			put.Quotas[q.quota] = int(n)
 		}

@@ -83,10 +83,10 @@ func TestSpeculationCommands(t *testing.T) {
 		{"get", "GET speculation", ahead("off", true, false), "in effect: off\nswitch: on\n--speculate: off; depth=4\n", "on the server HOST, until it is started with another --speculate:\n"},
 		{"get", "GET speculation", ahead("off", false, false), "in effect: off\nswitch: off\n--speculate: off; depth=4\n", "on the server HOST, until it is started with another --speculate, and `forerun speculation on`:\n"},
 		{"get -o jsonl", "GET speculation", ahead("all", true, true), ahead("all", true, true) + "\n", ""},
-		{"off", `PUT speculation {"on":false}`, ahead("all", false, false), "", "ok: turned off running ahead on the server HOST\n"},
-		{"on", `PUT speculation {"on":true}`, ahead("all", true, true), "", "ok: turned on running ahead on the server HOST\n"},
-		{"off", `PUT speculation {"on":false}`, ahead("off", false, false), "", "ok: turned off the switch of the server HOST, which keeps that; nothing runs ahead either way, as it was started with --speculate off\n"},
-		{"on", `PUT speculation {"on":true}`, ahead("off", true, false), "", "ok: turned on the switch of the server HOST, which keeps that; nothing runs ahead either way, as it was started with --speculate off: start it with --speculate all for that\n"},
+		{"off", `PUT speculation {"on":false}`, ahead("all", false, false), "", "ok: turned off speculation on the server HOST\n"},
+		{"on", `PUT speculation {"on":true}`, ahead("all", true, true), "", "ok: turned on speculation on the server HOST\n"},
+		{"off", `PUT speculation {"on":false}`, ahead("off", false, false), "", "ok: turned off the switch of the server HOST, which keeps that; speculation stays off, since the server was started with --speculate off\n"},
+		{"on", `PUT speculation {"on":true}`, ahead("off", true, false), "", "ok: turned on the switch of the server HOST, which keeps that; speculation stays off, since the server was started with --speculate off: start it with --speculate all for that\n"},
 	} {
 		method, rest, _ := strings.Cut(c.asked, " ")
 		path, _, _ := strings.Cut(rest, " ")

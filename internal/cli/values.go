@@ -233,7 +233,7 @@ func nameOf(s string) (forerun.Name, error) {
 func plainNameOf(s string) (forerun.Name, error) {
 	name, err := nameOf(s)
 	if err == nil && name.Package != "" {
-		return name, wrongf("%q is no name here: write NAME or /NAMESPACE/NAME", s)
+		return name, wrongf("%q is not a name here: write NAME or /NAMESPACE/NAME", s)
 	}
 	return name, err
 }

@@ -61,7 +61,7 @@ func Settings(root bool, home string) []Setting {
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
-		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations run ahead: off, branches or all, and perhaps ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/reference/speculation.md; actions and requests may ask for less)", setSpeculate},
+		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations speculate: off, branches or all, optionally with ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/reference/speculation.md; actions and requests may ask for less)", setSpeculate},
 		{"max-timeout", "FORERUN_MAX_TIMEOUT", "1h", "longest `TIME` that an action may ask for as its limit, like 5m", setMaxTimeout},
 		bound("max-memory", "512", "`MIB` of memory that an action may ask for at most", 256, 1<<20, func(b *forerun.Bounds, n int) { b.Memory = n }),
 		bound("max-logs", "10", "`MIB` of logs that an action may ask for at most", 10, 256, func(b *forerun.Bounds, n int) { b.Logs = n }),
@@ -156,7 +156,7 @@ func parse(settings []Setting, file, text string) (map[string]string, error) {
 		name = strings.TrimSpace(name)
 		if !ok || !known[name] {
 			return nil, forerun.Errorf(forerun.Invalid, file+":"+strconv.Itoa(i+1),
-				"%q is no setting: write NAME = VALUE, where NAME is one of %s.", line, strings.Join(names, ", "))
+				"%q is not a setting: write NAME = VALUE, where NAME is one of %s.", line, strings.Join(names, ", "))
 		}
 		lines[name] = strings.TrimSpace(value)
 	}
@@ -167,10 +167,10 @@ func parse(settings []Setting, file, text string) (map[string]string, error) {
 func loopback(value string) (string, error) {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil {
-		return "", forerun.Errorf(forerun.Invalid, "", "%q is no address: write HOST:PORT, like 127.0.0.1:3233.", value)
+		return "", forerun.Errorf(forerun.Invalid, "", "%q is not an address: write HOST:PORT, like 127.0.0.1:3233.", value)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", forerun.Errorf(forerun.Invalid, "", "%q is no port: write a number from 0 to 65535.", port)
+		return "", forerun.Errorf(forerun.Invalid, "", "%q is not a port: write a number from 0 to 65535.", port)
 	}
 	if host == "localhost" {
 		host = "127.0.0.1"
@@ -209,7 +209,7 @@ func setEgressAllow(c *Config, value string) error {
 		}
 		prefix, err := netip.ParsePrefix(part)
 		if err != nil {
-			return forerun.Errorf(forerun.Invalid, "", "%q is no network: write it like 10.0.0.0/8 or fd00::/8.", part)
+			return forerun.Errorf(forerun.Invalid, "", "%q is not a network: write it like 10.0.0.0/8 or fd00::/8.", part)
 		}
 		if prefix = prefix.Masked(); prefix.Addr().IsLoopback() {
 			return forerun.Errorf(forerun.Invalid, "", "%s is of the loopback, which no function can reach. Have the service listen on another address of this machine, and allow that one, like 192.168.1.5/32.", part)
@@ -221,7 +221,7 @@ func setEgressAllow(c *Config, value string) error {
 
 func setMemory(c *Config, value string) (err error) {
 	if c.MemoryMiB, err = strconv.Atoi(value); err != nil || c.MemoryMiB < 0 || c.MemoryMiB > 1<<30 {
-		return forerun.Errorf(forerun.Invalid, "", "%q is no amount of memory: write a number of MiB, like 4096.", value)
+		return forerun.Errorf(forerun.Invalid, "", "%q is not an amount of memory: write a number of MiB, like 4096.", value)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func setQueueTime(c *Config, value string) (err error) {
 func parseTime(value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if err != nil || d < time.Millisecond || d > 1000*time.Hour {
-		return 0, forerun.Errorf(forerun.Invalid, "", "%q is no time: write a number with its unit, like 500ms, 90s or 1h, at most 1000h.", value)
+		return 0, forerun.Errorf(forerun.Invalid, "", "%q is not a time: write a number with its unit, like 500ms, 90s or 1h, at most 1000h.", value)
 	}
 	return d, nil
 }
@@ -249,7 +249,7 @@ const maxPrewarm = 64
 
 func setPrewarm(c *Config, value string) (err error) {
 	if c.Prewarm, err = strconv.Atoi(value); err != nil || c.Prewarm < 0 || c.Prewarm > maxPrewarm {
-		return forerun.Errorf(forerun.Invalid, "", "%q is no number of sandboxes to hold ready: write one from 0 to %d.", value, maxPrewarm)
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a number of sandboxes to hold ready: write one from 0 to %d.", value, maxPrewarm)
 	}
 	return nil
 }
@@ -261,7 +261,7 @@ func setSpeculate(c *Config, value string) (err error) {
 
 func setUser(c *Config, value string) (err error) {
 	if c.User, err = strconv.Atoi(value); err != nil || c.User < 1 || c.User > 1<<31 {
-		return forerun.Errorf(forerun.Invalid, "", "%q is no user that the server could run as: write a numeric uid other than 0.", value)
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a user that the server can run as: write a numeric uid other than 0.", value)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func setKeepAge(c *Config, value string) (err error) {
 		return nil
 	}
 	if c.Keep.Age, err = time.ParseDuration(value); err != nil || c.Keep.Age < time.Minute {
-		return forerun.Errorf(forerun.Invalid, "", "%q is no time to keep records: write one like 168h or 90m, at least 1m, or forever.", value)
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a time to keep records: write one like 168h or 90m, at least 1m, or forever.", value)
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func setKeepBytes(c *Config, value string) error {
 	}
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || n < 1 {
-		return forerun.Errorf(forerun.Invalid, "", "%q is no amount of records: write a number of MiB, like 1024, or none.", value)
+		return forerun.Errorf(forerun.Invalid, "", "%q is not an amount of records: write a number of MiB, like 1024, or none.", value)
 	}
 	c.Keep.Bytes = n << 20
 	return nil
@@ -317,7 +317,7 @@ func parseLimit(value string) (int, error) {
 	}
 	n, err := strconv.ParseUint(value, 10, 31)
 	if err != nil {
-		return 0, forerun.Errorf(forerun.Invalid, "", "%q is no limit: write a number, or none.", value)
+		return 0, forerun.Errorf(forerun.Invalid, "", "%q is not a limit: write a number, or none.", value)
 	}
 	return int(n), nil
 }

@@ -408,7 +408,7 @@ func TestLeftForItsTurn(t *testing.T) {
 		}
 	}
 	last := town.written[len(town.written)-1]
-	if why := last[1].Timeline.InTurn; why != "it was ahead for half of its time limit before" {
+	if why := last[1].Timeline.InTurn; why != "it was speculative for half of its time limit before" {
 		t.Errorf("in turn: %q", why)
 	}
 }

@@ -86,7 +86,7 @@ func (e *execution) alone(annotated bool, code forerun.Digest, d doubts) string 
 	case annotated:
 		return "it is annotated non-speculative"
 	case d.long:
-		return "it was ahead for half of its time limit before"
+		return "it was speculative for half of its time limit before"
 	case !e.forbids(code, d):
 		return ""
 	case d.computes:

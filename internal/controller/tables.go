@@ -267,7 +267,7 @@ func (e *execution) permitted(r Request) bool {
 // names the one that turned speculation off.
 func (c *Controller) speculation(r Request) (given speculate.Settings, off string) {
 	if given = c.Speculation; given.Mode != speculate.Off && !c.MayAhead() {
-		return speculate.NewSettings(speculate.Off), "the operator has switched running ahead off"
+		return speculate.NewSettings(speculate.Off), "the operator has switched speculation off"
 	}
 	given.EndSandbox = false
 	var text string
@@ -298,7 +298,7 @@ func (c *Controller) Ignored(asked speculate.Settings) string {
 	}
 	var ignored []string
 	if !c.MayAhead() {
-		ignored = append(ignored, asked.Mode.String()+": the operator has switched running ahead off (forerun speculation on)")
+		ignored = append(ignored, asked.Mode.String()+": the operator has switched speculation off (forerun speculation on)")
 	}
 	if _, denied := asked.Within(c.Speculation); denied != "" {
 		ignored = append(ignored, fmt.Sprintf("%s: the server has to be started with that, too, and was with --speculate %q", denied, c.Speculation))

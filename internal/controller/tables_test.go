@@ -248,7 +248,7 @@ func TestSwitches(t *testing.T) {
 		"the request's is before it":  {server: speculate.Settings{Mode: all}, annotation: `"off"`, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7}},
 		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: "the request says off"},
 		"the server has it off":       {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}, off: "the server was started with --speculate off"},
-		"the kill switch":             {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(all), killed: true, want: speculate.NewSettings(off), off: "the operator has switched running ahead off"},
+		"the kill switch":             {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(all), killed: true, want: speculate.NewSettings(off), off: "the operator has switched speculation off"},
 		"both have it off":            {server: speculate.Settings{Mode: off}, killed: true, want: speculate.Settings{Mode: off}, off: "the server was started with --speculate off"},
 		"all have it off":             {server: speculate.Settings{Mode: off}, annotation: `"off"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: "the server was started with --speculate off"},
 		"at any load":                 {server: speculate.Settings{Mode: all, AnyLoad: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, AnyLoad: true}},
@@ -279,9 +279,9 @@ func TestIgnored(t *testing.T) {
 		{"all", "off; load=any", true, ""},
 		{"off", "off", false, ""},
 		{"all", "all; load=any", false, `load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
-		{"all", "all; load=any", true, `all: the operator has switched running ahead off (forerun speculation on); load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
-		{"off", "all", true, `all: the operator has switched running ahead off (forerun speculation on); all: the server has to be started with that, too, and was with --speculate "off; depth=32; band=0.1; least=1ms"`},
-		{"all", "branches", true, "branches: the operator has switched running ahead off (forerun speculation on)"},
+		{"all", "all; load=any", true, `all: the operator has switched speculation off (forerun speculation on); load=any: the server has to be started with that, too, and was with --speculate "all; depth=32; band=0.1; least=1ms"`},
+		{"off", "all", true, `all: the operator has switched speculation off (forerun speculation on); all: the server has to be started with that, too, and was with --speculate "off; depth=32; band=0.1; least=1ms"`},
+		{"all", "branches", true, "branches: the operator has switched speculation off (forerun speculation on)"},
 	} {
 		server, err := speculate.ParseSettings(c.server)
 		request, err2 := speculate.ParseSettings(c.request)

@@ -133,11 +133,11 @@ func (t *toll) ask(now time.Time, what asked) permit {
 		p.ahead = true
 		return p
 	case is.plain && is.trial:
-		p.why = "for a moment nothing runs ahead, to see what that costs"
+		p.why = "speculation pauses for a moment, to measure what it costs"
 	case is.plain:
-		p.why = "the processors have no time to run ahead"
+		p.why = "the processors have no time for speculation"
 	case !is.trial && is.loaded && t.gains.vain(what):
-		p.why = "the processors are busy, and its answers come no sooner then if it runs ahead"
+		p.why = "the processors are busy, and speculation does not make its answers faster then"
 	default:
 		p.ahead = true
 		return p

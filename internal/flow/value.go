@@ -35,7 +35,7 @@ func quoted(s string) json.RawMessage {
 	return text
 }
 
-// membersOf are the members of v; none if it is no object.
+// membersOf are the members of v; none if it is not an object.
 func membersOf(v json.RawMessage) members {
 	m := make(members)
 	if isObject(v) && json.Unmarshal(v, &m) != nil {

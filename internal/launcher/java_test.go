@@ -163,7 +163,7 @@ func TestJavaEntryPoints(t *testing.T) {
 
 func TestJavaRefuses(t *testing.T) {
 	code := jar(t)
-	if done := startJava(t).load(runtimewire.Init{Main: "demo.Hello"}, []byte("class Hello {}")); done.OK || !strings.Contains(done.Error, "no jar") {
+	if done := startJava(t).load(runtimewire.Init{Main: "demo.Hello"}, []byte("class Hello {}")); done.OK || !strings.Contains(done.Error, "not a jar") {
 		t.Errorf("the answer to source text is %+v", done)
 	}
 	for name, c := range map[string]struct {
@@ -171,7 +171,7 @@ func TestJavaRefuses(t *testing.T) {
 		code []byte
 		want string
 	}{
-		"no jar":    {"demo.Hello", []byte("no jar"), "the code is no jar"},
+		"no jar":    {"demo.Hello", []byte("no jar"), "the code is not a jar"},
 		"broken":    {"demo.Hello", []byte("PK\x03\x04 and so on"), "ClassNotFoundException: demo.Hello"},
 		"no class":  {"demo.Missing", code, "ClassNotFoundException: demo.Missing"},
 		"no method": {"demo.Hello#missing", code, "NoSuchMethodException: missing"},

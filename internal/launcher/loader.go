@@ -111,7 +111,7 @@ func initialize(p *process, init *runtimewire.Init, text []byte) (done runtimewi
 		return done, err
 	}
 	if f.Type != runtimewire.TypeInitDone {
-		return done, fmt.Errorf("a frame of type %d is no answer to Init", f.Type)
+		return done, fmt.Errorf("a frame of type %d is not an answer to Init", f.Type)
 	}
 	return done, f.Decode(&done)
 }
@@ -121,7 +121,7 @@ const jarName = "action.jar"
 
 func unpackJar(code []byte, folder string) error {
 	if len(code) < 4 || string(code[:2]) != "PK" {
-		return loadError("Initialization has failed: the code is no jar.")
+		return loadError("Initialization has failed: the code is not a jar.")
 	}
 	if err := os.WriteFile(filepath.Join(folder, jarName), code, 0o644); err != nil {
 		return loadError(fmt.Sprintf("Initialization has failed: the jar cannot be written: %v.", pathless(err)))

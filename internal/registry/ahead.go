@@ -6,7 +6,7 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// aheadRecord is there while the operator has switched running ahead off.
+// aheadRecord is there while the operator has switched speculation off.
 const aheadRecord = "in-turn"
 
 // LetAhead keeps whether invocations may run ahead: what the operator said holds for the servers to come, too.

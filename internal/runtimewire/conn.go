@@ -49,7 +49,7 @@ func FileConn(file *os.File, limits Limits) (*Conn, error) {
 	socket, ok := c.(*net.UnixConn)
 	if !ok {
 		_ = c.Close()
-		return nil, errors.New("the descriptor is no Unix socket")
+		return nil, errors.New("the descriptor is not a Unix socket")
 	}
 	return NewConn(socket, limits), nil
 }

@@ -70,7 +70,7 @@ func pollable(f *os.File) (*os.File, error) {
 	syscall.CloseOnExec(fd)
 	err = syscall.Fstat(fd, &st)
 	if err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
-		err = fmt.Errorf("%w: a descriptor is no pipe", ErrMalformed)
+		err = fmt.Errorf("%w: a descriptor is not a pipe", ErrMalformed)
 	}
 	if err == nil {
 		err = syscall.SetNonblock(fd, true)

@@ -36,7 +36,7 @@ func TestRestore(t *testing.T) {
 	}{
 		"into a new folder":    {file: whole},
 		"of half a file":       {file: whole[:len(whole)-20], refused: "ends too early"},
-		"of something else":    {file: []byte("PK"), refused: "no backup"},
+		"of something else":    {file: []byte("PK"), refused: "not a backup"},
 		"over something":       {file: whole, holds: "letter.txt", refused: "letter.txt"},
 		"over a server's data": {file: whole, holds: lockName, refused: "not empty"},
 	} {

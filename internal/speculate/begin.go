@@ -197,7 +197,7 @@ func (m *Machine) materializeAhead(t *thread) {
 	switch p := t.pending; {
 	case p == nil:
 	case p.stop.Size() > maxInput:
-		p.inTurn = "its input is too large to run ahead on"
+		p.inTurn = "its input is too large for speculation"
 	default:
 		if p.crowded = !m.hasRoom(); !p.crowded {
 			m.materialize(t)
@@ -253,7 +253,7 @@ func (m *Machine) tendThread(t *thread) {
 // whyInTurn says why a slot was not launched before its turn; it is empty if nothing kept it.
 func (s *slot) whyInTurn() string {
 	if s.inTurn == "" && s.crowded {
-		return "as many functions as may be were ahead"
+		return "as many functions as may be were speculative"
 	}
 	return s.inTurn
 }

@@ -74,7 +74,7 @@ func (s Settings) With(text string) (Settings, error) {
 	parts := strings.Split(text, ";")
 	mode, ok := ParseMode(strings.TrimSpace(parts[0]))
 	if !ok {
-		return s, refused("%s does not say how far to run ahead: %s", cut(text), Spelling())
+		return s, refused("%s does not say how far to speculate: %s", cut(text), Spelling())
 	}
 	s.Mode = mode
 	given := make(map[string]bool)
@@ -87,7 +87,7 @@ func (s Settings) With(text string) (Settings, error) {
 		case strings.TrimSpace(part) == "":
 			return s, refused("a semicolon has no setting behind it: leave it out.")
 		case wanted == "":
-			return s, refused("%s is no setting: %s", cut(name), Spelling())
+			return s, refused("%s is not a setting: %s", cut(name), Spelling())
 		case !ok:
 			return s, refused("%s has to be %s, not %s.", name, wanted, cut(value))
 		}

@@ -47,7 +47,7 @@ func TestParseSettings(t *testing.T) {
 // text.
 func TestRefusedSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		"al":                                     `"al" does not say how far to run ahead: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`,
+		"al":                                     `"al" does not say how far to speculate: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`,
 		"all; depth=65":                          `depth has to be a whole number from 1 to 64, not "65".`,
 		"all; depth":                             `depth has to be a whole number from 1 to 64, not "".`,
 		"all; band=x":                            `band has to be a number from 0 to less than 0.5, with its 0, like 0.1, not "x".`,
@@ -57,9 +57,9 @@ func TestRefusedSettings(t *testing.T) {
 		"all; depth=4; depth=5":                  "depth is there twice: write it once.",
 		"all; depth=4; depth=65":                 "depth is there twice: write it once.",
 		"all;":                                   "a semicolon has no setting behind it: leave it out.",
-		"all; speed=9":                           `"speed" is no setting: write off, branches or all, and perhaps ; depth=32 `,
+		"all; speed=9":                           `"speed" is not a setting: write off, branches or all, and perhaps ; depth=32 `,
 		strings.Repeat("é", 999):                 `"` + strings.Repeat("é", mostShown/2) + `..." does not say`,
-		"all; " + strings.Repeat("a", 999):       `"` + strings.Repeat("a", mostShown) + `..." is no setting`,
+		"all; " + strings.Repeat("a", 999):       `"` + strings.Repeat("a", mostShown) + `..." is not a setting`,
 		"all; depth=" + strings.Repeat("9", 999): `not "` + strings.Repeat("9", mostShown) + `..."`,
 	} {
 		_, err := ParseSettings(text)

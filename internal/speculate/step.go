@@ -163,7 +163,7 @@ func (m *Machine) failed(e Failed) {
 	case s.promoting:
 		s.failure = &e.Result // if it was promoted, it failed as a head (rule R10)
 	case s.launched:
-		m.rewind(s, cause{cmp.Or(e.Kind, forerun.Failed), cmp.Or(e.Why, "it failed ahead of its turn: it runs again in its turn")}, true)
+		m.rewind(s, cause{cmp.Or(e.Kind, forerun.Failed), cmp.Or(e.Why, "it failed before its turn: it runs again in its turn")}, true)
 	default: // it cannot be executed, which counts when it is the head
 		s.failure, s.state = &e.Result, waiting
 		s.patient = true

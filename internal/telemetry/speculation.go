@@ -24,18 +24,18 @@ const (
 func newSpeculation(registry *prometheus.Registry) speculation {
 	s := speculation{
 		predictions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "forerun_predictions_total", Help: "Activations that ran ahead of their turn or were not executed at all, by outcome.",
+			Name: "forerun_predictions_total", Help: "Activations that were speculative or were not executed at all, by outcome.",
 		}, []string{"outcome"}),
 		squashes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "forerun_squashes_total", Help: "Activations that ran ahead and were squashed, by cause: what went before gave something else (prediction), the caller did not call (call), " +
-				"what was read was written before its turn (stale_read) or by others (conflict), an action was updated (update), it failed (failure), it was ahead for half of its time limit (time_limit), " +
+			Name: "forerun_squashes_total", Help: "Speculative activations that were squashed, by cause: the step before gave something else (prediction), the caller did not call (call), " +
+				"what was read was written before its turn (stale_read) or by others (conflict), an action was updated (update), it failed (failure), it was speculative for half of its time limit (time_limit), " +
 				"it made way for others (made_way), or the invocation was given up (cancelled).",
 		}, []string{"cause"}),
 		held: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "forerun_held_seconds_total", Help: "Time for which activations that ran ahead waited for their turn, with something that they asked of the platform or of the outside; squashed ones for what they asked of the platform.",
+			Name: "forerun_held_seconds_total", Help: "Time for which speculative activations waited for their turn with a request to the platform or to the outside; of squashed ones, to the platform.",
 		}),
 		depth: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "forerun_speculation_depth", Help: "The most activations of an invocation that were ahead at one time.",
+			Name: "forerun_speculation_depth", Help: "The most activations of an invocation that were speculative at one time.",
 			Buckets: []float64{0, 1, 2, 4, 8, 16, 32, 64},
 		}),
 	}

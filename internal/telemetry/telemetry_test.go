@@ -42,7 +42,7 @@ func TestScrape(t *testing.T) {
 		`forerun_squashes_total{cause="time_limit"} 0`,
 		`forerun_squashes_total{cause="made_way"} 0`,
 		`forerun_held_seconds_total 2`,
-		`# HELP forerun_held_seconds_total Time for which activations that ran ahead waited for their turn, with something that they asked of the platform or of the outside; squashed ones for what they asked of the platform.`,
+		`# HELP forerun_held_seconds_total Time for which speculative activations waited for their turn with a request to the platform or to the outside; of squashed ones, to the platform.`,
 		`forerun_speculation_depth_bucket{le="1"} 0`,
 		`forerun_speculation_depth_bucket{le="2"} 1`,
 	} {

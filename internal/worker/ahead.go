@@ -172,7 +172,7 @@ func (w *Worker) outdated(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.isAhead() && !r.wanted && !r.squashed {
-		w.want(r, forerun.Overdue, "it was ahead for half of its time limit: it runs again in its turn")
+		w.want(r, forerun.Overdue, "it was speculative for half of its time limit: it runs again in its turn")
 	}
 }
 
@@ -399,7 +399,7 @@ func (w *Worker) makeWay(p *pool, now time.Time) {
 		victim.yield()
 		return
 	}
-	w.want(victim, forerun.MadeWay, "it made way for what does not run ahead: it runs again in its turn")
+	w.want(victim, forerun.MadeWay, "it made way for what is not speculative: it runs again in its turn")
 }
 
 // lacksRoom reports whether an activation that is not speculative waits for room. One that waits for something else does

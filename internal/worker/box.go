@@ -317,7 +317,7 @@ func (b *box) code() (code []byte, failure forerun.Result, ok bool) {
 	}
 	code, err := base64.StdEncoding.DecodeString(exec.Code)
 	if err != nil {
-		return nil, forerun.Failure(forerun.DeveloperError, "Initialization has failed: the action's code is no valid base64."), false
+		return nil, forerun.Failure(forerun.DeveloperError, "Initialization has failed: the action's code is not valid base64."), false
 	}
 	return code, failure, true
 }

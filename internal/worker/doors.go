@@ -66,7 +66,7 @@ func openDoors(b *box) (*doors, error) {
 func listen(door net.Listener) (*listener, error) {
 	tcp, ok := door.(*net.TCPListener)
 	if !ok {
-		return nil, errors.New("it is no TCP listener")
+		return nil, errors.New("it is not a TCP listener")
 	}
 	file, err := tcp.File()
 	if err != nil {

@@ -128,7 +128,7 @@ function decode ({ status, body }) {
     document = JSON.parse(body)
   } catch { /* told below */ }
   if (document === null || typeof document !== 'object') {
-    throw new ConnectionFailed(`The answer of the API (status ${status}) is no JSON object: is it OpenWhisk's API?`)
+    throw new ConnectionFailed(`The answer of the API (status ${status}) is not a JSON object: is it OpenWhisk's API?`)
   }
   return document
 }
@@ -143,7 +143,7 @@ function within (collection, name) {
   if (!name.startsWith('/')) return `${collection}/${name}`
   const [namespace, ...rest] = name.slice(1).split('/')
   if (!namespace || rest.length === 0 || rest.includes('')) {
-    throw new TypeError(`'${name}' is no name: write NAME, PACKAGE/NAME or /NAMESPACE/NAME`)
+    throw new TypeError(`'${name}' is not a name: write NAME, PACKAGE/NAME or /NAMESPACE/NAME`)
   }
   return `/${namespace}/${collection}/${rest.join('/')}`
 }

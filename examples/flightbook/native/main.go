@@ -54,7 +54,7 @@ func serve(ctx context.Context, state *redis.Client, in io.Reader, out io.Writer
 	for lines.Scan() {
 		var a activation
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			return fmt.Errorf("the line is no activation: %w", err)
+			return fmt.Errorf("the line is not an activation: %w", err)
 		}
 		if err := results.Encode(execute(ctx, state, a)); err != nil {
 			return err

@@ -139,7 +139,7 @@ func (b *builder) pkg(name string, x *pkg) {
 		}
 		to, err := forerun.ParseName(x.Bind, "_")
 		if err == nil && to.Package != "" {
-			err = fmt.Errorf("%q is no package: write /NAMESPACE/PACKAGE", x.Bind)
+			err = fmt.Errorf("%q is not a package: write /NAMESPACE/PACKAGE", x.Bind)
 		}
 		b.wrong(below(path, "bind"), err)
 		body.Binding = &whisk.Binding{Namespace: to.Namespace, Name: to.Entity}
@@ -226,7 +226,7 @@ func (b *builder) rules() {
 		path, x := []string{"rules", name}, b.project.file.Rules[name]
 		event, err := forerun.ParseName(x.Trigger, "_")
 		if err == nil && event.Package != "" {
-			err = fmt.Errorf("%q is no trigger: write NAME or /NAMESPACE/NAME", x.Trigger)
+			err = fmt.Errorf("%q is not a trigger: write NAME or /NAMESPACE/NAME", x.Trigger)
 		}
 		b.wrong(below(path, "trigger"), err)
 		action, err := b.reference(x.Action, "")

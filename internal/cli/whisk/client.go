@@ -109,7 +109,7 @@ func BaseURL(host string) (string, error) {
 	}
 	u, err := url.Parse(full)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("%q is no API host: write HOST, HOST:PORT or a URL, like http://127.0.0.1:%s", host, DefaultPort)
+		return "", fmt.Errorf("%q is not an API host: write HOST, HOST:PORT or a URL, like http://127.0.0.1:%s", host, DefaultPort)
 	}
 	return u.Scheme + "://" + u.Host, nil
 }

@@ -120,7 +120,7 @@ func TestPutIsRefused(t *testing.T) {
 		`{` + python + `,"annotations":[{"key":"speculate","value":null}]}`:                                      malformed(`The annotation 'speculate' must be a string, not null: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`),
 		`{` + python + `,"annotations":[{"key":"pure-function","value":null}]}`:                                  malformed(`The annotation 'pure-function' must be true or false, without quotes, not null.`),
 		`{` + python + `,"annotations":[{"key":"read-hosts","value":null}]}`:                                     malformed(`The annotation 'read-hosts' must be an array of hosts, each a string, not null.`),
-		`{` + python + `,"annotations":[{"key":"speculate","value":"al"}]}`:                                      malformed(`The annotation 'speculate': "al" does not say how far to run ahead: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`),
+		`{` + python + `,"annotations":[{"key":"speculate","value":"al"}]}`:                                      malformed(`The annotation 'speculate': "al" does not say how far to speculate: write off, branches or all, and perhaps ; depth=32 (1 to 64) ; band=0.1 (0 to less than 0.5, with its 0) ; least=1ms (0s to 1m, with its unit) ; load=any ; squash=handler (or sandbox) behind it.`),
 	} {
 		r := w.request("PUT", actions+"new", body)
 		if got := member(t, r.body, "error"); r.status != 400 || want != "" && got != fmt.Sprintf("%q", want) {

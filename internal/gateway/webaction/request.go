@@ -96,7 +96,7 @@ func (r *request) unpackBody(p parameters) (whole json.RawMessage, err error) {
 		return nil, forerun.Errorf(forerun.Invalid, "body", "The request content was malformed:\nThe content is not valid JSON.")
 	}
 	var members parameters
-	if json.Unmarshal(r.body, &members) != nil || members == nil { // it is no object
+	if json.Unmarshal(r.body, &members) != nil || members == nil { // it is not an object
 		return r.body, nil
 	}
 	maps.Copy(p, members)

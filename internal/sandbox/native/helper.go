@@ -234,7 +234,7 @@ func (h *helper) reserve(id string) (*helperSandbox, error) {
 		return nil, errors.New("the server is ending")
 	}
 	if !validID.MatchString(id) { // it becomes a path
-		return nil, fmt.Errorf("%q is no id of a sandbox", id)
+		return nil, fmt.Errorf("%q is not an id of a sandbox", id)
 	}
 	if _, ok := h.sandboxes[id]; ok {
 		return nil, fmt.Errorf("there is a sandbox %q already", id)

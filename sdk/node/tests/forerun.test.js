@@ -68,7 +68,7 @@ test('names', async () => {
     await forerun.invoke(name, {}, { blocking: false })
     assert.equal(asked.at(-1).line, `POST /api/v1/namespaces/${target}`)
   }
-  for (const name of ['/other', '//act', '/other/']) await assert.rejects(forerun.invoke(name), /is no name/)
+  for (const name of ['/other', '//act', '/other/']) await assert.rejects(forerun.invoke(name), /is not a name/)
 })
 
 test('a failed action', async () => {

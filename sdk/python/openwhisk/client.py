@@ -236,7 +236,7 @@ def decode(response: Response) -> Any:
     try:
         return json.loads(response.body)
     except (ValueError, RecursionError) as error:
-        raise ConnectionFailed(f"The answer of the API (status {response.status}) is no JSON: {error}.") from None
+        raise ConnectionFailed(f"The answer of the API (status {response.status}) is not JSON: {error}.") from None
 
 
 def _result(document: Any) -> Result:
@@ -257,7 +257,7 @@ def _within(collection: str, name: str) -> str:
         return f"{collection}/{name}"
     namespace, separator, rest = name[1:].partition("/")
     if not (separator and namespace and rest):
-        raise ValueError(f"{name!r} is no name: write NAME, PACKAGE/NAME or /NAMESPACE/NAME")
+        raise ValueError(f"{name!r} is not a name: write NAME, PACKAGE/NAME or /NAMESPACE/NAME")
     return f"/{namespace}/{collection}/{rest}"
 
 

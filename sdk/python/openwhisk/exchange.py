@@ -172,5 +172,5 @@ def _size(text: str, base: int) -> int:
     except ValueError:
         size = -1
     if not 0 <= size <= MAX_BODY:
-        raise Malformed(f"{digits[:40]!r} is no length that it can have")
+        raise Malformed(f"{digits[:40]!r} is not a length that it can have")
     return size

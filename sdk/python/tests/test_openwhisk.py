@@ -135,7 +135,7 @@ def test_names(server: Server, name: str, path: str) -> None:
 
 @pytest.mark.parametrize("name", ["/other", "//act", "/other/"])
 def test_names_that_name_nothing(server: Server, name: str) -> None:
-    with pytest.raises(ValueError, match="is no name"):
+    with pytest.raises(ValueError, match="is not a name"):
         openwhisk.invoke(name)
 
 
