@@ -25,7 +25,7 @@ import (
 //	gone/NAMESPACE                      a tenant was deleted, and what it had is not all erased yet
 //	timer/NAMESPACE/TRIGGER              the timer of a trigger
 //	timers/NAMESPACE/                   empty: its version changes with every timer that is made
-//	in-turn                             empty: the operator has switched running ahead off
+//	in-turn                             empty: the operator has switched speculation off
 //
 // entityRecords are the kinds of records that a namespace's entities have.
 func entityRecords() []string {
