@@ -208,8 +208,8 @@ func TestSpeculateHeaders(t *testing.T) {
 	w.must(w.request("POST", actions+"echo?blocking=true", "", once, "k"))
 	for want, given := range map[string][]string{
 		"":                                       {"all"},
-		`\"\" does not say how far to run ahead`: {""},
-		"comes 2 times: send it once":         {"all", "off"},
+		`\"\" does not say how far to speculate`: {""},
+		"comes 2 times: send it once":            {"all", "off"},
 	} {
 		for _, path := range []string{actions + "echo?blocking=true", namespaces + "_/triggers/t"} {
 			for _, key := range []string{"", "k"} {
