@@ -100,6 +100,8 @@ class Initializer:
             finally:
                 handler.flush()  # what is printed without a newline would be in each handler's buffer, too
         except loader.LoadError as error:
+            if error.__cause__ is not None:
+                handler.report(error.__cause__, 2)
             self._send(wire.INIT_DONE, {"ok": False, "error": f"Initialization has failed: {error}."})
             return
         except BaseException as error:

@@ -37,7 +37,30 @@ def load(code: bytes, binary: bool, main: str) -> Callable[[dict[str, Any]], Any
     else:
         with open(_ENTRY, "wb") as file:
             file.write(code)
-    return _find(_execute(), main)
+    try:
+        module = _execute()
+    except ImportError as error:
+        foreign = _find_foreign() if binary else None
+        if foreign is None:
+            raise
+        raise LoadError(f"{error}. {foreign}") from error
+    return _find(module, main)
+
+
+def _find_foreign() -> str | None:
+    """Return what is wrong if the archive has a package that is compiled for another Python, and none for this one."""
+    own = f".cpython-{sys.version_info.major}{sys.version_info.minor}-"
+    for folder, _, names in os.walk(CODE_FOLDER):
+        for name in names:
+            stem, tag, rest = name.partition(".cpython-3")
+            minor = rest.partition("-")[0]
+            if tag and minor.isdigit() and name.endswith(".so") and not any(n.startswith(stem + own) for n in names):
+                path = os.path.relpath(os.path.join(folder, name), CODE_FOLDER)
+                return (
+                    f"The archive's {path} is compiled for Python 3.{minor}, and Python {_PYTHON} runs the action: "
+                    f"install the packages with Python {_PYTHON}, or name a kind of the other version"
+                )
+    return None
 
 
 def _prepare_path() -> None:
@@ -54,7 +77,7 @@ def _add_virtualenv(folder: str) -> None:
     if own is None and others:
         raise LoadError(
             f"the packages in virtualenv are for Python {', '.join(others)}, and Python {_PYTHON} runs the action: "
-            f"make the virtualenv with Python {_PYTHON}, or name a kind that the server has for the other version"
+            f"make the virtualenv with Python {_PYTHON}, or name a kind of the other version"
         )
     activate = os.path.join(folder, "bin", "activate_this.py")
     if os.path.isfile(activate):

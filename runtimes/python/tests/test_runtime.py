@@ -209,6 +209,19 @@ def test_virtualenv_of_another_python(sandbox: Sandbox) -> None:
     )
 
 
+def test_packages_that_are_compiled_for_another_python(sandbox: Sandbox) -> None:
+    files = {
+        "__main__.py": b"import fast._speed",
+        "fast/__init__.py": b"",
+        "fast/_speed.cpython-32-x86_64-linux-gnu.so": b"",
+    }
+    done = sandbox.init(zipped(files), binary=True)
+    assert "No module named 'fast._speed'. The archive's fast/_speed.cpython-32-x86_64-linux-gnu.so" in done["error"]
+    assert f"for Python 3.2, and Python {sys.version_info.major}.{sys.version_info.minor} runs" in done["error"]
+    _, err = sandbox.close()
+    assert err.endswith("ModuleNotFoundError: No module named 'fast._speed'\n") and "forerun_runtime" not in err
+
+
 SPAWNS = b"""
 import multiprocessing as mp, pickle, subprocess, sys
 def square(x):
