@@ -175,3 +175,13 @@ def main(a):
 	}
 	g.expect(a, `{}`, `{}`)
 }
+
+// TestChildProcessesFindTheCode: pools of processes that are started, not forked, import the action's file in a sandbox.
+func TestChildProcessesFindTheCode(t *testing.T) {
+	g := newNativeRig(t, single)
+	a := action("import multiprocessing as mp\ndef square(x): return x * x\n" +
+		"def main(a):\n  with mp.get_context(a['how']).Pool(2) as pool: return {'r': pool.map(square, [1, 2, 3]), 'own': open(__file__).read(6)}")
+	for _, how := range []string{"fork", "spawn", "forkserver"} {
+		g.expect(a, fmt.Sprintf(`{"how":%q}`, how), `{"own":"import","r":[1,4,9]}`)
+	}
+}
