@@ -21,8 +21,12 @@ system_python = $(shell command -v /usr/bin/python3 || command -v python3)
 sdk_python := $(wildcard sdk/python/openwhisk/*.py) sdk/python/openwhisk/py.typed
 sdk_node := $(wildcard sdk/node/*.js) sdk/node/index.d.ts sdk/node/package.json
 sources := go.mod go.sum $(shell find cmd internal runtimes -type f -not -name '*_test.go' -not -path '*/__pycache__/*')
-# The version is what git says of the sources; a copy without its history has none.
-buildvcs := -buildvcs=$(if $(shell git rev-parse --git-dir 2>/dev/null),true,false)
+# The version that the binary tells, from the tags of git. The file changes only with it.
+version := $(shell tools/version.sh)
+$(shell mkdir -p .forerun && [ "$$(cat .forerun/version 2>/dev/null)" = '$(version)' ] || echo '$(version)' > .forerun/version)
+
+# Where `make install` puts things; DESTDIR is in front of all of it.
+PREFIX ?= /usr/local
 
 ##@ To use it
 
@@ -32,6 +36,18 @@ run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy an example
 
 .PHONY: build
 build: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(if $(shell command -v javac),$(java_runtime)/.stamp) ## build bin/forerun, and beside it what functions find at hand (for Java: if there is a JDK)
+
+.PHONY: install
+install: build ## install Forerun below PREFIX=/usr/local, with a systemd unit (DESTDIR=FOLDER: into the folder of a package); data stay
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/install.sh
+
+.PHONY: uninstall
+uninstall: ## remove what `make install` installed; data and settings stay
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/uninstall.sh
+
+.PHONY: dist
+dist: build ## make dist/forerun-VERSION-linux-ARCH.tar.gz, which runs where it is unpacked
+	@deploy/dist.sh '$(version)'
 
 ##@ To work on it
 
@@ -76,7 +92,7 @@ profile: build .forerun/bench .forerun/bench-native need-redis ## profile the se
 
 .PHONY: clean
 clean: ## remove what the targets made in this folder
-	rm -rf bin .forerun node_modules bench/out examples/flightbook/build
+	rm -rf bin dist .forerun node_modules bench/out examples/flightbook/build
 
 .PHONY: help
 help: ## show this
@@ -90,9 +106,9 @@ need-go need-node need-python need-java need-redis need-tools: need-%:
 	@tools/need.sh $*
 
 # What `make build` makes.
-bin/forerun: $(sources) | need-go
+bin/forerun: $(sources) .forerun/version | need-go
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath $(buildvcs) -ldflags='-s -w' -o $@ ./cmd/forerun
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.stamped=$(version)' -o $@ ./cmd/forerun
 
 $(packages)/.stamp: runtimes/python/requirements.txt $(sdk_python) | $(venv)/.stamp
 	rm -rf $(packages)

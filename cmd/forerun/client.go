@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -21,13 +20,4 @@ func addClient(root *cobra.Command) error {
 		Getenv: os.Getenv, Home: home, Version: version(),
 		OperatorFile: filepath.Join(config.DataFolder(os.Geteuid() == 0, config.StateHome(os.Getenv)), "operator"),
 	}, os.Args[1:])
-}
-
-// version is what the Go tool noted when it built the binary.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }

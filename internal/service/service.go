@@ -81,6 +81,7 @@ type server struct {
 	listener   net.Listener
 	redis      net.Listener // nil if no address for it is given
 	languages  *worker.Languages
+	absent     []string // what is not beside the binary
 	maker      *native.Maker
 	store      *embedded.Store
 	hub        *resp.Hub
@@ -149,6 +150,7 @@ func (s *server) listenOn(ctx context.Context, flag, address string) (net.Listen
 // show sandboxes the folders of the languages and nothing else of the host.
 func (s *server) startSandboxes(ctx context.Context) (err error) {
 	s.languages = worker.Discover(ctx, sources())
+	s.absent = s.languages.Absent(sources()) // as root sees it
 	s.maker, err = native.StartHelper(native.Config{
 		DataDir: s.config.Data, BindRoots: s.languages.Folders(), Egress: s.config.EgressAllow,
 	})
@@ -375,6 +377,9 @@ func (s *server) announce() {
 	}
 	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
 	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))
+	for _, lack := range s.absent {
+		fmt.Fprintf(s.words, "  %s (`make install` and the tarball of `make dist` have it)\n", lack)
+	}
 }
 
 // wait returns nil when the server is to stop, or what broke.

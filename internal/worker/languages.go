@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,6 +69,24 @@ func Discover(ctx context.Context, s Sources) *Languages {
 	maps.Copy(l.kinds, python)
 	maps.Copy(l.kinds, node)
 	return l
+}
+
+// Absent lists the folders of the build that are not beside the binary, and says what functions lack without each.
+func (l *Languages) Absent(s Sources) (lacks []string) {
+	for _, part := range []struct{ kind, folder, lack string }{
+		{"python:3", "python/packages", "Python functions import boto3, redis, requests and openwhisk only if they bring them"},
+		{"nodejs:default", nodeModulesBuilt, "Node functions require @aws-sdk/client-s3, ioredis, openwhisk, redis and forerun only if they bring them"},
+		{"", javaBuilt, "no Java function runs"},
+	} {
+		if part.kind != "" && l.kinds[part.kind] == nil {
+			continue
+		}
+		folder := filepath.Join(s.Runtimes, part.folder)
+		if _, err := os.Stat(folder); err != nil {
+			lacks = append(lacks, folder+" is missing: "+part.lack)
+		}
+	}
+	return lacks
 }
 
 // Kinds are the kinds of actions that can be run, sorted.
