@@ -14,6 +14,7 @@ const (
 	cursor   = "its cursor is in no record, so it cannot be buffered"
 	inner    = "what it tells has no version, so it cannot be checked by versions"
 	watching = "it is to notice whatever is written from then on, so it cannot be buffered"
+	caches   = "it is to hear of each change from then on, and what its client keeps is read without a version"
 	listens  = "messages come from then on, or no more, which cannot be undone"
 	ends     = "it ends what another connection does, which cannot be undone"
 	speaks   = "whoever listens hears it at once, which cannot be undone"
@@ -32,6 +33,7 @@ var held = []struct {
 	{cursor, []string{"hscan", "sscan", "zscan"}},
 	{watching, []string{"watch"}},
 	{ends, []string{"client kill", "client unblock"}},
+	{caches, []string{"client tracking"}},
 	{speaks, []string{"publish"}},
 	{listens, []string{"subscribe", "psubscribe", "unsubscribe", "punsubscribe", "reset"}}, // those that end it while there is any
 }

@@ -1,6 +1,6 @@
 package command
 
-// table has every command of Redis 7 (those of 7.0.15's COMMAND, and WAITAOF of 7.2), by name.
+// table has every command of Redis 7 (those of 7.0.15's COMMAND, WAITAOF of 7.2 and the lives of fields of 7.4), by name.
 var table = byName([]Spec{
 	// keys of any type
 	{"del", -2, Read | Write, every, del},
@@ -96,6 +96,16 @@ var table = byName([]Spec{
 	{"hstrlen", 3, Read, one, hstrlen},
 	{"hrandfield", -2, Read | Unbufferable, one, hrandfield},
 	{"hscan", -3, Read | Unbufferable, one, hscan},
+
+	{"hexpire", -6, Read | Write | Clock, one, nil},
+	{"hexpireat", -6, Read | Write, one, nil},
+	{"hexpiretime", -5, Read, one, nil},
+	{"hpersist", -5, Read | Write, one, nil},
+	{"hpexpire", -6, Read | Write | Clock, one, nil},
+	{"hpexpireat", -6, Read | Write, one, nil},
+	{"hpexpiretime", -5, Read, one, nil},
+	{"hpttl", -5, Read | Clock, one, nil},
+	{"httl", -5, Read | Clock, one, nil},
 
 	// lists
 	{"lpush", -3, Read | Write, one, lpush},

@@ -142,46 +142,68 @@ func (c *channels) patternCount() int64 {
 // maxUnread is how many bytes of messages wait for a subscriber; one that is slower is cut, as by Redis, and so is one if its space has no room for more.
 const maxUnread = 32 << 20
 
-// subscriber is a connection that has listened to a channel.
+// message is what a subscriber is told: of a channel, or that a record has changed.
+type message struct {
+	parts   []string
+	invalid bool // it is the name of a record
+}
+
+// reply is a message as it is sent.
+func (m message) reply() state.Reply {
+	if m.invalid {
+		return push(bulk("invalidate"), state.Reply{Kind: state.Array, Items: []state.Reply{bulk(m.parts[0])}})
+	}
+	r := state.Reply{Kind: state.Push}
+	for _, part := range m.parts {
+		r.Items = append(r.Items, bulk(part))
+	}
+	return r
+}
+
+// subscriber is a connection that has listened to a channel, or is told of changes.
 type subscriber struct {
 	wake chan struct{} // holds one when there are messages
 	cut  func()        // ends the connection
 	name string        // of its space
 
 	mu       sync.Mutex // guards the rest
-	messages [][]string
+	messages []message
 	size     int   // bytes of the messages,
 	sending  int   // and of those that were taken and are not sent
 	held     share // of the room for what is large
 }
 
 // hand leaves a message with a subscriber.
-func (s *subscriber) hand(message ...string) {
+func (s *subscriber) hand(parts ...string) { s.leave(message{parts: parts}) }
+
+// invalidate tells a subscriber that a record has changed.
+func (s *subscriber) invalidate(name string) { s.leave(message{parts: []string{name}, invalid: true}) }
+
+func (s *subscriber) leave(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, part := range message {
+	for _, part := range m.parts {
 		s.size += len(part) + 16
 	}
 	if unread := s.size + s.sending; unread > maxUnread || unread > restingBuffer && !s.held.change(s.name, unread) {
 		s.cut()
 		return
 	}
-	s.messages = append(s.messages, message)
+	s.messages = append(s.messages, m)
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take takes the messages that have come. They count until sent.
-func (s *subscriber) take() []state.Reply {
+// take takes the messages that have come, for a client that speaks a protocol. They count until sent.
+func (s *subscriber) take(protocol int) []state.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	replies := make([]state.Reply, len(s.messages))
-	for i, message := range s.messages {
-		replies[i].Kind = state.Push
-		for _, part := range message {
-			replies[i].Items = append(replies[i].Items, bulk(part))
+	replies := make([]state.Reply, 0, len(s.messages))
+	for _, m := range s.messages {
+		if !m.invalid || protocol == 3 { // RESP2 has no form for it
+			replies = append(replies, m.reply())
 		}
 	}
 	s.sending += s.size

@@ -25,6 +25,14 @@ func (c *conn) client(ctx context.Context, args [][]byte) state.Reply {
 		return c.killClients(ctx, args[2:])
 	case "unblock":
 		return c.unblockClient(ctx, args[2:])
+	case "tracking":
+		return c.track(ctx, args[2:])
+	case "trackinginfo":
+		return c.trackingInfo()
+	case "getredir":
+		return c.redirection()
+	case "caching":
+		return c.cache(args[2])
 	case "reply":
 		return c.switchReplies(args[2])
 	case "getname":

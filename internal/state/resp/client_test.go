@@ -167,13 +167,19 @@ func TestClientKill(t *testing.T) {
 	}
 }
 
-// TestClientsSeeTheirOwnSpace: connections of another tenant are not listed, killed, unblocked or named.
-func TestClientsSeeTheirOwnSpace(t *testing.T) {
+// openForBoth opens a door at which each name has a space of its own.
+func openForBoth(t *testing.T) door {
 	var store state.Store
 	d := openWith(t, resp.Options{Authenticate: func(_ context.Context, user, _ string) (resp.Session, error) {
 		return session{store, user}, nil
 	}}, vfs.NewMem())
 	store = d.store
+	return d
+}
+
+// TestClientsSeeTheirOwnSpace: connections of another tenant are not listed, killed, unblocked or named.
+func TestClientsSeeTheirOwnSpace(t *testing.T) {
+	d := openForBoth(t)
 	ann, _ := d.enter(t, "ann")
 	bob, _ := d.enter(t, "bob")
 	other, _ := d.enter(t, "bob")

@@ -69,6 +69,8 @@ type profile struct {
 	queued          int // commands since MULTI; -1: outside
 	multiBytes      int
 	names, patterns int // to which it listens
+	tracks          bool
+	broadcast       bool
 	noEvict         bool
 	noTouch         bool
 	last            string    // command
@@ -115,6 +117,7 @@ func lastCommand(spec *command.Spec, args [][]byte) string {
 // describeTo tells what a connection is.
 func (c *conn) describeTo(p *profile) {
 	p.user, p.name, p.library, p.protocol = cmp.Or(c.user, "default"), c.name, c.library, c.protocol
+	p.tracks, p.broadcast = c.tracking != nil, c.tracking != nil && c.tracking.broadcast
 	p.noEvict, p.noTouch = c.noEvict, c.noTouch
 	p.queued, p.multiBytes = -1, c.multi.bytes()
 	if c.multi != nil {
@@ -128,11 +131,14 @@ func (c *conn) describeTo(p *profile) {
 
 // String is the connection in the form of CLIENT LIST. What memory it takes is not told.
 func (c *client) String() string {
-	now := time.Now()
+	now, redirection := time.Now(), -1
+	if c.tracks {
+		redirection = 0
+	}
 	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=0 name=%s age=%d idle=%d flags=%s db=0 sub=%d psub=%d ssub=0 multi=%d "+
-		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=%d rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		c.id, c.conn.net.RemoteAddr(), c.conn.net.LocalAddr(), c.name, int(now.Sub(c.conn.since).Seconds()), int(now.Sub(c.heard).Seconds()),
-		c.flags(), c.names, c.patterns, c.queued, c.multiBytes, c.last, c.user, c.protocol, c.library[0], c.library[1])
+		c.flags(), c.names, c.patterns, c.queued, c.multiBytes, c.last, c.user, redirection, c.protocol, c.library[0], c.library[1])
 }
 
 // flags are the letters that CLIENT LIST has for what a connection does.
@@ -145,6 +151,8 @@ func (c *client) flags() string {
 		{'P', c.names+c.patterns > 0},
 		{'x', c.queued >= 0},
 		{'b', c.conn.isBlocked(c.waiter)},
+		{'t', c.tracks},
+		{'B', c.broadcast},
 		{'e', c.noEvict},
 		{'T', c.noTouch},
 	} {

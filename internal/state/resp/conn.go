@@ -37,6 +37,9 @@ type conn struct {
 	cut      func() // ends it
 	shown    shown  // to others of the space
 
+	tracking *tracker // since CLIENT TRACKING ON; nil: off
+	caching  bool     // CLIENT CACHING was called just before
+
 	mute      bool          // CLIENT REPLY OFF
 	skips     bool          // the reply to the command at work
 	skipsNext bool          // and that to the next
@@ -113,7 +116,7 @@ func (c *conn) awaitRoomFor(ctx context.Context, reply state.Reply) {
 func (c *conn) hasRoom() bool {
 	bytes := 0
 	for _, size := range []int{
-		c.parser.size(), c.parser.places(), cap(c.out), c.multi.bytes(), c.watching.bytes(), c.sub.bytes(), c.awaited, c.made,
+		c.parser.size(), c.parser.places(), cap(c.out), c.multi.bytes(), c.watching.bytes(), c.sub.bytes(), c.tracking.bytes(), c.awaited, c.made,
 		len(c.name) + len(c.library[0]) + len(c.library[1]),
 	} {
 		if size > restingBuffer {
@@ -183,6 +186,9 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 		c.settle(ctx, spec, args)
 		c.answer(reply)
 	}
+	if c.multi == nil && (spec == nil || spec.Name != "client") {
+		c.caching = false
+	}
 	if c.multi != nil || spec != nil && isAnswered(spec) {
 		c.shown.set(c.describeTo)
 	}
@@ -194,8 +200,11 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 		return c.failed(ctx, err)
 	}
 	at := cursorAt(spec)
+	c.remember(spec, args)
 	c.ear.open()
+	c.space.beginOwn(c.tracking)
 	reply, version, err := c.session.Do(ctx, c.withPosition(at, args))
+	c.space.endOwn(c.tracking, version)
 	c.ear.shut()
 	if err != nil {
 		return c.failed(ctx, err)
@@ -270,6 +279,9 @@ func (c *conn) makes(bytes int) bool {
 // flush sends the replies once what they rest on is on disk. If it does not get there, each becomes an error.
 func (c *conn) flush(ctx context.Context) error {
 	if len(c.out) == 0 {
+		if c.sub != nil {
+			c.sub.release()
+		}
 		return nil
 	}
 	if ctx.Err() != nil {

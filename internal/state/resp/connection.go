@@ -9,8 +9,8 @@ import (
 	"forerun.dev/forerun/internal/state/command"
 )
 
-// redisVersion is the Redis whose commands and replies we have, for clients that look.
-const redisVersion = "7.0.15"
+// redisVersion is the Redis that clients take this for: 7.2's commands and replies are there, and from 7.4 on clients use client-side caching.
+const redisVersion = "7.4.0"
 
 // connectionCommand executes a command that is about the connection.
 func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {

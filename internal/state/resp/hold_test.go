@@ -79,6 +79,8 @@ func TestWhyIsHeld(t *testing.T) {
 		{"PUBSUB", "NUMPAT"},
 		{"CLIENT", "KILL", "ID", "99"},
 		{"CLIENT", "UNBLOCK", "99"},
+		{"CLIENT", "TRACKING", "ON"},
+		{"CLIENT", "TRACKING", "OFF"},
 		{"SUBSCRIBE", "c"},
 		{"PSUBSCRIBE", "c*"},
 		{"UNSUBSCRIBE", "c"},

@@ -36,13 +36,15 @@ type space struct {
 
 	round int // of serving; its goroutine's
 
-	mu      sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
-	watched map[forerun.Key][]*watch
-	waiting map[forerun.Key][]*waiter // in the order in which they came
-	ready   []*readyRecord            // in the order in which they became so
-	readyAt map[forerun.Key]*readyRecord
-	serving *readyRecord // which is not among those
-	serves  bool         // a goroutine does
+	mu         sync.Mutex // guards the rest. The store tells of a change while it holds the record: under mu nothing else is called
+	watched    map[forerun.Key][]*watch
+	tracked    map[forerun.Key][]*tracker
+	broadcasts []*tracker
+	waiting    map[forerun.Key][]*waiter // in the order in which they came
+	ready      []*readyRecord            // in the order in which they became so
+	readyAt    map[forerun.Key]*readyRecord
+	serving    *readyRecord // which is not among those
+	serves     bool         // a goroutine does
 }
 
 // NewHub makes the hub of a store, to which now is the time; nil: time.Now.
@@ -71,6 +73,7 @@ func newSpace(kindOf func(forerun.Key) state.Type) *space {
 		positions: positions{first: 1},
 		channels:  channels{named: make(map[string][]*subscriber), patterns: make(map[string][]*subscriber)},
 		watched:   make(map[forerun.Key][]*watch), waiting: make(map[forerun.Key][]*waiter),
+		tracked: make(map[forerun.Key][]*tracker),
 		readyAt: make(map[forerun.Key]*readyRecord),
 	}
 }
@@ -123,13 +126,13 @@ func (h *Hub) awaited(keys []forerun.Key) *space {
 }
 
 // changed hears of each change of a record.
-func (h *Hub) changed(key forerun.Key, _ forerun.Version) {
+func (h *Hub) changed(key forerun.Key, v forerun.Version) {
 	if s, ok := h.spaces.Load(key.Space); ok {
-		s.(*space).changed(key)
+		s.(*space).changed(key, v)
 	}
 }
 
-func (s *space) changed(key forerun.Key) {
+func (s *space) changed(key forerun.Key, v forerun.Version) {
 	if s.parts.Load() == 0 {
 		return
 	}
@@ -138,6 +141,7 @@ func (s *space) changed(key forerun.Key) {
 	for _, w := range s.watched[key] {
 		w.touched.Store(true)
 	}
+	s.invalidate(key, v)
 	s.makeReady(key)
 }
 

@@ -53,7 +53,7 @@ func TestUnreadMessagesTakeRoom(t *testing.T) {
 		t.Errorf("of three with 600 KiB each %v are cut", cut)
 	}
 	for _, s := range subscribers {
-		s.take()
+		s.take(3)
 	}
 	if r.taken["s"] < 600<<10 {
 		t.Errorf("while they are sent only %d bytes count", r.taken["s"])

@@ -64,11 +64,14 @@ func (s *subscription) release() {
 	}
 }
 
+// hears says whether messages may come to the connection: of channels, or of changes.
+func (c *conn) hears() bool { return c.listens() || c.tracking != nil }
+
 // listens says whether the connection listens to anything.
 func (c *conn) listens() bool { return c.sub.count() > 0 }
 
-// subscribe begins to listen to channels, or to patterns of their names.
-func (c *conn) subscribe(word string, names [][]byte, patterns bool) {
+// listening is the connection's subscription, which is made when it is needed first.
+func (c *conn) listening() *subscription {
 	if c.sub == nil {
 		c.sub = &subscription{space: c.space, names: make(map[string]bool), patterns: make(map[string]bool), end: make(chan struct{})}
 		c.sub.subscriber = &subscriber{
@@ -76,7 +79,12 @@ func (c *conn) subscribe(word string, names [][]byte, patterns bool) {
 		}
 		c.sub.sending.Go(c.sendMessages)
 	}
-	c.sub.hold()
+	return c.sub
+}
+
+// subscribe begins to listen to channels, or to patterns of their names.
+func (c *conn) subscribe(word string, names [][]byte, patterns bool) {
+	c.listening().hold()
 	list := c.sub.list(patterns)
 	for _, name := range names {
 		if !list[string(name)] && c.sub.count() >= maxSubscriptions {
@@ -126,7 +134,7 @@ func push(items ...state.Reply) state.Reply { return state.Reply{Kind: state.Pus
 
 // takeMessages puts the messages that have come among the replies. The connection's goroutine holds the writing.
 func (c *conn) takeMessages() {
-	for _, message := range c.sub.take() {
+	for _, message := range c.sub.take(c.protocol) {
 		c.answer(message)
 	}
 	c.sub.sent()
@@ -143,7 +151,7 @@ func (c *conn) sendMessages() {
 		}
 		s.writing.Lock()
 		var out []byte
-		for _, message := range s.take() {
+		for _, message := range s.take(c.protocol) {
 			out = appendReply(out, message, c.protocol)
 		}
 		_, err := c.net.Write(out)
@@ -157,6 +165,7 @@ func (c *conn) sendMessages() {
 
 // forsake ends all that the connection listens to, and what sends messages.
 func (c *conn) forsake() {
+	c.endTracking()
 	if c.sub == nil {
 		return
 	}
@@ -168,7 +177,7 @@ func (c *conn) forsake() {
 	c.sub.release()
 	close(c.sub.end)
 	c.sub.sending.Wait()
-	c.sub.take() // nobody reads them
+	c.sub.take(c.protocol) // nobody reads them
 	c.sub.sent()
 	c.sub = nil
 	c.session.Listens(false)
@@ -217,7 +226,7 @@ func (c *conn) subscriptionCommand(ctx context.Context, spec *command.Spec, args
 	if err != nil {
 		c.answer(c.failed(ctx, err))
 	}
-	c.session.Listens(c.listens())
+	c.session.Listens(c.hears())
 }
 
 // publish sends a message to all who listen to a channel. What was written before is on disk before they hear of it.

@@ -255,8 +255,13 @@ func (c *conn) execOnRecords(ctx context.Context, expect []state.Expect, t *tran
 			return nil, err
 		}
 	}
+	for _, q := range t.queue {
+		c.remember(q.spec, q.args)
+	}
 	c.ear.open()
+	c.space.beginOwn(c.tracking)
 	replies, version, err := c.session.Exec(ctx, expect, commands)
+	c.space.endOwn(c.tracking, version)
 	c.ear.shut()
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func TestServingOfManyRecords(t *testing.T) {
 	s.await(w)
 	change := func() {
 		for _, key := range w.keys.List {
-			s.changed(key)
+			s.changed(key, 1)
 		}
 	}
 	served := func() {
