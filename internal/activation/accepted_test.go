@@ -55,3 +55,21 @@ func TestRecoverListsParts(t *testing.T) {
 		t.Errorf("it lists %q, %v; want %q", got.Logs, err, want)
 	}
 }
+
+// TestRecordsReplaceNotes: nothing is left of the note of an activation that has its record, and others' notes stay.
+func TestRecordsReplaceNotes(t *testing.T) {
+	l := open(t)
+	ended, going := record(1, "guest", "a"), record(2, "guest", "b")
+	if err := l.Note(t.Context(), ended, going); err != nil {
+		t.Fatal(err)
+	}
+	ended.Noted = true
+	put(t, l, ended)
+	left, err := l.accepted(t.Context())
+	if err != nil || len(left) != 1 || left[0].ID != going.ID || !left[0].Start.Equal(going.Start) || left[0].Action != going.Action {
+		t.Errorf("%+v, %v", left, err)
+	}
+	if got, err := l.Get(t.Context(), "guest", ended.ID); err != nil || got.Action != ended.Action {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

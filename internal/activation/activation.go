@@ -33,7 +33,7 @@ func Open(store state.Store, sync bool) *Log { return &Log{store: store, sync: s
 
 // Put adds the records of one invocation, in place of their notes, all of them or none.
 func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
-	ops, fresh := make([]state.Command, 0, 3*len(records)), true
+	ops := make([]state.Command, 0, 3*len(records))
 	for _, a := range records {
 		whole, err := encode(a)
 		if err != nil {
@@ -47,10 +47,10 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 		}
 		ops = append(ops, set(idKey(a.Namespace, a.ID), whole), set(timeKey(a), brief), set(nameKey(a), nil))
 		if a.Noted {
-			ops, fresh = append(ops, del(acceptedKey(a))), false
+			ops = append(ops, del(acceptedKey(a)))
 		}
 	}
-	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Fresh: fresh, Lazy: !l.sync, Owed: true})
+	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Fresh: true, Lazy: !l.sync, Owed: true})
 	return err
 }
 

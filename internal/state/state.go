@@ -48,7 +48,7 @@ type Command struct {
 type Txn struct {
 	Expect []Expect  // versions that must still be current
 	Ops    []Command // write commands, replayed in order (rule R11: never values)
-	Fresh  bool      // the records that Ops write are not there yet: nothing is looked up, and what is there is lost
+	Fresh  bool      // the records that Ops write are not there yet: nothing is looked up but what DEL names, a String, and what is there is lost
 	Lazy   bool      // in the log before Apply returns, on disk within 10 ms; else on disk before it returns
 	Owed   bool      // for what was begun when the disk had room: while it has none it waits, where others are refused
 }

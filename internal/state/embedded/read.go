@@ -1,9 +1,11 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -74,6 +76,21 @@ func (nothing) Get([]byte) ([]byte, bool, error) { return nil, false, nil }
 
 // Scan finds nothing.
 func (nothing) Scan(_, _ []byte, _ bool, _ func(key, value []byte) bool) error { return nil }
+
+// only finds some keys of the store, and nothing else.
+type only struct {
+	nothing
+	reader reader
+	keys   [][]byte
+}
+
+// Get finds one of the keys.
+func (o only) Get(key []byte) ([]byte, bool, error) {
+	if slices.ContainsFunc(o.keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
+		return o.reader.Get(key)
+	}
+	return nil, false, nil
+}
 
 // Get reads records.
 func (s *Store) Get(ctx context.Context, keys ...forerun.Key) ([]state.Record, error) {
