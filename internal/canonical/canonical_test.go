@@ -60,7 +60,8 @@ func TestMerge(t *testing.T) {
 
 func TestMergeLeavesTheEnvironmentOut(t *testing.T) {
 	defaults := []forerun.KeyValue{
-		{Key: "STAGE", Value: []byte(`"blue"`), Init: true}, {Key: "plain", Value: []byte("1")},
+		{Key: "STAGE", Value: []byte(`"blue"`), Init: true},
+		{Key: "plain", Value: []byte("1")},
 		forerun.Hide("TOKEN", []byte(`"t"`), true), forerun.Hide("pin", []byte("7"), false),
 	}
 	for object, want := range map[string]string{

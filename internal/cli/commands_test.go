@@ -60,7 +60,8 @@ func TestCommands(t *testing.T) {
 			0, "", "ok: updated action x",
 		},
 		{
-			"package update p --secret TOKEN t", answer{status: 200, body: `{"name":"p"}`},
+			"package update p --secret TOKEN t",
+			answer{status: 200, body: `{"name":"p"}`},
 			`PUT namespaces/_/packages/p?overwrite=true {"parameters":[{"key":"TOKEN","value":"t","init":true,"secret":true}]}`, 0, "", "ok: updated package p",
 		},
 		{"action get x --code name", ok, "GET namespaces/_/actions/x?code=true", 0, "\"x\"\n", ""},
@@ -70,7 +71,8 @@ func TestCommands(t *testing.T) {
 			"GET namespaces/_/actions?limit=30&skip=0", 0, "NAME      KIND         VERSION  UPDATED\n/guest/c  composition  0.0.1    -\n", "",
 		},
 		{
-			"action create x hello.py --web true", answer{status: 200, body: `{"namespace":"guest/p","name":"x","annotations":[{"key":"web-export","value":true}]}`},
+			"action create x hello.py --web true",
+			answer{status: 200, body: `{"namespace":"guest/p","name":"x","annotations":[{"key":"web-export","value":true}]}`},
 			`PUT namespaces/_/actions/x?overwrite=false {"exec":{"kind":"python:3","code":"def main(a): return a\n"},"annotations":[{"key":"web-export","value":true},{"key":"raw-http","value":false},{"key":"final","value":true}]}`,
 			0, "http://...", "ok: created action x",
 		},

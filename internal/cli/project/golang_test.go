@@ -46,8 +46,10 @@ func TestGo(t *testing.T) {
 		t.Errorf("it answered %q, %v", out, err)
 	}
 	for _, c := range []struct{ path, kind, main, want string }{
-		{"app", "", "", ""}, {"named.go", "go:1.22", "Hello", ""},
-		{"named.go", "", "", "has neither a function main nor a function Main"}, {"library.go", "", "", "is not in package main"},
+		{"app", "", "", ""},
+		{"named.go", "go:1.22", "Hello", ""},
+		{"named.go", "", "", "has neither a function main nor a function Main"},
+		{"library.go", "", "", "is not in package main"},
 		{"wrong.go", "go", "", "undefined: nothing"},
 	} {
 		code, _, err := ReadCode(filepath.Join(folder, c.path), c.kind, c.main)

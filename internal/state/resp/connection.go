@@ -28,12 +28,17 @@ func (c *conn) connectionCommand(ctx context.Context, spec *command.Spec, args [
 	case "reset":
 		return c.reset(ctx)
 	}
-	if c.session == nil {
+	switch {
+	case c.session == nil:
 		return failure("NOAUTH Authentication required.")
-	}
-	if spec.IsHelp(args) {
+	case spec.IsHelp(args):
 		return spec.Help()
 	}
+	return c.sessionCommand(ctx, spec, args)
+}
+
+// sessionCommand executes a command of a connection that is authenticated.
+func (c *conn) sessionCommand(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
 	switch spec.Name {
 	case "ping":
 		return c.ping(args)

@@ -178,7 +178,9 @@ func describeOne(s *command.Spec) state.Reply {
 	subcommands := none
 	for _, name := range s.Subcommands() {
 		subcommands.Items = append(subcommands.Items, state.Reply{Kind: state.Array, Items: []state.Reply{
-			bulk(s.Name + "|" + name), integer(int64(s.SubcommandArity(name))), {Kind: state.SetReply}, integer(0), integer(0), integer(0),
+			bulk(s.Name + "|" + name), integer(int64(s.SubcommandArity(name))),
+			{Kind: state.SetReply},
+			integer(0), integer(0), integer(0),
 			{Kind: state.SetReply},
 			none, none, none,
 		}})
