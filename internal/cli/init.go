@@ -69,7 +69,11 @@ func initProject(cmd *cobra.Command, folder, language string) error {
 			return err
 		}
 	}
-	say(cmd, "ok: wrote an example in %s. Go on with `forerun deploy %s` and `forerun invoke hello --result -p name Ada`.", language, folder)
+	next := "Go on"
+	if language == "java" {
+		next = "Compile hello.jar as its forerun.yaml says, then go on"
+	}
+	say(cmd, "ok: wrote an example in %s. %s with `forerun deploy %s` and `forerun invoke hello --result -p name Ada`.", language, next, folder)
 	return nil
 }
 
