@@ -158,6 +158,7 @@ func TestNodeRefuses(t *testing.T) {
 	}{
 		"syntax":             {runtimewire.Init{}, []byte("\nfunction main( {"), []string{"Initialization has failed due to: ", "index.js:", "SyntaxError: Unexpected token"}},
 		"two arguments":      {runtimewire.Init{}, []byte("exports.handler = async function handler (event, context) {}"), []string{"The function 'handler' takes 2 arguments, and an action has one, its parameters"}},
+		"two, and no name":   {runtimewire.Init{}, []byte("exports.handler = async (event, context) => {}"), []string{"The function of the code takes 2 arguments, and an action has one, its parameters"}},
 		"several exports":    {runtimewire.Init{}, []byte("module.exports = () => ({}); exports = module.exports; exports.handler = () => ({})"), []string{"'main' is not a function. The code exports several functions: name one of them"}},
 		"a name that is not": {runtimewire.Init{Main: "go"}, []byte("exports.handler = () => ({})"), []string{"Action entrypoint 'go' is not a function."}},
 		"no code":            {runtimewire.Init{}, []byte(" "), []string{"no code to execute"}},

@@ -149,7 +149,8 @@ function choose (exported, main, found, handler) {
     throw new LoadError(`Action entrypoint '${main || DEFAULT}' is not a function.${why}`)
   }
   if (only.length > 1) {
-    throw new LoadError(`The function '${only.name}' takes ${only.length} arguments, and an action has one, its parameters: leave the others out, and return the result.`)
+    const name = only.name ? ` '${only.name}'` : ' of the code'
+    throw new LoadError(`The function${name} takes ${only.length} arguments, and an action has one, its parameters: leave the others out, and return the result.`)
   }
   return only
 }
