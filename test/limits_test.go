@@ -44,7 +44,7 @@ func TestLimitsThatAreSet(t *testing.T) {
 	}
 	archive := zipped(t, file{name: "__main__.py", text: "def main(args):\n    return {}\n"}, file{name: "zeros", text: strings.Repeat("\x00", 3*mib)})
 	put(t, c, "archive", python(archive))
-	if r := invoke(t, c, "archive", nil); !strings.Contains(string(r.Response.Result), "the archive cannot be extracted: No space left on device") {
+	if r := invoke(t, c, "archive", nil); !strings.Contains(string(r.Response.Result), `error uncompressing the action archive: \"zeros\": no space left on device`) {
 		t.Errorf("an archive of 3 MiB, where 2 are allowed: %s", r.Response.Result)
 	}
 }

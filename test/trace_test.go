@@ -96,7 +96,7 @@ func TestTrace(t *testing.T) {
 		{"activation trace " + third.ActivationID, 0, "squashed: one #2 did not give what was expected", ""},
 		{"activation trace " + third.ActivationID, 0, "in turn: one #2 did not give what was expected", ""},
 		{"activation trace " + second.ActivationID, 0, "(BLPOP waits for its turn: ", ""},
-		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"saved":`, ""},
+		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"inOrder":`, ""},
 		{"activation trace " + second.ActivationID + " --svg trace.svg", 0, "=", "ok: wrote trace.svg"},
 		{"activation trace --last", 0, "chain", ""}, // and not only its last function
 		{"activation trace --last " + second.ActivationID, 2, "", "not both"},
