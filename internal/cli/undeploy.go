@@ -58,7 +58,7 @@ func inDeletionOrder(all []project.Named) []project.Named {
 	return all
 }
 
-// remove deletes entities and tells which were there. What fails does not keep it from the rest.
+// remove deletes entities and tells which were there. A failed deletion does not stop the others.
 func remove(ctx context.Context, c *whisk.Client, all []project.Named, dry bool) (changes []change, failed error) {
 	for _, x := range all {
 		var err error

@@ -31,7 +31,7 @@ func TestEstimate(t *testing.T) {
 }
 
 // TestEstimated: a sequence that ran speculatively is compared with what its functions took in order, however long they took beside each
-// other. What has branches, or calls at the same time, is not compared.
+// other. A workflow with branches, or with calls at the same time, is not compared.
 func TestEstimated(t *testing.T) {
 	const slow, usual = 7 * time.Second, time.Second
 	for _, kind := range []string{"sequence", "parallel", "calls"} {

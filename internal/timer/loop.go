@@ -222,7 +222,7 @@ func (l *Loop) complain(ctx context.Context, trigger forerun.Name, err error) {
 	}
 }
 
-// fireOne fires a trigger if it is due, and notes the next moment. What changes its timer meanwhile wins.
+// fireOne fires a trigger if it is due, and notes the next moment. A change of the timer meanwhile wins.
 func (l *Loop) fireOne(ctx context.Context, trigger forerun.Name) error {
 	stored, t, err := l.read(ctx, trigger)
 	if err != nil {

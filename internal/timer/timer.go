@@ -34,7 +34,7 @@ const (
 	Interval = "interval"
 )
 
-// Settings are the parameters of a feed, under OpenWhisk's names. What is not given is empty.
+// Settings are the parameters of a feed, under OpenWhisk's names. A parameter that is not given is empty.
 type Settings struct {
 	Cron            string          `json:"cron,omitempty"`
 	Timezone        string          `json:"timezone,omitempty"`

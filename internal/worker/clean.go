@@ -121,7 +121,7 @@ func (b *box) renewSpare() (alone bool, err error) {
 	return false, nil
 }
 
-// renewAlone makes a handler when nothing of the activation is left. What the code sends meanwhile goes out.
+// renewAlone makes a handler when nothing of the activation is left. The code's requests go out meanwhile.
 func (b *box) renewAlone() error {
 	err := b.empty()
 	if err == nil {

@@ -355,7 +355,7 @@ func (c *converter) scalar(at *node, n ast.Node) *node {
 	return at
 }
 
-// plain reads a scalar without quotes. What the library takes it for does not count: it follows YAML 1.1 in part.
+// plain reads a scalar without quotes. The library's own reading is ignored, because it follows YAML 1.1 in part.
 func (c *converter) plain(at *node, n ast.Node, value string) *node {
 	var err error
 	if at.shape, at.scalar, err = resolve(value); err != nil {

@@ -47,7 +47,7 @@ func TestText(t *testing.T) {
 }
 
 // TestGain: a gain is claimed of an invocation that took less than its functions take in order, if that is known and something ran
-// speculatively. What two functions took beside each other makes none: they may have waited for the same processor.
+// speculatively. Functions that ran at the same time make none: they may have waited for the same processor.
 func TestGain(t *testing.T) {
 	const wall = 10_000
 	for _, c := range []struct {

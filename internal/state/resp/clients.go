@@ -129,7 +129,7 @@ func (c *conn) describeTo(p *profile) {
 	}
 }
 
-// String is the connection in the form of CLIENT LIST. What memory it takes is not told.
+// String is the connection in the form of CLIENT LIST. It does not tell the connection's memory.
 func (c *client) String() string {
 	now, redirection := time.Now(), -1
 	if c.tracks {
