@@ -35,7 +35,8 @@ func newActionFlags(cmd *cobra.Command) *actionFlags {
 	flags.BoolVar(&f.sequence, "sequence", false, "the action runs other actions, one after the other")
 	flags.BoolVar(&f.copy, "copy", false, "the action is a copy of another")
 	flags.StringVar(&f.web, "web", "", "make it a web action: `WHICH` is yes, raw or no")
-	flags.StringVar(&f.webSecure, "web-secure", "", "`SECRET` that callers of the web action must know: a word, or true for the key of the namespace, or false")
+	flags.StringVar(&f.webSecure, "web-secure", "", "`WHO` may call the web action: true, callers with a key of any namespace of the server; own, with a key of this namespace; false, everyone; "+
+		"another word, callers that send it in the header X-Require-Whisk-Auth")
 	flags.IntVarP(&f.memory, "memory", "m", 0, "memory limit in `MIB`")
 	flags.IntVarP(&f.timeout, "timeout", "t", 0, "time limit in `MS`")
 	flags.IntVarP(&f.logs, "logsize", "l", 0, "limit of the logs in `MIB`")
@@ -170,7 +171,11 @@ func (f *actionFlags) webAnnotations() ([]forerun.KeyValue, error) {
 		}
 		kvs = web
 	}
-	if f.webSecure != "" {
+	switch f.webSecure {
+	case "":
+	case "own":
+		kvs = append(kvs, forerun.KeyValue{Key: "require-whisk-auth", Value: json.RawMessage(`["_"]`)})
+	default:
 		kvs = append(kvs, forerun.KeyValue{Key: "require-whisk-auth", Value: jsonOf(f.webSecure)})
 	}
 	return kvs, nil

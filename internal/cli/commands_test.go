@@ -95,6 +95,7 @@ func TestCommands(t *testing.T) {
 		{"action update x -p lonely", ok, "", 2, "", "KEY VALUE"},
 		{"action update x --kind python:3", ok, "", 2, "", "go with code"},
 		{"action update x --memory 256 -t 1000 --logs 0 --web raw --web-secure true --del-annotation old", ok, `PUT namespaces/_/actions/x?overwrite=true {"annotations":[{"key":"web-export","value":true},{"key":"raw-http","value":true},{"key":"final","value":true},{"key":"require-whisk-auth","value":true}],"delAnnotations":["old"],"limits":{"timeout":1000,"memory":256,"logs":0}}`, 0, "", ""},
+		{"action update x --web-secure own", ok, `PUT namespaces/_/actions/x?overwrite=true {"annotations":[{"key":"require-whisk-auth","value":["_"]}]}`, 0, "", ""},
 		{"action update x --web maybe", ok, "", 2, "", "not yes, raw or no"},
 		{"action delete x", ok, "DELETE namespaces/_/actions/x", 0, "", "ok: deleted action x"},
 		// invocations

@@ -13,10 +13,13 @@ import (
 	"forerun.dev/forerun/internal/registry"
 )
 
+// secretHeader carries the secret that the annotation require-whisk-auth asks for.
+const secretHeader = "X-Require-Whisk-Auth"
+
 // hasSecret compares hashes: how long that takes tells nothing of the secret.
 func hasSecret(r *http.Request, secret string) bool {
-	given, want := sha256.Sum256([]byte(r.Header.Get("X-Require-Whisk-Auth"))), sha256.Sum256([]byte(secret))
-	return r.Header["X-Require-Whisk-Auth"] != nil && subtle.ConstantTimeCompare(given[:], want[:]) == 1
+	given, want := sha256.Sum256([]byte(r.Header.Get(secretHeader))), sha256.Sum256([]byte(secret))
+	return r.Header[secretHeader] != nil && subtle.ConstantTimeCompare(given[:], want[:]) == 1
 }
 
 // invoke runs the action as its owner's, and answers with what came of it.

@@ -7,6 +7,8 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"forerun.dev/forerun/internal/canonical"
@@ -158,7 +160,26 @@ func (r *request) describe(p parameters) {
 	}
 	headers := map[string]string{"host": r.Host}
 	for name, values := range r.Header {
-		headers[strings.ToLower(name)] = values[len(values)-1]
+		if !r.isSecret(name, values) {
+			headers[strings.ToLower(name)] = values[len(values)-1]
+		}
 	}
 	p[headersParameter], _ = json.Marshal(headers) // strings always marshal
+}
+
+// isSecret reports whether the action must not see a header field: it would learn its caller's key, or the secret that opens its own door.
+// Credentials for the action itself, such as a bearer token, are not secret.
+func (r *request) isSecret(name string, values []string) bool {
+	return name == secretHeader || name == "Authorization" && (r.user != "" || slices.ContainsFunc(values, holdsKey))
+}
+
+// keyForm is the form of the keys of tenants, activations and the operator, and of OpenWhisk's.
+var keyForm = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}:[0-9A-Za-z]{32,}$`)
+
+// holdsKey reports whether credentials have the form of a key, valid or not: in clear or in base64, in any scheme.
+func holdsKey(credentials string) bool {
+	return slices.ContainsFunc(strings.Fields(credentials), func(part string) bool {
+		decoded, err := base64.StdEncoding.DecodeString(part)
+		return keyForm.MatchString(part) || err == nil && keyForm.Match(decoded)
+	})
 }

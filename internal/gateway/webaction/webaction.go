@@ -14,6 +14,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,8 +137,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	caller, isCaller := h.caller(r)
-	if !isOptions && !mayCall(action, r, isCaller) {
+	caller := h.caller(r)
+	if !isOptions && !mayCall(action, owner.Namespace, r, caller.Namespace) {
 		return forerun.Errorf(forerun.Unauthorized, "", "Authentication is possible but has failed or not yet been provided.")
 	}
 	if err := gateway.Seat(w, r, owner.Namespace); err != nil {
@@ -205,16 +206,23 @@ func allowOrigins(header http.Header, r *http.Request) {
 }
 
 // caller finds who makes the request, if it shows a valid key; web actions take requests without.
-func (h *Handler) caller(r *http.Request) (gateway.Caller, bool) {
+func (h *Handler) caller(r *http.Request) gateway.Caller {
 	if r.Header.Get("Authorization") == "" {
-		return gateway.Caller{}, false
+		return gateway.Caller{}
 	}
 	caller, err := h.Keys.Caller(r)
-	return caller, err == nil
+	if err != nil {
+		return gateway.Caller{}
+	}
+	return caller
 }
 
-// mayCall checks the annotation require-whisk-auth: true asks for a valid key, a string or a number for a header with it.
-func mayCall(action *forerun.Action, r *http.Request, isCaller bool) bool {
+// mayCall checks the annotation require-whisk-auth against a request and the namespace whose key it shows, if any:
+//
+//   - true asks for the key of any namespace;
+//   - an array asks for the key of one of the namespaces in it, of which "_" is the owner's;
+//   - a string or a number asks for a header with it.
+func mayCall(action *forerun.Action, owner string, r *http.Request, caller string) bool {
 	required := forerun.Lookup(action.Annotations, "require-whisk-auth")
 	if required == nil {
 		return true
@@ -227,7 +235,9 @@ func mayCall(action *forerun.Action, r *http.Request, isCaller bool) bool {
 	}
 	switch v := value.(type) {
 	case bool:
-		return !v || isCaller
+		return !v || caller != ""
+	case []any:
+		return caller != "" && (slices.Contains(v, any(caller)) || caller == owner && slices.Contains(v, any("_")))
 	case string:
 		return hasSecret(r, v)
 	case json.Number:

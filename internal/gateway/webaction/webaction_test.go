@@ -300,6 +300,13 @@ func TestAuthentication(t *testing.T) {
 	w.put("number", "echo", "require-whisk-auth", "12345678901234567890")
 	w.put("odd", "echo", "require-whisk-auth", "[]")
 	w.put("empty", "echo", "require-whisk-auth", `""`)
+	w.put("own", "echo", "require-whisk-auth", `["_"]`)
+	w.put("others", "echo", "require-whisk-auth", `["x","other"]`)
+	owners, err := w.tenants.AddKey(t.Context(), "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := "Basic " + base64.StdEncoding.EncodeToString([]byte(owners.String()))
 	key := "Basic " + base64.StdEncoding.EncodeToString([]byte(w.auth.String()))
 	wrong := "Basic " + base64.StdEncoding.EncodeToString([]byte(w.auth.UUID+":no"))
 	const header = "X-Require-Whisk-Auth"
@@ -320,6 +327,11 @@ func TestAuthentication(t *testing.T) {
 		{"number", header, "12345678901234567891", 401},
 		{"odd", header, "[]", 401},
 		{"empty", "X-Other", "", 401},
+		{"own", "Authorization", own, 200},
+		{"own", "Authorization", key, 401},
+		{"own", "X-Other", "", 401},
+		{"others", "Authorization", key, 200},
+		{"others", "Authorization", own, 401},
 	} {
 		for _, method := range allMethods() {
 			r := w.ask(method, "guest/default/"+c.name+".json", "", c.header, c.value)
@@ -334,13 +346,57 @@ func TestAuthentication(t *testing.T) {
 				w.refused(r, 401, "Authentication is possible but has failed or not yet been provided.")
 			case c.value == key && member(t, r.body, "__ow_user") != `"other"`:
 				t.Errorf("the user is told as %s", member(t, r.body, "__ow_user"))
-			case c.value != key && member(t, r.body, "__ow_user") != "none":
+			case c.value == own && member(t, r.body, "__ow_user") != `"guest"`:
+				t.Errorf("the owner is told as %s", member(t, r.body, "__ow_user"))
+			case c.value != key && c.value != own && member(t, r.body, "__ow_user") != "none":
 				t.Errorf("a user is told: %s", r.body)
 			}
 		}
 	}
 	if r := w.ask("POST", "guest/default/user.json", strings.Repeat("x", 1001)); r.status != 401 {
 		t.Errorf("the body of who has no key is read: %d %s", r.status, r.body)
+	}
+}
+
+// TestCodeGetsNoKey: an action does not see the key of its caller, nor the secret of its own door, but it sees other credentials.
+func TestCodeGetsNoKey(t *testing.T) {
+	w := newWorld(t)
+	w.put("open", "echo")
+	w.put("raw", "echo", "raw-http", "true")
+	w.put("user", "echo", "require-whisk-auth", "true")
+	w.put("secret", "echo", "require-whisk-auth", `"my-secret"`)
+	basic := func(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
+	key := w.auth.String()
+	token, operator := strings.Repeat("0a", 16)+":"+strings.Repeat("b1", 32), strings.Repeat("c", 32)+":"+strings.Repeat("d", 64)
+	for _, c := range []struct{ name, header, value, want string }{
+		{"open", "Authorization", basic(key), "none"},
+		{"raw", "Authorization", basic(key), "none"},
+		{"user", "Authorization", basic(key), "none"},
+		{"open", "Authorization", basic(key[:len(key)-1] + "x"), "none"}, // not valid, or not any more
+		{"open", "Authorization", "basic   " + strings.TrimPrefix(basic(key), "Basic "), "none"},
+		{"open", "Authorization", "Bearer " + key, "none"},
+		{"open", "Authorization", basic(token), "none"},
+		{"open", "Authorization", basic(operator), "none"},
+		{"open", "X-Require-Whisk-Auth", "my-secret", "none"},
+		{"secret", "X-Require-Whisk-Auth", "my-secret", "none"},
+		{"open", "Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln", `"Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln"`},
+		{"open", "Authorization", basic("ada:password"), `"` + basic("ada:password") + `"`},
+		{"open", "Authorization", "Digest username=ada", `"Digest username=ada"`},
+	} {
+		r := w.ask("GET", "guest/default/"+c.name+".json", "", c.header, c.value, "X-Custom", "v")
+		headers := member(t, r.body, "__ow_headers")
+		if r.status != 200 || member(t, headers, "x-custom") != `"v"` {
+			t.Errorf("%v: %d %s", c, r.status, r.body)
+		} else if got := member(t, headers, strings.ToLower(c.header)); got != c.want {
+			t.Errorf("%s: the action sees the %s %q as %s", c.name, c.header, c.value, got)
+		}
+	}
+	r := httptest.NewRequest("GET", Prefix+"guest/default/open.json", nil)
+	r.Header["Authorization"] = []string{basic(key), "Bearer other"}
+	recorder := httptest.NewRecorder()
+	w.door.ServeHTTP(recorder, r)
+	if got := member(t, member(t, recorder.Body.String(), "__ow_headers"), "authorization"); got != "none" {
+		t.Errorf("of two lines, one with a key, the action sees %s", got)
 	}
 }
 
