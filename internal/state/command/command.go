@@ -103,7 +103,7 @@ func (s *Spec) AcceptsArity(n int) bool {
 	return n == s.Arity || s.Arity < 0 && n >= -s.Arity
 }
 
-// Access says what the command does with these arguments: SET reads, SORT and BITFIELD write, and SORT cannot be buffered,
+// Access says what the command does with these arguments: SET reads, SORT, GEORADIUS and BITFIELD write, and SORT cannot be buffered,
 // only with some of their options.
 func (s *Spec) Access(args [][]byte) Flags {
 	switch {
@@ -111,8 +111,9 @@ func (s *Spec) Access(args [][]byte) Flags {
 	case s.Name == "set":
 		return s.setAccess(args)
 	case s.Name == "sort" || s.Name == "sort_ro":
-		return s.Flags &^ sortLacks(args[2:])
-	case s.Name == "bitfield" && onlyGets(args[2:]):
+		return s.Flags &^ sortLacks(args)
+	case s.Name == "bitfield" && onlyGets(args[2:]),
+		(s.Name == "georadius" || s.Name == "georadiusbymember") && len(s.keys.find(args)) == 1:
 		return s.Flags &^ Write
 	}
 	return s.Flags

@@ -195,7 +195,7 @@ func TestKeys(t *testing.T) {
 		"BITOP AND a b c":                        "a b c",
 		"EVAL script 2 a b c":                    "a b",
 		"EVAL script x a b":                      "",
-		"EVAL script 99 a b":                     "a b",
+		"EVAL script 99 a b":                     "",
 		"FCALL f 0":                              "",
 		"ZUNIONSTORE a 2 b c WEIGHTS 1 2":        "a b c",
 		"ZINTERCARD 2 a b LIMIT 1":               "a b",
@@ -204,7 +204,9 @@ func TestKeys(t *testing.T) {
 		"SORT a BY w_* STORE b":                  "a b",
 		"GEORADIUS a 1 2 3 m STORE b":            "a b",
 		"MIGRATE h 1 a 0 5":                      "a",
-		`MIGRATE h 1 "" 0 5 COPY KEYS a b`:       `"" a b`,
+		`MIGRATE h 1 "" 0 5 COPY KEYS a b`:       "a b",
+		"SORT a BY STORE GET STORE STORE b":      "a b",
+		"SORT a STORE GET STORE b":               "a b",
 		"OBJECT ENCODING a":                      "a",
 		"PING a":                                 "",
 		"BLMPOP 0 2 a b LEFT":                    "a b",
@@ -212,7 +214,7 @@ func TestKeys(t *testing.T) {
 	} {
 		var args [][]byte
 		for _, word := range strings.Fields(line) {
-			args = append(args, []byte(word))
+			args = append(args, []byte(strings.Trim(word, `"`)))
 		}
 		var keys []string
 		for i := range Known(args[0]).KeyPositions(args) {
@@ -226,14 +228,16 @@ func TestKeys(t *testing.T) {
 
 func TestAccess(t *testing.T) {
 	for line, want := range map[string]Flags{
-		"SET a 1":          Write,
-		"SET a 1 PXAT 100": Write,
-		"SET a 1 EX 100":   Write | Clock,
-		"SET a 1 NX":       Write | Read,
-		"SET a 1 GET":      Write | Read,
-		"SET a 1 KEEPTTL":  Write | Read,
-		"SET a 1 nonsense": Write,
-		"INCR a":           Read | Write,
+		"SET a 1":               Write,
+		"SET a 1 PXAT 100":      Write,
+		"SET a 1 EX 100":        Write | Clock,
+		"SET a 1 NX":            Write | Read,
+		"SET a 1 GET":           Write | Read,
+		"SET a 1 KEEPTTL":       Write | Read,
+		"SET a 1 nonsense":      Write,
+		"INCR a":                Read | Write,
+		"SORT a STORE b":        Read | Write,
+		"SORT a BY STORE GET b": Read | Unbufferable | Whole,
 		"BITFIELD a GET u8 0 OVERFLOW SAT GET u8 8": Read,
 		"BITFIELD a GET u8 0 SET u8 8 1":            Read | Write,
 		"GET a":                                     Read,

@@ -59,7 +59,7 @@ func IsCategory(name string) bool {
 // KeyFlags are what the command does to the key that is its nth, in Redis's words.
 func (s *Spec) KeyFlags(args [][]byte, n int) []string {
 	switch {
-	case s.Name == "set" && s.Access(args)&Read == 0 || s.Name == "set" && !hasWord(args[3:], "GET"):
+	case s.Name == "set" && !hasWord(args[3:], "GET"): // anywhere, as Redis does not parse the options for this
 		return []string{"OW", "update"}
 	case s.Name == "bitfield" && s.Access(args)&Write == 0:
 		return []string{"RO", "access"}
@@ -98,10 +98,8 @@ func GetKeys(args [][]byte, withFlags bool) state.Reply {
 		return failure("ERR Invalid number of arguments specified for command")
 	}
 	items := []state.Reply{}
-	if s.keys.countsRight(args) {
-		for i := range s.KeyPositions(args) {
-			items = append(items, keyItem(args[i], s.KeyFlags(args, len(items)), withFlags))
-		}
+	for i := range s.KeyPositions(args) {
+		items = append(items, keyItem(args[i], s.KeyFlags(args, len(items)), withFlags))
 	}
 	if len(items) == 0 && !slices.Contains(s.Facts().Flags, "no_mandatory_keys") {
 		return failure("ERR Invalid arguments specified for command")

@@ -20,17 +20,15 @@ type sortQuery struct {
 	storing    bool
 }
 
-// sortLacks says which flags of SORT do not hold with some options. A word of a pattern may look like an option: then
+// sortLacks says which flags of SORT do not hold with some options. A word of a pattern may look like BY or GET: then
 // more hold than need to.
-func sortLacks(options [][]byte) Flags {
+func sortLacks(args [][]byte) Flags {
 	lacks := Whole | Unbufferable | Write
-	for _, option := range options {
-		switch {
-		case is(option, "BY"), is(option, "GET"):
-			lacks &^= Whole | Unbufferable
-		case is(option, "STORE"):
-			lacks &^= Write
-		}
+	if len(sortKeys(args)) > 1 {
+		lacks &^= Write
+	}
+	if hasWord(args[2:], "BY") || hasWord(args[2:], "GET") {
+		lacks &^= Whole | Unbufferable
 	}
 	return lacks
 }
