@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,6 +36,10 @@ var entryPoints = []entryPoint{
 	}, result: `{"own":true}`},
 	{name: "python function of another name", kind: "python:3", main: "serve", code: "def serve(args):\n    return {'served': args}\n", input: map[string]int{"n": 1}, result: `{"served":{"n":1}}`},
 	{name: "python coroutine", kind: "python:3", code: "import asyncio\n\nasync def main(args):\n    await asyncio.sleep(0)\n    return {'async': True}\n", result: `{"async":true}`},
+	{name: "python without parameters", kind: "python:3", code: "def main():\n    return {'called': True}\n", input: map[string]int{"n": 1}, result: `{"called":true}`},
+	{name: "python handler", kind: "python:3", code: "def handler(event, context=None):\n    return {'n': event['n']}\n", input: map[string]int{"n": 1}, result: `{"n":1}`},
+	{name: "python handler with a context", kind: "python:3", code: "def handler(event, context):\n    return {}\n", status: "action developer error", result: `{"error":"Initialization has failed: the function handler(event, context) needs 2 arguments, and an action has one, the dictionary of parameters: leave the others out, or give them default values."}`},
+	{name: "python that prints", kind: "python:3", code: "import json\nprint(json.dumps({'n': 1}))\n", status: "action developer error", result: `{"error":"Initialization has failed: the code has no function named 'main': write def main(args), which returns the result as a dictionary; what the code prints goes to the log."}`},
 	{name: "python traceback", kind: "python:3", code: "def main(args):\n    return deeper()\n\ndef deeper():\n    raise KeyError('missing')\n", status: "action developer error", log: "in deeper"},
 	{name: "python that does not load", kind: "python:3", code: "import nowhere\n", status: "action developer error", log: "ModuleNotFoundError: No module named 'nowhere'"},
 	{name: "python array", kind: "python:3", code: "def main(args):\n    return [1, {'b': 2}]\n", result: `[1,{"b":2}]`},
@@ -55,10 +60,15 @@ var entryPoints = []entryPoint{
 	{name: "node throws", kind: "nodejs:20", code: "function main() { throw new Error('nooo') }", status: "action developer error", result: `{"error":"An error has occurred: Error: nooo"}`, log: "at main"},
 	{name: "node that does not load", kind: "nodejs:20", code: "const x = require('nowhere')", status: "action developer error", log: "Cannot find module 'nowhere'"},
 	{name: "node without a function", kind: "nodejs:20", code: "const other = 1", status: "action developer error", log: "Error during initialization"},
+	{name: "node handler", kind: "nodejs:20", code: "exports.handler = async event => ({ n: event.n })", input: map[string]int{"n": 1}, result: `{"n":1}`},
+	{name: "node default export", kind: "nodejs:20", code: "export default async function (args) { return { n: args.n } }", input: map[string]int{"n": 1}, result: `{"n":1}`},
+	{name: "node handler with a context", kind: "nodejs:20", code: "exports.handler = async (event, context) => ({})", status: "action developer error", result: `{"error":"Initialization has failed due to: The function of the code takes 2 arguments, and an action has one, its parameters: leave the others out, and return the result."}`},
+	{name: "node that prints", kind: "nodejs:20", code: "console.log(JSON.stringify({ n: 1 }))", status: "action developer error", result: `{"error":"Initialization has failed due to: Action entrypoint 'main' is not a function. Write function main (args), which returns the result as an object. What the code prints goes to the log."}`},
 	{name: "node array", kind: "nodejs:20", code: "function main() { return ['a', 1] }", result: `["a",1]`},
 
 	{name: "native script", kind: "native", code: base64.StdEncoding.EncodeToString([]byte("#!/bin/bash\nwhile read -r line; do echo logged; echo '{\"from\":\"bash\"}' >&3; done\n")), result: `{"from":"bash"}`, log: "stdout: logged"},
 	{name: "native archive", kind: "native", files: map[string]string{"exec": "#!/bin/sh\nwhile read -r line; do cat part.json >&3; done\n", "part.json": "{\"part\":1}\n"}, result: `{"part":1}`},
+	{name: "native that prints", kind: "native", code: base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\necho '{\"n\":1}'\n")), status: "action developer error", log: "stdout: {\"n\":1}", result: `{"error":"The action's process ended with status 0 before it read the input. See the logs for details. A native program serves until its input ends: for each activation it reads a line of JSON from its standard input, and writes its result, a line of JSON, to descriptor 3."}`},
 	{name: "native array", kind: "native", code: base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\nwhile read -r line; do echo '[1]' >&3; done\n")), result: `[1]`},
 	{name: "native that answers no JSON", kind: "native", code: base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\nwhile read -r line; do echo hello >&3; done\n")), status: "action developer error", result: `{"error":"The action did not return a dictionary or array."}`},
 	{name: "native that is no program", kind: "native", code: base64.StdEncoding.EncodeToString([]byte("no program  ")), status: "action developer error"},
@@ -76,7 +86,7 @@ func TestEntryPoints(t *testing.T) {
 			if e.files != nil {
 				code = archive(t, e.files)
 			}
-			name := "entry" + string(rune('a'+i))
+			name := fmt.Sprintf("entry%d", i)
 			put(t, c, name, map[string]any{"exec": map[string]any{"kind": e.kind, "code": code, "main": e.main}})
 			for range 2 {
 				e.check(t, invoke(t, c, name, e.input))

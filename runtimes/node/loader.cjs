@@ -145,14 +145,19 @@ function choose (exported, main, found, handler) {
   const others = new Set(main === '' && found === undefined ? [exported, exported?.default, exported?.handler ?? handler] : [])
   const [only, ...more] = [...others].filter(value => typeof value === 'function')
   if (only === undefined || more.length > 0) {
-    const why = more.length > 0 ? ' The code exports several functions: name one of them as the main function of the action.' : ''
-    throw new LoadError(`Action entrypoint '${main || DEFAULT}' is not a function.${why}`)
+    throw new LoadError(`Action entrypoint '${main || DEFAULT}' is not a function.${adviceFor(main, more)}`)
   }
   if (only.length > 1) {
     const name = only.name ? ` '${only.name}'` : ' of the code'
     throw new LoadError(`The function${name} takes ${only.length} arguments, and an action has one, its parameters: leave the others out, and return the result.`)
   }
   return only
+}
+
+function adviceFor (main, others) {
+  if (others.length > 0) return ' The code exports several functions: name one of them as the main function of the action.'
+  if (main !== '') return ' Name a function of the code as the main function of the action.'
+  return ' Write function main (args), which returns the result as an object. What the code prints goes to the log.'
 }
 
 module.exports = { loadText, loadFolder, LoadError }

@@ -189,7 +189,7 @@ function stringify (value, limit) {
     text = JSON.stringify(value)
   } catch (error) {
     console.error(error)
-    throw new Failure(`The action returned a dictionary that is no JSON: ${textOf(error)}`)
+    throw new Failure(`The action returned a dictionary that is not JSON: ${textOf(error)}`)
   }
   if (text?.[0] !== '{' && text?.[0] !== '[') throw new Failure('The action did not return a dictionary or array.')
   const size = 3 * text.length > limit ? Buffer.byteLength(text) : text.length

@@ -144,7 +144,7 @@ def _call(function: Callable[[dict[str, Any]], Any], payload: bytes) -> Any:
     except SystemExit as error:
         raise Failure(f"The action called sys.exit({error.code!r}): it must return a dictionary.") from None
     except BaseException as error:
-        report(error, 1)
+        report(error)
         raise Failure(f"An error has occurred: {describe(error)}. See the logs for details.") from None
 
 
@@ -163,7 +163,7 @@ def _result(value: Any, limit: int) -> bytes:
     try:
         payload = text.dumps(value)
     except (TypeError, ValueError, RecursionError, UnicodeError) as error:
-        raise Failure(f"The action returned a dictionary that is no JSON: {error}.") from None
+        raise Failure(f"The action returned a dictionary that is not JSON: {error}.") from None
     except BaseException as error:
         raise Failure(f"The action's result cannot be written as JSON: {describe(error)}.") from None
     if len(payload) > limit:
@@ -182,13 +182,13 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
-def report(error: BaseException, skip: int) -> None:
-    """Write a traceback to the log, without the first skip frames, which are the runtime's own."""
+def report(error: BaseException) -> None:
+    """Write a traceback to the log, without the runtime's own frames at its beginning."""
     import traceback
 
     trace = error.__traceback__
-    for _ in range(skip):
-        trace = trace.tb_next if trace else None
+    while trace is not None and trace.tb_frame.f_globals.get("__package__") == __package__:
+        trace = trace.tb_next
     try:
         traceback.print_exception(type(error), error, trace, file=sys.__stderr__)
     except BaseException as second:

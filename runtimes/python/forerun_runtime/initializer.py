@@ -101,11 +101,11 @@ class Initializer:
                 handler.flush()  # what is printed without a newline would be in each handler's buffer, too
         except loader.LoadError as error:
             if error.__cause__ is not None:
-                handler.report(error.__cause__, 2)
+                handler.report(error.__cause__)
             self._send(wire.INIT_DONE, {"ok": False, "error": f"Initialization has failed: {error}."})
             return
         except BaseException as error:
-            handler.report(error, 3)
+            handler.report(error)
             text = f"Initialization has failed: {handler.describe(error)}. See the logs for details."
             self._send(wire.INIT_DONE, {"ok": False, "error": text})
             return

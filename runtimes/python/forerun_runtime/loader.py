@@ -16,7 +16,7 @@ MODULE = "main__"  # not "__main__": what stands under `if __name__ == "__main__
 CODE_FOLDER = os.environ.get("FORERUN_CODE", "/action")
 PACKAGES_FOLDER = os.environ.get("FORERUN_PACKAGES", "/forerun/packages")
 _ENTRY = os.path.join(CODE_FOLDER, "__main__.py")
-_COROUTINE = 0x80  # inspect.CO_COROUTINE
+_VARARGS, _VARKEYWORDS, _COROUTINE = 0x04, 0x08, 0x80  # the flags CO_... of inspect
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -149,7 +149,26 @@ def _find(module: ModuleType, main: str) -> Callable[[dict[str, Any]], Any]:
         )
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & _COROUTINE:
         import asyncio  # noqa: F401 - so that handlers find it loaded
-    return function
+    return function if _takes_one(name, function) else _without_parameters(function)
+
+
+def _takes_one(name: str, function: Any) -> bool:
+    """Tell whether a function can be given the dictionary; if not, it has no parameters at all."""
+    if type(function) is not FunctionType:
+        return True
+    code = function.__code__
+    if code.co_argcount > 0 or code.co_flags & _VARARGS:
+        return True
+    if code.co_kwonlyargcount > 0 or code.co_flags & _VARKEYWORDS:
+        raise LoadError(
+            f"the function {name} takes its parameters by keyword only, and an action has one argument, "
+            f"the dictionary of parameters: write def {name}(args)"
+        )
+    return False
+
+
+def _without_parameters(function: Callable[[], Any]) -> Callable[[dict[str, Any]], Any]:
+    return lambda _: function()
 
 
 _HANDLERS = ("handler", "lambda_handler")  # what functions are called elsewhere
@@ -167,7 +186,9 @@ def _default_name(module: ModuleType) -> str:
 
 def _hint(module: ModuleType) -> str:
     handlers = _handlers(module)
-    return f": name one of {' and '.join(handlers)} as the action's main function" if handlers else ""
+    if handlers:
+        return f": name one of {' and '.join(handlers)} as the action's main function"
+    return ": write def main(args), which returns the result as a dictionary; what the code prints goes to the log"
 
 
 def _needed(function: Any) -> list[str]:
