@@ -114,7 +114,7 @@ var misdeeds = []struct {
 	{do: "close", says: []string{"exited unexpectedly", "killed"}},
 	{do: "noise", says: []string{"did not return a dictionary", "exceeded the allowed length", "exited unexpectedly"}},
 	{do: "number", says: []string{"did not return a dictionary"}},
-	{do: "no JSON", says: []string{"no JSON", "not valid JSON", "did not return a dictionary"}},
+	{do: "no JSON", says: []string{"is not JSON", "not valid JSON", "did not return a dictionary"}},
 	{do: "long", says: []string{"exceeded the allowed length"}},
 	{do: "deep", says: []string{"more than 512 deep"}},
 	{do: "children", says: []string{`{"ok":true}`}, ok: true},

@@ -32,7 +32,7 @@ var ways = []struct {
 	{name: "not JSON", body: "return {'x': {1, 2}}", status: forerun.DeveloperError, result: "Object of type set is not JSON serializable"},
 	{name: "NaN", body: "return {'x': float('nan')}", status: forerun.DeveloperError, result: "not JSON compliant"},
 	{name: "circular", body: "x = {}; x['x'] = x; return x", status: forerun.DeveloperError, result: "Circular reference"},
-	{name: "deep", body: "x = {}\n    for _ in range(100000): x = {'x': x}\n    return x", status: forerun.DeveloperError, result: "no JSON: maximum recursion depth"},
+	{name: "deep", body: "x = {}\n    for _ in range(100000): x = {'x': x}\n    return x", status: forerun.DeveloperError, result: "not JSON: maximum recursion depth"},
 	{name: "half a character", body: "return {'x': '\\ud800'}", status: forerun.DeveloperError, result: "did not return a dictionary"},
 	{
 		name: "too large", body: "return {'x': 'y' * (6 << 20)}", status: forerun.DeveloperError,
