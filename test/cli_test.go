@@ -153,7 +153,7 @@ func TestPackageCommands(t *testing.T) {
 		{"trigger update nightly -F cron '0 4 * * *' -a n 1", 0, "", "ok: updated"},
 		{"activation result --last -o jsonl", 0, "={\"cron\":\"0 4 * * *\",\"event\":\"UPDATE\",\"trigger\":\"/_/nightly\"}\n", ""},
 		{"trigger get nightly annotations -o jsonl", 0, "=[{\"key\":\"n\",\"value\":1},{\"key\":\"feed\",\"value\":\"/_/feed\"}]\n", ""},
-		{"trigger create refused --feed feed", 5, "", "deleted again"},
+		{"trigger create refused --feed feed", 5, "", "was not created"},
 		{"trigger get refused", 4, "", "there is no trigger refused"},
 		{"trigger update order -F a 1", 2, "", "has no feed"},
 		{"trigger delete nightly", 0, "", "ok: deleted trigger nightly\n"},

@@ -266,7 +266,7 @@ func TestFeed(t *testing.T) {
 	})
 	w.run("", "trigger", "create", "t", "--feed", "alarms/alarm", "-p", "cron", "*")
 	w.run("", "trigger", "delete", "t")
-	if got := w.run("", "trigger", "create", "u", "-f", "broken"); got.code != 5 || !strings.Contains(got.stderr, "deleted again") {
+	if got := w.run("", "trigger", "create", "u", "-f", "broken"); got.code != 5 || !strings.Contains(got.stderr, "was not created") {
 		t.Errorf("%+v", got)
 	}
 	want := []string{

@@ -31,16 +31,12 @@ func (f *feed) create(ctx context.Context, body *whisk.TriggerPut, settings []fo
 		return trigger, err
 	}
 	if _, err := f.tell(ctx, "CREATE", settings); err != nil {
-		return trigger, fmt.Errorf("%w (the trigger was deleted again: %v)", err, outcomeOf(f.client.Delete(ctx, path, false)))
+		if left := f.client.Delete(ctx, path, false); left != nil {
+			return trigger, fmt.Errorf("%w. The trigger could not be deleted again (%v): run `forerun trigger delete %s`", err, left, f.trigger.Entity)
+		}
+		return trigger, fmt.Errorf("%w. The trigger %s was not created", err, f.trigger.Entity)
 	}
 	return trigger, nil
-}
-
-func outcomeOf(err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return "yes"
 }
 
 // tell invokes the feed, and returns its result.

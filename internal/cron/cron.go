@@ -16,6 +16,7 @@
 package cron
 
 import (
+	"fmt"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -48,12 +49,12 @@ func Parse(expression string, zone *time.Location) (*Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return invalid("name the time zone in the parameter timezone")
 	}
-	if reason := backwards(expression); reason != "" {
-		return invalid(reason)
-	}
 	p, err := parser.TryNewParser(parser.SecondOptional | parser.Minute | parser.Hour | parser.Dom | parser.Month | parser.Dow | parser.DowOrDom | parser.Descriptor)
 	if err != nil {
 		return nil, err
+	}
+	if reason := refuse(p, expression); reason != "" {
+		return invalid(reason)
 	}
 	parsed, err := p.Parse(expression)
 	if err != nil {
@@ -61,7 +62,7 @@ func Parse(expression string, zone *time.Location) (*Schedule, error) {
 	}
 	fields, ok := parsed.(*parser.SpecSchedule)
 	if !ok {
-		return invalid("it names a distance and no times; use the feed interval")
+		return invalid("@every names a distance and no times: use the feed interval")
 	}
 	s := &Schedule{
 		seconds: fields.Second &^ star, minutes: fields.Minute &^ star, hours: fields.Hour &^ star,
@@ -74,15 +75,55 @@ func Parse(expression string, zone *time.Location) (*Schedule, error) {
 	return s, nil
 }
 
+// columns are the fields of an expression of six, each with the values that it takes.
+var columns = []struct{ name, values string }{
+	{"second", "0 to 59"},
+	{"minute", "0 to 59"},
+	{"hour", "0 to 23"},
+	{"day of month", "1 to 31"},
+	{"month", "1 to 12, or jan to dec"},
+	{"day of week", "0 to 7, or sun to sat"},
+}
+
+// refuse says which field of an expression is wrong, and which values it takes; empty: none is. The parser's own errors name its
+// options and Go's functions, and it takes a range that ends before it begins for one across the end of the field.
+func refuse(p parser.Parser, expression string) string {
+	if len(expression) > parser.MaxSpecLength {
+		return fmt.Sprintf("it is %d characters long, and may have %d", len(expression), parser.MaxSpecLength)
+	}
+	if strings.HasPrefix(expression, "@") {
+		if _, err := p.Parse(expression); err != nil {
+			return "use @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, or five fields"
+		}
+		return ""
+	}
+	fields := strings.Fields(expression)
+	if len(fields) != 5 && len(fields) != 6 {
+		return fmt.Sprintf("it has %d fields: write five (minute, hour, day of month, month, day of week), or six with the second first", len(fields))
+	}
+	for i, field := range fields {
+		at := i + len(columns) - len(fields)
+		if part := backwards(field); part != "" {
+			return fmt.Sprintf("the range %s ends before it begins, in the %s: write it as two", part, columns[at].name)
+		}
+		alone := []string{"*", "*", "*", "*", "*", "*"}
+		alone[at] = field
+		if _, err := p.Parse(strings.Join(alone, " ")); err != nil {
+			return fmt.Sprintf("the %s is '%s': use %s, or *; lists (1,2), ranges (1-5) and steps (*/2) of these", columns[at].name, field, columns[at].values)
+		}
+	}
+	return ""
+}
+
 // names are the values that have a name.
 var names = map[string]int{
 	"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
 	"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6,
 }
 
-// backwards says what is wrong if a range ends before it begins: the parser would take it for one across the end of the field.
-func backwards(expression string) string {
-	for _, part := range strings.FieldsFunc(strings.ToLower(expression), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+// backwards returns a range of a field that ends before it begins; empty: there is none.
+func backwards(field string) string {
+	for part := range strings.SplitSeq(strings.ToLower(field), ",") {
 		part, _, _ = strings.Cut(part, "/")
 		from, to, ok := strings.Cut(part, "-")
 		if !ok {
@@ -94,7 +135,7 @@ func backwards(expression string) string {
 			end = 7
 		}
 		if ok1 && ok2 && begin > end {
-			return "the range " + part + " ends before it begins"
+			return part
 		}
 	}
 	return ""

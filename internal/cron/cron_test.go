@@ -3,6 +3,7 @@ package cron
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -83,30 +84,36 @@ func TestRefused(t *testing.T) {
 		"0 0 31 2 *":              "none of its months has one of its days",
 		"0 0 30-31 feb *":         "none of its months has one of its days",
 		"0 0 31 4,6,9,11 *":       "none of its months has one of its days",
-		"":                        "empty",
-		"* * * *":                 "expected 5 to 6 fields",
-		"* * * * * * *":           "expected 5 to 6 fields",
-		"60 * * * *":              "60",
-		"* 24 * * *":              "24",
-		"* * 0 * *":               "0",
-		"* * * 13 *":              "13",
-		"* * * * 8":               "8",
-		"*/0 * * * *":             "0",
-		"a * * * *":               "a",
+		"":                        "it has 0 fields: write five",
+		"* * * *":                 "it has 4 fields: write five (minute, hour, day of month, month, day of week), or six with the second first",
+		"* * * * * * *":           "it has 7 fields",
+		"60 * * * *":              "the minute is '60': use 0 to 59, or *; lists (1,2), ranges (1-5) and steps (*/2) of these",
+		"60 * * * * *":            "the second is '60'",
+		"* 24 * * *":              "the hour is '24': use 0 to 23",
+		"* * 0 * *":               "the day of month is '0': use 1 to 31",
+		"* * * 13 *":              "the month is '13': use 1 to 12, or jan to dec",
+		"* * * * 8":               "the day of week is '8': use 0 to 7, or sun to sat",
+		"*/0 * * * *":             "the minute is '*/0'",
+		"a * * * *":               "the minute is 'a'",
+		"* * * * mon,funday":      "the day of week is 'mon,funday'",
 		"@every 1m":               "use the feed interval",
-		"@reboot":                 "@reboot",
+		"@every soon":             "use @yearly",
+		"@reboot":                 "use @yearly",
 		"TZ=UTC 0 0 * * *":        "parameter timezone",
 		"CRON_TZ=UTC 0 0 * * *":   "parameter timezone",
-		"0 0 L * *":               "L",
-		"0 0 * * 5#2":             "#",
-		"H * * * *":               "",
-		strings.Repeat("1,", 999): "long",
+		"0 0 L * *":               "the day of month is 'L'",
+		"0 0 15W * *":             "the day of month is '15W'",
+		"0 0 * * 5#2":             "the day of week is '5#2'",
+		"H * * * *":               "the minute is 'H'",
+		strings.Repeat("1,", 999): "it is 1998 characters long, and may have 1024",
 	} {
 		s, err := Parse(expression, time.UTC)
 		if err == nil {
 			t.Errorf("%q is accepted: %+v", expression, s)
 		} else if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is refused with %q, not %q", expression, err, want)
+		} else if regexp.MustCompile("strconv|option|Dom|Dow|spec|Parse").MatchString(err.Error()) {
+			t.Errorf("%q is refused in the parser's words: %q", expression, err)
 		}
 	}
 }

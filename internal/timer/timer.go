@@ -16,6 +16,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,16 @@ type Settings struct {
 	Payload         json.RawMessage `json:"trigger_payload,omitempty"`
 }
 
+// Parameters are what a caller gives a feed, by name.
+type Parameters map[string]json.RawMessage
+
+// parametersOf are the names of each feed's parameters.
+var parametersOf = map[string][]string{
+	Alarm:    {"cron", "timezone", "startDate", "stopDate", "maxTriggers", "strict", "trigger_payload"},
+	Once:     {"date", "deleteAfterFire", "trigger_payload"},
+	Interval: {"minutes", "startDate", "stopDate", "maxTriggers", "trigger_payload"},
+}
+
 // Timer is when a trigger is fired, and how far that has come. Times are in milliseconds since 1970.
 type Timer struct {
 	ID       string   `json:"id"` // tells what it fires from what an earlier timer of the trigger did
@@ -69,40 +80,69 @@ type Timer struct {
 const startsIn = 30 * time.Second
 
 // New makes the timer of a feed. The error is forerun.Invalid, in OpenWhisk's words where it has some.
-func New(feed string, given Settings, now time.Time) (*Timer, error) {
+func New(feed string, parameters Parameters, now time.Time) (*Timer, error) {
+	given, err := parameters.settings(feed)
+	if err != nil {
+		return nil, err
+	}
 	t := &Timer{Feed: feed, Settings: given, Begun: now.Add(startsIn).UnixMilli()}
 	return t, t.begin(given, now)
 }
 
 // Update returns the timer with other settings: those that are given. It counts its firings afresh.
-func (t *Timer) Update(given Settings, now time.Time) (*Timer, error) {
+func (t *Timer) Update(parameters Parameters, now time.Time) (*Timer, error) {
+	given, err := parameters.settings(t.Feed)
+	if err != nil {
+		return nil, err
+	}
 	updated := &Timer{Feed: t.Feed, Settings: t.Settings, Begun: t.Begun}
-	if !updated.Settings.overlay(given, t.Feed) {
+	if !updated.Settings.overlay(given) {
 		return nil, invalid("no updatable parameters were specified")
 	}
 	return updated, updated.begin(given, now)
 }
 
-// overlay puts what is given over the settings, if it is a parameter of the feed, and reports whether anything is.
-func (s *Settings) overlay(given Settings, feed string) bool {
+// settings reads the parameters of a feed. One that the feed does not know is refused by its name: it may be a misspelt one.
+func (p Parameters) settings(feed string) (s Settings, err error) {
+	known, ok := parametersOf[feed]
+	if !ok {
+		return s, invalid("%q is not a feed: use %s, %s or %s", feed, Alarm, Once, Interval)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if !slices.Contains(known, name) {
+			return s, invalid("the feed %s has no parameter '%s': its parameters are %s", feed, name, strings.Join(known, ", "))
+		}
+	}
+	for name, of := range map[string]*string{"cron": &s.Cron, "timezone": &s.Timezone} {
+		if isGiven(p[name]) && json.Unmarshal(p[name], of) != nil {
+			return s, invalid("the %s parameter must be a string", name)
+		}
+	}
+	s.Minutes, s.Date, s.StartDate, s.StopDate = p["minutes"], p["date"], p["startDate"], p["stopDate"]
+	s.MaxTriggers, s.DeleteAfterFire, s.Strict, s.Payload = p["maxTriggers"], p["deleteAfterFire"], p["strict"], p["trigger_payload"]
+	return s, nil
+}
+
+// overlay puts the given settings over these, and reports whether any is given.
+func (s *Settings) overlay(given Settings) bool {
 	changed := false
-	put := func(of, given *json.RawMessage, feeds ...string) {
-		if isGiven(*given) && slices.Contains(feeds, feed) {
+	put := func(of, given *json.RawMessage) {
+		if isGiven(*given) {
 			*of, changed = *given, true
 		}
 	}
-	put(&s.Minutes, &given.Minutes, Interval)
-	put(&s.Date, &given.Date, Once)
-	put(&s.DeleteAfterFire, &given.DeleteAfterFire, Once)
-	put(&s.StartDate, &given.StartDate, Alarm, Interval)
-	put(&s.StopDate, &given.StopDate, Alarm, Interval)
-	put(&s.MaxTriggers, &given.MaxTriggers, Alarm, Interval)
-	put(&s.Strict, &given.Strict, Alarm)
-	put(&s.Payload, &given.Payload, Alarm, Once, Interval)
-	if feed == Alarm && given.Cron != "" {
+	put(&s.Minutes, &given.Minutes)
+	put(&s.Date, &given.Date)
+	put(&s.DeleteAfterFire, &given.DeleteAfterFire)
+	put(&s.StartDate, &given.StartDate)
+	put(&s.StopDate, &given.StopDate)
+	put(&s.MaxTriggers, &given.MaxTriggers)
+	put(&s.Strict, &given.Strict)
+	put(&s.Payload, &given.Payload)
+	if given.Cron != "" {
 		s.Cron, changed = given.Cron, true
 	}
-	if feed == Alarm && given.Timezone != "" {
+	if given.Timezone != "" {
 		s.Timezone, changed = given.Timezone, true
 	}
 	return changed

@@ -12,12 +12,12 @@ import (
 // start is when the tests begin: a Saturday.
 var start = time.Date(2026, 11, 28, 12, 0, 30, 0, time.UTC)
 
-func settings(t *testing.T, text string) (s Settings) {
+func settings(t *testing.T, text string) (p Parameters) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return p
 }
 
 func newTimer(t *testing.T, feed, text string) *Timer {
@@ -130,6 +130,10 @@ func TestRefused(t *testing.T) {
 	for _, test := range []struct{ feed, settings, want string }{
 		{"other", `{}`, `"other" is not a feed`},
 		{Alarm, `{}`, "alarms trigger feed is missing the cron parameter"},
+		{Alarm, `{"cron": 5}`, "the cron parameter must be a string"},
+		{Alarm, `{"cron": "0 0 * * *", "timeZone": "Asia/Tokyo"}`, "the feed alarm has no parameter 'timeZone': its parameters are cron, timezone, startDate, stopDate, maxTriggers, strict, trigger_payload"},
+		{Interval, `{"minutes": 5, "cron": "0 0 * * *"}`, "the feed interval has no parameter 'cron': its parameters are minutes, "},
+		{Once, `{"date": "2030-01-01", "minutes": null}`, "the feed once has no parameter 'minutes': its parameters are date, deleteAfterFire, trigger_payload"},
 		{Alarm, `{"cron": "0 0 31 2 *"}`, "none of its months has one of its days"},
 		{Alarm, `{"cron": "0 0 * * 5-1"}`, "ends before it begins"},
 		{Alarm, `{"cron": "0 0 * * *", "timezone": "Mars/Olympus"}`, "timezone 'Mars/Olympus' is not known"},
@@ -170,7 +174,8 @@ func TestUpdate(t *testing.T) {
 		{Alarm, `{"cron": "0 0 * * *", "startDate": "2026-11-28T12:30:00Z"}`, `{"cron": "0 1 * * *"}`, `"nextFire":"2026-11-29T01:00:00.000Z"`}, // its start has passed
 		{Interval, `{"minutes": 5}`, `{"minutes": 7}`, `"nextFire":"2026-11-28T13:04:00.000Z"`},
 		{Once, `{"date": "2030-01-01"}`, `{"date": "2031-01-01"}`, `"nextFire":"2031-01-01T00:00:00.000Z"`},
-		{Once, `{"date": "2030-01-01"}`, `{"cron": "* * * * *"}`, "no updatable parameters were specified"},
+		{Once, `{"date": "2030-01-01"}`, `{"cron": "* * * * *"}`, "the feed once has no parameter 'cron'"},
+		{Once, `{"date": "2030-01-01"}`, `{}`, "no updatable parameters were specified"},
 		{Alarm, `{"cron": "0 0 * * *"}`, `{"trigger_payload": ""}`, "no updatable parameters were specified"},
 		{Alarm, `{"cron": "0 0 * * *"}`, `{"cron": "0 0 31 2 *"}`, "none of its months"},
 		{Once, `{"date": "2026-11-28T12:30:00Z"}`, `{"trigger_payload": "x"}`, "must be in the future"},

@@ -22,10 +22,10 @@ import (
 
 // A trigger's timer is Forerun's own resource below the trigger. The feeds of /whisk.system/alarms turn OpenWhisk's events into requests for it.
 
-// timerPut is the body of a PUT or PATCH.
+// timerPut is what the body of a PUT or PATCH gives: the feed, and its parameters.
 type timerPut struct {
-	Feed string `json:"feed"`
-	timer.Settings
+	Feed       string
+	Parameters timer.Parameters
 }
 
 // timerBody reads a request about a timer.
@@ -34,10 +34,17 @@ func (a *API) timerBody(c *call) (name forerun.Name, put timerPut, err error) {
 		return name, put, err
 	}
 	body, err := c.input()
-	if err == nil {
-		err = c.decode(body, &put)
+	if err != nil {
+		return name, put, err
 	}
-	return name, put, err
+	if err = c.decode(body, &put.Parameters); err != nil {
+		return name, put, err
+	}
+	if feed, ok := put.Parameters["feed"]; ok && json.Unmarshal(feed, &put.Feed) != nil {
+		return name, put, malformed("'feed' must be a string")
+	}
+	delete(put.Parameters, "feed")
+	return name, put, nil
 }
 
 // putTimer answers PUT .../triggers/NAME/timer: it makes the timer, or replaces it.
@@ -47,7 +54,7 @@ func (a *API) putTimer(c *call) error {
 		return err
 	}
 	return a.changeTimer(c, name, func([]byte) (*timer.Timer, error) {
-		return timer.New(put.Feed, put.Settings, a.Controller.Clock.Now())
+		return timer.New(put.Feed, put.Parameters, a.Controller.Clock.Now())
 	})
 }
 
@@ -66,7 +73,7 @@ func (a *API) patchTimer(c *call) error {
 		if err != nil {
 			return nil, err
 		}
-		return t.Update(put.Settings, a.Controller.Clock.Now())
+		return t.Update(put.Parameters, a.Controller.Clock.Now())
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // timed gives the world a trigger with a timer and two rules, of which one is active, and returns its next firing.
-func timed(t *testing.T, w *world, settings timer.Settings) timer.Firing {
+func timed(t *testing.T, w *world, parameters timer.Parameters) timer.Firing {
 	t.Helper()
 	w.deploy("echo", "echo")
 	w.wants(200, "PUT", "triggers/t", `{"parameters":[{"key":"a","value":1},{"key":"b","value":1}]}`)
@@ -22,7 +22,8 @@ func timed(t *testing.T, w *world, settings timer.Settings) timer.Firing {
 		w.wants(200, "PUT", "rules/"+rule, `{"trigger":"/_/t","action":"/_/echo"}`)
 	}
 	w.wants(200, "POST", "rules/r3", `{"status":"inactive"}`)
-	body, err := json.Marshal(timerPut{timer.Once, settings})
+	parameters["feed"] = json.RawMessage(`"once"`)
+	body, err := json.Marshal(parameters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ var inAYear = json.RawMessage(`"` + time.Now().AddDate(1, 0, 0).UTC().Format(tim
 // TestFireTimerAgain: a firing that is repeated, after the server was killed at any step of it, begins nothing again.
 func TestFireTimerAgain(t *testing.T) {
 	w := newWorld(t)
-	f := timed(t, w, timer.Settings{Date: inAYear, Payload: json.RawMessage(`{"b":2}`)})
+	f := timed(t, w, timer.Parameters{"date": inAYear, "trigger_payload": json.RawMessage(`{"b":2}`)})
 	first := begun(t, w, f)
 	if len(first) != 2 {
 		t.Fatalf("begun were %q", first)
@@ -109,7 +110,7 @@ func TestFireTimerAgain(t *testing.T) {
 // TestFireTimerGone: what was changed or deleted is not fired.
 func TestFireTimerGone(t *testing.T) {
 	w := newWorld(t)
-	f := timed(t, w, timer.Settings{Date: inAYear})
+	f := timed(t, w, timer.Parameters{"date": inAYear})
 	w.wants(200, "PATCH", "triggers/t/timer", `{"trigger_payload":"x"}`)
 	if err := w.api.FireTimer(t.Context(), f); forerun.KindOf(err) != forerun.NotFound {
 		t.Errorf("a changed timer: %v", err)
@@ -126,7 +127,7 @@ func TestFireTimerGone(t *testing.T) {
 // TestFireTimerDeletes: a trigger and its rules go with the last firing, also if it is repeated.
 func TestFireTimerDeletes(t *testing.T) {
 	w := newWorld(t)
-	f := timed(t, w, timer.Settings{Date: inAYear, DeleteAfterFire: json.RawMessage(`"rules"`)})
+	f := timed(t, w, timer.Parameters{"date": inAYear, "deleteAfterFire": json.RawMessage(`"rules"`)})
 	if ids := begun(t, w, f); len(ids) != 2 {
 		t.Errorf("begun were %q", ids)
 	}
@@ -141,7 +142,7 @@ func TestFireTimerDeletes(t *testing.T) {
 // TestFireTimerRefused: a firing that the tenant's quota refuses has a record that says so.
 func TestFireTimerRefused(t *testing.T) {
 	w := newWorld(t)
-	f := timed(t, w, timer.Settings{Date: inAYear})
+	f := timed(t, w, timer.Parameters{"date": inAYear})
 	none := 0
 	if _, err := w.api.Registry.SetQuotas(t.Context(), "guest", registry.Quotas{FiresPerMinute: &none}); err != nil {
 		t.Fatal(err)
