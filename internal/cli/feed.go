@@ -32,7 +32,7 @@ func (f *feed) create(ctx context.Context, body *whisk.TriggerPut, settings []fo
 	}
 	if _, err := f.tell(ctx, "CREATE", settings); err != nil {
 		if left := f.client.Delete(ctx, path, false); left != nil {
-			return trigger, fmt.Errorf("%w. The trigger could not be deleted again (%v): run `forerun trigger delete %s`", err, left, f.trigger.Entity)
+			return trigger, fmt.Errorf("%w. The trigger could not be deleted again (%w): run `forerun trigger delete %s`", err, left, f.trigger.Entity)
 		}
 		return trigger, fmt.Errorf("%w. The trigger %s was not created", err, f.trigger.Entity)
 	}

@@ -84,6 +84,46 @@ func oneOf(words ...string) accepts {
 	}
 }
 
+// words are the parts of a value between single spaces, as Redis splits it.
+func words(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return strings.Split(value, " ")
+}
+
+// saves accepts pairs of seconds and changes.
+func saves(value string) string {
+	fields := words(value)
+	for i, field := range fields {
+		least := int64(1 - i%2)
+		if n, err := strconv.ParseInt(field, 10, 64); err != nil || n < least {
+			return "Invalid save parameters"
+		}
+	}
+	if len(fields)%2 != 0 {
+		return "Invalid save parameters"
+	}
+	return ""
+}
+
+// bufferLimits accepts fours of a class of clients, a hard limit, a soft limit, and the seconds for which the soft one may be exceeded.
+func bufferLimits(value string) string {
+	fields := words(value)
+	if len(fields)%4 != 0 {
+		return "Wrong number of arguments in buffer limit configuration."
+	}
+	for four := range slices.Chunk(fields, 4) {
+		if oneOf("normal", "slave", "replica", "pubsub")(four[0]) != "" {
+			return "Invalid client class specified in buffer limit configuration."
+		}
+		if memory(0)(four[1]) != "" || memory(0)(four[2]) != "" || counts(four[3]) != "" {
+			return "Error in hard, soft or soft_seconds setting in buffer limit configuration."
+		}
+	}
+	return ""
+}
+
 // Why settings are fixed.
 const (
 	immutable = "can't set immutable config"
@@ -109,7 +149,7 @@ func (s *Server) settings() []setting {
 		{name: "auto-aof-rewrite-percentage", value: "100", accepts: counts},
 		{name: "bind", value: "", accepts: anything, fixed: atStart},
 		{name: "busy-reply-threshold", value: "5000", alias: "lua-time-limit", accepts: atLeast(0)},
-		{name: "client-output-buffer-limit", value: "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", accepts: anything},
+		{name: "client-output-buffer-limit", value: "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", accepts: bufferLimits},
 		{name: "client-query-buffer-limit", value: "1073741824", accepts: memory(1 << 20)},
 		{name: "cluster-enabled", value: "no", accepts: yesOrNo, fixed: immutable},
 		{name: "databases", value: "1", accepts: counts, fixed: immutable},
@@ -151,7 +191,7 @@ func (s *Server) settings() []setting {
 		{name: "replica-read-only", value: "yes", alias: "slave-read-only", accepts: yesOrNo},
 		{name: "replica-serve-stale-data", value: "yes", alias: "slave-serve-stale-data", accepts: yesOrNo},
 		{name: "requirepass", value: "", accepts: anything, fixed: keyed},
-		{name: "save", value: "", accepts: anything},
+		{name: "save", value: "", accepts: saves},
 		{name: "set-max-intset-entries", value: "512", accepts: atLeast(0)},
 		{name: "set-max-listpack-entries", value: "128", accepts: atLeast(0)},
 		{name: "set-max-listpack-value", value: "64", accepts: atLeast(0)},
