@@ -320,8 +320,8 @@ func TestQuotas(t *testing.T) {
 	operate(t, s, "delete", "ada") // and what still runs
 }
 
-// TestStorageQuota deploys more than there is room for.
-func TestStorageQuota(t *testing.T) {
+// TestQuotaOfActions deploys more than there may be.
+func TestQuotaOfActions(t *testing.T) {
 	t.Parallel()
 	s := start(t, server.Options{Args: []string{"--stored-actions", "1"}})
 	c := client(t, s)

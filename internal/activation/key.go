@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -26,6 +27,16 @@ func timeKey(a *forerun.Activation) string {
 
 func nameKey(a *forerun.Activation) string {
 	return namePrefix(a.Namespace, packageOf(a), a.Action.Entity) + stamp(a.Start) + "/" + string(a.ID)
+}
+
+// Owner finds the tenant to whom a record belongs. ok is false for records of other spaces than the log's.
+func Owner(in, record []byte) (namespace []byte, ok bool) {
+	if string(in) != space {
+		return nil, false
+	}
+	_, rest, _ := bytes.Cut(record, []byte("/"))
+	namespace, _, _ = bytes.Cut(rest, []byte("/"))
+	return namespace, true
 }
 
 // packageOf is the package through which the action was named: the binding in the record's annotations, or its own.

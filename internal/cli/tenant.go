@@ -61,7 +61,7 @@ func quotaFlags() []quotaFlag {
 		{"queued-invocations", "queuedInvocations", "`NUMBER` of its invocations that may wait for a sandbox, or none"},
 		{"fires-per-minute", "firesPerMinute", "`NUMBER` of times it may fire triggers in a minute, or none"},
 		{"stored-actions", "storedActions", "`NUMBER` of actions it may have, or none"},
-		{"stored-megabytes", "storedMegabytes", "`MIB` that the code of its actions may take, or none"},
+		{"stored-megabytes", "storedMegabytes", "`MIB` that all it stores may take (state, entities, code, records), or none"},
 		{"timed-triggers", "timedTriggers", "`NUMBER` of triggers with a timer that it may have, or none"},
 	}
 }
@@ -148,18 +148,25 @@ func (a *app) tenantList() *cobra.Command {
 }
 
 func tenantColumns() columns[whisk.Tenant] {
-	heads := []string{"name", "created"}
+	heads := []string{"name", "created", "stored"}
 	for _, q := range quotaFlags() {
 		heads = append(heads, strings.ReplaceAll(q.name, "-", " "))
 	}
 	return columns[whisk.Tenant]{heads, func(t *whisk.Tenant) []string {
-		cells := []string{t.Namespace, moment(t.Created)}
+		cells := []string{t.Namespace, moment(t.Created), bytesText(t.Stored.Total)}
 		for _, q := range quotaFlags() {
-			cells = append(cells, limitText(t.Limits[q.quota]))
+			text := limitText(t.Limits[q.quota])
+			if share := t.Limits["storedShare"]; q.quota == "storedMegabytes" && share > 0 {
+				text = strconv.Itoa(share) + "%"
+			}
+			cells = append(cells, text)
 		}
 		return cells
 	}}
 }
+
+// bytesText is a number of bytes in MiB.
+func bytesText(n int64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB" }
 
 func limitText(limit int) string {
 	if limit == noLimit {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	acme     = `{"namespace":"acme","created":0,"quotas":{},"limits":{"invocationsPerMinute":2147483647,"concurrentInvocations":1000,"firesPerMinute":7,"storedActions":2147483647,"storedMegabytes":0,"timedTriggers":1000}}`
+	acme     = `{"namespace":"acme","created":0,"quotas":{},"limits":{"invocationsPerMinute":2147483647,"concurrentInvocations":1000,"firesPerMinute":7,"storedActions":2147483647,"storedMegabytes":0,"storedShare":50,"timedTriggers":1000},"stored":{"state":1048576,"total":1572864,"allowed":null}}`
 	acmeKey  = `{"namespace":"acme","auth":"u:k","limits":{}}`
 	noTenant = `{"error":"There is no tenant acme.","code":"t"}`
 )
@@ -48,7 +48,7 @@ func TestTenantCommands(t *testing.T) {
 		{"create", answer{}, "", 2, "", "something is missing"},
 		{"update acme --concurrent-invocations 3", answer{status: 200, body: acme}, `PUT tenants/acme?overwrite=true {"quotas":{"concurrentInvocations":3}}`, 0, "", "ok: updated tenant acme"},
 		{"update acme", answer{}, "", 2, "", "name a quota"},
-		{"list", answer{status: 200, body: "[" + acme + "]"}, "GET tenants", 0, "NAME  CREATED  INVOCATIONS PER MINUTE  CONCURRENT INVOCATIONS  QUEUED INVOCATIONS  FIRES PER MINUTE  STORED ACTIONS  STORED MEGABYTES  TIMED TRIGGERS\nacme  -        none                    1000                    0                   7                 none            0                 1000\n", ""},
+		{"list", answer{status: 200, body: "[" + acme + "]"}, "GET tenants", 0, "NAME  CREATED  STORED   INVOCATIONS PER MINUTE  CONCURRENT INVOCATIONS  QUEUED INVOCATIONS  FIRES PER MINUTE  STORED ACTIONS  STORED MEGABYTES  TIMED TRIGGERS\nacme  -        1.5 MiB  none                    1000                    0                   7                 none            50%               1000\n", ""},
 		{"list -o jsonl", answer{status: 200, body: "[" + acme + "]"}, "GET tenants", 0, acme + "\n", ""},
 		{"get acme namespace", answer{status: 200, body: acme}, "GET tenants/acme", 0, "\"acme\"\n", ""},
 		{"get acme", answer{status: 404, body: noTenant}, "GET tenants/acme", 4, "", "There is no tenant acme."},

@@ -79,7 +79,7 @@ func Settings(root bool, home string) []Setting {
 		limit("queued-invocations", "1000", "`NUMBER` of a tenant's invocations that may wait for a sandbox, or none", func(l *registry.Limits) *int { return &l.QueuedInvocations }),
 		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
 		limit("stored-actions", "none", "`NUMBER` of actions a tenant may have, or none", func(l *registry.Limits) *int { return &l.StoredActions }),
-		limit("stored-megabytes", "none", "`MIB` that the code of a tenant's actions may take, or none", func(l *registry.Limits) *int { return &l.StoredMegabytes }),
+		{"stored-megabytes", "FORERUN_STORED_MEGABYTES", "50%", "`MIB` that a tenant may store in all (state, actions and other entities, code, records), or a share like 50% of the room that is free or its own, or none", setStored},
 		limit("timed-triggers", "1000", "`NUMBER` of triggers with a timer that a tenant may have, or none", func(l *registry.Limits) *int { return &l.TimedTriggers }),
 		{"cpu-profile", "FORERUN_CPU_PROFILE", "", "`FOLDER` to leave a profile of the server's processor time in, for go tool pprof; empty: none is made", setCPUProfile},
 	}
@@ -310,6 +310,24 @@ func limit(name, otherwise, usage string, of func(*registry.Limits) *int) Settin
 		return err
 	}}
 }
+
+// setStored reads a number of MiB, none, or a share of the disk.
+func setStored(c *Config, value string) (err error) {
+	c.Limits.StoredMegabytes, c.Limits.StoredShare = registry.NoLimit, 0
+	if share, ok := strings.CutSuffix(value, "%"); ok {
+		n, err := strconv.Atoi(share)
+		if err != nil || n < 1 || n > maxShare {
+			return forerun.Errorf(forerun.Invalid, "", "%q is not a share of the disk: write one from 1%% to %d%%.", value, maxShare)
+		}
+		c.Limits.StoredShare = n
+		return nil
+	}
+	c.Limits.StoredMegabytes, err = parseLimit(value)
+	return err
+}
+
+// maxShare leaves other tenants some room.
+const maxShare = 90
 
 func parseLimit(value string) (int, error) {
 	if value == "none" {

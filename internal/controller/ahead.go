@@ -209,7 +209,7 @@ func (e *execution) promote(a speculate.Promote) {
 			case isConflict:
 				e.promoting(a, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
-			case !applied && (forerun.KindOf(err) == forerun.Full || forerun.KindOf(err) == forerun.TooLarge): // in their turn the functions hear of it
+			case !applied && slices.Contains([]forerun.Kind{forerun.Full, forerun.OverQuota, forerun.TooLarge}, forerun.KindOf(err)): // in their turn the functions hear of it
 				e.refused(a, "the store has no room for what it wrote")
 			default:
 				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: look at the state before it is invoked again: " + err.Error()})

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // NoLimit is the value of a limit that bounds nothing.
@@ -16,15 +17,16 @@ type Limits struct {
 	QueuedInvocations     int `json:"queuedInvocations"`     // that wait for a sandbox
 	FiresPerMinute        int `json:"firesPerMinute"`        // of triggers
 	StoredActions         int `json:"storedActions"`
-	StoredMegabytes       int `json:"storedMegabytes"` // MiB of the code of all actions
-	TimedTriggers         int `json:"timedTriggers"`   // that have a timer
+	StoredMegabytes       int `json:"storedMegabytes"`       // MiB of all that it stores
+	StoredShare           int `json:"storedShare,omitempty"` // the same in percent of the room that is free or the tenant's; 0: that does not bound it
+	TimedTriggers         int `json:"timedTriggers"`         // that have a timer
 }
 
 // DefaultLimits are those of a tenant of whom nothing else was said: enough for any load that one machine can bear.
 func DefaultLimits() Limits {
 	return Limits{
 		InvocationsPerMinute: NoLimit, ConcurrentInvocations: 1000, QueuedInvocations: 1000, FiresPerMinute: NoLimit,
-		StoredActions: NoLimit, StoredMegabytes: NoLimit, TimedTriggers: 1000,
+		StoredActions: NoLimit, StoredMegabytes: NoLimit, StoredShare: 50, TimedTriggers: 1000,
 	}
 }
 
@@ -81,10 +83,30 @@ func (q Quotas) over(others Quotas) Quotas {
 
 // limits are the quotas, and the defaults where there are none.
 func (q Quotas) limits(defaults Limits) Limits {
+	if q.StoredMegabytes != nil {
+		defaults.StoredShare = 0
+	}
 	for _, one := range q.each(&defaults) {
 		if *one.value != nil {
 			*one.limit = **one.value
 		}
 	}
 	return defaults
+}
+
+// allowance is how much a tenant with these limits may store.
+func (l Limits) allowance() state.Allowance {
+	a := state.Allowance{Bytes: -1, Share: l.StoredShare}
+	if l.StoredMegabytes != NoLimit {
+		a.Bytes = int64(l.StoredMegabytes) << 20
+	}
+	return a
+}
+
+// Allowance is how much a tenant may store. It asks no store, so the store may ask it.
+func (r *Registry) Allowance(namespace string) state.Allowance {
+	if limits, ok := r.stored.Load(namespace); ok {
+		return limits.(Limits).allowance()
+	}
+	return state.Allowance{Bytes: -1} // the system's, or just deleted
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // Names of records. A segment of a name holds no slash, so none of these can be taken for another.
@@ -49,6 +51,23 @@ func uuidOfRecord(record string) (string, bool)      { return strings.CutPrefix(
 func namespaceOfTenant(record string) (string, bool) { return strings.CutPrefix(record, "tenant/") }
 
 func path(n forerun.Name) string { return n.Namespace + "/" + n.Package + "/" + n.Entity }
+
+// Owner finds the tenant to whom a record belongs, and the part of what is stored that it is of; no tenant if it is the
+// operator's. ok is false for records of other spaces.
+func Owner(in, record []byte) (namespace []byte, part state.Part, ok bool) {
+	if string(in) != space {
+		return nil, 0, false
+	}
+	kind, rest, _ := bytes.Cut(record, []byte("/"))
+	namespace, _, _ = bytes.Cut(rest, []byte("/"))
+	switch string(kind) {
+	case "tenant", "key", "gone", "in-turn":
+		return nil, 0, true
+	case "code":
+		return namespace, state.Code, true
+	}
+	return namespace, state.Entities, true
+}
 
 // actionOfRecord is the inverse of actionRecord and codeRecord.
 func actionOfRecord(record string) (forerun.Name, bool) {

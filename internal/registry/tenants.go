@@ -65,6 +65,9 @@ func (r *Registry) CreateTenant(ctx context.Context, namespace string, quotas Qu
 		return Credentials{}, forerun.Errorf(forerun.Exists, namespace, "The namespace %s is already taken.", namespace)
 	}
 	r.tenants.forget(namespace)
+	if err == nil {
+		r.stored.Store(namespace, quotas.limits(r.defaults))
+	}
 	return credentials, err
 }
 
@@ -98,6 +101,15 @@ func (r *Registry) Tenants(ctx context.Context) ([]Tenant, error) {
 		list = append(list, t)
 	}
 	return list, nil
+}
+
+// LoadAllowances learns how much each tenant may store. It is called once, before tenants store anything.
+func (r *Registry) LoadAllowances(ctx context.Context) error {
+	tenants, err := r.Tenants(ctx)
+	for _, t := range tenants {
+		r.stored.Store(t.Namespace, t.Limits)
+	}
+	return err
 }
 
 // SetQuotas changes the quotas of a tenant: those that change names; the others stay.
@@ -136,6 +148,8 @@ func (r *Registry) RotateKeys(ctx context.Context, namespace string) (Credential
 // changeTenant rewrites a tenant's record, together with what else change asks for. Whatever concerns a tenant's keys
 // goes through it, so that no key is added while the tenant is deleted. change may be called more than once.
 func (r *Registry) changeTenant(ctx context.Context, namespace string, change func(*Tenant) ([]state.Command, error)) (Tenant, error) {
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	var err error
 	for range maxTries {
 		var t Tenant
@@ -167,6 +181,9 @@ func (r *Registry) tryChange(ctx context.Context, namespace string, change func(
 		Ops:    append(ops, set(tenantRecord(namespace), data)),
 	})
 	r.tenants.forget(namespace)
+	if err == nil {
+		r.stored.Store(namespace, t.Limits)
+	}
 	return t, err
 }
 

@@ -181,19 +181,20 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-func TestStorageQuotas(t *testing.T) {
+// TestQuotaOfActions counts actions. What they take in all the store counts.
+func TestQuotaOfActions(t *testing.T) {
 	r, _ := open(t)
 	newTenant(t, r, "guest")
 	newTenant(t, r, "other")
-	put(t, r, "a", strings.Repeat("x", 600<<10))
-	two, one := 2, 1
-	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &two, StoredMegabytes: &one}); err != nil {
+	put(t, r, "a", "x")
+	two := 2
+	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &two}); err != nil {
 		t.Fatal(err)
 	}
-	try := func(n string, bytes int, want string) {
+	try := func(n string, want string) {
 		t.Helper()
-		if _, err := r.PutAction(t.Context(), name(n), true, code(strings.Repeat("x", bytes))); kind(err) != want {
-			t.Errorf("%d bytes for %s: %v, want %s", bytes, n, err, want)
+		if _, err := r.PutAction(t.Context(), name(n), true, code("y")); kind(err) != want {
+			t.Errorf("%s: %v, want %s", n, err, want)
 		}
 	}
 	remove := func(n string) {
@@ -202,33 +203,90 @@ func TestStorageQuotas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	try("b", 500<<10, "429") // too much code
-	try("a", 1<<20, "none")  // just enough
-	try("b", 0, "none")
-	try("b", 1, "429")
-	try("c", 0, "429") // too many
-	try("/other/c", 2<<20, "none")
-	try("a", 1, "none") // replacing is possible where adding is not
+	try("a", "none")
+	try("b", "none")
+	try("c", "429")
+	try("/other/c", "none")
+	try("a", "none") // replacing is possible where adding is not
 	remove("b")
-	try("c", 1<<20, "429")
-	try("c", 1<<20-1, "none")
+	try("c", "none")
 	remove("a")
 	pack(t, r, name("p/a"))
-	try("/guest/p/a", 1, "none")
+	try("/guest/p/a", "none")
+	try("a", "429")
 	if _, err := r.DeletePackage(t.Context(), name("p"), true); err != nil {
 		t.Fatal(err)
 	}
-	try("a", 1, "none") // what went with its package counts no more
+	try("a", "none") // what went with its package counts no more
 	none := NoLimit
-	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &none, StoredMegabytes: &none}); err != nil {
+	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &none}); err != nil {
 		t.Fatal(err)
 	}
-	try("d", 10, "none")
+	try("d", "none")
 	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredActions: &two}); err != nil {
 		t.Fatal(err)
 	}
-	try("f", 10, "429")
-	try("d", 20, "none")
+	try("f", "429")
+	try("d", "none")
+}
+
+// TestAllowance: how much a tenant may store follows its quota, without a look at the store.
+func TestAllowance(t *testing.T) {
+	r, store := open(t)
+	want := func(r *Registry, namespace string, want state.Allowance) {
+		t.Helper()
+		if got := r.Allowance(namespace); got != want {
+			t.Errorf("%s may store %+v, want %+v", namespace, got, want)
+		}
+	}
+	want(r, "guest", state.Allowance{Bytes: -1}) // there is no such tenant
+	newTenant(t, r, "guest")
+	want(r, "guest", state.Allowance{Bytes: -1, Share: 50})
+	two := 2
+	if tenant, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredMegabytes: &two}); err != nil || tenant.Limits.StoredShare != 0 {
+		t.Errorf("%+v, %v", tenant, err)
+	}
+	want(r, "guest", state.Allowance{Bytes: 2 << 20})
+	if _, err := r.AddKey(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	want(r, "guest", state.Allowance{Bytes: 2 << 20})
+	again := Open(store, DefaultLimits(), nil)
+	defer again.Close()
+	if err := again.LoadAllowances(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(again, "guest", state.Allowance{Bytes: 2 << 20})
+	none := NoLimit
+	if _, err := r.SetQuotas(t.Context(), "guest", Quotas{StoredMegabytes: &none}); err != nil {
+		t.Fatal(err)
+	}
+	want(r, "guest", state.Allowance{Bytes: -1})
+	if _, err := r.DeleteTenant(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	want(r, "guest", state.Allowance{Bytes: -1})
+}
+
+// TestOwner: each record that a tenant's entities have is the tenant's.
+func TestOwner(t *testing.T) {
+	for _, kind := range entityRecords() {
+		want := state.Entities
+		if kind == "code" {
+			want = state.Code
+		}
+		if tenant, part, ok := Owner([]byte(space), []byte(kind+"/guest/p/a")); !ok || string(tenant) != "guest" || part != want {
+			t.Errorf("a record %s is %q's %v, %t", kind, tenant, part, ok)
+		}
+	}
+	for _, record := range []string{tenantRecord("guest"), "key/" + "u", goneRecord("guest"), "in-turn"} {
+		if tenant, _, ok := Owner([]byte(space), []byte(record)); !ok || len(tenant) > 0 {
+			t.Errorf("%s is %q's, %t", record, tenant, ok)
+		}
+	}
+	if _, _, ok := Owner([]byte("state/guest"), []byte("code/guest/p/a")); ok {
+		t.Error("a record of another space is the registry's")
+	}
 }
 
 // BenchmarkTenant is what each invocation pays to learn its limits.
@@ -252,7 +310,7 @@ func BenchmarkTenant(b *testing.B) {
 
 // TestDefaultsOfTenants: what docs/reference/limits.md promises.
 func TestDefaultsOfTenants(t *testing.T) {
-	if d := DefaultLimits(); d.ConcurrentInvocations != 1000 || d.QueuedInvocations != 1000 || d.InvocationsPerMinute != NoLimit || d.TimedTriggers != 1000 {
+	if d := DefaultLimits(); d.ConcurrentInvocations != 1000 || d.QueuedInvocations != 1000 || d.InvocationsPerMinute != NoLimit || d.TimedTriggers != 1000 || d.StoredShare != 50 {
 		t.Errorf("a tenant has %+v", d)
 	}
 }

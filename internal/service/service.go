@@ -204,7 +204,7 @@ func (s *server) giveUpPrivileges(context.Context) error {
 const storeName = "store"
 
 func (s *server) openStore(ctx context.Context) (err error) {
-	if s.store, err = embedded.Open(storeName, embedded.Options{Now: s.clock.Now}); err != nil {
+	if s.store, err = embedded.Open(storeName, embedded.Options{Now: s.clock.Now, Stored: s.accounting()}); err != nil {
 		return err
 	}
 	s.onClose(s.store.Close)
@@ -216,6 +216,9 @@ func (s *server) openStore(ctx context.Context) (err error) {
 	}
 	s.registry = registry.Open(s.store, s.config.Limits, keyring)
 	s.onClose(func() error { s.registry.Close(); return nil })
+	if err := s.registry.LoadAllowances(ctx); err != nil {
+		return err
+	}
 	s.records = activation.Open(s.store, s.config.Sync)
 	if err := catalog.Install(ctx, s.registry); err != nil {
 		return err
@@ -331,7 +334,7 @@ func (s *server) resolveOwn(ctx context.Context, name forerun.Name) (*forerun.Ac
 func (s *server) operatorAPI() *admin.API {
 	return admin.New(admin.Config{
 		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas,
-		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Pairs: s.store.Pairs, Version: s.version, Log: s.log,
+		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Stored: s.store.Stored, Pairs: s.store.Pairs, Version: s.version, Log: s.log,
 	})
 }
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -24,7 +25,14 @@ type session struct {
 }
 
 // StateSpace is the space of the store that holds the state of a namespace's functions.
-func StateSpace(namespace string) string { return "state/" + namespace }
+func StateSpace(namespace string) string { return statePrefix + namespace }
+
+const statePrefix = "state/"
+
+// StateOwner is the inverse of StateSpace; ok is false for other spaces.
+func StateOwner(space []byte) (namespace []byte, ok bool) {
+	return bytes.CutPrefix(space, []byte(statePrefix))
+}
 
 func (w *Worker) serveState(c *doorConn) {
 	s := &session{store: w.config.Store, space: StateSpace(c.namespace), conn: c, listen: c.listen}

@@ -12,6 +12,9 @@ type Tenant struct {
 	Created   int64          `json:"created"` // milliseconds since 1970; 0: not known
 	Auth      string         `json:"auth"`    // the key, if it was just made
 	Limits    map[string]int `json:"limits"`
+	Stored    struct {
+		Total int64 `json:"total"` // bytes
+	} `json:"stored"`
 }
 
 // TenantPut is the body of a PUT of a tenant: a quota that it does not name stays as it was.

@@ -25,6 +25,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/state"
 )
 
 // Prefix begins the paths of the API.
@@ -37,11 +38,12 @@ type Config struct {
 	Activations  *activation.Log
 	Controller   *controller.Controller
 	Quotas       *gateway.Quotas
-	EndSandboxes func(namespace string)                                  // ends those of a namespace, and returns when they are gone
-	EraseState   func(ctx context.Context, namespace string) error       // removes the state of a namespace's functions
-	KeysChanged  func(namespace, auth string) error                      // a tenant's keys are void; auth is the new one, or empty
-	Pairs        func(ctx context.Context) iter.Seq2[backup.Pair, error] // all that the store holds, for a backup
-	Version      string                                                  // of Forerun
+	EndSandboxes func(namespace string)                                   // ends those of a namespace, and returns when they are gone
+	EraseState   func(ctx context.Context, namespace string) error        // removes the state of a namespace's functions
+	KeysChanged  func(namespace, auth string) error                       // a tenant's keys are void; auth is the new one, or empty
+	Stored       func(namespace string) (stored state.Stored, most int64) // what a tenant stores, and how many bytes it may
+	Pairs        func(ctx context.Context) iter.Seq2[backup.Pair, error]  // all that the store holds, for a backup
+	Version      string                                                   // of Forerun
 	Log          *slog.Logger
 }
 

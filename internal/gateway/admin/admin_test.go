@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 			w.changed = append(w.changed, namespace+" "+auth)
 			return nil
 		},
-		Pairs: store.Pairs, Version: "v1", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Stored: store.Stored, Pairs: store.Pairs, Version: "v1", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	w.door = gateway.New(gateway.Config{Admin: w.api, API: http.NotFoundHandler(), Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: w.api.Log})
 	t.Cleanup(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/state"
 )
 
 // maxBody bounds what a request may carry, in bytes.
@@ -25,10 +27,26 @@ type tenantDocument struct {
 	Auth      string          `json:"auth,omitempty"`
 	Quotas    registry.Quotas `json:"quotas"` // that were set
 	Limits    registry.Limits `json:"limits"` // that come of them and of the server's defaults
+	Stored    storedDocument  `json:"stored"`
 }
 
-func documentOf(t registry.Tenant, auth string) tenantDocument {
+// storedDocument is how many bytes a tenant stores.
+type storedDocument struct {
+	State    int64  `json:"state"`
+	Entities int64  `json:"entities"`
+	Code     int64  `json:"code"`
+	Records  int64  `json:"records"`
+	Total    int64  `json:"total"`
+	Allowed  *int64 `json:"allowed"` // at the moment; null: nothing bounds it
+}
+
+func (a *API) documentOf(t registry.Tenant, auth string) tenantDocument {
 	d := tenantDocument{Namespace: t.Namespace, Auth: auth, Quotas: t.Quotas, Limits: t.Limits}
+	s, most := a.Stored(t.Namespace)
+	d.Stored = storedDocument{State: s[state.Values], Entities: s[state.Entities], Code: s[state.Code], Records: s[state.Records], Total: s.Total()}
+	if most != math.MaxInt64 {
+		d.Stored.Allowed = &most
+	}
 	if !t.Created.IsZero() {
 		d.Created = t.Created.UnixMilli()
 	}
@@ -43,7 +61,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	documents := make([]tenantDocument, len(tenants))
 	for i, t := range tenants {
-		documents[i] = documentOf(t, "")
+		documents[i] = a.documentOf(t, "")
 	}
 	gateway.WriteJSON(w, http.StatusOK, documents)
 	return nil
@@ -57,7 +75,7 @@ func (a *API) get(w http.ResponseWriter, r *http.Request) error {
 func (a *API) show(w http.ResponseWriter, r *http.Request, auth string) error {
 	t, err := a.Registry.Tenant(r.Context(), r.PathValue("name"))
 	if err == nil {
-		gateway.WriteJSON(w, http.StatusOK, documentOf(t, auth))
+		gateway.WriteJSON(w, http.StatusOK, a.documentOf(t, auth))
 	}
 	return err
 }
@@ -168,7 +186,7 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request) error {
 	if err := errors.Join(a.KeysChanged(name, ""), a.finish(ctx, name)); err != nil {
 		return err
 	}
-	gateway.WriteJSON(w, http.StatusOK, documentOf(t, ""))
+	gateway.WriteJSON(w, http.StatusOK, a.documentOf(t, ""))
 	return nil
 }
 

@@ -27,6 +27,7 @@ type limitsDocument struct {
 	QueuedInvocations int `json:"queuedInvocations"` // Forerun's own, like those below
 	StoredActions     int `json:"storedActions"`
 	StoredMegabytes   int `json:"storedMegabytes"`
+	StoredShare       int `json:"storedShare,omitempty"`
 	TimedTriggers     int `json:"timedTriggers"`
 }
 
@@ -47,7 +48,7 @@ func (a *API) namespaceLimits(c *call) error {
 		MinActionTimeout: minTimeout, MaxActionTimeout: a.Bounds.Timeout,
 		MinActionConcurrency: minConcurrency, MaxActionConcurrency: maxConcurrency,
 		MaxParameterSize: "1 MB", MaxActionInstances: l.ConcurrentInvocations,
-		QueuedInvocations: l.QueuedInvocations, StoredActions: l.StoredActions, StoredMegabytes: l.StoredMegabytes,
+		QueuedInvocations: l.QueuedInvocations, StoredActions: l.StoredActions, StoredMegabytes: l.StoredMegabytes, StoredShare: l.StoredShare,
 		TimedTriggers: l.TimedTriggers,
 	})
 	return nil

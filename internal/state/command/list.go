@@ -52,9 +52,9 @@ func push(t *txn, args [][]byte, left, onlyExisting bool) state.Reply {
 	for _, item := range args[2:] {
 		if left {
 			b.first--
-			t.setElement(args[1], itemNumber(b.first), item)
+			t.setNewElement(args[1], itemNumber(b.first), item)
 		} else {
-			t.setElement(args[1], itemNumber(b.end), item)
+			t.setNewElement(args[1], itemNumber(b.end), item)
 			b.end++
 		}
 	}

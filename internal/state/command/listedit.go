@@ -228,9 +228,9 @@ func moveItem(t *txn, from, to []byte, fromLeft, toLeft bool) state.Reply {
 	}
 	if toLeft {
 		b.first--
-		t.setElement(to, itemNumber(b.first), item.Text)
+		t.setNewElement(to, itemNumber(b.first), item.Text)
 	} else {
-		t.setElement(to, itemNumber(b.end), item.Text)
+		t.setNewElement(to, itemNumber(b.end), item.Text)
 		b.end++
 	}
 	t.settleList(to, target, b)

@@ -31,7 +31,8 @@ type Overlay struct {
 	fresh   []string     // the others
 	made    []string     // keys of records, in the order in which they were made or changed first
 	size    int          // bytes that writes take
-	shown   int          // bytes of the replies of the commands that wrote it
+	before  beforehand
+	shown   int // bytes of the replies of the commands that wrote it
 }
 
 // span is a range of keys, from (inclusive) to (exclusive).
@@ -150,7 +151,11 @@ func (o *Overlay) find(key []byte) ([]byte, bool, error) {
 	if o.isCleared(key) {
 		return nil, false, nil
 	}
-	return o.base.Get(key)
+	value, found, err := o.base.Get(key)
+	if o.before.counts && err == nil {
+		o.before.add(key, pairSize(key, value, found))
+	}
+	return value, found, err
 }
 
 func (o *Overlay) isCleared(key []byte) bool {
@@ -242,6 +247,24 @@ func (o *Overlay) Scan(from, to []byte, reverse bool, f func(key, value []byte) 
 		err = over
 	}
 	return err
+}
+
+// EachCleared calls f with the ranges that the overlay clears, none of which overlap, until f fails.
+func (o *Overlay) EachCleared(f func(from, to []byte) error) error {
+	var all []span
+	for _, run := range o.cleared {
+		if all == nil {
+			all = run
+		} else {
+			all = joinSpans(all, run)
+		}
+	}
+	for _, s := range all {
+		if err := f(s.from, s.to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // written lists the keys of a range that were set or deleted, in order.

@@ -53,6 +53,29 @@ func unescapeSpace(b []byte) (space string, rest []byte, ok bool) {
 	}
 }
 
+// SplitKey finds the space of a key and the record's name in it. ok is false for keys that no space has, and for spaces whose names are escaped.
+// The name is that of a record only if IsRecordKey says that the key is one.
+func SplitKey(key []byte) (space, name []byte, ok bool) {
+	at := 1
+	if len(key) > 0 && key[0] == expiryPrefix {
+		at = 1 + expirySize
+	}
+	if len(key) <= at {
+		return nil, nil, false
+	}
+	switch key[0] {
+	case metaPrefix, elementPrefix, orderPrefix, expiryPrefix:
+	default:
+		return nil, nil, false
+	}
+	rest := key[at:]
+	end := bytes.IndexByte(rest, 0)
+	if end < 0 || end+1 >= len(rest) || rest[end+1] != 1 {
+		return nil, nil, false
+	}
+	return rest[:end], rest[end+2:], true
+}
+
 // RecordKey is where a record lies.
 func RecordKey(k forerun.Key) []byte {
 	return append(spaceKey(metaPrefix, k.Space, len(k.Name)), k.Name...)

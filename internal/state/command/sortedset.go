@@ -122,8 +122,8 @@ func (z *sortedSet) score(member []byte) (float64, bool) {
 // insert adds a member that is not there.
 func (z *sortedSet) insert(member []byte, score float64) {
 	ordered := orderedScore(score)
-	z.t.setElement(z.name, member, ordered[:])
-	z.t.set(z.orderKey(score, member), nil)
+	z.t.setNewElement(z.name, member, ordered[:])
+	z.t.setNew(z.orderKey(score, member), nil)
 	z.note(score, member, 1)
 }
 
@@ -135,8 +135,8 @@ func (z *sortedSet) move(member []byte, from, to float64) {
 
 // delete removes a member that is there.
 func (z *sortedSet) delete(member []byte, score float64) {
-	z.t.deleteElement(z.name, member)
-	z.t.delete(z.orderKey(score, member))
+	z.t.deleteKnown(z.t.elementKey(z.name, member), scoreSize)
+	z.t.deleteKnown(z.orderKey(score, member), 0)
 	z.note(score, member, -1)
 }
 

@@ -41,6 +41,18 @@ func (t *txn) set(key, value []byte) {
 	t.bound()
 }
 
+// setNew writes a pair that is not there.
+func (t *txn) setNew(key, value []byte) {
+	t.overlay.suppose(key, 0)
+	t.set(key, value)
+}
+
+// deleteKnown removes a pair that is there, with a value of a known size.
+func (t *txn) deleteKnown(key []byte, valueSize int) {
+	t.overlay.suppose(key, len(key)+valueSize)
+	t.delete(key)
+}
+
 func (t *txn) delete(key []byte) {
 	if t.work(writeCost + len(key)); t.err != nil {
 		return
@@ -189,13 +201,15 @@ func (t *txn) clear(prefix byte, name []byte, n int64) {
 	from, to := t.collectionRange(prefix, name)
 	singly := n <= maxSingly
 	var all [][]byte
+	var values []int // their sizes
 	if size := 0; singly {
-		t.walk(from, to, false, 0, func(key, _ []byte) bool {
+		t.walk(from, to, false, 0, func(key, value []byte) bool {
 			if size += len(key); size > maxSinglySize {
 				singly = false
 				return false
 			}
 			all = append(all, bytes.Clone(key))
+			values = append(values, len(value))
 			return true
 		})
 	}
@@ -203,8 +217,8 @@ func (t *txn) clear(prefix byte, name []byte, n int64) {
 		t.overlay.Clear(from, to)
 		return
 	}
-	for _, key := range all {
-		t.delete(key)
+	for i, key := range all {
+		t.deleteKnown(key, values[i])
 	}
 }
 
@@ -242,6 +256,13 @@ func (t *txn) element(name, element []byte) ([]byte, bool) {
 func (t *txn) setElement(name, element, value []byte) {
 	if t.err == nil {
 		t.set(t.elementKey(name, element), value)
+	}
+}
+
+// setNewElement writes an element that is not there.
+func (t *txn) setNewElement(name, element, value []byte) {
+	if t.err == nil {
+		t.setNew(t.elementKey(name, element), value)
 	}
 }
 

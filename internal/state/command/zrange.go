@@ -251,7 +251,7 @@ func (z *sortedSet) takeMany(members []scored) {
 	}
 	z.t.overlay.Clear(z.orderKey(low.score, low.member), append(z.orderKey(high.score, high.member), 0))
 	for _, m := range members {
-		z.t.deleteElement(z.name, m.member)
+		z.t.deleteKnown(z.t.elementKey(z.name, m.member), scoreSize)
 		z.note(m.score, m.member, -1)
 	}
 }

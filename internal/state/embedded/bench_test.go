@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"time"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
 )
@@ -119,4 +121,65 @@ func BenchmarkWays(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkSetCounted is a SET of 100 bytes, of a store that counts what tenants store and of one that does not.
+func BenchmarkSetCounted(b *testing.B) {
+	for name, a := range map[string]Accounting{"counted": accounting(state.Allowance{Bytes: 1 << 40, Share: 50}), "not counted": {}} {
+		b.Run(name, func(b *testing.B) {
+			s := mustOpen(b, b.TempDir(), Options{Stored: a})
+			defer s.Close()
+			defer s.Watch(func(forerun.Key, forerun.Version) {})()
+			args := [][]byte{[]byte("SET"), nil, bytes.Repeat([]byte("v"), 100)}
+			b.ReportAllocs()
+			before := processorTime(b)
+			defer func() { b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op") }()
+			for n := 0; b.Loop(); n++ {
+				args[1] = []byte(fmt.Sprint("key", n%1000))
+				if _, _, err := s.Do(context.Background(), state.Command{Space: "ada/values", Args: args}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkAccounting is what counting adds to a SET.
+func BenchmarkAccounting(b *testing.B) {
+	s := mustOpen(b, b.TempDir(), Options{Stored: accounting(state.Allowance{Bytes: 1 << 40, Share: 50})})
+	defer s.Close()
+	key := command.RecordKey(forerun.Key{Space: "ada/values", Name: "key"})
+	o := s.counting(command.NewOverlay(context.Background(), reader{s.db}))
+	if _, _, err := o.Get(key); err != nil {
+		b.Fatal(err)
+	}
+	batch := s.db.NewBatch()
+	defer batch.Close()
+	before := processorTime(b)
+	defer func() { b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op") }()
+	b.ReportAllocs()
+	c := change{overlay: o} // whose room a SET without accounts needs, too
+	for n := 0; b.Loop(); n++ {
+		c.bill = bill{books: s.books}
+		if err := c.account(key, 100+n%2); err != nil {
+			b.Fatal(err)
+		}
+		if err := c.bill.admit(s.room); err != nil {
+			b.Fatal(err)
+		}
+		c.bill.entries[0].bytes = int64(n%2*2 - 1)
+		if err := c.bill.enter(batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// processorTime is what this process has used, which other processes do not change.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -39,8 +39,32 @@ func (c *commits) newest() (last, strict forerun.Version) {
 type change struct {
 	*pebble.Batch
 	versions []int // offsets in the batch of the stored records, which begin with room for their version
+	overlay  *command.Overlay
+	stored   command.Reader // what the store holds
+	bill     bill
 	changed  *changed
 	cleared  []keyRange // of records, if changed is not nil: there may be more of them than there is memory for
+}
+
+// counting has an overlay remember what the accounts of tenants need.
+func (s *Store) counting(o *command.Overlay) *command.Overlay {
+	if s.books == nil {
+		return o
+	}
+	return o.Counting()
+}
+
+// newChange begins a batch for what an overlay has written.
+func (s *Store) newChange(ctx context.Context, o *command.Overlay) *change {
+	return &change{Batch: s.db.NewBatch(), overlay: o, stored: command.NewOverlay(ctx, reader{s.db}), bill: bill{books: s.books}}
+}
+
+// fill puts what the overlay has written into the batch.
+func (c *change) fill() error {
+	if err := c.overlay.Flush(c); err != nil {
+		return err
+	}
+	return c.overlay.EachCleared(func(from, to []byte) error { return c.bill.clear(c.stored, from, to) })
 }
 
 // Clear removes a range of keys. If somebody is to be told which, it sees first that they can be read, as long as who asks waits for that.
@@ -63,6 +87,9 @@ func (c *change) Set(key, value []byte) error {
 	if command.IsRecordKey(key) {
 		c.versions = append(c.versions, len(c.Repr())-len(value))
 	}
+	if err := c.account(key, len(key)+len(value)); err != nil {
+		return err
+	}
 	return c.changed.Set(key, value)
 }
 
@@ -71,7 +98,29 @@ func (c *change) Delete(key []byte) error {
 	if err := c.changed.Delete(key); err != nil {
 		return err
 	}
+	if err := c.account(key, 0); err != nil {
+		return err
+	}
 	return c.Batch.Delete(key, nil)
+}
+
+// account notes that the pair of a key takes so many bytes from now on.
+func (c *change) account(key []byte, size int) error {
+	if c.bill.books == nil {
+		return nil
+	}
+	before, known := c.overlay.Before(key)
+	if !known {
+		value, found, err := c.stored.Get(key)
+		if err != nil {
+			return err
+		}
+		if found {
+			before = len(key) + len(value)
+		}
+	}
+	c.bill.add(key, int64(size-before))
+	return nil
 }
 
 // keyRange are the keys from one (inclusive) to another (exclusive).
@@ -142,12 +191,16 @@ func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool)
 	if err := s.room.admit(o, owed); err != nil {
 		return 0, nil, err
 	}
-	c := &change{Batch: s.db.NewBatch()}
+	c := s.newChange(ctx, o)
 	if s.watch.any() {
-		c.changed = &changed{stored: command.NewOverlay(ctx, reader{s.db})}
+		c.changed = &changed{stored: c.stored}
 	}
-	if err := o.Flush(c); err != nil {
+	if err := c.fill(); err != nil {
 		return 0, nil, cmp.Or(context.Cause(ctx), broken(err))
+	}
+	if err := c.bill.admit(s.room); err != nil {
+		_ = c.Close() // of what was not applied
+		return 0, nil, err
 	}
 	if c.changed != nil {
 		c.changed.keys = o.InOrder(c.changed.keys)
@@ -202,6 +255,10 @@ func (s *Store) enterLog(c *change, lazy bool) (forerun.Version, error) {
 	if err := m.setAside(c.Batch, v); err != nil {
 		return 0, broken(err)
 	}
+	if err := c.bill.enter(c.Batch); err != nil {
+		return 0, broken(err)
+	}
+	s.room.taken.Add(int64(c.Len()))
 	for _, at := range c.versions {
 		command.SetVersion(c.Repr()[at:], v)
 	}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 
 	"forerun.dev/forerun/internal/state"
@@ -22,9 +23,9 @@ func (s *Store) Drop(ctx context.Context, ranges ...state.Range) error {
 	if err := s.room.admit(overlay, true); err != nil {
 		return err
 	}
-	c := &change{Batch: s.db.NewBatch()}
-	if err := overlay.Flush(c); err != nil {
-		return broken(err)
+	c := s.newChange(ctx, overlay)
+	if err := c.fill(); err != nil {
+		return cmp.Or(context.Cause(ctx), broken(err))
 	}
 	if _, err := s.enterLog(c, true); err != nil {
 		return err

@@ -35,6 +35,7 @@ type Options struct {
 	FS        vfs.FS           // where the files are; nil: the operating system's
 	Now       func() time.Time // the clock that expires records; nil: time.Now
 	CacheSize int64            // bytes of the cache of blocks; 0: 32 MB
+	Stored    Accounting       // whose what is stored is, and how much they may store
 	Fatal     func(error)      // called when the store cannot go on; it ends the process. nil: says why on standard error, exit status 1
 }
 
@@ -48,6 +49,7 @@ type Store struct {
 	gate  gate
 	keys  *keyLocks
 	watch watchers
+	books *books // nil: what tenants store is not counted
 
 	damaged sync.Map // entries of the index of expiries whose records cannot be removed
 
@@ -110,6 +112,7 @@ func (s *Store) Close() error {
 	}
 	close(s.stop)
 	s.behind.Wait()
+	s.books.close(s)
 	err := s.disk.close()
 	if closeErr := s.db.Close(); err == nil && closeErr != nil {
 		err = forerun.Errorf(forerun.Internal, "state", "The store could not be closed: %w", closeErr)

@@ -38,7 +38,7 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 		}
 		defer work.end()
 	}
-	overlay := command.NewOverlay(ctx, reader{s.db})
+	overlay := s.counting(command.NewOverlay(ctx, reader{s.db}))
 	now := s.now()
 	if err := check(overlay, expect, now); err != nil {
 		return nil, 0, err

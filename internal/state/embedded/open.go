@@ -48,6 +48,9 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := s.recover(); err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
+	if err := s.openBooks(opts.Stored); err != nil {
+		return nil, errors.Join(err, db.Close(), lock.Close())
+	}
 	s.behind.Go(s.sweepLoop)
 	s.behind.Go(room.watch)
 	return s, nil

@@ -32,6 +32,9 @@ type room struct {
 	dir string
 	low atomic.Bool // nothing new is taken
 
+	free  atomic.Int64 // bytes for what is new, when it was looked at; negative: not known
+	taken atomic.Int64 // bytes written to the log since
+
 	stop   chan struct{} // closed by Close: nothing waits any more
 	closed sync.Once     // closes stop
 
@@ -92,6 +95,11 @@ func (r *room) look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	needed := needs(total)
+	r.free.Store(-1)
+	if known {
+		r.free.Store(int64(free) - int64(min(needed, free)))
+	}
+	r.taken.Store(0)
 	switch {
 	case known && free < needed:
 		r.setLow(true)
@@ -106,6 +114,15 @@ func (r *room) look() {
 	default:
 		r.setLow(false)
 	}
+}
+
+// left is how many bytes what is new may take, or negative if that is not known.
+func (r *room) left() int64 {
+	free := r.free.Load()
+	if free < 0 {
+		return free
+	}
+	return max(0, free-r.taken.Load())
 }
 
 // needs is what is left of a disk for what was begun before.

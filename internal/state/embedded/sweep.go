@@ -71,7 +71,7 @@ func (s *Store) reclaim(entry []byte, now time.Time) error {
 	}
 	held := lock([]claim{s.keys.claim(k.Space, []byte(k.Name), true)})
 	defer held.unlock()
-	overlay := command.NewOverlay(context.Background(), reader{s.db})
+	overlay := s.counting(command.NewOverlay(context.Background(), reader{s.db}))
 	err := command.Reclaim(overlay, k, entry, now)
 	if errors.Is(err, command.ErrDamaged) || pebble.IsCorruptionError(err) {
 		s.leave(entry, err)

@@ -30,7 +30,7 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 		return state.Reply{}, 0, err
 	}
 	defer work.end()
-	overlay := command.NewOverlay(ctx, reader{s.db})
+	overlay := s.counting(command.NewOverlay(ctx, reader{s.db}))
 	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
 	if err != nil {
 		return state.Reply{}, 0, err
@@ -139,7 +139,7 @@ func refused(reply state.Reply) error {
 func (s *Store) applyLocked(ctx context.Context, claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
 	held := lock(claims)
 	defer held.unlock()
-	overlay := command.NewOverlay(ctx, s.seenBy(t, specs))
+	overlay := s.counting(command.NewOverlay(ctx, s.seenBy(t, specs)))
 	now := s.now()
 	if err := check(overlay, t.Expect, now); err != nil {
 		return 0, nil, err

@@ -250,8 +250,11 @@ func (c *conn) failed(ctx context.Context, err error) state.Reply {
 
 // broken answers with an error of the store.
 func broken(err error) state.Reply {
-	if forerun.KindOf(err) == forerun.Full {
-		return failure("MISCONF " + err.Error()) // as Redis, whose clients know it
+	switch forerun.KindOf(err) { // as Redis, whose clients know these
+	case forerun.Full:
+		return failure("MISCONF " + err.Error())
+	case forerun.OverQuota:
+		return failure("OOM " + err.Error())
 	}
 	return failure("ERR " + err.Error())
 }
