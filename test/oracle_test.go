@@ -21,6 +21,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"forerun.dev/forerun/test/history"
 	"forerun.dev/forerun/test/server"
 )
 
@@ -62,15 +63,7 @@ func TestOracle(t *testing.T) {
 		t.Skip("the npm packages are not installed; make test installs them")
 	}
 	t.Parallel()
-	seed := time.Now().UnixNano()
-	if text := os.Getenv("FORERUN_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseInt(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("FORERUN_SEED=%d", seed)
-	o := generate(t, seed)
+	o := generate(t, history.Seed(t))
 	s := start(t, server.Options{Redis: true})
 	code := o.conductor(t)
 	lanes := make([]*lane, oracleLanes)
@@ -89,9 +82,9 @@ func TestOracle(t *testing.T) {
 	report(t, o, lanes)
 }
 
-func generate(t *testing.T, seed int64) *oracle {
+func generate(t *testing.T, seed uint64) *oracle {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", "oracle/generate.js", strconv.Itoa(oracleCases), strconv.FormatInt(seed, 10))
+	cmd := exec.CommandContext(t.Context(), "node", "oracle/generate.js", strconv.Itoa(oracleCases), strconv.FormatUint(seed, 10))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -2,10 +2,10 @@ package activation
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,9 +133,9 @@ func TestKeepByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 6 << 20
 		l, k, hours := keeperOf(t, Retention{Bytes: limit})
-		noise := make([]byte, 1<<18)
+		noise, chance := make([]byte, 1<<18), rand.NewChaCha8([32]byte{})
 		for n := range 40 {
-			_, _ = rand.Read(noise) // crypto/rand.Read never fails (Go 1.24)
+			_, _ = chance.Read(noise)
 			r := hourly(n, "guest", []string{"a", "b"}[n%2])
 			r.Result, _ = json.Marshal(map[string]string{"x": fmt.Sprintf("%x", noise)}) // half a megabyte
 			put(t, l, r)

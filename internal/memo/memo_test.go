@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/test/history"
 )
 
 var _ speculate.Memo = (*Tenant)(nil)
@@ -176,9 +176,14 @@ func (m *model) learn(r modelRow) {
 
 // TestTheOldestRowsGoFirst holds the table against a list.
 func TestTheOldestRowsGoFirst(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	for seed, rng := range history.Rounds(t) {
+		t.Logf("seed %d", seed)
+		compareWithList(t, rng)
+	}
+}
+
+func compareWithList(t *testing.T, rng *rand.Rand) {
+	t.Helper()
 	o := Options{Rows: 20, Bytes: 20_000}
 	table, m := New(o), model{bound: o}
 	tenant := table.Tenant("a")

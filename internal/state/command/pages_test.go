@@ -7,14 +7,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"forerun.dev/forerun/test/history"
 )
 
 // TestPages holds pages against a map, through random edits, and sees that older pages stay what they were.
 func TestPages(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	for seed, rng := range history.Rounds(t) {
+		t.Logf("seed %d", seed)
+		comparePages(t, rng)
+	}
+}
+
+func comparePages(t *testing.T, rng *rand.Rand) {
+	t.Helper()
 	var p pages
 	model := map[string]string{}
 	key := func() string { return fmt.Sprintf("%03d", rng.IntN(1000)) }

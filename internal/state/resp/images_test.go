@@ -17,6 +17,7 @@ import (
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
 	"forerun.dev/forerun/internal/state/embedded"
+	"forerun.dev/forerun/test/history"
 )
 
 // column is what one execution sees and does, as speculation keeps it: nothing of it is in the store before promote.
@@ -161,9 +162,14 @@ func (w *twins) compare(s *command.Step, got, want []state.Reply) {
 // TestImagesAreRecords executes random commands and transactions on a store, and ahead of another on images: replies are
 // equal, and so are the records when the commands have been replayed.
 func TestImagesAreRecords(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	for seed, rng := range history.Rounds(t) {
+		t.Logf("seed %d", seed)
+		compareImages(t, rng)
+	}
+}
+
+func compareImages(t *testing.T, rng *rand.Rand) {
+	t.Helper()
 	w := newTwins(t)
 	for range 1500 {
 		var commands [][][]byte
@@ -295,9 +301,14 @@ func TestTransactionsOnImages(t *testing.T) {
 // TestLivesOfAColumn has time pass while random commands give lives to records, on a store and ahead of another on images: what they
 // see of the records they wrote ends when it ends, and what was promoted later ends when it would have.
 func TestLivesOfAColumn(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 2))
+	for seed, rng := range history.Rounds(t) {
+		t.Logf("seed %d", seed)
+		compareLives(t, rng)
+	}
+}
+
+func compareLives(t *testing.T, rng *rand.Rand) {
+	t.Helper()
 	lines := []string{
 		"SET k 1 PX 20", "SET k 5", "SET k 2 KEEPTTL", "PSETEX k 30 3", "INCR k", "APPEND k 4", "GET k", "EXISTS k", "PEXPIRE k 15", "PEXPIRE k 40 NX", "PERSIST k",
 		"PTTL k", "GETEX k PX 25", "DEL k", "SETNX k 7", "RPUSH k x", "LRANGE k 0 -1", "RENAME k j", "COPY k j", "GETDEL k", "PEXPIREAT k 1800000000050", "SET k 9 PXAT 1800000000030",

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"forerun.dev/forerun/internal/state/command"
+	"forerun.dev/forerun/test/history"
 )
 
 // TestKeysAreThoseOfRedis asks Redis which keys random commands have, and whether they write them.
@@ -29,12 +29,12 @@ func TestKeysAreThoseOfRedis(t *testing.T) {
 	} {
 		compareKeys(t, redis, ours, args)
 	}
-	seed := uint64(time.Now().UnixNano())
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for n := range 9000 {
-		args := [](func(*rand.Rand) []string){sentence, keysSentence, optionsSentence}[n%3](rng)
-		if compareKeys(t, redis, ours, args); t.Failed() {
-			t.Fatalf("seed %d, command %d", seed, n)
+	for seed, rng := range history.Rounds(t) {
+		for n := range 9000 {
+			args := [](func(*rand.Rand) []string){sentence, keysSentence, optionsSentence}[n%3](rng)
+			if compareKeys(t, redis, ours, args); t.Failed() {
+				t.Fatalf("seed %d, command %d", seed, n)
+			}
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"forerun.dev/forerun/test/history"
 )
 
 // startRedis starts a real Redis on a socket of its own, and returns where.
@@ -360,23 +361,29 @@ func TestRepliesAreThoseOfRedis(t *testing.T) {
 	for _, protocol := range []string{"2", "3"} {
 		t.Run("RESP"+protocol, func(t *testing.T) {
 			redis := talkTo(t, "unix", socket)
-			redis.say("FLUSHALL")
 			ours := talkTo(t, "tcp", open(t).address)
 			redis.say("HELLO", protocol)
 			ours.say("HELLO", protocol)
-			seed := uint64(time.Now().UnixNano())
-			rng := rand.New(rand.NewPCG(seed, 0))
-			for n := range 6000 {
-				args := sentence(rng)
-				name := strings.ToUpper(args[0])
-				want, got := canonical(name, redis.say(args...)), canonical(name, ours.say(args...))
-				if isRandom(name) {
-					want = drawn(redis, args, want, got)
-				}
-				if !same(name, want, got) {
-					t.Fatalf("seed %d, command %d: %q\nRedis    %s\nForerun  %s", seed, n, args, want, got)
-				}
+			for seed, rng := range history.Rounds(t) {
+				redis.say("FLUSHALL")
+				ours.say("FLUSHALL")
+				compareReplies(t, redis, ours, seed, rng)
 			}
 		})
+	}
+}
+
+func compareReplies(t *testing.T, redis, ours *talker, seed uint64, rng *rand.Rand) {
+	t.Helper()
+	for n := range 6000 {
+		args := sentence(rng)
+		name := strings.ToUpper(args[0])
+		want, got := canonical(name, redis.say(args...)), canonical(name, ours.say(args...))
+		if isRandom(name) {
+			want = drawn(redis, args, want, got)
+		}
+		if !same(name, want, got) {
+			t.Fatalf("seed %d, command %d: %q\nRedis    %s\nForerun  %s", seed, n, args, want, got)
+		}
 	}
 }

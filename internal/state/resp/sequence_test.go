@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"forerun.dev/forerun/test/history"
 )
 
 // node is a reply as a tree.
@@ -293,32 +294,35 @@ func (k *talker) scan(command, options []string) []string {
 // TestSequencesAreThoseOfRedis replays random sequences of commands, transactions and scans of two clients.
 func TestSequencesAreThoseOfRedis(t *testing.T) {
 	socket := startRedis(t)
-	seed := uint64(time.Now().UnixNano())
 	for _, protocol := range []string{"2", "3"} {
+		var clients [2]pair
 		address := open(t).address
-		for n := range uint64(300) {
-			rng := rand.New(rand.NewPCG(seed, n))
-			s := &sequence{t: t, rng: rng}
-			for i := range s.clients {
-				s.clients[i] = pair{talkTo(t, "unix", socket), talkTo(t, "tcp", address)}
-				for _, k := range []*talker{s.clients[i].redis, s.clients[i].ours} {
-					k.say("HELLO", protocol)
+		for i := range clients {
+			clients[i] = pair{talkTo(t, "unix", socket), talkTo(t, "tcp", address)}
+			clients[i].redis.say("HELLO", protocol)
+			clients[i].ours.say("HELLO", protocol)
+		}
+		for seed := range history.Rounds(t) {
+			for n := range uint64(300) {
+				s := &sequence{t: t, rng: rand.New(rand.NewPCG(seed, n)), clients: clients}
+				if s.replay(); s.bad {
+					t.Fatalf("RESP%s, seed %d, sequence %d", protocol, seed, n)
 				}
 			}
-			s.say(0, "FLUSHALL")
-			for range 40 {
-				switch rng.IntN(10) {
-				case 0, 1:
-					s.transaction()
-				case 2:
-					s.scanAll()
-				default:
-					s.say(0, s.command()...)
-				}
-			}
-			if s.bad {
-				t.Fatalf("RESP%s, seed %d, sequence %d", protocol, seed, n)
-			}
+		}
+	}
+}
+
+func (s *sequence) replay() {
+	s.say(0, "FLUSHALL")
+	for range 40 {
+		switch s.rng.IntN(10) {
+		case 0, 1:
+			s.transaction()
+		case 2:
+			s.scanAll()
+		default:
+			s.say(0, s.command()...)
 		}
 	}
 }

@@ -281,7 +281,7 @@ def test_answers_that_are_none(answer: bytes) -> None:
 
 def test_random_answers_end_in_an_answer_or_our_error() -> None:
     """Bytes of a good answer, changed at random, must not end otherwise or hang."""
-    seed = random.randrange(1 << 32)
+    seed = os.environ.get("FORERUN_SEED", "1")
     source = random.Random(seed)
     good = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n'
     for _ in range(300):
