@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,11 +75,33 @@ var bugs = []planted{
 // told is the bug whose case is made smaller, and told: one that shows soon, in small cases.
 const told = "a wrong guess stays"
 
+// near has a seed a little before one that finds a bug, for bugs that the first 1,000 seeds do not find. The search begins
+// there. If the generator has changed and nothing is found there, it plays all seeds.
+var near = map[string]uint64{
+	"a check that was made ahead counts":                        34_200,
+	"what is done twice is promoted once (R11)":                 13_690,
+	"what was asked for and not awaited is dropped":             13_240,
+	"what a failed function wrote is dropped (R12)":             7_530,
+	"what was given up is done all the same (R10)":              6_230,
+	"an update comes too late":                                  4_930,
+	"whom a pure function calls is not looked at":               4_800,
+	"a value that was never flushed is no conflict (R5)":        4_670,
+	"an update of a program stops what is promoted in it (R10)": 1_620,
+	"what a full column has no room for is forgotten":           1_375,
+	"a read that a row stands for has no image":                 1_275,
+	"what detaches has no effect":                               1_110,
+}
+
 // TestPlantedBugsApply: a place that has changed so that a bug cannot be planted there is found at once, however the tests are run.
 func TestPlantedBugsApply(t *testing.T) {
 	for _, bug := range bugs {
 		if _, err := bug.plant(); err != nil {
 			t.Errorf("%s: %v", bug.name, err)
+		}
+	}
+	for name := range near {
+		if !slices.ContainsFunc(bugs, func(bug planted) bool { return bug.name == name }) {
+			t.Errorf("near has %q, which is not a bug", name)
 		}
 	}
 }
@@ -97,14 +120,12 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			t.Parallel()
 			t.Logf("%v", bug)
 			test := bug.build(t)
-			command := exec.Command(test, "-test.run=^TestSeeds$", "-test.v")
 			asked := os.Getenv("FORERUN_STORY") == "on"
 			story := "off"
 			if asked || bug.name == told {
 				story = "on"
 			}
-			command.Env = append(os.Environ(), "FORERUN_SEEDS=40000", "FORERUN_STORY="+story)
-			out, err := command.CombinedOutput()
+			out, err := bug.search(test, story)
 			finding := findings.Find(out)
 			switch {
 			case err == nil:
@@ -121,6 +142,22 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// search plays seeds with the test program of a bug until one finds it.
+func (bug planted) search(test, story string) (out []byte, err error) {
+	play := func(from, count uint64) {
+		command := exec.Command(test, "-test.run=^TestSeeds$", "-test.v")
+		command.Env = append(os.Environ(), fmt.Sprint("FORERUN_SEED=", from), fmt.Sprint("FORERUN_SEEDS=", count), "FORERUN_STORY="+story)
+		out, err = command.CombinedOutput()
+	}
+	if from, late := near[bug.name]; late {
+		if play(from, 100); err != nil {
+			return out, err
+		}
+	}
+	play(0, 40_000)
+	return out, err
 }
 
 // What TestSeeds says of a seed with a problem, and of a case that it made smaller.
