@@ -187,7 +187,7 @@ func (w *staged) await(point string) net.Conn {
 	select {
 	case c := <-w.points.reached:
 		return c
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		w.Fatalf("%s: no slot came there; they came to %q", point, w.points.passed)
 	}
 	return nil

@@ -104,7 +104,7 @@ func TestFlood(t *testing.T) {
 			}
 		}
 		var sent []string
-		for deadline := time.Now().Add(30 * time.Second); len(sent) < count*times && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); len(sent) < count*times && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			sent = append(sent, e.take()...)
 		}
 		if len(sent) != count*times || slices.ContainsFunc(sent, func(word string) bool { return word != way }) {

@@ -133,7 +133,7 @@ func speak(t *testing.T, url, text string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(c, text) // the server may refuse it before its end

@@ -149,7 +149,7 @@ func (l *load) kill(t *testing.T, s *server.Server, random *rand.Rand) {
 		select {
 		case <-s.Exited():
 			return
-		case <-time.After(vanishLimit):
+		case <-time.After(patience):
 			t.Errorf("round %d: the server goes on without its helper\n%s", l.round, s.Log())
 		}
 	case way == 1 && len(helpers) > 0:

@@ -189,9 +189,6 @@ func (f *footprint) cgroups() (found []string) {
 	return found
 }
 
-// vanishLimit is how long what is left of a killed server may take to vanish.
-const vanishLimit = 10 * time.Second
-
 // mustVanish waits until nothing of the footprint is left, and returns how long that took.
 func (f *footprint) mustVanish(t *testing.T) time.Duration {
 	t.Helper()
@@ -203,8 +200,8 @@ func (f *footprint) mustVanish(t *testing.T) time.Duration {
 		if len(left) == 0 {
 			return time.Since(begin)
 		}
-		if time.Since(begin) > vanishLimit {
-			t.Fatalf("%v after the end of the server there are still:\n%s", vanishLimit, strings.Join(left, "\n"))
+		if time.Since(begin) > patience {
+			t.Fatalf("%v after the end of the server there are still:\n%s", patience, strings.Join(left, "\n"))
 		}
 		<-tick.C
 	}

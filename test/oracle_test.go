@@ -266,7 +266,7 @@ func (l *lane) run(t *testing.T, n int, c *oracleCase, action string, input any)
 func (l *lane) settled(t *testing.T) map[string]string {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		counts := l.state.HGetAll(t.Context(), "counts").Val()
 		if counts["begin"] == counts["done"] {

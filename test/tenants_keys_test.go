@@ -75,7 +75,7 @@ func TestVoidKeyEndsItsConnections(t *testing.T) {
 	}
 	ada, guest := dial(operate(t, s, "create", "ada")), dial(s.Auth)
 	operate(t, s, "delete", "ada")
-	if err := ada.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := ada.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := ada.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {

@@ -268,7 +268,7 @@ func TestDev(t *testing.T) {
 		case <-p.put:
 		case err := <-ended:
 			t.Fatalf("it ended before %s: %v", what, err)
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("nothing was deployed for %s; it said %s", what, stderr.String())
 		}
 	}

@@ -455,7 +455,7 @@ func TestAskedAfterTheEnd(t *testing.T) {
 		if called.Err() == nil || !undone {
 			t.Errorf("its call: %v, undone: %v", called.Err(), undone)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("its call never ends")
 	}
 }
@@ -508,7 +508,7 @@ func expectRefused(t *testing.T, held <-chan error) {
 		if forerun.KindOf(err) != forerun.Forbidden {
 			t.Errorf("what it asked for was answered: %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("what it asked for waits")
 	}
 }

@@ -69,7 +69,7 @@ func (q *queues) pop(tb testing.TB) (reply <-chan string) {
 		told <- string(text[:n])
 		_ = ours.Close()
 	}()
-	for end := time.Now().Add(10 * time.Second); !q.IsAwaited([]forerun.Key{{Space: "ns", Name: "q"}}); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !q.IsAwaited([]forerun.Key{{Space: "ns", Name: "q"}}); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			tb.Fatal("the client does not wait")
 		}

@@ -17,7 +17,7 @@ func numbered(name string) *forerun.Action {
 // awaitStats waits until the worker's figures are as wanted.
 func (g *rig) awaitStats(what string, wanted func(Stats) bool) {
 	g.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !wanted(g.Stats()); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !wanted(g.Stats()); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			g.t.Fatalf("%s: %+v", what, g.Stats())
 		}

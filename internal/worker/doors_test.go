@@ -337,7 +337,7 @@ func TestConnectionsOfATenant(t *testing.T) {
 		select {
 		case c := <-served:
 			return c
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("a connection is refused")
 			return nil
 		}
@@ -450,7 +450,7 @@ func (d *doors) open(t *testing.T, behind door) (connect func() net.Conn) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 		return c
 	}
 }

@@ -168,7 +168,7 @@ func (m *matrix) squash(late bool) (waited int) {
 // awaitGate waits until something that an activation sends waits for its turn, and returns how much does.
 func (g *rig) awaitGate(r *forerun.Run) int {
 	g.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if n := g.waiting(r); n > 0 {
 			return n
 		}
@@ -268,7 +268,7 @@ def main(a):
 			t.Fatalf("%s %q", end.Result, end.Logs)
 		}
 		g.Promote(ahead.Activation)
-		_ = server.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = server.SetReadDeadline(time.Now().Add(2 * time.Minute))
 		for n, b := 0, make([]byte, 16); ; n++ {
 			size, err := server.Read(b)
 			if err != nil {

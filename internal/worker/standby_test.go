@@ -61,7 +61,7 @@ func (g standbyRig) box() *box {
 // second waits for the process that comes after the one that serves, and returns its id.
 func (g standbyRig) second(serving int) int {
 	g.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if s := g.box().upcoming.Load(); s.pid != serving && s.isReady() {
 			return s.pid
 		}

@@ -133,7 +133,7 @@ func await[T any](t testing.TB, from <-chan T, otherwise string) (received T) {
 	t.Helper()
 	select {
 	case received = <-from:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal(otherwise)
 	}
 	return received
@@ -142,7 +142,7 @@ func await[T any](t testing.TB, from <-chan T, otherwise string) (received T) {
 // until waits until something is so, which is to be soon.
 func until(t testing.TB, isSo func() bool, otherwise string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !isSo(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !isSo(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(otherwise)
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // readyLimit is how long a server may take until it answers, on a busy machine.
-const readyLimit = 30 * time.Second
+const readyLimit = 2 * time.Minute
 
 // Options say what to start.
 type Options struct {

@@ -46,7 +46,7 @@ func TestRebinding(t *testing.T) {
 		}
 		select {
 		case <-s.Done():
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 		}
 		_, stderr := s.Output()
 		b := make([]byte, 1000)

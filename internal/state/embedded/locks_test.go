@@ -43,7 +43,7 @@ func TestSpacesAreApart(t *testing.T) {
 				close(held)
 				select {
 				case <-done:
-				case <-time.After(10 * time.Second):
+				case <-time.After(2 * time.Minute):
 					t.Error("another space's records wait")
 				}
 			})
@@ -115,7 +115,7 @@ func TestNobodyIsAtWorkWhoWaits(t *testing.T) {
 		}
 	}
 	record := s.keys.claim("s", []byte("a"), true).on()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	ended := make(chan error)
 	go func() {
 		_, _, err := s.Do(ctx, state.Command{Space: "s", Args: words("SET", "a", "1")})

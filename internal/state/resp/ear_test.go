@@ -37,7 +37,7 @@ func heard[T any](t *testing.T, from <-chan T, otherwise string) (value T) {
 	t.Helper()
 	select {
 	case value = <-from:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal(otherwise)
 	}
 	return value

@@ -56,7 +56,7 @@ func (k *talker) waits(other *talker, args []string) {
 	}
 	before := blocked()
 	k.send(args...)
-	for deadline := time.Now().Add(10 * time.Second); blocked() == before; {
+	for deadline := time.Now().Add(2 * time.Minute); blocked() == before; {
 		if time.Now().After(deadline) {
 			k.t.Fatalf("%q does not wait", args)
 		}
