@@ -53,4 +53,10 @@ compositions:
 		{"compose order.js --ast", 0, `"type": "seq"`, ""},
 		{"compose f.py", 2, "", "is not a composition that can be read"},
 	})
+	sh.save(t, map[string]string{"forerun.yaml": "workflows:\n  wrong: [double, { map: square }]\n  lost: [double, doubel]\n"})
+	sh.follow(t, []step{
+		{"deploy --dry-run", 4, "created    action   /_/wrong\n", "action /_/lost: a step names the action doubel, which neither the project nor the server has: correct the name, or deploy the action first"},
+		{"deploy", 4, "created    action   /_/wrong\n", "a step names the action doubel"},
+		{"invoke wrong -r -o jsonl -p n 1", 5, "The input of map has no member value, but n: let the step before map return", ""},
+	})
 }

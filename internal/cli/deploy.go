@@ -217,6 +217,9 @@ func digestOf(e *project.Entity) (digest, error) {
 func (d *deployment) one(ctx context.Context, e *project.Entity) (string, error) {
 	switch body := e.Body.(type) {
 	case *whisk.ActionPut:
+		if err := d.find(ctx, e.Absent); err != nil {
+			return "", err
+		}
 		outcome, err := put(ctx, d, e, body, func(is *whisk.Action) bool {
 			body.DelAnnotations = gone(body.Annotations, is.Annotations)
 			return sameAction(body, is, func() []forerun.KeyValue { return d.inherited(ctx, e.Name) })
@@ -230,6 +233,20 @@ func (d *deployment) one(ctx context.Context, e *project.Entity) (string, error)
 		return d.rule(ctx, e, body)
 	}
 	return "", fmt.Errorf("nothing is known about deploying a %T", e.Body)
+}
+
+// find fails if the server does not have an action that a workflow names.
+func (d *deployment) find(ctx context.Context, actions []forerun.Name) error {
+	for _, name := range actions {
+		_, err := whisk.Get[whisk.Action](ctx, d.client, whisk.Path(whisk.Actions, name), url.Values{"code": {"false"}})
+		if whisk.IsStatus(err, http.StatusNotFound) {
+			return &failure{exitHTTP, fmt.Sprintf("a step names the action %s, which neither the project nor the server has: correct the name, or deploy the action first", strings.TrimPrefix(name.String(), "/_/"))}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inherited are the parameters of the package that an action is in. Where they cannot be had the action is taken for another

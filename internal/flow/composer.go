@@ -17,6 +17,7 @@ type node struct {
 	Type         string          `json:"type"`
 	Name         string          `json:"name"`
 	Components   []*node         `json:"components"`
+	Needs        string          `json:"needs"` // of a map in a forerun.yaml: "value", which the value must have then
 	Test         *node           `json:"test"`
 	Consequent   *node           `json:"consequent"`
 	Alternate    *node           `json:"alternate"`
@@ -79,7 +80,10 @@ func (c *compiler) compile(n *node) error {
 	case "parallel", "par":
 		return c.parallel(n)
 	case "map":
-		return c.branch(n, opMap)
+		fork := c.here()
+		err := c.branch(n, opMap)
+		c.program.rows[fork].strict = n.Needs != ""
+		return err
 	case "async":
 		return c.branch(n, opAsync)
 	case "literal", "value":

@@ -3,6 +3,9 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -50,7 +53,13 @@ func (w *walk) fork(r *row, at int) (stop forerun.Stop, ok bool) {
 		stop.Cursor = w.joins(at, &stop)
 		return stop, true
 	}
-	elements, ok := elementsOf(memberOf(w.value, "value"))
+	list := memberOf(w.value, "value")
+	if r.strict && (len(list) == 0 || list[0] != '[') {
+		w.at = r.to
+		w.fail(noList(w.value))
+		return forerun.Stop{}, false
+	}
+	elements, ok := elementsOf(list)
 	if !ok {
 		w.at = r.to
 		w.fail("Parallel combinator failed to invoke a composition at AST node root" + r.path + " (see log for details)")
@@ -95,6 +104,18 @@ func elementsOf(v json.RawMessage) (elements []json.RawMessage, ok bool) {
 	}
 	err := json.Unmarshal(v, &elements)
 	return elements, err == nil
+}
+
+// noList says why a map of a workflow cannot run on a value, and what its author should change.
+func noList(value json.RawMessage) string {
+	has := "a member value that is not a list"
+	if members := membersOf(value); members["value"] == nil {
+		has = "no member value"
+		if names := slices.Sorted(maps.Keys(members)); len(names) > 0 {
+			has += fmt.Sprintf(", but %.200s", strings.Join(names, ", "))
+		}
+	}
+	return "The input of map has " + has + `: let the step before map return {"value": [...]}, with one element for each run`
 }
 
 // marked are frames for a branch: an error ends it, not what is around it.

@@ -33,6 +33,7 @@ type row struct {
 	forks   []int             // of opParallel: where its branches begin; those of opMap and opAsync do behind it
 	action  string            // of opAction: a name as the document has it
 	to      int               // of opJump; of opBranch, where the condition is false; of opTry, where an error is caught; of a fork, behind it
+	strict  bool              // of opMap: fail if the member "value" is not a list
 	vars    *vars             // of opLet: its variables
 	value   json.RawMessage   // of opLiteral
 	builtin builtin           // of opBuiltin

@@ -19,9 +19,10 @@ import (
 type Entity struct {
 	Collection string // whisk.Actions, ...
 	Name       forerun.Name
-	Body       any      // *whisk.ActionPut, *whisk.PackagePut, *whisk.TriggerPut or *whisk.RulePut
-	Inactive   bool     // a rule that is switched off
-	LeftOut    []string // which links the archive of its code does not have, and why
+	Body       any            // *whisk.ActionPut, *whisk.PackagePut, *whisk.TriggerPut or *whisk.RulePut
+	Inactive   bool           // a rule that is switched off
+	LeftOut    []string       // which links the archive of its code does not have, and why
+	Absent     []forerun.Name // the actions of a workflow that the project does not have
 	Rank       int
 }
 
@@ -58,7 +59,9 @@ func (p *Project) Entities(getenv func(string) string) ([]Entity, error) {
 	}
 	b.triggers()
 	b.rules()
+	b.checkCycles()
 	b.rankSequences()
+	b.findAbsent()
 	if p.file.Project != "" {
 		b.sign(p.file.Project)
 	}
@@ -91,13 +94,14 @@ func (b *builder) sign(name string) {
 
 // builder gathers entities, and everything that is wrong with them.
 type builder struct {
-	project  *Project
-	getenv   func(string) string
-	entities []Entity
-	errors   []error
-	taken    map[string]bool     // paths of entities
-	depends  map[string][]string // the components of each sequence of the project, by name
-	place    map[string][]string // where each sequence stands
+	project   *Project
+	getenv    func(string) string
+	entities  []Entity
+	errors    []error
+	taken     map[string]bool     // paths of entities
+	runs      map[string][]string // the actions that each sequence and workflow of the project runs, by name
+	place     map[string][]string // where each of these stands
+	sequenced []string            // the names of the sequences
 }
 
 func (b *builder) wrong(path []string, err error) {

@@ -148,7 +148,7 @@ func TestEntityErrors(t *testing.T) {
 		{"actions: {a: {file: a.py, env: {K: 1}, secrets: {K: 2}}}", `actions.a.secrets.K: "K" is a parameter already: choose one of inputs, env and secrets for it`},
 		{"actions: {a: {file: a.py, env: {__OW_X: 1}}}", "choose a name that does not begin with __OW_"},
 		{"actions: {a: {file: a.py}}\nsequences: {a: [b]}", "there is another action of this name: /_/a"},
-		{"sequences: {a: [b], b: [c], c: [a]}", "the sequence contains itself"},
+		{"sequences: {a: [b], b: [c], c: [a]}", "the sequence runs itself (a > b > c > a)"},
 		{"sequences: {a: ['/x']}", "is not a name"},
 		{"packages: {p: {bind: /_/q, actions: {a: {file: a.py}}}}", "no actions of its own"},
 		{"packages: {p: {bind: a/b}}", "is not a package"},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
@@ -52,6 +53,7 @@ type combinator struct {
 	Type       string        `json:"type"`
 	Name       string        `json:"name,omitempty"`
 	Components []*combinator `json:"components,omitempty"`
+	Needs      string        `json:"needs,omitempty"` // of a map: the member without which it fails
 	Test       *combinator   `json:"test,omitempty"`
 	Consequent *combinator   `json:"consequent,omitempty"`
 	Alternate  *combinator   `json:"alternate,omitempty"`
@@ -65,10 +67,28 @@ func (b *builder) workflows(within []string, pkg string, workflows map[string]*w
 		if b.project.root != nil && b.project.root.find(below(path, "steps")) != nil {
 			steps = below(path, "steps")
 		}
-		document, err := json.Marshal(b.inOrder(steps, pkg, x.Steps))
+		root := b.inOrder(steps, pkg, x.Steps)
+		document, err := json.Marshal(root)
 		b.wrong(path, err)
-		b.addComposition(path, entityName(pkg, name), document, &x.common)
+		full := entityName(pkg, name)
+		b.addComposition(path, full, document, &x.common)
+		b.connect(full, path, actionsIn(root))
 	}
+}
+
+// actionsIn lists the names of the actions in a document of steps, each once.
+func actionsIn(root *combinator) (names []string) {
+	if root == nil {
+		return nil
+	}
+	if root.Type == "action" {
+		names = append(names, root.Name)
+	}
+	for _, part := range append(root.Components, root.Test, root.Consequent, root.Alternate) {
+		names = append(names, actionsIn(part)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // addComposition adds the action that a composition is deployed as.
@@ -106,7 +126,7 @@ func (b *builder) step(path []string, pkg string, s *step) *combinator {
 	case s.Parallel != nil:
 		return &combinator{Type: "parallel", Components: b.each(below(path, "parallel"), pkg, s.Parallel)}
 	case s.Map != nil:
-		return &combinator{Type: "map", Components: []*combinator{b.step(below(path, "map"), pkg, s.Map)}}
+		return &combinator{Type: "map", Needs: "value", Components: []*combinator{b.step(below(path, "map"), pkg, s.Map)}}
 	}
 	return &combinator{
 		Type: "if", Test: b.step(below(path, "if"), pkg, s.If),

@@ -44,7 +44,7 @@ workflows:
 		return `{"type":"sequence","components":[` + strings.Join(parts, ",") + `]}`
 	}
 	for name, want := range map[string]string{
-		"/_/shop/offer": seq(action("/_/shop/price"), `{"type":"map","components":[`+seq(action("/_/notify"), action("/_/log"))+`]}`),
+		"/_/shop/offer": seq(action("/_/shop/price"), `{"type":"map","components":[`+seq(action("/_/notify"), action("/_/log"))+`],"needs":"value"}`),
 		"/_/checkout": seq(action("/_/validate"),
 			`{"type":"parallel","components":[`+action("/_/shop/price")+","+seq(action("/_/stock"), action("/other/reserve"))+`]}`,
 			`{"type":"if","test":`+action("/_/in-stock")+`,"consequent":`+seq(action("/_/pay"), action("/_/ship"))+
@@ -68,7 +68,10 @@ func TestWorkflowProblems(t *testing.T) {
 		"[{if: a}]":                      "2:8: workflows.w[0]: if needs then",
 		"[a, [{map: b, else: c}]]":       "workflows.w[1][0]: then and else need if",
 		"{steps: [a, {map: [b, '/x']}]}": "2:28: workflows.w.steps[1].map[1]: name: \"/x\" is not a name",
-		"{web: true}":                    `workflows.w lacks "steps"`,
+		"[a, w]":                         "2:6: workflows.w: the workflow runs itself (w > w): take it out of its own steps",
+		"[a, {if: b, then: [{map: w}]}]": "the workflow runs itself",
+		"[v]\n  v: [{parallel: [u]}]\nsequences:\n  u: [w]": "the sequence runs itself (u > w > v > u)",
+		"{web: true}": `workflows.w lacks "steps"`,
 	} {
 		p, err := load(t, map[string]string{FileName: "workflows:\n  w: " + text + "\n"})
 		if err == nil {
