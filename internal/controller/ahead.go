@@ -154,7 +154,7 @@ func (e *execution) fetch(a speculate.Fetch) {
 		return func() { e.step(event) }
 	}
 	if e.c.claims.older(e.age, a.Keys) != nil {
-		e.stalled(speculate.Stall{Slot: a.Slot, Op: a.Op, Why: "an invocation that began earlier is to write what it reads: it waits a while for that"})
+		e.stalled(speculate.Stall{Slot: a.Slot, Op: a.Op, Why: forerun.Because(forerun.ReasonEarlierInvocation)})
 		e.later(func() func() {
 			e.c.claims.await(e.age, a.Keys)
 			return read()
@@ -189,7 +189,7 @@ func (e *execution) promote(a speculate.Promote) {
 	ops = append(ops, notes...)
 	e.later(func() func() {
 		if e.c.isAwaited(a.Commands) {
-			return func() { e.refused(a, "a client waits for what it wrote, and is served first") }
+			return func() { e.refused(a, forerun.ReasonClientFirst) }
 		}
 		_, version, err := e.c.State.Exec(context.Background(), expect, ops)
 		applied := err == nil
@@ -210,9 +210,9 @@ func (e *execution) promote(a speculate.Promote) {
 				e.promoting(a, false)
 				e.step(speculate.Conflict{Slots: a.Slots, Keys: conflict.Keys})
 			case !applied && slices.Contains([]forerun.Kind{forerun.Full, forerun.OverQuota, forerun.TooLarge}, forerun.KindOf(err)): // in their turn the functions hear of it
-				e.refused(a, "the store has no room for what it wrote")
+				e.refused(a, forerun.ReasonStoreFull)
 			default:
-				e.step(speculate.Cancelled{Reason: "What a function wrote may not be on disk: look at the state before it is invoked again: " + err.Error()})
+				e.step(speculate.Cancelled{Error: "What a function wrote may not be on disk: look at the state before it is invoked again: " + err.Error()})
 			}
 		}
 	})
@@ -235,9 +235,9 @@ func (c *Controller) serve(commands []any) {
 }
 
 // refused has slots run again in their turn that the store was not asked to promote, or has no room for.
-func (e *execution) refused(a speculate.Promote, why string) {
+func (e *execution) refused(a speculate.Promote, why forerun.ReasonCode) {
 	e.promoting(a, false)
-	e.step(speculate.Conflict{Slots: a.Slots, Why: why})
+	e.step(speculate.Conflict{Slots: a.Slots, Why: forerun.Because(why)})
 }
 
 // promoting notes which slots are, until the store has answered, and the programs that they come past.

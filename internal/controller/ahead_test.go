@@ -383,7 +383,7 @@ func (t *town) wanting(kind forerun.SquashKind, takes func() time.Duration) *for
 	})
 	b := t.function("b", func(run *forerun.Run, _ map[string]any) (any, error) {
 		if run.Speculative {
-			run.Events.Wanted(run.Activation, kind, "It has to end.")
+			run.Events.Wanted(run.Activation, kind, forerun.Because(forerun.ReasonMadeWay))
 			asked <- struct{}{}
 		}
 		time.Sleep(takes())
@@ -408,7 +408,7 @@ func TestLeftForItsTurn(t *testing.T) {
 		}
 	}
 	last := town.written[len(town.written)-1]
-	if why := last[1].Timeline.InTurn; why != "it was speculative for half of its time limit before" {
+	if why := last[1].Timeline.InTurn; why.Code != forerun.ReasonLongBefore {
 		t.Errorf("in turn: %q", why)
 	}
 }
@@ -485,7 +485,7 @@ func TestOverdueWhenItEnds(t *testing.T) {
 	i := w.Invoke(Request{Namespace: "ns", Subject: "ada", Action: w.sequence, Input: json.RawMessage(`{}`), Blocking: true})
 	run := <-ran
 	w.until(run.Activation, func(e *execution) bool { return e.active[run.Activation].over })
-	run.Events.Wanted(run.Activation, forerun.Overdue, "It was ahead for too long.")
+	run.Events.Wanted(run.Activation, forerun.Overdue, forerun.Because(forerun.ReasonHalfLimit))
 	tables := w.tables.tenant("ns")
 	tables.mu.Lock()
 	if h := tables.habits[w.digests.Deployed(run.Action)]; h != nil && h.long != 0 {

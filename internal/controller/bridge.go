@@ -15,13 +15,13 @@ import (
 type operation struct {
 	id    speculate.OpID
 	slot  speculate.SlotID
-	step  *command.Step // nil: leave
-	why   string        // the reason for which it is held until its slot is a head
-	first bool          // later requests of its slot wait until it is done
-	fetch func()        // reads the records it needs; nil: it needs none, or another step reads them
-	ready chan answer   // has room for all that can come: that it is stalled, and the answer
-	since time.Time     // when a speculative slot asked for it; zero: a head did
-	waits bool          // for something that the trace tells
+	step  *command.Step   // nil: leave
+	why   *forerun.Reason // the reason for which it is held until its slot is a head
+	first bool            // later requests of its slot wait until it is done
+	fetch func()          // reads the records it needs; nil: it needs none, or another step reads them
+	ready chan answer     // has room for all that can come: that it is stalled, and the answer
+	since time.Time       // when a speculative slot asked for it; zero: a head did
+	waits bool            // for something that the trace tells
 }
 
 // answer is how an operation ends: with an outcome; or direct, the slot being a head, which does it itself.
@@ -57,7 +57,7 @@ func (b *Bridge) Versions(ctx context.Context, by state.Asker, keys []forerun.Ke
 }
 
 // Hold implements state.Bridge.
-func (b *Bridge) Hold(ctx context.Context, by state.Asker, why string, begin func()) error {
+func (b *Bridge) Hold(ctx context.Context, by state.Asker, why *forerun.Reason, begin func()) error {
 	return b.c.hold(ctx, by, why, begin)
 }
 
@@ -89,11 +89,11 @@ func (c *Controller) Refused(id forerun.ActivationID) {
 // Hold returns when an activation may have an effect that cannot be undone: it is a head, and its calls have records. It
 // returns an error if the activation was squashed. If ctx ends first, the requester has given up, and a speculative
 // activation runs again in order. why is shown in the trace.
-func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID, why string) error {
+func (c *Controller) Hold(ctx context.Context, id forerun.ActivationID, why *forerun.Reason) error {
 	return c.hold(ctx, state.Asker{Activation: id}, why, nil)
 }
 
-func (c *Controller) hold(ctx context.Context, by state.Asker, why string, begin func()) error {
+func (c *Controller) hold(ctx context.Context, by state.Asker, why *forerun.Reason, begin func()) error {
 	e := c.executionOf(by.Activation)
 	if e == nil {
 		return errOver()

@@ -63,7 +63,7 @@ func TestRecordsOfCallsComeFirst(t *testing.T) {
 			w.slowly.Store(true)
 			close(w.goOn)
 		}
-		err := w.Hold(context.Background(), run.Activation, "")
+		err := w.Hold(context.Background(), run.Activation, nil)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, records := range w.written {
@@ -446,7 +446,7 @@ func TestAskedAfterTheEnd(t *testing.T) {
 		Namespace: "ns", Action: c, Input: json.RawMessage(`{}`), Cause: id, Blocking: true, Undone: func() { undone = true },
 	})
 	held := make(chan error, 1)
-	go func() { held <- w.Hold(context.Background(), id, "") }()
+	go func() { held <- w.Hold(context.Background(), id, nil) }()
 	expectRefused(t, held)
 	close(w.goOn)
 	<-i.Done()
@@ -491,7 +491,7 @@ func TestAskedBeforeAFailure(t *testing.T) {
 	id := <-ahead
 	close(w.goOn)
 	<-store.asked
-	go func() { held <- w.Hold(context.Background(), id, "") }()
+	go func() { held <- w.Hold(context.Background(), id, nil) }()
 	w.until(id, func(e *execution) bool { return len(e.operations) == 1 })
 	close(fail)
 	w.until(id, func(e *execution) bool { return e.active[id].over })
@@ -554,7 +554,7 @@ func TestCallsWithIDs(t *testing.T) {
 			return map[string]any{}, nil
 		}
 		close(w.goOn)
-		if err := w.Hold(context.Background(), run.Activation, ""); err != nil {
+		if err := w.Hold(context.Background(), run.Activation, nil); err != nil {
 			return nil, err
 		}
 		i, err := w.InvokeAccepted(Request{
@@ -589,7 +589,7 @@ func TestShortCallsKeepTheirIDs(t *testing.T) {
 			<-read
 			close(w.goOn)
 		}
-		if err := w.Hold(context.Background(), run.Activation, ""); err != nil {
+		if err := w.Hold(context.Background(), run.Activation, nil); err != nil {
 			return nil, err
 		}
 		if first {

@@ -78,7 +78,7 @@ func TestYoungerWaitsForOlder(t *testing.T) {
 	if got := c.others(t, "GET k"); string(got.Text) != "4" {
 		t.Errorf("counted to %s", got.Text)
 	}
-	if line := c.written[3][1].Timeline; line.Stalled == "" || line.Held <= 0 {
+	if line := c.written[3][1].Timeline; line.Stalled == nil || line.Held <= 0 {
 		t.Errorf("of what waited it says %+v", line)
 	}
 }

@@ -198,7 +198,7 @@ func (c *Controller) giveUp(which func(*execution) bool, reason string) {
 			return
 		}
 		for e := range found {
-			e.tell(speculate.Cancelled{Reason: reason})
+			e.tell(speculate.Cancelled{Error: reason})
 		}
 	}
 }

@@ -80,19 +80,19 @@ func (e *execution) load() (l forerun.Load) {
 // requests wait for that.
 const busyShare = 0.5
 
-// alone says why a function waits for its turn; it is empty if it need not.
-func (e *execution) alone(annotated bool, code forerun.Digest, d doubts) string {
+// alone is why a function waits for its turn, if it has to.
+func (e *execution) alone(annotated bool, code forerun.Digest, d doubts) *forerun.Reason {
 	switch {
 	case annotated:
-		return "it is annotated non-speculative"
+		return forerun.Because(forerun.ReasonNonSpeculative)
 	case d.long:
-		return "it was speculative for half of its time limit before"
+		return forerun.Because(forerun.ReasonLongBefore)
 	case !e.forbids(code, d):
-		return ""
+		return nil
 	case d.computes:
-		return "it computes, and the processors are busy"
+		return forerun.Because(forerun.ReasonComputes)
 	}
-	return "it is often squashed, and the processors are busy"
+	return forerun.Because(forerun.ReasonOftenSquashed)
 }
 
 // forbids reports whether a function's history and the load keep it from being speculative.

@@ -11,6 +11,7 @@ import (
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/trace"
 )
 
 // Bounds of nesting, so that a program that contains itself, or a function that calls itself and waits, ends with an error.
@@ -39,11 +40,11 @@ type execution struct {
 	age         uint64 // those that began before have lower ones
 
 	speculation speculate.Settings
-	tables      *tables // of the namespace; nil with speculation off
-	permit      permit  // to speculate, if one was asked for
-	mayAhead    bool    // speculation is not off for it; other conditions may still prevent it
-	off         string  // why nothing of it does, although it might
-	changes     uint64  // the count of action changes when the speculative slots were resolved
+	tables      *tables            // of the namespace; nil with speculation off
+	permit      permit             // to speculate, if one was asked for
+	mayAhead    bool               // speculation is not off for it; other conditions may still prevent it
+	off         forerun.ReasonCode // why nothing of it does, although it might
+	changes     uint64             // the count of action changes when the speculative slots were resolved
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
@@ -192,7 +193,7 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	result := forerun.Result{Status: end.Status, Value: end.Result}
 	switch gives := end.Status == forerun.Success || end.Status == forerun.ApplicationError; {
 	case gives && end.Unheard:
-		e.step(speculate.Failed{Slot: s.id, Result: result, Why: "it ended without waiting for what it sent to the outside: it runs again in its turn"})
+		e.step(speculate.Failed{Slot: s.id, Result: result, Why: forerun.Because(forerun.ReasonLeftSends)})
 	case gives:
 		e.step(speculate.Output{Slot: s.id, Result: result, Outside: true}) // the worker does not tell whether it did
 	default:
@@ -202,14 +203,14 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 
 // Wanted implements forerun.WorkerEvents. A speculative slot that is not being promoted, and has not just ended, makes way: it runs again as
 // the head.
-func (e *execution) Wanted(id forerun.ActivationID, kind forerun.SquashKind, why string) {
+func (e *execution) Wanted(id forerun.ActivationID, kind forerun.SquashKind, why *forerun.Reason) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.active[id]; s != nil && s.ahead && !s.promoting && !s.over {
 		if kind == forerun.Overdue {
 			e.tables.noteLong(e.code(s), true)
 		}
-		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, why), Kind: kind, Why: why})
+		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, trace.Sentence(why)), Kind: kind, Why: why})
 	}
 }
 
@@ -302,8 +303,8 @@ func (e *execution) newSlot(id, parent, caller speculate.SlotID, op speculate.Op
 		s.tree = e.calls[op]
 		s.tree.goesOn()
 		s.record = newRecord(e.namespace, e.subject, e.newID(s.tree), s.tree.cause)
-		if op == 0 {
-			s.record.Timeline.InTurn = e.off
+		if op == 0 && e.off != "" {
+			s.record.Timeline.InTurn = forerun.Because(e.off)
 		}
 	}
 	s.record.Timeline.Slot = int(id)
@@ -358,7 +359,7 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	e.c.setRunning(id, e)
 	if line := &s.record.Timeline; l.Speculative {
 		line.Speculative, line.Predicted = true, l.Why
-	} else if l.Why != "" {
+	} else if l.Why != nil {
 		line.InTurn = l.Why
 	}
 	e.c.Worker.Run(&forerun.Run{
@@ -425,7 +426,7 @@ func (e *execution) keep(s *slot) {
 		e.events = append(e.events, speculate.LoadChanged{Depth: e.depth, Full: e.full})
 	case maxCommitted:
 		e.events = append(e.events, speculate.Cancelled{
-			Reason: fmt.Sprintf("The invocation was ended after %d activations; does a loop in it never end?", maxCommitted),
+			Error: fmt.Sprintf("The invocation was ended after %d activations; does a loop in it never end?", maxCommitted),
 		})
 	}
 }
@@ -443,7 +444,7 @@ func (e *execution) squash(a speculate.Squash) {
 	} else { // a slot that is being promoted may count, and callers of a head hear how it ended
 		e.lead(s, true)
 		s.squashed(a)
-		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, a.Cause)})
+		e.commit(speculate.Commit{Slot: a.Slot, Result: forerun.Failure(forerun.InternalError, trace.Sentence(a.Cause))})
 	}
 	e.abandon(s)
 }

@@ -24,8 +24,8 @@ func (e *executor) Execute(step any, reads []speculate.Image) (reply any, writes
 		images[i] = image
 	}
 	outcome, made := e.Executor.Execute(s, images)
-	if outcome.Long != "" {
-		return speculate.Later(outcome.Long), nil
+	if outcome.Long != nil {
+		return speculate.Later{Why: outcome.Long}, nil
 	}
 	if made == nil {
 		return outcome, nil

@@ -106,7 +106,7 @@ func callAheadThenAsk(t *testing.T, refusals int32) *asking {
 		if w.first() {
 			close(w.goOn)
 			for range 2 {
-				a.asked = append(a.asked, w.Hold(context.Background(), run.Activation, ""))
+				a.asked = append(a.asked, w.Hold(context.Background(), run.Activation, nil))
 			}
 		}
 		return map[string]any{}, call.Err()

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -38,7 +37,9 @@ func (s *slot) ended(end forerun.RunEnd) {
 	line.Finished = end.At
 	if end.Held > 0 {
 		s.heldFor(span{line.Promoted.Add(-end.Held), line.Promoted})
-		line.Stalled = cmp.Or(line.Stalled, "what reaches for the outside waits for its turn: it cannot be undone")
+		if line.Stalled == nil {
+			line.Stalled = forerun.Because(forerun.ReasonOutside)
+		}
 	}
 }
 

@@ -242,7 +242,7 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 	if alone || !e.permitted(r) {
 		e.speculation.Mode = speculate.Off
 		if e.off = e.permit.why; conductor {
-			e.off = "a conductor's steps are not known before it takes them"
+			e.off = forerun.ReasonConductor
 		}
 		return nil
 	}
@@ -265,23 +265,23 @@ func (e *execution) permitted(r Request) bool {
 
 // speculation returns the settings of the request, or of the action, or of the server, within the server's bounds. off
 // names the one that turned speculation off.
-func (c *Controller) speculation(r Request) (given speculate.Settings, off string) {
+func (c *Controller) speculation(r Request) (given speculate.Settings, off forerun.ReasonCode) {
 	if given = c.Speculation; given.Mode != speculate.Off && !c.MayAhead() {
-		return speculate.NewSettings(speculate.Off), "the operator has switched speculation off"
+		return speculate.NewSettings(speculate.Off), forerun.ReasonOperatorOff
 	}
 	given.EndSandbox = false
 	var text string
 	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &text) == nil {
 		if asked, err := given.With(text); err == nil {
-			given, off = asked, "its annotation 'speculate' says off"
+			given, off = asked, forerun.ReasonAnnotationOff
 		}
 	}
 	if r.Speculation != nil {
-		given, off = *r.Speculation, "the request says off"
+		given, off = *r.Speculation, forerun.ReasonRequestOff
 	}
 	switch {
 	case c.Speculation.Mode == speculate.Off:
-		off = "the server was started with --speculate off"
+		off = forerun.ReasonServerOff
 	case given.Mode != speculate.Off:
 		off = ""
 	}

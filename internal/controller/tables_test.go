@@ -235,22 +235,22 @@ func TestSwitches(t *testing.T) {
 		request    *speculate.Settings
 		killed     bool
 		want       speculate.Settings
-		off        string
+		off        forerun.ReasonCode
 	}{
 		"as the server says":          {server: speculate.Settings{Mode: all, Depth: 3}, want: speculate.Settings{Mode: all, Depth: 3}},
 		"the action's is less":        {server: speculate.Settings{Mode: all, Depth: 3}, annotation: `"branches"`, want: speculate.Settings{Mode: branches, Depth: 3}},
 		"the action's is more":        {server: speculate.Settings{Mode: branches}, annotation: `"all"`, want: speculate.Settings{Mode: branches}},
 		"the action names a depth":    {server: speculate.Settings{Mode: all, Depth: 3, Band: 0.3}, annotation: `"all; depth=5; load=any; squash=sandbox"`, want: speculate.Settings{Mode: all, Depth: 5, Band: 0.3}},
 		"no action ends sandboxes":    {server: speculate.Settings{Mode: all, EndSandbox: true}, annotation: `"all; squash=sandbox"`, want: speculate.Settings{Mode: all}},
-		"the action has it off":       {server: speculate.Settings{Mode: all}, annotation: `"off"`, want: speculate.Settings{Mode: off}, off: "its annotation 'speculate' says off"},
+		"the action has it off":       {server: speculate.Settings{Mode: all}, annotation: `"off"`, want: speculate.Settings{Mode: off}, off: forerun.ReasonAnnotationOff},
 		"the action's cannot be read": {server: speculate.Settings{Mode: all}, annotation: `"always"`, want: speculate.Settings{Mode: all}},
 		"the action's is no word":     {server: speculate.Settings{Mode: all}, annotation: `true`, want: speculate.Settings{Mode: all}},
 		"the request's is before it":  {server: speculate.Settings{Mode: all}, annotation: `"off"`, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7}},
-		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: "the request says off"},
-		"the server has it off":       {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}, off: "the server was started with --speculate off"},
-		"the kill switch":             {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(all), killed: true, want: speculate.NewSettings(off), off: "the operator has switched speculation off"},
-		"both have it off":            {server: speculate.Settings{Mode: off}, killed: true, want: speculate.Settings{Mode: off}, off: "the server was started with --speculate off"},
-		"all have it off":             {server: speculate.Settings{Mode: off}, annotation: `"off"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: "the server was started with --speculate off"},
+		"the request has it off":      {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: forerun.ReasonRequestOff},
+		"the server has it off":       {server: speculate.Settings{Mode: off}, annotation: `"all"`, request: asks(all), want: speculate.Settings{Mode: off, Depth: 7}, off: forerun.ReasonServerOff},
+		"the kill switch":             {server: speculate.Settings{Mode: all}, annotation: `"all"`, request: asks(all), killed: true, want: speculate.NewSettings(off), off: forerun.ReasonOperatorOff},
+		"both have it off":            {server: speculate.Settings{Mode: off}, killed: true, want: speculate.Settings{Mode: off}, off: forerun.ReasonServerOff},
+		"all have it off":             {server: speculate.Settings{Mode: off}, annotation: `"off"`, request: asks(off), want: speculate.Settings{Mode: off, Depth: 7}, off: forerun.ReasonServerOff},
 		"at any load":                 {server: speculate.Settings{Mode: all, AnyLoad: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, AnyLoad: true}},
 		"squashes end sandboxes":      {server: speculate.Settings{Mode: all, EndSandbox: true}, request: asks(all), want: speculate.Settings{Mode: all, Depth: 7, EndSandbox: true}},
 		"but nobody else's":           {server: speculate.Settings{Mode: all, EndSandbox: true}, want: speculate.Settings{Mode: all}},

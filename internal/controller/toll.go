@@ -90,7 +90,7 @@ type phase struct {
 // permit says whether an invocation may speculate, and which trial its answer counts for.
 type permit struct {
 	ahead  bool
-	why    string // it may not
+	why    forerun.ReasonCode // it may not
 	counts bool
 	what   asked
 	began  time.Time
@@ -133,11 +133,11 @@ func (t *toll) ask(now time.Time, what asked) permit {
 		p.ahead = true
 		return p
 	case is.plain && is.trial:
-		p.why = "speculation pauses for a moment, to measure what it costs"
+		p.why = forerun.ReasonMeasuring
 	case is.plain:
-		p.why = "the processors have no time for speculation"
+		p.why = forerun.ReasonNoProcessorTime
 	case !is.trial && is.loaded && t.gains.vain(what):
-		p.why = "the processors are busy, and speculation does not make its answers faster then"
+		p.why = forerun.ReasonNoGain
 	default:
 		p.ahead = true
 		return p

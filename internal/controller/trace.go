@@ -59,7 +59,7 @@ func (e *execution) heldCall(t *tree) {
 	}
 	if found && !t.called.IsZero() {
 		t.held()
-		t.caller.record.Timeline.Stalled = "what it called waits for its turn"
+		t.caller.record.Timeline.Stalled = forerun.Because(forerun.ReasonCalleeHeld)
 	}
 }
 

@@ -17,7 +17,7 @@ func (t *town) isStalled(id forerun.ActivationID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.slots {
-		if s.record.Timeline.Stalled != "" {
+		if s.record.Timeline.Stalled != nil {
 			return true
 		}
 	}
@@ -46,15 +46,15 @@ func TestReasonsName(t *testing.T) {
 	second.Store(true)
 	town.invoke(mixed, `{}`)
 	line := func(i int) *forerun.Timeline { return &town.written[1][i].Timeline }
-	for i, want := range []string{"", "mixed (inline 1) #1 gave this on the same input before", "work #2 gave this on the same input before"} {
-		if x := line(i); x.Slot != i+1 || x.Predicted != want || (x.Inline == 1) != (i == 0) {
+	for i, want := range []string{"", "known_output(mixed (inline 1) #1)", "known_output(work #2)"} {
+		if x := line(i); x.Slot != i+1 || x.Predicted.String() != want || (x.Inline == 1) != (i == 0) {
 			t.Errorf("of function %d it says %+v", i, x)
 		}
 	}
-	if why := line(2).Stalled; why != "KEYS waits for its turn: it reads records that it does not name, which cannot be checked by versions" {
+	if why := line(2).Stalled.String(); why != "reads_unnamed(KEYS)" {
 		t.Errorf("KEYS was held since %q", why)
 	}
-	if why := town.written[0][1].Timeline.InTurn; why != "what mixed (inline 1) #1 gives on this input was not known" {
+	if why := town.written[0][1].Timeline.InTurn.String(); why != "unknown_output(mixed (inline 1) #1)" {
 		t.Errorf("the first time work was not ahead since %q", why)
 	}
 }
@@ -145,14 +145,14 @@ func TestLate(t *testing.T) {
 		asked      bool
 		squashed   int
 		whyNoGuess string
-	}{{1, false, 0, "what a #1 gives on this input was not known"}, {1, true, 0, ""}, {2, false, 1, "a #1 did not give what was expected"}} {
+	}{{1, false, 0, "unknown_output(a #1)"}, {1, true, 0, ""}, {2, false, 1, "other_output(a #1)"}} {
 		gives = want.gives
 		_, tally := town.invokeAhead(seq, `{}`)
 		if tally.String() != "early=0, used=0, squashed=0, skipped=0" || tally.Depth != 0 || len(tally.Kinds) != 0 {
 			t.Errorf("invocation %d: %+v", i, tally)
 		}
 		b, whole := town.written[i][1].Timeline, town.written[i][2]
-		if b.Speculative != want.asked || (b.Predicted != "") != want.asked || b.InTurn != want.whyNoGuess || b.Launched.IsZero() || !b.Launched.Equal(b.Promoted) {
+		if b.Speculative != want.asked || (b.Predicted != nil) != want.asked || b.InTurn.String() != want.whyNoGuess || b.Launched.IsZero() || !b.Launched.Equal(b.Promoted) {
 			t.Errorf("invocation %d, b: %+v", i, b)
 		}
 		switch {

@@ -11,6 +11,7 @@ import (
 
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/trace"
 )
 
 // last is the record of an action that was written last.
@@ -58,7 +59,7 @@ func TestDurationsOfCallers(t *testing.T) {
 					if !c.asks {
 						return map[string]any{}, nil
 					}
-					return map[string]any{}, w.Hold(context.Background(), run.Activation, "")
+					return map[string]any{}, w.Hold(context.Background(), run.Activation, nil)
 				})
 				w.function("d", add("d", 1))
 				if c.alone {
@@ -74,8 +75,8 @@ func TestDurationsOfCallers(t *testing.T) {
 				if seq := w.last("seq"); seq.Duration > 1100*time.Millisecond {
 					t.Errorf("the sequence took %v", seq.Duration)
 				}
-				if held := b.Timeline.Held > time.Second/2; held != (c.held != "") || !strings.Contains(b.Timeline.Stalled, c.held) {
-					t.Errorf("it was held for %v: %s", b.Timeline.Held, b.Timeline.Stalled)
+				if held := b.Timeline.Held > time.Second/2; held != (c.held != "") || !strings.Contains(trace.Sentence(b.Timeline.Stalled), c.held) {
+					t.Errorf("it was held for %v: %v", b.Timeline.Held, b.Timeline.Stalled)
 				}
 				if around := w.last("around"); around != nil && around.Duration > 100*time.Millisecond {
 					t.Errorf("what it called took %v", around.Duration)
@@ -92,7 +93,7 @@ func TestDurationsOfCallersInTurn(t *testing.T) {
 		w = newWaiting(t, func(run *forerun.Run) (any, error) {
 			if w.ahead.Load() {
 				<-w.goOn
-				if err := w.Hold(context.Background(), run.Activation, ""); err != nil {
+				if err := w.Hold(context.Background(), run.Activation, nil); err != nil {
 					return nil, err
 				}
 				time.Sleep(time.Second)
@@ -101,7 +102,7 @@ func TestDurationsOfCallersInTurn(t *testing.T) {
 			return map[string]any{}, nil
 		})
 		w.function("c", func(run *forerun.Run, _ map[string]any) (any, error) {
-			return map[string]any{}, w.Hold(context.Background(), run.Activation, "")
+			return map[string]any{}, w.Hold(context.Background(), run.Activation, nil)
 		})
 		time.AfterFunc(time.Second, func() { close(w.goOn) })
 		w.twice()

@@ -28,7 +28,7 @@ func (c client) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expec
 	return c.Store.Versions(ctx, keys...)
 }
 
-func (client) Hold(_ context.Context, _ string, begin func()) error {
+func (client) Hold(_ context.Context, _ *forerun.Reason, begin func()) error {
 	if begin != nil {
 		begin()
 	}
@@ -134,7 +134,7 @@ func TestWhoComesLateIsServedBefore(t *testing.T) {
 			return nil, err
 		}
 		close(w.goOn)
-		err := w.Hold(t.Context(), run.Activation, "")
+		err := w.Hold(t.Context(), run.Activation, nil)
 		return map[string]any{"served": s.served.Load()}, err
 	})
 	s = &latecomer{Store: w.State}

@@ -28,7 +28,7 @@ func TestGivenUpAhead(t *testing.T) {
 			if town.IsAhead(run.Activation) {
 				ctx = gone
 			}
-			if err := town.Hold(ctx, run.Activation, ""); err != nil {
+			if err := town.Hold(ctx, run.Activation, nil); err != nil {
 				return err
 			}
 			_, _, err := town.State.Do(t.Context(), pop)

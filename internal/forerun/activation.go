@@ -53,13 +53,13 @@ type Timeline struct {
 	Committed   time.Time     `json:",omitzero"`
 	Squashed    time.Time     `json:",omitzero"`
 	Skipped     bool          `json:",omitempty"` // it was not launched, since its output was known
-	Predicted   string        `json:",omitempty"` // why it was asked for ahead, or skipped
-	InTurn      string        `json:",omitempty"` // why it was not; of a workflow's root, why nothing of it was
+	Predicted   *Reason       `json:",omitempty"` // why it was asked for ahead, or skipped
+	InTurn      *Reason       `json:",omitempty"` // why it was not; of a workflow's root, why nothing of it was
 	Held        time.Duration `json:",omitempty"` // for how long what it asked for waited until it was promoted
-	Stalled     string        `json:",omitempty"` // why something it asked for was not answered ahead, the last time
+	Stalled     *Reason       `json:",omitempty"` // why something it asked for was not answered ahead, the last time
 	Waited      time.Duration `json:",omitempty"` // for how long it waited for what it called, and was not held
 	Kind        SquashKind    `json:",omitempty"` // why it was squashed, in one word
-	Cause       string        `json:",omitempty"` // and in a sentence
+	Cause       *Reason       `json:",omitempty"` // and exactly
 }
 
 // Result is how an execution ended: its status and the canonical JSON object that it produced, {"error": ...} unless Success.

@@ -62,7 +62,7 @@ type WorkerEvents interface {
 	Ended(id ActivationID, end RunEnd)
 	// Wanted: a speculative activation is to be squashed unless it is promoted now, and why: others that are not speculative wait for
 	// its sandbox (MadeWay), it has been ahead for too long (Overdue), or it has sent more than can wait (Failed).
-	Wanted(id ActivationID, kind SquashKind, why string)
+	Wanted(id ActivationID, kind SquashKind, why *Reason)
 }
 
 // RunEnd is how an activation ended in its handler.

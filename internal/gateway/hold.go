@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"regexp"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
 
 // Holder lets an activation do what cannot be taken back, when its turn has come.
 type Holder interface {
-	Hold(ctx context.Context, by state.Asker, why string, begin func()) error
+	Hold(ctx context.Context, by state.Asker, why *forerun.Reason, begin func()) error
 }
 
 // HoldEffects has the requests of functions that run ahead wait until they are heads: all but blocking invocations with the
@@ -28,11 +29,12 @@ func HoldEffects(handler http.Handler, asker func(context.Context) state.Asker, 
 }
 
 // whyHeld is for the trace of the function that asks.
-func whyHeld(method string) string {
+func whyHeld(method string) *forerun.Reason {
+	code := forerun.ReasonAPIEffect
 	if method == http.MethodGet || method == http.MethodHead {
-		return "a " + method + " of the API waits for its turn: what it tells may be something else by then"
+		code = forerun.ReasonAPIRead // what it tells may be something else by its turn
 	}
-	return "a " + method + " of the API waits for its turn: it cannot be undone"
+	return forerun.NewReason(code, forerun.Detail{Command: method})
 }
 
 var invocation = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/actions/`)

@@ -6,14 +6,15 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
 
 // noting is a Holder that notes why somebody was held.
 type noting struct{ why string }
 
-func (n *noting) Hold(_ context.Context, _ state.Asker, why string, _ func()) error {
-	n.why = why
+func (n *noting) Hold(_ context.Context, _ state.Asker, why *forerun.Reason, _ func()) error {
+	n.why = why.String()
 	return nil
 }
 
@@ -23,8 +24,8 @@ func TestWhyHeld(t *testing.T) {
 	ahead := func(context.Context) state.Asker { return state.Asker{Activation: "a"} }
 	handler := HoldEffects(http.NotFoundHandler(), ahead, nil, &n)
 	for method, want := range map[string]string{
-		http.MethodGet: "a GET of the API waits for its turn: what it tells may be something else by then",
-		http.MethodPut: "a PUT of the API waits for its turn: it cannot be undone",
+		http.MethodGet: "api_read(GET)",
+		http.MethodPut: "api_effect(PUT)",
 	} {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/api/v1/namespaces/_/actions/x", nil))
 		if n.why != want {

@@ -79,7 +79,7 @@ func (s *tenantSession) Versions(ctx context.Context, keys []forerun.Key) ([]sta
 }
 
 // Hold: clients do not run ahead.
-func (s *tenantSession) Hold(_ context.Context, _ string, begin func()) error {
+func (s *tenantSession) Hold(_ context.Context, _ *forerun.Reason, begin func()) error {
 	if begin != nil {
 		begin()
 	}

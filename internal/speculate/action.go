@@ -9,7 +9,7 @@ import (
 // Action is something that the controller is to do.
 type Action interface{ action() }
 
-// The actions. Why is for people.
+// The actions.
 type (
 	// Resolve: find the action of a new slot; tell Resolved, Entered or Failed. With speculation off, Launch is that, too.
 	Resolve struct {
@@ -33,8 +33,8 @@ type (
 		Function    *forerun.Function // if not nil, in place of Action: code that the parent's program brings along
 		Detach      forerun.Program   // if not nil: begin this as an invocation of its own, and tell its id as the slot's output
 		Input       json.RawMessage
-		Speculative bool   // hold its effects until it is promoted
-		Why         string // it is speculative, or was not launched before its turn
+		Speculative bool            // hold its effects until it is promoted
+		Why         *forerun.Reason // it is speculative, or was not launched before its turn
 	}
 	// Check asks for the current versions of these records, and whether these actions are unchanged. The answer is
 	// Checked.
@@ -47,7 +47,7 @@ type (
 	Skip struct {
 		Slot   SlotID
 		Result forerun.Result
-		Why    string
+		Why    *forerun.Reason
 	}
 	// Attach: a call has been made for which a slot runs already.
 	Attach struct {
@@ -74,7 +74,7 @@ type (
 	Stall struct {
 		Slot SlotID
 		Op   OpID
-		Why  string
+		Why  *forerun.Reason
 	}
 	// Promote: validate the slots' reads and apply their writes in one transaction. Let them go on as heads and tell Promoted, or tell
 	// Conflict. Without Expect and Commands the store is not asked, the slots go on, and nothing is told.
@@ -93,7 +93,7 @@ type (
 	Squash struct {
 		Slot  SlotID
 		Kind  forerun.SquashKind
-		Cause string
+		Cause *forerun.Reason
 	}
 	// Learn: the predictor and the memo table may learn from the committed slot.
 	Learn struct {

@@ -35,7 +35,7 @@ func (m *Machine) resolved(e Resolved) {
 	}
 	s.state, s.name, s.code, s.input = waiting, e.Name, e.Code, e.Input
 	s.traits = traits{e.Pure, e.Cached, e.Open, e.Stray}
-	if e.Alone != "" && !s.head { // else its turn has come, and that has kept it from nothing
+	if e.Alone != nil && !s.head { // else its turn has come, and that has kept it from nothing
 		s.patient, s.inTurn = true, e.Alone
 	}
 	if m.mode == All && m.memo != nil {
@@ -73,10 +73,10 @@ func (m *Machine) enter(e Entered) {
 func (m *Machine) expect(s *slot) {
 	switch {
 	case s.row != nil && !s.traits.open:
-		s.guess = &guess{forerun.Result{Value: s.row.Output}, "gave this on the same input before"}
+		s.guess = &guess{forerun.Result{Value: s.row.Output}, forerun.ReasonKnownOutput}
 	case s.stop.Branch && s.thread != nil && m.predictor != nil:
 		if value, ok := m.predictor.Predict(s.branch(), s.path, m.likely); ok {
-			s.guess = &guess{forerun.Result{Value: value}, "mostly goes this way"}
+			s.guess = &guess{forerun.Result{Value: value}, forerun.ReasonUsualWay}
 		}
 	}
 }
@@ -86,15 +86,13 @@ func (m *Machine) shortcut(s *slot) {
 	switch {
 	case s.row == nil:
 	case s.traits.pure && len(s.row.Callees) == 0:
-		m.skip(s, pureKnown)
+		m.skip(s, forerun.ReasonPure)
 	case s.traits.pure && s.row.Exact:
 		m.check(s, nil) // its callees may have been updated
 	case s.traits.cached && s.row.Exact && !s.row.Effects && m.isUntouched(s):
 		m.check(s, s.row.Reads)
 	}
 }
-
-const pureKnown = "a pure function, and its output on this input is known"
 
 // check asks whether the records and code of a row are unchanged.
 func (m *Machine) check(s *slot, reads []forerun.Seen) {
@@ -131,7 +129,7 @@ func (m *Machine) checked(e Checked) {
 	case !e.Current:
 		return
 	case s.traits.pure:
-		m.skip(s, pureKnown)
+		m.skip(s, forerun.ReasonPure)
 		return
 	case len(e.Versions) != len(s.row.Reads) || !s.head && !m.isUntouched(s):
 		return
@@ -147,14 +145,14 @@ func (m *Machine) checked(e Checked) {
 	if s.head {
 		s.note(s.row.Reads)
 	}
-	m.skip(s, "what it read when it ran on this input is as it was")
+	m.skip(s, forerun.ReasonReadsUnchanged)
 }
 
-func (m *Machine) skip(s *slot, why string) {
+func (m *Machine) skip(s *slot, why forerun.ReasonCode) {
 	s.skipped = true
 	s.calls, s.below = s.row.Callees, s.row.Below // a caller's row rests on their code, too (rule R8)
 	result := forerun.Result{Value: s.row.Output}
-	m.do(Skip{Slot: s.id, Result: result, Why: why})
+	m.do(Skip{Slot: s.id, Result: result, Why: forerun.Because(why)})
 	m.end(s, result)
 }
 
@@ -197,7 +195,7 @@ func (m *Machine) materializeAhead(t *thread) {
 	switch p := t.pending; {
 	case p == nil:
 	case p.stop.Size() > maxInput:
-		p.inTurn = "its input is too large for speculation"
+		p.inTurn = forerun.Because(forerun.ReasonLargeInput)
 	default:
 		if p.crowded = !m.hasRoom(); !p.crowded {
 			m.materialize(t)
@@ -250,10 +248,10 @@ func (m *Machine) tendThread(t *thread) {
 	}
 }
 
-// whyInTurn says why a slot was not launched before its turn; it is empty if nothing kept it.
-func (s *slot) whyInTurn() string {
-	if s.inTurn == "" && s.crowded {
-		return "as many functions as may be were speculative"
+// whyInTurn is why a slot was not launched before its turn, if something kept it.
+func (s *slot) whyInTurn() *forerun.Reason {
+	if s.inTurn == nil && s.crowded {
+		return forerun.Because(forerun.ReasonDepth)
 	}
 	return s.inTurn
 }

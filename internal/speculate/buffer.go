@@ -1,7 +1,6 @@
 package speculate
 
 import (
-	"fmt"
 	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -16,8 +15,8 @@ type request struct {
 	size    int // of command
 	inexact bool
 	hold    bool
-	why     string // it is held
-	first   bool   // nothing that is asked for later is answered until it is done
+	why     *forerun.Reason // it is held
+	first   bool            // nothing that is asked for later is answered until it is done
 	call    *Call
 
 	fetching bool
@@ -41,7 +40,7 @@ func (m *Machine) request(id SlotID, r *request) {
 	case m.mode == Off && r.call == nil:
 		m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
 	case len(s.requests) >= maxRequests && !s.head && !s.promoting: // the store's answer to a promotion frees them all
-		m.rewind(s, cause{forerun.Failed, fmt.Sprintf("it asked for more than %d things that must wait: it runs again in its turn", maxRequests)}, true)
+		m.rewind(s, cause{forerun.Failed, forerun.NewReason(forerun.ReasonManyRequests, forerun.Detail{Count: maxRequests})}, true)
 	default:
 		s.requests = append(s.requests, r)
 		m.answerAll(s)
@@ -61,7 +60,7 @@ func (m *Machine) withdrawn(e Withdrawn) {
 		s.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })
 		s.inexact, m.changed = true, true
 	default:
-		m.rewind(s, cause{forerun.Failed, "it did not wait for what it had asked for: it runs again in its turn"}, true)
+		m.rewind(s, cause{forerun.Failed, forerun.Because(forerun.ReasonWithdrew)}, true)
 	}
 }
 
@@ -84,7 +83,7 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 		return false
 	case s.isBehind(r):
 		if !s.head {
-			m.stall(s, r, "it waits for its turn: so does what it listens to, or waits for, since before")
+			m.stall(s, r, forerun.Because(forerun.ReasonBehindListening))
 		}
 		return false
 	case r.call != nil:
@@ -96,7 +95,7 @@ func (m *Machine) answer(s *slot, r *request) (done bool) {
 		m.stall(s, r, r.why)
 	case m.isFull(s):
 		r.records = nil // free the memory of a command that found no room
-		m.stall(s, r, "it has written as much as can be kept apart: it waits for its turn")
+		m.stall(s, r, forerun.Because(forerun.ReasonColumnFull))
 	default:
 		return m.buffer(s, r)
 	}
@@ -116,7 +115,7 @@ func (s *slot) isBehind(r *request) bool {
 	return false
 }
 
-func (m *Machine) stall(s *slot, r *request, why string) {
+func (m *Machine) stall(s *slot, r *request, why *forerun.Reason) {
 	if !r.stalled {
 		r.stalled = true
 		m.do(Stall{Slot: s.id, Op: r.op, Why: why})
@@ -185,7 +184,7 @@ func (m *Machine) buffer(s *slot, r *request) (done bool) {
 	reply, writes := m.records.Execute(r.command, m.images)
 	clear(m.images)
 	if later, ok := reply.(Later); ok {
-		r.hold, r.why, r.records = true, string(later), nil
+		r.hold, r.why, r.records = true, later.Why, nil
 		m.stall(s, r, r.why)
 		return false
 	}
@@ -211,7 +210,7 @@ func (m *Machine) gather(s *slot, r *request, entries []*entry) (_ []*entry, mis
 				missing = append(missing, key)
 				continue
 			case record.Version != e.version:
-				m.doubt(s, r, key, found{why: "%[1]s was written since what it called read it: it waits for its turn"})
+				m.doubt(s, r, key, found{why: forerun.ReasonChangedSinceCall})
 				return nil, nil, false
 			default:
 				s.column.see(e, record.Image)
@@ -257,7 +256,7 @@ func (m *Machine) doubt(s *slot, r *request, key forerun.Key, f found) {
 	if f.listed {
 		m.predictor.spend(f.blame(s, key))
 	}
-	m.stall(s, r, fmt.Sprintf(f.why, cut(key.Name), f.by))
+	m.stall(s, r, f.reason(key))
 }
 
 // record returns the fetched record of the read at a place.
@@ -301,7 +300,7 @@ func (m *Machine) fetched(e Fetched) {
 		switch {
 		case s.head || s.promoting:
 		case e.Failed:
-			r.hold, r.why = true, "what it reads is too large for a copy: it waits for its turn"
+			r.hold, r.why = true, forerun.Because(forerun.ReasonLargeCopy)
 		default:
 			r.take(e.Records)
 		}
@@ -394,7 +393,9 @@ func (c *scanner) function(x *slot) (over bool) {
 	e := x.column.at(c.key)
 	if e != nil && e.read && !x.head && !x.promoting && !slices.Contains(c.passed, e.origin()) {
 		c.m.do(Blame{Producer: c.writer.code, Consumer: x.code, Key: c.key})
-		c.m.rewind(x, cause{forerun.StaleRead, fmt.Sprintf("it had read %s before %v wrote it", cut(c.key.Name), c.writer)}, false)
+		why := ofRecord(forerun.ReasonStaleRead, c.key)
+		why.Slot = c.writer.named()
+		c.m.rewind(x, cause{forerun.StaleRead, why}, false)
 		return true
 	}
 	if e != nil && e.wrote && !x.head {

@@ -2,7 +2,6 @@ package speculate
 
 import (
 	"bytes"
-	"fmt"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -13,7 +12,7 @@ func (m *Machine) foresee(s *slot) {
 		next := s.script[0]
 		s.script = s.script[1:]
 		c := m.newCallee(s, next.Action, next.Input)
-		c.why = fmt.Sprintf("%v called it on the same input before", s)
+		c.why = s.because(forerun.ReasonExpectedCall)
 		m.execute(c)
 	}
 }
@@ -31,7 +30,7 @@ func (m *Machine) newCallee(s *slot, action string, input []byte) *slot {
 // that calls while it waits for another callee waits until it is the head.
 func (m *Machine) callOut(s *slot, r *request) (done bool) {
 	if !s.head && s.waits() != nil {
-		m.stall(s, r, "it waits for another call: this one waits for its turn")
+		m.stall(s, r, forerun.Because(forerun.ReasonOtherCall))
 		return false
 	}
 	if c := s.expected(); c != nil {
@@ -40,7 +39,7 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 			m.do(Attach{Slot: c.id, Caller: s.id, Op: r.op})
 			return true
 		}
-		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v called something else first", s)})
+		m.disown(s, cause{forerun.WrongCall, s.because(forerun.ReasonCalledOther)})
 	}
 	known, told := s.knows(r.call)
 	if known {
@@ -50,12 +49,12 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 	}
 	c := m.newCallee(s, r.call.Action, r.call.Input)
 	c.attached, c.op, c.told = true, r.op, r.call.Known
-	c.why, c.crowded = fmt.Sprintf("%v called it", s), known && !told
+	c.why, c.crowded = s.because(forerun.ReasonCalled), known && !told
 	switch {
 	case c.told, told:
-		c.inTurn = fmt.Sprintf("%v may be told its id before it ends", s)
+		c.inTurn = s.because(forerun.ReasonIDTold)
 	case !known:
-		c.inTurn = m.whyUnknown(s)
+		c.inTurn = s.because(m.whyUnknown(s))
 	}
 	m.execute(c)
 	return true
@@ -72,15 +71,15 @@ func (s *slot) knows(call *Call) (known, told bool) {
 	return known, known && next.Told
 }
 
-// whyUnknown says why a function's call was not predicted.
-func (m *Machine) whyUnknown(s *slot) string {
+// whyUnknown is why a function's call was not predicted.
+func (m *Machine) whyUnknown(s *slot) forerun.ReasonCode {
 	switch {
 	case m.mode == Branches:
-		return fmt.Sprintf("nothing but branches is predicted for it, and %v is none", s)
+		return forerun.ReasonOnlyBranches
 	case s.row != nil && s.traits.stray:
-		return fmt.Sprintf("%v often called something else than expected", s)
+		return forerun.ReasonUnreliableCalls
 	}
-	return fmt.Sprintf("it was not expected that %v calls it", s)
+	return forerun.ReasonUnexpectedCall
 }
 
 // isFor reports whether an expected callee matches a call (rule R6). An action that is not resolved yet will be resolved
@@ -117,10 +116,10 @@ func (m *Machine) merge(s, c *slot) (ok bool) {
 		switch own := e.origin() == mine; {
 		case !e.read || mine == nil:
 		case own && m.records.Over(e.seen):
-			m.rewind(c, cause{forerun.StaleRead, fmt.Sprintf("the life of %s has ended, which it read", cut(e.key.Name))}, true)
+			m.rewind(c, cause{forerun.StaleRead, ofRecord(forerun.ReasonExpired, e.key)}, true)
 			return false
 		case !own && !(mine.read && mine.isSource(e)):
-			m.rewind(c, cause{forerun.StaleRead, fmt.Sprintf("it read another version of %s than its caller", cut(e.key.Name))}, false)
+			m.rewind(c, cause{forerun.StaleRead, ofRecord(forerun.ReasonOtherVersionThanCaller, e.key)}, false)
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ type (
 		Input  json.RawMessage // the delivered input: the slot's input with the action's parameters
 		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
 		Cached bool            // annotation state_cache: an exact row does, if its reads are current
-		Alone  string          // if not empty, why it waits until it is the head: annotation non-speculative
+		Alone  *forerun.Reason // if there is one, why it waits until it is the head: annotation non-speculative
 		Open   bool            // its row does not predict its output
 		Stray  bool            // nor its calls
 	}
@@ -44,7 +44,7 @@ type (
 		Slot   SlotID
 		Result forerun.Result
 		Kind   forerun.SquashKind // why a speculative slot must run again; empty: Failed
-		Why    string             // in words; empty: it failed
+		Why    *forerun.Reason    // none: it failed
 	}
 	// Read: the slot wants to read records.
 	Read struct {
@@ -69,8 +69,8 @@ type (
 	Hold struct {
 		Slot  SlotID
 		Op    OpID
-		Why   string // it waits; empty: it cannot be undone
-		First bool   // the operation waits for other clients, and so may the slot: later requests of it are answered after Done
+		Why   *forerun.Reason // it waits; none: it cannot be undone
+		First bool            // the operation waits for other clients, and so may the slot: later requests of it are answered after Done
 	}
 	// Withdrawn: the slot no longer waits for the answer to its request, which may not have come.
 	Withdrawn struct {
@@ -120,7 +120,7 @@ type (
 	Conflict struct {
 		Slots []SlotID
 		Keys  []forerun.Key
-		Why   string // that
+		Why   *forerun.Reason // that
 	}
 	// LoadChanged sets how many slots may be speculative at once (C5). Full: the server has no room, and no large column
 	// may grow.
@@ -128,8 +128,8 @@ type (
 		Depth int
 		Full  bool
 	}
-	// Cancelled: the invocation is given up.
-	Cancelled struct{ Reason string }
+	// Cancelled: the invocation is given up, and ends with this error.
+	Cancelled struct{ Error string }
 )
 
 // Record is a record as the store has it.

@@ -20,10 +20,19 @@ const (
 type found struct {
 	where  where
 	entry  *entry
-	why    string  // as a format of the record's name and by
+	why    forerun.ReasonCode
 	by     *slot   // whose write, or call, makes it unknown; nil: more than one slot's
 	listed bool    // it is so because of squashes of the past, by that slot or by others
 	blamed []blame // squashes of the past that did not
+}
+
+// reason is why the value of a record is unknown.
+func (f found) reason(key forerun.Key) *forerun.Reason {
+	why := ofRecord(f.why, key)
+	if f.by != nil {
+		why.Slot = f.by.named()
+	}
+	return why
 }
 
 // blame is what lists the read of a record.
@@ -62,7 +71,7 @@ func (m *Machine) trust(s *slot) {
 
 func (m *Machine) findBefore(s *slot, key forerun.Key) found {
 	if m.suspects(blame{consumer: s.code, key: key, others: true}) {
-		return found{where: unknown, listed: true, why: "others write %[1]s all the time: it waits for its turn"}
+		return found{where: unknown, listed: true, why: forerun.ReasonHotRecord}
 	}
 	for x := s; ; {
 		list, at := x.beside()
@@ -81,7 +90,7 @@ func (m *Machine) findBefore(s *slot, key forerun.Key) found {
 				continue
 			}
 			if e.seen == nil { // by a callee that was skipped
-				return found{where: unknown, by: x, why: "%[2]v called what depends on %[1]s: it waits for that one's turn"}
+				return found{where: unknown, by: x, why: forerun.ReasonSkippedCallee}
 			}
 			// The caller's read is fixed for what will be a part of it.
 			return found{where: inColumn, entry: &entry{key: key, read: true, seen: e.seen, from: e.from, stamp: e.stamp, version: e.version}}
@@ -118,7 +127,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 		g, has := m.findIn(s, t.steps, key)
 		switch {
 		case has && ok:
-			return found{where: unknown, why: "two branches wrote %[1]s: it waits until the turn of both has come"}, true
+			return found{where: unknown, why: forerun.ReasonTwoBranches}, true
 		case has:
 			f, ok = g, true
 		}
@@ -130,7 +139,7 @@ func (m *Machine) findBranches(s, x *slot, key forerun.Key) (f found, ok bool) {
 func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	for _, r := range x.requests {
 		if r.direct && r.writes.has(key) {
-			return found{where: unknown, by: x, why: "%[2]v writes %[1]s just now"}, true
+			return found{where: unknown, by: x, why: forerun.ReasonWriteUnderWay}, true
 		}
 	}
 	b := blame{producer: x.code, consumer: s.code, key: key}
@@ -141,7 +150,7 @@ func (m *Machine) findAt(s, x *slot, key forerun.Key) (found, bool) {
 	if x.state == finished || x.waitsFor(s) || !m.suspects(b) {
 		return found{}, false
 	}
-	return found{where: unknown, by: x, listed: true, why: "%[2]v mostly writes %[1]s: it waits for that"}, true
+	return found{where: unknown, by: x, listed: true, why: forerun.ReasonAwaitedWrite}, true
 }
 
 // waitsFor tells whether s waits for a slot, or for what called that (rule R9).

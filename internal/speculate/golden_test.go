@@ -108,7 +108,7 @@ func (strs) Execute(command any, reads []Image) (reply any, writes []Image) {
 		n++
 		return n, []Image{str(strconv.Itoa(n))}
 	case "lcs":
-		return Later("LCS waits for its turn: it takes long"), nil
+		return Later{Why: forerun.NewReason(forerun.ReasonTakesLong, forerun.Detail{Command: "LCS"})}, nil
 	case "del":
 		return !reads[0].Absent(), []Image{str("-")}
 	}
@@ -173,7 +173,7 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 	case "hold":
 		h := Hold{Slot: slot, Op: op, First: d.HasArg("first")}
 		if d.HasArg("why") {
-			h.Why = word(t, d, "why")
+			h.Why = forerun.NewReason(forerun.ReasonCode(word(t, d, "why")), forerun.Detail{Command: word(t, d, "command")})
 		}
 		return h
 	case "withdrawn":
@@ -183,7 +183,7 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 		e.Code, e.Known = s.action(e.Action).Code, d.HasArg("known")
 		return e
 	case "cancelled":
-		return Cancelled{Reason: word(t, d, "reason")}
+		return Cancelled{Error: word(t, d, "reason")}
 	case "load":
 		return LoadChanged{Depth: number(t, d, "depth")}
 	}

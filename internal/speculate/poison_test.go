@@ -309,7 +309,7 @@ func ahead() *Machine {
 // TestNamesInReasonsAreShort: records keep many reasons, and a name has no bound of its own.
 func TestNamesInReasonsAreShort(t *testing.T) {
 	long := strings.Repeat("k", 1<<20)
-	if got := names([]forerun.Key{key(long), key("b"), key("a" + long), key("c")}); got != fmt.Sprintf("[%q %q %q] and 1 more", "a"+long[:59]+"...", "b", "c") {
+	if got := conflictOf([]forerun.Key{key(long), key("b"), key("a" + long), key("c")}).String(); got != fmt.Sprintf("conflict(%q, %q, %q, 1)", "a"+long[:59]+"...", "b", "c") {
 		t.Errorf("%.300s", got)
 	}
 	files, err := filepath.Glob("*.go")
@@ -322,8 +322,8 @@ func TestNamesInReasonsAreShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, `%q`) && strings.Contains(line, "key.Name") && !strings.HasSuffix(file, "_test.go") {
-				t.Errorf("%s quotes a whole name: %s", file, line)
+			if strings.Contains(line, "Record:") && !strings.Contains(line, "ShownName") && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s keeps a whole name: %s", file, line)
 			}
 		}
 	}

@@ -1,9 +1,7 @@
 package speculate
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -20,7 +18,7 @@ func (m *Machine) promote(s *slot) {
 		return
 	}
 	p := &promotion{m: m}
-	if problem := p.add(s); problem != "" {
+	if problem := p.add(s); problem != nil {
 		m.rewind(s, cause{forerun.Overtaken, problem}, false)
 		return
 	}
@@ -47,7 +45,7 @@ func (p *promotion) extend() {
 		switch {
 		case n.kind == program:
 			past = append(past, n.id)
-		case n.state != finished || n.promoting || p.add(n) != "":
+		case n.state != finished || n.promoting || p.add(n) != nil:
 			return
 		default:
 			p.past, past = append(p.past, past...), nil
@@ -55,8 +53,8 @@ func (p *promotion) extend() {
 	}
 }
 
-// add takes one more slot into the group if its reads can still be valid, or says why they cannot (rule R4).
-func (p *promotion) add(s *slot) (problem string) {
+// add takes one more slot into the group if its reads can still be valid, or tells why they cannot (rule R4).
+func (p *promotion) add(s *slot) (problem *forerun.Reason) {
 	p.install()
 	var room [4]forerun.Seen
 	expect := room[:0]
@@ -66,23 +64,23 @@ func (p *promotion) add(s *slot) (problem string) {
 		}
 		if w := p.writers[e.key]; w != nil {
 			if e.origin() != w || e.stamp != w.made {
-				return fmt.Sprintf("it read %s as it was before another function wrote it", cut(e.key.Name))
+				return ofRecord(forerun.ReasonStaleForward, e.key)
 			}
 			if p.m.records.Over(e.seen) { // the promotion executes the write at a later time than the read, when the value has expired
-				return fmt.Sprintf("the life of %s has ended, which it read", cut(e.key.Name))
+				return ofRecord(forerun.ReasonExpired, e.key)
 			}
 			continue
 		}
 		v, exact := e.seenVersion()
 		if !exact {
-			return fmt.Sprintf("what it read of %s never was in the store", cut(e.key.Name))
+			return ofRecord(forerun.ReasonNeverStored, e.key)
 		}
 		known, ok := p.expect.of(e.key)
 		switch {
 		case !ok:
 			expect = append(expect, forerun.Seen{Key: e.key, Version: v})
 		case known != v:
-			return fmt.Sprintf("it read another version of %s than a function before it", cut(e.key.Name))
+			return ofRecord(forerun.ReasonOtherVersion, e.key)
 		}
 	}
 	for _, seen := range expect {
@@ -94,7 +92,7 @@ func (p *promotion) add(s *slot) (problem string) {
 		p.commands = append(p.commands, s.column.commands...)
 	}
 	p.slots = append(p.slots, s)
-	return ""
+	return nil
 }
 
 // install notes the writes of the group's last slot, for the next one.
@@ -223,26 +221,26 @@ func (m *Machine) conflict(e Conflict) {
 	for _, key := range e.Keys {
 		m.do(Blame{Consumer: s.code, Key: key, Others: true})
 	}
-	why := cause{forerun.Overtaken, "what it read was written by others: " + names(e.Keys)}
+	why := cause{forerun.Overtaken, conflictOf(e.Keys)}
 	if len(e.Keys) == 0 {
 		why = cause{forerun.Failed, e.Why}
 	}
 	m.rewind(s, why, false)
 }
 
-func names(keys []forerun.Key) string {
+// mostNamed bounds the records that one reason names.
+const mostNamed = 3
+
+// conflictOf is the reason that others wrote records.
+func conflictOf(keys []forerun.Key) *forerun.Reason {
 	list := make([]string, len(keys))
 	for i, key := range keys {
 		list[i] = key.Name
 	}
 	slices.Sort(list)
-	shown := list[:min(3, len(list))]
-	for i, name := range shown {
-		shown[i] = cut(name)
+	named := slices.Clip(list[:min(mostNamed, len(list))])
+	for i, name := range named {
+		named[i] = forerun.ShownName(name)
 	}
-	text := "[" + strings.Join(shown, " ") + "]"
-	if more := len(list) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return forerun.NewReason(forerun.ReasonConflict, forerun.Detail{Records: named, Count: len(list) - len(named)})
 }

@@ -136,17 +136,8 @@ func (s Settings) Within(most Settings) (allowed Settings, denied string) {
 	return allowed, strings.TrimPrefix(denied, "; ")
 }
 
-// mostShown bounds the bytes that are repeated of a client's text: of settings, and of record names in reasons, which
-// activation records keep.
-const mostShown = 60
-
 // cut quotes a text, or its beginning.
-func cut(text string) string {
-	if len(text) > mostShown {
-		text = strings.ToValidUTF8(text[:mostShown], "") + "..."
-	}
-	return strconv.Quote(text)
-}
+func cut(text string) string { return `"` + forerun.ShownName(text) + `"` }
 
 // Numbers have one spelling: digits, and a fraction where there may be one.
 var (

@@ -58,9 +58,9 @@ func TestRefusedSettings(t *testing.T) {
 		"all; depth=4; depth=65":                 "depth is there twice: write it once.",
 		"all;":                                   "a semicolon has no setting behind it: leave it out.",
 		"all; speed=9":                           `"speed" is not a setting: write off, branches or all, and perhaps ; depth=32 `,
-		strings.Repeat("é", 999):                 `"` + strings.Repeat("é", mostShown/2) + `..." does not say`,
-		"all; " + strings.Repeat("a", 999):       `"` + strings.Repeat("a", mostShown) + `..." is not a setting`,
-		"all; depth=" + strings.Repeat("9", 999): `not "` + strings.Repeat("9", mostShown) + `..."`,
+		strings.Repeat("é", 999):                 `"` + strings.Repeat("é", 30) + `..." does not say`,
+		"all; " + strings.Repeat("a", 999):       `"` + strings.Repeat("a", 60) + `..." is not a setting`,
+		"all; depth=" + strings.Repeat("9", 999): `not "` + strings.Repeat("9", 60) + `..."`,
 	} {
 		_, err := ParseSettings(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), `"`) > 2 {

@@ -15,9 +15,9 @@ func describe(a Action) string {
 	case Launch:
 		how := fmt.Sprintf("launch %d: %s(%s)%s", a.Slot, a.Action, a.Input, place(a.Parent, a.Caller, a.Op))
 		if a.Speculative {
-			how += ", speculative: " + a.Why
-		} else if a.Why != "" {
-			how += ", in its turn: " + a.Why
+			how += ", speculative: " + a.Why.String()
+		} else if a.Why != nil {
+			how += ", in its turn: " + a.Why.String()
 		}
 		return how
 	case Check:
@@ -132,3 +132,5 @@ func seenNames(reads []forerun.Seen) (text string) {
 	}
 	return text
 }
+
+func (l Later) String() string { return l.Why.String() }

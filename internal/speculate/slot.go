@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -25,22 +24,22 @@ type slot struct {
 	orphan   bool // its caller ended without waiting for it
 
 	state     state
-	head      bool   // every slot before it is committed, and it was validated
-	promoting bool   // its promotion is under way: its operations wait for the outcome (rule R10)
-	solo      bool   // it is promoted alone, since a group was refused
-	patient   bool   // it is not launched before it is the head
-	ahead     bool   // it counts as speculative,
-	launched  bool   // and occupies a handler,
-	working   bool   // and has not finished
-	early     bool   // its row was checked before it was the head
-	overtaken bool   // a record that its row reads was written during the check
-	outdated  *slot  // the first of the slot, the programs around it and those before it whose action changed during its promotion
-	dead      bool   // it was squashed or is over
-	why       string // it is speculative
-	inTurn    string // why it could not be launched before its turn
-	crowded   bool   // the bound of speculative slots was reached
-	surprised string // why it could not be known before how it ends, of a program or a fork
-	misled    bool   // the way was predicted that it goes, and that did not stand
+	head      bool            // every slot before it is committed, and it was validated
+	promoting bool            // its promotion is under way: its operations wait for the outcome (rule R10)
+	solo      bool            // it is promoted alone, since a group was refused
+	patient   bool            // it is not launched before it is the head
+	ahead     bool            // it counts as speculative,
+	launched  bool            // and occupies a handler,
+	working   bool            // and has not finished
+	early     bool            // its row was checked before it was the head
+	overtaken bool            // a record that its row reads was written during the check
+	outdated  *slot           // the first of the slot, the programs around it and those before it whose action changed during its promotion
+	dead      bool            // it was squashed or is over
+	why       *forerun.Reason // it is speculative
+	inTurn    *forerun.Reason // why it could not be launched before its turn
+	crowded   bool            // the bound of speculative slots was reached
+	surprised *forerun.Reason // why it could not be known before how it ends, of a program or a fork
+	misled    bool            // the way was predicted that it goes, and that did not stand
 
 	name    string // for people
 	code    forerun.Digest
@@ -89,7 +88,7 @@ type traits struct{ pure, cached, open, stray bool }
 // guess is an expected result, and why.
 type guess struct {
 	result forerun.Result
-	why    string
+	why    forerun.ReasonCode
 }
 
 type kind byte
@@ -250,10 +249,20 @@ func (s *slot) called() int {
 	return len(s.callees)
 }
 
-// String is the name of a slot in reasons, with its number: "one #1". A trace may number slots differently.
-func (s *slot) String() string {
+// named is how reasons name a slot.
+func (s *slot) named() forerun.SlotName {
 	if s.kind == fork {
-		return "what ran in parallel"
+		return forerun.SlotName{}
 	}
-	return cmp.Or(s.name, s.stop.Action, "a function") + " #" + strconv.Itoa(int(s.id))
+	return forerun.SlotName{Number: int(s.id), Action: cmp.Or(s.name, s.stop.Action, "a function")}
+}
+
+// because is a reason that names a slot.
+func (s *slot) because(code forerun.ReasonCode) *forerun.Reason {
+	return &forerun.Reason{Code: code, Slot: s.named()}
+}
+
+// ofRecord is a reason that names a record.
+func ofRecord(code forerun.ReasonCode, key forerun.Key) *forerun.Reason {
+	return &forerun.Reason{Code: code, Record: forerun.ShownName(key.Name)}
 }

@@ -88,9 +88,9 @@ type Records interface {
 	Over(Image) bool
 }
 
-// Later is the reply to a command that is not executed speculatively because it takes long. It holds the reason.
+// Later is the reply to a command that is not executed speculatively because it takes long: the reason.
 // Executing it would delay all other work of the invocation (C5).
-type Later string
+type Later struct{ Why *forerun.Reason }
 
 // Option sets how a machine speculates.
 type Option func(*Machine)

@@ -2,7 +2,6 @@ package speculate
 
 import (
 	"slices"
-	"strings"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -10,12 +9,14 @@ import (
 // cause is why slots are squashed.
 type cause struct {
 	kind forerun.SquashKind
-	text string
+	why  *forerun.Reason
 }
 
 // with is the cause of slots that are squashed with another slot: they follow it, or are in it, and may have done nothing wrong.
 func (c cause) with(s *slot) cause {
-	return cause{c.kind, s.String() + " runs again: " + strings.TrimSuffix(c.text, ": it runs again in its turn")}
+	why := forerun.NewReason(forerun.ReasonRunsAgain, forerun.Detail{Of: c.why})
+	why.Slot = s.named()
+	return cause{c.kind, why}
 }
 
 // rewind squashes a slot that is not a head, with all that follow it, and has it executed again (rule R5). A patient
@@ -26,7 +27,7 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 	m.killInside(s, others)
 	m.killAlone(s, why)
 	patient = patient || s.patient
-	again := &slot{stop: s.stop, path: s.path, caller: s.caller, op: s.op, attached: s.attached, told: s.told, orphan: s.orphan, patient: patient, why: s.why, inTurn: why.text}
+	again := &slot{stop: s.stop, path: s.path, caller: s.caller, op: s.op, attached: s.attached, told: s.told, orphan: s.orphan, patient: patient, why: s.why, inTurn: why.why}
 	switch {
 	case s.orphan:
 		m.orphans[slices.Index(m.orphans, s)] = again
@@ -36,12 +37,12 @@ func (m *Machine) rewind(s *slot, why cause, patient bool) {
 		m.execute(again)
 	default:
 		s.thread.steps = without(s.thread.steps, s)
-		s.thread.pending = &pending{stop: s.stop, path: s.path, patient: patient, why: s.why, inTurn: why.text}
+		s.thread.pending = &pending{stop: s.stop, path: s.path, patient: patient, why: s.why, inTurn: why.why}
 	}
 }
 
 // changed is the cause of slots that run again because their action has changed.
-var changed = cause{forerun.Updated, "its action, or one that it called, was updated or deleted"}
+var changed = cause{forerun.Updated, forerun.Because(forerun.ReasonUpdated)}
 
 // renewed executes slots again whose actions have changed since their resolution. In order, they find the current
 // action. A callee that returned to a speculative caller is a part of that caller, so the caller runs again.
@@ -137,21 +138,22 @@ func (m *Machine) killInside(s *slot, why cause) {
 func (m *Machine) killAlone(s *slot, why cause) {
 	m.forget(s)
 	if s.id != None && (s.stop.Detach == nil || s.state != waiting) { // a detached slot that still waits has been announced to no caller
-		m.do(Squash{Slot: s.id, Kind: why.kind, Cause: why.text})
+		m.do(Squash{Slot: s.id, Kind: why.kind, Cause: why.why})
 	}
 }
 
 // cancel squashes whatever runs and ends the invocation.
-func (m *Machine) cancel(reason string) {
+func (m *Machine) cancel(message string) {
+	why := cause{forerun.GivenUp, forerun.NewReason(forerun.ReasonStopped, forerun.Detail{Text: message})}
 	for _, s := range slices.Backward(m.orphans) {
-		m.kill(s, cause{forerun.GivenUp, reason})
+		m.kill(s, why)
 	}
 	m.orphans = nil
 	if m.root != nil {
-		m.kill(m.root, cause{forerun.GivenUp, reason})
+		m.kill(m.root, why)
 		m.root = nil
 	}
 	if !m.over {
-		m.finish(forerun.Failure(forerun.InternalError, reason))
+		m.finish(forerun.Failure(forerun.InternalError, message))
 	}
 }

@@ -3,7 +3,6 @@ package speculate
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -104,7 +103,7 @@ func (m *Machine) hear(e Event) {
 	case Write:
 		m.request(e.Slot, &request{op: e.Op, writes: keys{list: e.Keys}, reads: keys{list: e.Reads}, command: e.Command, size: e.Size, inexact: e.Inexact})
 	case Hold:
-		m.request(e.Slot, &request{op: e.Op, hold: true, first: e.First, why: cmp.Or(e.Why, "it waits for its turn: it cannot be undone")})
+		m.request(e.Slot, &request{op: e.Op, hold: true, first: e.First, why: whyOr(e.Why, forerun.ReasonIrreversible)})
 	case Withdrawn:
 		m.withdrawn(e)
 	case Fetched:
@@ -122,7 +121,7 @@ func (m *Machine) hear(e Event) {
 	case LoadChanged:
 		m.depth, m.full = e.Depth, e.Full
 	case Cancelled:
-		m.cancel(e.Reason)
+		m.cancel(e.Error)
 	}
 }
 
@@ -141,6 +140,14 @@ func (m *Machine) take() []Action {
 	actions := slices.Clip(m.actions)
 	m.actions = m.actions[len(actions):]
 	return actions
+}
+
+// whyOr is a reason that an event may have, or the usual one.
+func whyOr(why *forerun.Reason, usual forerun.ReasonCode) *forerun.Reason {
+	if why == nil {
+		return forerun.Because(usual)
+	}
+	return why
 }
 
 // output ends a slot whose function returned. A speculative one with an error is kept like any other (rule R12).
@@ -163,7 +170,7 @@ func (m *Machine) failed(e Failed) {
 	case s.promoting:
 		s.failure = &e.Result // if it was promoted, it failed as a head (rule R10)
 	case s.launched:
-		m.rewind(s, cause{cmp.Or(e.Kind, forerun.Failed), cmp.Or(e.Why, "it failed before its turn: it runs again in its turn")}, true)
+		m.rewind(s, cause{cmp.Or(e.Kind, forerun.Failed), whyOr(e.Why, forerun.ReasonFailedEarly)}, true)
 	default: // it cannot be executed, which counts when it is the head
 		s.failure, s.state = &e.Result, waiting
 		s.patient = true
@@ -186,13 +193,13 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 		s.late = new(r) // as the head it carries out its request, and then ends
 		return
 	case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):
-		m.rewind(s, cause{forerun.Failed, "it ended without waiting for what it had asked for: it runs again in its turn"}, true)
+		m.rewind(s, cause{forerun.Failed, forerun.Because(forerun.ReasonLeftRequests)}, true)
 		return
 	}
 	m.retire(s)
 	s.state, s.result, s.requests, s.script = finished, r, nil, nil
 	if s.expected() != nil {
-		m.disown(s, cause{forerun.WrongCall, fmt.Sprintf("%v ended without calling it", s)})
+		m.disown(s, cause{forerun.WrongCall, s.because(forerun.ReasonNotCalled)})
 	}
 	m.revise(s)
 }

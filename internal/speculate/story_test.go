@@ -135,7 +135,7 @@ func lineOf(t *testing.T, d *datadriven.TestData, line string) *datadriven.TestD
 }
 
 // nonSpeculative is why an action waits for its turn.
-const nonSpeculative = "it is annotated non-speculative"
+var nonSpeculative = forerun.Because(forerun.ReasonNonSpeculative)
 
 // readAction reads the kind of an action, beside a name. A late one is not resolved before an event says so.
 func (s *story) readAction(t *testing.T, d *datadriven.TestData) Resolved {
@@ -362,7 +362,7 @@ func (s *story) drawBuffer() string {
 	slices.SortFunc(slots, func(a, b *slot) int { return int(a.id - b.id) })
 	text, rows := fmt.Sprintf("%-10s", ""), []string{}
 	for _, x := range slots {
-		text += fmt.Sprintf("%-14s", x)
+		text += fmt.Sprintf("%-14v", x.named())
 		for _, e := range x.column.order {
 			if !slices.Contains(rows, e.key.Name) {
 				rows = append(rows, e.key.Name)

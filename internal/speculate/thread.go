@@ -28,13 +28,13 @@ type pending struct {
 	path    uint64
 	patient bool
 	crowded bool
-	why     string // why it is speculative
-	inTurn  string // why it could not be before
+	why     *forerun.Reason // why it is speculative
+	inTurn  *forerun.Reason // why it could not be before
 }
 
 // goOn sets the next step of a thread, or its end. why is the reason for which the step is speculative; inTurn is the
 // reason why it was not speculative earlier. At an end, inTurn is kept for the step behind the program or fork.
-func (t *thread) goOn(stop *forerun.Stop, path uint64, why, inTurn string) {
+func (t *thread) goOn(stop *forerun.Stop, path uint64, why, inTurn *forerun.Reason) {
 	if stop.End {
 		t.end, t.owner.surprised = &stop.Result, inTurn
 		return
@@ -136,13 +136,13 @@ func (m *Machine) walk(s *slot) {
 }
 
 // prospect is the reason for which the step behind s is launched speculatively.
-func (s *slot) prospect() string {
+func (s *slot) prospect() *forerun.Reason {
 	switch {
 	case s.kind == function && s.state != finished && s.guess != nil:
-		return s.String() + " " + s.guess.why
+		return s.because(s.guess.why)
 	case s.kind == program && s.branches[0].end == nil && s.guess != nil:
-		return s.String() + " " + s.guess.why
-	case s.why != "":
+		return s.because(s.guess.why)
+	case s.why != nil:
 		return s.why
 	}
 	for _, branch := range s.branches {
@@ -150,7 +150,7 @@ func (s *slot) prospect() string {
 			return last.prospect()
 		}
 	}
-	return s.String() + " has ended, and its turn has not come"
+	return s.because(forerun.ReasonEnded)
 }
 
 // last is the last of the steps that are not committed, or nil.
@@ -161,37 +161,37 @@ func (t *thread) last() *slot {
 	return t.steps[len(t.steps)-1]
 }
 
-// surprise is the reason why the step behind s was not known before the end of s, or empty if it was. Behind a program
+// surprise is the reason why the step behind s was not known before the end of s, or none if it was. Behind a program
 // or fork the reason comes from the slot that ended it. Behind a skipped function it is the reason for which its input
 // was not known.
-func (m *Machine) surprise(s *slot) string {
+func (m *Machine) surprise(s *slot) *forerun.Reason {
 	switch {
 	case m.mode == Off:
-		return ""
+		return nil
 	case s.kind != function:
 		return s.surpriseInside()
 	case s.state != finished:
-		return ""
+		return nil
 	case s.skipped:
 		return s.inTurn
 	case s.guess != nil && sameResult(s.result, s.guess.result):
-		return s.String() + " did not call what was expected"
+		return s.because(forerun.ReasonOtherCalls)
 	case s.guess != nil:
-		return s.String() + " did not give what was expected"
+		return s.because(forerun.ReasonOtherOutput)
 	case s.row != nil:
-		return s.String() + " is soon over, or often gave something else than expected"
+		return s.because(forerun.ReasonUnreliable)
 	case s.stop.Branch:
-		return "it was not known, or is not certain enough, which way " + s.String() + " goes"
+		return s.because(forerun.ReasonUnclearWay)
 	case m.mode != All:
-		return "nothing but branches is predicted for it, and " + s.String() + " is none"
+		return s.because(forerun.ReasonOnlyBranches)
 	}
-	return "what " + s.String() + " gives on this input was not known"
+	return s.because(forerun.ReasonUnknownOutput)
 }
 
 // surpriseInside is surprise of a program, or a fork, that has ended or is expected to.
-func (s *slot) surpriseInside() string {
+func (s *slot) surpriseInside() *forerun.Reason {
 	if s.guess != nil && s.branches[0].end != nil && !sameResult(*s.branches[0].end, s.guess.result) {
-		return s.String() + " did not give what was expected"
+		return s.because(forerun.ReasonOtherOutput)
 	}
 	return s.surprised
 }
@@ -214,7 +214,7 @@ func (m *Machine) revise(s *slot) {
 		m.revise(s.thread.owner)
 	default:
 		s.misled = s.guess != nil && (s.row == nil || s.traits.open) // else it was not the predictor
-		m.dropAfter(s, cause{forerun.WrongInput, s.String() + " did not give what was expected"})
+		m.dropAfter(s, cause{forerun.WrongInput, s.because(forerun.ReasonOtherOutput)})
 	}
 }
 

@@ -13,9 +13,9 @@ type Bridge interface {
 	Do(ctx context.Context, by Asker, c Command) (Reply, forerun.Version, error)
 	Exec(ctx context.Context, by Asker, space string, expect []Expect, commands [][][]byte) ([]Reply, forerun.Version, error)
 	Versions(ctx context.Context, by Asker, keys []forerun.Key) ([]Expect, error)
-	// Hold returns when the activation may do what cannot be done ahead. why is for people: "PUBLISH waits for its turn: ...". If there is
+	// Hold returns when the activation may do what cannot be done ahead. why is for the trace. If there is
 	// something to begin then, such as to listen, it has begun that before anything is done that the activation has asked for since.
-	Hold(ctx context.Context, by Asker, why string, begin func()) error
+	Hold(ctx context.Context, by Asker, why *forerun.Reason, begin func()) error
 	// Notes are commands that keep notes of an activation that is to be Noted, but not bridged. They belong into the same step as its
 	// first command that may write. None: it has its notes, or needs none.
 	Notes(id forerun.ActivationID) []Command

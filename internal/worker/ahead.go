@@ -172,7 +172,7 @@ func (w *Worker) outdated(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.isAhead() && !r.wanted && !r.squashed {
-		w.want(r, forerun.Overdue, "it was speculative for half of its time limit: it runs again in its turn")
+		w.want(r, forerun.Overdue, forerun.ReasonHalfLimit)
 	}
 }
 
@@ -182,12 +182,12 @@ func (b *box) flooded() {
 	r := b.current
 	b.w.mu.Unlock()
 	if r != nil {
-		b.wantAgain(r, "it sent more datagrams than can wait: it runs again in its turn")
+		b.wantAgain(r, forerun.ReasonManyDatagrams)
 	}
 }
 
 // wantAgain ends a run if it is speculative. In order it may get the resource that it lacks.
-func (b *box) wantAgain(r *run, why string) {
+func (b *box) wantAgain(r *run, why forerun.ReasonCode) {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	if r == b.current && r.isAhead() && !r.isParked() && !r.wanted && !r.squashed {
@@ -399,7 +399,7 @@ func (w *Worker) makeWay(p *pool, now time.Time) {
 		victim.yield()
 		return
 	}
-	w.want(victim, forerun.MadeWay, "it made way for what is not speculative: it runs again in its turn")
+	w.want(victim, forerun.MadeWay, forerun.ReasonMadeWay)
 }
 
 // lacksRoom reports whether an activation that is not speculative waits for room. One that waits for something else does
@@ -412,10 +412,10 @@ func (w *Worker) lacksRoom(p *pool, now time.Time) bool {
 }
 
 // want asks who began a speculative run to end it. Worker.mu is held.
-func (w *Worker) want(r *run, kind forerun.SquashKind, why string) {
+func (w *Worker) want(r *run, kind forerun.SquashKind, why forerun.ReasonCode) {
 	r.wanted = true
 	w.counters.Wanted++
-	w.alive.Go(func() { r.Events.Wanted(r.Activation, kind, why) })
+	w.alive.Go(func() { r.Events.Wanted(r.Activation, kind, forerun.Because(why)) })
 }
 
 // busyAhead lists the sandboxes that run speculative activations.

@@ -517,7 +517,7 @@ func (bridge) Notes(forerun.ActivationID) []state.Command { return nil }
 
 func (bridge) Noted(forerun.ActivationID) {}
 
-func (b bridge) Hold(ctx context.Context, _ state.Asker, _ string, begin func()) error {
+func (b bridge) Hold(ctx context.Context, _ state.Asker, _ *forerun.Reason, begin func()) error {
 	select {
 	case <-b.promoted:
 		if begin != nil {

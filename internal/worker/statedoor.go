@@ -138,7 +138,7 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 }
 
 // Hold waits until a speculative activation is promoted. Outside of an activation it is refused, or waits, as Do.
-func (s *session) Hold(ctx context.Context, why string, begin func()) error {
+func (s *session) Hold(ctx context.Context, why *forerun.Reason, begin func()) error {
 	t, refused := s.conn.enter(ctx)
 	if refused != "" {
 		return resp.Refusal("ERR " + refused)

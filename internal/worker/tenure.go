@@ -150,7 +150,7 @@ func (b *box) mayConnectIn(t *tenure) bool {
 	if b.w.connections.TakeHalf(b.pool().key.namespace) {
 		return true
 	}
-	b.wantAgain(r, "there was no connection left for it: it runs again in its turn")
+	b.wantAgain(r, forerun.ReasonNoConnection)
 	select {
 	case <-r.promoted.Done():
 		return b.mayConnect()

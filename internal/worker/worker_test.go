@@ -74,8 +74,10 @@ func (h *heard) Started(_ forerun.ActivationID, _ time.Time, initTime time.Durat
 	h.started <- initTime
 }
 
-func (h *heard) Wanted(_ forerun.ActivationID, kind forerun.SquashKind, _ string) { h.wanted <- kind }
-func (h *heard) Ended(_ forerun.ActivationID, end forerun.RunEnd)                 { h.ended <- end }
+func (h *heard) Wanted(_ forerun.ActivationID, kind forerun.SquashKind, _ *forerun.Reason) {
+	h.wanted <- kind
+}
+func (h *heard) Ended(_ forerun.ActivationID, end forerun.RunEnd) { h.ended <- end }
 
 // action makes an action of Python source.
 func action(source string) *forerun.Action {

@@ -8,6 +8,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/trace"
 )
 
 // listActivations answers GET .../activations.
@@ -96,7 +97,7 @@ func (a *API) record(c *call) (*forerun.Activation, error) {
 
 // getActivation answers GET .../activations/ID, with the trace if the query wants it.
 func (a *API) getActivation(c *call) error {
-	trace, err := c.flag("trace", false)
+	traced, err := c.flag("trace", false)
 	if err != nil {
 		return err
 	}
@@ -104,8 +105,8 @@ func (a *API) getActivation(c *call) error {
 	switch {
 	case err != nil:
 		return err
-	case trace:
-		gateway.WriteJSON(c.w, http.StatusOK, tracedActivation{activationOf(record), traceOf(record)})
+	case traced:
+		gateway.WriteJSON(c.w, http.StatusOK, tracedActivation{activationOf(record), trace.Of(record)})
 	default:
 		gateway.WriteJSON(c.w, http.StatusOK, activationOf(record))
 	}

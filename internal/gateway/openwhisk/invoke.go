@@ -88,7 +88,7 @@ func (a *API) admitInTurn(c *call, name forerun.Name, input json.RawMessage, ter
 	if request, err := a.admit(c, name, input, terms, a.Quotas.Ahead); err == nil {
 		return request, nil
 	}
-	if err := a.Controller.Hold(c.r.Context(), c.caller.Cause, "a call waits for its turn: it was refused while its caller was speculative"); err != nil {
+	if err := a.Controller.Hold(c.r.Context(), c.caller.Cause, forerun.Because(forerun.ReasonCallRefused)); err != nil {
 		return controller.Request{}, err
 	}
 	return a.admit(c, name, input, terms, a.Quotas.Invocation)

@@ -19,7 +19,7 @@ func (r *run) giveUp() {
 			t.do()
 		}
 	}
-	r.tell(speculate.Cancelled{Reason: "the client has gone"})
+	r.tell(speculate.Cancelled{Error: "the client has gone"})
 	r.world.saw(oracle.Event{Kind: oracle.Gone, Invocation: r.number})
 }
 

@@ -126,7 +126,7 @@ func (r *run) resolved(s *slot) (e speculate.Event) {
 		a := r.world.actions[s.action]
 		resolved := speculate.Resolved{Slot: s.id, Code: s.digest, Input: s.input, Pure: a.Pure, Cached: a.Cached, Open: r.world.IntN(10) == 0, Stray: r.world.IntN(10) == 0}
 		if a.Alone {
-			resolved.Alone = "non-speculative"
+			resolved.Alone = forerun.Because(forerun.ReasonNonSpeculative)
 		}
 		e = resolved
 	}

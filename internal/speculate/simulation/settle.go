@@ -38,7 +38,7 @@ func (r *run) promote(a speculate.Promote) {
 				w.fail("the promotion of %v is refused because of %v, which nobody else wrote: who read it early should have been squashed", a.Slots, changed)
 			}
 		case w.lacksRoom():
-			e = speculate.Conflict{Slots: a.Slots, Why: "the store has no room for what it wrote"}
+			e = speculate.Conflict{Slots: a.Slots, Why: forerun.Because(forerun.ReasonStoreFull)}
 		default:
 			commands := make([]oracle.Command, len(a.Commands))
 			for i, c := range a.Commands {

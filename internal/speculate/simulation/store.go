@@ -134,7 +134,7 @@ func (r records) Execute(command any, reads []speculate.Image) (reply any, write
 		values[i] = read.(image).Value
 	}
 	if slices.ContainsFunc(values, isLong) {
-		return speculate.Later("it takes long"), nil
+		return speculate.Later{Why: forerun.Because(forerun.ReasonTakesLong)}, nil
 	}
 	c := command.(oracle.Command)
 	text, made := c.Execute(values)

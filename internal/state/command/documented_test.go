@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"forerun.dev/forerun/internal/trace"
 	"forerun.dev/forerun/tools/doctest"
 )
 
@@ -19,7 +20,8 @@ var update = flag.Bool("update", false, "rewrite what docs/reference/state.md sa
 func TestDocumentedHeld(t *testing.T) {
 	want := "| command | why it waits |\n| --- | --- |\n"
 	for _, h := range held {
-		want += fmt.Sprintf("| %s | %s |\n", inCode(h.names, " "), h.why)
+		_, why, _ := strings.Cut(trace.Sentence(heldAs(h.why, "")), ": ")
+		want += fmt.Sprintf("| %s | %s |\n", inCode(h.names, " "), why)
 	}
 	doctest.Part(t, document, "held", want, *update)
 }

@@ -96,7 +96,7 @@ func (c column) execute(t *testing.T, s *Step) (reply state.Reply, held bool) {
 	switch {
 	case o.Err != nil:
 		t.Fatal(o.Err)
-	case o.Long != "":
+	case o.Long != nil:
 		return reply, true
 	}
 	for i, image := range writes {

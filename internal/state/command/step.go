@@ -1,11 +1,9 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +21,9 @@ type Step struct {
 	ops    []operation
 
 	reads, writes KeySet
-	settled       []bool // of each of writes: it gets its value whatever it was, unless the command is refused
-	args, size    int    // how many arguments its commands have, and how many bytes these take
-	held          string // why it is; empty: it is not
+	settled       []bool          // of each of writes: it gets its value whatever it was, unless the command is refused
+	args, size    int             // how many arguments its commands have, and how many bytes these take
+	held          *forerun.Reason // why it is; nil: it is not
 	inexact       bool
 }
 
@@ -85,7 +83,7 @@ func (s *Step) copyArgs(args [][]byte) [][]byte {
 
 // classify adds what a command needs and does.
 func (s *Step) classify(op *operation) {
-	if s.held == "" && op.spec.needs(op.args)&Unbufferable != 0 {
+	if s.held == nil && op.spec.needs(op.args)&Unbufferable != 0 {
 		s.held = Held(op.spec.Name)
 	}
 	s.inexact = s.inexact || !op.spec.IsExact(op.args)
@@ -104,7 +102,9 @@ func (s *Step) classify(op *operation) {
 		}
 	}
 	if s.least() > maxWork {
-		s.held = cmp.Or(s.held, tooLong(op.spec.Name))
+		if s.held == nil {
+			s.held = tooLong(op.spec.Name)
+		}
 		s.reads, s.writes, s.settled = KeySet{}, KeySet{}, nil // to go over them would take long as well
 	}
 }
@@ -122,10 +122,10 @@ func (s *Step) Reads() []forerun.Key { return s.reads.List }
 func (s *Step) Writes() []forerun.Key { return s.writes.List }
 
 // Holds says whether the step cannot be executed on images, nor be taken back: it must wait until it may reach the store.
-func (s *Step) Holds() bool { return s.held != "" }
+func (s *Step) Holds() bool { return s.held != nil }
 
-// Held says for people why the step waits; empty: it need not.
-func (s *Step) Held() string { return s.held }
+// Held is why the step waits; nil: it need not.
+func (s *Step) Held() *forerun.Reason { return s.held }
 
 // Inexact says whether replies or writes depend on more than what Reads were: on the time, on chance, on other records.
 func (s *Step) Inexact() bool { return s.inexact }
@@ -168,10 +168,10 @@ func (s *Step) Size() int { return s.size }
 
 // Outcome is what a step answers.
 type Outcome struct {
-	Replies []state.Reply  // one for each command
-	Seen    []state.Expect // what a look saw
-	Err     error          // *state.ConflictError: an expectation does not hold, and nothing was done
-	Long    string         // else: why the step takes too long to be executed on images; nothing was done
+	Replies []state.Reply   // one for each command
+	Seen    []state.Expect  // what a look saw
+	Err     error           // *state.ConflictError: an expectation does not hold, and nothing was done
+	Long    *forerun.Reason // else: why the step takes too long to be executed on images; nothing was done
 }
 
 // Executor executes steps on images. Its zero value is ready, and may be used concurrently.
@@ -241,10 +241,8 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 // maxWork is what the commands of a step may do on images: some milliseconds' work.
 const maxWork = 8 << 20
 
-// tooLong says for people why a step waits that comes to a command.
-func tooLong(name string) string {
-	return strings.ToUpper(name) + " waits for its turn: it takes long, with what its transaction did before, and all that runs in its invocation would wait for it"
-}
+// tooLong is why a step waits that comes to a command.
+func tooLong(name string) *forerun.Reason { return heldAs(forerun.ReasonTakesLong, name) }
 
 // seen tells the versions of images.
 func (s *Step) seen(images *imageReader) []state.Expect {

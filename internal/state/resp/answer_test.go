@@ -22,7 +22,7 @@ func (nobody) Exec(context.Context, []state.Expect, [][][]byte) ([]state.Reply, 
 	return nil, 0, nil
 }
 
-func (nobody) Hold(_ context.Context, _ string, begin func()) error {
+func (nobody) Hold(_ context.Context, _ *forerun.Reason, begin func()) error {
 	if begin != nil {
 		begin()
 	}
@@ -57,7 +57,7 @@ type patient struct {
 
 func (p *patient) IsAhead() bool { return p.held == 0 }
 
-func (p *patient) Hold(ctx context.Context, why string, begin func()) error {
+func (p *patient) Hold(ctx context.Context, why *forerun.Reason, begin func()) error {
 	p.held++
 	p.turns()
 	return p.nobody.Hold(ctx, why, begin)
@@ -210,7 +210,7 @@ type listening struct {
 
 func (listening) Listens(bool) {}
 
-func (l listening) Hold(_ context.Context, _ string, begin func()) error {
+func (l listening) Hold(_ context.Context, _ *forerun.Reason, begin func()) error {
 	l.looks()
 	begin()
 	return nil

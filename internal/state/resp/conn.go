@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -102,7 +101,7 @@ func (c *conn) takeRoom(ctx context.Context) bool {
 // awaitRoom waits, where there is no room, for the turn of an activation that is ahead, and reports whether there is some then: what others
 // hold that are before it is given back by that time, and it must not be told what it would not be told in its turn.
 func (c *conn) awaitRoom(ctx context.Context) bool {
-	return c.session != nil && c.session.Hold(ctx, "there is no room for what its connections hold: it waits for its turn", nil) == nil && c.hasRoom()
+	return c.session != nil && c.session.Hold(ctx, forerun.Because(forerun.ReasonConnectionMemory), nil) == nil && c.hasRoom()
 }
 
 // awaitRoomFor is awaitRoom if there is none for a reply, which answer counts.
@@ -218,7 +217,7 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 // activation goes on, which it would not see if it was ahead.
 func (c *conn) giveWay(ctx context.Context, spec *command.Spec, args [][]byte) error {
 	if keys := c.writes(spec, args); c.space.isAwaited(keys) {
-		return c.session.Hold(ctx, strings.ToUpper(spec.Name)+" waits for its turn: a client that waits for such a record is served first", nil)
+		return c.session.Hold(ctx, command.HeldForWaiter(spec.Name), nil)
 	}
 	return nil
 }

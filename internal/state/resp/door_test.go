@@ -33,7 +33,7 @@ func (s session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Expe
 	return s.store.Versions(ctx, keys...)
 }
 
-func (s session) Hold(_ context.Context, _ string, begin func()) error {
+func (s session) Hold(_ context.Context, _ *forerun.Reason, begin func()) error {
 	if begin != nil {
 		begin()
 	}
@@ -66,8 +66,8 @@ type holding struct {
 	why   *atomic.Value
 }
 
-func (h holding) Hold(ctx context.Context, why string, begin func()) error {
-	h.why.Store(why)
+func (h holding) Hold(ctx context.Context, why *forerun.Reason, begin func()) error {
+	h.why.Store(why.String())
 	h.times.Add(1)
 	return h.session.Hold(ctx, why, begin)
 }

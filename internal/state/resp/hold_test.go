@@ -61,7 +61,7 @@ func TestWhatIsHeld(t *testing.T) {
 	if got := other.reply(); got != `*2|$1 "l"|$1 "1"` {
 		t.Error(got)
 	}
-	if why := d.why.Load(); why != "RPUSH waits for its turn: a client that waits for such a record is served first" {
+	if why := d.why.Load(); why != "waiter_first(RPUSH)" {
 		t.Errorf("the last one was held as %v", why)
 	}
 	if got := held("RPUSH", "l", "1"); got != 0 {
@@ -94,7 +94,7 @@ func TestWhyIsHeld(t *testing.T) {
 			name += " " + strings.ToLower(words[1])
 		}
 		want := command.Held(name)
-		if why := d.why.Load(); why != want || strings.HasSuffix(want, ": it cannot be undone") {
+		if why := d.why.Load(); why != want.String() || want.Code == forerun.ReasonIrreversible {
 			t.Errorf("%v is held since %v", words, why)
 		}
 	}

@@ -37,9 +37,9 @@ type Session interface {
 	Exec(ctx context.Context, expect []state.Expect, commands [][][]byte) ([]state.Reply, forerun.Version, error)
 	// Versions reads what versions records have.
 	Versions(ctx context.Context, keys []forerun.Key) ([]state.Expect, error)
-	// Hold returns when the door may do what is no command on records: send and hear messages, wait for others' changes. why is for people.
+	// Hold returns when the door may do what is no command on records: send and hear messages, wait for others' changes. why is for the trace.
 	// begin, if it is not nil, was called then, before anything is done that the activation has asked for since on another connection.
-	Hold(ctx context.Context, why string, begin func()) error
+	Hold(ctx context.Context, why *forerun.Reason, begin func()) error
 	// Listens hears whether the client listens to messages from now on, or is about to.
 	Listens(now bool)
 	// Space is the key space that the commands work in.
