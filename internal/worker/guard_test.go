@@ -98,15 +98,17 @@ func TestGuardMatrix(t *testing.T) {
 		times = 1
 	}
 	ways, waited := 0, 0
+	g, asked := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 }), newCalls(t)
+	g.ServeAPI(asked)
 	for name, a := range guarded(t) {
 		t.Run(name, func(t *testing.T) {
 			if discover().Check(a.Exec.Kind) != nil {
 				t.Skip("this machine does not have the language")
 			}
-			g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
-			calls := newCalls(t)
-			g.ServeAPI(calls)
-			m := matrix{g, calls, o, a}
+			a.Name.Entity = name
+			calls := *asked
+			calls.t = t
+			m := matrix{&rig{g.Worker, nil, t}, &calls, o, a}
 			m.plain("after")
 			sent := 0
 			for range times {
