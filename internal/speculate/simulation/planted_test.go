@@ -37,7 +37,7 @@ var bugs = []planted{
 	{"operations go on during a promotion (R10)", "buffer.go", "case r.direct || s.promoting:", "case r.direct:"},
 	{"a stall outlasts the promotion (R9)", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head && !r.stalled:\n\t\tm.direct"},
 	{"the head stalls, too (R9)", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head && (len(r.reads.list) == 0 || m.find(s, r.reads.list[0]).where != unknown):\n\t\tm.direct"},
-	{"what a full column has no room for is forgotten", "buffer.go", "forerun.ReasonColumnFull})\n\tdefault:\n", "forerun.ReasonColumnFull})\n\t\treturn true\n\tdefault:\n"},
+	{"what a full column has no room for is forgotten", "buffer.go", "forerun.ReasonColumnFull))\n\tdefault:\n", "forerun.ReasonColumnFull))\n\t\treturn true\n\tdefault:\n"},
 	{"what a failed function wrote is dropped (R12)", "promote.go", "\tp.commands = append(p.commands, s.column.commands...)\n", "\tif s.result.Status == forerun.Success {\n\t\tp.commands = append(p.commands, s.column.commands...)\n\t}\n"},
 	{"a merge forgets commands", "call.go", "\ts.column.commands = append(s.column.commands, c.column.commands...)\n", ""},
 	{"a skip leaves no reads (R3)", "begin.go", "\t\ts.column.add(&entry{key: read.Key, read: true, version: read.Version})\n", "\t\t_ = read\n"},
