@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,14 +31,12 @@ import (
 //   - ```text or ```json right behind it is what that prints to stdout and stderr, where ... stands for anything;
 //   - a block behind <!-- not run: REASON --> is neither typed nor compared.
 //
-// Nothing may depend on how long a command takes, so traces are typed and not compared.
+// One server serves all pages, in the order in which a reader is told to read them. Nothing may depend on how long a command takes, so
+// traces are typed and not compared.
 func TestGuide(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("../docs/guide/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("there are no pages: %v", err)
-	}
-	for _, path := range append(pages, "../README.md") {
+	s := start(t, server.Options{Redis: true})
+	for _, path := range pagesInOrder(t) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -50,10 +49,33 @@ func TestGuide(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
-			followPage(t, blocks)
+			followPage(t, s, blocks)
 		})
 	}
+}
+
+// pagesInOrder are README.md, and the pages of the guide as its contents list them.
+func pagesInOrder(t *testing.T) []string {
+	t.Helper()
+	const folder = "../docs/guide/"
+	contents, err := os.ReadFile(folder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := []string{"../README.md", folder + "README.md"}
+	for _, row := range regexp.MustCompile(`(?m)^\| \[.+\]\((.+\.md)\)`).FindAllSubmatch(contents, -1) {
+		order = append(order, folder+string(row[1]))
+	}
+	pages, err := filepath.Glob(folder + "*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("there are no pages: %v", err)
+	}
+	for _, page := range pages {
+		if !slices.Contains(order, page) {
+			t.Errorf("the contents of the guide do not list %s", page)
+		}
+	}
+	return order
 }
 
 // block is a fenced block of a page.
@@ -107,9 +129,8 @@ func blocksOf(page string) (blocks []block, err error) {
 	return blocks, err
 }
 
-// followPage carries out the blocks of a page against a server of its own.
-func followPage(t *testing.T, blocks []block) {
-	s := start(t, server.Options{Redis: true})
+// followPage carries out the blocks of a page against a server, in a folder and a home of its own.
+func followPage(t *testing.T, s *server.Server, blocks []block) {
 	here := strings.NewReplacer( // the pages name the defaults
 		"127.0.0.1:3233", strings.TrimPrefix(s.URL, "http://"),
 		"127.0.0.1:6380", s.Redis,
