@@ -15,6 +15,7 @@ import (
 	"path"
 	"reflect"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 )
@@ -101,15 +102,15 @@ func putPackage(ctx context.Context, r *registry.Registry, pkg string, d *descri
 }
 
 func putAction(ctx context.Context, r *registry.Registry, pkg, entity string, d *described) error {
-	file, extra := entity+".js", forerun.KeyValue{Key: "provide-api-key", Value: json.RawMessage("false")}
-	if d.Feed != "" { // a feed needs the key: it makes requests for its caller
-		file, extra = d.Feed, forerun.KeyValue{Key: "feed", Value: json.RawMessage("true")}
+	file, extra := entity+".js", []forerun.KeyValue{{Key: annotation.ProvideAPIKey, Value: json.RawMessage("false")}}
+	if d.Feed != "" { // a feed changes the timers of its caller's triggers
+		file, extra = d.Feed, []forerun.KeyValue{{Key: "feed", Value: json.RawMessage("true")}, {Key: annotation.ProvideAPIKey, Value: json.RawMessage("true")}}
 	}
 	code, err := files.ReadFile(path.Join(pkg, file))
 	if err != nil {
 		return err
 	}
-	annotations := compact(append(d.annotations(), extra, forerun.KeyValue{Key: "exec", Value: json.RawMessage(`"` + kind + `"`)}))
+	annotations := compact(append(append(d.annotations(), extra...), forerun.KeyValue{Key: "exec", Value: json.RawMessage(`"` + kind + `"`)}))
 	exec := forerun.Exec{Kind: kind, Code: string(code)}
 	name := forerun.Name{Namespace: registry.System, Package: pkg, Entity: entity}
 	old, err := r.Action(ctx, name)

@@ -39,7 +39,7 @@ func (t *town) components(record *forerun.Activation) []string {
 		for _, r := range slices.Concat(t.written...) {
 			if string(r.ID) == id {
 				names = append(names, r.Action.Entity)
-				if r.Cause != record.ID || annotation(r, "causedBy") != `"sequence"` {
+				if r.Cause != record.ID || annotated(r, "causedBy") != `"sequence"` {
 					names = append(names, "(which it did not cause)")
 				}
 			}
@@ -62,8 +62,8 @@ func TestConductorRunsWhatItNames(t *testing.T) {
 		if got := fmt.Sprint(town.components(record)); got != "[c a c seq c]" {
 			t.Errorf("its components were %s", got)
 		}
-		if annotation(record, "conductor") != "true" || annotation(record, "kind") != `"sequence"` || annotation(record, "topmost") != "true" ||
-			!strings.Contains(annotation(record, "limits"), `"memory":512`) || annotation(record, "causedBy") != "" {
+		if annotated(record, "conductor") != "true" || annotated(record, "kind") != `"sequence"` || annotated(record, "topmost") != "true" ||
+			!strings.Contains(annotated(record, "limits"), `"memory":512`) || annotated(record, "causedBy") != "" {
 			t.Errorf("its annotations are %s", record.Annotations)
 		}
 	})

@@ -8,6 +8,7 @@ package controller
 import (
 	"context"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,22 +113,29 @@ func New(c Config) *Controller {
 	return controller
 }
 
-// Caller finds who holds the token of a running activation; cause is that activation.
-func (c *Controller) Caller(token string) (namespace, subject string, cause forerun.ActivationID, ok bool) {
-	h, ok := c.tokens.find(token)
-	return h.namespace, h.subject, h.activation, ok
+// Speaker finds the activation for which a token speaks in a request. running is the activation out of whose sandbox the request came;
+// "" if it came otherwise. At the door of a sandbox a token stands for the activation that runs there, with the rights of that one: a
+// process that serves several activations may have made its client for the first of them, since in OpenWhisk all have one key. Any
+// token of the same namespace will do. From elsewhere a token is accepted only if its action asks for that; the error says so.
+func (c *Controller) Speaker(token string, running forerun.ActivationID) (s Speaker, ok bool, err error) {
+	at := running
+	if at == "" {
+		uuid, _, _ := strings.Cut(token, ":")
+		at = forerun.ActivationID(uuid)
+	}
+	s, ok = c.tokens.holder(at)
+	if !ok || !c.tokens.issued(token, s.Namespace) {
+		return Speaker{}, false, nil
+	}
+	if running == "" && !s.outside {
+		return Speaker{}, false, forerun.Errorf(forerun.Unauthorized, "", "The key of a function is accepted from its own sandbox only. "+
+			"To use it from elsewhere, set the annotation api-key-outside of its action to true.")
+	}
+	return s, true, nil
 }
 
-// Successor maps a void token, in a request from a sandbox, to the activation that runs there now. The token must be an
-// earlier activation's of the same namespace. A process that serves several activations may have made its client for the
-// first of them, since in OpenWhisk all have one key.
-func (c *Controller) Successor(token string, running forerun.ActivationID) (namespace, subject string, ok bool) {
-	e := c.executionOf(running)
-	if e == nil || !c.tokens.issued(token, e.namespace) {
-		return "", "", false
-	}
-	return e.namespace, e.subject, true
-}
+// VoidTokens makes the tokens of the activations of a namespace void that run now.
+func (c *Controller) VoidTokens(namespace string) { c.tokens.revokeAll(namespace) }
 
 // Toll is the processor time of an activation with speculation, as a multiple of the time without it, in the last trials
 // under load; 0: too few trials. barred reports whether the processors are too busy for speculation. vain is the number

@@ -207,7 +207,7 @@ func add(key string, value any) func(*forerun.Run, map[string]any) (any, error) 
 	}
 }
 
-func annotation(a *forerun.Activation, key string) string {
+func annotated(a *forerun.Activation, key string) string {
 	return string(forerun.Lookup(a.Annotations, key))
 }
 
@@ -223,7 +223,7 @@ func TestFunction(t *testing.T) {
 		if record.Status != forerun.Success || record.Duration != time.Millisecond || record.Cause != "" || record.Logs[0] != "ran hello" {
 			t.Errorf("the record is %+v", record)
 		}
-		if annotation(record, "kind") != `"go:test"` || annotation(record, "path") != `"ns/hello"` || annotation(record, "waitTime") != "0" {
+		if annotated(record, "kind") != `"go:test"` || annotated(record, "path") != `"ns/hello"` || annotated(record, "waitTime") != "0" {
 			t.Errorf("the annotations are %s", record.Annotations)
 		}
 		if len(town.written) != 1 || town.written[0][0] != record {
@@ -258,7 +258,7 @@ func TestSequenceIsOneBatchOfTiedRecords(t *testing.T) {
 				t.Errorf("%s is caused by %q", byID[id].Action, byID[id].Cause)
 			}
 		}
-		if fmt.Sprint(names) != "[inner a]" || annotation(record, "topmost") != "true" || annotation(byID[record.Logs[0]], "topmost") != "false" {
+		if fmt.Sprint(names) != "[inner a]" || annotated(record, "topmost") != "true" || annotated(byID[record.Logs[0]], "topmost") != "false" {
 			t.Errorf("the components are %v, the annotations %s", names, record.Annotations)
 		}
 	})
@@ -276,7 +276,7 @@ func TestComposition(t *testing.T) {
 		choose := town.deploy("choose", forerun.Exec{Kind: "nodejs:default"}, forerun.KeyValue{Key: "conductor", Value: json.RawMessage(document)})
 		for input, want := range map[string]string{`{"n":2}`: `{"n":2,"yes":true}`, `{"n":1}`: `{"n":1,"no":true}`} {
 			record := town.invoke(choose, input)
-			if string(record.Result) != want || annotation(record, "conductor") != "true" || len(record.Logs) != 2 {
+			if string(record.Result) != want || annotated(record, "conductor") != "true" || len(record.Logs) != 2 {
 				t.Errorf("%s gave %s, %v", input, record.Result, record.Logs)
 			}
 		}
@@ -327,18 +327,18 @@ func TestCallIsTiedToItsCaller(t *testing.T) {
 		var callee *Invocation
 		var stale string
 		caller := town.function("caller", func(run *forerun.Run, _ map[string]any) (any, error) {
-			namespace, subject, cause, ok := town.Caller(run.Token)
-			if !ok || namespace != "ns" || subject != "ada" || cause != run.Activation {
-				t.Errorf("the token speaks for %q %q %q, %v", namespace, subject, cause, ok)
+			s, ok, err := town.Speaker(run.Token, run.Activation)
+			if !ok || err != nil || s.Namespace != "ns" || s.Subject != "ada" || s.Activation != run.Activation || s.Rights != forerun.MayInvoke {
+				t.Errorf("the token speaks for %+v, %v, %v", s, ok, err)
 			}
-			if _, _, _, ok := town.Caller(run.Token + "x"); ok {
-				t.Error("a wrong token passed")
+			if _, ok, err := town.Speaker(run.Token, ""); ok || forerun.KindOf(err) != forerun.Unauthorized {
+				t.Errorf("the token is accepted from outside the sandbox: %v", err)
 			}
-			if _, _, ok := town.Successor(run.Token+"x", run.Activation); ok {
-				t.Error("a wrong token passed for an earlier one")
+			if _, ok, err := town.Speaker(run.Token+"x", run.Activation); ok || err != nil {
+				t.Errorf("a wrong token passed: %v", err)
 			}
 			stale = run.Token
-			callee = town.Invoke(Request{Namespace: namespace, Subject: subject, Action: twice, Input: json.RawMessage(`{"n":5}`), Cause: cause, Blocking: true})
+			callee = town.Invoke(Request{Namespace: s.Namespace, Subject: s.Subject, Action: twice, Input: json.RawMessage(`{"n":5}`), Cause: s.Activation, Blocking: true})
 			<-callee.Done()
 			return map[string]any{"got": callee.Record().Result}, nil
 		})
@@ -349,7 +349,7 @@ func TestCallIsTiedToItsCaller(t *testing.T) {
 		if len(town.written) != 2 || len(town.written[0]) != 3 {
 			t.Errorf("the callee's records must be there when the caller goes on: %v", town.written)
 		}
-		if _, _, _, ok := town.Caller(stale); ok {
+		if _, ok, _ := town.Speaker(stale, record.ID); ok {
 			t.Error("the token outlives its activation")
 		}
 		late := town.Invoke(Request{Namespace: "ns", Action: double, Input: json.RawMessage(`{"n":1}`), Cause: record.ID, Blocking: true})
@@ -472,7 +472,7 @@ func TestAcceptedInvocationIsKeptUntilItsRecordIs(t *testing.T) {
 			t.Errorf("accepted after its end: %v, %v", town.accepted, err)
 		}
 		Interrupted(i.accepted)
-		if i.accepted.Status != forerun.InternalError || annotation(i.accepted, "path") != `"ns/f"` {
+		if i.accepted.Status != forerun.InternalError || annotated(i.accepted, "path") != `"ns/f"` {
 			t.Errorf("an interrupted one ends as %+v", i.accepted)
 		}
 	})

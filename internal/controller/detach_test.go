@@ -45,7 +45,7 @@ func TestDetachedPart(t *testing.T) {
 		records := slices.Concat(town.written...)
 		part := records[len(records)-1]
 		if len(records) != 3 || part.ID != ids.ActivationID || part.Cause != record.ID || string(part.Result) != `{"p":2,"worked":1,"x":0}` ||
-			annotation(part, "topmost") != "true" || flying.Load() != 0 || len(town.accepted) != 0 {
+			annotated(part, "topmost") != "true" || flying.Load() != 0 || len(town.accepted) != 0 {
 			t.Errorf("%d records, the last %+v; %d are in flight, %d accepted", len(records), part, flying.Load(), len(town.accepted))
 		}
 	})

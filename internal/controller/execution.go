@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
@@ -354,7 +355,8 @@ func (e *execution) resolved(s *slot, at placement) (forerun.Program, json.RawMe
 // run asks the worker to execute the slot's function.
 func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	id := s.record.ID
-	s.token = e.c.tokens.issue(holder{namespace: e.namespace, subject: e.subject, activation: id})
+	rights, outside := annotation.APIKey(s.action.Annotations)
+	token := e.c.tokens.issue(Speaker{Namespace: e.namespace, Subject: e.subject, Activation: id, Rights: rights, outside: outside})
 	e.active[id] = s
 	e.c.setRunning(id, e)
 	if line := &s.record.Timeline; l.Speculative {
@@ -363,7 +365,7 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 		line.InTurn = l.Why
 	}
 	e.c.Worker.Run(&forerun.Run{
-		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: s.token, Transaction: e.transaction,
+		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: token, Transaction: e.transaction,
 		Caller:      s.tree.waiting(),
 		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, EndSandbox: l.Speculative && e.speculation.EndSandbox,
 		Events: e,
@@ -455,7 +457,7 @@ func (e *execution) leave(s *slot) {
 	e.unclaim(s)
 	if e.active[s.record.ID] != nil {
 		delete(e.active, s.record.ID)
-		e.c.tokens.revoke(s.token)
+		e.c.tokens.revoke(s.record.ID)
 		e.c.clearRunning(s.record.ID)
 	}
 }

@@ -16,7 +16,6 @@ type slot struct {
 	depth      int   // programs around it
 	record     *forerun.Activation
 	action     *forerun.Action
-	token      string
 	program    bool          // it was entered, and has no function
 	silent     bool          // it has no record
 	accounting *accounting   // if its program is a conductor's

@@ -6,44 +6,45 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"maps"
 	"strings"
 	"sync"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// tokens are the API keys of running activations, in the form of OpenWhisk's: "uuid:secret". The secret is a MAC of the uuid
-// and the namespace, so that a void token is known for what it was.
+// Speaker is the activation for which a token speaks.
+type Speaker struct {
+	Namespace, Subject string
+	Activation         forerun.ActivationID
+	Rights             forerun.Rights
+	outside            bool // the token is accepted in requests from outside the activation's sandbox
+}
+
+// tokens are the API keys of running activations, in the form of OpenWhisk's: "uuid:secret". The uuid is the activation's id, and the
+// secret a MAC of it and the namespace, so that a void token is known for what it was.
 type tokens struct {
 	key     [32]byte
-	mu      sync.Mutex        // guards holders
-	holders map[string]holder // by uuid
+	mu      sync.Mutex // guards holders
+	holders map[forerun.ActivationID]Speaker
 }
 
 // newTokens returns an empty set of tokens.
 func newTokens() *tokens {
-	t := &tokens{holders: make(map[string]holder)}
+	t := &tokens{holders: make(map[forerun.ActivationID]Speaker)}
 	_, _ = rand.Read(t.key[:]) // never fails
 	return t
 }
 
-// holder is who a token speaks for.
-type holder struct {
-	secret             string
-	namespace, subject string
-	activation         forerun.ActivationID
-}
-
-// issue makes a token for an activation.
-func (t *tokens) issue(h holder) string {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	uuid := hex.EncodeToString(random[:])
-	h.secret = t.secret(uuid, h.namespace)
+// issue makes the token of an activation; one without rights has none.
+func (t *tokens) issue(h Speaker) string {
+	if h.Rights == 0 {
+		return ""
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.holders[uuid] = h
-	return uuid + ":" + h.secret
+	t.holders[h.Activation] = h
+	return string(h.Activation) + ":" + t.secret(string(h.Activation), h.Namespace)
 }
 
 func (t *tokens) secret(uuid, namespace string) string {
@@ -58,22 +59,24 @@ func (t *tokens) issued(token, namespace string) bool {
 	return subtle.ConstantTimeCompare([]byte(t.secret(uuid, namespace)), []byte(secret)) == 1
 }
 
-// revoke makes a token void.
-func (t *tokens) revoke(token string) {
-	uuid, _, _ := strings.Cut(token, ":")
+// revoke makes the token of an activation void.
+func (t *tokens) revoke(activation forerun.ActivationID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.holders, uuid)
+	delete(t.holders, activation)
 }
 
-// find returns the holder of a token that is not void.
-func (t *tokens) find(token string) (holder, bool) {
-	uuid, secret, _ := strings.Cut(token, ":")
+// revokeAll makes the tokens of all activations of a namespace void.
+func (t *tokens) revokeAll(namespace string) {
 	t.mu.Lock()
-	h, ok := t.holders[uuid]
-	t.mu.Unlock()
-	if !ok || subtle.ConstantTimeCompare([]byte(h.secret), []byte(secret)) != 1 {
-		return holder{}, false
-	}
-	return h, true
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.holders, func(_ forerun.ActivationID, h Speaker) bool { return h.Namespace == namespace })
+}
+
+// holder returns the holder of an activation's token, unless that is void.
+func (t *tokens) holder(activation forerun.ActivationID) (Speaker, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h, ok := t.holders[activation]
+	return h, ok
 }

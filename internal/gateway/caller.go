@@ -14,6 +14,7 @@ import (
 type Caller struct {
 	Namespace, Subject string
 	Cause              forerun.ActivationID // the activation whose token was shown; empty for a tenant's own key
+	Rights             forerun.Rights       // with the namespace
 	created            time.Time            // of that activation: when its tenant was made
 }
 
@@ -34,17 +35,20 @@ func (k *Keys) Caller(r *http.Request) (Caller, error) {
 		}
 		return Caller{}, invalidKey()
 	}
-	if caller := k.activation(r); caller.Cause != "" {
+	switch caller, err := k.activation(r); {
+	case err != nil:
+		return Caller{}, err
+	case caller.Cause != "":
 		return k.ofTenant(r, caller)
 	}
 	tenant, err := k.Tenants.Authenticate(r.Context(), uuid, key)
-	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject}, err
+	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject, Rights: forerun.AllRights}, err
 }
 
 // ofTenant completes what is known of an activation that runs. If it still does when its tenant was found, that is no later one of the name.
 func (k *Keys) ofTenant(r *http.Request, caller Caller) (Caller, error) {
 	tenant, err := k.Tenants.Tenant(r.Context(), caller.Namespace)
-	if forerun.KindOf(err) == forerun.NotFound || err == nil && k.activation(r).Cause != caller.Cause {
+	if forerun.KindOf(err) == forerun.NotFound || err == nil && !k.isCall(r, caller.Cause) {
 		return Caller{}, invalidKey()
 	}
 	caller.created = tenant.Created
@@ -65,22 +69,24 @@ func (k *Keys) IsStill(r *http.Request, caller Caller) error {
 	return err
 }
 
-// activation finds the activation whose token a request shows; if that is void, the one that runs where it comes from. Its Cause is
-// empty if there is none.
-func (k *Keys) activation(r *http.Request) Caller {
+// isCall reports whether a request shows a token that speaks for an activation.
+func (k *Keys) isCall(r *http.Request, of forerun.ActivationID) bool {
+	caller, err := k.activation(r)
+	return err == nil && caller.Cause == of
+}
+
+// activation finds the activation that makes a request with a token. Its Cause is empty if the request shows none.
+func (k *Keys) activation(r *http.Request) (Caller, error) {
 	uuid, key, _ := r.BasicAuth()
-	token := uuid + ":" + key
-	if namespace, subject, cause, ok := k.Activations.Caller(token); ok {
-		return Caller{Namespace: namespace, Subject: subject, Cause: cause}
+	var running forerun.ActivationID
+	if k.Running != nil {
+		running = k.Running(r.Context())
 	}
-	if k.Running == nil {
-		return Caller{}
+	s, ok, err := k.Activations.Speaker(uuid+":"+key, running)
+	if !ok {
+		return Caller{}, err
 	}
-	running := k.Running(r.Context())
-	if namespace, subject, ok := k.Activations.Successor(token, running); ok {
-		return Caller{Namespace: namespace, Subject: subject, Cause: running}
-	}
-	return Caller{}
+	return Caller{Namespace: s.Namespace, Subject: s.Subject, Cause: s.Activation, Rights: s.Rights}, nil
 }
 
 func invalidKey() error {

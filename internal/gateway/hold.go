@@ -18,7 +18,7 @@ type Holder interface {
 // activation's own token, whose callees run ahead with them. With any other key they are invocations apart. asker tells who sent a request.
 func HoldEffects(handler http.Handler, asker func(context.Context) state.Asker, keys *Keys, h Holder) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if by := asker(r.Context()); by.Activation != "" && !(isCall(r) && keys.activation(r).Cause == by.Activation) {
+		if by := asker(r.Context()); by.Activation != "" && !(isCall(r) && keys.isCall(r, by.Activation)) {
 			if err := h.Hold(r.Context(), by, whyHeld(r.Method), nil); err != nil {
 				Fail(w, r, err)
 				return

@@ -367,17 +367,16 @@ func (b *box) timeOut(t *tenure) {
 
 // runHeader is the environment and the limits of an activation.
 func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
-	return runtimewire.Run{
-		Speculative: r.Speculative,
-		Limit:       b.w.config.Bounds.Payload,
-		Env: map[string]string{
-			"__OW_API_KEY":        r.Token,
-			"__OW_ACTION_VERSION": r.Action.Version,
-			"__OW_ACTIVATION_ID":  string(r.Activation),
-			"__OW_DEADLINE":       strconv.FormatInt(deadline.UnixMilli(), 10),
-			"__OW_TRANSACTION_ID": r.Transaction,
-		},
+	env := map[string]string{
+		"__OW_ACTION_VERSION": r.Action.Version,
+		"__OW_ACTIVATION_ID":  string(r.Activation),
+		"__OW_DEADLINE":       strconv.FormatInt(deadline.UnixMilli(), 10),
+		"__OW_TRANSACTION_ID": r.Transaction,
 	}
+	if r.Token != "" {
+		env["__OW_API_KEY"] = r.Token
+	}
+	return runtimewire.Run{Speculative: r.Speculative, Limit: b.w.config.Bounds.Payload, Env: env}
 }
 
 // end removes the run and tells its end, unless it was squashed. A speculative run whose handler will serve again stays

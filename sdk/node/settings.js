@@ -7,7 +7,7 @@ const path = require('node:path')
 
 const { SettingsError } = require('./errors.js')
 
-const NEXT = 'inside a function the platform sets it; elsewhere run `forerun login`, or give it to new Client(...)'
+const NEXT = 'inside a function the platform sets it, unless the annotation provide-api-key is false; elsewhere run `forerun login`, or give it to new Client(...)'
 
 /**
  * Completes what is given from the environment, and that from the file that `wsk` and `forerun` keep. Called for each

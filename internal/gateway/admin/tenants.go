@@ -158,7 +158,7 @@ func checkName(name string) error {
 	return forerun.CheckSegment(name)
 }
 
-// rotate answers POST tenants/NAME/rotate with a new key; all others are void.
+// rotate answers POST tenants/NAME/rotate with a new key. All others are void, and so are the tokens of running functions.
 func (a *API) rotate(w http.ResponseWriter, r *http.Request) error {
 	a.changing.Lock() // the last to make a key is the last to say so
 	defer a.changing.Unlock()
@@ -168,6 +168,7 @@ func (a *API) rotate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	a.Controller.VoidTokens(name)
 	if err := a.KeysChanged(name, credentials.String()); err != nil { // the answer is the only place where the key is in the clear
 		a.Log.Error("a tenant's new key could not be put into the clients' settings", "tenant", name, "error", err)
 	}

@@ -71,18 +71,20 @@ func (w *world) again() {
 // is deleted, also if there is another of that name by then.
 func TestRequestsOfADeletedTenant(t *testing.T) {
 	w := newWorld(t)
-	begun, killed := make(chan string), make(chan struct{})
+	begun, killed := make(chan *forerun.Run), make(chan struct{})
 	defer close(killed)
 	w.functions["slow"] = func(r *forerun.Run) forerun.RunEnd {
-		begun <- r.Token
+		begun <- r
 		<-killed
 		return forerun.RunEnd{}
 	}
 	w.deploy("slow", "slow")
 	w.must(w.request("POST", actions+"slow", ""))
 	callers := make(map[string]gateway.Caller)
-	for _, auth := range []string{<-begun, w.auth.String()} {
-		caller, err := w.api.Keys.Caller(ask(auth, "GET", "actions", ""))
+	run := <-begun
+	for auth, sandbox := range map[string]forerun.ActivationID{run.Token: run.Activation, w.auth.String(): ""} {
+		r := ask(auth, "GET", "actions", "")
+		caller, err := w.api.Keys.Caller(r.WithContext(context.WithValue(r.Context(), sandboxKey{}, sandbox)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -157,12 +157,10 @@ func TestFinalParametersStand(t *testing.T) {
 func TestFunctionCallsFunction(t *testing.T) {
 	w := newWorld(t)
 	var inner reply
-	var token string
+	var late *world
 	w.functions["caller"] = func(r *forerun.Run) forerun.RunEnd {
-		token = r.Token
-		call := *w
-		call.auth.UUID, call.auth.Key, _ = strings.Cut(r.Token, ":")
-		inner = call.request("POST", actions+"echo?blocking=true", `{"n":1}`)
+		late = w.as(r)
+		inner = late.request("POST", actions+"echo?blocking=true", `{"n":1}`)
 		return echo(r)
 	}
 	w.deploy("echo", "echo")
@@ -171,8 +169,6 @@ func TestFunctionCallsFunction(t *testing.T) {
 	if outer.status != 200 || inner.status != 200 || member(t, inner.body, "cause") != member(t, outer.body, "activationId") {
 		t.Errorf("outer %s, inner %s", outer.body, inner.body)
 	}
-	late := *w
-	late.auth.UUID, late.auth.Key, _ = strings.Cut(token, ":")
 	if r := late.request("GET", activations, ""); r.status != 401 {
 		t.Errorf("the token is good for %d when its activation is over", r.status)
 	}
@@ -256,9 +252,7 @@ func TestRefusedCallsAreNotKept(t *testing.T) {
 	runs, path, ended := 0, "", make(chan struct{})
 	w.functions["caller"] = func(r *forerun.Run) forerun.RunEnd {
 		runs++
-		call := *w
-		call.auth.UUID, call.auth.Key, _ = strings.Cut(r.Token, ":")
-		inner := call.request("POST", actions+path, `{}`)
+		inner := w.as(r).request("POST", actions+path, `{}`)
 		if inner.status == http.StatusAccepted {
 			close(ended)
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 )
@@ -69,6 +70,12 @@ func checkSegment(s, field, illegal string) error {
 
 func forbidden(resource string) error {
 	return forerun.Errorf(forerun.Forbidden, resource, "The supplied authentication is not authorized to access '%s'.", resource)
+}
+
+// lacksRights is the error for a function whose token does not allow a request.
+func lacksRights(resource string) error {
+	return forerun.Errorf(forerun.Forbidden, resource, "The key of this function does not allow the request. Set the annotation '%s' of its action to \"read\", "+
+		"\"invoke\", or true for all rights.", annotation.ProvideAPIKey)
 }
 
 // component reads a component of a sequence: "/namespace/name", "/namespace/package/name", or either without the first

@@ -162,6 +162,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !caller.Rights.Any(route.rights) {
+		return lacksRights(path)
+	}
 	query, err := route.parse(r.URL.RawQuery)
 	if err != nil {
 		return err

@@ -210,8 +210,8 @@ func (p *actionPut) annotations(kvs keyValues, create bool, kind string) []forer
 	if p.Annotations != nil {
 		kvs = kvs.under(*p.Annotations)
 	}
-	if create && forerun.Lookup(kvs, "provide-api-key") == nil {
-		kvs = kvs.with("provide-api-key", json.RawMessage("false"))
+	if create && forerun.Lookup(kvs, annotation.ProvideAPIKey) == nil {
+		kvs = kvs.with(annotation.ProvideAPIKey, json.RawMessage(annotation.DefaultAPIKey))
 	}
 	quoted, _ := json.Marshal(kind) // strings always marshal
 	return kvs.with("exec", quoted)

@@ -24,7 +24,7 @@ func TestPutAnswersTheWholeAction(t *testing.T) {
 		"exec":        `{"binary":false,"code":"def main(args):\n    return args\n","kind":"python:3","main":"main"}`,
 		"parameters":  `[{"key":"a","value":{"b":"<"}}]`,
 		"limits":      `{"concurrency":1,"logs":10,"memory":256,"timeout":1000}`,
-		"annotations": `[{"key":"description","value":"d"},{"key":"provide-api-key","value":false},{"key":"exec","value":"python:3"}]`,
+		"annotations": `[{"key":"description","value":"d"},{"key":"provide-api-key","value":"invoke"},{"key":"exec","value":"python:3"}]`,
 	} {
 		if got := member(t, r.body, path); got != want {
 			t.Errorf("%s is %s", path, got)
@@ -63,7 +63,7 @@ func TestUpdateKeepsWhatTheBodyLeavesOut(t *testing.T) {
 		{`{"version":"1.0.0"}`, "version", `"1.0.0"`},
 		{`{"exec":{"kind":"sequence","components":["/_/b"]}}`, "parameters", `[{"key":"_actions","value":["/guest/b"]}]`},
 		{`{"exec":{"kind":"python:3","code":"echo"}}`, "parameters", `[]`},
-		{`{"publish":true}`, "annotations", `[{"key":"y","value":3},{"key":"provide-api-key","value":false},{"key":"exec","value":"python:3"}]`},
+		{`{"publish":true}`, "annotations", `[{"key":"y","value":3},{"key":"provide-api-key","value":"invoke"},{"key":"exec","value":"python:3"}]`},
 	}
 	w.deploy("b", "echo")
 	for _, step := range steps {

@@ -13,17 +13,29 @@ import (
 )
 
 // route is one line of the table: what answers a method on the paths of a pattern, whose segments in braces are
-// variables, and which query parameters it knows.
+// variables, and which query parameters it knows. The caller needs one of the rights.
 type route struct {
 	method   string
 	segments []string
 	handle   func(*call) error
 	query    []string
+	rights   forerun.Rights
 }
 
-// on makes a route. query names the parameters that it knows, with white space between.
+// on makes a route, for which a caller must have the right to read or to change. query names the parameters that it knows, with white
+// space between.
 func on(method, pattern string, handle func(*call) error, query string) route {
-	return route{method, strings.Split(pattern, "/"), handle, strings.Fields(query)}
+	rights := forerun.MayChange
+	if method == http.MethodGet {
+		rights = forerun.MayRead
+	}
+	return route{method, strings.Split(pattern, "/"), handle, strings.Fields(query), rights}
+}
+
+// needing returns a route that needs one of these rights instead.
+func (r route) needing(rights forerun.Rights) route {
+	r.rights = rights
+	return r
 }
 
 // page and put are query parameters that several routes know.
@@ -35,7 +47,7 @@ const (
 // table lists the API below /api/v1/. The first route that fits counts.
 func (a *API) table() []route {
 	return []route{
-		on("GET", "namespaces", a.listNamespaces, ""),
+		on("GET", "namespaces", a.listNamespaces, "").needing(forerun.AllRights),
 
 		on("GET", "namespaces/{namespace}/actions", a.listActions, pageQuery),
 		on("GET", "namespaces/{namespace}/actions/{package}/", a.listActions, pageQuery),
@@ -45,12 +57,12 @@ func (a *API) table() []route {
 		on("PUT", "namespaces/{namespace}/actions/{package}/{name}", a.putAction, putQuery),
 		on("DELETE", "namespaces/{namespace}/actions/{name}", a.deleteAction, ""),
 		on("DELETE", "namespaces/{namespace}/actions/{package}/{name}", a.deleteAction, ""),
-		on("POST", "namespaces/{namespace}/actions/{name}", a.invoke, "blocking result timeout"),
-		on("POST", "namespaces/{namespace}/actions/{package}/{name}", a.invoke, "blocking result timeout"),
+		on("POST", "namespaces/{namespace}/actions/{name}", a.invoke, "blocking result timeout").needing(forerun.MayInvoke),
+		on("POST", "namespaces/{namespace}/actions/{package}/{name}", a.invoke, "blocking result timeout").needing(forerun.MayInvoke),
 
 		on("GET", "namespaces/{namespace}/activations", a.listActivations, pageQuery+" name since upto"),
-		on("GET", "namespaces/{namespace}/activations/{id}", a.getActivation, "trace"),
-		on("GET", "namespaces/{namespace}/activations/{id}/result", a.getResult, ""),
+		on("GET", "namespaces/{namespace}/activations/{id}", a.getActivation, "trace").needing(forerun.MayRead | forerun.MayInvoke),
+		on("GET", "namespaces/{namespace}/activations/{id}/result", a.getResult, "").needing(forerun.MayRead | forerun.MayInvoke),
 		on("GET", "namespaces/{namespace}/activations/{id}/logs", a.getLogs, ""),
 
 		on("GET", "namespaces/{namespace}/limits", a.namespaceLimits, ""),
@@ -65,7 +77,7 @@ func (a *API) table() []route {
 		on("GET", "namespaces/{namespace}/triggers/{name}", a.getTrigger, "secrets"),
 		on("PUT", "namespaces/{namespace}/triggers/{name}", a.putTrigger, putQuery),
 		on("DELETE", "namespaces/{namespace}/triggers/{name}", a.deleteTrigger, ""),
-		on("POST", "namespaces/{namespace}/triggers/{name}", a.fire, ""),
+		on("POST", "namespaces/{namespace}/triggers/{name}", a.fire, "").needing(forerun.MayInvoke),
 		on("GET", "namespaces/{namespace}/triggers/{name}/timer", a.getTimer, ""),
 		on("PUT", "namespaces/{namespace}/triggers/{name}/timer", a.putTimer, ""),
 		on("PATCH", "namespaces/{namespace}/triggers/{name}/timer", a.patchTimer, ""),

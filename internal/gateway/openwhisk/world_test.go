@@ -31,6 +31,23 @@ type world struct {
 	store     *watched
 	auth      registry.Credentials
 	functions map[string]func(run *forerun.Run) forerun.RunEnd
+	sandbox   forerun.ActivationID // the activation out of whose sandbox requests come; "" for a client
+}
+
+// sandboxKey is where the context of a request says out of which activation's sandbox it comes.
+type sandboxKey struct{}
+
+func running(ctx context.Context) forerun.ActivationID {
+	id, _ := ctx.Value(sandboxKey{}).(forerun.ActivationID)
+	return id
+}
+
+// as is the world for a function that runs.
+func (w *world) as(r *forerun.Run) *world {
+	inside := *w
+	inside.sandbox = r.Activation
+	inside.auth.UUID, inside.auth.Key, _ = strings.Cut(r.Token, ":")
+	return &inside
 }
 
 func newWorld(t testing.TB) *world {
@@ -48,7 +65,7 @@ func newWorld(t testing.TB) *world {
 	tenants, log := registry.Open(w.store, registry.DefaultLimits(), keyring), activation.Open(store, false)
 	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store})
 	w.api = New(Config{
-		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c}, Quotas: gateway.NewQuotas(tenants, nil, nil),
+		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c, Running: running}, Quotas: gateway.NewQuotas(tenants, nil, nil),
 		Kinds: []string{"python:3", "python:default"}, Version: "test",
 		CheckFlow: func(a *forerun.Action) error { _, err := flow.Of(a); return err },
 	})
@@ -114,7 +131,7 @@ func (w *world) request(method, path, body string, headers ...string) reply {
 	if body != "" {
 		content = strings.NewReader(body)
 	}
-	r := httptest.NewRequestWithContext(context.Background(), method, path, content)
+	r := httptest.NewRequestWithContext(context.WithValue(context.Background(), sandboxKey{}, w.sandbox), method, path, content)
 	r.SetBasicAuth(w.auth.UUID, w.auth.Key)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

@@ -211,7 +211,7 @@ func (h *Handler) caller(r *http.Request) gateway.Caller {
 		return gateway.Caller{}
 	}
 	caller, err := h.Keys.Caller(r)
-	if err != nil {
+	if err != nil || !caller.Rights.Any(forerun.MayInvoke) {
 		return gateway.Caller{}
 	}
 	return caller

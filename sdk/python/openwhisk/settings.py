@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 from .errors import SettingsError
 
-_NEXT = "inside a function the platform sets it; elsewhere run `forerun login`, or give it to Client(...)"
+_NEXT = (
+    "inside a function the platform sets it, unless the annotation provide-api-key is false; "
+    "elsewhere run `forerun login`, or give it to Client(...)"
+)
 
 
 class Settings(NamedTuple):
