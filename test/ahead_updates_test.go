@@ -82,7 +82,9 @@ func wishedFor(t *testing.T, speculate string, wishes []string) (given []string,
 	t.Helper()
 	s := start(t, server.Options{Redis: true, Args: []string{"--speculate", speculate}})
 	c, state := client(t, s), outside(t, s)
-	putPython(t, c, wishers)
+	for name, code := range wishers {
+		putRightful(t, c, name, code)
+	}
 	if err := c.PutSequence(t.Context(), "wishes", "first", "second", "third"); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (s *spied) read(t *testing.T, c *server.Client, tries map[string]any) {
 func putSpy(t *testing.T, c *server.Client) {
 	t.Helper()
 	needPackages(t)
-	putPython(t, c, map[string]string{"spy": source("actions/spy.py")(t)})
+	putRightful(t, c, "spy", source("actions/spy.py")(t))
 }
 
 // TestFunctionOfAnotherTenant: a function of bob's tries what is ada's: her actions, code, records, logs and state.

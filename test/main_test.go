@@ -104,6 +104,15 @@ func putPython(t *testing.T, c *server.Client, actions map[string]string) {
 	}
 }
 
+// putRightful puts a Python action that may do at the API what its tenant may.
+func putRightful(t *testing.T, c *server.Client, name, code string) {
+	t.Helper()
+	put(t, c, name, map[string]any{
+		"exec":        map[string]any{"kind": "python:3", "code": code},
+		"annotations": []any{map[string]any{"key": "provide-api-key", "value": true}},
+	})
+}
+
 // invoke invokes an action and returns its record.
 func invoke(t *testing.T, c *server.Client, name string, params any) *server.Record {
 	t.Helper()

@@ -76,7 +76,11 @@ func (a *app) actionGet() *cobra.Command {
 		case *save || *saveAs != "":
 			return saveCode(cmd, &action.Value, string(*saveAs))
 		case *showURL:
-			return a.showLine(cmd, actionURL(c, &action.Value), map[string]string{"url": actionURL(c, &action.Value)})
+			address, err := actionURL(cmd.Context(), c, &action.Value)
+			if err != nil {
+				return err
+			}
+			return a.showLine(cmd, address, map[string]string{"url": address})
 		}
 		return a.field(cmd, action.Raw, optional(args, 1))
 	})
@@ -118,7 +122,10 @@ of __main__.py, package.json, index.js and exec. A folder may also hold go.mod o
 		action, err := whisk.Put[whisk.Action](cmd.Context(), c, whisk.Path(whisk.Actions, name), body, update)
 		err = a.did(cmd, orMissing(cmd.Context(), c, body.Exec, err), done, "action", args[0], action.Raw)
 		if err == nil && flags.web != "" && isWeb(&action.Value) && a.output == asText {
-			_, err = fmt.Fprintln(data(cmd), actionURL(c, &action.Value))
+			var address string
+			if address, err = actionURL(cmd.Context(), c, &action.Value); err == nil {
+				_, err = fmt.Fprintln(data(cmd), address)
+			}
 		}
 		return err
 	})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -186,13 +187,14 @@ func isWeb(action *whisk.Action) bool {
 	return string(forerun.Lookup(action.Annotations, "web-export")) == "true"
 }
 
-// actionURL is where an action is invoked, or for a web action where every HTTP client reaches it.
-func actionURL(c *whisk.Client, action *whisk.Action) string {
+// actionURL is where an action is invoked, or for a web action where every HTTP client reaches it. The server knows that.
+func actionURL(ctx context.Context, c *whisk.Client, action *whisk.Action) (string, error) {
 	namespace, pkg, _ := strings.Cut(action.Namespace, "/")
-	if isWeb(action) {
-		return fmt.Sprintf("%s/api/v1/web/%s/%s/%s", c.Host(), url.PathEscape(namespace), url.PathEscape(first(pkg, "default")), url.PathEscape(action.Name))
+	if !isWeb(action) {
+		return c.Host() + "/api/v1/" + whisk.Path(whisk.Actions, forerun.Name{Namespace: namespace, Package: pkg, Entity: action.Name}), nil
 	}
-	return c.Host() + "/api/v1/" + whisk.Path(whisk.Actions, forerun.Name{Namespace: namespace, Package: pkg, Entity: action.Name})
+	origin, err := whisk.WebOrigin(ctx, c, namespace)
+	return fmt.Sprintf("%s/api/v1/web/%s/%s/%s", origin, url.PathEscape(namespace), url.PathEscape(first(pkg, "default")), url.PathEscape(action.Name)), err
 }
 
 // saveCode writes an action's code to a file that is not there yet.

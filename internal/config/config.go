@@ -7,9 +7,11 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +27,9 @@ import (
 type Config struct {
 	Listen      string               // host:port of the REST API, always on the loopback
 	Data        string               // folder of all that the server keeps, absolute
+	WebListen   string               // host:port of web actions alone, on the loopback; empty: they share Listen
+	WebScheme   string               // of the address that clients use for web actions: "http" or "https"
+	WebHost     string               // host that web actions alone have, perhaps with a port; "TENANT" in front stands for each tenant; empty: any
 	RedisListen string               // host:port of the RESP door for programs outside functions; empty: closed
 	EgressAllow []netip.Prefix       // private networks that functions may connect to
 	MemoryMiB   int                  // what all sandboxes together may use; 0: half of the machine's memory
@@ -54,6 +59,8 @@ type Setting struct {
 func Settings(root bool, home string) []Setting {
 	return []Setting{
 		{"listen", "FORERUN_LISTEN", "127.0.0.1:3233", "loopback `ADDRESS` of the REST API; port 0 picks a free one", setListen},
+		{"web-listen", "FORERUN_WEB_LISTEN", "", "loopback `ADDRESS` of web actions, which --listen then does not serve; empty: --listen serves them", setWebListen},
+		{"web-host", "FORERUN_WEB_HOST", "", "`HOST` of web actions for each tenant, like TENANT.example.org or https://TENANT.example.org; empty: any host", setWebHost},
 		{"data", "FORERUN_DATA", DataFolder(root, home), "`FOLDER` of everything the server keeps", setData},
 		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "loopback `ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
 		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR, comma-separated) that functions may reach besides the public internet; the loopback never is", setEgressAllow},
@@ -185,6 +192,28 @@ func loopback(value string) (string, error) {
 func setListen(c *Config, value string) (err error) {
 	c.Listen, err = loopback(value)
 	return err
+}
+
+func setWebListen(c *Config, value string) (err error) {
+	if value != "" {
+		c.WebListen, err = loopback(value)
+	}
+	return err
+}
+
+// hostOfTenants is the form of --web-host: a scheme or none, the word TENANT, a domain, and a port or none.
+var hostOfTenants = regexp.MustCompile(`^(?:(https?)://)?(TENANT(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+(?::[0-9]{1,5})?)/?$`)
+
+func setWebHost(c *Config, value string) error {
+	if value == "" {
+		return nil
+	}
+	parts := hostOfTenants.FindStringSubmatch(value)
+	if parts == nil {
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a host of web actions: write TENANT.example.org, where TENANT stands as it is for the name of each tenant.", value)
+	}
+	c.WebScheme, c.WebHost = cmp.Or(parts[1], "https"), parts[2]
+	return nil
 }
 
 func setRedisListen(c *Config, value string) (err error) {

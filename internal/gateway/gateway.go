@@ -22,6 +22,7 @@ import (
 // Config is what a front door is made of.
 type Config struct {
 	API     http.Handler // everything but what is below
+	Web     http.Handler // /api/v1/web/: web actions
 	Admin   http.Handler // /admin/: the operator's; nil: there is none
 	Page    http.Handler // GET / for browsers, and /docs/; nil: there is none
 	Metrics http.Handler // GET /metrics
@@ -41,7 +42,7 @@ func New(c Config) http.Handler {
 		WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { NotAllowed(w, r, http.MethodGet, http.MethodHead) })
-	c.API = c.Gate.Guard(c.API)
+	c.API, c.Web = c.Gate.Guard(c.API), c.Gate.Guard(c.Web)
 	if c.Admin != nil {
 		c.Admin = c.Gate.Guard(c.Admin)
 	}
@@ -67,18 +68,28 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	drain(r, body)
 }
 
-// dispatch gives a request to whom it is for.
+// WebPrefix begins the paths of web actions.
+const WebPrefix = "/api/v1/web/"
+
+// systemPrefix begins the paths at which `wsk api` looks for OpenWhisk's API management. The API answers them.
+const systemPrefix = WebPrefix + "whisk.system/"
+
+// dispatch gives a request to the handler of its path. A proxy compares paths as they were sent, so an encoded letter of "/admin/" leads
+// nowhere.
 func (d *door) dispatch(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/" && d.Page != nil {
+	path := r.URL.EscapedPath()
+	if path == "/" && d.Page != nil {
 		w.Header().Set("Vary", "Accept")
 	}
 	switch {
-	case r.URL.Path == "/healthz" || r.URL.Path == "/metrics":
+	case path == "/healthz" || path == "/metrics":
 		d.own.ServeHTTP(w, r)
 	case d.Page != nil && wantsPage(r):
 		d.Page.ServeHTTP(w, r)
-	case d.Admin != nil && strings.HasPrefix(r.URL.Path, "/admin/"):
+	case d.Admin != nil && strings.HasPrefix(path, "/admin/"):
 		d.Admin.ServeHTTP(w, r)
+	case strings.HasPrefix(path, WebPrefix) && !strings.HasPrefix(path, systemPrefix):
+		d.Web.ServeHTTP(w, r)
 	default:
 		d.API.ServeHTTP(w, r)
 	}

@@ -56,6 +56,25 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestEncodedPaths: a path leads to a handler as it was sent; encoded letters of its beginning lead to the API, which knows none such.
+func TestEncodedPaths(t *testing.T) {
+	says := func(name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) }
+	}
+	h := New(Config{
+		API: says("api"), Web: says("web"), Admin: says("admin"), Page: says("page"), Metrics: says("metrics"), Gate: NewGate(), Log: slog.New(slog.DiscardHandler),
+	})
+	for path, want := range map[string]string{
+		"/admin/v1/tenants/a%2Fb": "admin", "/%61dmin/v1/tenants": "api", "/admin%2Fv1/tenants": "api", "/x/../admin/v1/tenants": "api", "/./admin/": "api", "//admin/": "api",
+		"/metrics": "metrics", "/metric%73": "api", "/docs/guide/web.md": "page", "/doc%73/guide/web.md": "api",
+		"/api/v1/web/a/b/c%2Fd": "web", "/api/v1/we%62/a/b/c": "api", "/api/v1/web/whisk.system/apimgmt/getApi.http": "api",
+	} {
+		if w := get(h, httptest.NewRequest(http.MethodGet, path, nil)); w.Body.String() != want {
+			t.Errorf("%s leads to %s, not %s", path, w.Body, want)
+		}
+	}
+}
+
 func TestOurFailuresGoToTheLogAlone(t *testing.T) {
 	for name, api := range map[string]http.HandlerFunc{
 		"error": func(w http.ResponseWriter, r *http.Request) {

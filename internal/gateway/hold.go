@@ -45,6 +45,6 @@ var invocation = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/actions/`)
 func isCall(r *http.Request) bool {
 	query := r.URL.Query()
 	small := r.ContentLength >= 0 && r.ContentLength <= smallBody
-	return small && r.Method == http.MethodPost && invocation.MatchString(r.URL.Path) && query.Get("blocking") == "true" && !query.Has("timeout") &&
+	return small && r.Method == http.MethodPost && invocation.MatchString(r.URL.EscapedPath()) && query.Get("blocking") == "true" && !query.Has("timeout") &&
 		r.Header.Get("Idempotency-Key") == ""
 }

@@ -118,5 +118,6 @@ func wantsPage(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	return r.URL.Path == "/" && strings.Contains(r.Header.Get("Accept"), "text/html") || strings.HasPrefix(r.URL.Path, documentsPath)
+	path := r.URL.EscapedPath()
+	return path == "/" && strings.Contains(r.Header.Get("Accept"), "text/html") || strings.HasPrefix(path, documentsPath)
 }

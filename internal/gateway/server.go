@@ -32,15 +32,15 @@ type Server struct {
 	seats *seats.Seats
 }
 
-// NewServer returns the server of a front door's handler, with so many connections for tenants, and so many more for strangers.
-func NewServer(handler http.Handler, conns, strangers int, log *slog.Logger) *Server {
+// NewServer returns the server of a front door's handler, whose connections take seats.
+func NewServer(handler http.Handler, has *seats.Seats, log *slog.Logger) *Server {
 	return &Server{
 		Server: &http.Server{
 			Handler: handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
 			ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},
-		seats: seats.New(conns, strangers),
+		seats: has,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/seats"
 )
 
 // pipes is a listener whose connections are pipes: what one end writes it waits for the other end to read.
@@ -50,7 +51,7 @@ func serve(t *testing.T, conns int, api http.HandlerFunc, test func(t *testing.T
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.NewTextHandler(io.Discard, nil))
-		s := NewServer(newDoor(t, t.Output(), api, nil), conns, fewStrangers, log)
+		s := NewServer(newDoor(t, t.Output(), api, nil), seats.New(conns, fewStrangers), log)
 		door := make(pipes)
 		go func() { _ = s.Serve(door) }()
 		test(t, func() *visitor {

@@ -37,6 +37,7 @@ import (
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/native"
+	"forerun.dev/forerun/internal/seats"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/state/resp"
@@ -58,7 +59,7 @@ func Run(ctx context.Context, hurry <-chan struct{}, c *config.Config, version s
 	defer runtime.KeepAlive(make([]byte, heldBack))
 	s := &server{
 		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(), clock: clock.New(nil),
-		gate: gateway.NewGate(), hurry: hurry, broken: make(chan error, 2),
+		gate: gateway.NewGate(), hurry: hurry, broken: make(chan error, 3),
 	}
 	err := s.start(ctx)
 	if err == nil {
@@ -79,6 +80,7 @@ type server struct {
 
 	folder     *folder
 	listener   net.Listener
+	web        net.Listener // of web actions alone; nil if no address for it is given
 	redis      net.Listener // nil if no address for it is given
 	languages  *worker.Languages
 	absent     []string // what is not beside the binary
@@ -91,8 +93,8 @@ type server struct {
 	quotas     *gateway.Quotas
 	controller *controller.Controller
 	metrics    *telemetry.Metrics
-	operator   string // the operator's key
-	http       *gateway.Server
+	operator   string            // the operator's key
+	http       []*gateway.Server // of the listeners
 
 	gate    *gateway.Gate   // shut when it is told to stop
 	hurry   <-chan struct{} // closed when it is told so again
@@ -125,14 +127,21 @@ func (s *server) openFolder(context.Context) (err error) {
 
 // listen takes the ports, so that one that is not free is known before anything else is done.
 func (s *server) listen(ctx context.Context) (err error) {
-	if s.listener, err = s.listenOn(ctx, "--listen", s.config.Listen); err != nil || s.config.RedisListen == "" {
+	if s.listener, err = s.listenOn(ctx, "--listen", s.config.Listen); err != nil {
+		return err
+	}
+	if s.web, err = s.listenOn(ctx, "--web-listen", s.config.WebListen); err != nil {
 		return err
 	}
 	s.redis, err = s.listenOn(ctx, "--redis-listen", s.config.RedisListen)
 	return err
 }
 
+// listenOn listens on an address, unless that is empty.
 func (s *server) listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Unavailable, flag+" "+address, "The address cannot be listened on: %w. Stop what uses it, or choose another with %s.", err, flag)
@@ -278,16 +287,17 @@ func (s *server) openDoors(ctx context.Context) error {
 		return err
 	}
 	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller, Running: worker.Caller}
+	origin := s.webOrigin()
 	api := openwhisk.New(openwhisk.Config{
 		Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas, Keys: keys,
+		Kinds: s.languages.Kinds(), CheckFlow: s.controller.CheckFlow, Bounds: s.config.Bounds, Version: s.version, WebURL: origin.URL,
+	})
+	c := gateway.Config{
+		API: api, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 		Web: webaction.New(webaction.Config{
 			Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
 			MaxPayload: int64(s.config.Bounds.Payload), MaxWait: openwhisk.MaxWait,
 		}),
-		Kinds: s.languages.Kinds(), CheckFlow: s.controller.CheckFlow, Bounds: s.config.Bounds, Version: s.version,
-	})
-	c := gateway.Config{
-		API: api, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
 	}
 	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	page, err := s.page()
@@ -295,15 +305,51 @@ func (s *server) openDoors(ctx context.Context) error {
 		return err
 	}
 	c.Metrics, c.Admin, c.Gate, c.Page = s.metrics.Handler(), operator, s.gate, page
-	has := roomIn(sandbox.Descriptors())
-	s.http = gateway.NewServer(gateway.New(c), has.http, has.httpStrangers, s.log)
+	s.serve(c, origin)
+	s.onClose(s.drain)
+	return s.startTimers(ctx, api)
+}
+
+// webOrigin is where web actions are served, if not where the API is.
+func (s *server) webOrigin() *webaction.Origin {
+	o := new(webaction.Origin)
+	switch {
+	case s.config.WebHost != "":
+		o.URL = s.config.WebScheme + "://" + s.config.WebHost
+		o.Host, _, _ = strings.Cut(s.config.WebHost, ":")
+	case s.web != nil:
+		o.URL = "http://" + s.web.Addr().String()
+	}
+	return o
+}
+
+// serve serves the front door to clients. Web actions share it, or have a listener, hosts, or both.
+func (s *server) serve(c gateway.Config, origin *webaction.Origin) {
+	front, files := gateway.New(c), roomIn(sandbox.Descriptors())
+	has := seats.New(files.http, files.httpStrangers)
+	if origin.URL != "" {
+		web := gateway.New(gateway.Config{
+			API: http.HandlerFunc(webaction.Nothing), Web: origin.Only(c.Web), Metrics: http.NotFoundHandler(), Gate: c.Gate, Log: c.Log,
+		})
+		c.Web = http.HandlerFunc(origin.Elsewhere)
+		front = gateway.New(c)
+		if s.web != nil {
+			s.serveOn(s.web, web, has)
+		} else {
+			front = origin.Split(web, front)
+		}
+	}
+	s.serveOn(s.listener, front, has)
+}
+
+func (s *server) serveOn(l net.Listener, handler http.Handler, has *seats.Seats) {
+	server := gateway.NewServer(handler, has, s.log)
+	s.http = append(s.http, server)
 	go func() {
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.broken <- forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)
 		}
 	}()
-	s.onClose(s.drain)
-	return s.startTimers(ctx, api)
 }
 
 // startTimers has triggers fired at their times.
@@ -361,6 +407,11 @@ func (s *server) announce() {
   WSK_CONFIG_FILE=%s wsk action list
   curl -u "$(sed -n s/^AUTH=//p %s)" %s/api/v1/namespaces/_/actions
 `, s.version, s.url(), time.Since(s.begun).Milliseconds(), s.config.Data, props, props, s.url())
+	if origin := s.webOrigin(); s.web != nil {
+		fmt.Fprintf(s.words, "  web actions are on http://%s (clients use %s%s...)\n", s.web.Addr(), origin.URL, webaction.Prefix)
+	} else if origin.URL != "" {
+		fmt.Fprintf(s.words, "  web actions are on %s%s...\n", origin.URL, webaction.Prefix)
+	}
 	if s.redis != nil {
 		fmt.Fprintf(s.words, "  redis-cli -p %d --user UUID --pass KEY   (the two halves of AUTH)\n", s.redis.Addr().(*net.TCPAddr).Port)
 	}
@@ -433,10 +484,13 @@ func (s *server) patience() time.Duration {
 func (s *server) lastAnswers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if s.http.Shutdown(ctx) != nil {
-		return s.http.Close()
+	var errs []error
+	for _, server := range s.http {
+		if server.Shutdown(ctx) != nil {
+			errs = append(errs, server.Close())
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // close takes the server apart, the last part first.

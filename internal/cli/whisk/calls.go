@@ -3,10 +3,12 @@ package whisk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -68,6 +70,20 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, query url
 		}
 	}
 	return content, nil
+}
+
+// WebOrigin returns the URL of the server of a namespace's web actions: the API's, unless it says that they have one of their own.
+func WebOrigin(ctx context.Context, c *Client, namespace string) (string, error) {
+	info, err := fetch[struct {
+		URL string `json:"web_url"`
+	}](ctx, c, http.MethodGet, "", nil, nil)
+	if _, refused := errors.AsType[*Error](err); refused || err == nil && info.URL == "" {
+		return c.base, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return strings.Replace(info.URL, "TENANT", strings.ToLower(url.PathEscape(namespace)), 1), nil
 }
 
 // Delete deletes an entity; force deletes a package with its actions.

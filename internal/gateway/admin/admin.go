@@ -113,7 +113,7 @@ func checkQuery(r *http.Request, known string) error {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !a.isOperator(r) {
-		w.Header().Set("WWW-Authenticate", `Basic realm="Forerun operator",charset=UTF-8`)
+		w.Header().Set("WWW-Authenticate", `Forerun realm="operator"`) // for Basic a browser would ask, and then send the key with all that a page makes it request
 		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "This API is the operator's: send the key in the file operator of the server's data folder."))
 		return
 	}

@@ -114,6 +114,11 @@ func TestWhoMayOperate(t *testing.T) {
 			}
 		}
 	}
+	recorder := httptest.NewRecorder()
+	w.door.ServeHTTP(recorder, httptest.NewRequestWithContext(w.Context(), http.MethodGet, Prefix+"tenants", nil))
+	if challenge := recorder.Header().Get("WWW-Authenticate"); challenge == "" || strings.HasPrefix(challenge, "Basic") {
+		t.Errorf("a browser is asked for a key with %q", challenge)
+	}
 	w.api.Operator = "" // of a server that has none
 	if status, _ := w.ask(":", "GET", "tenants", ""); status != 401 {
 		t.Errorf("without an operator everybody is one: %d", status)

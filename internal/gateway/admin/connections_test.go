@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/seats"
 )
 
 // TestOperatorsConnections: one that was a tenant's is none of the tenant's when the operator's key is shown on it.
@@ -22,7 +23,7 @@ func TestOperatorsConnections(t *testing.T) {
 		} else if gateway.Seat(answer, r, "ada") != nil {
 			answer.WriteHeader(http.StatusTooManyRequests)
 		}
-	}), 1, 100, w.api.Log)
+	}), seats.New(1, 100), w.api.Log)
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	one, other := new(http.Transport), new(http.Transport)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/seats"
 )
 
 // TestConnectionsAreTheTenants: a connection is the tenant's whose key is shown on it.
@@ -52,7 +53,7 @@ func listening(t *testing.T, w *world, conns, strangers int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := gateway.NewServer(w.door, conns, strangers, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s := gateway.NewServer(w.door, seats.New(conns, strangers), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Close() })
 	return l.Addr().String()

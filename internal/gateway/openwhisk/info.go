@@ -16,10 +16,14 @@ func (a *API) apiInfo(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet {
 		return wrongMethod(http.MethodGet)
 	}
-	gateway.WriteJSON(w, http.StatusOK, document{
+	info := document{
 		"description": "OpenWhisk API", "api_version": "1.0.0", "api_version_path": "v1",
 		"build": "Forerun", "buildno": a.Version,
-	})
+	}
+	if a.WebURL != "" {
+		info["web_url"] = a.WebURL
+	}
+	gateway.WriteJSON(w, http.StatusOK, info)
 	return nil
 }
 

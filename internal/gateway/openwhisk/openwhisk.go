@@ -12,7 +12,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,7 +42,7 @@ type Config struct {
 	CheckFlow   func(*forerun.Action) error // whether a sequence or composition can be run
 	Bounds      forerun.Bounds              // none: the usual ones
 	Version     string                      // of Forerun
-	Web         http.Handler                // of web actions, below /api/v1/web/
+	WebURL      string                      // of web actions, if they have an address of their own
 }
 
 // API serves the REST API.
@@ -138,10 +137,6 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if isAPIManagement(path) {
 		allowOrigins(w.Header())
 		return noAPIs()
-	}
-	if strings.HasPrefix(path, "web/") {
-		a.Web.ServeHTTP(w, r)
-		return nil
 	}
 	allowOrigins(w.Header())
 	switch {

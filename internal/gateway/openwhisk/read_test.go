@@ -9,6 +9,20 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
+// TestEncodedPaths: names in a path may be percent-encoded, its other parts may not.
+func TestEncodedPaths(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.request("PUT", actions+"a%20b", `{"exec":{"kind":"python:3","code":"echo"}}`))
+	for path, want := range map[string]int{
+		actions + "a%20b": 200, namespaces + "%5F/actions/a%20b": 200, namespaces + "_/action%73/a%20b": 404, "/api/v1/name%73paces/_/actions/a%20b": 404,
+		"/api/v%31/namespaces/_/actions/a%20b": 404, namespaces + "_%2Factions%2Fa%20b": 404,
+	} {
+		if r := w.request("GET", path, ""); r.status != want {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+}
+
 func TestWhoMayCall(t *testing.T) {
 	w := newWorld(t)
 	for _, test := range []struct {

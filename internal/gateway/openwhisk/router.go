@@ -147,22 +147,25 @@ func (r *route) parse(query string) (url.Values, error) {
 	return values, nil
 }
 
-func split(path string) ([]string, error) {
-	segments := strings.Split(path, "/")
-	for i, s := range segments {
+// segment is a part of a path between slashes, as it was sent and as it is meant.
+type segment struct{ sent, meant string }
+
+func split(path string) ([]segment, error) {
+	var segments []segment
+	for s := range strings.SplitSeq(path, "/") {
 		decoded, err := url.PathUnescape(s)
 		if err != nil {
 			return nil, forerun.Errorf(forerun.Invalid, path, "The path is not a valid URL path: %w", err)
 		}
-		segments[i] = decoded
+		segments = append(segments, segment{s, decoded})
 	}
 	return segments, nil
 }
 
-// match compares a path with the route's. A GET may end in a slash.
-func (r route) match(path []string) (map[string]string, bool) {
+// match compares a path with the route's. A GET may end in a slash. Only names may be percent-encoded: a proxy compares paths as they were sent.
+func (r route) match(path []segment) (map[string]string, bool) {
 	n := len(r.segments)
-	if len(path) == n+1 && path[n] == "" && r.method == http.MethodGet {
+	if len(path) == n+1 && path[n].sent == "" && r.method == http.MethodGet {
 		path = path[:n]
 	}
 	if len(path) != n {
@@ -171,12 +174,12 @@ func (r route) match(path []string) (map[string]string, bool) {
 	var vars map[string]string
 	for i, s := range r.segments {
 		switch {
-		case s == path[i]:
-		case s != "" && s[0] == '{' && path[i] != "":
+		case s == path[i].sent:
+		case s != "" && s[0] == '{' && path[i].sent != "":
 			if vars == nil {
 				vars = make(map[string]string, 3)
 			}
-			vars[s[1:len(s)-1]] = path[i]
+			vars[s[1:len(s)-1]] = path[i].meant
 		default:
 			return nil, false
 		}

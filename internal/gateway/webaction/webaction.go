@@ -25,7 +25,7 @@ import (
 )
 
 // Prefix begins the paths of web actions.
-const Prefix = "/api/v1/web/"
+const Prefix = gateway.WebPrefix
 
 // Config is what web actions are served with.
 type Config struct {
@@ -48,6 +48,7 @@ func New(c Config) *Handler { return &Handler{c} }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff") // a browser runs nothing that its action does not call a script
 	err := h.serve(w, r)
 	if refused, ok := errors.AsType[*notAcceptable](err); ok {
 		gateway.Refuse(w, r, http.StatusNotAcceptable, refused.Error())

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func newWorld(t testing.TB) *world {
 		Resolve: w.tenants.Action, Tenants: w.tenants, Controller: c, Keys: &gateway.Keys{Tenants: w.tenants, Activations: c},
 		Quotas: gateway.NewQuotas(w.tenants, nil, nil), MaxPayload: 1000, MaxWait: time.Minute,
 	})
-	w.door = gateway.New(gateway.Config{API: h, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	w.door = gateway.New(gateway.Config{API: http.NotFoundHandler(), Web: h, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	for _, name := range []string{"guest", "other"} {
 		if w.auth, err = w.tenants.CreateTenant(t.Context(), name, registry.Quotas{}); err != nil {
 			t.Fatal(err)
@@ -397,6 +398,47 @@ func TestCodeGetsNoKey(t *testing.T) {
 	w.door.ServeHTTP(recorder, r)
 	if got := member(t, member(t, recorder.Body.String(), "__ow_headers"), "authorization"); got != "none" {
 		t.Errorf("of two lines, one with a key, the action sees %s", got)
+	}
+}
+
+// TestReservedHeaders: an action sets no header of the connection, of the server, or of all that the host serves.
+func TestReservedHeaders(t *testing.T) {
+	w := newWorld(t)
+	names := []string{
+		"service-worker-allowed", "Clear-Site-Data", "STRICT-TRANSPORT-SECURITY", "Public-Key-Pins", "Expect-CT", "Alt-Svc", "Accept-CH", "Origin-Agent-Cluster",
+		"NEL", "Report-To", "Reporting-Endpoints", "X-Request-ID", "x-openwhisk-activation-id", "X-Content-Type-Options", "X-Forerun-Squashed", "Trailer", "Keep-Alive",
+	}
+	headers := map[string]string{"Set-Cookie": "a=b", "Content-Security-Policy": "sandbox", "X-Own": "mine"}
+	for _, name := range names {
+		headers[name] = "mine"
+	}
+	for code, status := range map[string]int{"full": 200, "empty": 204} {
+		result := map[string]any{"headers": headers}
+		if code == "full" {
+			result["body"] = "<b>hi</b>"
+		}
+		text, err := json.Marshal(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.put(code, string(text))
+		r := w.ask("GET", "guest/default/"+code, "")
+		for _, name := range names {
+			if slices.Contains(r.header.Values(name), "mine") {
+				t.Errorf("%s: the action sets %s", code, name)
+			}
+		}
+		if r.status != status || r.header.Get("Set-Cookie") != "a=b" || r.header.Get("Content-Security-Policy") != "sandbox" || r.header.Get("X-Own") != "mine" {
+			t.Errorf("%s: %d %v", code, r.status, r.header)
+		}
+		if r.header.Get("X-Content-Type-Options") != "nosniff" || r.header.Get("X-Request-Id") == "" || r.header.Get("X-Openwhisk-Activation-Id") == "" {
+			t.Errorf("%s: the server's own are %v", code, r.header)
+		}
+	}
+	for _, path := range []string{"guest/default/none", "guest"} {
+		if r := w.ask("GET", path, ""); r.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, r.header)
+		}
 	}
 }
 
