@@ -15,6 +15,7 @@ type Caller struct {
 	Namespace, Subject string
 	Cause              forerun.ActivationID // the activation whose token was shown; empty for a tenant's own key
 	Rights             forerun.Rights       // with the namespace
+	key                string               // the public half of a tenant's own key
 	created            time.Time            // of that activation: when its tenant was made
 }
 
@@ -42,7 +43,7 @@ func (k *Keys) Caller(r *http.Request) (Caller, error) {
 		return k.ofTenant(r, caller)
 	}
 	tenant, err := k.Tenants.Authenticate(r.Context(), uuid, key)
-	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject, Rights: forerun.AllRights}, err
+	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject, Rights: forerun.AllRights, key: uuid}, err
 }
 
 // ofTenant completes what is known of an activation that runs. If it still does when its tenant was found, that is no later one of the name.

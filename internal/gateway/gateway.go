@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -28,6 +29,7 @@ type Config struct {
 	Metrics http.Handler // GET /metrics
 	Gate    *Gate        // lets in all but the page, /metrics and GET /healthz, which tells whether it is open
 	Log     *slog.Logger
+	Audit   *audit.Log // may be nil
 }
 
 // New returns the front door's handler.
@@ -58,7 +60,7 @@ type door struct {
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	transaction := transactionOf(r)
 	w.Header().Set("X-Request-ID", transaction)
-	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log}))
+	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log, audit: d.Audit}))
 	defer d.recover(w, r)
 	if r.ContentLength != 0 {
 		await(w) // for a body that nobody reads, too
@@ -109,6 +111,7 @@ func (d *door) recover(w http.ResponseWriter, r *http.Request) {
 type pass struct {
 	transaction string
 	log         *slog.Logger
+	audit       *audit.Log
 }
 
 type passKey struct{}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"syscall"
 
+	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
@@ -32,17 +34,25 @@ func roomIn(files int) room {
 }
 
 // redisDoor is what programs outside reach the state of functions through, with a tenant's key.
-func redisDoor(store state.Store, hub *resp.Hub, tenants *registry.Registry, has room) *resp.Server {
+func redisDoor(store state.Store, hub *resp.Hub, tenants *registry.Registry, notes *audit.Log, has room) *resp.Server {
 	return resp.NewServer(hub, resp.Options{MaxBulk: command.MaxString, MaxConns: has.redis, MaxStrangers: has.redisStrangers, Authenticate: func(ctx context.Context, user, password string) (resp.Session, error) {
 		if user == "default" { // a client that has only a password gives both in it
 			user, password, _ = strings.Cut(password, ":")
 		}
 		tenant, err := tenants.Authenticate(ctx, user, password)
+		conn, ok := ctx.Value(keyedConnKey{}).(*keyedConn)
 		if err != nil {
+			if forerun.KindOf(err) == forerun.Unauthorized {
+				e := audit.Entry{Who: audit.KeyOf(user), Action: audit.Authenticate, Object: "redis", Status: http.StatusUnauthorized}
+				if ok {
+					e.Peer = conn.RemoteAddr().String()
+				}
+				notes.Note(e)
+			}
 			return nil, err
 		}
 		session := &tenantSession{store, tenants, user, worker.StateSpace(tenant.Namespace)}
-		if conn, ok := ctx.Value(keyedConnKey{}).(*keyedConn); ok {
+		if ok {
 			conn.holdTo(tenants, user)
 		}
 		return session, session.check(ctx) // it may have become void before it was held to
@@ -119,7 +129,7 @@ func (s *server) openRedisDoor(context.Context) error {
 		anyone := func(ctx context.Context, c net.Conn) (context.Context, resp.Session) {
 			return context.WithValue(ctx, keyedConnKey{}, c), nil
 		}
-		if err := redisDoor(s.store, s.hub, s.registry, roomIn(sandbox.Descriptors())).Serve(ctx, keyedListener{s.redis}, anyone); err != nil {
+		if err := redisDoor(s.store, s.hub, s.registry, s.audit, roomIn(sandbox.Descriptors())).Serve(ctx, keyedListener{s.redis}, anyone); err != nil {
 			s.broken <- err
 		}
 	}()

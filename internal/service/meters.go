@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 
+	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/telemetry"
@@ -37,6 +38,12 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 	} {
 		m.Gauge(gauge.name, gauge.help, func() float64 { return float64(gauge.read(w.Stats())) })
 	}
+}
+
+// measureAudit shows failures to authenticate in the metrics.
+func measureAudit(m *telemetry.Metrics, l *audit.Log) {
+	m.Counter("forerun_authentication_failures_total", "Requests and connections whose credentials were not accepted.", func() float64 { return float64(l.Failures()) })
+	m.Counter("forerun_audit_lost_total", "Entries that could not be written to the audit log.", func() float64 { return float64(l.Lost()) })
 }
 
 // measureMemo shows the state of the memo table in the metrics.

@@ -25,6 +25,7 @@ import (
 
 	"forerun.dev/forerun/docs"
 	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/catalog"
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/config"
@@ -93,6 +94,7 @@ type server struct {
 	quotas     *gateway.Quotas
 	controller *controller.Controller
 	metrics    *telemetry.Metrics
+	audit      *audit.Log
 	operator   string            // the operator's key
 	http       []*gateway.Server // of the listeners
 
@@ -109,7 +111,7 @@ func (s *server) onClose(f func() error) { s.closers = append(s.closers, f) }
 func (s *server) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		s.profile, s.openFolder, s.listen, s.startSandboxes, s.giveUpPrivileges,
-		s.openStore, s.firstStart, s.startWorker, s.openRedisDoor, s.openDoors,
+		s.openAudit, s.openStore, s.firstStart, s.startWorker, s.openRedisDoor, s.openDoors,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -212,6 +214,16 @@ func (s *server) giveUpPrivileges(context.Context) error {
 // storeName is the store's folder in the data folder.
 const storeName = "store"
 
+// auditName is the audit log's folder in the data folder.
+const auditName = "audit"
+
+func (s *server) openAudit(context.Context) (err error) {
+	if s.audit, err = audit.Open(auditName, s.clock.Now, s.log); err == nil {
+		s.onClose(s.audit.Close)
+	}
+	return err
+}
+
 func (s *server) openStore(ctx context.Context) (err error) {
 	if s.store, err = embedded.Open(storeName, embedded.Options{Now: s.clock.Now, Stored: s.accounting()}); err != nil {
 		return err
@@ -277,6 +289,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	measure(s.metrics, s.worker, s.store)
 	measureMemo(s.metrics, s.controller)
 	measureToll(s.metrics, s.controller)
+	measureAudit(s.metrics, s.audit)
 	return nil
 }
 
@@ -293,7 +306,7 @@ func (s *server) openDoors(ctx context.Context) error {
 		Kinds: s.languages.Kinds(), CheckFlow: s.controller.CheckFlow, Bounds: s.config.Bounds, Version: s.version, WebURL: origin.URL,
 	})
 	c := gateway.Config{
-		API: api, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log,
+		API: api, Metrics: http.NotFoundHandler(), Gate: gateway.NewGate(), Log: s.log, Audit: s.audit,
 		Web: webaction.New(webaction.Config{
 			Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
 			MaxPayload: int64(s.config.Bounds.Payload), MaxWait: openwhisk.MaxWait,
@@ -329,7 +342,7 @@ func (s *server) serve(c gateway.Config, origin *webaction.Origin) {
 	has := seats.New(files.http, files.httpStrangers)
 	if origin.URL != "" {
 		web := gateway.New(gateway.Config{
-			API: http.HandlerFunc(webaction.Nothing), Web: origin.Only(c.Web), Metrics: http.NotFoundHandler(), Gate: c.Gate, Log: c.Log,
+			API: http.HandlerFunc(webaction.Nothing), Web: origin.Only(c.Web), Metrics: http.NotFoundHandler(), Gate: c.Gate, Log: c.Log, Audit: c.Audit,
 		})
 		c.Web = http.HandlerFunc(origin.Elsewhere)
 		front = gateway.New(c)
@@ -380,7 +393,7 @@ func (s *server) resolveOwn(ctx context.Context, name forerun.Name) (*forerun.Ac
 func (s *server) operatorAPI() *admin.API {
 	return admin.New(admin.Config{
 		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas,
-		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Stored: s.store.Stored, Pairs: s.store.Pairs, Version: s.version, Log: s.log,
+		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Stored: s.store.Stored, Pairs: s.store.Pairs, Audited: s.audit.Last, Version: s.version, Log: s.log,
 	})
 }
 

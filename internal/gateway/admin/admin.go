@@ -16,10 +16,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/backup"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/forerun"
@@ -43,6 +46,7 @@ type Config struct {
 	KeysChanged  func(namespace, auth string) error                       // a tenant's keys are void; auth is the new one, or empty
 	Stored       func(namespace string) (stored state.Stored, most int64) // what a tenant stores, and how many bytes it may
 	Pairs        func(ctx context.Context) iter.Seq2[backup.Pair, error]  // all that the store holds, for a backup
+	Audited      func(since time.Time, most int) ([]audit.Entry, error)   // the last entries of the audit log
 	Version      string                                                   // of Forerun
 	Log          *slog.Logger
 }
@@ -62,7 +66,7 @@ func New(c Config) *API {
 	for _, route := range []struct {
 		method, path string
 		handle       func(http.ResponseWriter, *http.Request) error
-		query        string // the query parameter that it knows
+		query        string // the query parameters that it knows, with white space between
 	}{
 		{"GET", "tenants", a.list, ""},
 		{"GET", "tenants/{name}", a.get, ""},
@@ -70,6 +74,7 @@ func New(c Config) *API {
 		{"DELETE", "tenants/{name}", a.delete, ""},
 		{"POST", "tenants/{name}/rotate", a.rotate, ""},
 		{"GET", "backup", a.backup, ""},
+		{"GET", "audit", a.audited, "since limit"},
 		{"GET", "speculation", a.getSpeculation, ""},
 		{"PUT", "speculation", a.putSpeculation, ""},
 	} {
@@ -96,14 +101,14 @@ func New(c Config) *API {
 	return a
 }
 
-// checkQuery refuses query parameters other than the one that a route knows.
+// checkQuery refuses query parameters other than those that a route knows.
 func checkQuery(r *http.Request, known string) error {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return forerun.Errorf(forerun.Invalid, "query", "The query of the URL is malformed: %w.", err)
 	}
 	for name := range query {
-		if known == "" || name != known {
+		if !slices.Contains(strings.Fields(known), name) {
 			return forerun.Errorf(forerun.Invalid, name, "The query parameter '%s' is not known here.", name)
 		}
 	}
@@ -113,13 +118,39 @@ func checkQuery(r *http.Request, known string) error {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !a.isOperator(r) {
+		gateway.NoteFailure(r)
 		w.Header().Set("WWW-Authenticate", `Forerun realm="operator"`) // for Basic a browser would ask, and then send the key with all that a page makes it request
 		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "This API is the operator's: send the key in the file operator of the server's data folder."))
 		return
 	}
 	gateway.SeatOperator(r)
-	a.mux.ServeHTTP(w, r)
+	answer := &answered{ResponseWriter: w}
+	defer func() { gateway.Note(r, audit.Operator, "", answer.status) }() // also of a backup that was cut
+	a.mux.ServeHTTP(answer, r)
 }
+
+// answered is an answer whose status is kept; 0 before there is one.
+type answered struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answered) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements io.Writer.
+func (a *answered) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // isOperator compares hashes: how long that takes tells nothing of the key.
 func (a *API) isOperator(r *http.Request) bool {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,8 +149,37 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller, err := a.Keys.Caller(r)
 	if err != nil {
+		if forerun.KindOf(err) == forerun.Unauthorized && r.Header.Get("Authorization") != "" {
+			gateway.NoteFailure(r)
+		}
 		return err
 	}
+	err = a.serveCaller(w, r, path, caller)
+	if status := answerStatus(err); isChange(r) || status == http.StatusForbidden {
+		gateway.Note(r, caller.Who(), caller.Namespace, status)
+	}
+	return err
+}
+
+// isChange reports whether a request asks for a change of entities.
+func isChange(r *http.Request) bool {
+	return r.Method == http.MethodPut || r.Method == http.MethodDelete || r.Method == http.MethodPatch || r.Method == http.MethodPost && strings.Contains(r.URL.EscapedPath(), "/rules/")
+}
+
+// answerStatus is the status that an error is answered with.
+func answerStatus(err error) int {
+	refused, isRefusal := errors.AsType[*refusal](err)
+	switch {
+	case err == nil:
+		return http.StatusOK
+	case isRefusal:
+		return refused.status
+	}
+	return forerun.KindOf(err).HTTPStatus()
+}
+
+// serveCaller does what a caller asks for.
+func (a *API) serveCaller(w http.ResponseWriter, r *http.Request, path string, caller gateway.Caller) error {
 	if err := gateway.Seat(w, r, caller.Namespace); err != nil {
 		return err
 	}

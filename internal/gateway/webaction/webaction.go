@@ -140,6 +140,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller := h.caller(r)
 	if !isOptions && !mayCall(action, owner.Namespace, r, caller.Namespace) {
+		if r.Header.Get("Authorization") != "" || r.Header[secretHeader] != nil {
+			gateway.NoteFailure(r)
+		}
 		return forerun.Errorf(forerun.Unauthorized, "", "Authentication is possible but has failed or not yet been provided.")
 	}
 	if err := gateway.Seat(w, r, owner.Namespace); err != nil {
