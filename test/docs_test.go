@@ -2,7 +2,10 @@ package test
 
 import (
 	"flag"
+	"io"
+	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -117,6 +120,42 @@ func TestDocumentedLinks(t *testing.T) {
 		}
 	}
 	if followed < 60 {
+		t.Errorf("only %d links are there", followed)
+	}
+}
+
+// TestServedLinks: each document that the server serves links to documents that it serves, or to other servers.
+func TestServedLinks(t *testing.T) {
+	t.Parallel()
+	s := start(t, server.Options{})
+	links := regexp.MustCompile(`\]\(([^)\s#]+)[^)]*\)`)
+	followed := 0
+	get := func(path string) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/html")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s, %v", path, answer.Status, err)
+		}
+		return string(text)
+	}
+	for _, document := range regexp.MustCompile(`href="(/docs/[^"]+)"`).FindAllStringSubmatch(get("/"), -1) {
+		for _, link := range links.FindAllStringSubmatch(get(document[1]), -1) {
+			if !strings.Contains(link[1], "://") {
+				followed++
+				get(path.Join(path.Dir(document[1]), link[1]))
+			}
+		}
+	}
+	if followed < 40 {
 		t.Errorf("only %d links are there", followed)
 	}
 }

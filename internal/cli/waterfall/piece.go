@@ -23,7 +23,7 @@ var looks = [...]struct {
 	spans:    {'_', "#868e96", 3, "workflow"},
 	waits:    {'.', "#ced4da", 3, "waits"},
 	ended:    {'-', "#8ccf9b", 3, "has ended, and its turn has not come"},
-	runs:     {'=', "#2b71b8", 12, "runs in its turn"},
+	runs:     {'=', "#2b71b8", 12, "runs in order"},
 	ahead:    {'>', "#37a04f", 12, "runs speculatively"},
 	squashed: {'x', "#d9463e", 12, "was squashed"},
 	skipped:  {'*', "#7d55c7", 12, "not executed: its output was known"},
