@@ -15,6 +15,7 @@ import (
 	"forerun.dev/forerun/internal/cli/waterfall"
 	"forerun.dev/forerun/internal/cli/whisk"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/trace"
 )
 
 // traceWidth is the width of the bars, in characters, where what is written goes to no terminal.
@@ -42,14 +43,7 @@ const maxTraced = 20_000
 // tracedActivation is a record with its trace, as the server shows it.
 type tracedActivation struct {
 	whisk.Activation
-	Trace struct {
-		waterfall.Bar
-		Calls []string `json:"calls"`
-		Tally *struct {
-			InOrder int64           `json:"inOrder"`
-			Slots   []waterfall.Bar `json:"slots"`
-		} `json:"tally"`
-	} `json:"trace"`
+	Trace trace.Record `json:"trace"`
 }
 
 func (a *app) activationTrace() *cobra.Command {
@@ -74,19 +68,19 @@ most the time that it took by itself. There is none for branches or calls that r
 		if err != nil {
 			return err
 		}
-		trace, err := traceOf(cmd.Context(), c, path)
+		traced, err := traceOf(cmd.Context(), c, path)
 		if err == nil && *svg != "" {
-			err = a.drawSVG(cmd, trace, string(*svg))
+			err = a.drawSVG(cmd, traced, string(*svg))
 		}
 		switch {
 		case err != nil:
 			return err
 		case a.output != asText:
-			return a.showLine(cmd, "", trace)
+			return a.showLine(cmd, "", traced)
 		case *svg != "":
 			return nil
 		}
-		return trace.Text(cmd.OutOrStdout(), barsWidth(cmd.OutOrStdout()), isTerminal(cmd.OutOrStdout()) && a.env.Getenv("NO_COLOR") == "")
+		return waterfall.Text(cmd.OutOrStdout(), traced, barsWidth(cmd.OutOrStdout()), isTerminal(cmd.OutOrStdout()) && a.env.Getenv("NO_COLOR") == "")
 	})
 	return cmd
 }
@@ -112,13 +106,13 @@ func outermost(ctx context.Context, c *whisk.Client, path string) (string, error
 	}
 }
 
-func (a *app) drawSVG(cmd *cobra.Command, trace *waterfall.Trace, name string) error {
+func (a *app) drawSVG(cmd *cobra.Command, traced *trace.Trace, name string) error {
 	file, err := os.Create(name)
 	if err != nil {
 		return wrongf("the picture cannot be written: %v", err)
 	}
 	defer file.Close()
-	if err := trace.SVG(file); err != nil {
+	if err := waterfall.SVG(file, traced); err != nil {
 		return err
 	}
 	if err := file.Close(); err != nil {
@@ -139,25 +133,25 @@ func isTerminal(w any) bool {
 }
 
 // traceOf fetches the record at a path and those of all that it ran.
-func traceOf(ctx context.Context, c *whisk.Client, path string) (*waterfall.Trace, error) {
+func traceOf(ctx context.Context, c *whisk.Client, path string) (*trace.Trace, error) {
 	f := &traceFetcher{client: c}
 	if err := f.fetch(ctx, path, 0); err != nil {
 		return nil, err
 	}
-	bars := append(f.bars[:1:1], byQueue(f.bars[1:], f.squashed)...)
-	return waterfall.New(bars, f.inOrder), nil
+	slots := append(f.slots[:1:1], byQueue(f.slots[1:], f.squashed)...)
+	return trace.New(slots, f.inOrder), nil
 }
 
 // byQueue puts squashed slots before what was queued after them.
-func byQueue(bars, squashed []waterfall.Bar) []waterfall.Bar {
+func byQueue(slots, squashed []trace.Slot) []trace.Slot {
 	for _, s := range squashed {
-		at := slices.IndexFunc(bars, func(b waterfall.Bar) bool { return b.Queued > s.Queued })
+		at := slices.IndexFunc(slots, func(b trace.Slot) bool { return b.Queued > s.Queued })
 		if at < 0 {
-			at = len(bars)
+			at = len(slots)
 		}
-		bars = slices.Insert(bars, at, s)
+		slots = slices.Insert(slots, at, s)
 	}
-	return bars
+	return slots
 }
 
 // withoutNamespace is "package/action" of "namespace/package/action".
@@ -169,14 +163,14 @@ func withoutNamespace(path string) string {
 // traceFetcher collects the slots of an invocation, in program order.
 type traceFetcher struct {
 	client   *whisk.Client
-	bars     []waterfall.Bar
-	squashed []waterfall.Bar
+	slots    []trace.Slot
+	squashed []trace.Slot
 	inOrder  int64 // what the record at the top says
 }
 
 // fetch adds a record and those below it.
 func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) error {
-	if len(f.bars) >= maxTraced {
+	if len(f.slots) >= maxTraced {
 		return wrongf("the invocation has more than %d activations: trace one of its parts", maxTraced)
 	}
 	record, err := whisk.Get[tracedActivation](ctx, f.client, path, url.Values{"trace": {"true"}})
@@ -184,24 +178,27 @@ func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) error 
 		return err
 	}
 	x := &record.Value
-	bar := x.Trace.Bar
-	if bar.Queued == 0 {
+	if x.Trace.Queued == 0 {
 		return &failure{exitGeneral, "the server has no trace of the activation: it is a trigger's, or another OpenWhisk's"}
 	}
-	bar.Name, bar.ID, bar.Depth = first(withoutNamespace(unquoted(forerun.Lookup(x.Annotations, "path"))), x.Name), x.ActivationID, depth
-	bar.Program = unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence"
-	f.bars = append(f.bars, bar)
+	slot := trace.Slot{
+		Name: first(withoutNamespace(unquoted(forerun.Lookup(x.Annotations, "path"))), x.Name), ID: x.ActivationID, Depth: depth,
+		Program: unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence", Line: x.Trace.Line,
+	}
+	f.slots = append(f.slots, slot)
 	if x.Trace.Tally != nil {
 		if depth == 0 {
 			f.inOrder = x.Trace.Tally.InOrder
 		}
 		for _, s := range x.Trace.Tally.Slots {
-			s.Name, s.Depth = withoutNamespace(s.Name), depth+1
-			f.squashed = append(f.squashed, s)
+			f.squashed = append(f.squashed, trace.Slot{Name: withoutNamespace(s.Action), Depth: depth + 1, Line: s.Line})
 		}
 	}
-	below := x.Trace.Calls
-	if bar.Program {
+	var below []string
+	for _, id := range x.Trace.Calls {
+		below = append(below, string(id))
+	}
+	if slot.Program {
 		below = append(below, x.Logs...)
 	}
 	for _, id := range below {

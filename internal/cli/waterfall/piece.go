@@ -1,5 +1,7 @@
 package waterfall
 
+import "forerun.dev/forerun/internal/trace"
+
 // look is what a bar shows of a slot for some time.
 type look int
 
@@ -36,25 +38,25 @@ type piece struct {
 }
 
 // pieces are the parts of a slot's bar; later ones lie over earlier ones.
-func (b *Bar) pieces() []piece {
+func pieces(b *trace.Slot) []piece {
 	switch {
 	case b.Program:
-		return were(piece{spans, b.Queued, b.end()})
+		return were(piece{spans, b.Queued, b.End()})
 	case b.Launched == 0:
-		return were(piece{waits, b.Queued, b.end()})
+		return were(piece{waits, b.Queued, b.End()})
 	}
-	before, after := piece{waits, b.Queued, b.Launched}, piece{ended, b.stop(), b.end()}
+	before, after := piece{waits, b.Queued, b.Launched}, piece{ended, b.Stop(), b.End()}
 	switch {
-	case b.isSquashed():
-		return were(before, after, piece{squashed, b.Launched, b.stop()})
+	case b.IsSquashed():
+		return were(before, after, piece{squashed, b.Launched, b.Stop()})
 	case b.Skipped:
 		return were(before, after, piece{skipped, b.Launched, b.Launched})
-	case b.ranAhead() && b.Promoted > 0 && b.Promoted < b.stop():
-		return were(before, after, piece{ahead, b.Launched, b.stop()}, piece{runs, b.Promoted, b.stop()})
-	case b.ranAhead():
-		return were(before, after, piece{ahead, b.Launched, b.stop()})
+	case b.RanAhead() && b.Promoted > 0 && b.Promoted < b.Stop():
+		return were(before, after, piece{ahead, b.Launched, b.Stop()}, piece{runs, b.Promoted, b.Stop()})
+	case b.RanAhead():
+		return were(before, after, piece{ahead, b.Launched, b.Stop()})
 	}
-	return were(before, after, piece{runs, b.Launched, b.stop()})
+	return were(before, after, piece{runs, b.Launched, b.Stop()})
 }
 
 // were leaves out the pieces that cannot be: one of their moments did not come, or came too early.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"forerun.dev/forerun/internal/trace"
 )
 
 // Sizes of the picture, in its pixels.
@@ -38,31 +40,31 @@ const (
 // picture is an SVG in the making.
 type picture struct {
 	strings.Builder
-	trace        *Trace
+	trace        *trace.Trace
 	names, notes int // how wide those are
 	top          int // where the first row begins
 }
 
 // SVG writes a trace as a picture that needs nothing beside it: a row for each slot, with its name, its bar, how long it took and what is
 // to be told of it, as far as there is room; all of that shows under the pointer.
-func (t *Trace) SVG(w io.Writer) error {
+func SVG(w io.Writer, t *trace.Trace) error {
 	p := &picture{trace: t}
-	for i := range t.Bars {
-		b := &t.Bars[i]
-		p.names = max(p.names, b.level()*indent+nameChar*utf8.RuneCountInString(b.title()))
-		p.notes = max(p.notes, noteChar*utf8.RuneCountInString(b.notes()))
+	for i := range t.Slots {
+		b := &t.Slots[i]
+		p.names = max(p.names, level(b)*indent+nameChar*utf8.RuneCountInString(b.Title()))
+		p.notes = max(p.notes, noteChar*utf8.RuneCountInString(b.Notes()))
 	}
 	p.names, p.notes = min(p.names, mostNames), min(p.notes, mostNotes)
-	if t.cites {
+	if t.Cites {
 		p.names += p.numbers()
 	}
 	p.legend()
 	p.shades()
 	p.axis()
-	for i := range t.Bars {
-		p.row(&t.Bars[i])
+	for i := range t.Slots {
+		p.row(&t.Slots[i])
 	}
-	times, counts := t.summary()
+	times, counts := t.Summary()
 	p.text(margin, p.bottom()+46, 12, text, "start", times)
 	p.text(margin, p.bottom()+66, 12, text, "start", counts)
 	_, err := io.WriteString(w, p.whole())
@@ -86,10 +88,10 @@ func (p *picture) end() int { return p.chart() + chartWidth }
 func (p *picture) width() int { return p.end() + tookWidth + margin + p.notes + margin }
 
 // bottom is where the rows end.
-func (p *picture) bottom() int { return p.top + len(p.trace.Bars)*rowHeight }
+func (p *picture) bottom() int { return p.top + len(p.trace.Slots)*rowHeight }
 
 // numbers is how wide the rows' numbers are.
-func (p *picture) numbers() int { return nameChar * len(fmt.Sprint("#", len(p.trace.Bars), " ")) }
+func (p *picture) numbers() int { return nameChar * len(fmt.Sprint("#", len(p.trace.Slots), " ")) }
 
 func (p *picture) x(at int64) float64 {
 	return float64(p.chart()) + min(1, float64(max(0, at-p.trace.Begin))/float64(max(1, p.trace.Wall)))*chartWidth
@@ -98,8 +100,8 @@ func (p *picture) x(at int64) float64 {
 // legend says what the looks are that there are in the picture.
 func (p *picture) legend() {
 	var used [len(looks)]bool
-	for i := range p.trace.Bars {
-		for _, piece := range p.trace.Bars[i].pieces() {
+	for i := range p.trace.Slots {
+		for _, piece := range pieces(&p.trace.Slots[i]) {
 			used[piece.look] = used[piece.look] || piece.to > piece.from || piece.look == skipped
 		}
 	}
@@ -122,7 +124,7 @@ func (p *picture) legend() {
 
 // shades lie behind every second row.
 func (p *picture) shades() {
-	for i := 0; i < len(p.trace.Bars); i += 2 {
+	for i := 0; i < len(p.trace.Slots); i += 2 {
 		fmt.Fprintf(p, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", margin/2, p.top+i*rowHeight, p.width()-margin, rowHeight, shade)
 	}
 }
@@ -138,26 +140,26 @@ func (p *picture) axis() {
 			anchor = "end"
 		}
 		fmt.Fprintf(p, `<path d="M%d %dV%d" stroke="%s"/>`+"\n", x, p.top, p.bottom()+5, line)
-		p.text(x, p.bottom()+18, 11, faint, anchor, length(p.trace.Wall*int64(i)/ticks))
+		p.text(x, p.bottom()+18, 11, faint, anchor, trace.Length(p.trace.Wall*int64(i)/ticks))
 	}
 }
 
 // row draws one slot.
-func (p *picture) row(b *Bar) {
+func (p *picture) row(b *trace.Slot) {
 	y := p.top + (b.Row-1)*rowHeight
-	fmt.Fprintf(p, "<g><title>%s</title>\n", escaped(b.tip()))
+	fmt.Fprintf(p, "<g><title>%s</title>\n", escaped(tip(b)))
 	x := margin
-	if p.trace.cites {
+	if p.trace.Cites {
 		p.text(x+p.numbers()-nameChar, y+15, 11, faint, "end", fmt.Sprint("#", b.Row))
 		x += p.numbers()
 	}
-	x += b.level() * indent
-	p.text(x, y+15, 12, text, "start", cut(b.title(), (p.chart()-margin-x)/nameChar))
-	for _, piece := range b.pieces() {
+	x += level(b) * indent
+	p.text(x, y+15, 12, text, "start", cut(b.Title(), (p.chart()-margin-x)/nameChar))
+	for _, piece := range pieces(b) {
 		p.draw(piece, p.x(piece.from), p.x(piece.to), y)
 	}
-	p.text(p.end()+tookWidth, y+15, 11, text, "end", length(b.took()))
-	p.text(p.end()+tookWidth+margin, y+15, 11, noteInk(b), "start", cut(b.notes(), p.notes/noteChar))
+	p.text(p.end()+tookWidth, y+15, 11, text, "end", trace.Length(b.Took()))
+	p.text(p.end()+tookWidth+margin, y+15, 11, noteInk(b), "start", cut(b.Notes(), p.notes/noteChar))
 	p.WriteString("</g>\n")
 }
 
@@ -180,16 +182,16 @@ func (p *picture) text(x, y, size int, fill, anchor, s string) {
 	}
 }
 
-func noteInk(b *Bar) string {
-	if b.isSquashed() {
+func noteInk(b *trace.Slot) string {
+	if b.IsSquashed() {
 		return looks[squashed].fill
 	}
 	return faint
 }
 
 // tip is all that is to be told of a slot.
-func (b *Bar) tip() string {
-	return strings.TrimSuffix(b.title()+", "+length(b.took())+", "+b.notes(), ", ")
+func tip(b *trace.Slot) string {
+	return strings.TrimSuffix(b.Title()+", "+trace.Length(b.Took())+", "+b.Notes(), ", ")
 }
 
 func escaped(s string) string {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"forerun.dev/forerun/internal/trace"
 )
 
 // bound of a name's width in text.
@@ -23,61 +25,61 @@ const (
 // Text writes a trace for a terminal: a line for each slot, with bars of width characters in which "_" is a workflow's time, "."
 // waiting, "=" running, ">" running speculatively, "x" running until it was squashed, "-" waiting finished until it was its turn, "*" that it was
 // not executed, as its output was known.
-func (t *Trace) Text(w io.Writer, width int, colour bool) error {
+func Text(w io.Writer, t *trace.Trace, width int, colour bool) error {
 	names := 0
-	for i := range t.Bars {
-		names = max(names, utf8.RuneCountInString(t.label(&t.Bars[i])))
+	for i := range t.Slots {
+		names = max(names, utf8.RuneCountInString(label(t, &t.Slots[i])))
 	}
 	names = min(names, maxName)
 	var b strings.Builder
-	for i := range t.Bars {
-		bar := &t.Bars[i]
-		ink, end := bar.ink(), noInk
-		if !colour || ink == plainInk {
-			ink, end = "", ""
+	for i := range t.Slots {
+		bar := &t.Slots[i]
+		colours, end := ink(bar), noInk
+		if !colour || colours == plainInk {
+			colours, end = "", ""
 		}
-		line := fmt.Sprintf("%s |%s%s%s| %9s  %s", padded(t.label(bar), names), ink, t.drawn(bar, width), end, length(bar.took()), bar.notes())
+		line := fmt.Sprintf("%s |%s%s%s| %9s  %s", padded(label(t, bar), names), colours, drawn(t, bar, width), end, trace.Length(bar.Took()), bar.Notes())
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	times, counts := t.summary()
+	times, counts := t.Summary()
 	b.WriteString("\n" + times + " " + counts + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // label is a slot's name, indented, with the number of its row if any reason names one.
-func (t *Trace) label(b *Bar) string {
-	name := strings.Repeat("  ", b.level()) + b.title()
-	if !t.cites {
+func label(t *trace.Trace, b *trace.Slot) string {
+	name := strings.Repeat("  ", level(b)) + b.Title()
+	if !t.Cites {
 		return name
 	}
-	return fmt.Sprintf("%*s %s", len(fmt.Sprint("#", len(t.Bars))), fmt.Sprint("#", b.Row), name)
+	return fmt.Sprintf("%*s %s", len(fmt.Sprint("#", len(t.Slots))), fmt.Sprint("#", b.Row), name)
 }
 
-func (b *Bar) ink() string {
+func ink(b *trace.Slot) string {
 	switch {
-	case b.isSquashed():
+	case b.IsSquashed():
 		return red
 	case b.Skipped, b.Program:
 		return dim
-	case b.ranAhead():
+	case b.RanAhead():
 		return green
 	}
 	return cyan
 }
 
 // drawn is the bar of a slot.
-func (t *Trace) drawn(b *Bar, width int) string {
+func drawn(t *trace.Trace, b *trace.Slot, width int) string {
 	line := []byte(strings.Repeat(" ", width))
-	for _, p := range b.pieces() {
-		for i := t.column(p.from, width); i <= t.column(p.to, width); i++ {
+	for _, p := range pieces(b) {
+		for i := column(t, p.from, width); i <= column(t, p.to, width); i++ {
 			line[i] = looks[p.look].char
 		}
 	}
 	return string(line)
 }
 
-func (t *Trace) column(at int64, width int) int {
+func column(t *trace.Trace, at int64, width int) int {
 	return int(min(int64(width-1), max(0, (at-t.Begin)*int64(width)/max(1, t.Wall))))
 }
 

@@ -9,20 +9,19 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"forerun.dev/forerun/internal/trace"
 )
 
 // example is a sequence: the second ran ahead, a guess for the third was wrong, the fourth was known, the last has a caller's time. The slots have other numbers than the rows.
-func example() *Trace {
-	return New([]Bar{
-		{Name: "chain", ID: "0", Program: true, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000},
-		{Name: "a", ID: "1", Slot: 11, Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_050_000, Promoted: 1_010_000, Committed: 1_050_000},
-		{
-			Name: "b", ID: "2", Slot: 12, Inline: 1, Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_040_000, Promoted: 1_050_000, Committed: 1_050_000,
-			Speculative: true, Predicted: "a #11 gave this", Held: 5_000, Stalled: "lost #9 wrote \"k #11\"",
-		},
-		{Name: "c", Slot: 13, Depth: 1, Queued: 1_000_000, Launched: 1_010_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Cause: "b #12 \x1b[31m<gave> more"},
-		{Name: "d", ID: "3", Slot: 14, Depth: 1, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_050_000, Committed: 1_050_000, Skipped: true, Predicted: "it is pure"},
-		{Name: "e", ID: "4", Slot: 15, Depth: 1, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_100_000, Promoted: 1_050_000, Committed: 1_100_000, Waited: 10_000},
+func example() *trace.Trace {
+	return trace.New([]trace.Slot{
+		{Name: "chain", ID: "0", Program: true, Line: trace.Line{Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000}},
+		{Name: "a", ID: "1", Depth: 1, Line: trace.Line{Slot: 11, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_050_000, Promoted: 1_010_000, Committed: 1_050_000}},
+		{Name: "b", ID: "2", Depth: 1, Line: trace.Line{Slot: 12, Inline: 1, Queued: 1_000_000, Launched: 1_010_000, Finished: 1_040_000, Promoted: 1_050_000, Committed: 1_050_000, Speculative: true, Held: 5_000, Texts: trace.Texts{Predicted: "a #11 gave this", Stalled: "lost #9 wrote \"k #11\""}}},
+		{Name: "c", Depth: 1, Line: trace.Line{Slot: 13, Queued: 1_000_000, Launched: 1_010_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Texts: trace.Texts{Cause: "b #12 \x1b[31m<gave> more"}}},
+		{Name: "d", ID: "3", Depth: 1, Line: trace.Line{Slot: 14, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_050_000, Committed: 1_050_000, Skipped: true, Texts: trace.Texts{Predicted: "it is pure"}}},
+		{Name: "e", ID: "4", Depth: 1, Line: trace.Line{Slot: 15, Queued: 1_050_000, Launched: 1_050_000, Finished: 1_100_000, Promoted: 1_050_000, Committed: 1_100_000, Waited: 10_000}},
 	}, 130_000)
 }
 
@@ -37,11 +36,11 @@ func TestText(t *testing.T) {
 100ms from request to end; in order its functions take about 130ms: 1.3x faster; 40ms wasted. 1 speculative and right, 1 squashed, 1 skipped.
 `
 	var b strings.Builder
-	if err := example().Text(&b, 20, false); err != nil || b.String() != want {
+	if err := Text(&b, example(), 20, false); err != nil || b.String() != want {
 		t.Errorf("it is (%v)\n%s", err, b.String())
 	}
 	b.Reset()
-	if err := example().Text(&b, 20, true); err != nil || !strings.Contains(b.String(), green) || strings.Count(b.String(), red) != 1 {
+	if err := Text(&b, example(), 20, true); err != nil || !strings.Contains(b.String(), green) || strings.Count(b.String(), red) != 1 {
 		t.Errorf("in colour (%v)\n%q", err, b.String())
 	}
 }
@@ -62,10 +61,10 @@ func TestGain(t *testing.T) {
 		{"no estimate", 0, true, "10ms from request to end; 0s wasted. 1 speculative and right, 0 squashed, 0 skipped."},
 		{"in order", 2 * wall, false, "10ms from request to end; 0s wasted. 0 speculative and right, 0 squashed, 0 skipped."},
 	} {
-		one := Bar{Queued: 1_000_000, Launched: 1_000_000, Finished: 1_000_000 + wall, Committed: 1_000_000 + wall}
+		one := trace.Slot{Line: trace.Line{Queued: 1_000_000, Launched: 1_000_000, Finished: 1_000_000 + wall, Committed: 1_000_000 + wall}}
 		two := one
 		two.Speculative = c.speculative
-		if times, counts := New([]Bar{one, two}, c.inOrder).summary(); times+" "+counts != c.want {
+		if times, counts := trace.New([]trace.Slot{one, two}, c.inOrder).Summary(); times+" "+counts != c.want {
 			t.Errorf("%s: it says\n%s %s\nnot\n%s", c.name, times, counts, c.want)
 		}
 	}
@@ -81,33 +80,30 @@ func TestLate(t *testing.T) {
 
 100ms from request to end; 0s wasted. 0 speculative and right, 0 squashed, 0 skipped; 1 speculative, began in turn; 1 speculative, never began; 1 squashed before it began.
 `
-	trace := New([]Bar{
-		{Name: "chain", ID: "0", Program: true, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000},
-		{Name: "a", ID: "1", Slot: 1, Depth: 1, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_050_000, Promoted: 1_000_000, Committed: 1_050_000},
-		{
-			Name: "b", ID: "2", Slot: 2, Depth: 1, Queued: 1_000_000, Launched: 1_050_000, Finished: 1_100_000, Promoted: 1_050_000, Committed: 1_100_000,
-			Speculative: true, Predicted: "a #1 gave this",
-		},
-		{Name: "c", Slot: 3, Depth: 1, Queued: 1_000_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Cause: "a #1 gave more"},
-		{Name: "d", ID: "4", Slot: 4, Depth: 1, Queued: 1_000_000, Promoted: 1_060_000, Finished: 1_100_000, Committed: 1_100_000, Speculative: true, Predicted: "b #2 gave this"},
+	traced := trace.New([]trace.Slot{
+		{Name: "chain", ID: "0", Program: true, Line: trace.Line{Queued: 1_000_000, Launched: 1_000_000, Finished: 1_100_000, Committed: 1_100_000}},
+		{Name: "a", ID: "1", Depth: 1, Line: trace.Line{Slot: 1, Queued: 1_000_000, Launched: 1_000_000, Finished: 1_050_000, Promoted: 1_000_000, Committed: 1_050_000}},
+		{Name: "b", ID: "2", Depth: 1, Line: trace.Line{Slot: 2, Queued: 1_000_000, Launched: 1_050_000, Finished: 1_100_000, Promoted: 1_050_000, Committed: 1_100_000, Speculative: true, Texts: trace.Texts{Predicted: "a #1 gave this"}}},
+		{Name: "c", Depth: 1, Line: trace.Line{Slot: 3, Queued: 1_000_000, Squashed: 1_050_000, Speculative: true, Kind: "prediction", Texts: trace.Texts{Cause: "a #1 gave more"}}},
+		{Name: "d", ID: "4", Depth: 1, Line: trace.Line{Slot: 4, Queued: 1_000_000, Promoted: 1_060_000, Finished: 1_100_000, Committed: 1_100_000, Speculative: true, Texts: trace.Texts{Predicted: "b #2 gave this"}}},
 	}, 90_000)
 	var b strings.Builder
-	if err := trace.Text(&b, 20, false); err != nil || b.String() != want {
+	if err := Text(&b, traced, 20, false); err != nil || b.String() != want {
 		t.Errorf("it is (%v)\n%s", err, b.String())
 	}
 	b.Reset()
-	if err := trace.Text(&b, 20, true); err != nil || strings.Contains(b.String(), green) {
+	if err := Text(&b, traced, 20, true); err != nil || strings.Contains(b.String(), green) {
 		t.Errorf("in colour (%v)\n%q", err, b.String())
 	}
 	b.Reset()
-	if err := trace.SVG(&b); err != nil || strings.Contains(b.String(), looks[ahead].legend) {
+	if err := SVG(&b, traced); err != nil || strings.Contains(b.String(), looks[ahead].legend) {
 		t.Errorf("as a picture (%v)\n%s", err, b.String())
 	}
 }
 
 func TestSVG(t *testing.T) {
 	var b strings.Builder
-	if err := example().SVG(&b); err != nil {
+	if err := SVG(&b, example()); err != nil {
 		t.Fatal(err)
 	}
 	bars := 0
@@ -144,7 +140,7 @@ func TestSVG(t *testing.T) {
 // TestTimeAxis: the last label is where the longest bar ends.
 func TestTimeAxis(t *testing.T) {
 	var b strings.Builder
-	if err := example().SVG(&b); err != nil {
+	if err := SVG(&b, example()); err != nil {
 		t.Fatal(err)
 	}
 	span := regexp.MustCompile(`<rect x="(\d+).0" y="[\d.]+" width="(\d+).0" height="3" rx="1" fill="`+looks[spans].fill).FindAllStringSubmatch(b.String(), -1)
@@ -163,7 +159,7 @@ func TestTimeAxis(t *testing.T) {
 func TestCutNotes(t *testing.T) {
 	why := strings.Repeat("because ", 40) + "so"
 	var b strings.Builder
-	if err := New([]Bar{{Name: "x", Queued: 1, Launched: 1, Finished: 2, InTurn: why}}, 0).SVG(&b); err != nil {
+	if err := SVG(&b, trace.New([]trace.Slot{{Name: "x", Line: trace.Line{Queued: 1, Launched: 1, Finished: 2, Texts: trace.Texts{InTurn: why}}}}, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(b.String(), why) != 1 || !strings.Contains(b.String(), "…</text>") || !strings.Contains(b.String(), why+"</title>") {
@@ -174,21 +170,21 @@ func TestCutNotes(t *testing.T) {
 // TestNumbersOfRows: where no reason names a row there are none, and a slot without a row has no number.
 func TestNumbersOfRows(t *testing.T) {
 	var b strings.Builder
-	trace := New([]Bar{{Name: "x", Slot: 4, Queued: 1, Launched: 1, Finished: 2, InTurn: "gone #3 did not give what was expected"}}, 0)
-	if err := trace.Text(&b, 5, false); err != nil || strings.Contains(b.String(), "#") || !strings.Contains(b.String(), "in turn: gone did not") {
+	traced := trace.New([]trace.Slot{{Name: "x", Line: trace.Line{Slot: 4, Queued: 1, Launched: 1, Finished: 2, Texts: trace.Texts{InTurn: "gone #3 did not give what was expected"}}}}, 0)
+	if err := Text(&b, traced, 5, false); err != nil || strings.Contains(b.String(), "#") || !strings.Contains(b.String(), "in turn: gone did not") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 
 // TestOddMoments: whatever a server says of times is drawn.
 func TestOddMoments(t *testing.T) {
-	for _, bars := range [][]Bar{
+	for _, bars := range [][]trace.Slot{
 		{{Name: "x"}},
-		{{Name: "x", Queued: 5, Launched: 3, Finished: 1}, {Name: "before", Queued: 1, Squashed: 9_000_000_000}},
-		{{Name: strings.Repeat("ü", 99), Queued: 1 << 62, Squashed: 2}},
+		{{Name: "x", Line: trace.Line{Queued: 5, Launched: 3, Finished: 1}}, {Name: "before", Line: trace.Line{Queued: 1, Squashed: 9_000_000_000}}},
+		{{Name: strings.Repeat("ü", 99), Line: trace.Line{Queued: 1 << 62, Squashed: 2}}},
 	} {
-		trace := New(bars, 0)
-		if err := errors.Join(trace.Text(io.Discard, 7, true), trace.SVG(io.Discard)); err != nil {
+		traced := trace.New(bars, 0)
+		if err := errors.Join(Text(io.Discard, traced, 7, true), SVG(io.Discard, traced)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -196,13 +192,13 @@ func TestOddMoments(t *testing.T) {
 
 // TestDeep: what is called by what is called, and so on, has its name, however deep it is.
 func TestDeep(t *testing.T) {
-	var bars []Bar
+	var bars []trace.Slot
 	for depth := range 25 {
-		bars = append(bars, Bar{Name: fmt.Sprintf("called-%d", depth), Depth: depth, Queued: 1, Launched: 1, Finished: 2})
+		bars = append(bars, trace.Slot{Name: fmt.Sprintf("called-%d", depth), Depth: depth, Line: trace.Line{Queued: 1, Launched: 1, Finished: 2}})
 	}
-	trace := New(bars, 0)
+	traced := trace.New(bars, 0)
 	var text, picture strings.Builder
-	if err := errors.Join(trace.Text(&text, 20, false), trace.SVG(&picture)); err != nil {
+	if err := errors.Join(Text(&text, traced, 20, false), SVG(&picture, traced)); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range bars {
