@@ -10,7 +10,7 @@ import Redis from 'ioredis'
  * @param {(open: () => Redis, key: (name: string) => string) => Promise<void>} scenario - gets what opens a client
  */
 function scenario (name, scenario) {
-  test(name, { timeout: 30000 }, async () => {
+  test(name, { timeout: 180000 }, async () => {
     const clients = []
     const open = options => {
       clients.push(new Redis(process.env.REDIS_URL, { maxRetriesPerRequest: 0, ...options }))

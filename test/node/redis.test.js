@@ -11,7 +11,7 @@ import { createClient, WatchError } from 'redis'
  */
 function scenario (name, scenario) {
   for (const RESP of [2, 3]) {
-    test(`${name}, RESP${RESP}`, { timeout: 30000 }, async () => {
+    test(`${name}, RESP${RESP}`, { timeout: 180000 }, async () => {
       const clients = []
       const open = async () => {
         const client = createClient({ url: process.env.REDIS_URL, RESP, name: 'scenario' })

@@ -68,7 +68,7 @@ class Sandbox:
     def close(self) -> tuple[str, str]:
         """End the initializer and return what was written to standard output and error."""
         self.control.close()
-        out, err = self.process.communicate(timeout=10)
+        out, err = self.process.communicate(timeout=120)
         return out.decode(), err.decode()
 
 
