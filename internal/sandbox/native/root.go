@@ -39,10 +39,12 @@ var links = map[string]string{
 // the memory of the initializer or the spare, which are processes of its own user.
 var (
 	maskedFiles = []string{
-		"config.gz", "interrupts", "iomem", "ioports", "kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags",
-		"latency_stats", "modules", "sched_debug", "slabinfo", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo", "vmcore",
+		"buddyinfo", "cmdline", "config.gz", "consoles", "crypto", "devices", "diskstats", "dma", "execdomains", "interrupts", "iomem", "ioports",
+		"kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "locks", "mdstat", "misc", "modules",
+		"mtrr", "pagetypeinfo", "partitions", "sched_debug", "schedstat", "slabinfo", "softirqs", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",
+		"vmcore", "zoneinfo", "sys/fs/dentry-state", "sys/fs/file-nr", "sys/fs/inode-nr", "sys/fs/inode-state", "sys/kernel/random/boot_id",
 	}
-	maskedFolders = []string{"acpi", "asound", "bus", "driver", "fs", "irq", "scsi", "sysvipc"}
+	maskedFolders = []string{"acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "pressure", "scsi", "sysvipc", "tty"}
 )
 
 // inodes bounds the files of one writable folder; each costs the kernel about a kilobyte.

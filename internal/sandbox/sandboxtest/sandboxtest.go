@@ -35,6 +35,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"Files", s.testFiles},
 		{"Replaced", s.testReplaced},
 		{"Unwritable", s.testUnwritable},
+		{"Proc", s.testProc},
 		{"Sealed", s.testSealed},
 		{"Processes", s.testProcesses},
 		{"SystemCalls", s.testSystemCalls},
