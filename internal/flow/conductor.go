@@ -61,7 +61,7 @@ func ask(input, state json.RawMessage) forerun.Stop {
 	return forerun.Stop{Cursor: conducting{state: state}, Self: true, Input: input}
 }
 
-// unparsable is OpenWhisk's message for what can be no action's name.
+// unparsable is OpenWhisk's message for a text that cannot be the name of an action.
 func unparsable(name json.RawMessage) string {
 	return fmt.Sprintf("Failed to parse action name from json value %s during composition.", name)
 }

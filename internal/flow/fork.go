@@ -94,7 +94,7 @@ func isIdle(stop *forerun.Stop) bool {
 }
 
 // elementsOf is what JavaScript makes of the value of a map: none of what is not true or says that its length is 0. ok is
-// false if it is no array.
+// false if it is not an array.
 func elementsOf(v json.RawMessage) (elements []json.RawMessage, ok bool) {
 	if !isTrue(v) {
 		return nil, true

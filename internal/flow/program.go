@@ -19,7 +19,7 @@ type Program struct {
 	rows []row
 	size int // of the rows, in bytes
 	// asIs hands an action's result on as it is, a failed one's or an array too, as OpenWhisk's sequences do;
-	// composer keeps an error alone, and wraps what is no object.
+	// composer keeps an error alone, and wraps a value that is not an object.
 	asIs bool
 	// parameters are laid under what actions give and branches begin with: in OpenWhisk all of that comes to composer's
 	// conductor as an input.
@@ -58,7 +58,7 @@ const (
 	opExit               // leave the innermost of these three
 	opLiteral            // make this the value
 	opBuiltin            // one of composer's own small functions
-	opCheck              // composer's empty: wrap what is no object, and act on an error in it
+	opCheck              // composer's empty: wrap a value that is not an object, and act on an error in it
 )
 
 // Actions lists the names of the actions that the program can run, in the order of its rows, each once; those that a
@@ -102,7 +102,7 @@ func argumentsOf(parameters []forerun.KeyValue) ([]forerun.KeyValue, error) {
 	return arguments, nil
 }
 
-// Of compiles what action a is, or returns nil if it is no workflow but a single function. The error is
+// Of compiles what action a is, or returns nil for a single function, which is not a workflow. The error is
 // forerun.Invalid and names the place in the document.
 func Of(a *forerun.Action) (forerun.Program, error) {
 	if a.Exec.Kind == "sequence" {

@@ -1,10 +1,10 @@
 package flow
 
 // maxProgram is about how many bytes a composition may take when it is compiled. Composer's lowering makes some thirty rows of a combinator that
-// is a line in the document, so that of a megabyte come hundreds.
+// is a line in the document, so a megabyte becomes hundreds.
 const maxProgram = 8 << 20
 
-// What a row takes beside what it refers to, about, the variables of one, and each of these.
+// The approximate bytes of a row without the values that it refers to, of a set of variables, and of each variable.
 const (
 	rowCost  = 160
 	varsCost = 400

@@ -64,7 +64,7 @@ func isTrue(v json.RawMessage) bool {
 	return true
 }
 
-// number is a JSON number as JavaScript has it; one out of range is infinite, and what is no number is 0.
+// number is a JSON number as JavaScript has it; one out of range is infinite, and a text that is not a number is 0.
 func number(v json.RawMessage) float64 {
 	n, _ := strconv.ParseFloat(string(v), 64)
 	return n

@@ -223,7 +223,7 @@ func (w *walk) fail(message string) {
 	w.check()
 }
 
-// check is what composer does behind every action: what is no object is wrapped; an error drops all other members and
+// check is what composer does behind every action: a value that is not an object is wrapped; an error drops all other members and
 // goes to the innermost try around, or ends the program.
 func (w *walk) check() {
 	if !isObject(w.value) {

@@ -97,7 +97,7 @@ func (c *Conn) Write(t Type, header any, payload []byte) error {
 	return err
 }
 
-// Tell writes a frame without a payload, if the socket has room for it. For an initializer that reads nothing nobody waits: it lives on.
+// Tell writes a frame without a payload, if the socket has room for it. An initializer that does not read is not waited for, and lives on.
 func (c *Conn) Tell(t Type, header any) error {
 	buf, err := AppendFrame(make([]byte, 0, PrefixSize+64), t, header, 0)
 	if err != nil {

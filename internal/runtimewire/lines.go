@@ -59,7 +59,7 @@ func NewLines(in, out *os.File, env map[string]string) (*Lines, error) {
 	return l, nil
 }
 
-// pollable makes a pipe one that a goroutine can wait for. What is no pipe is refused.
+// pollable makes a pipe one that a goroutine can wait for. Other files are refused.
 func pollable(f *os.File) (*os.File, error) {
 	defer f.Close()
 	var st syscall.Stat_t
@@ -89,7 +89,7 @@ func (l *Lines) SetReadDeadline(t time.Time) error { return l.out.SetReadDeadlin
 func (l *Lines) Close() error { return errors.Join(l.in.Close(), l.out.Close()) }
 
 // Run sends an activation. What the program has written since its last answer is dropped. A program that has closed its standard input, or
-// has ended, is no error: Read tells how it goes on.
+// has ended, is not an error: Read tells how it goes on.
 func (l *Lines) Run(header Run, input []byte) error {
 	if err := l.discard(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (l *Lines) Run(header Run, input []byte) error {
 	return err
 }
 
-// Unread reports whether the program has left something of the value in the line that Run wrote. The line's end alone is no sign of that: a
+// Unread reports whether the program has left something of the value in the line that Run wrote. The line's end alone does not show that: a
 // program that parses as it reads has all that it needs with the last brace, and may have acted.
 func (l *Lines) Unread(error) bool { return l.unsent || l.left() > len("\n") }
 

@@ -77,7 +77,7 @@ type Result struct {
 	Error  string `json:"error,omitempty"` // with StatusError: a sentence for the action's author; then no payload
 }
 
-// What a Result says of an activation.
+// The statuses of a Result.
 const (
 	StatusOK    = "ok"    // the payload is the JSON object that the function returned
 	StatusError = "error" // the function ended without one

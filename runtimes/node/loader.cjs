@@ -8,7 +8,7 @@ const { pathToFileURL } = require('url')
 const vm = require('vm')
 
 const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Start}$_][\p{ID_Continue}$]*)*$/u
-// What V8 says of the source of an ES module that is compiled as a script.
+// V8's messages about the source of an ES module that is compiled as a script.
 const MODULE_SYNTAX = /^(?:Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside a module|await is only valid in async functions and the top level bodies of modules)/
 
 const DEFAULT = 'main'
@@ -133,7 +133,7 @@ function find (exported, main) {
 }
 
 /**
- * Choose the action's function. If it names none and there is no main, that is the only one that is exported as it is usual elsewhere.
+ * Choose the action's function. An action without a named function and without main has the only handler that its code exports.
  * @param {object} exported - by the code
  * @param {string} main - what the action names; empty: the default
  * @param {unknown} found - what the code has of that name

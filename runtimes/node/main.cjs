@@ -55,7 +55,7 @@ async function start () {
 
 /**
  * Let what the code has begun to connect be connected: the wait for an activation may be long, and it would find that that timed out.
- * It is a part of loading: what reaches for the outside may wait for somebody's turn.
+ * It is a part of loading: a connection to the outside may wait for an activation's turn.
  */
 async function settle () {
   const end = performance.now() + SETTLE_MS
@@ -85,7 +85,7 @@ function refuse (error) {
 
 /**
  * Say that this process can take an activation, and wait for it. Nothing else runs meanwhile but the code's own threads: what an
- * activation left pending goes on within the next. One that has served long ends: the next has a process anew.
+ * activation left pending goes on within the next. A process that has served long ends: the next activation has a new one.
  */
 function ready () {
   if (served === ACTIVATIONS) process.exit(0)
@@ -230,7 +230,7 @@ function starve () {
   collect ??= collector()
   collect()
   if (outcome.deref() === undefined) fail(current, 'The action ended without a result: nothing is left that could settle its promise.')
-  else setTimeout(() => {}, performance.now() - executed) // after as long again it is looked at anew
+  else setTimeout(() => {}, performance.now() - executed) // after as long again it is looked at once more
 }
 
 /**

@@ -28,7 +28,7 @@ function open (fd) {
       done()
     }
   })
-  // What was inherited is not this process's to close.
+  // This process does not close what it inherited.
   return Object.assign(stream, { fd, _type: 'pipe', _isStdio: true, destroySoon: stream.destroy, _destroy: (error, done) => done(error) })
 }
 

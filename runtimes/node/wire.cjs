@@ -22,7 +22,7 @@ const SPACE_BYTES = 64 << 10
  * @property {string} payload - as text
  */
 
-/** One end of a connection. Nothing is read from it while nobody asks: the process sleeps in the kernel. */
+/** One end of a connection. It is read only on request, and the process sleeps in the kernel meanwhile. */
 class Connection {
   #fd
   #space = Buffer.allocUnsafeSlow(SPACE_BYTES)
@@ -125,9 +125,9 @@ function parse (text) {
   try {
     header = JSON.parse(text)
   } catch (error) {
-    throw new SyntaxError(`the header of a frame is no JSON: ${error.message}`)
+    throw new SyntaxError(`the header of a frame is not JSON: ${error.message}`)
   }
-  if (typeof header !== 'object' || header === null || Array.isArray(header)) throw new TypeError('the header of a frame is no object')
+  if (typeof header !== 'object' || header === null || Array.isArray(header)) throw new TypeError('the header of a frame is not an object')
   return header
 }
 

@@ -48,8 +48,8 @@ def serve(
 ) -> NoReturn:
     """Say that this process is ready, execute the activation that comes and answer; with keep, go on with the next.
 
-    Until then signals are held, from then on those of mask. What others may learn of the first is written to told;
-    pages are what was learned, None if they are to be.
+    Until then signals are held, from then on those of mask. The first activation's hints for others are written to
+    told; pages are the learned ones, None if this process is to learn them.
     """
     modules = len(sys.modules)
     _touch(function)

@@ -25,7 +25,7 @@ _SOL_SOCKET, _SCM_RIGHTS = 1, 1  # of Linux; the socket module would double the 
 
 
 class ProtocolError(Exception):
-    """The other end sent what is no frame."""
+    """The other end sent bytes that are not a frame."""
 
 
 class Frame:
@@ -66,9 +66,9 @@ def read(fd: int) -> Frame | None:
     try:
         header = text.loads(body[:head_size]) if head_size else {}
     except ValueError as error:
-        raise ProtocolError(f"the header of a frame of type {prefix[0]} is no JSON: {error}") from None
+        raise ProtocolError(f"the header of a frame of type {prefix[0]} is not JSON: {error}") from None
     if not isinstance(header, dict):
-        raise ProtocolError(f"the header of a frame of type {prefix[0]} is no object")
+        raise ProtocolError(f"the header of a frame of type {prefix[0]} is not an object")
     return Frame(prefix[0], header, body[head_size:])
 
 
