@@ -80,4 +80,7 @@ type RunEnd struct {
 	Unheard bool
 	// TimedOut: the action's time limit ended it.
 	TimedOut bool
+	// Reach is how far it reached, of a Bridged run: what its process asked for since its code was loaded, which other processes of its
+	// sandbox may have asked for meanwhile. Requests that were refused, or that wait, count.
+	Reach Reach
 }

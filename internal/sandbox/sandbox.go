@@ -84,6 +84,11 @@ type Sandbox interface {
 	// Reached reports whether anything has waited of what processes sent to the outside since the last Hold; datagrams only if they are
 	// more than are to wait.
 	Reached() bool
+	// Permit makes connections to these hosts, and questions for their names, count as reads from now on, as Hold does.
+	Permit(ctx context.Context, hosts []string) error
+	// Asked is what processes inside have asked of the outside since the start. What a process asked for before it sent its result is
+	// counted when that has been received. After Close it is not known.
+	Asked() (asked Asked, known bool)
 	// Flooded says that more datagrams came since the last Hold than are to wait; never closed. Those that come in the next moment wait, too.
 	Flooded() <-chan struct{}
 	// TakeHeld takes out the datagrams that wait, of an activation that has ended without waiting for them; nil if there are none.
@@ -122,6 +127,12 @@ type Held struct {
 	// Shared: the initializer has something that processes which it forks can change for one another: writable memory that
 	// they share, files open for writing, pipes, what counts or waits for events.
 	Shared bool
+}
+
+// Asked counts connections that were asked for, datagrams that were sent and questions for names, the refused ones included.
+type Asked struct {
+	Reads  uint32 // of hosts that were given to Hold or Permit
+	Others uint32 // of all others
 }
 
 // Maker makes sandboxes. It may be called concurrently.

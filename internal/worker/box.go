@@ -61,20 +61,22 @@ type box struct {
 	leave      chan struct{} // closed by the pool: an idle sandbox makes room
 	hello      chan runtimewire.Hello
 	initDone   chan runtimewire.InitDone
-	spares     chan *spare             // from listen to live
-	decided    chan struct{}           // to live: it may be known now if the newest will be of use
-	paused     chan runtimewire.Paused // from listen to live
-	forking    atomic.Bool             // a spare was asked for that live has not taken yet
-	upcoming   atomic.Pointer[spare]   // the newest
-	sealed     bool                    // nothing can write where the code is; of live
-	held       bool                    // what its processes send to the outside is held; of live
-	forAhead   bool                    // it was started for speculative activations alone; set before it has code
-	loadsAhead bool                    // its code was loaded for speculative activations alone, and no activation has begun in it; of live
-	untouched  bool                    // the last run did not come to a handler; of live
-	cutOff     bool                    // the last handler ended before its answer; of live
-	struck     atomic.Bool             // processes were killed in this tenure
-	survivor   atomic.Pointer[spare]   // the handler that was left when they were last examined
-	standing   atomic.Pointer[spare]   // takes over when the spare, or the handler, is killed; where a handler is kept
+	spares     chan *spare                   // from listen to live
+	decided    chan struct{}                 // to live: it may be known now if the newest will be of use
+	paused     chan runtimewire.Paused       // from listen to live
+	forking    atomic.Bool                   // a spare was asked for that live has not taken yet
+	asked      atomic.Pointer[sandbox.Asked] // of the outside, when it was
+	loadReach  forerun.Reach                 // of the code, as the initializer loaded it; of live
+	upcoming   atomic.Pointer[spare]         // the newest
+	sealed     bool                          // nothing can write where the code is; of live
+	held       bool                          // what its processes send to the outside is held; of live
+	forAhead   bool                          // it was started for speculative activations alone; set before it has code
+	loadsAhead bool                          // its code was loaded for speculative activations alone, and no activation has begun in it; of live
+	untouched  bool                          // the last run did not come to a handler; of live
+	cutOff     bool                          // the last handler ended before its answer; of live
+	struck     atomic.Bool                   // processes were killed in this tenure
+	survivor   atomic.Pointer[spare]         // the handler that was left when they were last examined
+	standing   atomic.Pointer[spare]         // takes over when the spare, or the handler, is killed; where a handler is kept
 	second     standby
 	oomKills   atomic.Int64   // as far as was read
 	unmeasured int            // runs since it was measured; of live
@@ -257,6 +259,7 @@ func (b *box) ready() (failure forerun.Result, ok bool) {
 	if failure, ok := b.loadAside(code); !ok {
 		return failure, false
 	}
+	b.noteLoaded()
 	b.fork() // which takes a while
 	if err := b.seal(); err != nil {
 		return b.startFailure(err), false

@@ -117,6 +117,7 @@ func TestGuardMatrix(t *testing.T) {
 				m.plain("after") // holds connections that the next may not use
 				m.promote()
 			}
+			m.reaches()
 			ways, waited = ways+1, waited+sent
 			t.Logf("squashed %d times while it waited, with %d calls, questions and datagrams in all", times, sent)
 		})

@@ -37,6 +37,9 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	if err := b.holdLoading(); err != nil {
 		return b.startFailure(err), false
 	}
+	if err := b.permit(a); err != nil {
+		return b.startFailure(err), false
+	}
 	start, limit := time.Now(), time.Duration(a.Limits.Timeout)*time.Millisecond
 	timer, look := time.NewTimer(limit), time.NewTicker(lookLoading)
 	defer timer.Stop()

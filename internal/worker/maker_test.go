@@ -70,6 +70,8 @@ type process struct {
 	owner          string
 	limits         atomic.Pointer[sandbox.Limits]
 	reached        atomic.Bool
+	asked          atomic.Pointer[sandbox.Asked] // nil: nothing
+	permitted      atomic.Pointer[[]string]      // hosts
 	flooded        chan struct{}
 	held           atomic.Int32 // 1 between Hold and Release
 	weighed        chan int     // weights that it was given
@@ -165,6 +167,18 @@ func (p *process) Limit(_ context.Context, l sandbox.Limits) error {
 }
 
 func (p *process) Reached() bool { return p.reached.Load() }
+
+func (p *process) Asked() (asked sandbox.Asked, known bool) {
+	if a := p.asked.Load(); a != nil {
+		asked = *a
+	}
+	return asked, true
+}
+
+func (p *process) Permit(_ context.Context, hosts []string) error {
+	p.permitted.Store(&hosts)
+	return nil
+}
 
 func (p *process) Refused() (sentences []string) {
 	for len(p.refused) > 0 {

@@ -30,6 +30,7 @@ type run struct {
 
 	atGuard time.Duration // for how long what it sent waited until it was promoted; set when its limit is stopped
 	unheard bool          // it ended without waiting for its held requests; set then too
+	reach   forerun.Reach // of a bridged one; set then too
 
 	promoted context.Context // of a speculative one: done when it is promoted
 	promote  context.CancelFunc
@@ -80,6 +81,9 @@ func (b *box) execute(r *run) bool {
 	}
 	r.withhold(b)
 	r.unheard = b.held && b.sandbox.Reached()
+	if r.Bridged {
+		r.reach = b.reach(b.spare)
+	}
 	b.spare.served, b.spare.fresh = true, false
 	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
 	b.cutOff = !o.arrived && !r.isAhead() // actions with shared state are not speculative
@@ -404,7 +408,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Unlock()
 	if !squashed {
 		timedOut := r.tenure != nil && r.tenure.timedOut.Load()
-		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, Unheard: unheard, TimedOut: timedOut})
+		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, Unheard: unheard, TimedOut: timedOut, Reach: r.reach})
 	}
 	return parked
 }

@@ -10,6 +10,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/sandbox"
 )
 
 // handlerConn is a connection with a handler: frames, or lines that look like them.
@@ -25,10 +26,11 @@ type handlerConn interface {
 // activations, one after the other.
 type spare struct {
 	conn     handlerConn
-	pid      int  // in the sandbox's namespace
-	hostPID  int  // in ours; known when ready is closed
-	stopped  bool // until it is let go on
-	threads  bool // run in the initializer, and could carry something from one activation to the next
+	asked    sandbox.Asked // of the outside, before it was made
+	pid      int           // in the sandbox's namespace
+	hostPID  int           // in ours; known when ready is closed
+	stopped  bool          // until it is let go on
+	threads  bool          // run in the initializer, and could carry something from one activation to the next
 	ready    chan struct{}
 	failed   error         // why it will never be of use; known when ready is closed
 	exited   chan struct{} // closed by listen, when the initializer said so
@@ -150,6 +152,9 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 		return err
 	}
 	s := &spare{pid: h.PID, stopped: h.Stopped, threads: h.Threads, lines: h.Lines, ready: make(chan struct{}), exited: make(chan struct{})}
+	if asked := b.asked.Load(); asked != nil { // else it was not asked for
+		s.asked = *asked
+	}
 	if len(f.Files) == 0 {
 		if s.failed = fmt.Errorf("no handler could be forked: %s", h.Error); h.Code {
 			s.failed = codeError{result: forerun.Failure(forerun.DeveloperError, h.Error)}
@@ -218,9 +223,12 @@ func (b *box) heardExit(f *runtimewire.Frame) error {
 const leftoverGrace = 50 * time.Millisecond
 
 // fork asks for a spare, unless one was asked for that is not taken yet.
-func (b *box) fork() {
+func (b *box) fork() { b.askFork(nil) }
+
+func (b *box) askFork(how any) {
 	if b.forking.CompareAndSwap(false, true) {
-		b.tell(runtimewire.TypeFork, nil)
+		b.noteAsked()
+		b.tell(runtimewire.TypeFork, how)
 	}
 }
 

@@ -83,9 +83,7 @@ func (b *box) standBy() {
 	b.leaveFirst() // in a file that both have open the one would tell the other
 	b.second.loading = true
 	b.upcoming.Store(b.spare)
-	if b.forking.CompareAndSwap(false, true) {
-		b.tell(runtimewire.TypeFork, runtimewire.Fork{Stop: true})
-	}
+	b.askFork(runtimewire.Fork{Stop: true})
 }
 
 // pauseFirst stops the first process, and reports whether that can be. One that is forked needs not be stopped: it waits in a read, and

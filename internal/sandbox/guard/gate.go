@@ -95,6 +95,17 @@ func (g *gate) publish() {
 	}
 }
 
+// saw counts a request that names an address of the outside.
+func (g *gate) saw(to netip.AddrPort) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.permits(to) {
+		g.shared.reads.Add(1)
+	} else {
+		g.shared.others.Add(1)
+	}
+}
+
 func (g *gate) permits(to netip.AddrPort) bool {
 	ip := to.Addr().Unmap()
 	return g.permitted[netip.AddrPortFrom(ip, to.Port())] || g.permitted[netip.AddrPortFrom(ip, 0)]

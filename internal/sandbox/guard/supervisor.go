@@ -133,6 +133,9 @@ func (s *Supervisor) answer(n notification) {
 		return
 	}
 	to := parseSockaddr(raw)
+	if to.Class == Outside {
+		s.gate.saw(to.IP)
+	}
 	switch v, sentence := s.decide(n.number, to); v {
 	case proceed:
 		s.listener.proceed(n.id)

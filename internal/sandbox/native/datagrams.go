@@ -36,6 +36,7 @@ type datagramRelay struct {
 	hosts   *readHosts
 	ports   *sandbox.Shares // of all sandboxes
 	packets *os.File        // the socket on which they arrive and go back
+	asked   asked
 
 	mu     sync.Mutex     // guards what follows
 	owner  string         // of the sandbox
@@ -119,6 +120,7 @@ func (r *datagramRelay) takeOne(fd uintptr, take func(datagram)) bool {
 
 // forward sends a datagram on, or keeps it. One that is refused is refused at once, while its activation has a log.
 func (r *datagramRelay) forward(d datagram) {
+	r.asked.saw(r.hosts.permits(d.to))
 	if !r.held || r.hosts.permits(d.to) || r.policy.Refusal(d.to) != "" {
 		r.send(d)
 		return
@@ -218,6 +220,13 @@ func sendApart(queue []datagram) {
 func (r *datagramRelay) drop() {
 	r.queue, r.bytes = nil, 0
 	r.drain(func(datagram) {})
+}
+
+// takeArrived takes the datagrams that have left the sandbox, so that they are counted.
+func (r *datagramRelay) takeArrived() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drain(r.forward)
 }
 
 // drain takes all that have left the sandbox by now, and perhaps some more. mu is held.

@@ -61,6 +61,7 @@ type nameRelay struct {
 	gate     gate
 	hosts    *readHosts
 	learned  func(ctx context.Context, answer []byte)
+	asked    asked
 	calls    *activity
 	ports    *sandbox.Shares // of all sandboxes: each query that is being served has one
 
@@ -132,8 +133,10 @@ func (r *nameRelay) takePacket(fd int, drop bool) bool {
 		return true
 	}
 	query := bytes.Clone(r.buffer[:n])
+	reads := r.hosts.asks(query)
+	r.asked.saw(reads)
 	r.call(func(ctx context.Context) {
-		if !r.hosts.asks(query) && !r.gate.pass(ctx) {
+		if !reads && !r.gate.pass(ctx) {
 			return
 		}
 		if answer := r.ask(ctx, query); answer != nil {
@@ -231,6 +234,7 @@ func (r *nameRelay) takeStream(fd int, drop bool) bool {
 	if drop {
 		return true
 	}
+	r.asked.saw(false)
 	conn, err := net.FileConn(f)
 	if err != nil {
 		return true
@@ -296,21 +300,32 @@ func (r *nameRelay) reset() {
 
 // forget is reset with mu held.
 func (r *nameRelay) forget() {
-	r.drop(r.udp, r.takePacket)
-	r.drop(r.tcp, r.takeStream)
+	r.takeAll(true)
 	r.calls.reset()
 }
 
-// drop forgets the questions that have arrived at a socket. mu is held.
-func (r *nameRelay) drop(socket *os.File, take func(fd int, drop bool) bool) {
+// takeAll takes the questions that have arrived, and serves or drops them. mu is held.
+func (r *nameRelay) takeAll(drop bool) {
+	r.takeFrom(r.udp, r.takePacket, drop)
+	r.takeFrom(r.tcp, r.takeStream, drop)
+}
+
+func (r *nameRelay) takeFrom(socket *os.File, take func(fd int, drop bool) bool, drop bool) {
 	raw, err := socket.SyscallConn()
 	if err != nil {
 		return // it is closed
 	}
 	_ = raw.Control(func(fd uintptr) {
-		for n := 0; n < queuedAtMost && something(int(fd)) && take(int(fd), true); n++ {
+		for n := 0; n < queuedAtMost && something(int(fd)) && take(int(fd), drop); n++ {
 		}
 	})
+}
+
+// takeArrived takes the questions that have arrived, so that they are counted.
+func (r *nameRelay) takeArrived() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takeAll(false)
 }
 
 // something reports whether something has come at a socket: to ask costs less than to accept nothing.

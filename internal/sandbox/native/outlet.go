@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 
+	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
@@ -93,6 +94,17 @@ func (o *outlet) noteUnshared() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unshared = true
+}
+
+// asked is what the helper has counted; known is false if the sandbox has been closed.
+func (o *outlet) asked() (asked sandbox.Asked, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gate == nil {
+		return asked, false
+	}
+	asked.Reads, asked.Others = o.gate.Asked()
+	return asked, true
 }
 
 // close stops all changes: the gate may become another sandbox's.

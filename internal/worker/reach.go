@@ -1,0 +1,52 @@
+package worker
+
+import (
+	"context"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/sandbox"
+)
+
+// How far an activation reached to the outside. A sandbox counts what its processes ask for, and does not know which process asks. So an
+// activation answers for everything that was asked for since its process was made: by its code as that was loaded, by an earlier activation
+// of a process that stays, whose connection may still be open, and by another process of the sandbox meanwhile. That is sometimes too
+// much, and never too little.
+
+// permit tells the sandbox from which hosts the action only reads.
+func (b *box) permit(a *forerun.Action) error {
+	hosts := hostsOf(a)
+	if len(hosts) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
+	defer cancel()
+	return b.sandbox.Permit(ctx, hosts)
+}
+
+// noteAsked notes what was asked for before a process is made.
+func (b *box) noteAsked() {
+	asked, _ := b.sandbox.Asked() // if the sandbox has ended there will be no process
+	b.asked.Store(&asked)
+}
+
+// noteLoaded notes how far the code reached as it was loaded into the initializer, from which handlers are forked.
+func (b *box) noteLoaded() {
+	b.loadReach = forerun.Inside
+	if !b.language.launched {
+		b.loadReach = b.reachSince(sandbox.Asked{})
+	}
+}
+
+// reach is how far the activation of a process has reached.
+func (b *box) reach(s *spare) forerun.Reach { return min(b.loadReach, b.reachSince(s.asked)) }
+
+func (b *box) reachSince(before sandbox.Asked) forerun.Reach {
+	asked, known := b.sandbox.Asked()
+	switch {
+	case !known, asked.Others != before.Others:
+		return forerun.Outside
+	case asked.Reads != before.Reads:
+		return forerun.ReadHosts
+	}
+	return forerun.Inside
+}

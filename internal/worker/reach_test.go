@@ -1,0 +1,122 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// bridged runs an action to its end, which tells how far it reached.
+func (g *rig) bridged(a *forerun.Action, input string) forerun.RunEnd {
+	g.t.Helper()
+	h := newHeard()
+	g.Run(&forerun.Run{Activation: forerun.NewActivationID(time.Now()), Action: a, Input: json.RawMessage(input), Namespace: "guest", Bridged: true, Events: h})
+	return g.wait(h)
+}
+
+// mustReach runs an action and holds how far it reached to what is expected.
+func (g *rig) mustReach(want forerun.Reach, what string, a *forerun.Action, input string) {
+	g.t.Helper()
+	if end := g.bridged(a, input); end.Reach != want || end.Status != forerun.Success {
+		g.t.Errorf("%s reached %d, not %d: %s, logs %q", what, end.Reach, want, end.Result, end.Logs)
+	}
+}
+
+// reaches has the matrix's action tell that it has reached the outside.
+func (m *matrix) reaches() {
+	m.t.Helper()
+	h := newHeard()
+	m.Run(&forerun.Run{
+		Activation: forerun.NewActivationID(time.Now()), Action: m.a, Input: json.RawMessage(m.o.input("reached")), Namespace: "guest",
+		Token: "uuid:secret", Bridged: true, Events: h,
+	})
+	m.calls.next()
+	m.calls.answer <- "go"
+	if end := m.wait(h); end.Reach != forerun.Outside {
+		m.t.Errorf("it has told the outside a word, and is said to have reached %d", end.Reach)
+	}
+	m.o.reached("reached")
+}
+
+// TestReachOfQuietFunctions: what stays inside is told to, in every language, as often as it runs.
+func TestReachOfQuietFunctions(t *testing.T) {
+	quiet := map[string]*forerun.Action{
+		"Python": action("def main(a): return {}"), "kept Python": keep(action("def main(a): return {}")), "native": keptAction("", ""),
+		"Node": inNode("Promise.resolve('')"),
+	}
+	quiet["Node"].Exec.Code = "function main() { return {} }"
+	g := newNativeRig(t, nil)
+	for name, a := range quiet {
+		if discover().Check(a.Exec.Kind) != nil {
+			continue
+		}
+		a.Name.Entity = "quiet" + strconv.Itoa(len(name))
+		for range 3 {
+			g.mustReach(forerun.Inside, name, a, `{}`)
+		}
+	}
+}
+
+// TestReachOfAttempts: a refused connection counts, and one that fails.
+func TestReachOfAttempts(t *testing.T) {
+	g := newNativeRig(t, nil)
+	for i, to := range []string{"'10.0.0.1', 80", "'192.0.2.1', 9"} {
+		a := action(fmt.Sprintf("import socket\ndef main(a):\n    s = socket.socket(); s.settimeout(0.01); return {'failed': s.connect_ex((%s)) != 0}", to))
+		a.Name.Entity += strconv.Itoa(i)
+		g.mustReach(forerun.Outside, to, a, `{}`)
+	}
+}
+
+// TestReachOfLoading: what the code asks for as it is loaded counts for each activation of it.
+func TestReachOfLoading(t *testing.T) {
+	const connect = "s = socket.socket(); s.settimeout(0.01); s.connect_ex(('10.0.0.1', 80))"
+	g := newNativeRig(t, nil)
+	for name, a := range map[string]*forerun.Action{
+		"Python":      action("import socket\n" + connect + "\ndef main(a): return {}"),
+		"kept Python": keep(action("import socket\n" + connect + "\ndef main(a): return {}")),
+		"native":      keptAction("import socket\n"+connect, ""),
+		"a fork":      action("import os, socket\ndef after():\n    " + connect + "\nos.register_at_fork(after_in_child=after)\ndef main(a): return {}"),
+	} {
+		a.Name.Entity = "loading" + strconv.Itoa(len(name))
+		for range 3 {
+			g.mustReach(forerun.Outside, name, a, `{}`)
+		}
+	}
+}
+
+// TestReachOfKeptConnections: an activation may send on a connection that an earlier one of its process has left open, which is not seen.
+func TestReachOfKeptConnections(t *testing.T) {
+	o := newOutside(t)
+	const body = "\ndef main(a):\n    if a.get('connect'): kept.append(socket.create_connection((a['host'], a['tcp'])))\n    return {}"
+	g := newNativeRig(t, single)
+	a := keep(action("import socket\nkept = []" + body))
+	input := fmt.Sprintf(`{"connect":true,"host":%q,"tcp":%d}`, o.host, o.TCP("kept"))
+	g.mustReach(forerun.Inside, "the first", a, `{}`)
+	g.mustReach(forerun.Outside, "the one that connects", a, input)
+	g.mustReach(forerun.Outside, "the one behind it", a, `{}`)
+}
+
+// TestReachOfReadHosts: an action that reaches no hosts but those that it only reads from is told apart, in order and speculatively.
+func TestReachOfReadHosts(t *testing.T) {
+	o := newOutside(t)
+	g := newNativeRig(t, single)
+	a := action("import socket\ndef main(a):\n    socket.create_connection((a['host'], a['port'])).close()\n    return {}")
+	hosts, err := json.Marshal([]string{net.JoinHostPort(o.host, strconv.Itoa(o.TCP("read")))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Annotations = []forerun.KeyValue{{Key: readHosts, Value: hosts}}
+	input := fmt.Sprintf(`{"host":%q,"port":%d}`, o.host, o.TCP("read"))
+	g.mustReach(forerun.ReadHosts, "a read", a, input)
+	r, h := g.ahead(a, input, func(r *forerun.Run) { r.Bridged = true })
+	if end := g.wait(h); end.Reach != forerun.ReadHosts {
+		t.Errorf("a speculative read reached %d", end.Reach)
+	}
+	g.Promote(r.Activation)
+	g.mustReach(forerun.Outside, "another port", a, fmt.Sprintf(`{"host":%q,"port":%d}`, o.host, o.TCP("other")))
+}
