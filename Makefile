@@ -62,7 +62,8 @@ soak: build need-redis ## attack the server with random clients, kills and failu
 	@FORERUN_SEED=$(or $(SEED),$$(date +%s)000000) FORERUN_SEEDS=$(or $(SEEDS),1000000) go test -count=1 -v -timeout=0 -run TestSeeds ./internal/speculate/simulation
 
 .PHONY: check
-check: check-format check-modules check-vet check-lint check-comments check-vulnerabilities check-python check-javascript ## check format, style, import rules, module files, known vulnerabilities
+check: need-go .forerun/tools/gofumpt .forerun/tools/golangci-lint .forerun/tools/govulncheck $(venv)/.stamp node_modules/.stamp ## check format, style, import rules, module files, known vulnerabilities
+	@$(MAKE) -j2 -O check-lint check-javascript check-vulnerabilities check-python check-format check-modules check-comments
 
 .PHONY: format
 format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
@@ -171,7 +172,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 	@touch $@
 
 # The parts of `make check`; with -k it goes on after one that failed.
-.PHONY: check-format check-modules check-vet check-lint check-comments check-vulnerabilities
+.PHONY: check-format check-modules check-lint check-comments check-vulnerabilities
 check-format: .forerun/tools/gofumpt
 	@echo gofumpt
 	@bad=$$(gofumpt -l cmd internal runtimes test tools bench examples); if [ -n "$$bad" ]; then echo "not formatted (make format does it):"; echo "$$bad"; exit 1; fi
@@ -180,12 +181,8 @@ check-modules: need-go
 	@echo 'go mod tidy'
 	@go mod tidy -diff && cd bench && go mod tidy -diff
 
-check-vet: need-go
-	@echo 'go vet'
-	@go vet ./... && cd bench && go vet ./...
-
 check-lint: .forerun/tools/golangci-lint
-	@echo golangci-lint
+	@echo 'golangci-lint, with the checks of go vet'
 	@golangci-lint run --allow-parallel-runners ./... && cd bench && golangci-lint run --allow-parallel-runners --config ../.golangci.yml ./...
 
 check-comments: need-go

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
@@ -23,6 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TELLING = "coverage: "  # what lines of tests that pass begin with that are shown
 SHORT = 20  # lines of what failed are shown again at the end, where only that is kept
 WIDE = 240  # characters of each
+PACKAGES = 3  # of Go whose tests run at the same time
+LONGEST = ["./test", "./internal/speculate/simulation", "./internal/worker", "./internal/sandbox/native"]  # begin first
 LIMIT = "40m"  # for the tests of one package, on a machine that is busy with other work too
 
 
@@ -100,38 +103,39 @@ class GoReport:
             self.short += [f"UNENDED  {package} {test}, in short:", *where[-SHORT:]]
 
 
-def go_tests() -> Count:
-    """Run the tests of all Go packages and of the benchmarks' module.
-
-    Simulations run with the race detector, too, where there is a C compiler.
-    """
+def go_tests(folder: pathlib.Path, *what: str) -> Count:
+    """Run `go test` in a module."""
     report = GoReport()
-    suites = [(ROOT, ["./..."]), (ROOT / "bench", ["./..."])]
-    if shutil.which("cc"):
-        suites.append((ROOT, ["-race", "-run=^TestSeeds$", "./internal/speculate/simulation"]))
-    else:
-        print("skipped: simulations with the race detector, as there is no C compiler", flush=True)
-        report.count.skipped += 1
-    for folder, what in suites:
-        command = ["go", "test", "-json", f"-timeout={LIMIT}", *what]
-        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-            for line in process.stdout or ():
-                if line.startswith("{"):
-                    report.add(json.loads(line))
-                else:
-                    print(line, end="", flush=True)
-        if process.returncode and not report.count.failed:
-            report.count.failed += 1
+    command = ["go", "test", "-json", f"-timeout={LIMIT}", *what]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            if line.startswith("{"):
+                report.add(json.loads(line))
+            else:
+                print(line, end="", flush=True)
+    if process.returncode and not report.count.failed:
+        report.count.failed += 1
     print("\n".join([*report.short, f"go test: {report.count}"]), flush=True)
     return report.count
 
 
+def raced_simulations() -> Count:
+    """Run simulations with the race detector, where there is a C compiler."""
+    if shutil.which("cc"):
+        return go_tests(ROOT, "-race", "-run=^TestSeeds$", "./internal/speculate/simulation")
+    print("skipped: simulations with the race detector, as there is no C compiler", flush=True)
+    return Count(skipped=1)
+
+
 def python_tests() -> Count:
-    """Run pytest, which prints its own closing line."""
+    """Run pytest, and print what it says, with its own closing line, at its end."""
     with tempfile.TemporaryDirectory() as folder:
         xml = pathlib.Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}"]
-        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        ran = subprocess.run(
+            command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        print(ran.stdout, end="", flush=True)
         if not xml.exists():
             return Count(failed=1)
         count = Count()
@@ -139,7 +143,7 @@ def python_tests() -> Count:
             bad = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
             skipped = int(suite.get("skipped", 0))
             count += Count(int(suite.get("tests", 0)) - bad - skipped, bad, skipped)
-    if code and not count.failed:
+    if ran.returncode and not count.failed:
         count.failed = 1
     return count
 
@@ -154,9 +158,20 @@ def nothing_left(before: set[str]) -> Count:
     return Count(failed=1)
 
 
+def small_suites() -> Count:
+    """Run all but the main module's tests, one suite after the other."""
+    return python_tests() + go_tests(ROOT / "bench", "./...") + raced_simulations()
+
+
 def suites() -> str:
-    """Run every suite, whatever the others did, and give the counts as JSON."""
-    return json.dumps(asdict(python_tests() + go_tests()))
+    """Run every suite, whatever the others did, and give the counts as JSON.
+
+    Most tests wait more than they compute, so the small suites run beside the main one.
+    """
+    with ThreadPoolExecutor() as pool:
+        small = pool.submit(small_suites)
+        main = pool.submit(go_tests, ROOT, f"-p={PACKAGES}", *LONGEST, "./...")
+        return json.dumps(asdict(small.result() + main.result()))
 
 
 def main() -> int:
