@@ -35,6 +35,7 @@ type Droppable interface {
 	state.Store
 	Drop(ctx context.Context, ranges ...state.Range) error
 	Size(ctx context.Context, r state.Range) (uint64, error)
+	Stored(namespace string) (stored state.Stored, most int64)
 }
 
 // NewKeeper returns a keeper of the log in a store, to whom now is the time.
@@ -93,10 +94,12 @@ func (k *Keeper) trimNamespace(ctx context.Context, namespace string) error {
 		return nil // it has just been removed
 	}
 	cut := k.cutByAge(oldest)
-	if k.keep.Bytes > 0 {
-		if cut, err = k.cutByBytes(ctx, namespace, oldest, cut); err != nil {
-			return err
-		}
+	most, err := k.most(ctx, namespace, oldest)
+	if err == nil && most >= 0 {
+		cut, err = k.cutByBytes(ctx, namespace, oldest, cut, most)
+	}
+	if err != nil {
+		return err
 	}
 	if !cut.After(oldest) {
 		return nil
@@ -113,14 +116,34 @@ func (k *Keeper) cutByAge(oldest time.Time) time.Time {
 	return cut
 }
 
+// most is how many bytes on disk the records of a namespace may take, or negative if nothing bounds them. Their part of what the tenant may
+// store is of bytes that are not compressed.
+func (k *Keeper) most(ctx context.Context, namespace string, oldest time.Time) (int64, error) {
+	most := int64(-1)
+	if k.keep.Bytes > 0 {
+		most = k.keep.Bytes
+	}
+	stored, allowed := k.store.Stored(namespace)
+	allowed /= state.RecordsPart
+	if stored[state.Records] <= allowed {
+		return most, nil
+	}
+	size, err := k.since(ctx, namespace, oldest)
+	share := int64(float64(size) * float64(allowed) / float64(stored[state.Records]))
+	if most >= 0 {
+		share = min(most, share)
+	}
+	return share, err
+}
+
 // cutByBytes is before when records are too many, if that is later than cut. It drops a tenth more, so as not to drop again soon.
-func (k *Keeper) cutByBytes(ctx context.Context, namespace string, oldest, cut time.Time) (time.Time, error) {
+func (k *Keeper) cutByBytes(ctx context.Context, namespace string, oldest, cut time.Time, most int64) (time.Time, error) {
 	low := oldest
 	if cut.After(low) {
 		low = cut
 	}
 	size, err := k.since(ctx, namespace, low)
-	if err != nil || size <= k.keep.Bytes {
+	if err != nil || size <= most {
 		return cut, err
 	}
 	high := k.now()
@@ -129,7 +152,7 @@ func (k *Keeper) cutByBytes(ctx context.Context, namespace string, oldest, cut t
 		if size, err = k.since(ctx, namespace, middle); err != nil {
 			return cut, err
 		}
-		if size > k.keep.Bytes/10*9 {
+		if size > most/10*9 {
 			low = middle
 		} else {
 			high = middle

@@ -20,7 +20,19 @@ import (
 // keeperOf returns a log and a keeper of it, to whom it is as many hours into the day as *hours says.
 func keeperOf(t *testing.T, keep Retention) (l *Log, k *Keeper, hours *float64) {
 	t.Helper()
-	store, err := embedded.Open("activations", embedded.Options{FS: vfs.NewMem()})
+	return keeperWith(t, keep, state.Allowance{Bytes: -1})
+}
+
+// keeperWith is keeperOf where each tenant may store so much.
+func keeperWith(t *testing.T, keep Retention, allowed state.Allowance) (l *Log, k *Keeper, hours *float64) {
+	t.Helper()
+	owner := func(space, name []byte) ([]byte, state.Part) {
+		tenant, _ := Owner(space, name)
+		return tenant, state.Records
+	}
+	store, err := embedded.Open("activations", embedded.Options{FS: vfs.NewMem(), Stored: embedded.Accounting{
+		Owner: owner, Allowed: func(string) state.Allowance { return allowed },
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +142,18 @@ func TestKeepLeavesTheRest(t *testing.T) {
 
 // TestKeepByBytes gives a namespace more than it may keep; another has less.
 func TestKeepByBytes(t *testing.T) {
+	testKeepByBytes(t, Retention{Bytes: 6 << 20}, state.Allowance{Bytes: -1})
+}
+
+// TestKeepByQuota: records take a quarter of what a tenant may store, whatever may be kept.
+func TestKeepByQuota(t *testing.T) {
+	testKeepByBytes(t, Retention{}, state.Allowance{Bytes: 4 * 12 << 20}) // the noise of the records is written in hex, which is compressed
+}
+
+func testKeepByBytes(t *testing.T, keep Retention, allowed state.Allowance) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 6 << 20
-		l, k, hours := keeperOf(t, Retention{Bytes: limit})
+		l, k, hours := keeperWith(t, keep, allowed)
 		noise, chance := make([]byte, 1<<18), rand.NewChaCha8([32]byte{})
 		for n := range 40 {
 			_, _ = chance.Read(noise)

@@ -17,6 +17,9 @@ const (
 	Parts    int  = iota // how many there are
 )
 
+// RecordsPart is the part of what a tenant may store up to which records of activations count, as 1/RecordsPart: the oldest of more are removed.
+const RecordsPart = 4
+
 // Stored is how many bytes of keys and values a tenant stores, by Part.
 type Stored [Parts]int64
 

@@ -31,7 +31,6 @@ type Accounting struct {
 const (
 	saveEvery     = 64 << 10              // bytes
 	recountAtOnce = 10 * time.Millisecond // of work, then it rests as long
-	recordsPart   = 4                     // records of activations count up to a quarter of what the tenant may store
 )
 
 // countedKey says that the store was closed, so all accounts are right. accountPrefix begins the keys of the accounts.
@@ -223,7 +222,7 @@ func (b *bill) admit(room *room) error {
 		}
 		stored := e.account.stored()
 		most := b.books.most(e.account.tenant, stored, room)
-		counts := stored.Total() - max(0, stored[state.Records]-most/recordsPart)
+		counts := stored.Total() - max(0, stored[state.Records]-most/state.RecordsPart)
 		if counts+growth > most {
 			return overQuota(e.account.tenant, stored, growth, most)
 		}
