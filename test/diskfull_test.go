@@ -1,10 +1,13 @@
 package test
 
 import (
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +22,7 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("a disk to fill is mounted, which takes root")
 	}
 	needPackages(t)
-	disk := smallDisk(t)
+	disk := smallDisk(t, 96)
 	s := start(t, server.Options{Data: filepath.Join(disk, "data"), Redis: true})
 	c, r := client(t, s), redisClient(s)
 	defer r.Close()
@@ -66,11 +69,56 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a disk of 96 MB.
-func smallDisk(t *testing.T) string {
+// TestDiskFilledByATenant has one tenant store all that the disk takes, and remove it again. Meanwhile the operator rotates keys and deletes
+// another tenant. Then all are served as before.
+func TestDiskFilledByATenant(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("a disk to fill is mounted, which takes root")
+	}
+	disk := smallDisk(t, 256)
+	s := start(t, server.Options{Data: filepath.Join(disk, "data"), Redis: true, Args: []string{"--stored-megabytes", "none"}})
+	c := client(t, s)
+	putPython(t, c, map[string]string{"echo": echoes})
+	r := redisAs(t, s, operate(t, s, "create", "ada"))
+	operate(t, s, "create", "bob")
+	operate(t, s, "create", "eve")
+	n := 0
+	noise := make([]byte, 1<<19)
+	for refused := error(nil); refused == nil; n++ {
+		_, _ = rand.Read(noise) // crypto/rand.Read never fails (Go 1.24)
+		refused = r.Set(t.Context(), "k"+strconv.Itoa(n), noise, 0).Err()
+		if refused != nil && !strings.HasPrefix(refused.Error(), "MISCONF") {
+			t.Fatal(refused)
+		}
+	}
+	if code, answer := status(t, c, "POST", "actions/echo?blocking=true", map[string]string{}); code != http.StatusInsufficientStorage {
+		t.Errorf("the disk is not full: %d %s", code, answer)
+	}
+	if key := operate(t, s, "rotate", "eve"); key == "" {
+		t.Error("no new key")
+	}
+	operate(t, s, "update", "bob", "--stored-megabytes", "7")
+	operate(t, s, "delete", "bob")
+	for i := range n {
+		if err := r.Del(t.Context(), "k"+strconv.Itoa(i)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { // without a restart
+		code, _ := status(t, c, "POST", "actions/echo?blocking=true", map[string]string{})
+		return code == http.StatusOK
+	})
+	if err := r.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// smallDisk mounts a disk of so many MB.
+func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=96m,mode=755"); err != nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=755", size)); err != nil {
 		t.Skip("a disk to fill cannot be mounted here:", err)
 	}
 	t.Cleanup(func() {

@@ -15,7 +15,7 @@ func (r *Registry) LetAhead(ctx context.Context, may bool) error {
 	if may {
 		op = del(aheadRecord)
 	}
-	_, err := r.store.Apply(ctx, state.Txn{Ops: []state.Command{op}})
+	_, err := r.store.Apply(ctx, state.Txn{Ops: []state.Command{op}, Owed: true})
 	return err
 }
 

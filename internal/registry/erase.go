@@ -35,7 +35,7 @@ func (r *Registry) tryDeleteTenant(ctx context.Context, namespace string) (Tenan
 	}
 	_, err = r.store.Apply(ctx, state.Txn{
 		Expect: []state.Expect{unchanged(tenantRecord(namespace), version)},
-		Ops:    []state.Command{set(goneRecord(namespace), nil), del(append(keys, tenantRecord(namespace))...)},
+		Ops:    []state.Command{set(goneRecord(namespace), nil), del(append(keys, tenantRecord(namespace))...)}, Owed: true,
 	})
 	if err != nil {
 		return Tenant{}, err

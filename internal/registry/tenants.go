@@ -178,7 +178,7 @@ func (r *Registry) tryChange(ctx context.Context, namespace string, change func(
 	}
 	_, err = r.store.Apply(ctx, state.Txn{
 		Expect: []state.Expect{unchanged(tenantRecord(namespace), version)},
-		Ops:    append(ops, set(tenantRecord(namespace), data)),
+		Ops:    append(ops, set(tenantRecord(namespace), data)), Owed: true,
 	})
 	r.tenants.forget(namespace)
 	if err == nil {

@@ -50,7 +50,7 @@ type Txn struct {
 	Ops    []Command // write commands, replayed in order (rule R11: never values)
 	Fresh  bool      // the records that Ops write are not there yet: nothing is looked up but what DEL names, a String, and what is there is lost
 	Lazy   bool      // in the log before Apply returns, on disk within 10 ms; else on disk before it returns
-	Owed   bool      // for what was begun when the disk had room: while it has none it waits, where others are refused
+	Owed   bool      // for what was begun when the disk had room, and what the operator orders: while it has none it waits, where others are refused
 }
 
 // Expect says that a record still has the version that was read.

@@ -177,15 +177,18 @@ func (b *bill) add(key []byte, bytes int64) {
 	b.entries = append(b.entries, entry{a, part, bytes})
 }
 
-// clear notes that the pairs of a range are removed.
-func (b *bill) clear(stored command.Reader, from, to []byte) error {
+// clear notes that the pairs of a range are removed, and returns how many bytes they take.
+func (b *bill) clear(stored command.Reader, from, to []byte) (size int64, err error) {
 	if b.books == nil {
-		return nil
+		return 0, nil
 	}
-	return stored.Scan(from, to, false, func(key, value []byte) bool {
-		b.add(key, -int64(len(key)+len(value)))
+	err = stored.Scan(from, to, false, func(key, value []byte) bool {
+		pair := int64(len(key) + len(value))
+		b.add(key, -pair)
+		size += pair
 		return true
 	})
+	return size, err
 }
 
 // enter changes the accounts, and puts into the batch those that have changed by much. The caller holds commits.mu.

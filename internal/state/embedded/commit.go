@@ -42,6 +42,7 @@ type change struct {
 	overlay  *command.Overlay
 	stored   command.Reader // what the store holds
 	bill     bill
+	reclaims *reclaims // nil: there is room enough
 	changed  *changed
 	cleared  []keyRange // of records, if changed is not nil: there may be more of them than there is memory for
 }
@@ -56,7 +57,11 @@ func (s *Store) counting(o *command.Overlay) *command.Overlay {
 
 // newChange begins a batch for what an overlay has written.
 func (s *Store) newChange(ctx context.Context, o *command.Overlay) *change {
-	return &change{Batch: s.db.NewBatch(), overlay: o, stored: command.NewOverlay(ctx, reader{s.db}), bill: bill{books: s.books}}
+	c := &change{Batch: s.db.NewBatch(), overlay: o, stored: command.NewOverlay(ctx, reader{s.db}), bill: bill{books: s.books}}
+	if s.room.low.Load() {
+		c.reclaims = &s.reclaims
+	}
+	return c
 }
 
 // fill puts what the overlay has written into the batch.
@@ -64,7 +69,13 @@ func (c *change) fill() error {
 	if err := c.overlay.Flush(c); err != nil {
 		return err
 	}
-	return c.overlay.EachCleared(func(from, to []byte) error { return c.bill.clear(c.stored, from, to) })
+	return c.overlay.EachCleared(func(from, to []byte) error {
+		size, err := c.bill.clear(c.stored, from, to)
+		if c.reclaims != nil && err == nil {
+			c.reclaims.note(from, to, size)
+		}
+		return err
+	})
 }
 
 // Clear removes a range of keys. If somebody is to be told which, it sees first that they can be read, as long as who asks waits for that.
@@ -120,6 +131,9 @@ func (c *change) account(key []byte, size int) error {
 		}
 	}
 	c.bill.add(key, int64(size-before))
+	if c.reclaims != nil && size < before {
+		c.reclaims.note(key, key, int64(before-size))
+	}
 	return nil
 }
 
@@ -188,9 +202,6 @@ func (c *changed) note(key []byte) {
 // operating system has it; it must be called, without the keys. If it is owed, the last room on the disk is for it. Nothing is
 // written if ctx ends while it looks what changes.
 func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool) (v forerun.Version, written func() error, err error) {
-	if err := s.room.admit(o, owed); err != nil {
-		return 0, nil, err
-	}
 	c := s.newChange(ctx, o)
 	if s.watch.any() {
 		c.changed = &changed{stored: c.stored}
@@ -198,7 +209,7 @@ func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool)
 	if err := c.fill(); err != nil {
 		return 0, nil, cmp.Or(context.Cause(ctx), broken(err))
 	}
-	if err := c.bill.admit(s.room); err != nil {
+	if err := cmp.Or(s.room.admit(owed || !o.Grows()), c.bill.admit(s.room)); err != nil {
 		_ = c.Close() // of what was not applied
 		return 0, nil, err
 	}

@@ -20,7 +20,7 @@ func (s *Store) Drop(ctx context.Context, ranges ...state.Range) error {
 	for _, r := range ranges {
 		overlay.Clear(command.RecordRange(r.Space, r.From, r.To))
 	}
-	if err := s.room.admit(overlay, true); err != nil {
+	if err := s.room.admit(true); err != nil {
 		return err
 	}
 	c := s.newChange(ctx, overlay)

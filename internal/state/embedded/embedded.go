@@ -37,19 +37,22 @@ type Options struct {
 	CacheSize int64            // bytes of the cache of blocks; 0: 32 MB
 	Stored    Accounting       // whose what is stored is, and how much they may store
 	Fatal     func(error)      // called when the store cannot go on; it ends the process. nil: says why on standard error, exit status 1
+
+	hurry func() bool // rewriting tables does not rest
 }
 
 // Store is the embedded store. It implements state.Store.
 type Store struct {
-	db    *pebble.DB
-	lock  *pebble.Lock
-	wal   *walFS
-	room  *room
-	now   func() time.Time
-	gate  gate
-	keys  *keyLocks
-	watch watchers
-	books *books // nil: what tenants store is not counted
+	db       *pebble.DB
+	lock     *pebble.Lock
+	wal      *walFS
+	room     *room
+	now      func() time.Time
+	gate     gate
+	keys     *keyLocks
+	watch    watchers
+	reclaims reclaims
+	books    *books // nil: what tenants store is not counted
 
 	damaged sync.Map // entries of the index of expiries whose records cannot be removed
 

@@ -37,6 +37,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := room.begin(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	opts.hurry = room.low.Load
 	db, err := openPebble(dir, wal, lock, opts)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -53,6 +54,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	s.behind.Go(s.sweepLoop)
 	s.behind.Go(room.watch)
+	s.behind.Go(s.reclaimLoop)
 	return s, nil
 }
 
@@ -66,6 +68,7 @@ func withDefaults(opts Options) Options {
 	if opts.CacheSize == 0 {
 		opts.CacheSize = 32 << 20 // of which Pebble takes its memtables, mostly two
 	}
+	opts.hurry = func() bool { return false }
 	if opts.Fatal == nil {
 		opts.Fatal = func(err error) {
 			fmt.Fprintln(os.Stderr, err)
@@ -130,7 +133,7 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, opts Options) *pebble.Options {
 	o.CompactionConcurrencyRange = func() (lower, upper int) { return 1, 2 } // more than one: it is behind (pacer)
 	o.L0StopWritesThreshold = paceStop
 	o.Experimental.L0CompactionConcurrency = paceBehind
-	o.Experimental.CompactionScheduler = newPacer()
+	o.Experimental.CompactionScheduler = newPacer(opts.hurry)
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

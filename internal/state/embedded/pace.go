@@ -20,6 +20,7 @@ const (
 type pacer struct {
 	db    pebble.DBForCompaction
 	ended chan struct{} // closed when the store is
+	hurry func() bool   // there is little room on the disk, which it may make
 
 	granting sync.Mutex // held while Pebble is asked for the next
 
@@ -28,7 +29,7 @@ type pacer struct {
 	refused bool       // another meanwhile
 }
 
-func newPacer() *pacer { return &pacer{ended: make(chan struct{})} }
+func newPacer(hurry func() bool) *pacer { return &pacer{ended: make(chan struct{}), hurry: hurry} }
 
 // Register tells whose compactions they are.
 func (p *pacer) Register(_ int, db pebble.DBForCompaction) { p.db = db }
@@ -100,7 +101,7 @@ func (c *paced) MeasureCPU(pebble.CompactionGoroutineKind) {}
 
 // CumulativeStats has it rest. It is called every few milliseconds, without locks.
 func (c *paced) CumulativeStats(pebble.CompactionGrantHandleStats) {
-	if c.db.GetAllowedWithoutPermission() > 1 { // Pebble would have more than one run
+	if c.hurry() || c.db.GetAllowedWithoutPermission() > 1 { // Pebble would have more than one run
 		c.since = time.Now()
 		return
 	}

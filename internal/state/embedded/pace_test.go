@@ -18,7 +18,7 @@ type database struct {
 }
 
 func newDatabase(t *testing.T) *database {
-	d := &database{pacer: newPacer(), allowed: 1, asked: func() {}}
+	d := &database{pacer: newPacer(func() bool { return false }), allowed: 1, asked: func() {}}
 	d.Register(1, d)
 	t.Cleanup(d.Unregister)
 	return d
@@ -88,7 +88,7 @@ func TestPacerForgetsNobody(t *testing.T) {
 }
 
 func TestPacerAfterTheEnd(t *testing.T) {
-	d := &database{pacer: newPacer(), allowed: 1}
+	d := &database{pacer: newPacer(func() bool { return false }), allowed: 1}
 	d.Register(1, d)
 	d.asked = func() { t.Error("it was asked for the next") }
 	d.want()
@@ -127,7 +127,7 @@ func TestCompactionRests(t *testing.T) {
 // TestCompactionDoesNotKeepTheStoreOpen: it goes on without rests.
 func TestCompactionDoesNotKeepTheStoreOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &database{pacer: newPacer(), allowed: 1}
+		d := &database{pacer: newPacer(func() bool { return false }), allowed: 1}
 		d.Register(1, d)
 		d.want()
 		d.Unregister()

@@ -13,14 +13,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forerun.dev/forerun/internal/forerun"
-	"forerun.dev/forerun/internal/state/command"
 )
 
 const (
-	reserveSize  = 64 << 20 // bytes of the disk that are left for what was begun before, of a small disk a sixteenth
+	reserveSize  = 64 << 20 // bytes of the disk that are left for what was begun before, of a small disk a quarter
 	ballastSize  = 16 << 20 // bytes of a file that makes room if others fill the disk, of a small disk a 64th
 	ballastName  = "ballast"
 	roomInterval = 250 * time.Millisecond // between looks at the disk
+	lookAfter    = 2 << 20                // bytes that are written, after which it is looked at again
 	roomRetry    = 50 * time.Millisecond  // between tries of what the disk had no room for
 )
 
@@ -32,8 +32,9 @@ type room struct {
 	dir string
 	low atomic.Bool // nothing new is taken
 
-	free  atomic.Int64 // bytes for what is new, when it was looked at; negative: not known
-	taken atomic.Int64 // bytes written to the log since
+	free   atomic.Int64 // bytes for what is new, when it was noted (remember); negative: not known
+	taken  atomic.Int64 // bytes written to the log since
+	looked atomic.Int64 // of these when it was looked at
 
 	stop   chan struct{} // closed by Close: nothing waits any more
 	closed sync.Once     // closes stop
@@ -59,6 +60,7 @@ func (r *room) begin() error {
 			return forerun.Errorf(forerun.Full, r.dir, "The disk is full (%d kB are free), so the store cannot be opened. Make room on it, and try again.", free>>10)
 		}
 	}
+	r.remember()
 	r.look()
 	return nil
 }
@@ -80,6 +82,7 @@ func (r *room) watch() {
 	ticker := time.NewTicker(roomInterval)
 	defer ticker.Stop()
 	for {
+		r.remember()
 		r.look()
 		select {
 		case <-r.stop:
@@ -95,11 +98,6 @@ func (r *room) look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	needed := needs(total)
-	r.free.Store(-1)
-	if known {
-		r.free.Store(int64(free) - int64(min(needed, free)))
-	}
-	r.taken.Store(0)
 	switch {
 	case known && free < needed:
 		r.setLow(true)
@@ -116,6 +114,17 @@ func (r *room) look() {
 	}
 }
 
+// remember notes how much is free. The log gets that room at once, or within the time between two calls.
+func (r *room) remember() {
+	left := int64(-1)
+	if free, total, known := r.measure(); known {
+		left = int64(free) - int64(min(needs(total), free))
+	}
+	r.free.Store(left)
+	r.taken.Store(0)
+	r.looked.Store(0)
+}
+
 // left is how many bytes what is new may take, or negative if that is not known.
 func (r *room) left() int64 {
 	free := r.free.Load()
@@ -126,7 +135,7 @@ func (r *room) left() int64 {
 }
 
 // needs is what is left of a disk for what was begun before.
-func needs(total uint64) uint64 { return min(reserveSize, total/16) }
+func needs(total uint64) uint64 { return min(reserveSize, total/4) }
 
 func (r *room) setLow(low bool) {
 	if r.low.Swap(low) == low {
@@ -150,8 +159,12 @@ func (r *room) makeBallast(size int64) {
 
 // admit says whether a transaction may be written. What was begun before there was little room (owed), and what only
 // removes, still may, unless something waits: it would wait too, with its keys. What is owed waits without them (queue).
-func (r *room) admit(o *command.Overlay, owed bool) error {
-	if !r.low.Load() || (owed || !o.Grows()) && !r.waits() {
+func (r *room) admit(still bool) error {
+	if taken := r.taken.Load(); taken > r.looked.Load()+lookAfter {
+		r.looked.Store(taken)
+		r.look()
+	}
+	if !r.low.Load() || still && !r.waits() {
 		return nil
 	}
 	return full()
