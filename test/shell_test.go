@@ -132,10 +132,10 @@ type running struct {
 	lines chan string // what it writes to stdout and stderr
 }
 
-// begin starts a command line. It may take a minute.
+// begin starts a command line. It may take five minutes.
 func (sh *shell) begin(t *testing.T, line string) *running {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	r := &running{cmd: sh.command(ctx, line), lines: make(chan string)}
 	in, out, err := os.Pipe()
@@ -150,7 +150,9 @@ func (sh *shell) begin(t *testing.T, line string) *running {
 	go func() {
 		defer close(r.lines)
 		defer in.Close()
-		for text := bufio.NewScanner(in); text.Scan(); {
+		text := bufio.NewScanner(in)
+		text.Buffer(nil, 16<<20)
+		for text.Scan() {
 			select {
 			case r.lines <- text.Text():
 			case <-ctx.Done():
@@ -180,7 +182,7 @@ func (r *running) await(t *testing.T, texts ...string) {
 			return
 		}
 	}
-	t.Fatalf("it ended, or took a minute, without %v; it wrote:\n%s", missing, strings.Join(seen, "\n"))
+	t.Fatalf("it ended, or took too long, without %v; it wrote:\n%s", missing, strings.Join(seen, "\n"))
 }
 
 // interrupt is Ctrl-C; it returns the exit code.

@@ -39,6 +39,14 @@ func Owner(in, record []byte) (namespace []byte, ok bool) {
 	return namespace, true
 }
 
+// NameOf is the name by which a query finds a record: "name" or "package/name".
+func NameOf(a *forerun.Activation) string {
+	if pkg := packageOf(a); pkg != "" {
+		return pkg + "/" + a.Action.Entity
+	}
+	return a.Action.Entity
+}
+
 // packageOf is the package through which the action was named: the binding in the record's annotations, or its own.
 func packageOf(a *forerun.Activation) string {
 	var path string

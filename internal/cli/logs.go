@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,7 +20,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// pollEvery is how often a follower asks for new activations.
+// pollEvery is how long a follower waits before it connects again, or asks a server without a feed for new activations.
 const pollEvery = 250 * time.Millisecond
 
 // pageSize is the most that a list holds.
@@ -26,9 +28,9 @@ const pageSize = 200
 
 func (a *app) logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "logs [ACTION]", Short: "Show what the latest activations wrote, and follow the new ones", Args: between(0, 1),
+		Use: "logs [ACTION]", Short: "Show what the latest activations wrote, and follow those that run", Args: between(0, 1),
 	}
-	follow := cmd.Flags().BoolP("follow", "f", false, "go on with what runs from now on, until interrupted")
+	follow := cmd.Flags().BoolP("follow", "f", false, "go on with what runs, line by line as it is written, until interrupted")
 	limit := cmd.Flags().IntP("limit", "l", 10, "begin with the latest `N` activations")
 	strip := stripFlag(cmd.Flags())
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
@@ -85,15 +87,19 @@ func (a *app) activationPoll() *cobra.Command {
 	return cmd
 }
 
-// follower shows the logs of activations, each once. A record appears when its activation ends but is listed by its start,
-// so a follower reads a whole page each time and shows what it has not seen in it.
+// follower shows the logs of activations, each line once. The server's feed tells it the lines of running activations and
+// which ones have ended. Whenever it connects, it also looks for records of activations that ended before. A record appears
+// when its activation ends but is listed by its start, so a follower reads a whole page each time and shows what it has not
+// seen in it.
 type follower struct {
 	app        *app
 	cmd        *cobra.Command
 	client     *whisk.Client
+	namespace  string
 	collection string
 	query      url.Values       // narrows the list down
 	seen       map[string]int64 // the start of each activation that is not to be shown (again)
+	shown      map[string]int   // how many lines of each running activation were shown
 	strip      bool
 	told       map[string]string // the error that was told of each activation, or of one that it began, by its id
 }
@@ -105,7 +111,8 @@ func (a *app) newFollower(cmd *cobra.Command, c *whisk.Client, args []string) (*
 	}
 	query.Set("limit", strconv.Itoa(pageSize))
 	return &follower{
-		app: a, cmd: cmd, client: c, collection: whisk.Collection(namespace, whisk.Activations, ""), query: query, seen: make(map[string]int64), told: make(map[string]string),
+		app: a, cmd: cmd, client: c, namespace: namespace, collection: whisk.Collection(namespace, whisk.Activations, ""), query: query,
+		seen: make(map[string]int64), shown: make(map[string]int), told: make(map[string]string),
 	}, nil
 }
 
@@ -122,19 +129,23 @@ func (f *follower) latest(ctx context.Context, n int) error {
 	return f.show(ctx, listed[:n])
 }
 
-// follow shows what ends from now on, until ctx ends, which is no failure. A server that is away for a while is asked again.
+// follow shows what runs from now on, until ctx ends, which is not a failure. A server that is away for a while is asked
+// again.
 func (f *follower) follow(ctx context.Context) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
-	away := false
+	away, look := false, f.stream
 	for {
-		err := f.poll(ctx)
+		connected, err := look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && !isNetwork(err):
+		case !connected && isUnknown(err):
+			look = f.poll // the server has no feed
+			continue
+		case err != nil && !isAway(err):
 			return err
-		case err != nil && !away:
+		case err != nil && (connected || !away):
 			say(f.cmd, "%v; trying again", err)
 		}
 		away = err != nil
@@ -146,20 +157,82 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
+// isAway reports whether a server may be back after a while: it cannot be reached, or it is shutting down.
+func isAway(err error) bool {
+	refused, ok := errors.AsType[*whisk.Error](err)
+	return isNetwork(err) || ok && refused.Status == http.StatusServiceUnavailable
+}
+
+// isUnknown reports whether a server does not know what it was asked for: OpenWhisk has no feed.
+func isUnknown(err error) bool {
+	refused, ok := errors.AsType[*whisk.Error](err)
+	return ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed)
+}
+
+// stream shows what the feed tells, until the connection ends.
+func (f *follower) stream(ctx context.Context) (connected bool, err error) {
+	feed, err := whisk.Follow(ctx, f.client, f.namespace, url.Values{"name": f.query["name"]})
+	if err != nil {
+		return false, err
+	}
+	defer feed.Close()
+	if connected, err = f.poll(ctx); err != nil { // what has ended before
+		return connected, err
+	}
+	for {
+		event, err := feed.Next()
+		if err == nil {
+			err = f.event(ctx, &event)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+}
+
+// event shows an event of the feed. The record of an activation has its error, and the lines that were not shown.
+func (f *follower) event(ctx context.Context, e *whisk.Event) error {
+	id := e.ActivationID
+	if _, known := f.seen[id]; known {
+		return nil
+	}
+	switch {
+	case e.Kind == "line" && e.Number >= f.shown[id]:
+		f.shown[id] = e.Number + 1
+		return f.line(&e.Activation, e.Line)
+	case e.Kind == "ended" && isSuccess(&e.Activation):
+		f.forget()
+		f.see(&e.Activation)
+	case e.Kind == "ended":
+		f.forget()
+		return f.show(ctx, []whisk.Activation{e.Activation})
+	}
+	return nil
+}
+
+// isSuccess reports whether a listed activation has ended well. A trigger's is listed without an end.
+func isSuccess(x *whisk.Activation) bool { return x.StatusCode == 0 }
+
+// see notes that an activation was shown.
+func (f *follower) see(x *whisk.Activation) {
+	f.seen[x.ActivationID] = x.Start
+	delete(f.shown, x.ActivationID)
+}
+
 // poll shows what is new. It turns pages until one is not full of new ones.
-func (f *follower) poll(ctx context.Context) error {
+func (f *follower) poll(ctx context.Context) (listed bool, err error) {
 	var fresh []whisk.Activation
 	for skip := 0; ; skip += pageSize {
 		listed, all, err := f.page(ctx, skip)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if fresh = append(fresh, listed...); !all {
 			break
 		}
 	}
 	f.forget()
-	return f.show(ctx, fresh)
+	return true, f.show(ctx, fresh)
 }
 
 // forget keeps what was seen from growing without end: what began long before the newest page is not listed again.
@@ -198,17 +271,18 @@ func (f *follower) show(ctx context.Context, listed []whisk.Activation) error {
 		if err != nil {
 			return err
 		}
-		f.seen[x.ActivationID] = x.Start
-		if err := f.record(&record.Value); err != nil {
+		err = f.record(&record.Value)
+		f.see(&x)
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// record writes the log of one activation.
+// record writes what was not shown of the log of one activation, and its error.
 func (f *follower) record(r *whisk.Activation) error {
-	for _, line := range r.Logs {
+	for _, line := range r.Logs[min(f.shown[r.ActivationID], len(r.Logs)):] {
 		if _, err := forerun.ParseActivationID(line); err == nil {
 			continue // a component's, which has its own log
 		}

@@ -320,6 +320,7 @@ func (e *execution) unclaim(s *slot) {
 func (e *execution) lead(s *slot, head bool) {
 	for ; head && s != nil && s.ahead; s = s.parent {
 		s.ahead, s.record.Timeline.Promoted = false, time.Now()
+		e.show(s)
 		if s.parent == nil && s.tree.invocation != nil {
 			s.tree.invocation.settleID()
 		}

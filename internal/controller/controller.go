@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/clock"
+	"forerun.dev/forerun/internal/feed"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/linger"
 	"forerun.dev/forerun/internal/memo"
@@ -67,6 +68,7 @@ type Config struct {
 	Load        func(namespace string) forerun.Load  // of the worker, which bounds how far; may be nil
 	Spent       func() (s forerun.Spent, known bool) // of the processors; may be nil
 	Observe     func(*forerun.Activation)            // called with each record once it is written; may be nil
+	Feed        *feed.Feed                           // hears of what runs, and of each record once it is written; nil: nothing does
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
 	Admit func(ctx context.Context, namespace string) (ended func(), err error)
 	Clock *clock.Clock // of records; nil: the machine's
@@ -101,6 +103,9 @@ type Controller struct {
 func New(c Config) *Controller {
 	if c.Clock == nil {
 		c.Clock = clock.New(nil)
+	}
+	if c.Feed == nil {
+		c.Feed = feed.New()
 	}
 	open, shut := context.WithCancel(context.Background())
 	controller := &Controller{

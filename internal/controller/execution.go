@@ -175,6 +175,7 @@ func (e *execution) Started(id forerun.ActivationID, at time.Time, initTime time
 	if s := e.active[id]; s != nil {
 		e.began(s)
 		s.started(at, initTime)
+		e.show(s)
 		if e.depth < e.speculation.Depth { // perhaps as this had no sandbox
 			e.breathe()
 		}
@@ -191,6 +192,7 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	}
 	s.over = true
 	s.ended(end)
+	e.show(s)
 	result := forerun.Result{Status: end.Status, Value: end.Result}
 	switch gives := end.Status == forerun.Success || end.Status == forerun.ApplicationError; {
 	case gives && end.Unheard:
@@ -326,6 +328,7 @@ func (e *execution) prepare(s *slot, at placement, begin func(input json.RawMess
 	case program != nil:
 		s.program = true
 		s.started(s.record.Timeline.Queued, 0)
+		e.show(s)
 		e.events = append(e.events, speculate.Entered{Slot: s.id, Name: e.name(s), Program: program, Code: e.c.digests.Deployed(s.action), Input: input})
 	default:
 		begin(input)
@@ -368,8 +371,8 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: token, Transaction: e.transaction,
 		Caller:      s.tree.waiting(),
 		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, EndSandbox: l.Speculative && e.speculation.EndSandbox,
-		Events: e,
-		Noted:  e.speculation.Mode == speculate.Off && s.isPart(),
+		Events: e, Wrote: e.wrote(s),
+		Noted: e.speculation.Mode == speculate.Off && s.isPart(),
 	})
 }
 

@@ -119,10 +119,14 @@ func (c *Controller) put(records []*forerun.Activation) error {
 		return nil
 	}
 	err := c.Records.Put(context.Background(), records...)
-	if err == nil && c.Observe != nil {
-		for _, record := range records {
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		c.Feed.End(record)
+		if c.Observe != nil {
 			c.Observe(record)
 		}
 	}
-	return err
+	return nil
 }

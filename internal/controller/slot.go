@@ -35,6 +35,8 @@ type slot struct {
 	promoting  bool                   // the store has been asked to promote it, or what is behind it
 	returned   bool                   // to a speculative caller, which is promoted with it
 	noted      bool                   // a note of it is in the log
+	writing    *writing               // of its function; nil: it was not asked to run
+	shown      *forerun.Activation    // what listeners hear of it while it runs; nil: nothing yet
 	claims     map[forerun.Key]*claim // of what it is to write
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement

@@ -19,6 +19,9 @@ type Run struct {
 	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store
 	Noted       bool            // it is not Bridged, but the store is to have the Bridge's notes of it with what it writes
 	Events      WorkerEvents    // where what happens is told
+	// Wrote hears of the lines so far, in the form of Activation.Logs, each time that the function has written more. They
+	// stay as they are. It is called with a lock of the worker held: it must not block, nor call the worker. May be nil.
+	Wrote func(lines []string)
 }
 
 // Worker is a node that runs activations. Its methods return at once and never call back from

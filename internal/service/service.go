@@ -30,6 +30,7 @@ import (
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/config"
 	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/feed"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/gateway/admin"
@@ -95,6 +96,7 @@ type server struct {
 	controller *controller.Controller
 	metrics    *telemetry.Metrics
 	audit      *audit.Log
+	feed       *feed.Feed
 	operator   string            // the operator's key
 	http       []*gateway.Server // of the listeners
 
@@ -272,7 +274,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.metrics = telemetry.New()
+	s.metrics, s.feed = telemetry.New(), feed.New()
 	bridge := new(controller.Bridge)
 	s.worker = worker.New(worker.Config{
 		Bridge: bridge, Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
@@ -283,7 +285,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room, s.worker.Queued)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Waiters: s.hub, Bridge: bridge,
-		Speculation: s.config.Speculate, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Admit: s.admit, Clock: s.clock,
+		Speculation: s.config.Speculate, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
 	})
 	s.controller.LetAhead(ahead)
 	measure(s.metrics, s.worker, s.store)
@@ -302,7 +304,7 @@ func (s *server) openDoors(ctx context.Context) error {
 	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller, Running: worker.Caller}
 	origin := s.webOrigin()
 	api := openwhisk.New(openwhisk.Config{
-		Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas, Keys: keys,
+		Registry: s.registry, Activations: s.records, Controller: s.controller, Feed: s.feed, Quotas: s.quotas, Keys: keys,
 		Kinds: s.languages.Kinds(), CheckFlow: s.controller.CheckFlow, Bounds: s.config.Bounds, Version: s.version, WebURL: origin.URL,
 	})
 	c := gateway.Config{
@@ -476,6 +478,7 @@ func (s *server) drain() error {
 	}()
 	stop := context.AfterFunc(ctx, s.store.GiveUp) // it may wait for room on the disk for its record
 	defer stop()
+	s.feed.Close()          // the clients that follow it wait for no invocation
 	s.gate.Shut(ctx)        // what goes on when ctx is done is given up here:
 	s.controller.Close(ctx) // it has a record now, and who waits for it an answer,
 	hurried := context.Cause(ctx)

@@ -443,8 +443,8 @@ func (b *box) takeInitTime() time.Duration {
 }
 
 // began makes output and doors an activation's.
-func (b *box) began(t *tenure) {
-	b.output.begin(b.logLimit())
+func (b *box) began(r *run, t *tenure) {
+	b.output.begin(b.logLimit(), r.Wrote)
 	b.doors.begin(t)
 }
 

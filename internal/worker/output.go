@@ -20,10 +20,11 @@ type output struct {
 	streams [2]syscall.RawConn
 	files   [2]*os.File
 
-	mu      sync.Mutex // guards the rest, and is held while a pipe is read
-	log     *logbook   // of the activation, or of loading the code; nil: output is dropped
-	loading *logbook   // of the loading that is over, for the first activation; nil: it has it
-	partial [2][]byte  // lines without their end yet
+	mu      sync.Mutex           // guards the rest, and is held while a pipe is read
+	log     *logbook             // of the activation, or of loading the code; nil: output is dropped
+	wrote   func(lines []string) // hears of the activation's lines; nil: of none
+	loading *logbook             // of the loading that is over, for the first activation; nil: it has it
+	partial [2][]byte            // lines without their end yet
 	buffer  []byte
 }
 
@@ -109,6 +110,14 @@ func (o *output) split(stream int, data []byte) {
 	if len(o.partial[stream]) > o.log.limit {
 		o.flush(stream)
 	}
+	o.tell()
+}
+
+// tell tells of the lines so far. mu is held.
+func (o *output) tell() {
+	if o.wrote != nil && len(o.log.lines) > 0 {
+		o.wrote(o.log.lines)
+	}
 }
 
 // flush makes a line of what has no end yet. mu is held.
@@ -119,13 +128,16 @@ func (o *output) flush(stream int) {
 	o.partial[stream] = nil
 }
 
-// begin makes the log an activation's. The first one also gets what was written while the code was loaded.
-func (o *output) begin(limit int) {
+// begin makes the log an activation's. The first one also gets what was written while the code was loaded. wrote, unless it
+// is nil, is called with the lines so far each time that there are more.
+func (o *output) begin(limit int, wrote func(lines []string)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.log, o.loading = o.loading, nil; o.log == nil {
 		o.log = newLogbook(limit)
 	}
+	o.wrote = wrote
+	o.tell()
 }
 
 // loaded ends the log of loading the code. Output before the first activation is dropped, because another process may be
@@ -160,6 +172,7 @@ func (o *output) say(stream, text string) {
 	for line := range strings.Lines(text) {
 		o.log.add(time.Now(), stream, []byte(strings.TrimSuffix(line, "\n")))
 	}
+	o.tell()
 }
 
 // end closes the log and returns it. Later output is dropped.
@@ -173,7 +186,7 @@ func (o *output) end() []string {
 		return nil
 	}
 	lines := o.log.lines
-	o.log = nil
+	o.log, o.wrote = nil, nil
 	return lines
 }
 

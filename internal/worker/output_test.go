@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func TestWhatComesBetweenActivationsIsNobodys(t *testing.T) {
 	o.end()
 	_, _ = ends[1].WriteString("late\nand half") // a pipe has room for it
 	o.discard()
-	o.begin(1 << 20)
+	o.begin(1<<20, nil)
 	_, _ = ends[1].WriteString("mine\n")
 	if got := texts(o.end()); got != "stderr: mine" {
 		t.Errorf("%q", got)
@@ -83,12 +84,12 @@ func TestWhatComesBeforeTheFirstActivationIsNobodys(t *testing.T) {
 	o.loaded()
 	_, _ = ends[0].WriteString("loading again\nand half")
 	o.discard()
-	o.begin(1 << 20)
+	o.begin(1<<20, nil)
 	_, _ = ends[0].WriteString("mine\n")
 	if got := texts(o.end()); got != "stdout: loading\nstdout: and more\nstdout: mine" {
 		t.Errorf("%q", got)
 	}
-	o.begin(1 << 20)
+	o.begin(1<<20, nil)
 	if lines := o.end(); lines != nil {
 		t.Errorf("the second activation gets %q", lines)
 	}
@@ -138,5 +139,47 @@ func TestPacketsAreDrained(t *testing.T) {
 	}
 	if lines := o.end(); len(lines) != packets {
 		t.Errorf("%d lines of %d are in the log", len(lines), packets)
+	}
+}
+
+// TestLinesAreToldAsTheyCome: who listens hears of an activation's lines before its end, of nothing that came before or after it, and of no
+// line without its end.
+func TestLinesAreToldAsTheyCome(t *testing.T) {
+	o, ends := pipes(t, 1000)
+	write := func(text string) {
+		t.Helper()
+		if _, err := ends[0].WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		o.drain()
+	}
+	write("loading\n")
+	o.loaded()
+	var heard []string
+	wrote := func(lines []string) { heard = append(heard, texts(lines)) }
+	o.begin(1000, wrote)
+	write("one\ntw")
+	write("o")
+	write("\nthree\n")
+	o.say("stderr", "said")
+	write("the end")
+	want := []string{"stdout: loading", "stdout: loading\nstdout: one", "stdout: loading\nstdout: one\nstdout: two\nstdout: three"}
+	want = append(want, want[2]+"\nstderr: said")
+	if !slices.Equal(slices.Compact(heard), want) {
+		t.Errorf("heard %q", heard)
+	}
+	if last := texts(o.end()); last != want[3]+"\nstdout: the end" {
+		t.Errorf("the log is %q", last)
+	}
+	heard = nil
+	o.discard()
+	write("late\n")
+	o.begin(1000, nil)
+	write("of the next\n")
+	o.end()
+	o.begin(1000, wrote)
+	write(strings.Repeat("x", 2000)) // no end comes, but it is beyond the limit
+	if len(heard) != 1 || !strings.Contains(heard[0], "Logs were truncated") || strings.Contains(heard[0], "of the next") {
+		t.Errorf("heard %q", heard)
 	}
 }

@@ -62,7 +62,7 @@ func (b *box) execute(r *run) bool {
 		return b.refuse(r, err)
 	}
 	b.loadsAhead = false
-	b.began(t)
+	b.began(r, t)
 	start := time.Now()
 	stop := sync.OnceFunc(b.limit(r, start))
 	defer stop()

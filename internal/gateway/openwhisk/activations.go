@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -64,15 +65,29 @@ func (c *call) activationQuery() (q activation.Query, err error) {
 	if q.Upto, err = c.moment("upto"); err != nil {
 		return q, err
 	}
+	q.Name, err = c.activationName()
+	return q, err
+}
+
+// activationName reads of which action activations are wanted, "name" or "package/name"; empty: of any.
+func (c *call) activationName() (string, error) {
 	name := strings.TrimSpace(c.query.Get("name"))
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
 	for _, part := range parts {
 		if len(parts) > 2 || forerun.CheckSegment(part) != nil {
-			return q, malformedQuery("name", "Parameter may be a 'simple' name or 'package-name/simple' name: %s", name)
+			return "", malformedQuery("name", "Parameter may be a 'simple' name or 'package-name/simple' name: %s", name)
 		}
 	}
-	q.Name = strings.Join(parts, "/")
-	return q, nil
+	return strings.Join(parts, "/"), nil
+}
+
+// put adds a record that no invocation has.
+func (a *API) put(ctx context.Context, record *forerun.Activation) error {
+	err := a.Activations.Put(ctx, record)
+	if err == nil {
+		a.Feed.End(record)
+	}
+	return err
 }
 
 // record finds the record that the path names.

@@ -58,7 +58,7 @@ func (a *API) fire(c *call) error {
 		line := a.activate(c, rule, trigger.Rules[rule], input, terms{ahead: ahead}, a.start)
 		record.Logs = append(record.Logs, line.String())
 	}
-	if err := a.Activations.Put(c.r.Context(), record); err != nil {
+	if err := a.put(c.r.Context(), record); err != nil {
 		return err
 	}
 	c.w.Header().Set("X-Openwhisk-Activation-Id", string(record.ID))

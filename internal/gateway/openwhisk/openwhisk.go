@@ -18,6 +18,7 @@ import (
 
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/feed"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
@@ -37,6 +38,7 @@ type Config struct {
 	Registry    *registry.Registry
 	Activations *activation.Log
 	Controller  *controller.Controller
+	Feed        *feed.Feed // the Controller's
 	Keys        *gateway.Keys
 	Quotas      *gateway.Quotas
 	Kinds       []string                    // that actions can have, besides sequence; "LANGUAGE:default" is the first of its language

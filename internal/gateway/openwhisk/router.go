@@ -65,6 +65,8 @@ func (a *API) table() []route {
 		on("GET", "namespaces/{namespace}/activations/{id}/result", a.getResult, "").needing(forerun.MayRead | forerun.MayInvoke),
 		on("GET", "namespaces/{namespace}/activations/{id}/logs", a.getLogs, ""),
 
+		on("GET", "namespaces/{namespace}/feed", a.follow, "name"),
+
 		on("GET", "namespaces/{namespace}/limits", a.namespaceLimits, ""),
 		on("GET", "namespaces/{namespace}/limits/{name}", a.oneLimit, ""),
 

@@ -182,7 +182,7 @@ func (a *API) fireRules(ctx context.Context, c *call, f timer.Firing, trigger *r
 	case forerun.KindOf(err) == forerun.TooMany:
 		refused := forerun.Failure(forerun.ApplicationError, err.Error())
 		record.Status, record.Result, record.End = refused.Status, refused.Value, record.Start
-		return a.Activations.Put(ctx, record)
+		return a.put(ctx, record)
 	case err != nil:
 		return err
 	}
@@ -208,7 +208,7 @@ func (a *API) fireRules(ctx context.Context, c *call, f timer.Firing, trigger *r
 	if unavailable != nil {
 		return unavailable
 	}
-	return a.Activations.Put(ctx, record)
+	return a.put(ctx, record)
 }
 
 // deleteFired deletes what goes with a firing, if the timer is still the same.

@@ -16,6 +16,7 @@ import (
 
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/feed"
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
@@ -29,6 +30,7 @@ type world struct {
 	door      http.Handler
 	api       *API
 	store     *watched
+	feed      *feed.Feed
 	auth      registry.Credentials
 	functions map[string]func(run *forerun.Run) forerun.RunEnd
 	sandbox   forerun.ActivationID // the activation out of whose sandbox requests come; "" for a client
@@ -56,16 +58,16 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, functions: map[string]func(*forerun.Run) forerun.RunEnd{"echo": echo, "fail": fail, "crash": crash}}
+	w := &world{t: t, feed: feed.New(), functions: map[string]func(*forerun.Run) forerun.RunEnd{"echo": echo, "fail": fail, "crash": crash}}
 	w.store = &watched{Store: store}
 	keyring, err := registry.ParseKeyring(registry.NewKey())
 	if err != nil {
 		t.Fatal(err)
 	}
 	tenants, log := registry.Open(w.store, registry.DefaultLimits(), keyring), activation.Open(store, false)
-	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store})
+	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store, Feed: w.feed})
 	w.api = New(Config{
-		Registry: tenants, Activations: log, Controller: c, Keys: &gateway.Keys{Tenants: tenants, Activations: c, Running: running}, Quotas: gateway.NewQuotas(tenants, nil, nil),
+		Registry: tenants, Activations: log, Controller: c, Feed: w.feed, Keys: &gateway.Keys{Tenants: tenants, Activations: c, Running: running}, Quotas: gateway.NewQuotas(tenants, nil, nil),
 		Kinds: []string{"python:3", "python:default"}, Version: "test",
 		CheckFlow: func(a *forerun.Action) error { _, err := flow.Of(a); return err },
 	})

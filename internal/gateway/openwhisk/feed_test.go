@@ -1,0 +1,183 @@
+package openwhisk
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// follower is a client of the feed.
+type follower struct {
+	t      *testing.T
+	lines  *bufio.Scanner
+	cancel func()
+}
+
+// followFeed connects to the feed over a real connection.
+func (w *world) followFeed(t *testing.T, query string) *follower {
+	t.Helper()
+	server := httptest.NewServer(w.door)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); server.Close() })
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+namespaces+"_/feed"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		t.Fatalf("the feed is answered %s, %s", answer.Status, kind)
+	}
+	return &follower{t, bufio.NewScanner(answer.Body), cancel}
+}
+
+// next reads an event: its name, and its data.
+func (f *follower) next() (event, data string) {
+	f.t.Helper()
+	for f.lines.Scan() {
+		field, value, _ := strings.Cut(f.lines.Text(), ": ")
+		switch {
+		case field == "event":
+			event = value
+		case field == "data":
+			data = value
+		case field == "" && event != "":
+			return event, data
+		}
+	}
+	f.t.Fatalf("the feed ended (%v)", f.lines.Err())
+	return "", ""
+}
+
+// awaitEnd reads until the server ends the connection.
+func (f *follower) awaitEnd() {
+	for f.lines.Scan() {
+	}
+}
+
+// TestFeed: the events have the members that are documented, also of a trigger.
+func TestFeed(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("hello", "echo")
+	f := w.followFeed(t, "")
+	w.must(w.request("POST", actions+"hello?blocking=true", `{}`))
+	for _, want := range []struct{ event, names string }{
+		{"begun", "activationId annotations name namespace publish start version"},
+		{"line", "activationId line name number"},
+		{"ended", "activationId annotations duration end name namespace publish start statusCode version"},
+	} {
+		event, data := f.next()
+		if event != want.event || names(t, data) != want.names || member(t, data, "name") != `"hello"` {
+			t.Errorf("%s %s; want %s with %s", event, data, want.event, want.names)
+		}
+		if event == "line" && (member(t, data, "number") != "0" || member(t, data, "line") != `"2026-11-21T00:00:00.000000000Z stdout: hello"`) {
+			t.Errorf("the line is %s", data)
+		}
+	}
+	w.must(w.request("PUT", namespaces+"_/triggers/bell", `{}`))
+	w.must(w.request("PUT", namespaces+"_/rules/r", `{"trigger":"/_/bell","action":"/_/hello"}`))
+	w.must(w.request("POST", namespaces+"_/triggers/bell", `{}`))
+	told := make(map[string]int)
+	for told["ended bell"] == 0 || told["ended hello"] == 0 {
+		event, data := f.next()
+		var of struct{ Name string }
+		_ = json.Unmarshal([]byte(data), &of)
+		told[event+" "+of.Name]++
+	}
+	if told["begun bell"] != 1 || told["line bell"] != 1 || told["line hello"] != 1 {
+		t.Errorf("of a trigger: %v", told)
+	}
+}
+
+// TestFeedOfAnAction: the query narrows the feed down as it does a list.
+func TestFeedOfAnAction(t *testing.T) {
+	w := newWorld(t)
+	w.pack("p", `{}`)
+	for _, name := range []string{"hello", "p/hello", "other"} {
+		w.deploy(name, "echo")
+	}
+	all, plain, packaged := w.followFeed(t, ""), w.followFeed(t, "?name=hello"), w.followFeed(t, "?name=p/hello")
+	for _, name := range []string{"other", "p/hello", "hello"} {
+		w.must(w.request("POST", actions+name+"?blocking=true", `{}`))
+	}
+	ids := make(map[string]string) // by the order in which they begin
+	for _, name := range []string{"other", "p/hello", "hello"} {
+		_, data := all.next()
+		ids[name] = member(t, data, "activationId")
+		all.next()
+		all.next()
+	}
+	for name, f := range map[string]*follower{"hello": plain, "p/hello": packaged} {
+		if event, data := f.next(); event != "begun" || member(t, data, "activationId") != ids[name] {
+			t.Errorf("the feed of %s begins with %s %s", name, event, data)
+		}
+	}
+	for query, status := range map[string]int{"?name=a/b/c": 400, "?limit=3": 400} {
+		if r := w.request("GET", namespaces+"_/feed"+query, ""); r.status != status {
+			t.Errorf("%s: %d %s", query, r.status, r.body)
+		}
+	}
+}
+
+// TestFeedOfOthers: nobody follows another tenant's feed, nor does a function follow its own.
+func TestFeedOfOthers(t *testing.T) {
+	w := newWorld(t)
+	if r := w.request("GET", namespaces+"ada/feed", ""); r.status != http.StatusForbidden {
+		t.Errorf("another namespace's: %d %s", r.status, r.body)
+	}
+	if r := w.request("GET", namespaces+"_/feed", "", "Authorization", ""); r.status != http.StatusUnauthorized {
+		t.Errorf("without a key: %d %s", r.status, r.body)
+	}
+	w.functions["follows"] = func(run *forerun.Run) forerun.RunEnd {
+		return forerun.RunEnd{Result: json.RawMessage(w.as(run).request("GET", namespaces+"_/feed", "").body)}
+	}
+	w.deploy("follows", "follows", "provide-api-key", "true")
+	if r := w.request("POST", actions+"follows?blocking=true&result=true", `{}`); !strings.Contains(r.body, "A function cannot follow the feed") {
+		t.Errorf("a function: %s", r.body)
+	}
+	if w.feed.Listens("guest") || w.feed.Listens("ada") {
+		t.Error("one of them listens")
+	}
+}
+
+// TestFeedEnds: with its client, with its key, with its tenant and with the server.
+func TestFeedEnds(t *testing.T) {
+	for name, end := range map[string]func(*world, *follower){
+		"client gone": func(_ *world, f *follower) { f.cancel() },
+		"key rotated": func(w *world, _ *follower) {
+			if _, err := w.api.Registry.RotateKeys(t.Context(), "guest"); err != nil {
+				t.Error(err)
+			}
+		},
+		"server stops": func(w *world, _ *follower) { w.feed.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deploy("hello", "echo")
+			f := w.followFeed(t, "")
+			w.must(w.request("POST", actions+"hello?blocking=true", `{}`))
+			f.next()
+			end(w, f)
+			f.awaitEnd()
+			for w.feed.Listens("guest") && name != "server stops" { // until the handler has seen it
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	w := newWorld(t)
+	w.feed.Close()
+	if r := w.request("GET", namespaces+"_/feed", ""); r.status != http.StatusServiceUnavailable {
+		t.Errorf("when the server stops: %d %s", r.status, r.body)
+	}
+}
