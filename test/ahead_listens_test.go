@@ -17,19 +17,30 @@ func TestAheadListens(t *testing.T) {
 		"slow": "import time\n\ndef main(args):\n    time.sleep(0.5)\n    return {}\n",
 		"f": `import os, threading, time, redis
 
-r = redis.Redis.from_url(os.environ['REDIS_URL'], decode_responses=True)
+sent = threading.Event()
+
+class Connection(redis.Connection):
+    def send_command(self, *args, **kwargs):
+        super().send_command(*args, **kwargs)
+        if args[0] == 'BLPOP':
+            sent.set()
+
+pool = redis.ConnectionPool.from_url(os.environ['REDIS_URL'], connection_class=Connection, decode_responses=True)
+r = redis.Redis(connection_pool=pool)
 
 def main(args):
     got = []
-    waiter = threading.Thread(target=lambda: got.append(r.blpop('q', 3)))
+    sent.clear()
+    waiter = threading.Thread(target=lambda: got.append(r.blpop('q', 60)))
     waiter.start()
-    time.sleep(0.1)
+    sent.wait()
+    time.sleep(0.2)  # the server reads a connection on its own
     r.rpush('q', 'x')
     left = r.lpop('q')
     waiter.join()
     with r.pubsub(ignore_subscribe_messages=True) as p:
         p.subscribe('c')
-        time.sleep(0.05)
+        time.sleep(0.2)
         heard = r.publish('c', 'word')
     return {'got': got, 'left': left, 'heard': heard}
 `,

@@ -28,6 +28,7 @@ class Sandbox:
     """An initializer, without a sandbox around it."""
 
     def __init__(self, folder: Path) -> None:
+        self.exits: list[wire.Frame] = []  # they came before a handler that was asked for, and read gives them
         self.control, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
         command = f"exec 3<&{theirs.fileno()}; exec {sys.executable} -I -S -B -c '{START.replace(chr(39), chr(34))}'"
@@ -48,6 +49,8 @@ class Sandbox:
         self.hello = self.read()
 
     def read(self) -> wire.Frame:
+        if self.exits:
+            return self.exits.pop(0)
         frame = wire.read(self.control.fileno())
         assert frame is not None
         return frame
@@ -60,8 +63,12 @@ class Sandbox:
 
     def fork(self) -> Handler:
         wire.write(self.control.fileno(), wire.pack(wire.FORK))
-        prefix, ancillary, _, _ = self.control.recvmsg(wire.PREFIX_BYTES, socket.CMSG_SPACE(4))
-        header = json.loads(self.control.recv(int.from_bytes(prefix[1:4], "big")))
+        while True:
+            prefix, ancillary, _, _ = self.control.recvmsg(wire.PREFIX_BYTES, socket.CMSG_SPACE(4))
+            header = json.loads(self.control.recv(int.from_bytes(prefix[1:4], "big")))
+            if prefix[0] != wire.EXIT:
+                break
+            self.exits.append(wire.Frame(wire.EXIT, header, b""))
         assert prefix[0] == wire.HANDLER
         return Handler(header["pid"], array.array("i", ancillary[0][2])[0])
 
@@ -95,6 +102,7 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
     s = Sandbox(tmp_path)
     yield s
     s.process.kill()
+    s.control.close()  # with it goes the socket of a handler that no test has read: the handler ends
     s.process.communicate()
 
 
