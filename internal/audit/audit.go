@@ -3,10 +3,10 @@
 //
 // It is one stream of JSON lines in a folder of its own, apart from the server's
 // log, in files of bounded size of which the oldest goes first. An entry is in
-// the operating system's hands when Note returns. It promises that entries hold
-// no secret, if their fields hold none, and that nobody who floods it pushes
-// others' entries out: what one causes is bounded by the time, and counted
-// beyond that.
+// the operating system's hands when Note returns. An entry holds a secret only if
+// its fields do. A source that floods the log does not push out the entries of
+// other sources: each may write a bounded number in a given time, and further
+// entries are counted only.
 package audit
 
 import (
@@ -241,7 +241,8 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:maxField], "") + "..."
 }
 
-// KeyOf names a tenant's key by its public half. What has not its form may be a secret in the wrong place.
+// KeyOf names a tenant's key by its public half. Text of another form may be a secret in the
+// wrong place, so it is not named.
 func KeyOf(uuid string) string {
 	isHex := func(c rune) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c == '-' }
 	if len(uuid) != 36 && len(uuid) != 32 || strings.ContainsFunc(uuid, func(c rune) bool { return !isHex(c) }) {

@@ -61,7 +61,7 @@ func TestEntriesAreKept(t *testing.T) {
 	}
 }
 
-// TestFloodsAreCounted: entries that one source causes beyond its share are counted, and those of others are written.
+// TestFloodsAreCounted: entries that one source causes beyond its share are counted, and the entries of other sources are written.
 func TestFloodsAreCounted(t *testing.T) {
 	now := time.Now()
 	l := open(t, t.TempDir(), &now)

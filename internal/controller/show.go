@@ -8,8 +8,9 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Listeners of the feed hear of an activation while it runs, but only once it is not speculative: a squash leaves nothing of
-// it (C4), and before its turn nothing of it is seen (C2). What it wrote before is told then.
+// Listeners of the feed hear of an activation while it runs, but only once it is not speculative. Before its turn a client
+// sees nothing of it (C2), and a squash leaves nothing of it (C4). At its promotion listeners get the lines that it has
+// written so far.
 
 // writing is what a function has written so far.
 type writing struct {

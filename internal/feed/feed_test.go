@@ -125,8 +125,8 @@ func TestManyLinesComeInParts(t *testing.T) {
 	}
 }
 
-// TestSlowListener: a listener that reads nothing is cut off and keeps nothing, and others hear all. A single large log, and
-// lines of what runs, cut nobody off.
+// TestSlowListener: a listener that reads nothing is cut off and keeps nothing, and others hear all. A single large
+// log, and lines of running activations, cut no listener off.
 func TestSlowListener(t *testing.T) {
 	f := New()
 	slow, quick := listen(t, f, all), listen(t, f, all)
@@ -185,7 +185,7 @@ func TestListenersAreFew(t *testing.T) {
 	listen(t, f, all)
 }
 
-// TestClose: the end of the feed ends those that wait, and nobody begins.
+// TestClose: the end of the feed ends the listeners that wait, and refuses new ones.
 func TestClose(t *testing.T) {
 	f := New()
 	l := listen(t, f, all)

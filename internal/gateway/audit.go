@@ -27,7 +27,7 @@ func note(r *http.Request, e audit.Entry) {
 	p.audit.Note(e)
 }
 
-// Who names the caller for the audit log.
+// Who returns the caller's name in the audit log.
 func (c *Caller) Who() string {
 	if c.Cause != "" {
 		return "activation " + string(c.Cause)

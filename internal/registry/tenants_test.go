@@ -181,7 +181,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestQuotaOfActions counts actions. What they take in all the store counts.
+// TestQuotaOfActions: the number of actions is bounded here. The store bounds the bytes of all entities.
 func TestQuotaOfActions(t *testing.T) {
 	r, _ := open(t)
 	newTenant(t, r, "guest")

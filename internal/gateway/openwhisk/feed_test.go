@@ -130,7 +130,7 @@ func TestFeedOfAnAction(t *testing.T) {
 	}
 }
 
-// TestFeedOfOthers: nobody follows another tenant's feed, nor does a function follow its own.
+// TestFeedOfOthers: a tenant cannot follow another tenant's feed, and a function cannot follow its own.
 func TestFeedOfOthers(t *testing.T) {
 	w := newWorld(t)
 	if r := w.request("GET", namespaces+"ada/feed", ""); r.status != http.StatusForbidden {

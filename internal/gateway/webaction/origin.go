@@ -41,7 +41,7 @@ func (o *Origin) Split(web, other http.Handler) http.Handler {
 	})
 }
 
-// Only serves web actions at the origin: at the host of a tenant those of that tenant.
+// Only serves nothing but web actions. At the host of a tenant it serves the web actions of that tenant.
 func (o *Origin) Only(web http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.Host != "" {
