@@ -238,8 +238,16 @@ func (l *lane) run(t *testing.T, n int, c *oracleCase, action string, input any)
 		l.state.Set(ctx, "ordered", 1, 0)
 	}
 	status, body, err := l.client.Do(ctx, http.MethodPost, "actions/"+action+"?blocking=true", input)
-	var r server.Record
-	if err != nil || (status != http.StatusOK && status != http.StatusBadGateway && status != http.StatusInternalServerError) || json.Unmarshal(body, &r) != nil {
+	r := new(server.Record)
+	if err == nil && status == http.StatusAccepted { // the machine is busy
+		if err = json.Unmarshal(body, r); err == nil {
+			r, err = l.client.Await(ctx, r.ActivationID)
+		}
+		status = http.StatusOK
+	} else if err == nil {
+		err = json.Unmarshal(body, r)
+	}
+	if err != nil || (status != http.StatusOK && status != http.StatusBadGateway && status != http.StatusInternalServerError) {
 		t.Errorf("composition %d: %s: %d %s %v: %s", n, action, status, body, err, c.AST)
 		return nil
 	}

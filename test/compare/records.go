@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -50,19 +49,8 @@ func (s *Side) Records(ctx context.Context, ids []string, forks bool) (string, e
 
 // Await waits until an activation has ended that nobody waited for.
 func (s *Side) Await(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		status, _, err := s.Client.Do(ctx, http.MethodGet, "activations/"+id, nil)
-		if err != nil || status == http.StatusOK {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("there is no record of %s", id)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
+	_, err := s.Client.Await(ctx, id)
+	return err
 }
 
 // unseen lists the records that were not told yet, the oldest first.

@@ -8,7 +8,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 )
+
+// patience is how long Await waits: long, so that a busy machine fails no test.
+const patience = 3 * time.Minute
 
 // Client speaks OpenWhisk's REST API to one server.
 type Client struct {
@@ -130,16 +134,41 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	return c.expect(ctx, http.MethodDelete, "actions/"+name, nil, new(any), http.StatusOK)
 }
 
-// Invoke invokes an action and waits for its record, whether the action succeeded or failed.
+// Invoke invokes an action and waits for its record, whether the action succeeded or failed. On a busy machine that can take longer
+// than the server lets a client wait: Invoke then asks for the record.
 func (c *Client) Invoke(ctx context.Context, name string, params any) (*Record, error) {
 	r := new(Record)
-	err := c.expect(ctx, http.MethodPost, "actions/"+name+"?blocking=true", params, r, http.StatusOK, http.StatusBadGateway)
+	err := c.expect(ctx, http.MethodPost, "actions/"+name+"?blocking=true", params, r, http.StatusOK, http.StatusBadGateway, http.StatusAccepted)
+	if err == nil && r.Response.Status == "" {
+		return c.Await(ctx, r.ActivationID)
+	}
 	return r, err
 }
 
 // Result invokes an action that must succeed, and decodes its result.
 func (c *Client) Result(ctx context.Context, name string, params, into any) error {
 	return c.expect(ctx, http.MethodPost, "actions/"+name+"?blocking=true&result=true", params, into, http.StatusOK)
+}
+
+// Await waits for the record of an activation.
+func (c *Client) Await(ctx context.Context, id string) (*Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		status, answer, err := c.Do(ctx, http.MethodGet, "activations/"+id, nil)
+		if err != nil {
+			return nil, err
+		}
+		if status == http.StatusOK {
+			r := new(Record)
+			return r, json.Unmarshal(answer, r)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("there is no record of %s", id)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
 }
 
 // Activation fetches a record.
