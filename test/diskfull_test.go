@@ -69,8 +69,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestDiskFilledByATenant has one tenant store all that the disk takes, and remove it again. Meanwhile the operator rotates keys and deletes
-// another tenant. Then all are served as before.
+// TestDiskFilledByATenant has one tenant store all that the disk takes, and remove it again. Meanwhile the operator rotates keys, and suspends and
+// deletes other tenants. Then all are served as before.
 func TestDiskFilledByATenant(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -98,6 +98,8 @@ func TestDiskFilledByATenant(t *testing.T) {
 	if key := operate(t, s, "rotate", "eve"); key == "" {
 		t.Error("no new key")
 	}
+	operate(t, s, "suspend", "eve")
+	operate(t, s, "resume", "eve")
 	operate(t, s, "update", "bob", "--stored-megabytes", "7")
 	operate(t, s, "delete", "bob")
 	for i := range n {

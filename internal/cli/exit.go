@@ -117,6 +117,8 @@ func nextAfter(e *whisk.Error) string {
 		return ""
 	case e.Status == http.StatusUnauthorized:
 		return "The key is not valid here: run `forerun login`, or pass --auth UUID:KEY."
+	case e.Status == http.StatusForbidden && strings.Contains(e.Message, "suspended"):
+		return ""
 	case e.Status == http.StatusForbidden:
 		return "Run `forerun namespace list` to see where the key is valid."
 	case e.Status == http.StatusConflict && strings.Contains(e.Message, "already exists"):

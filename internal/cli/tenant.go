@@ -20,7 +20,8 @@ const noLimit = math.MaxInt32
 
 func (a *app) tenantCommand() *cobra.Command {
 	cmd := group("tenant", "The tenants of a server, for its operator",
-		a.tenantCreate(), a.tenantUpdate(), a.tenantList(), a.tenantGet(), a.tenantRotate(), a.tenantDelete())
+		a.tenantCreate(), a.tenantUpdate(), a.tenantList(), a.tenantGet(), a.tenantRotate(),
+		a.tenantSuspend(), a.tenantResume(), a.tenantDelete())
 	cmd.Long = `Make, change and delete the tenants of a server. It takes the operator's key, which the server keeps in the file
 "operator" of its data folder, readable for its owner alone. Name that file with --operator or FORERUN_OPERATOR; without them
 it is looked for in the folder that a server has by default.`
@@ -148,12 +149,12 @@ func (a *app) tenantList() *cobra.Command {
 }
 
 func tenantColumns() columns[whisk.Tenant] {
-	heads := []string{"name", "created", "stored"}
+	heads := []string{"name", "created", "suspended", "stored"}
 	for _, q := range quotaFlags() {
 		heads = append(heads, strings.ReplaceAll(q.name, "-", " "))
 	}
 	return columns[whisk.Tenant]{heads, func(t *whisk.Tenant) []string {
-		cells := []string{t.Namespace, moment(t.Created), bytesText(t.Stored.Total)}
+		cells := []string{t.Namespace, moment(t.Created), moment(t.Suspended), bytesText(t.Stored.Total)}
 		for _, q := range quotaFlags() {
 			text := limitText(t.Limits[q.quota])
 			if share := t.Limits["storedShare"]; q.quota == "storedMegabytes" && share > 0 {
@@ -190,8 +191,33 @@ func (a *app) tenantGet() *cobra.Command {
 func (a *app) tenantRotate() *cobra.Command {
 	cmd := &cobra.Command{Use: "rotate NAME", Short: "Make a tenant's keys void and show a new one", Args: between(1, 1)}
 	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
-		tenant, err := whisk.RotateTenant(cmd.Context(), c, args[0])
+		tenant, err := whisk.ChangeTenant(cmd.Context(), c, args[0], "rotate")
 		return a.showKey(cmd, err, "rotated the keys of", args[0], tenant)
+	})
+	return cmd
+}
+
+func (a *app) tenantSuspend() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "suspend NAME", Short: "End all that runs for a tenant, refuse its requests, and keep what it stores", Args: between(1, 1),
+	}
+	cmd.Long = cmd.Short + `.
+
+Its activations and sandboxes end, and its keys and web actions are refused, until ` + "`forerun tenant resume NAME`" + `. It stays suspended when the
+server is started again.`
+	return a.changesTenant(cmd, "suspend", "suspended")
+}
+
+func (a *app) tenantResume() *cobra.Command {
+	cmd := &cobra.Command{Use: "resume NAME", Short: "Serve a suspended tenant again", Args: between(1, 1)}
+	return a.changesTenant(cmd, "resume", "resumed")
+}
+
+// changesTenant has a command post a change of a tenant.
+func (a *app) changesTenant(cmd *cobra.Command, change, done string) *cobra.Command {
+	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		tenant, err := whisk.ChangeTenant(cmd.Context(), c, args[0], change)
+		return a.did(cmd, err, done, "tenant", args[0], tenant.Raw)
 	})
 	return cmd
 }

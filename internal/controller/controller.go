@@ -183,6 +183,11 @@ func (c *Controller) Enter(namespace string) (leave func()) {
 func (c *Controller) EndNamespace(ctx context.Context, namespace, reason string) {
 	defer c.tables.forget(namespace)
 	defer c.toll.gains.forget(namespace)
+	c.EndInvocations(ctx, namespace, reason)
+}
+
+// EndInvocations is EndNamespace that forgets nothing.
+func (c *Controller) EndInvocations(ctx context.Context, namespace, reason string) {
 	c.end(ctx, namespace, reason)
 }
 

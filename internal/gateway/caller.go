@@ -27,7 +27,7 @@ type Keys struct {
 	Running func(context.Context) forerun.ActivationID
 }
 
-// Caller authenticates a request. The error is forerun.Unauthorized, in OpenWhisk's words.
+// Caller authenticates a request. The error is forerun.Unauthorized, in OpenWhisk's words. It is Forbidden, beside the caller, if the tenant is suspended.
 func (k *Keys) Caller(r *http.Request) (Caller, error) {
 	uuid, key, ok := r.BasicAuth()
 	if !ok {
@@ -52,12 +52,15 @@ func (k *Keys) ofTenant(r *http.Request, caller Caller) (Caller, error) {
 	if forerun.KindOf(err) == forerun.NotFound || err == nil && !k.isCall(r, caller.Cause) {
 		return Caller{}, invalidKey()
 	}
+	if err == nil {
+		err = tenant.Active()
+	}
 	caller.created = tenant.Created
 	return caller, err
 }
 
-// IsStill reports as an error that who made a request is nobody any more: the key has become void since it was looked at or, of a function, the
-// tenant was deleted.
+// IsStill reports as an error that the caller of a request lost its rights since it was authenticated: its key is void, or the tenant of a function
+// was deleted, or suspended.
 func (k *Keys) IsStill(r *http.Request, caller Caller) error {
 	if caller.Cause == "" {
 		_, err := k.Caller(r)
@@ -66,6 +69,9 @@ func (k *Keys) IsStill(r *http.Request, caller Caller) error {
 	tenant, err := k.Tenants.Tenant(r.Context(), caller.Namespace)
 	if forerun.KindOf(err) == forerun.NotFound || err == nil && !tenant.Created.Equal(caller.created) {
 		return invalidKey()
+	}
+	if err == nil {
+		err = tenant.Active()
 	}
 	return err
 }

@@ -18,7 +18,8 @@ import (
 type Tenant struct {
 	Namespace string    `json:"namespace"`
 	Subject   string    `json:"subject"`
-	Created   time.Time `json:"created,omitzero"` // unknown for those of the first versions
+	Created   time.Time `json:"created,omitzero"`   // unknown for those of the first versions
+	Suspended time.Time `json:"suspended,omitzero"` // zero: the tenant is not suspended
 	Quotas    Quotas    `json:"quotas,omitzero"`
 	Limits    Limits    `json:"-"` // that come of the quotas
 }
@@ -222,17 +223,20 @@ func (r *Registry) forgetKeys(records []string) {
 	}
 }
 
-// ValidKey reports whether a key that was authenticated once still is one.
+// ValidKey reports whether a key that was authenticated once still is one. The error is forerun.Forbidden if its tenant is suspended.
 func (r *Registry) ValidKey(ctx context.Context, uuid string) (bool, error) {
-	if _, ok := r.keys.get(uuid); ok {
-		return true, nil
+	known, ok := r.keys.get(uuid)
+	if !ok {
+		var err error
+		if known, err = r.readKey(ctx, uuid); err != nil {
+			return false, err
+		}
 	}
-	known, err := r.readKey(ctx, uuid)
-	return known.Namespace != "", err
+	return known.Namespace != "", known.Active()
 }
 
 // Authenticate returns the tenant whom a key belongs to. The error is forerun.Unauthorized if the key is not valid; how
-// long that takes does not depend on how nearly it is.
+// long that takes does not depend on how nearly it is. It is forerun.Forbidden, beside the tenant, if that is suspended.
 func (r *Registry) Authenticate(ctx context.Context, uuid, key string) (Tenant, error) {
 	known, ok := r.keys.get(uuid)
 	if !ok && len(uuid) == uuidLength {
@@ -249,7 +253,7 @@ func (r *Registry) Authenticate(ctx context.Context, uuid, key string) (Tenant, 
 	if subtle.ConstantTimeCompare(sum[:], known.hash[:]) != 1 || known.Namespace == "" {
 		return Tenant{}, forerun.Errorf(forerun.Unauthorized, "", "The supplied authentication is invalid")
 	}
-	return known.Tenant, nil
+	return known.Tenant, known.Active()
 }
 
 // knownKey is a key as Authenticate needs it; the zero value is that of no tenant.
@@ -271,7 +275,9 @@ func (r *Registry) readKey(ctx context.Context, uuid string) (knownKey, error) {
 	if n, err := hex.Decode(known.hash[:], []byte(stored.SHA256)); err != nil || n != sha256.Size {
 		return knownKey{}, forerun.Errorf(forerun.Internal, "key "+uuid, "The key's record is damaged: it holds no SHA-256.")
 	}
-	return known, nil
+	tenant, _, err := r.readTenant(ctx, stored.Namespace)
+	known.Suspended = tenant.Suspended
+	return known, err
 }
 
 // newKey makes random credentials and the command that stores their hash.

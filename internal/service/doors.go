@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,8 +41,8 @@ func redisDoor(store state.Store, hub *resp.Hub, tenants *registry.Registry, not
 		tenant, err := tenants.Authenticate(ctx, user, password)
 		conn, ok := ctx.Value(keyedConnKey{}).(*keyedConn)
 		if err != nil {
-			if forerun.KindOf(err) == forerun.Unauthorized {
-				e := audit.Entry{Who: audit.KeyOf(user), Action: audit.Authenticate, Object: "redis", Status: http.StatusUnauthorized}
+			if kind := forerun.KindOf(err); kind == forerun.Unauthorized || kind == forerun.Forbidden {
+				e := audit.Entry{Who: audit.KeyOf(user), Namespace: tenant.Namespace, Action: audit.Authenticate, Object: "redis", Status: kind.HTTPStatus()}
 				if ok {
 					e.Peer = conn.RemoteAddr().String()
 				}

@@ -118,7 +118,7 @@ func (s *server) firstStart(ctx context.Context) error {
 	}
 	uuid, key := readAuth(propsName)
 	auth := registry.Credentials{UUID: uuid, Key: key}.String()
-	if t, err := s.registry.Authenticate(ctx, uuid, key); err != nil || t.Namespace != firstTenant {
+	if t, err := s.registry.Authenticate(ctx, uuid, key); err != nil && forerun.KindOf(err) != forerun.Forbidden || t.Namespace != firstTenant {
 		if auth, err = s.newKey(ctx); err != nil {
 			return err
 		}

@@ -112,6 +112,22 @@ func TestSettingsStay(t *testing.T) {
 	look()
 }
 
+// TestSettingsOfASuspendedTenant: a start while the first tenant is suspended does not make it another key.
+func TestSettingsOfASuspendedTenant(t *testing.T) {
+	s := started(t)
+	if _, err := s.registry.Suspend(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(propsName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, s)
+	if after, err := os.ReadFile(propsName); err != nil || string(after) != string(before) {
+		t.Errorf("the settings were written anew: %v", err)
+	}
+}
+
 // TestSettingsAreTheFirstTenants: whoever else there is, their keys do not get into the settings.
 func TestSettingsAreTheFirstTenants(t *testing.T) {
 	s := started(t)

@@ -298,7 +298,7 @@ func (s *server) startWorker(ctx context.Context) error {
 // openDoors lets requests in: those of clients, and those of functions.
 func (s *server) openDoors(ctx context.Context) error {
 	operator := s.operatorAPI()
-	if err := operator.Resume(ctx); err != nil {
+	if err := operator.FinishDeletions(ctx); err != nil {
 		return err
 	}
 	keys := &gateway.Keys{Tenants: s.registry, Activations: s.controller, Running: worker.Caller}

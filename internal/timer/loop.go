@@ -43,8 +43,8 @@ type Loop struct {
 }
 
 // NewLoop returns a loop over the timers of a registry. fire fires a trigger, once for each Firing.ID and Moment however often it is called. If
-// its error is forerun.NotFound or Unauthorized, there is nothing to fire any more; after another one it is called again. To now the time
-// goes at least at nine tenths of its speed, and at most at eleven tenths.
+// its error is forerun.NotFound or Unauthorized, there is nothing to fire any more; after another one it is called again, and so a suspended
+// tenant's timers wait (Forbidden). To now the time goes at least at nine tenths of its speed, and at most at eleven tenths.
 func NewLoop(timers *registry.Registry, fire func(context.Context, Firing) error, now func() time.Time, log *slog.Logger) *Loop {
 	return &Loop{
 		timers: timers, fire: fire, now: now, log: log, wake: make(chan struct{}, 1),
@@ -217,7 +217,7 @@ func (l *Loop) serve(ctx context.Context, namespace string) {
 }
 
 func (l *Loop) complain(ctx context.Context, trigger forerun.Name, err error) {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && forerun.KindOf(err) != forerun.Forbidden {
 		l.log.Error("a timed trigger could not be fired; it is tried again", "trigger", trigger.String(), "error", err)
 	}
 }

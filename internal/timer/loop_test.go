@@ -192,6 +192,34 @@ func TestDown(t *testing.T) {
 	w.pass(time.Hour, "hourly 17:00:00")
 }
 
+// TestSuspended: the timers of a suspended tenant wait. What they have missed then is one firing, and the log does not tell of it.
+func TestSuspended(t *testing.T) {
+	w := newWorld(t)
+	var log strings.Builder
+	w.loop.log = slog.New(slog.NewTextHandler(&log, nil))
+	w.put(name("ada", "hourly"), Alarm, `{"cron": "0 * * * *"}`)
+	w.pass(time.Hour, "hourly 13:00:00")
+	for range 10 {
+		w.fail = forerun.Errorf(forerun.Forbidden, "", "The tenant is suspended.")
+		w.pass(retryAfter)
+	}
+	w.mu.Lock()
+	w.early = func(forerun.Name) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fail = forerun.Errorf(forerun.Forbidden, "", "The tenant is suspended.")
+	}
+	w.mu.Unlock()
+	w.pass(3 * time.Hour)
+	w.mu.Lock()
+	w.early, w.fail = nil, nil
+	w.mu.Unlock()
+	w.pass(retryAfter, "hourly 16:00:00 since 14:00:00")
+	if log.Len() > 0 {
+		t.Errorf("logged is %s", log.String())
+	}
+}
+
 // TestAgain: a firing that fails is tried again, for the same moment; one whose trigger is gone is not.
 func TestAgain(t *testing.T) {
 	w := newWorld(t)

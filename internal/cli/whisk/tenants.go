@@ -9,8 +9,9 @@ import (
 // Tenant is a tenant, as the operator's API shows it.
 type Tenant struct {
 	Namespace string         `json:"namespace"`
-	Created   int64          `json:"created"` // milliseconds since 1970; 0: not known
-	Auth      string         `json:"auth"`    // the key, if it was just made
+	Created   int64          `json:"created"`   // milliseconds since 1970; 0: not known
+	Suspended int64          `json:"suspended"` // since when; 0: it is not
+	Auth      string         `json:"auth"`      // the key, if it was just made
 	Limits    map[string]int `json:"limits"`
 	Stored    struct {
 		Total int64 `json:"total"` // bytes
@@ -25,7 +26,7 @@ type TenantPut struct {
 // TenantPath is the path of a tenant, for a client whose root is the operator's API.
 func TenantPath(name string) string { return "tenants/" + url.PathEscape(name) }
 
-// RotateTenant makes the keys of a tenant void and returns it with a new one.
-func RotateTenant(ctx context.Context, c *Client, name string) (Document[Tenant], error) {
-	return fetch[Document[Tenant]](ctx, c, http.MethodPost, TenantPath(name)+"/rotate", nil, nil)
+// ChangeTenant makes a change of a tenant: "rotate" (its keys are void, and it is returned with a new one), "suspend" or "resume".
+func ChangeTenant(ctx context.Context, c *Client, name, change string) (Document[Tenant], error) {
+	return fetch[Document[Tenant]](ctx, c, http.MethodPost, TenantPath(name)+"/"+change, nil, nil)
 }

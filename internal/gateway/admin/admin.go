@@ -1,6 +1,6 @@
 // Package admin is the operator's API below /admin/v1/: it makes tenants, sets
-// their quotas, rotates their keys and deletes them, it gives out backups, and
-// it stops and lets go on whatever runs ahead.
+// their quotas, rotates their keys, suspends and deletes them, it gives out backups,
+// and it stops and lets go on whatever runs ahead.
 //
 // It is no part of OpenWhisk's API. It promises that no tenant's key and no
 // function's token opens it, only the operator's own, and that a tenant who was
@@ -55,7 +55,7 @@ type Config struct {
 type API struct {
 	Config
 	mux       *http.ServeMux
-	changing  sync.Mutex // held while tenants are made or deleted: what one erases another has not made
+	changing  sync.Mutex // held while tenants are made, suspended or deleted: what one erases or ends another has not made
 	switching sync.Mutex // held while running ahead is switched: what is kept is what holds
 }
 
@@ -73,6 +73,8 @@ func New(c Config) *API {
 		{"PUT", "tenants/{name}", a.put, "overwrite"},
 		{"DELETE", "tenants/{name}", a.delete, ""},
 		{"POST", "tenants/{name}/rotate", a.rotate, ""},
+		{"POST", "tenants/{name}/suspend", a.suspend, ""},
+		{"POST", "tenants/{name}/resume", a.resume, ""},
 		{"GET", "backup", a.backup, ""},
 		{"GET", "audit", a.audited, "since limit"},
 		{"GET", "speculation", a.getSpeculation, ""},

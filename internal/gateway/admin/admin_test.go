@@ -107,7 +107,7 @@ func TestWhoMayOperate(t *testing.T) {
 	w := newWorld(t)
 	tenant := w.want(200, "PUT", "tenants/ada", "").Auth
 	for _, auth := range []string{"", ":", "operator:", ":0123456789abcdef", "operator:0123456789abcdeF", operator + " ", tenant} {
-		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "GET backup", "GET speculation", "PUT speculation", "GET nothing"} {
+		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "POST tenants/ada/suspend", "POST tenants/ada/resume", "GET backup", "GET speculation", "PUT speculation", "GET nothing"} {
 			method, path, _ := strings.Cut(request, " ")
 			if status, answer := w.ask(auth, method, path, ""); status != 401 || strings.Contains(answer, "ada") {
 				t.Errorf("%s as %q: %d %s", request, auth, status, answer)
@@ -157,6 +157,9 @@ func TestTenants(t *testing.T) {
 	w.want(404, "GET", "tenants/bob", "")
 	w.want(404, "GET", "things", "")
 	w.want(404, "POST", "tenants/bob/rotate", "")
+	w.want(404, "POST", "tenants/bob/suspend", "")
+	w.want(404, "POST", "tenants/bob/resume", "")
+	w.want(400, "POST", "tenants/whisk.system/suspend", "")
 	w.want(404, "DELETE", "tenants/bob", "")
 }
 
@@ -268,6 +271,35 @@ func TestRotate(t *testing.T) {
 	}
 	if !slices.Equal(w.changed, []string{"ada " + now}) {
 		t.Errorf("what was told: %q", w.changed)
+	}
+}
+
+// TestSuspend: all that runs for a tenant is ended, each time, and what it has is the same when it is resumed.
+func TestSuspend(t *testing.T) {
+	w := newWorld(t)
+	ada, bob := w.want(200, "PUT", "tenants/ada", "").Auth, w.want(200, "PUT", "tenants/bob", "").Auth
+	before := time.Now().UnixMilli()
+	suspended := w.want(200, "POST", "tenants/ada/suspend", "")
+	if suspended.Suspended < before || w.opens(ada) || !w.opens(bob) {
+		t.Errorf("%+v; the key opens: %v; another's does: %v", suspended, w.opens(ada), w.opens(bob))
+	}
+	if again := w.want(200, "POST", "tenants/ada/suspend", ""); again.Suspended != suspended.Suspended || !slices.Equal(w.ended, []string{"ada", "bob", "ada", "ada"}) {
+		t.Errorf("%+v; ended were the sandboxes of %q", again, w.ended)
+	}
+	if status, list := w.ask(operator, "GET", "tenants", ""); status != 200 || strings.Count(list, "\"suspended\"") != 1 {
+		t.Errorf("%d %s", status, list)
+	}
+	w.want(200, "PUT", "tenants/ada?overwrite=true", `{"quotas":{"firesPerMinute":3}}`)
+	if w.opens(ada) {
+		t.Error("a change of quotas resumes a tenant")
+	}
+	if resumed := w.want(200, "POST", "tenants/ada/resume", ""); resumed.Suspended != 0 || !w.opens(ada) {
+		t.Errorf("%+v; the key opens: %v", resumed, w.opens(ada))
+	}
+	w.want(200, "POST", "tenants/ada/suspend", "")
+	w.want(200, "DELETE", "tenants/ada", "")
+	if next := w.want(200, "PUT", "tenants/ada", ""); next.Suspended != 0 || !w.opens(next.Auth) {
+		t.Errorf("the next tenant of the name: %+v", next)
 	}
 }
 
@@ -410,7 +442,7 @@ func TestResume(t *testing.T) {
 	if _, err := w.api.Registry.DeleteTenant(t.Context(), "ada"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.api.Resume(t.Context()); err != nil {
+	if err := w.api.FinishDeletions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.records("ada"); len(left) > 0 {

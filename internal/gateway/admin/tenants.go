@@ -23,7 +23,8 @@ const maxBody = 64 << 10
 // tenantDocument is a tenant as the API shows it. Auth is there when it was just made: it is stored nowhere.
 type tenantDocument struct {
 	Namespace string          `json:"namespace"`
-	Created   int64           `json:"created"` // milliseconds since 1970; 0: not known
+	Created   int64           `json:"created"`             // milliseconds since 1970; 0: not known
+	Suspended int64           `json:"suspended,omitempty"` // since when; 0: it is not
 	Auth      string          `json:"auth,omitempty"`
 	Quotas    registry.Quotas `json:"quotas"` // that were set
 	Limits    registry.Limits `json:"limits"` // that come of them and of the server's defaults
@@ -49,6 +50,9 @@ func (a *API) documentOf(t registry.Tenant, auth string) tenantDocument {
 	}
 	if !t.Created.IsZero() {
 		d.Created = t.Created.UnixMilli()
+	}
+	if !t.Suspended.IsZero() {
+		d.Suspended = t.Suspended.UnixMilli()
 	}
 	return d
 }
@@ -175,6 +179,36 @@ func (a *API) rotate(w http.ResponseWriter, r *http.Request) error {
 	return a.show(w, r, credentials.String())
 }
 
+// suspend answers POST tenants/NAME/suspend when nothing of the tenant runs any more. What it stores stays.
+func (a *API) suspend(w http.ResponseWriter, r *http.Request) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	name, ctx := r.PathValue("name"), context.WithoutCancel(r.Context()) // once begun, it is done
+	t, err := a.Registry.Suspend(ctx, name)
+	if err != nil {
+		return err
+	}
+	a.Controller.VoidTokens(name)
+	a.Controller.EndInvocations(ctx, name, "The tenant was suspended before the activation ended. Try again when the operator of this server has resumed it.")
+	a.EndSandboxes(name)
+	a.Log.Info("a tenant was suspended", "tenant", name)
+	gateway.WriteJSON(w, http.StatusOK, a.documentOf(t, ""))
+	return nil
+}
+
+// resume answers POST tenants/NAME/resume.
+func (a *API) resume(w http.ResponseWriter, r *http.Request) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	t, err := a.Registry.Resume(context.WithoutCancel(r.Context()), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	a.Log.Info("a tenant was resumed", "tenant", t.Namespace)
+	gateway.WriteJSON(w, http.StatusOK, a.documentOf(t, ""))
+	return nil
+}
+
 // delete answers DELETE tenants/NAME with what the tenant was.
 func (a *API) delete(w http.ResponseWriter, r *http.Request) error {
 	a.changing.Lock()
@@ -191,8 +225,8 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Resume finishes the deletions that an earlier server began.
-func (a *API) Resume(ctx context.Context) error {
+// FinishDeletions finishes the deletions that an earlier server began.
+func (a *API) FinishDeletions(ctx context.Context) error {
 	names, err := a.Registry.Gone(ctx)
 	for _, name := range names {
 		err = errors.Join(err, a.finish(ctx, name))

@@ -13,6 +13,7 @@ import (
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/timer"
 )
 
 // change is a request below the caller's namespace.
@@ -136,5 +137,65 @@ func TestTenantThatGoesAsItChanges(t *testing.T) {
 		}
 		w.must(w.request(c.method, namespaces+"_/"+c.path, c.body))
 		<-gone
+	}
+}
+
+// TestRequestsOfASuspendedTenant: who was found to make a request, a tenant or a function of it, changes and begins nothing when that tenant
+// is suspended, and is told why. Nor do its timers.
+func TestRequestsOfASuspendedTenant(t *testing.T) {
+	w := newWorld(t)
+	f := timed(t, w, timer.Parameters{"date": inAYear})
+	begun, killed := make(chan *forerun.Run), make(chan struct{})
+	defer close(killed)
+	w.functions["slow"] = func(r *forerun.Run) forerun.RunEnd {
+		begun <- r
+		<-killed
+		return forerun.RunEnd{}
+	}
+	w.deploy("slow", "slow")
+	w.must(w.request("POST", actions+"slow", ""))
+	run := <-begun
+	refused := func(what string, err error) {
+		t.Helper()
+		if forerun.KindOf(err) != forerun.Forbidden || !strings.Contains(err.Error(), "guest is suspended: ask the operator") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	requests := append(slices.Clone(changes), change{"POST", "actions/echo", ""}, change{"POST", "actions/echo", "{}"}, change{"POST", "triggers/t", ""}, change{"GET", "feed", ""})
+	for auth, sandbox := range map[string]forerun.ActivationID{run.Token: run.Activation, w.auth.String(): ""} {
+		r := ask(auth, "GET", "actions", "")
+		r = r.WithContext(context.WithValue(r.Context(), sandboxKey{}, sandbox))
+		caller, err := w.api.Keys.Caller(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.api.Registry.Suspend(t.Context(), "guest"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.api.Keys.Caller(r)
+		refused("a key", err)
+		for _, c := range requests {
+			if caller.Cause == "" || c.path != "feed" { // which functions cannot follow
+				refused(c.method+" "+c.path, w.late(caller, ask(auth, c.method, c.path, c.body)))
+			}
+		}
+		if _, err := w.api.Registry.Resume(t.Context(), "guest"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.api.Registry.Suspend(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	refused("a timer", w.api.FireTimer(t.Context(), f))
+	_, err := w.api.Quotas.Invocation(t.Context(), "guest")
+	refused("an invocation by a program", err)
+	if r := w.request("GET", namespaces+"_/actions", ""); r.status != http.StatusForbidden || !strings.Contains(r.body, "guest is suspended: ask the operator of this server to resume it.") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if _, err := w.api.Registry.Resume(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.api.FireTimer(t.Context(), f); err != nil {
+		t.Errorf("after it was resumed: %v", err)
 	}
 }

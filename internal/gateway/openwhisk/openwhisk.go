@@ -151,8 +151,11 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller, err := a.Keys.Caller(r)
 	if err != nil {
-		if forerun.KindOf(err) == forerun.Unauthorized && r.Header.Get("Authorization") != "" {
+		switch kind := forerun.KindOf(err); {
+		case kind == forerun.Unauthorized && r.Header.Get("Authorization") != "":
 			gateway.NoteFailure(r)
+		case kind == forerun.Forbidden:
+			gateway.Note(r, caller.Who(), caller.Namespace, http.StatusForbidden)
 		}
 		return err
 	}

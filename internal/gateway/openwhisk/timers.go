@@ -129,13 +129,17 @@ func (a *API) deleteTimer(c *call) error {
 }
 
 // FireTimer fires a trigger for its timer, once for each ID and moment: what an earlier call began is found, not begun again. The error is
-// forerun.NotFound or Unauthorized if there is no such timer any more; else the firing is to be tried again.
+// forerun.NotFound or Unauthorized if there is no such timer any more; else the firing is to be tried again. It is Forbidden while the tenant is
+// suspended.
 func (a *API) FireTimer(ctx context.Context, f timer.Firing) error {
 	defer a.Controller.Enter(f.Trigger.Namespace)() // the tenant is not erased meanwhile
 	if err := a.isStillTimed(ctx, f); err != nil {
 		return err
 	}
 	tenant, err := a.Registry.Tenant(ctx, f.Trigger.Namespace)
+	if err == nil {
+		err = tenant.Active()
+	}
 	if err != nil {
 		return err
 	}

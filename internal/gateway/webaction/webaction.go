@@ -155,10 +155,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return h.invoke(h.Quotas.Answering(w, owner.Namespace), r, owner, action, input, t.as)
 }
 
-// isStill reports as an error that the namespace has become another tenant's, or nobody's, since the owner was found.
+// isStill reports as an error that the owner was deleted or suspended since it was found. Strangers are not told which.
 func (h *Handler) isStill(ctx context.Context, owner registry.Tenant) error {
 	now, err := h.Tenants.Tenant(ctx, owner.Namespace)
-	if forerun.KindOf(err) == forerun.NotFound || err == nil && !now.Created.Equal(owner.Created) {
+	if forerun.KindOf(err) == forerun.NotFound || err == nil && (!now.Created.Equal(owner.Created) || now.Active() != nil) {
 		return notFound()
 	}
 	return err
@@ -177,9 +177,12 @@ func (h *Handler) input(w http.ResponseWriter, r *request, action *forerun.Actio
 	return r.input(action)
 }
 
-// find finds an exported action and who owns it. Where one is missing, the other, or the export, cannot be told.
+// find finds an exported action and who owns it. A stranger cannot tell a missing owner, action or export from a suspended owner.
 func (h *Handler) find(ctx context.Context, name forerun.Name) (registry.Tenant, *forerun.Action, error) {
 	owner, err := h.Tenants.Tenant(ctx, name.Namespace)
+	if err == nil {
+		err = owner.Active()
+	}
 	if err == nil {
 		var action *forerun.Action
 		if action, err = h.Resolve(ctx, name); err == nil && isTrue(action, "web-export") {

@@ -543,3 +543,47 @@ func TestOwnerThatGoesWhileABodyComes(t *testing.T) {
 		t.Errorf("%d %s", recorder.Code, recorder.Body)
 	}
 }
+
+// TestSuspendedOwner: a stranger cannot tell a suspended owner's action from one that is not there, and a suspended caller's key counts as none.
+func TestSuspendedOwner(t *testing.T) {
+	w := newWorld(t)
+	w.put("open", "echo")
+	w.put("keys", "echo", "require-whisk-auth", "true")
+	key := "Basic " + base64.StdEncoding.EncodeToString([]byte(w.auth.String())) // of the tenant "other"
+	if r := w.ask("GET", "guest/default/keys.json", "", "Authorization", key); r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if _, err := w.tenants.Suspend(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.ask("GET", "guest/default/keys.json", "", "Authorization", key); r.status != 401 {
+		t.Errorf("a suspended caller is answered %d %s", r.status, r.body)
+	}
+	if r := w.ask("GET", "guest/default/open.json", "", "Authorization", key); r.status != 200 {
+		t.Errorf("where no key is needed, a suspended caller is answered %d %s", r.status, r.body)
+	}
+	owner, err := w.tenants.Tenant(t.Context(), "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.tenants.Suspend(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"GET", "POST", "OPTIONS"} {
+		there, nowhere := w.ask(method, "guest/default/open.json", ""), w.ask(method, "nobody/default/open.json", "")
+		w.refused(there, 404, gone)
+		if len(there.header) != len(nowhere.header) || nowhere.status != 404 {
+			t.Errorf("%s: %v and %d %v", method, there.header, nowhere.status, nowhere.header)
+		}
+	}
+	h := Handler{Config{Tenants: w.tenants}}
+	if err := h.isStill(t.Context(), owner); forerun.KindOf(err) != forerun.NotFound {
+		t.Errorf("an owner who was found before is suspended: %v", err)
+	}
+	if _, err := w.tenants.Resume(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.ask("GET", "guest/default/open.json", ""); r.status != 200 {
+		t.Errorf("after it was resumed: %d %s", r.status, r.body)
+	}
+}
