@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	kills     = 50 // of a run that FORERUN_SOAK does not prolong
+	kills     = 20 // of a run that FORERUN_SOAK does not prolong
 	soakKills = 50 // of one that it does, at least
 	kvWriter  = `
 import os, redis

@@ -23,8 +23,8 @@ import (
 // How much TestDifferential does without FORERUN_SOAK: so many applications, if a busy machine has begun them by then, or not done yet what
 // the test is for.
 const (
-	differApps    = 6
-	differTime    = 25 * time.Second
+	differApps    = 4
+	differTime    = 15 * time.Second
 	differSteps   = 30 // of the only client of an application, or of all together
 	differClients = 3  // at the same time, in every other application
 )

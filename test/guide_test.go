@@ -154,14 +154,7 @@ func followPage(t *testing.T, s *server.Server, blocks []block) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script.String())
 	cmd.Dir = sh.folder
 	cmd.Env = append(os.Environ(), "HOME="+sh.home, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TZ=UTC", "GOFLAGS=-buildvcs=false")
-	cmd.Env = append(cmd.Env, packageIndex(t)...)
-	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // they are in the home of the one who runs the tests
-		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(value)))
-	}
+	cmd.Env = slices.Concat(cmd.Env, goCaches(), packageIndex(t))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.WaitDelay = &out, time.Second
 	ended := cmd.Run()

@@ -27,8 +27,9 @@ import (
 
 // The compositions of a run of TestOracle, and how many of them run at once, each in a namespace of its own.
 const (
-	oracleCases = 1150
-	oracleLanes = 3
+	oracleCases     = 300
+	oracleSoakCases = 1150 // where FORERUN_SOAK is set
+	oracleLanes     = 3
 )
 
 // oracle is what oracle/generate.js writes.
@@ -84,7 +85,11 @@ func TestOracle(t *testing.T) {
 
 func generate(t *testing.T, seed uint64) *oracle {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", "oracle/generate.js", strconv.Itoa(oracleCases), strconv.FormatUint(seed, 10))
+	cases := oracleCases
+	if os.Getenv("FORERUN_SOAK") != "" {
+		cases = oracleSoakCases
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "oracle/generate.js", strconv.Itoa(cases), strconv.FormatUint(seed, 10))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -323,7 +328,7 @@ func report(t *testing.T, o *oracle, lanes []*lane) {
 	}
 	t.Logf("%d compositions were equal both ways, with %d calls of actions (%d from asynchronous parts); %d did too much; combinators: %v",
 		sum.compared, sum.calls, sum.asynchronous, sum.skipped, combinators)
-	if !t.Failed() && sum.compared < 1000 {
+	if !t.Failed() && sum.compared < len(o.Cases)*4/5 {
 		t.Errorf("only %d compositions were compared", sum.compared)
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -65,9 +67,20 @@ func (sh *shell) write(t *testing.T, folder string, files map[string]string) {
 func (sh *shell) command(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, words(line)...)
 	cmd.Dir = sh.folder
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + sh.home, "TZ=UTC"}, sh.env...)
+	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + sh.home, "TZ=UTC"}, goCaches(), sh.env)
 	return cmd
 }
+
+// goCaches are the settings that let a shell use the caches of Go of the user who runs the tests. Its own home has none, and
+// each build there would compile the standard library first.
+var goCaches = sync.OnceValue(func() (settings []string) {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		if value, err := exec.Command("go", "env", name).Output(); err == nil {
+			settings = append(settings, name+"="+strings.TrimSpace(string(value)))
+		}
+	}
+	return settings
+})
 
 // run types a command line and waits for its end.
 func (sh *shell) run(t *testing.T, line string) typed {

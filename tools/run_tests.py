@@ -25,6 +25,7 @@ TELLING = "coverage: "  # what lines of tests that pass begin with that are show
 SHORT = 20  # lines of what failed are shown again at the end, where only that is kept
 WIDE = 240  # characters of each
 PACKAGES = 3  # of Go whose tests run at the same time
+AT_ONCE = 4  # tests of a package that run in parallel: most wait more than they compute
 LONGEST = ["./test", "./internal/speculate/simulation", "./internal/worker", "./internal/sandbox/native"]  # begin first
 LIMIT = "40m"  # for the tests of one package, on a machine that is busy with other work too
 
@@ -106,7 +107,7 @@ class GoReport:
 def go_tests(folder: pathlib.Path, *what: str) -> Count:
     """Run `go test` in a module."""
     report = GoReport()
-    command = ["go", "test", "-json", f"-timeout={LIMIT}", *what]
+    command = ["go", "test", "-json", f"-timeout={LIMIT}", f"-parallel={AT_ONCE}", *what]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
             if line.startswith("{"):

@@ -98,7 +98,8 @@ func TestGuardMatrix(t *testing.T) {
 		times = 1
 	}
 	ways, waited := 0, 0
-	g, asked := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 }), newCalls(t)
+	const sandboxes = 8 // a way uses two, and idle sandboxes of the ways before it are kept for a second
+	g, asked := newNativeRig(t, func(c *Config) { c.MaxSandboxes = sandboxes }), newCalls(t)
 	g.ServeAPI(asked)
 	for name, a := range guarded(t) {
 		t.Run(name, func(t *testing.T) {

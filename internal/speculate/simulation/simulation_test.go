@@ -89,7 +89,7 @@ func sweepAll(t *testing.T, from, count uint64) (found *finding, coverage *Cover
 
 // TestSeeds plays FORERUN_SEEDS cases, from FORERUN_SEED on. One with a problem is made smaller, and told.
 func TestSeeds(t *testing.T) {
-	count := uint64(40_000)
+	count := uint64(20_000)
 	if underRace {
 		count = 500
 	}
