@@ -493,7 +493,7 @@ def main(a):
 	_, h = g.begin(a, `{}`)
 	calls.next()
 	calls.answer <- "go"
-	if end := g.wait(h); end.Status != forerun.Success || time.Since(began) > 5*time.Second {
+	if end := g.wait(h); end.Status != forerun.Success || time.Since(began) >= forkLimit {
 		t.Errorf("after a squash the next one took %v: %s; logs %q", time.Since(began), end.Result, end.Logs)
 	}
 }

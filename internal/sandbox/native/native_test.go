@@ -95,7 +95,7 @@ func runAsOrdinary(t *testing.T, cgroup *os.File) {
 	if err := os.Chown(folder, ordinaryUser, ordinaryUser); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestSuite$", "-test.v", "-test.timeout=120s")
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestSuite$", "-test.v", "-test.timeout=20m")
 	cmd.Dir, cmd.Env = folder, []string{"TMPDIR=" + folder, "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 	if cgroup != nil {
