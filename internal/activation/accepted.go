@@ -2,15 +2,18 @@ package activation
 
 import (
 	"context"
-	"encoding/json"
+	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
 
 // An accepted activation is one whose client was told its id before its end. A noted one is about to have a durable effect. What is
-// known of either lies in the log until its record does, so that it ends with one even if the server does not live to see it.
+// known of either lies in the log until its record does, so that it ends with one even if the server does not live to see it. It counts for
+// no tenant: it is written without a look at what is there, and is gone at the end of the activation.
 
 // acceptedPrefix begins the names of what is known of accepted activations.
 const acceptedPrefix = "accepted/"
@@ -25,7 +28,7 @@ func (l *Log) Accept(ctx context.Context, a *forerun.Activation) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.store.Apply(ctx, state.Txn{Ops: []state.Command{set(acceptedKey(a), data)}, Lazy: !l.sync, Owed: true})
+	_, err = l.store.Apply(ctx, state.Txn{Ops: []state.Command{setNew(acceptedKey(a), data)}, Lazy: !l.sync, Owed: true})
 	return err
 }
 
@@ -37,34 +40,43 @@ func (l *Log) Note(ctx context.Context, list ...*forerun.Activation) error {
 
 // Notes are the commands by which Note keeps something, for a transaction of the same store.
 func (l *Log) Notes(list ...*forerun.Activation) []state.Command {
-	var ops []state.Command
-	for _, a := range list {
-		data, err := json.Marshal(note{
-			a.ID, a.Namespace, a.Action, a.Version, a.Subject, a.Cause, a.Start, a.Annotations, noteTimeline{a.Timeline.Slot, a.Timeline.Queued},
-		})
-		if err == nil { // else there will be no record either, and its end says so
-			ops = append(ops, set(acceptedKey(a), data))
-		}
+	ops := make([]state.Command, len(list))
+	for i, a := range list {
+		ops[i] = setNew(acceptedKey(a), appendNote(make([]byte, 0, noteSize), a))
 	}
 	return ops
 }
 
-// note has what is known of an activation at its beginning, under the names of its record: a function with an effect waits for its note.
-type note struct {
-	ID          forerun.ActivationID
-	Namespace   string
-	Action      forerun.Name
-	Version     string
-	Subject     string
-	Cause       forerun.ActivationID
-	Start       time.Time
-	Annotations []forerun.KeyValue
-	Timeline    noteTimeline
-}
+// noteSize is more bytes than most notes have.
+const noteSize = 768
 
-type noteTimeline struct {
-	Slot   int
-	Queued time.Time
+// appendNote appends what is known of an activation at its beginning, in the form of its record. A function with an effect waits for its
+// note, so the note is written without reflection.
+func appendNote(b []byte, a *forerun.Activation) []byte {
+	text := func(name, value string) {
+		b, _ = jsontext.AppendQuote(append(b, name...), value) // the error only says that bytes were not UTF-8 and were replaced
+	}
+	text(`{"ID":`, string(a.ID))
+	text(`,"Namespace":`, a.Namespace)
+	text(`,"Action":{"Namespace":`, a.Action.Namespace)
+	text(`,"Package":`, a.Action.Package)
+	text(`,"Entity":`, a.Action.Entity)
+	text(`},"Version":`, a.Version)
+	text(`,"Subject":`, a.Subject)
+	text(`,"Cause":`, string(a.Cause))
+	b = append(b, `,"Annotations":[`...)
+	for i, annotation := range a.Annotations {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		text(`{"key":`, annotation.Key)
+		b = append(append(b, `,"value":`...), annotation.Value...)
+		b = append(b, '}')
+	}
+	b = a.Start.AppendFormat(append(b, `],"Start":"`...), time.RFC3339Nano)
+	b = strconv.AppendInt(append(b, `","Timeline":{"Slot":`...), int64(a.Timeline.Slot), 10)
+	b = a.Timeline.Queued.AppendFormat(append(b, `,"Queued":"`...), time.RFC3339Nano)
+	return append(b, `"}}`...)
 }
 
 // Forget drops what Accept kept, once the activation's record is in the log.

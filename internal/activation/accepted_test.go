@@ -2,10 +2,14 @@ package activation
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/embedded"
 )
 
 func TestRecoverEndsWhatWasAcceptedAndNotEnded(t *testing.T) {
@@ -71,5 +75,60 @@ func TestRecordsReplaceNotes(t *testing.T) {
 	}
 	if got, err := l.Get(t.Context(), "guest", ended.ID); err != nil || got.Action != ended.Action {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestNoteIsARecord: a note reads as the record of the same activation would, whatever its names hold.
+func TestNoteIsARecord(t *testing.T) {
+	odd := "a \"quoted\" \\ <name> &\t\u2028 of \U0001f600 and \x00"
+	for name, a := range map[string]*forerun.Activation{
+		"empty": {}, "full": function(1),
+		"odd": {
+			ID: "id", Namespace: odd, Action: forerun.Name{Namespace: odd, Package: odd, Entity: odd}, Version: odd, Subject: odd, Cause: "cause",
+			Start:       time.Date(2026, 11, 28, 9, 0, 0, 123456789, time.FixedZone("", 3600)),
+			Annotations: []forerun.KeyValue{{Key: odd, Value: json.RawMessage(`{"a":[1,"b"]}`)}, {Key: "", Value: json.RawMessage("null")}},
+			Timeline:    forerun.Timeline{Slot: 12, Queued: day},
+		},
+	} {
+		a.End, a.Duration, a.Status, a.Result, a.Logs = time.Time{}, 0, 0, nil, nil // a note has none of these
+		data, err := encode(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := decode(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Result, want.Annotations = nil, append([]forerun.KeyValue{}, want.Annotations...) // of a record they are null
+		if got, err := decode(name, appendNote(nil, a)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got\n%+v, %v\nwant\n%+v", name, got, err, want)
+		}
+	}
+}
+
+// TestNotesCountForNoTenant: a note may be written twice, as two functions of one workflow may both write it, and no account is wrong.
+func TestNotesCountForNoTenant(t *testing.T) {
+	l, _, _ := keeperWith(t, Retention{}, state.Allowance{Bytes: -1})
+	stored := func() int64 {
+		stored, _ := l.store.(*embedded.Store).Stored("guest")
+		return stored.Total()
+	}
+	put(t, l, record(1, "guest", "a"))
+	one := stored()
+	a := record(2, "guest", "a")
+	for range 2 {
+		if err := l.Note(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Accept(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if got := stored(); got != one {
+		t.Errorf("with a note the tenant stores %d bytes, without it %d", got, one)
+	}
+	a.Noted = true
+	if put(t, l, a); stored() != 2*one {
+		t.Errorf("two records of %d bytes are counted as %d", one, stored())
 	}
 }

@@ -45,12 +45,12 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 				return err
 			}
 		}
-		ops = append(ops, set(idKey(a.Namespace, a.ID), whole), set(timeKey(a), brief), set(nameKey(a), nil))
+		ops = append(ops, setNew(idKey(a.Namespace, a.ID), whole), setNew(timeKey(a), brief), setNew(nameKey(a), nil))
 		if a.Noted {
 			ops = append(ops, del(acceptedKey(a)))
 		}
 	}
-	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Fresh: true, Lazy: !l.sync, Owed: true})
+	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Lazy: !l.sync, Owed: true})
 	return err
 }
 
@@ -144,6 +144,13 @@ func decode(name string, data []byte) (*forerun.Activation, error) {
 
 func set(name string, value []byte) state.Command {
 	return state.Command{Space: space, Args: [][]byte{[]byte("SET"), []byte(name), value}}
+}
+
+// setNew is set for what is not there yet, or counts for no tenant.
+func setNew(name string, value []byte) state.Command {
+	c := set(name, value)
+	c.Fresh = true
+	return c
 }
 
 func del(name string) state.Command {

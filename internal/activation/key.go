@@ -29,12 +29,16 @@ func nameKey(a *forerun.Activation) string {
 	return namePrefix(a.Namespace, packageOf(a), a.Action.Entity) + stamp(a.Start) + "/" + string(a.ID)
 }
 
-// Owner finds the tenant to whom a record belongs. ok is false for records of other spaces than the log's.
+// Owner finds the tenant to whom a record belongs; nil if it counts for none, as the note of an activation that goes on. ok is false for
+// records of other spaces than the log's.
 func Owner(in, record []byte) (namespace []byte, ok bool) {
 	if string(in) != space {
 		return nil, false
 	}
-	_, rest, _ := bytes.Cut(record, []byte("/"))
+	kind, rest, _ := bytes.Cut(record, []byte("/"))
+	if string(kind)+"/" == acceptedPrefix {
+		return nil, true
+	}
 	namespace, _, _ = bytes.Cut(rest, []byte("/"))
 	return namespace, true
 }

@@ -66,7 +66,7 @@ func (l *Log) AcceptOnce(ctx context.Context, a *forerun.Activation, o *Once) (f
 	remember.Args = append(remember.Args, []byte("PX"), strconv.AppendInt(nil, OnceFor.Milliseconds(), 10))
 	_, err = l.store.Apply(ctx, state.Txn{
 		Expect: []state.Expect{{Key: forerun.Key{Space: space, Name: o.name()}}},
-		Ops:    []state.Command{remember, set(acceptedKey(a), data)},
+		Ops:    []state.Command{remember, setNew(acceptedKey(a), data)},
 	})
 	if _, conflict := errors.AsType[*state.ConflictError](err); conflict {
 		return l.FindOnce(ctx, o)

@@ -2,9 +2,10 @@ package controller
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -90,7 +91,8 @@ func momentsOf(line *forerun.Timeline) []*time.Time {
 // annotations are those that OpenWhisk puts into a record.
 func (s *slot) annotations() []forerun.KeyValue {
 	name := s.record.Action
-	list := []forerun.KeyValue{{Key: "path", Value: quoted(name.Path() + "/" + name.Entity)}}
+	list := make([]forerun.KeyValue, 0, maxAnnotations)
+	list = append(list, forerun.KeyValue{Key: "path", Value: quoted(name.Path() + "/" + name.Entity)})
 	add := func(key string, value json.RawMessage) {
 		list = append(list, forerun.KeyValue{Key: key, Value: value})
 	}
@@ -117,9 +119,22 @@ func (s *slot) annotations() []forerun.KeyValue {
 	if s.parent != nil {
 		add("causedBy", quoted("sequence"))
 	}
-	l := s.action.Limits
-	add("limits", json.RawMessage(fmt.Sprintf(`{"concurrency":%d,"logs":%d,"memory":%d,"timeout":%d}`, l.Concurrency, l.Logs, s.memoryLimit(), l.Timeout)))
+	add("limits", s.limits())
 	return list
+}
+
+// maxAnnotations is how many annotations a record has at most.
+const maxAnnotations = 7
+
+// limits is the annotation of the action's limits.
+func (s *slot) limits() json.RawMessage {
+	l := s.action.Limits
+	value := make([]byte, 0, 80)
+	value = strconv.AppendInt(append(value, `{"concurrency":`...), int64(l.Concurrency), 10)
+	value = strconv.AppendInt(append(value, `,"logs":`...), int64(l.Logs), 10)
+	value = strconv.AppendInt(append(value, `,"memory":`...), int64(s.memoryLimit()), 10)
+	value = strconv.AppendInt(append(value, `,"timeout":`...), int64(l.Timeout), 10)
+	return append(value, '}')
 }
 
 // memoryLimit is the action's, of a program the largest of what it ran and its own, in MB.
@@ -140,7 +155,7 @@ func Interrupted(a *forerun.Activation) {
 }
 
 func quoted(s string) json.RawMessage {
-	b, _ := json.Marshal(s) // strings always marshal
+	b, _ := jsontext.AppendQuote(make([]byte, 0, len(s)+2), s) // the error only says that bytes were not UTF-8 and were replaced
 	return b
 }
 

@@ -42,13 +42,13 @@ type Command struct {
 	Space string // the key space it works in
 	Args  [][]byte
 	At    time.Time // when it was executed before, on images; zero: it was not. Exec alone heeds it
+	Fresh bool      // the records that it writes are not there yet: nothing is looked up, and what is there is lost
 }
 
 // Txn is applied whole or not at all.
 type Txn struct {
 	Expect []Expect  // versions that must still be current
 	Ops    []Command // write commands, replayed in order (rule R11: never values)
-	Fresh  bool      // the records that Ops write are not there yet: nothing is looked up but what DEL names, a String, and what is there is lost
 	Lazy   bool      // in the log before Apply returns, on disk within 10 ms; else on disk before it returns
 	Owed   bool      // for what was begun when the disk had room, and what the operator orders: while it has none it waits, where others are refused
 }

@@ -42,22 +42,25 @@ type parsedOptions struct {
 // parseSetOptions reads options of which allowed are those that the command has.
 func parseSetOptions(args [][]byte, allowed setOption) (parsedOptions, *state.Reply) {
 	var o parsedOptions
-	refusal := syntaxError()
+	refuse := func() (parsedOptions, *state.Reply) {
+		refusal := syntaxError()
+		return o, &refusal
+	}
 	for i := 0; i < len(args); i++ {
 		option := setOptionNames[strings.ToUpper(string(args[i][:min(len(args[i]), maxName)]))]
 		if option&allowed == 0 {
-			return o, &refusal
+			return refuse()
 		}
 		if option&optionsOfLife != 0 {
 			if o.life != 0 && o.life != option {
-				return o, &refusal
+				return refuse()
 			}
 			o.life = option
 		}
 		if option&optionsOfTime != 0 {
 			i++
 			if i == len(args) {
-				return o, &refusal
+				return refuse()
 			}
 			o.when = args[i]
 		}
@@ -68,7 +71,7 @@ func parseSetOptions(args [][]byte, allowed setOption) (parsedOptions, *state.Re
 		o.persist = o.persist || option == optionPersist
 	}
 	if o.nx && o.xx {
-		return o, &refusal
+		return refuse()
 	}
 	return o, nil
 }

@@ -143,7 +143,7 @@ func TestAccountsOfRecords(t *testing.T) {
 	defer closed(t, s)
 	for _, name := range []string{"a", "b", "c"} {
 		txn := lazySet(name, bigValue())
-		txn.Ops[0].Space, txn.Fresh, txn.Owed = "ada/records", true, true
+		txn.Ops[0].Space, txn.Ops[0].Fresh, txn.Owed = "ada/records", true, true
 		if _, err := s.Apply(t.Context(), txn); err != nil {
 			t.Fatal(err) // though she may store nothing: it is the record of an activation
 		}

@@ -38,7 +38,8 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 		}
 		defer work.end()
 	}
-	overlay := s.counting(command.NewOverlay(ctx, reader{s.db}))
+	stored := &lookup{reader: reader{s.db}}
+	overlay := s.counting(command.NewOverlay(ctx, stored))
 	now := s.now()
 	if err := check(overlay, expect, now); err != nil {
 		return nil, 0, err
@@ -57,6 +58,7 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 		if !op.At.IsZero() {
 			at = op.At
 		}
+		stored.fresh = op.Fresh
 		var err error
 		if replies[i], err = command.Execute(overlay, specs[i], op.Space, at, op.Args); err != nil {
 			return nil, 0, err

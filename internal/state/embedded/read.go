@@ -1,11 +1,9 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -68,28 +66,26 @@ func walk(it *pebble.Iterator, reverse bool, f func(key, value []byte) bool) err
 	return nil
 }
 
-// nothing is a store without records.
-type nothing struct{}
-
-// Get finds nothing.
-func (nothing) Get([]byte) ([]byte, bool, error) { return nil, false, nil }
-
-// Scan finds nothing.
-func (nothing) Scan(_, _ []byte, _ bool, _ func(key, value []byte) bool) error { return nil }
-
-// only finds some keys of the store, and nothing else.
-type only struct {
-	nothing
-	reader reader
-	keys   [][]byte
+// lookup is Pebble as the commands of one step read it. While a Fresh command is executed it finds nothing.
+type lookup struct {
+	reader
+	fresh bool
 }
 
-// Get finds one of the keys.
-func (o only) Get(key []byte) ([]byte, bool, error) {
-	if slices.ContainsFunc(o.keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
-		return o.reader.Get(key)
+// Get returns a copy of a value.
+func (l *lookup) Get(key []byte) ([]byte, bool, error) {
+	if l.fresh {
+		return nil, false, nil
 	}
-	return nil, false, nil
+	return l.reader.Get(key)
+}
+
+// Scan walks a range as of one moment.
+func (l *lookup) Scan(from, to []byte, reverse bool, f func(key, value []byte) bool) error {
+	if l.fresh {
+		return nil
+	}
+	return l.reader.Scan(from, to, reverse, f)
 }
 
 // Get reads records.

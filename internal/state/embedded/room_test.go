@@ -280,7 +280,7 @@ func owed() []state.Txn {
 	txns := []state.Txn{owe(lazySet("large", []byte(strings.Repeat("x", 64<<10))))}
 	for _, name := range []string{"first", "second", "synced"} {
 		txn := owe(lazySet(name, []byte("record")))
-		txn.Fresh, txn.Lazy = true, name != "synced"
+		txn.Ops[0].Fresh, txn.Lazy = true, name != "synced"
 		txns = append(txns, txn)
 	}
 	return append(txns, owe(lazyDel("accepted")))

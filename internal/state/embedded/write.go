@@ -139,12 +139,14 @@ func refused(reply state.Reply) error {
 func (s *Store) applyLocked(ctx context.Context, claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
 	held := lock(claims)
 	defer held.unlock()
-	overlay := s.counting(command.NewOverlay(ctx, s.seenBy(t, specs)))
+	stored := &lookup{reader: reader{s.db}}
+	overlay := s.counting(command.NewOverlay(ctx, stored))
 	now := s.now()
 	if err := check(overlay, t.Expect, now); err != nil {
 		return 0, nil, err
 	}
 	for i, op := range t.Ops {
+		stored.fresh = op.Fresh
 		reply, err := command.Execute(overlay, specs[i], op.Space, now, op.Args)
 		if err != nil {
 			return 0, nil, err
@@ -162,25 +164,6 @@ func (s *Store) applyLocked(ctx context.Context, claims []claim, t state.Txn, sp
 		held.wrote(v, t.Lazy)
 	}
 	return v, written, err
-}
-
-// seenBy is what the commands of a transaction find.
-func (s *Store) seenBy(t state.Txn, specs []*command.Spec) command.Reader {
-	if !t.Fresh {
-		return reader{s.db}
-	}
-	var deleted [][]byte
-	for i, op := range t.Ops {
-		if specs[i].Name == "del" {
-			for _, name := range op.Args[1:] {
-				deleted = append(deleted, command.RecordKey(forerun.Key{Space: op.Space, Name: string(name)}))
-			}
-		}
-	}
-	if deleted == nil {
-		return nothing{}
-	}
-	return only{reader: reader{s.db}, keys: deleted}
 }
 
 // check compares versions. The error is *state.ConflictError, or that of the store.

@@ -155,7 +155,7 @@ func (w *twins) fail(format string, args ...any) {
 func (w *twins) compare(s *command.Step, got, want []state.Reply) {
 	w.Helper()
 	if g, h := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != h {
-		w.fail("%q answers %s, want %s", s.Commands(), g, h)
+		w.fail("%v answers %s, want %s", s.Commands(), g, h)
 	}
 }
 
@@ -224,20 +224,20 @@ func (w *twins) direct(store *embedded.Store, s *command.Step) []state.Reply {
 		reads = append(reads, state.Expect{Key: k, Version: before[i].Version})
 	}
 	if !reflect.DeepEqual(got.Reads, reads) && !s.Holds() {
-		w.fail("%q read %v, says %v", s.Commands(), reads, got.Reads)
+		w.fail("%v read %v, says %v", s.Commands(), reads, got.Reads)
 	}
 	for i, k := range touched {
 		if before[i].Version != after[i].Version && !slices.Contains(got.Wrote, k) {
-			w.fail("%q wrote %q, says %v", s.Commands(), k.Name, got.Wrote)
+			w.fail("%v wrote %q, says %v", s.Commands(), k.Name, got.Wrote)
 		}
 	}
 	for _, k := range got.Wrote {
 		if !slices.Contains(s.Writes(), k) && !s.Holds() {
-			w.fail("%q wrote %q, which it had not named", s.Commands(), k.Name)
+			w.fail("%v wrote %q, which it had not named", s.Commands(), k.Name)
 		}
 	}
 	if got.Exact == s.Inexact() {
-		w.fail("%q: exact %v", s.Commands(), got.Exact)
+		w.fail("%v: exact %v", s.Commands(), got.Exact)
 	}
 	return got.Replies
 }
