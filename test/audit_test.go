@@ -31,6 +31,7 @@ func TestAudit(t *testing.T) {
 		{"unknown", "", "authenticate", "/api/v1/web/ada/default/a"},
 		{"key " + uuid, "", "authenticate", "/admin/v1/tenants"},
 		{"key " + uuid, "", "authenticate", "redis"},
+		{"operator", "", "PUT", "/admin/v1/tenants/ada"},
 		{"operator", "", "POST", "/admin/v1/tenants/ada/rotate"},
 	}
 	ask(t, ada, http.MethodPut, "_/actions/a", action)
@@ -54,6 +55,7 @@ func TestAudit(t *testing.T) {
 		t.Error("a wrong key opens the Redis door")
 	}
 	_ = state.Close()
+	operate(t, s, "update", "ada", "--egress", "none")
 	next := operate(t, s, "rotate", "ada")
 
 	out, err := exec.CommandContext(t.Context(), binary, "audit", "--operator", filepath.Join(s.Options.Data, "operator"), "--since", "1h", "-o", "json").Output()
@@ -72,6 +74,9 @@ func TestAudit(t *testing.T) {
 	}
 	if i < len(want) {
 		t.Errorf("there is no entry %+v in this order in\n%s", want[i], out)
+	}
+	if !strings.Contains(string(out), `"detail": "egress none"`) {
+		t.Errorf("what the tenant's functions may reach is not told: %s", out)
 	}
 	if strings.Contains(string(out), `"GET","object":"/api/`) {
 		t.Errorf("a GET of the API is told: %s", out)

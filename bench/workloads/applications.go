@@ -115,7 +115,9 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 }
 
 // ServerArguments are what `forerun serve` needs for the functions to reach the companies.
-func ServerArguments() []string { return []string{"--egress-allow", readWidth} }
+func ServerArguments() []string {
+	return []string{"--egress-allow", actAddress + "/32," + readAddress + "/32"}
+}
 
 // depth is how many functions a line of calls from f has at most.
 func (a *Application) depth(f string) int {

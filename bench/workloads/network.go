@@ -14,7 +14,6 @@ import (
 const (
 	actAddress  = "10.77.0.1" // those that do something
 	readAddress = "10.77.0.2" // those that answer questions
-	readWidth   = "10.77.0.0/24"
 )
 
 // inNetwork is set in the environment of the process that is in the network.

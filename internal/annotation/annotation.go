@@ -9,6 +9,7 @@ package annotation
 import (
 	"encoding/json"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
@@ -34,6 +35,10 @@ func check(name string, value json.RawMessage) error {
 		}
 	case ProvideAPIKey:
 		return checkAPIKey(value)
+	case egress.Annotation:
+		if err := new(egress.List).UnmarshalJSON(value); err != nil {
+			return wrong("The annotation '%s': %w.", egress.Annotation, err)
+		}
 	case "read-hosts":
 		return checkHosts(value)
 	case "speculate":

@@ -29,9 +29,10 @@ type Entry struct {
 	Time      time.Time `json:"time"`
 	Who       string    `json:"who"` // "operator", "key UUID", "activation ID", or Unknown
 	Namespace string    `json:"namespace,omitempty"`
-	Action    string    `json:"action"` // the method of a request, or Authenticate
-	Object    string    `json:"object"` // the path of a request, or the door
-	Status    int       `json:"status"` // of the answer
+	Action    string    `json:"action"`           // the method of a request, or Authenticate
+	Object    string    `json:"object"`           // the path of a request, or the door
+	Status    int       `json:"status"`           // of the answer
+	Detail    string    `json:"detail,omitempty"` // what the request sets, where that matters
 	Request   string    `json:"request,omitempty"`
 	Peer      string    `json:"peer,omitempty"`
 	Forwarded string    `json:"forwardedFor,omitempty"` // what a proxy says of its client
@@ -130,7 +131,7 @@ func (l *Log) Note(e Entry) {
 	if !l.mayWrite(&e) {
 		return
 	}
-	for _, field := range []*string{&e.Object, &e.Request, &e.Peer, &e.Forwarded} {
+	for _, field := range []*string{&e.Object, &e.Detail, &e.Request, &e.Peer, &e.Forwarded} {
 		*field = shorten(*field)
 	}
 	line, err := json.Marshal(e)

@@ -3,6 +3,7 @@ package cli
 import (
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ packages, triggers and rules. The command finds the operator's key and the serve
 				if e.LeftOut > 0 {
 					status += " (" + strconv.Itoa(e.LeftOut) + " before it not shown)"
 				}
-				return []string{e.Time.Local().Format(time.DateTime), e.Who, e.Namespace, e.Action, e.Object, status, first(e.Forwarded, e.Peer)}
+				return []string{e.Time.Local().Format(time.DateTime), e.Who, e.Namespace, e.Action, strings.TrimSpace(e.Object + " " + e.Detail), status, first(e.Forwarded, e.Peer)}
 			},
 		})
 	})

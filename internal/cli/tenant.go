@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forerun.dev/forerun/internal/cli/whisk"
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/textfile"
 )
 
@@ -67,11 +68,12 @@ func quotaFlags() []quotaFlag {
 	}
 }
 
-// quotas adds the flags that set quotas to a command; what it returns reads those that were given.
+// quotas adds the flags that set quotas, and what functions may reach, to a command. What it returns reads those that were given.
 func quotas(cmd *cobra.Command) func() (*whisk.TenantPut, error) {
 	for _, q := range quotaFlags() {
 		cmd.Flags().String(q.name, "", q.usage+"; not given: as it is, or the server's default")
 	}
+	cmd.Flags().String("egress", "", "`LIST` of what its functions may reach (names, addresses and networks, with :PORT or without, comma-separated), none or any; a change ends its running functions")
 	return func() (*whisk.TenantPut, error) {
 		put := &whisk.TenantPut{Quotas: make(map[string]int)}
 		for _, q := range quotaFlags() {
@@ -87,6 +89,13 @@ func quotas(cmd *cobra.Command) func() (*whisk.TenantPut, error) {
 				return nil, wrongf("--%s: %q is not a limit: write a number, or none", q.name, value)
 			}
 			put.Quotas[q.quota] = int(n)
+		}
+		if flag := cmd.Flag("egress"); flag.Changed {
+			list, err := egress.Parse(flag.Value.String())
+			if err != nil {
+				return nil, wrongf("--egress: %v", err)
+			}
+			put.Egress = &list
 		}
 		return put, nil
 	}
@@ -120,15 +129,15 @@ func (a *app) showKey(cmd *cobra.Command, err error, done, name string, tenant w
 }
 
 func (a *app) tenantUpdate() *cobra.Command {
-	cmd := &cobra.Command{Use: "update NAME", Short: "Set quotas of a tenant", Args: between(1, 1)}
+	cmd := &cobra.Command{Use: "update NAME", Short: "Set quotas of a tenant, and what its functions may reach", Args: between(1, 1)}
 	given := quotas(cmd)
 	cmd.RunE = a.operate(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		put, err := given()
 		if err != nil {
 			return err
 		}
-		if len(put.Quotas) == 0 {
-			return usagef(cmd, "nothing is to be changed: name a quota")
+		if len(put.Quotas) == 0 && put.Egress == nil {
+			return usagef(cmd, "nothing is to be changed: name a quota, or --egress")
 		}
 		tenant, err := whisk.Put[whisk.Tenant](cmd.Context(), c, whisk.TenantPath(args[0]), put, true)
 		return a.did(cmd, err, "updated", "tenant", args[0], tenant.Raw)

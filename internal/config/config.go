@@ -8,6 +8,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/activation"
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/speculate"
@@ -31,7 +33,8 @@ type Config struct {
 	WebScheme   string               // of the address that clients use for web actions: "http" or "https"
 	WebHost     string               // host that web actions alone have, perhaps with a port; "TENANT" in front stands for each tenant; empty: any
 	RedisListen string               // host:port of the RESP door for programs outside functions; empty: closed
-	EgressAllow []netip.Prefix       // private networks that functions may connect to
+	EgressAllow egress.List          // what functions may reach besides the public internet; without names
+	EgressDeny  egress.List          // what they may not reach; without names
 	MemoryMiB   int                  // what all sandboxes together may use; 0: half of the machine's memory
 	KeepAlive   time.Duration        // how long a sandbox stays without work
 	Prewarm     int                  // sandboxes without code that are held ready for each language in use
@@ -63,7 +66,8 @@ func Settings(root bool, home string) []Setting {
 		{"web-host", "FORERUN_WEB_HOST", "", "`HOST` of web actions for each tenant, like TENANT.example.org or https://TENANT.example.org; empty: any host", setWebHost},
 		{"data", "FORERUN_DATA", DataFolder(root, home), "`FOLDER` of everything the server keeps", setData},
 		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "loopback `ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
-		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR, comma-separated) that functions may reach besides the public internet; the loopback never is", setEgressAllow},
+		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may reach besides the public internet; this machine's addresses only singly, and never the loopback", setEgressAllow},
+		{"egress-deny", "FORERUN_EGRESS_DENY", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may not reach, whatever else is allowed", setEgressDeny},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
@@ -231,21 +235,39 @@ func setData(c *Config, value string) (err error) {
 	return err
 }
 
-func setEgressAllow(c *Config, value string) error {
-	for _, part := range strings.Split(value, ",") {
+func setEgressAllow(c *Config, value string) (err error) {
+	if c.EgressAllow, err = networks(value); err != nil {
+		return err
+	}
+	for _, r := range c.EgressAllow {
+		if r.Network.Addr().IsLoopback() {
+			return forerun.Errorf(forerun.Invalid, "", "%v is of the loopback, which no function can reach. Have the service listen on another address of this machine, and allow that one, like 192.168.1.5.", r)
+		}
+	}
+	return nil
+}
+
+func setEgressDeny(c *Config, value string) (err error) {
+	c.EgressDeny, err = networks(value)
+	return err
+}
+
+// networks reads a list of networks and addresses. A name is refused: its addresses change, and a denied host would be reached by its others.
+func networks(value string) (list egress.List, err error) {
+	for part := range strings.SplitSeq(value, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		prefix, err := netip.ParsePrefix(part)
+		rule, err := egress.ParseRule(part)
+		if err == nil && rule.Name != "" {
+			err = errors.New("it is a name, and addresses of names change")
+		}
 		if err != nil {
-			return forerun.Errorf(forerun.Invalid, "", "%q is not a network: write it like 10.0.0.0/8 or fd00::/8.", part)
+			return nil, forerun.Errorf(forerun.Invalid, "", "%q is not a network: %w. Write it like 10.0.0.0/8, 10.1.0.0/16:5432, 192.168.1.5 or fd00::/8.", part, err)
 		}
-		if prefix = prefix.Masked(); prefix.Addr().IsLoopback() {
-			return forerun.Errorf(forerun.Invalid, "", "%s is of the loopback, which no function can reach. Have the service listen on another address of this machine, and allow that one, like 192.168.1.5/32.", part)
-		}
-		c.EgressAllow = append(c.EgressAllow, prefix)
+		list = append(list, rule)
 	}
-	return nil
+	return list, nil
 }
 
 func setMemory(c *Config, value string) (err error) {

@@ -56,7 +56,8 @@ func TestRefused(t *testing.T) {
 		"listen":           {"", "3233", ":3233", "0.0.0.0:3233", "[::]:3233", "10.0.0.1:3233", "example.org:3233", "127.0.0.1:http", "127.0.0.1:70000", "[::ffff:10.0.0.1]:3233"},
 		"redis-listen":     {"0.0.0.0:6379", "6379"},
 		"data":             {""},
-		"egress-allow":     {"10.0.0.1", "10.0.0.0/33", "all", "127.0.0.0/8", "10.0.0.0/8, 127.1.2.3/32", "::1/128", "::ffff:127.0.0.1/128"},
+		"egress-deny":      {"10.0.0.0/33", "example.org", "none", "10.0.0.0/8:0", "https://10.0.0.1/"},
+		"egress-allow":     {"10.0.0.0/33", "all", "example.org:80", "10.0.0.0/8:x", "127.0.0.0/8", "127.0.0.1:80", "10.0.0.0/8, 127.1.2.3/32", "::1/128", "::ffff:127.0.0.1/128"},
 		"memory":           {"", "-1", "4G"},
 		"keep-activations": {"", "7d", "-1h", "0", "1s"},
 		"keep-megabytes":   {"", "0", "-1", "1G"},
@@ -87,11 +88,11 @@ func TestRefused(t *testing.T) {
 }
 
 func TestAccepted(t *testing.T) {
-	c, err := load(t, map[string]string{"listen": "[::1]:0", "redis-listen": "127.8.0.1:6379", "egress-allow": "10.1.2.3/8, fd00::/8,", "data": "here", "sync": "true"}, nil, "")
+	c, err := load(t, map[string]string{"listen": "[::1]:0", "redis-listen": "127.8.0.1:6379", "egress-allow": "10.1.2.3/8, fd00::/8, 192.168.1.5:80,", "egress-deny": "8.8.8.8/24", "data": "here", "sync": "true"}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Listen != "[::1]:0" || c.RedisListen != "127.8.0.1:6379" || len(c.EgressAllow) != 2 || c.EgressAllow[0].String() != "10.0.0.0/8" || !filepath.IsAbs(c.Data) || !c.Sync {
+	if c.Listen != "[::1]:0" || c.RedisListen != "127.8.0.1:6379" || c.EgressAllow.String() != "10.0.0.0/8, fd00::/8, 192.168.1.5:80" || c.EgressDeny.String() != "8.8.8.0/24" || !filepath.IsAbs(c.Data) || !c.Sync {
 		t.Errorf("%+v", c)
 	}
 }

@@ -12,7 +12,7 @@ import (
 type Digest [sha256.Size]byte
 
 // Annotations that change what an execution is or may reach.
-var effectiveAnnotations = []string{"conductor", "keep-process", "provide-api-key", "read-hosts"}
+var effectiveAnnotations = []string{"conductor", "egress", "keep-process", "provide-api-key", "read-hosts"}
 
 // Digest identifies what an activation of the action would execute: its code, settings, bound parameters, and the
 // annotations that matter to it. It names a sandbox's content. It takes a hash over the code: Digests remembers it.

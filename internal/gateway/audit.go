@@ -9,7 +9,12 @@ import (
 // Note writes an entry of the audit log for a request that came through the front door: who made it, in which namespace, and the status of
 // the answer.
 func Note(r *http.Request, who, namespace string, status int) {
-	note(r, audit.Entry{Who: who, Namespace: namespace, Action: r.Method, Status: status})
+	NoteDetail(r, who, namespace, status, "")
+}
+
+// NoteDetail is Note for a request of which the entry also says what it sets.
+func NoteDetail(r *http.Request, who, namespace string, status int, detail string) {
+	note(r, audit.Entry{Who: who, Namespace: namespace, Action: r.Method, Status: status, Detail: detail})
 }
 
 // NoteFailure notes that a request showed credentials that are not accepted.

@@ -41,7 +41,7 @@ func (r *Registry) tryDeleteTenant(ctx context.Context, namespace string) (Tenan
 		return Tenant{}, err
 	}
 	r.tenants.forget(namespace)
-	r.stored.Delete(namespace)
+	r.inForce.Delete(namespace)
 	r.forgetKeys(keys)
 	return t, nil
 }

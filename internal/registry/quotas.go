@@ -105,8 +105,8 @@ func (l Limits) allowance() state.Allowance {
 
 // Allowance is how much a tenant may store. It asks no store, so the store may ask it.
 func (r *Registry) Allowance(namespace string) state.Allowance {
-	if limits, ok := r.stored.Load(namespace); ok {
-		return limits.(Limits).allowance()
+	if t, ok := r.inForce.Load(namespace); ok {
+		return t.(Tenant).Limits.allowance()
 	}
 	return state.Allowance{Bytes: -1} // the system's, or just deleted
 }

@@ -31,7 +31,7 @@ type Registry struct {
 	keys      *cache[string, knownKey]         // by uuid
 	tenants   *cache[string, Tenant]           // by namespace
 	accounts  sync.Map                         // of *account by namespace
-	stored    sync.Map                         // of the Limits of each tenant, by namespace
+	inForce   sync.Map                         // of each Tenant, by namespace
 	changing  sync.Mutex                       // held while a tenant's record is rewritten
 	voids     voids
 	changes   atomic.Uint64 // of actions and packages

@@ -10,18 +10,20 @@ import (
 	"fmt"
 	"time"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
 
 // Tenant is who owns a namespace.
 type Tenant struct {
-	Namespace string    `json:"namespace"`
-	Subject   string    `json:"subject"`
-	Created   time.Time `json:"created,omitzero"`   // unknown for those of the first versions
-	Suspended time.Time `json:"suspended,omitzero"` // zero: the tenant is not suspended
-	Quotas    Quotas    `json:"quotas,omitzero"`
-	Limits    Limits    `json:"-"` // that come of the quotas
+	Namespace string      `json:"namespace"`
+	Subject   string      `json:"subject"`
+	Created   time.Time   `json:"created,omitzero"`   // unknown for those of the first versions
+	Suspended time.Time   `json:"suspended,omitzero"` // zero: the tenant is not suspended
+	Quotas    Quotas      `json:"quotas,omitzero"`
+	Limits    Limits      `json:"-"`               // that come of the quotas
+	Egress    egress.List `json:"egress,omitzero"` // what its functions may reach
 }
 
 // Credentials are one key of a tenant, in OpenWhisk's form: "UUID:KEY". Only a hash of Key is stored.
@@ -53,7 +55,8 @@ func (r *Registry) CreateTenant(ctx context.Context, namespace string, quotas Qu
 	if err := quotas.check(); err != nil {
 		return Credentials{}, err
 	}
-	data, err := encodeTenant(Tenant{Namespace: namespace, Subject: namespace, Created: time.Now().UTC(), Quotas: quotas})
+	t := Tenant{Namespace: namespace, Subject: namespace, Created: time.Now().UTC(), Quotas: quotas, Limits: quotas.limits(r.defaults)}
+	data, err := encodeTenant(t)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -67,7 +70,7 @@ func (r *Registry) CreateTenant(ctx context.Context, namespace string, quotas Qu
 	}
 	r.tenants.forget(namespace)
 	if err == nil {
-		r.stored.Store(namespace, quotas.limits(r.defaults))
+		r.inForce.Store(namespace, t)
 	}
 	return credentials, err
 }
@@ -104,11 +107,11 @@ func (r *Registry) Tenants(ctx context.Context) ([]Tenant, error) {
 	return list, nil
 }
 
-// LoadAllowances learns how much each tenant may store. It is called once, before tenants store anything.
-func (r *Registry) LoadAllowances(ctx context.Context) error {
+// LoadTenants learns how much each tenant may store and reach. It is called once, before tenants store anything.
+func (r *Registry) LoadTenants(ctx context.Context) error {
 	tenants, err := r.Tenants(ctx)
 	for _, t := range tenants {
-		r.stored.Store(t.Namespace, t.Limits)
+		r.inForce.Store(t.Namespace, t)
 	}
 	return err
 }
@@ -123,6 +126,23 @@ func (r *Registry) SetQuotas(ctx context.Context, namespace string, change Quota
 		t.Limits = t.Quotas.limits(r.defaults)
 		return nil, nil
 	})
+}
+
+// SetEgress changes what a tenant's functions may reach. Sandboxes that have begun keep to what held before.
+func (r *Registry) SetEgress(ctx context.Context, namespace string, list egress.List) error {
+	_, err := r.changeTenant(ctx, namespace, func(t *Tenant) ([]state.Command, error) {
+		t.Egress = list
+		return nil, nil
+	})
+	return err
+}
+
+// Egress is what a tenant's functions may reach: nothing if there is no such tenant. It asks no store.
+func (r *Registry) Egress(namespace string) egress.List {
+	if t, ok := r.inForce.Load(namespace); ok {
+		return t.(Tenant).Egress
+	}
+	return egress.List{}
 }
 
 // AddKey gives a tenant one more key.
@@ -183,7 +203,7 @@ func (r *Registry) tryChange(ctx context.Context, namespace string, change func(
 	})
 	r.tenants.forget(namespace)
 	if err == nil {
-		r.stored.Store(namespace, t.Limits)
+		r.inForce.Store(namespace, t)
 	}
 	return t, err
 }

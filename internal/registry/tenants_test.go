@@ -50,7 +50,7 @@ func TestTenants(t *testing.T) {
 			}
 		}
 		for _, wrong := range []Credentials{{c.UUID, more.Key}, {c.UUID, ""}, {c.UUID, c.Key + "x"}, {"", ""}, {"nobody", c.Key}, {strings.Repeat("x", 1000), c.Key}} {
-			if tenant, err := r.Authenticate(t.Context(), wrong.UUID, wrong.Key); kind(err) != "401" || tenant != (Tenant{}) {
+			if tenant, err := r.Authenticate(t.Context(), wrong.UUID, wrong.Key); kind(err) != "401" || tenant.Namespace != "" {
 				t.Errorf("%v passed as %+v, %v", wrong, tenant, err)
 			}
 		}
@@ -253,7 +253,7 @@ func TestAllowance(t *testing.T) {
 	want(r, "guest", state.Allowance{Bytes: 2 << 20})
 	again := Open(store, DefaultLimits(), nil)
 	defer again.Close()
-	if err := again.LoadAllowances(t.Context()); err != nil {
+	if err := again.LoadTenants(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want(again, "guest", state.Allowance{Bytes: 2 << 20})

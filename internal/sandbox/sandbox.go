@@ -13,6 +13,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"forerun.dev/forerun/internal/egress"
 )
 
 // Spec describes a sandbox to make.
@@ -84,6 +86,9 @@ type Sandbox interface {
 	// Reached reports whether anything has waited of what processes sent to the outside since the last Hold; datagrams only if they are
 	// more than are to wait.
 	Reached() bool
+	// Confine has processes inside reach only what all these lists name, besides what the maker's policy lets them reach: connections,
+	// datagrams and questions for names. It is to be called before anything inside can ask for more.
+	Confine(ctx context.Context, lists egress.Lists) error
 	// Permit makes connections to these hosts, and questions for their names, count as reads from now on, as Hold does.
 	Permit(ctx context.Context, hosts []string) error
 	// Asked is what processes inside have asked of the outside since the start. What a process asked for before it sent its result is

@@ -38,6 +38,7 @@ import (
 	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
 	"forerun.dev/forerun/internal/sandbox/native"
 	"forerun.dev/forerun/internal/seats"
 	"forerun.dev/forerun/internal/speculate"
@@ -165,7 +166,7 @@ func (s *server) startSandboxes(ctx context.Context) (err error) {
 	s.languages = worker.Discover(ctx, sources())
 	s.absent = s.languages.Absent(sources()) // as root sees it
 	s.maker, err = native.StartHelper(native.Config{
-		DataDir: s.config.Data, BindRoots: s.languages.Folders(), Egress: s.config.EgressAllow,
+		DataDir: s.config.Data, BindRoots: s.languages.Folders(), Policy: guard.Policy{Allowed: s.config.EgressAllow, Denied: s.config.EgressDeny},
 	})
 	if err == nil {
 		s.onClose(s.closeSandboxes)
@@ -239,7 +240,7 @@ func (s *server) openStore(ctx context.Context) (err error) {
 	}
 	s.registry = registry.Open(s.store, s.config.Limits, keyring)
 	s.onClose(func() error { s.registry.Close(); return nil })
-	if err := s.registry.LoadAllowances(ctx); err != nil {
+	if err := s.registry.LoadTenants(ctx); err != nil {
 		return err
 	}
 	s.records = activation.Open(s.store, s.config.Sync)
@@ -279,7 +280,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	s.worker = worker.New(worker.Config{
 		Bridge: bridge, Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
 		MemoryMiB: s.config.MemoryMiB, KeepAlive: s.config.KeepAlive, QueueTimeout: s.config.QueueTime, Prewarm: s.config.Prewarm,
-		Bounds: s.config.Bounds, Log: s.log,
+		Egress: s.registry.Egress, Bounds: s.config.Bounds, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room, s.worker.Queued)

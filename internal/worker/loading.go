@@ -34,6 +34,9 @@ func (b *box) loadAside(code []byte) (failure forerun.Result, ok bool) {
 func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 	a := b.pool().action
 	b.output.restart(b.logLimit())
+	if err := b.confine(a); err != nil {
+		return b.startFailure(err), false
+	}
 	if err := b.holdLoading(); err != nil {
 		return b.startFailure(err), false
 	}

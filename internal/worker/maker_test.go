@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox"
 )
 
@@ -71,7 +72,8 @@ type process struct {
 	limits         atomic.Pointer[sandbox.Limits]
 	reached        atomic.Bool
 	asked          atomic.Pointer[sandbox.Asked] // nil: nothing
-	permitted      atomic.Pointer[[]string]      // hosts
+	confined       atomic.Pointer[egress.Lists]
+	permitted      atomic.Pointer[[]string] // hosts
 	flooded        chan struct{}
 	held           atomic.Int32 // 1 between Hold and Release
 	weighed        chan int     // weights that it was given
@@ -173,6 +175,11 @@ func (p *process) Asked() (asked sandbox.Asked, known bool) {
 		asked = *a
 	}
 	return asked, true
+}
+
+func (p *process) Confine(_ context.Context, lists egress.Lists) error {
+	p.confined.Store(&lists)
+	return nil
 }
 
 func (p *process) Permit(_ context.Context, hosts []string) error {

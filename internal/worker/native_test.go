@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/launcher"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
 	"forerun.dev/forerun/internal/sandbox/native"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 	"forerun.dev/forerun/internal/state/resp"
@@ -36,14 +38,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// egress allows what counts as outside in a test.
-func egress() (allowed []netip.Prefix) {
+// allowed is what counts as outside in a test.
+func allowed() (list egress.List) {
 	for _, a := range []netip.Addr{sandboxtest.Outside(), sandboxtest.Outside6()} {
 		if a.IsValid() {
-			allowed = append(allowed, netip.PrefixFrom(a, a.BitLen()))
+			list = append(list, egress.Rule{Network: netip.PrefixFrom(a, a.BitLen())})
 		}
 	}
-	return allowed
+	return list
 }
 
 // newNativeRig makes a worker over real sandboxes.
@@ -52,7 +54,7 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 	if languages.Check("python:3") != nil {
 		t.Skip("this machine has no Python")
 	}
-	sandboxes := native.Config{DataDir: t.TempDir(), BindRoots: languages.Folders(), Egress: egress()}
+	sandboxes := native.Config{DataDir: t.TempDir(), BindRoots: languages.Folders(), Policy: guard.Policy{Allowed: allowed()}}
 	if names := sandboxtest.Outside(); names.IsValid() {
 		sandboxes.ResolvConf = sandboxtest.ResolvConf(t, names)
 	}

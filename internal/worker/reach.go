@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -11,6 +12,20 @@ import (
 // activation answers for everything that was asked for since its process was made: by its code as that was loaded, by an earlier activation
 // of a process that stays, whose connection may still be open, and by another process of the sandbox meanwhile. That is sometimes too
 // much, and never too little.
+
+// confine gives the sandbox the lists of what its action may reach, before its code is loaded.
+func (b *box) confine(a *forerun.Action) error {
+	lists := egress.Lists{Action: egress.OfAction(a.Annotations)}
+	if b.w.config.Egress != nil {
+		lists.Tenant = b.w.config.Egress(b.pool().key.namespace)
+	}
+	if !lists.Bounds() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
+	defer cancel()
+	return b.sandbox.Confine(ctx, lists)
+}
 
 // permit tells the sandbox from which hosts the action only reads.
 func (b *box) permit(a *forerun.Action) error {

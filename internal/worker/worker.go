@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/state"
@@ -29,16 +30,17 @@ import (
 type Config struct {
 	Maker        sandbox.Maker
 	Languages    *Languages
-	Store        state.Store    // of the state that functions see through their doors
-	Hub          *resp.Hub      // of that store
-	Bridge       state.Bridge   // executes the commands of bridged activations; may be nil if there are none
-	MaxSandboxes int            // at most this many at a time; 0: as memory and Descriptors allow
-	Descriptors  int            // files and sockets that the process may have open; 0: its limit
-	MemoryMiB    int            // memory of all sandboxes: the limits of busy ones, the measured use of idle ones; 0: half of the machine's memory
-	KeepAlive    time.Duration  // how long a sandbox stays without work; 0: 10 minutes
-	QueueTimeout time.Duration  // how long an activation may wait for a sandbox; 0: 10 minutes
-	Prewarm      int            // sandboxes without code to hold ready for each language in use
-	Bounds       forerun.Bounds // none: the usual ones
+	Store        state.Store                        // of the state that functions see through their doors
+	Hub          *resp.Hub                          // of that store
+	Bridge       state.Bridge                       // executes the commands of bridged activations; may be nil if there are none
+	MaxSandboxes int                                // at most this many at a time; 0: as memory and Descriptors allow
+	Descriptors  int                                // files and sockets that the process may have open; 0: its limit
+	MemoryMiB    int                                // memory of all sandboxes: the limits of busy ones, the measured use of idle ones; 0: half of the machine's memory
+	KeepAlive    time.Duration                      // how long a sandbox stays without work; 0: 10 minutes
+	QueueTimeout time.Duration                      // how long an activation may wait for a sandbox; 0: 10 minutes
+	Egress       func(namespace string) egress.List // what a tenant's functions may reach; who changes it ends their sandboxes; nil: all
+	Prewarm      int                                // sandboxes without code to hold ready for each language in use
+	Bounds       forerun.Bounds                     // none: the usual ones
 	Log          *slog.Logger
 }
 

@@ -10,6 +10,7 @@ type AuditEntry struct {
 	Action    string    `json:"action"`
 	Object    string    `json:"object"`
 	Status    int       `json:"status"`
+	Detail    string    `json:"detail"`
 	Peer      string    `json:"peer"`
 	Forwarded string    `json:"forwardedFor"`
 	LeftOut   int       `json:"leftOut"`

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+
+	"forerun.dev/forerun/internal/egress"
 )
 
 // Tenant is a tenant, as the operator's API shows it.
@@ -13,14 +15,16 @@ type Tenant struct {
 	Suspended int64          `json:"suspended"` // since when; 0: it is not
 	Auth      string         `json:"auth"`      // the key, if it was just made
 	Limits    map[string]int `json:"limits"`
+	Egress    egress.List    `json:"egress"`
 	Stored    struct {
 		Total int64 `json:"total"` // bytes
 	} `json:"stored"`
 }
 
-// TenantPut is the body of a PUT of a tenant: a quota that it does not name stays as it was.
+// TenantPut is the body of a PUT of a tenant: what it does not name stays as it was.
 type TenantPut struct {
 	Quotas map[string]int `json:"quotas,omitempty"`
+	Egress *egress.List   `json:"egress,omitempty"`
 }
 
 // TenantPath is the path of a tenant, for a client whose root is the operator's API.

@@ -127,14 +127,22 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	gateway.SeatOperator(r)
 	answer := &answered{ResponseWriter: w}
-	defer func() { gateway.Note(r, audit.Operator, "", answer.status) }() // also of a backup that was cut
+	defer func() { gateway.NoteDetail(r, audit.Operator, "", answer.status, answer.detail) }() // also of a backup that was cut
 	a.mux.ServeHTTP(answer, r)
 }
 
-// answered is an answer whose status is kept; 0 before there is one.
+// answered is an answer of which is kept what the audit log shall say.
 type answered struct {
 	http.ResponseWriter
-	status int
+	status int    // 0 before there is one
+	detail string // what the request sets
+}
+
+// note has the audit log say what a request sets.
+func note(w http.ResponseWriter, detail string) {
+	if a, ok := w.(*answered); ok {
+		a.detail = detail
+	}
 }
 
 // WriteHeader implements http.ResponseWriter.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/registry"
@@ -27,6 +28,7 @@ type tenantDocument struct {
 	Suspended int64           `json:"suspended,omitempty"` // since when; 0: it is not
 	Auth      string          `json:"auth,omitempty"`
 	Quotas    registry.Quotas `json:"quotas"` // that were set
+	Egress    egress.List     `json:"egress"` // what its functions may reach
 	Limits    registry.Limits `json:"limits"` // that come of them and of the server's defaults
 	Stored    storedDocument  `json:"stored"`
 }
@@ -42,7 +44,7 @@ type storedDocument struct {
 }
 
 func (a *API) documentOf(t registry.Tenant, auth string) tenantDocument {
-	d := tenantDocument{Namespace: t.Namespace, Auth: auth, Quotas: t.Quotas, Limits: t.Limits}
+	d := tenantDocument{Namespace: t.Namespace, Auth: auth, Quotas: t.Quotas, Limits: t.Limits, Egress: t.Egress}
 	s, most := a.Stored(t.Namespace)
 	d.Stored = storedDocument{State: s[state.Values], Entities: s[state.Entities], Code: s[state.Code], Records: s[state.Records], Total: s.Total()}
 	if most != math.MaxInt64 {
@@ -89,6 +91,7 @@ func (a *API) show(w http.ResponseWriter, r *http.Request, auth string) error {
 func (a *API) put(w http.ResponseWriter, r *http.Request) error {
 	var content struct {
 		Quotas registry.Quotas `json:"quotas"`
+		Egress *egress.List    `json:"egress"`
 	}
 	if err := decode(w, r, "a tenant", &content); err != nil {
 		return err
@@ -98,13 +101,41 @@ func (a *API) put(w http.ResponseWriter, r *http.Request) error {
 		if _, err := a.Registry.SetQuotas(r.Context(), name, content.Quotas); err != nil {
 			return err
 		}
+		if err := a.setEgress(w, r, name, content.Egress); err != nil {
+			return err
+		}
 		return a.show(w, r, "")
 	}
 	credentials, err := a.create(r.Context(), name, content.Quotas)
+	if err == nil {
+		err = a.setEgress(w, r, name, content.Egress)
+	}
 	if err != nil {
 		return err
 	}
 	return a.show(w, r, credentials.String())
+}
+
+// setEgress changes what a tenant's functions may reach, if list is not nil. Sandboxes that began under another list end, with what runs in
+// them. The audit log has the new list.
+func (a *API) setEgress(w http.ResponseWriter, r *http.Request, name string, list *egress.List) error {
+	if list == nil {
+		return nil
+	}
+	note(w, "egress "+list.String())
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	ctx := context.WithoutCancel(r.Context()) // once begun, it is done
+	before, err := a.Registry.Tenant(ctx, name)
+	if err != nil || before.Egress.String() == list.String() {
+		return err
+	}
+	if err := a.Registry.SetEgress(ctx, name, *list); err != nil {
+		return err
+	}
+	a.Controller.EndInvocations(ctx, name, "The operator has changed what functions of this tenant may reach.")
+	a.EndSandboxes(name)
+	return nil
 }
 
 // decode reads the content of a request, which is to be a certain thing, if there is any. What is not known, or said twice, would not hold.

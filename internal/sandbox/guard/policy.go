@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+
+	"forerun.dev/forerun/internal/egress"
 )
 
-// Policy says which outside addresses functions may reach.
+// Policy says which outside addresses the functions of this server may reach. Its lists have no names.
 type Policy struct {
-	Allowed []netip.Prefix // reachable although the rules below deny them; never a loopback
+	Allowed egress.List // reachable although the rules below deny them; an address of the host only if a rule names it alone, never a loopback
+	Denied  egress.List // not reachable, whatever else is said
 }
 
 // denied lists what is not the public internet, with the reason that a function is told.
@@ -59,48 +63,51 @@ var embedded = []struct {
 	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
 }
 
-// Check returns why ip may not be reached, "" if it may. own are the host's own addresses at this moment.
-func (p Policy) Check(ip netip.Addr, own []netip.Addr) string {
-	forms := append(embeddedForms(ip.WithZone("")), ip.WithZone("").Unmap())
-	for _, form := range forms {
-		if form.IsLoopback() {
-			return fmt.Sprintf("%v is a loopback", ip)
-		}
+// Check returns why a destination may not be reached, "" if it may. own are the host's own addresses at this moment.
+func (p Policy) Check(to netip.AddrPort, own []netip.Addr) string {
+	ip := to.Addr().WithZone("")
+	forms := append(embeddedForms(ip), ip.Unmap())
+	if slices.ContainsFunc(forms, netip.Addr.IsLoopback) {
+		return "a loopback"
 	}
-	for _, form := range forms {
-		if p.allows(form) {
+	has := func(l egress.List) bool {
+		return slices.ContainsFunc(forms, func(form netip.Addr) bool { return l.Has(netip.AddrPortFrom(form, to.Port())) })
+	}
+	switch {
+	case has(p.Denied):
+		return "denied by this server (--egress-deny)"
+	case slices.ContainsFunc(forms, func(form netip.Addr) bool { return isHosts(form, own) }):
+		if has(p.singly()) {
 			return ""
 		}
+		return "an address of this host"
+	case has(p.Allowed):
+		return ""
 	}
 	for _, form := range forms {
-		if reason := deniedForm(form, own); reason != "" {
-			return fmt.Sprintf("%v is %s", ip, reason)
+		if reason := deniedKind(form); reason != "" {
+			return reason
 		}
 	}
 	return ""
 }
 
-func (p Policy) allows(ip netip.Addr) bool {
-	for _, prefix := range p.Allowed {
-		if prefix.Contains(ip) {
-			return true
-		}
-	}
-	return false
+// singly are the allowed rules that name one address each.
+func (p Policy) singly() egress.List {
+	return slices.DeleteFunc(slices.Clone(p.Allowed), func(r egress.Rule) bool { return !r.IsAddress() })
 }
 
-func deniedForm(ip netip.Addr, own []netip.Addr) string {
+func deniedKind(ip netip.Addr) string {
 	for _, d := range denied {
 		if d.prefix.Contains(ip) {
 			return d.reason
 		}
 	}
-	for _, o := range own {
-		if o.WithZone("").Unmap() == ip {
-			return "an address of this host"
-		}
-	}
 	return ""
+}
+
+func isHosts(ip netip.Addr, own []netip.Addr) bool {
+	return slices.ContainsFunc(own, func(o netip.Addr) bool { return o.WithZone("").Unmap() == ip })
 }
 
 // embeddedForms returns the IPv4 address that an IPv6 address carries, if any.
@@ -125,12 +132,30 @@ func samePrefix(b [16]byte, prefix netip.Prefix) bool {
 
 // Refusal is the sentence that tells a person why the policy refuses this destination now, "" if it does not.
 func (p Policy) Refusal(to netip.AddrPort) string {
-	reason := p.Check(to.Addr(), nil)
+	reason := p.Check(to, nil)
 	if reason == "" { // only now, since the addresses cost a look
-		reason = p.Check(to.Addr(), host.now(net.InterfaceAddrs))
+		reason = p.Check(to, host.now(net.InterfaceAddrs))
 	}
 	if reason == "" {
 		return ""
 	}
-	return fmt.Sprintf("The connection to %v was refused: %s. The operator of this server can allow it as an egress range.", to, reason)
+	return refusedSentence(to, fmt.Sprintf("%v is %s. The operator of this server can allow it (--egress-allow).", to.Addr(), reason))
+}
+
+func refusedSentence(to netip.AddrPort, why string) string {
+	return fmt.Sprintf("The connection to %v was refused: %s", to, why)
+}
+
+// Confined is the policy for one sandbox, with the lists that bound it.
+type Confined struct {
+	Policy
+	Confines *egress.Confines
+}
+
+// Refusal is the same for this sandbox.
+func (c Confined) Refusal(to netip.AddrPort) string {
+	if sentence := c.Confines.Refusal(to); sentence != "" {
+		return refusedSentence(to, sentence)
+	}
+	return c.Policy.Refusal(to)
 }

@@ -3,7 +3,18 @@ package guard
 import (
 	"net/netip"
 	"testing"
+
+	"forerun.dev/forerun/internal/egress"
 )
+
+func list(t *testing.T, text string) egress.List {
+	t.Helper()
+	l, err := egress.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
 
 func TestPolicy(t *testing.T) {
 	own := []netip.Addr{netip.MustParseAddr("93.184.216.1"), netip.MustParseAddr("2a00:1::5"), netip.MustParseAddr("fe80::7%eth0")}
@@ -28,7 +39,12 @@ func TestPolicy(t *testing.T) {
 		}, "", false},
 		{[]string{"10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::a01:203"}, "10.1.0.0/16", true},
 		{[]string{"10.2.0.1", "::ffff:10.2.0.1", "192.168.0.1"}, "10.1.0.0/16", false},
-		{[]string{"93.184.216.1"}, "93.184.216.0/24", true},
+		{[]string{"93.184.216.1", "::ffff:93.184.216.1"}, "93.184.216.0/24", false}, // of the host: only if it is named alone
+		{[]string{"93.184.216.1", "::ffff:93.184.216.1"}, "93.184.216.1", true},
+		{[]string{"2a00:1::5"}, "2a00::/16", false},
+		{[]string{"2a00:1::5"}, "2a00:1::5", true},
+		{[]string{"10.1.2.3"}, "10.1.0.0/16:80", true},
+		{[]string{"10.1.2.3"}, "10.1.0.0/16:81", false},
 		{[]string{"127.0.0.1", "::ffff:127.0.0.1", "2002:7f00:1::"}, "0.0.0.0/0", false},
 		{[]string{"::1"}, "::/0", false},
 		{[]string{"fd00::5"}, "fd00::/64", true},
@@ -36,12 +52,25 @@ func TestPolicy(t *testing.T) {
 	for _, c := range cases {
 		var p Policy
 		if c.allowed != "" {
-			p.Allowed = []netip.Prefix{netip.MustParsePrefix(c.allowed)}
+			p.Allowed = list(t, c.allowed)
 		}
 		for _, a := range c.addresses {
-			if reason := p.Check(netip.MustParseAddr(a), own); (reason == "") != c.reachable {
+			if reason := p.Check(netip.AddrPortFrom(netip.MustParseAddr(a), 80), own); (reason == "") != c.reachable {
 				t.Errorf("%s with %q allowed: %q; want reachable = %v", a, c.allowed, reason, c.reachable)
 			}
+		}
+	}
+}
+
+// TestDenied: what the operator denies is not reachable in any form, although it is public or allowed.
+func TestDenied(t *testing.T) {
+	p := Policy{Allowed: list(t, "10.1.0.0/16"), Denied: list(t, "93.184.216.0/24, 10.1.2.0/24:25, 2606::/16")}
+	for to, reachable := range map[string]bool{
+		"93.184.216.34:80": false, "[::ffff:93.184.216.34]:80": false, "[64:ff9b::5db8:d822]:80": false, "[2606::1]:443": false,
+		"93.184.217.1:80": true, "10.1.2.3:25": false, "10.1.2.3:26": true, "10.1.3.3:25": true, "10.2.0.1:26": false,
+	} {
+		if reason := p.Check(netip.MustParseAddrPort(to), nil); (reason == "") != reachable {
+			t.Errorf("%s: %q; want reachable = %v", to, reason, reachable)
 		}
 	}
 }

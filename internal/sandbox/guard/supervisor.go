@@ -12,7 +12,7 @@ import (
 // in the helper.
 type Supervisor struct {
 	listener *listener
-	policy   Policy
+	policy   Confined
 	user     int // of the sandbox's processes
 	refused  func(sentence string)
 	reached  func()
@@ -26,7 +26,7 @@ type Supervisor struct {
 // NewSupervisor takes over the descriptor listener; user is the id of the user and the group
 // of the sandbox's processes, and shut shuts its gate. refused is called, from any goroutine, with a sentence for each connection that
 // the policy refuses, and reached for each that begins to wait at the gate. The sandbox is owner's.
-func NewSupervisor(listener int, policy Policy, user int, host *Host, owner string, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
+func NewSupervisor(listener int, policy Confined, user int, host *Host, owner string, shut *Switch, refused func(sentence string), reached func()) (*Supervisor, error) {
 	l, err := newListener(listener)
 	if err != nil {
 		return nil, err

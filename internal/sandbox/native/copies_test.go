@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/egress"
+	"forerun.dev/forerun/internal/sandbox/guard"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
 
@@ -33,7 +35,7 @@ func TestManyCallsWait(t *testing.T) {
 		t.Skip("the tests have no network namespace of their own")
 	}
 	const few = 320
-	m := startHelper(t, Config{Egress: []netip.Prefix{netip.PrefixFrom(host, host.BitLen())}, HelperArgs: []string{"sandbox-helper", strconv.Itoa(few)}})
+	m := startHelper(t, Config{Policy: guard.Policy{Allowed: egress.List{{Network: netip.PrefixFrom(host, host.BitLen())}}}, HelperArgs: []string{"sandbox-helper", strconv.Itoa(few)}})
 	const begins = "read -r -u 3; " // when the server says so
 	connect := "(exec 5<>/dev/tcp/" + host.String() + "/1)"
 	many := sleeper("many")

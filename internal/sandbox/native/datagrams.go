@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -31,7 +32,7 @@ const portsAtMost = 16 << 10
 // being seen, so a sandbox gets none. Its datagrams to the outside arrive here as packets instead. The relay checks each one and sends it
 // from a socket of the server.
 type datagramRelay struct {
-	policy  guard.Policy
+	policy  guard.Confined
 	refused func(sentence string)
 	hosts   *readHosts
 	ports   *sandbox.Shares // of all sandboxes
@@ -72,7 +73,7 @@ type peer struct {
 }
 
 // newDatagramRelay uses a copy of the file.
-func newDatagramRelay(packets *os.File, policy guard.Policy, hosts *readHosts, ports *sandbox.Shares, owner string, refused func(string)) (*datagramRelay, error) {
+func newDatagramRelay(packets *os.File, policy guard.Confined, hosts *readHosts, ports *sandbox.Shares, owner string, refused func(string)) (*datagramRelay, error) {
 	own, err := pollable(packets, "packets")
 	if err != nil {
 		return nil, fmt.Errorf("opening the datagram relay: %w", err)
@@ -116,6 +117,13 @@ func (r *datagramRelay) takeOne(fd uintptr, take func(datagram)) bool {
 		take(d)
 	}
 	return true
+}
+
+// allowMore has the policy asked again about destinations that it refused.
+func (r *datagramRelay) allowMore() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.flows, func(_ flow, p *peer) bool { return p == nil })
 }
 
 // forward sends a datagram on, or keeps it. One that is refused is refused at once, while its activation has a log.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
@@ -26,7 +27,7 @@ func TestFlowsTakePorts(t *testing.T) {
 	p := sandbox.NewShares(4)
 	for p.Take("greedy") {
 	}
-	r, err := newDatagramRelay(packets, guard.Policy{}, new(readHosts), p, "greedy", nil)
+	r, err := newDatagramRelay(packets, guard.Confined{Confines: new(egress.Confines)}, new(readHosts), p, "greedy", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

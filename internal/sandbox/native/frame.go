@@ -4,6 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"net/netip"
+
+	"forerun.dev/forerun/internal/egress"
 )
 
 // The frames between server, helper and first stage are sequences of numbers (unsigned varints) and strings (a length and bytes). They
@@ -30,6 +34,20 @@ func (e *encoder) texts(list []string) {
 	e.number(uint64(len(list)))
 	for _, s := range list {
 		e.text(s)
+	}
+}
+
+// list writes a list without names: 0 for one that bounds nothing, else one more than its rules.
+func (e *encoder) list(l egress.List) {
+	if l == nil {
+		e.number(0)
+		return
+	}
+	e.number(uint64(len(l)) + 1)
+	for _, r := range l {
+		e.text(string(r.Network.Addr().AsSlice()))
+		e.number(uint64(r.Network.Bits()))
+		e.number(uint64(r.Port))
 	}
 }
 
@@ -86,6 +104,29 @@ func (d *decoder) texts() []string {
 		list = append(list, d.text())
 	}
 	return list
+}
+
+func (d *decoder) list() egress.List {
+	n := d.number()
+	if n == 0 {
+		return nil
+	}
+	if n-1 > uint64(len(d.b)) {
+		d.err, d.b = errFrame, nil
+		return egress.List{}
+	}
+	l := make(egress.List, 0, n-1)
+	for range n - 1 {
+		ip, _ := netip.AddrFromSlice([]byte(d.text()))
+		r := egress.Rule{Network: netip.PrefixFrom(ip, d.small()).Masked()}
+		port := d.small()
+		if !r.Network.IsValid() || port > math.MaxUint16 {
+			d.err, d.b = errFrame, nil
+		}
+		r.Port = uint16(port)
+		l = append(l, r)
+	}
+	return l
 }
 
 // end returns the first error; unread bytes are one.

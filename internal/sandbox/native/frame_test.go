@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"testing"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
 var (
@@ -19,7 +21,10 @@ var (
 		kind: kindReply, number: 9, id: "b", problem: "why", place: 5, shares: true, killed: 2, held: sandbox.Held{Shared: true}, unshared: true, waited: 3, waiting: 4, sealed: true, hears: true,
 		enforced: []sandbox.Enforcement{{What: "memory limit", Why: "no controller"}, {What: "x", On: true}},
 	}
-	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, egress: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, executable: "/proc/self/exe", initArgs: []string{"init"}}
+	someLists    = egress.Lists{Tenant: egress.List{}, Action: egress.List{{Network: netip.MustParsePrefix("10.0.0.0/8"), Port: 65535}, {Network: netip.MustParsePrefix("fd00::1/128")}}}
+	someConfine  = request{kind: kindConfine, number: 3, id: "a-1", lists: someLists}
+	somePin      = request{kind: kindPin, number: 4, id: "a-1", permit: []netip.AddrPort{netip.MustParseAddrPort("[2001::1]:443")}}
+	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, policy: guard.Policy{Allowed: someLists.Action, Denied: egress.List{}}, executable: "/proc/self/exe", initArgs: []string{"init"}}
 	somePlan     = plan{root: true, tasks: 3, bindFDs: true, processes: 9, tmpMiB: 1, codeMiB: 2, binds: []sandbox.Bind{{Host: "a", Inside: "b"}}}
 	someProgram  = program{argv: []string{"/bin/x", ""}, env: []string{"A=b"}, files: []sandbox.File{{Path: "/f", Data: []byte{0, 255}, Mode: 0o444}}}
 )
@@ -45,6 +50,8 @@ func TestFrames(t *testing.T) {
 	again(t, someStart, someStart.encode(), decodeRequest)
 	again(t, someReset, someReset.encode(), decodeRequest)
 	again(t, someLimit, someLimit.encode(), decodeRequest)
+	again(t, someConfine, someConfine.encode(), decodeRequest)
+	again(t, somePin, somePin.encode(), decodeRequest)
 	again(t, someReport, someReport.encode(), decodeReport)
 	again(t, someSettings, someSettings.encode(), decodeSettings)
 	again(t, somePlan, somePlan.encode(), decodePlan)
@@ -53,7 +60,7 @@ func TestFrames(t *testing.T) {
 
 // FuzzFrames feeds every reader of frames: none may crash or take more memory than the frame is long.
 func FuzzFrames(f *testing.F) {
-	for _, b := range [][]byte{someStart.encode(), someReset.encode(), someLimit.encode(), someReport.encode(), someSettings.encode(), somePlan.encode(), someProgram.encode(), {255, 255, 255, 255, 255, 255, 255, 255, 255, 1}} {
+	for _, b := range [][]byte{someStart.encode(), someReset.encode(), someLimit.encode(), someConfine.encode(), somePin.encode(), someReport.encode(), someSettings.encode(), somePlan.encode(), someProgram.encode(), {255, 255, 255, 255, 255, 255, 255, 255, 255, 1}} {
 		f.Add(b)
 	}
 	f.Fuzz(func(_ *testing.T, b []byte) {

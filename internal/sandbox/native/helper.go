@@ -51,7 +51,6 @@ type helper struct {
 	link     *link
 	shared   *shared // with the server
 	settings settings
-	policy   guard.Policy
 	host     *guard.Host
 	root     bool                // ids and mounts of the host are ours to give
 	roots    map[string]*os.File // of what sandboxes may see, opened
@@ -85,7 +84,7 @@ func newHelper(l *link) (*helper, error) {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
 	h := &helper{
-		link: l, shared: memory, settings: s, policy: guard.Policy{Allowed: s.egress}, host: guard.NewHost(), root: os.Geteuid() == 0,
+		link: l, shared: memory, settings: s, host: guard.NewHost(), root: os.Geteuid() == 0,
 		forks: make(chan func()), aside: linger.New(nil), sandboxes: map[string]*helperSandbox{}, ranges: map[int]bool{},
 	}
 	raiseFileLimit()
@@ -189,6 +188,10 @@ func (h *helper) answer(r request, files []*os.File, c *helperSandbox, err error
 		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.waiting, err = c.waiting(); return err })
 	case kindPermit:
 		err = h.with(r.id, func(c *helperSandbox) error { c.guard.Permit(r.permit); return nil })
+	case kindConfine:
+		err = h.with(r.id, func(c *helperSandbox) error { c.confines.Set(r.lists); return nil })
+	case kindPin:
+		err = h.with(r.id, func(c *helperSandbox) error { c.confines.Pin(r.permit); return nil })
 	case kindSeal:
 		err = h.with(r.id, func(c *helperSandbox) (err error) { answer.sealed, err = c.setSeal(); return err })
 	case kindReachable:

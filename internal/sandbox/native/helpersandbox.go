@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
@@ -18,6 +19,8 @@ type helperSandbox struct {
 	id     string
 	number int           // of its range of user ids
 	exited chan struct{} // closed when the initializer has ended and been waited for
+
+	confines egress.Confines
 
 	mu       sync.Mutex // guards what follows; held during reset and end, which exclude one another
 	ended    bool

@@ -89,7 +89,7 @@ func StartHelper(c Config) (*Maker, error) {
 		return nil, forerun.Errorf(forerun.Internal, "sandbox helper", "The sandbox helper could not be started: %w", err)
 	}
 	m := &Maker{
-		link: l, helper: cmd, policy: guard.Policy{Allowed: c.Egress}, names: names, ports: sandbox.NewShares(min(portsAtMost, sandbox.Descriptors()/8)), done: make(chan struct{}),
+		link: l, helper: cmd, policy: c.Policy, names: names, ports: sandbox.NewShares(min(portsAtMost, sandbox.Descriptors()/8)), done: make(chan struct{}),
 		waiting: map[uint64]chan reply{}, sandboxes: map[string]*serverSandbox{}, shared: memory,
 	}
 	m.hearsMore.L = &m.mu
@@ -107,7 +107,7 @@ func (m *Maker) configure(c Config, memory *os.File) error {
 	if err := m.link.conn.SetReadDeadline(time.Now().Add(configureDeadline)); err != nil {
 		return err
 	}
-	s := settings{dataDir: c.DataDir, bindRoots: c.BindRoots, egress: c.Egress, executable: c.Executable, initArgs: c.InitArgs}
+	s := settings{dataDir: c.DataDir, bindRoots: c.BindRoots, policy: c.Policy, executable: c.Executable, initArgs: c.InitArgs}
 	if err := m.link.send(s.encode(), memory); err != nil {
 		return err
 	}

@@ -4,7 +4,9 @@ import (
 	"net/netip"
 	"time"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
 // Kinds of frames, the first number of each.
@@ -19,6 +21,8 @@ const (
 	kindRelease
 	kindWaiting
 	kindPermit
+	kindConfine
+	kindPin
 	kindSeal
 	kindReachable
 	// helper -> server. Settings come with the descriptors of cgroups.openMeters. A start comes with the descriptors of readyFDs for the
@@ -66,7 +70,8 @@ type request struct {
 	pids   []int            // those to keep, of a reset and a strike; those to look at, of a request if they are reachable
 	owner  string           // of a limit; empty: it stays
 	memory int              // of a limit, in MiB; 0: it stays
-	permit []netip.AddrPort // of a hold and a permit
+	permit []netip.AddrPort // of a hold, a permit and a pin
+	lists  egress.Lists     // of a confine; without names
 }
 
 // startRequest is the part of a Spec for the helper itself; only the first stage reads the rest.
@@ -98,7 +103,10 @@ func (r request) encode() []byte {
 	case kindLimit:
 		e.text(r.owner)
 		e.number(uint64(r.memory))
-	case kindHold, kindPermit:
+	case kindConfine:
+		e.list(r.lists.Tenant)
+		e.list(r.lists.Action)
+	case kindHold, kindPermit, kindPin:
 		e.number(uint64(len(r.permit)))
 		for _, a := range r.permit {
 			e.text(a.String())
@@ -120,7 +128,9 @@ func decodeRequest(b []byte) (request, error) {
 		}
 	case kindLimit:
 		r.owner, r.memory = d.text(), d.small()
-	case kindHold, kindPermit:
+	case kindConfine:
+		r.lists = egress.Lists{Tenant: d.list(), Action: d.list()}
+	case kindHold, kindPermit, kindPin:
 		for range d.count() {
 			a, err := netip.ParseAddrPort(d.text())
 			if err != nil {
@@ -209,7 +219,7 @@ func decodeReport(b []byte) (report, error) {
 type settings struct {
 	dataDir    string
 	bindRoots  []string
-	egress     []netip.Prefix
+	policy     guard.Policy
 	executable string
 	initArgs   []string
 }
@@ -219,10 +229,8 @@ func (s settings) encode() []byte {
 	e.number(kindConfigure)
 	e.text(s.dataDir)
 	e.texts(s.bindRoots)
-	e.number(uint64(len(s.egress)))
-	for _, p := range s.egress {
-		e.text(p.String())
-	}
+	e.list(s.policy.Allowed)
+	e.list(s.policy.Denied)
 	e.text(s.executable)
 	e.texts(s.initArgs)
 	return e.b
@@ -233,14 +241,7 @@ func decodeSettings(b []byte) (settings, error) {
 	if d.number() != kindConfigure {
 		return settings{}, errFrame
 	}
-	s := settings{dataDir: d.text(), bindRoots: d.texts()}
-	for range d.count() {
-		p, err := netip.ParsePrefix(d.text())
-		if err != nil {
-			return settings{}, err
-		}
-		s.egress = append(s.egress, p)
-	}
+	s := settings{dataDir: d.text(), bindRoots: d.texts(), policy: guard.Policy{Allowed: d.list(), Denied: d.list()}}
 	s.executable, s.initArgs = d.text(), d.texts()
 	return s, d.end()
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
@@ -48,7 +49,9 @@ func newRelayed(t *testing.T) *relayed {
 	listener, err := tcp.(*net.TCPListener).File()
 	must(err)
 	r := &relayed{udp: udp.LocalAddr(), tcp: tcp.Addr(), asked: make(chan string, 10), t: t}
-	r.nameRelay, err = newNameRelay(packets, listener, []string{server.LocalAddr().String()}, new(readHosts), sandbox.NewShares(portsAtMost), "", func(context.Context, []byte) {})
+	r.nameRelay, err = newNameRelay(packets, listener, []string{server.LocalAddr().String()}, "", relayParts{
+		hosts: new(readHosts), confines: new(egress.Confines), ports: sandbox.NewShares(portsAtMost), learned: func(context.Context, []byte) {},
+	})
 	must(err)
 	t.Cleanup(r.close)
 	for _, c := range []io.Closer{packets, listener, udp, tcp} {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox"
 )
 
@@ -53,25 +54,32 @@ func nameservers(path string) ([]string, error) {
 }
 
 // nameRelay serves 127.0.0.1:53 in a sandbox by passing every query to the host's nameservers. It runs in the server,
-// which has no privilege to lose; it looks into no query.
+// which has no privilege to lose. It looks into queries only where read-hosts or lists of the sandbox name hosts.
 type nameRelay struct {
 	servers  []string
 	udp, tcp *os.File
 	slots    chan struct{} // one for each query that is being served
 	gate     gate
-	hosts    *readHosts
-	learned  func(ctx context.Context, answer []byte)
 	asked    asked
 	calls    *activity
-	ports    *sandbox.Shares // of all sandboxes: each query that is being served has one
+	relayParts
 
 	mu     sync.Mutex // held from when a query is taken until it belongs to an activation, and from there to its successor
 	owner  string     // of the sandbox
 	buffer []byte     // the query that is being read
 }
 
-// newNameRelay uses copies of the two files.
-func newNameRelay(udp, tcp *os.File, servers []string, hosts *readHosts, ports *sandbox.Shares, owner string, learned func(context.Context, []byte)) (*nameRelay, error) {
+// relayParts are the parts of its sandbox and maker that a name relay works with.
+type relayParts struct {
+	hosts    *readHosts
+	confines *egress.Confines
+	ports    *sandbox.Shares // of all sandboxes: each query that is being served has one
+	refused  func(sentence string)
+	learned  func(ctx context.Context, answer []byte)
+}
+
+// newNameRelay uses copies of the two files. refused is called with a sentence for each question that is refused, and learned with answers.
+func newNameRelay(udp, tcp *os.File, servers []string, owner string, p relayParts) (*nameRelay, error) {
 	packets, err := pollable(udp, "questions")
 	if err != nil {
 		return nil, fmt.Errorf("opening the name relay: %w", err)
@@ -82,8 +90,8 @@ func newNameRelay(udp, tcp *os.File, servers []string, hosts *readHosts, ports *
 		return nil, fmt.Errorf("opening the name relay: %w", err)
 	}
 	r := &nameRelay{
-		servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity(), hosts: hosts, learned: learned,
-		ports: ports, owner: owner, buffer: make([]byte, maxQuery),
+		servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity(), relayParts: p,
+		owner: owner, buffer: make([]byte, maxQuery),
 	}
 	go r.serve(r.udp, r.takePacket)
 	go r.serve(r.tcp, r.takeStream)
@@ -135,6 +143,10 @@ func (r *nameRelay) takePacket(fd int, drop bool) bool {
 	query := bytes.Clone(r.buffer[:n])
 	reads := r.hosts.asks(query)
 	r.asked.saw(reads)
+	if r.refuse(query) {
+		r.reply(refusedAnswer(query), from)
+		return true
+	}
 	r.call(func(ctx context.Context) {
 		if !reads && !r.gate.pass(ctx) {
 			return
@@ -145,6 +157,34 @@ func (r *nameRelay) takePacket(fd int, drop bool) bool {
 		}
 	})
 	return true
+}
+
+// refuse reports whether a query may not go out: the lists of the sandbox do not have its name, or it is not a bare question. It tells why.
+func (r *nameRelay) refuse(query []byte) bool {
+	if !r.confines.Bounds() {
+		return false
+	}
+	name, sentence := askedName(query), "It is not a plain question for addresses of a name, which alone this function may ask."
+	if name != "" && isBare(query) {
+		sentence = r.confines.RefusalOfName(name)
+	}
+	if sentence == "" {
+		return false
+	}
+	r.refused(fmt.Sprintf("The question for the name %q was refused: %s", name, sentence))
+	return true
+}
+
+// refusedAnswer is a query as a nameserver refuses it.
+func refusedAnswer(query []byte) []byte {
+	const header, response, refused = 12, 1 << 7, 5
+	if len(query) < header {
+		return nil
+	}
+	answer := bytes.Clone(query)
+	answer[2] |= response
+	answer[3] = answer[3]&0xf0 | refused
+	return answer
 }
 
 func (r *nameRelay) reply(answer []byte, to unix.Sockaddr) {
@@ -235,6 +275,10 @@ func (r *nameRelay) takeStream(fd int, drop bool) bool {
 		return true
 	}
 	r.asked.saw(false)
+	if r.confines.Bounds() { // of streams it is not known what they ask
+		r.refused("A question for a name over TCP was refused: this function may ask for the names in its list over UDP only.")
+		return true
+	}
 	conn, err := net.FileConn(f)
 	if err != nil {
 		return true

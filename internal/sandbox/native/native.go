@@ -16,19 +16,19 @@
 package native
 
 import (
-	"net/netip"
 	"path/filepath"
 	"slices"
 
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
 // Config says how the helper is started and what it may do. It cannot be changed afterwards.
 type Config struct {
-	DataDir    string         // names this instance's cgroups; leftovers of dead instances of the same folder are removed
-	BindRoots  []string       // a Spec may bind only these host folders and their content
-	Egress     []netip.Prefix // outside addresses that functions may reach although the policy denies their kind
-	ResolvConf string         // where the nameservers are found; default /etc/resolv.conf
+	DataDir    string       // names this instance's cgroups; leftovers of dead instances of the same folder are removed
+	BindRoots  []string     // a Spec may bind only these host folders and their content
+	Policy     guard.Policy // which outside addresses functions may reach
+	ResolvConf string       // where the nameservers are found; default /etc/resolv.conf
 
 	Executable string   // the binary that is also helper and first stage; default /proc/self/exe
 	HelperArgs []string // its arguments to become the helper; default "sandbox-helper"

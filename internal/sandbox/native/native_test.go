@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
 	"forerun.dev/forerun/internal/sandbox/sandboxtest"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 
 func newMaker(t *testing.T, o sandboxtest.Options) sandbox.Maker {
 	t.Helper()
-	c := Config{DataDir: t.TempDir(), BindRoots: o.BindRoots, Egress: o.Egress}
+	c := Config{DataDir: t.TempDir(), BindRoots: o.BindRoots, Policy: guard.Policy{Allowed: o.Egress}}
 	if o.Names.IsValid() {
 		c.ResolvConf = sandboxtest.ResolvConf(t, o.Names)
 	}

@@ -101,15 +101,40 @@ func isBare(query []byte) bool {
 func (r *readHosts) isAbout(message []byte, answer bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.names) == 0 {
-		return false
-	}
+	return len(r.names) > 0 && r.names[nameOf(message, answer)] != nil
+}
+
+// askedName is the name that a query asks for; empty if it is not an ordinary query with one question.
+func askedName(query []byte) string { return nameOf(query, false) }
+
+// nameOf is the name that a query, or an answer to one, is about.
+func nameOf(message []byte, answer bool) string {
 	var p dnsmessage.Parser
 	if h, err := p.Start(message); err != nil || h.OpCode != 0 || h.Response != answer {
-		return false
+		return ""
 	}
 	questions, err := p.AllQuestions()
-	return err == nil && len(questions) == 1 && r.names[canonicalName(questions[0].Name.String())] != nil
+	if err != nil || len(questions) != 1 {
+		return ""
+	}
+	return canonicalName(questions[0].Name.String())
+}
+
+// answered are the name of an answer, and the addresses in it.
+func answered(answer []byte) (name string, addresses []netip.Addr) {
+	var m dnsmessage.Message
+	if name = nameOf(answer, true); name == "" || m.Unpack(answer) != nil {
+		return "", nil
+	}
+	for _, record := range m.Answers {
+		switch body := record.Body.(type) {
+		case *dnsmessage.AResource:
+			addresses = append(addresses, netip.AddrFrom4(body.A))
+		case *dnsmessage.AAAAResource:
+			addresses = append(addresses, netip.AddrFrom16(body.AAAA).Unmap())
+		}
+	}
+	return name, addresses
 }
 
 // learn takes the addresses of a nameserver's answer, if it was asked for one of the hosts, and returns the new ones.
@@ -117,20 +142,12 @@ func (r *readHosts) learn(answer []byte) (fresh []netip.AddrPort) {
 	if !r.isAbout(answer, true) {
 		return nil
 	}
-	var m dnsmessage.Message
-	if m.Unpack(answer) != nil {
-		return nil
-	}
+	name, addresses := answered(answer)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, port := range r.names[canonicalName(m.Questions[0].Name.String())] {
-		for _, record := range m.Answers {
-			switch body := record.Body.(type) {
-			case *dnsmessage.AResource:
-				fresh = append(fresh, netip.AddrPortFrom(netip.AddrFrom4(body.A), port))
-			case *dnsmessage.AAAAResource:
-				fresh = append(fresh, netip.AddrPortFrom(netip.AddrFrom16(body.AAAA).Unmap(), port))
-			}
+	for _, port := range r.names[name] {
+		for _, ip := range addresses {
+			fresh = append(fresh, netip.AddrPortFrom(ip, port))
 		}
 	}
 	return r.remember(fresh)

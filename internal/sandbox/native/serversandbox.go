@@ -14,8 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/sandbox/guard"
 )
 
 // serverSandbox is the server's part of a sandbox.
@@ -31,6 +33,7 @@ type serverSandbox struct {
 	glance         *glance
 	meters         *meters
 	hosts          readHosts
+	confines       egress.Confines
 	telling        sync.Mutex // held while the helper is told of addresses
 	outlet         outlet
 	reached        atomic.Bool // something has waited at the helper's gate since the last Hold
@@ -153,10 +156,12 @@ func (b *serverSandbox) serve(owner string, files []*os.File) error {
 		doors[name] = l
 	}
 	var err error
-	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names, &b.hosts, b.maker.ports, owner, b.learned); err != nil {
+	if b.names, err = newNameRelay(files[readyNamesUDP], files[readyNamesTCP], b.maker.names, owner, relayParts{
+		hosts: &b.hosts, confines: &b.confines, ports: b.maker.ports, refused: b.refusals.add, learned: b.learned,
+	}); err != nil {
 		return err
 	}
-	b.datagrams, err = newDatagramRelay(files[readyPackets], b.maker.policy, &b.hosts, b.maker.ports, owner, b.refusals.add)
+	b.datagrams, err = newDatagramRelay(files[readyPackets], guard.Confined{Policy: b.maker.policy, Confines: &b.confines}, &b.hosts, b.maker.ports, owner, b.refusals.add)
 	return err
 }
 
@@ -291,12 +296,30 @@ func (b *serverSandbox) Reachable(ctx context.Context, pids ...int) (bool, error
 	return answer.hears, err
 }
 
-// learned takes note of a nameserver's answer before it is passed on: the addresses of hosts that are only read from pass.
+// Confine implements sandbox.Sandbox.
+func (b *serverSandbox) Confine(ctx context.Context, lists egress.Lists) error {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	b.confines.Set(lists)
+	b.datagrams.allowMore()
+	_, err := b.maker.ask(ctx, request{kind: kindConfine, id: b.id, lists: lists.Networks()})
+	return err
+}
+
+// learned takes note of a nameserver's answer before it is passed on. The addresses of hosts that are only read from pass, and those of
+// hosts in the sandbox's lists are reachable.
 func (b *serverSandbox) learned(ctx context.Context, answer []byte) {
 	b.telling.Lock() // a caller that gets an address learned by another finds it told
 	defer b.telling.Unlock()
 	if permit := b.hosts.learn(answer); len(permit) > 0 {
 		_, _ = b.maker.ask(ctx, request{kind: kindPermit, id: b.id, permit: permit}) // else the connection waits
+	}
+	if !b.confines.Bounds() {
+		return
+	}
+	if pins := b.confines.Learn(answered(answer)); len(pins) > 0 {
+		b.datagrams.allowMore()
+		_, _ = b.maker.ask(ctx, request{kind: kindPin, id: b.id, permit: pins}) // else the connection is refused
 	}
 }
 

@@ -244,7 +244,7 @@ func (h *helper) supervise(c *helperSandbox, owner string, listener *os.File) er
 	}
 	refused := func(sentence string) { h.tellCounted(kindDenied, c.id, sentence) }
 	reached := func() { h.tellCounted(kindReached, c.id, "") }
-	c.guard, err = guard.NewSupervisor(fd, h.policy, h.user(c), h.host, owner, &h.shared.gates[c.number], refused, reached)
+	c.guard, err = guard.NewSupervisor(fd, guard.Confined{Policy: h.settings.policy, Confines: &c.confines}, h.user(c), h.host, owner, &h.shared.gates[c.number], refused, reached)
 	if err != nil {
 		return err
 	}

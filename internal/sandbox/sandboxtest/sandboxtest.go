@@ -14,14 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/sandbox"
 )
 
 // Options are what a test needs of the maker.
 type Options struct {
-	Egress    []netip.Prefix // allowed although they are denied kinds of addresses
-	BindRoots []string       // host folders that specifications bind
-	Names     netip.Addr     // the nameserver; the machine's own if it is invalid
+	Egress    egress.List // allowed although they are denied kinds of addresses
+	BindRoots []string    // host folders that specifications bind
+	Names     netip.Addr  // the nameserver; the machine's own if it is invalid
 }
 
 // Run runs the suite. newMaker's makers are closed by their tests.
@@ -66,6 +67,8 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"EgressUDP", s.testEgressUDP},
 		{"EgressDenied", s.testEgressDenied},
 		{"EgressWaiting", s.testEgressWaiting},
+		{"Confined", s.testConfined},
+		{"ConfinedToNames", s.testConfinedToNames},
 		{"HoldSquashed", s.testHoldSquashed},
 		{"HoldWaiting", s.testHoldWaiting},
 		{"HoldPromoted", s.testHoldPromoted},
@@ -110,7 +113,7 @@ func newSuite(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) *s
 	options := Options{BindRoots: append(s.python.roots(), s.replaced), Names: s.host}
 	for _, a := range []netip.Addr{s.host, s.host6} {
 		if a.IsValid() {
-			options.Egress = append(options.Egress, netip.PrefixFrom(a, a.BitLen()))
+			options.Egress = append(options.Egress, egress.Rule{Network: netip.PrefixFrom(a, a.BitLen())})
 		}
 	}
 	s.maker = newMaker(t, options)
