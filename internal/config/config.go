@@ -40,6 +40,7 @@ type Config struct {
 	Prewarm     int                  // sandboxes without code that are held ready for each language in use
 	QueueTime   time.Duration        // how long an activation may wait for a sandbox
 	Speculate   speculate.Settings   // how far invocations run ahead that do not say; none does more than its mode
+	Cache       bool                 // known results of annotated functions stand for executions
 	Bounds      forerun.Bounds       // of actions and activations
 	User        int                  // uid that the server runs as when started by root
 	Sync        bool                 // activation records are on disk before an invocation is answered
@@ -73,6 +74,7 @@ func Settings(root bool, home string) []Setting {
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
 		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations speculate: off, branches or all, optionally with ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/reference/speculation.md; actions and requests may ask for less)", setSpeculate},
+		{"cache", "FORERUN_CACHE", "on", "on, or off: then annotated functions are executed each time (docs/reference/cache.md)", setCache},
 		{"max-timeout", "FORERUN_MAX_TIMEOUT", "1h", "longest `TIME` that an action may ask for as its limit, like 5m", setMaxTimeout},
 		bound("max-memory", "512", "`MIB` of memory that an action may ask for at most", 256, 1<<20, func(b *forerun.Bounds, n int) { b.Memory = n }),
 		bound("max-logs", "10", "`MIB` of logs that an action may ask for at most", 10, 256, func(b *forerun.Bounds, n int) { b.Logs = n }),
@@ -308,6 +310,14 @@ func setPrewarm(c *Config, value string) (err error) {
 func setSpeculate(c *Config, value string) (err error) {
 	c.Speculate, err = speculate.ParseSettings(value)
 	return err
+}
+
+func setCache(c *Config, value string) error {
+	if value != "on" && value != "off" {
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a setting of the cache: write on or off.", value)
+	}
+	c.Cache = value == "on"
+	return nil
 }
 
 func setUser(c *Config, value string) (err error) {

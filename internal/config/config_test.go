@@ -66,6 +66,7 @@ func TestRefused(t *testing.T) {
 		"keep-alive":       {"", "10", "0s", "1001h"},
 		"queue-time":       {"", "soon", "-1s"},
 		"prewarm":          {"", "-1", "65", "two"},
+		"cache":            {"", "true", "ON"},
 
 		"max-timeout":   {"", "59s", "25h", "60000"},
 		"max-memory":    {"", "255", "1g"},

@@ -24,12 +24,13 @@ func (e *execution) find(r speculate.Resolve) {
 	e.prepare(s, s.at, func(input json.RawMessage) {
 		s.input = input
 		code := e.code(s)
-		doubts := e.tables.doubts(code, e.speculation.Least)
-		e.events = append(e.events, speculate.Resolved{
-			Slot: s.id, Name: e.name(s), Code: code, Input: input, Open: doubts.open, Stray: doubts.stray,
-			Pure: isPure(s.action), Cached: s.has("state_cache"),
-			Alone: e.alone(s.isNonSpeculative(), code, doubts),
-		})
+		found := speculate.Resolved{Slot: s.id, Code: code, Input: input, Cached: isCached(s)}
+		if e.speculation.Mode != speculate.Off {
+			doubts := e.tables.doubts(code, e.speculation.Least)
+			found.Name, found.Open, found.Stray, found.InTurn = e.name(s), doubts.open, doubts.stray, s.isNonSpeculative()
+			found.Alone = e.alone(found.InTurn, code, doubts)
+		}
+		e.events = append(e.events, found)
 	})
 }
 
@@ -39,9 +40,6 @@ func (s *slot) has(annotation string) bool { return has(s.action, annotation) }
 func has(a *forerun.Action, annotation string) bool {
 	return string(forerun.Lookup(a.Annotations, annotation)) == "true"
 }
-
-// isPure reports whether a known output of an action stands for its execution.
-func isPure(a *forerun.Action) bool { return has(a, "pure-function") || has(a, "compute_cache") }
 
 // isNonSpeculative reports whether the slot's action is annotated non-speculative, or a program that it is a part of.
 func (s *slot) isNonSpeculative() bool {
@@ -84,15 +82,6 @@ func (e *execution) attach(a speculate.Attach) {
 	}
 }
 
-// skip notes the output of a slot that is not executed.
-func (e *execution) skip(a speculate.Skip) {
-	s := e.slots[a.Slot]
-	now := time.Now()
-	s.started(now, 0)
-	s.record.End, s.record.Timeline.Finished = now, now
-	s.record.Timeline.Skipped, s.record.Timeline.Predicted = true, a.Why
-}
-
 // later does something outside of the lock, and then with it what that returns.
 func (e *execution) later(outside func() (inside func())) { e.c.aside.Go(e.task(outside)) }
 
@@ -105,26 +94,6 @@ func (e *execution) task(outside func() (inside func())) func() {
 		defer e.mu.Unlock()
 		inside()
 	}
-}
-
-// check looks whether records and actions are what they were.
-func (e *execution) check(a speculate.Check) {
-	s := e.slots[a.Slot]
-	s.below = a.Below
-	e.later(func() func() {
-		event := speculate.Checked{Slot: a.Slot, Current: e.areCurrent(a.Below)}
-		records, err := e.c.State.Fetch(context.Background(), a.Keys...)
-		event.Current = event.Current && err == nil
-		for _, r := range records {
-			event.Versions = append(event.Versions, r.Version)
-		}
-		return func() {
-			if !event.Current { // it is to be executed, and what that calls is looked at by itself
-				s.below = nil
-			}
-			e.step(event)
-		}
-	})
 }
 
 func (e *execution) areCurrent(callees []forerun.Callee) bool {

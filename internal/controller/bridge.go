@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -81,7 +82,7 @@ func (c *Controller) Refused(id forerun.ActivationID) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.asker(id); s != nil && e.speculation.Mode != speculate.Off {
+	if s := e.asker(id); s != nil && s.followed {
 		e.step(speculate.Done{Slot: s.id, Refused: true})
 	}
 }
@@ -169,7 +170,7 @@ func (e *execution) pose(id forerun.ActivationID, o *operation) (posed bool, err
 	if s == nil {
 		return false, errOver()
 	}
-	if e.speculation.Mode == speculate.Off {
+	if !s.followed {
 		return false, nil
 	}
 	e.lastOp++
@@ -285,7 +286,9 @@ func (e *execution) direct(ctx context.Context, by forerun.ActivationID, o *oper
 	for _, read := range observed.Reads {
 		done.Reads = append(done.Reads, forerun.Seen{Key: read.Key, Version: read.Version})
 	}
-	done.Wrote, done.Exact = observed.Wrote, err == nil && observed.Exact
+	if done.Wrote, done.Exact = observed.Wrote, err == nil && observed.Exact; !done.Exact {
+		done.Command = cmp.Or(o.step.Inexact(), o.step.Name())
+	}
 	e.tell(done)
 	return command.Outcome{Replies: observed.Replies, Seen: observed.Reads}, observed.Version, err
 }

@@ -65,6 +65,7 @@ type Config struct {
 	// Speculation holds the default settings of invocations whose request and action set none. Its Mode and AnyLoad are
 	// also the upper bound for all.
 	Speculation speculate.Settings
+	Cache       bool                                 // rows of annotated functions stand for executions; needs State and Bridge
 	Load        func(namespace string) forerun.Load  // of the worker, which bounds how far; may be nil
 	Spent       func() (s forerun.Spent, known bool) // of the processors; may be nil
 	Observe     func(*forerun.Activation)            // called with each record once it is written; may be nil

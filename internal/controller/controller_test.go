@@ -36,8 +36,9 @@ type town struct {
 	putError error
 	slowly   atomic.Bool // records are written
 	changes  atomic.Uint64
-	unheard  sync.Map // activations that end without waiting for what they sent ahead
-	awaited  sync.Map // activations, and by whom
+	unheard  sync.Map    // activations that end without waiting for what they sent ahead
+	reached  atomic.Bool // functions are said to reach the outside
+	awaited  sync.Map    // activations, and by whom
 	promoted []forerun.ActivationID
 }
 
@@ -52,6 +53,14 @@ func newTown(tb testing.TB) *town {
 	t.Controller = New(Config{Worker: t, Actions: t, Records: t})
 	tb.Cleanup(func() { t.Close(context.Background()) })
 	return t
+}
+
+// reach is how far functions are said to reach.
+func (t *town) reach() forerun.Reach {
+	if t.reached.Load() {
+		return forerun.Outside
+	}
+	return forerun.Inside
 }
 
 func (t *town) function(name string, f func(run *forerun.Run, input map[string]any) (any, error)) *forerun.Action {
@@ -152,7 +161,7 @@ func (t *town) Run(r *forerun.Run) {
 		_ = json.Unmarshal(r.Input, &input)
 		output, err := t.functions[r.Action.Name.Entity](r, input)
 		_, unheard := t.unheard.Load(r.Activation)
-		end := forerun.RunEnd{At: time.Now(), CPU: t.cpu, Unheard: unheard, Logs: []string{"ran " + r.Action.Name.Entity}}
+		end := forerun.RunEnd{Reach: t.reach(), At: time.Now(), CPU: t.cpu, Unheard: unheard, Logs: []string{"ran " + r.Action.Name.Entity}}
 		end.Result, _ = json.Marshal(output)
 		if err != nil {
 			failure := forerun.Failure(forerun.DeveloperError, err.Error())

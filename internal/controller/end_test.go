@@ -119,10 +119,10 @@ type unread struct {
 	asked, answer chan struct{}
 }
 
-func (u *unread) Fetch(ctx context.Context, keys ...forerun.Key) ([]state.Fetched, error) {
+func (u *unread) Versions(ctx context.Context, keys ...forerun.Key) ([]state.Expect, error) {
 	close(u.asked)
 	<-u.answer
-	return u.Store.Fetch(ctx, keys...)
+	return u.Store.Versions(ctx, keys...)
 }
 
 // What may run ahead and is given up ends with a record even if nothing of it has run in its turn: while it begins a part of itself as
@@ -138,7 +138,7 @@ func TestGivenUpBeforeAnythingRan(t *testing.T) {
 			return town.apart()
 		},
 		"its first function is checked": func(town *town, asked, answer chan struct{}) *forerun.Action {
-			inner := town.function("inner", add("i", 1))
+			inner := town.function("inner", town.reading("k"))
 			outer := town.function("outer", func(run *forerun.Run, _ map[string]any) (any, error) {
 				<-town.Invoke(Request{Namespace: "ns", Action: inner, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true}).Done()
 				return map[string]any{}, nil

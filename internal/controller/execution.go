@@ -11,6 +11,7 @@ import (
 	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/memo"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/trace"
 )
@@ -42,6 +43,7 @@ type execution struct {
 
 	speculation speculate.Settings
 	tables      *tables            // of the namespace; nil with speculation off
+	memo        *memo.Tenant       // of the namespace; nil with speculation and cache off
 	permit      permit             // to speculate, if one was asked for
 	mayAhead    bool               // speculation is not off for it; other conditions may still prevent it
 	off         forerun.ReasonCode // why nothing of it does, although it might
@@ -135,7 +137,7 @@ func (e *execution) call(r Request, i *Invocation) bool {
 	}
 	e.calls[t.op] = t
 	e.step(speculate.Call{
-		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Deployed(r.Action), Known: r.Short || i.kept.Load() != nil,
+		Slot: caller.id, Op: t.op, Action: r.Action.FoundAs(), Input: r.Input, Code: e.c.digests.Deployed(r.Action), Known: r.Short || i.kept.Load() != nil, Bypass: r.Bypass,
 	})
 	if e.changes > r.Changes { // an action may have changed since its resolution, and this was not checked yet
 		e.changes = r.Changes
@@ -198,7 +200,7 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	case gives && end.Unheard:
 		e.step(speculate.Failed{Slot: s.id, Result: result, Why: forerun.Because(forerun.ReasonLeftSends)})
 	case gives:
-		e.step(speculate.Output{Slot: s.id, Result: result, Outside: true}) // the worker does not tell whether it did
+		e.step(speculate.Output{Slot: s.id, Result: result, Reach: end.Reach})
 	default:
 		e.step(speculate.Failed{Slot: s.id, Result: result})
 	}
@@ -327,6 +329,7 @@ func (e *execution) prepare(s *slot, at placement, begin func(input json.RawMess
 		e.events = append(e.events, speculate.Failed{Slot: s.id, Result: forerun.Failure(status, err.Error())})
 	case program != nil:
 		s.program = true
+		e.noteCached(s, nil)
 		s.started(s.record.Timeline.Queued, 0)
 		e.show(s)
 		e.events = append(e.events, speculate.Entered{Slot: s.id, Name: e.name(s), Program: program, Code: e.c.digests.Deployed(s.action), Input: input})
@@ -358,6 +361,8 @@ func (e *execution) resolved(s *slot, at placement) (forerun.Program, json.RawMe
 // run asks the worker to execute the slot's function.
 func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	id := s.record.ID
+	s.followed = l.Followed
+	e.noteCached(s, l.Cached)
 	rights, outside := annotation.APIKey(s.action.Annotations)
 	token := e.c.tokens.issue(Speaker{Namespace: e.namespace, Subject: e.subject, Activation: id, Rights: rights, outside: outside})
 	e.active[id] = s
@@ -370,9 +375,9 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	e.c.Worker.Run(&forerun.Run{
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: token, Transaction: e.transaction,
 		Caller:      s.tree.waiting(),
-		Speculative: l.Speculative, Bridged: e.speculation.Mode != speculate.Off, EndSandbox: l.Speculative && e.speculation.EndSandbox,
+		Speculative: l.Speculative, Bridged: s.followed, EndSandbox: l.Speculative && e.speculation.EndSandbox,
 		Events: e, Wrote: e.wrote(s),
-		Noted: e.speculation.Mode == speculate.Off && s.isPart(),
+		Noted: !s.followed && s.isPart(),
 	})
 }
 

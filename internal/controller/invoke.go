@@ -22,6 +22,7 @@ type Request struct {
 	Short       bool                 // but for a while only: it may be told the id before, which is not to be another then
 	Transaction string               // X-Request-ID
 	Speculation *speculate.Settings  // how much it may speculate; nil: its action's settings
+	Bypass      bool                 // no row of the memo table stands for it, nor for what it calls
 	Changes     uint64               // of actions, as of before Action was found
 	Begun       func()               // called before Ended when the calling function stops being speculative; may be nil
 	Ended       func()               // called once it is over; may be nil

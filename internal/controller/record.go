@@ -116,6 +116,9 @@ func (s *slot) annotations() []forerun.KeyValue {
 			add("initTime", milliseconds(s.initTime))
 		}
 	}
+	if c := s.record.Cached; c != nil && c.Outcome == forerun.CacheHit {
+		add("cached", quoted(string(c.Of)))
+	}
 	if s.parent != nil {
 		add("causedBy", quoted("sequence"))
 	}

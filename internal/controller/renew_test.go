@@ -99,21 +99,22 @@ func (w *waiting) pureCaller(name string, give func(g json.RawMessage) any, anno
 	}).Annotations = append(annotations, pure)
 }
 
-// TestSkippedStepOfAConductor: what a conductor called that is pure, and was not executed ahead, is updated before its turn: it is executed.
-func TestSkippedStepOfAConductor(t *testing.T) {
+// TestSkippedStepIsUpdated: a function that a skipped step had called is updated before the turn of that step: the step is executed.
+func TestSkippedStepIsUpdated(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
 		if w.first() {
 			w.until(run.Activation, func(e *execution) bool {
-				return slices.ContainsFunc(slices.Collect(maps.Values(e.slots)), func(s *slot) bool { return s.at.Self && s.record.Timeline.Skipped })
+				return slices.ContainsFunc(slices.Collect(maps.Values(e.slots)), func(s *slot) bool {
+					return s.record.Action.Entity == "c" && s.record.Timeline.Skipped
+				})
 			})
 			w.update("g")
 			close(w.goOn)
 		}
 		return run.Input, nil
 	})
-	w.pureCaller("c", func(g json.RawMessage) any { return map[string]any{"params": g} },
-		forerun.KeyValue{Key: "conductor", Value: json.RawMessage("true")})
+	w.pureCaller("c", func(g json.RawMessage) any { return g })
 	w.sequence = w.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/c", "/ns/b"}})
 	if got, tally := w.twice(); got != `{"g":"+"}` || tally.Kinds[forerun.Updated] == 0 {
 		t.Errorf("%s, %+v", got, tally)

@@ -37,6 +37,8 @@ type slot struct {
 	noted      bool                   // a note of it is in the log
 	writing    *writing               // of its function; nil: it was not asked to run
 	shown      *forerun.Activation    // what listeners hear of it while it runs; nil: nothing yet
+	followed   bool                   // the machine is told its reads and effects
+	checking   time.Duration          // for how long the versions of its row were asked for
 	claims     map[forerun.Key]*claim // of what it is to write
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement

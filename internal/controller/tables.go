@@ -227,9 +227,10 @@ func sameCall(a, b forerun.Callee) bool {
 // lookAhead decides how much an invocation speculates. A single function that is not known to call others has nothing to
 // speculate about, if its output need not be known. A conductor counts its steps as they happen.
 func (e *execution) lookAhead(r Request) []speculate.Option {
+	options := e.cache(r)
 	e.speculation, e.off = e.c.speculation(r)
 	if e.speculation.Mode == speculate.Off {
-		return nil
+		return options
 	}
 	e.mayAhead = true
 	tables := e.c.tables.tenant(e.namespace)
@@ -238,20 +239,20 @@ func (e *execution) lookAhead(r Request) []speculate.Option {
 		program, _ = e.c.programs.of(r.Action) // its error comes up again when it is resolved
 	}
 	_, conductor := program.(flow.Conductor)
-	alone := conductor || program == nil && !isPure(r.Action) && !tables.calls(e.c.digests.Deployed(r.Action))
+	alone := conductor || program == nil && !tables.calls(e.c.digests.Deployed(r.Action))
 	if alone || !e.permitted(r) {
 		e.speculation.Mode = speculate.Off
 		if e.off = e.permit.why; conductor {
 			e.off = forerun.ReasonConductor
 		}
-		return nil
+		return options
 	}
-	e.tables = tables
+	e.tables, e.memo = tables, tables.memo
 	e.depth, e.changes = e.depthNow(), e.c.Actions.Changes()
-	return []speculate.Option{
+	return append(options,
 		speculate.Speculate(e.speculation.Mode, tables.memo, tables.predictor, &e.c.executor),
 		speculate.Depth(e.depth), speculate.Band(e.speculation.Band),
-	}
+	)
 }
 
 // permitted reports whether there is processor time for the invocation to speculate.
@@ -360,7 +361,8 @@ func (e *execution) learn(a speculate.Learn) {
 		return
 	}
 	if l.Row != nil {
-		if before := e.tables.memo.Learn(l.Code, l.Input, l.Row); before != nil {
+		l.Row.By = e.slots[a.Slot].record.ID
+		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil && e.tables != nil {
 			e.tables.noteRow(l.Code, before, l.Row)
 		}
 	}

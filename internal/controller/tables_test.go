@@ -177,7 +177,7 @@ func TestSkipsTakeNoTime(t *testing.T) {
 	before := *e.tables.habits[code]
 	s := &slot{action: action, record: new(forerun.Activation)}
 	e.slots = map[speculate.SlotID]*slot{1: s}
-	e.skip(speculate.Skip{Slot: 1})
+	e.skip(speculate.Skip{Slot: 1, Row: new(forerun.Row)})
 	e.noteTime(s)
 	if now := *e.tables.habits[code]; now != before {
 		t.Errorf("it was %+v, and is %+v", before, now)

@@ -38,6 +38,7 @@ type Activation struct {
 	Timeline    Timeline
 	Calls       []ActivationID `json:",omitempty"` // what its function called and waited for
 	Noted       bool           `json:"-"`          // what is known of it is kept until its record is in the log
+	Cached      *Cached        `json:",omitempty"` // of an annotated function, or workflow, which way it went
 	Tally       *Tally         `json:",omitempty"` // how far the invocation ran ahead, if this is its root and it did, or was left behind by its caller
 }
 

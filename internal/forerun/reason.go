@@ -134,6 +134,29 @@ const (
 	ReasonColumnFull        ReasonCode = "column_full"        // it has written as much as can be kept apart
 )
 
+// Why a row of the memo table stood for an execution, or did not. ReasonPure and ReasonReadsUnchanged say why one did.
+const (
+	ReasonNoRow         ReasonCode = "no_row"          // nothing is kept of an execution on this input
+	ReasonChangedRecord ReasonCode = "changed_record"  // Record was written since
+	ReasonChangedCode   ReasonCode = "changed_code"    // an action that it called was updated or deleted
+	ReasonWrote         ReasonCode = "wrote"           // it wrote Record
+	ReasonReached       ReasonCode = "reached_outside" // it reached for the outside
+	ReasonReadFromHosts ReasonCode = "read_from_hosts" // of read-hosts
+	ReasonAskedAPI      ReasonCode = "asked_api"       // for something else than the result of a call
+	ReasonNoVersion     ReasonCode = "no_version"      // what it read with Command has none
+	ReasonTwoVersions   ReasonCode = "two_versions"    // it read Record at two versions
+	ReasonOverwritten   ReasonCode = "overwritten"     // what it read of Record was never in the store
+	ReasonLooseCall     ReasonCode = "loose_call"      // a call was refused, or not waited for
+	ReasonLooseRequest  ReasonCode = "loose_request"   // it did not wait for something else
+	ReasonPlatformError ReasonCode = "platform_error"  // in it, or in what it called
+	ReasonManyReads     ReasonCode = "many_reads"      // more than Count records
+	ReasonManyCallees   ReasonCode = "many_callees"    // more than Count
+	ReasonDetaches      ReasonCode = "detaches"        // it began another invocation
+	ReasonBypass        ReasonCode = "bypass"          // X-Forerun-Cache
+	ReasonWorkflow      ReasonCode = "workflow"        // its functions have rows, it has none
+	ReasonCacheOff      ReasonCode = "cache_off"       // --cache off
+)
+
 // ReasonText is the code of a reason that a record of an older version has as a sentence, in Text.
 const ReasonText ReasonCode = "text"
 

@@ -286,7 +286,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room, s.worker.Queued)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Waiters: s.hub, Bridge: bridge,
-		Speculation: s.config.Speculate, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
+		Speculation: s.config.Speculate, Cache: s.config.Cache, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
 	})
 	s.controller.LetAhead(ahead)
 	measure(s.metrics, s.worker, s.store)

@@ -11,7 +11,7 @@ type Action interface{ action() }
 
 // The actions.
 type (
-	// Resolve: find the action of a new slot; tell Resolved, Entered or Failed. With speculation off, Launch is that, too.
+	// Resolve: find the action of a new slot; tell Resolved, Entered or Failed. With speculation and cache off, Launch is that, too.
 	Resolve struct {
 		Slot     SlotID
 		Parent   SlotID // the slot of the program that contains it, or None
@@ -35,6 +35,8 @@ type (
 		Input       json.RawMessage
 		Speculative bool            // hold its effects until it is promoted
 		Why         *forerun.Reason // it is speculative, or was not launched before its turn
+		Followed    bool            // tell its reads and effects
+		Cached      *forerun.Cached // why no row stands for it; nil: none may
 	}
 	// Check asks for the current versions of these records, and whether these actions are unchanged. The answer is
 	// Checked.
@@ -47,6 +49,7 @@ type (
 	Skip struct {
 		Slot   SlotID
 		Result forerun.Result
+		Row    *forerun.Row // that stands for the execution
 		Why    *forerun.Reason
 	}
 	// Attach: a call has been made for which a slot runs already.
@@ -98,7 +101,7 @@ type (
 	// Learn: the predictor and the memo table may learn from the committed slot.
 	Learn struct {
 		Slot   SlotID
-		Lesson *Lesson // nil with speculation off
+		Lesson *Lesson // nil: there is nothing
 	}
 	// Blame: the predictor may learn that a consumer read a record too early. The producer wrote it later, if the invocation has one;
 	// otherwise another invocation or client did.

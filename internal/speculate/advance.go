@@ -78,6 +78,10 @@ func (m *Machine) advanceFunction(s *slot) {
 			i++
 		}
 	}
+	if s.state == waiting && s.undecided {
+		s.undecided = false
+		m.shortcut(s)
+	}
 	switch s.state {
 	case waiting:
 		m.launch(s)
@@ -116,7 +120,7 @@ func (m *Machine) commit(s *slot) {
 	case s.orphan:
 		m.orphans = without(m.orphans, s)
 	case s.thread != nil:
-		if m.mode != Off {
+		if s.thread.program.followed {
 			s.thread.program.absorb(s)
 		}
 		m.pass(s)

@@ -10,21 +10,37 @@ func (m *Machine) execute(s *slot) {
 		s.column.grow(len(s.stop.Input))
 	}
 	m.changed = true
+	s.followed, s.bypass = m.mode != Off, s.bypass || m.bypass
+	if around := s.within(); around != nil {
+		s.followed, s.bypass = s.followed || around.followed, s.bypass || around.bypass
+	}
+	if s.stop.Detach != nil {
+		s.loose(forerun.ReasonDetaches)
+	}
 	switch {
-	case m.mode == Off:
+	case m.mode == Off && (!m.caches || s.stop.Detach != nil):
 		s.head = true
 		m.launch(s)
 	case s.stop.Detach != nil: // a detached execution cannot be taken back
 		s.state, s.patient = waiting, true
-		s.effects, s.inexact = true, true
 		m.runAhead(s)
 	default:
-		m.runAhead(s)
+		if s.head = m.mode == Off; !s.head {
+			m.runAhead(s)
+		}
 		m.do(Resolve{
 			Slot: s.id, Parent: s.parent(), Caller: s.callerID(), Op: s.op,
 			Action: s.stop.Action, Self: s.stop.Self, Function: s.stop.Function, Input: s.stop.Input,
 		})
 	}
+}
+
+// within is the slot that a slot is a part of: its program, or its caller; nil for the root.
+func (s *slot) within() *slot {
+	if s.thread != nil {
+		return s.thread.program
+	}
+	return s.caller
 }
 
 // resolved decides about a slot whose action is a function.
@@ -34,23 +50,38 @@ func (m *Machine) resolved(e Resolved) {
 		return
 	}
 	s.state, s.name, s.code, s.input = waiting, e.Name, e.Code, e.Input
-	s.traits = traits{e.Pure, e.Cached, e.Open, e.Stray}
+	s.traits = traits{m.caches && e.Cached, e.Open, e.Stray}
+	s.followed = s.followed || s.traits.cached
 	if e.Alone != nil && !s.head { // else its turn has come, and that has kept it from nothing
-		s.patient, s.inTurn = true, e.Alone
+		s.patient, s.inTurn, s.undecided = true, e.Alone, e.InTurn
 	}
-	if m.mode == All && m.memo != nil {
+	if m.memo != nil && (m.mode == All || s.traits.cached) {
 		m.recall(s)
 	}
 	m.expect(s)
-	m.shortcut(s)
+	if !s.undecided {
+		m.shortcut(s)
+	}
 }
 
 // recall looks up the row of a slot's function on its input.
 func (m *Machine) recall(s *slot) {
-	s.row, s.novelty = m.memo.Find(s.code, s.input), Seen
-	if s.row == nil {
+	s.row = m.memo.Find(s.code, s.input)
+	switch {
+	case m.mode != All: // nothing is predicted by it
+	case s.row == nil:
 		s.novelty = Unseen
+	default:
+		s.novelty = Seen
 	}
+}
+
+// predicts is the row by which outputs and calls of a slot are predicted, or nil.
+func (m *Machine) predicts(s *slot) *forerun.Row {
+	if m.mode != All {
+		return nil
+	}
+	return s.row
 }
 
 // enter makes a slot execute a program in place of a function.
@@ -72,7 +103,7 @@ func (m *Machine) enter(e Entered) {
 // branch.
 func (m *Machine) expect(s *slot) {
 	switch {
-	case s.row != nil && !s.traits.open:
+	case m.predicts(s) != nil && !s.traits.open:
 		s.guess = &guess{forerun.Result{Value: s.row.Output}, forerun.ReasonKnownOutput}
 	case s.stop.Branch && s.thread != nil && m.predictor != nil:
 		if value, ok := m.predictor.Predict(s.branch(), s.path, m.likely); ok {
@@ -81,37 +112,57 @@ func (m *Machine) expect(s *slot) {
 	}
 }
 
-// shortcut lets a row of the memo table stand for an execution, where the action allows that.
+// shortcut lets a row of the memo table stand for an execution, where the action allows that and the row does. It notes why none does.
 func (m *Machine) shortcut(s *slot) {
 	switch {
+	case !s.traits.cached:
+	case s.bypass:
+		s.executes(forerun.CacheBypass, forerun.Because(forerun.ReasonBypass))
 	case s.row == nil:
-	case s.traits.pure && len(s.row.Callees) == 0:
+		s.executes(forerun.CacheMiss, forerun.Because(forerun.ReasonNoRow))
+	case !s.row.Stands():
+		s.executes(forerun.CacheMiss, s.row.Why)
+	case len(s.row.Reads) == 0 && len(s.row.Below) == 0:
 		m.skip(s, forerun.ReasonPure)
-	case s.traits.pure && s.row.Exact:
-		m.check(s, nil) // its callees may have been updated
-	case s.traits.cached && s.row.Exact && !s.row.Effects && m.isUntouched(s):
-		m.check(s, s.row.Reads)
+	default:
+		if written := m.touched(s); written != nil {
+			s.executes(forerun.CacheStale, changedRecord(*written))
+			return
+		}
+		m.check(s)
 	}
 }
 
+// executes notes why no row stands for a slot.
+func (s *slot) executes(outcome forerun.CacheOutcome, why *forerun.Reason) {
+	s.verdict = &forerun.Cached{Outcome: outcome, Why: why}
+}
+
+func changedRecord(key forerun.Key) *forerun.Reason {
+	return &forerun.Reason{Code: forerun.ReasonChangedRecord, Record: forerun.ShownName(key.Name)}
+}
+
 // check asks whether the records and code of a row are unchanged.
-func (m *Machine) check(s *slot, reads []forerun.Seen) {
+func (m *Machine) check(s *slot) {
 	s.state, s.early, s.overtaken = checking, !s.head, false
 	c := Check{Slot: s.id, Below: s.row.Below}
-	for _, read := range reads {
+	for _, read := range s.row.Reads {
 		c.Keys = append(c.Keys, read.Key)
 	}
 	m.do(c)
 }
 
-// isUntouched tells whether no column before a slot, its callers' neither, wrote a record of its row (rule R7).
-func (m *Machine) isUntouched(s *slot) bool {
-	for _, read := range s.row.Reads {
-		if m.find(s, read.Key).where != inStore {
-			return false
+// touched is the first record of a slot's row that a column before the slot, or of one of its callers, has written, or nil (rule R7).
+func (m *Machine) touched(s *slot) *forerun.Key {
+	if m.mode == Off { // there are no columns
+		return nil
+	}
+	for i := range s.row.Reads {
+		if key := &s.row.Reads[i].Key; m.find(s, *key).where != inStore {
+			return key
 		}
 	}
-	return true
+	return nil
 }
 
 // checked skips a slot if its row is current. The slot then counts as having read the records of the row (rule R3).
@@ -125,19 +176,9 @@ func (m *Machine) checked(e Checked) {
 		m.shortcut(s)
 		return
 	}
-	switch {
-	case !e.Current:
+	if why := m.outdates(s, e); why != nil {
+		s.executes(forerun.CacheStale, why)
 		return
-	case s.traits.pure:
-		m.skip(s, forerun.ReasonPure)
-		return
-	case len(e.Versions) != len(s.row.Reads) || !s.head && !m.isUntouched(s):
-		return
-	}
-	for i, read := range s.row.Reads {
-		if e.Versions[i] != read.Version {
-			return
-		}
 	}
 	for _, read := range s.row.Reads {
 		s.column.add(&entry{key: read.Key, read: true, version: read.Version})
@@ -145,14 +186,36 @@ func (m *Machine) checked(e Checked) {
 	if s.head {
 		s.note(s.row.Reads)
 	}
-	m.skip(s, forerun.ReasonReadsUnchanged)
+	if len(s.row.Reads) == 0 {
+		m.skip(s, forerun.ReasonPure)
+	} else {
+		m.skip(s, forerun.ReasonReadsUnchanged)
+	}
+}
+
+// outdates is why a row is not current, as a check tells; nil if it is.
+func (m *Machine) outdates(s *slot, e Checked) *forerun.Reason {
+	if !e.Current || len(e.Versions) != len(s.row.Reads) {
+		return forerun.Because(forerun.ReasonChangedCode)
+	}
+	if !s.head {
+		if written := m.touched(s); written != nil {
+			return changedRecord(*written)
+		}
+	}
+	for i, read := range s.row.Reads {
+		if e.Versions[i] != read.Version {
+			return changedRecord(read.Key)
+		}
+	}
+	return nil
 }
 
 func (m *Machine) skip(s *slot, why forerun.ReasonCode) {
 	s.skipped = true
 	s.calls, s.below = s.row.Callees, s.row.Below // a caller's row rests on their code, too (rule R8)
 	result := forerun.Result{Value: s.row.Output}
-	m.do(Skip{Slot: s.id, Result: result, Why: forerun.Because(why)})
+	m.do(Skip{Slot: s.id, Result: result, Row: s.row, Why: forerun.Because(why)})
 	m.end(s, result)
 }
 
@@ -172,9 +235,10 @@ func (m *Machine) launch(s *slot) {
 	case m.mode != Off && s != m.root:
 		l.Why = s.whyInTurn()
 	}
-	if s.row != nil && !s.traits.stray {
-		s.script = s.row.Callees
+	if row := m.predicts(s); row != nil && !s.traits.stray {
+		s.script = row.Callees
 	}
+	l.Followed, l.Cached = s.followed, s.verdict
 	m.do(l)
 }
 

@@ -12,8 +12,8 @@ type request struct {
 	reads   keys
 	writes  keys
 	command any
-	size    int // of command
-	inexact bool
+	size    int    // of command
+	inexact string // the name of a command whose reply depends on more than versions
 	hold    bool
 	why     *forerun.Reason // it is held
 	first   bool            // nothing that is asked for later is answered until it is done
@@ -37,7 +37,7 @@ func (m *Machine) request(id SlotID, r *request) {
 	s := m.hears(id)
 	switch {
 	case s == nil || s.state != running || s.kind != function:
-	case m.mode == Off && r.call == nil:
+	case !s.followed && r.call == nil:
 		m.do(Reply{Slot: s.id, Op: r.op, Direct: true})
 	case len(s.requests) >= maxRequests && !s.head && !s.promoting: // the store's answer to a promotion frees them all
 		m.rewind(s, cause{forerun.Failed, forerun.NewReason(forerun.ReasonManyRequests, forerun.Detail{Count: maxRequests})}, true)
@@ -58,7 +58,8 @@ func (m *Machine) withdrawn(e Withdrawn) {
 	case s == nil || s.state != running:
 	case s.head, s.promoting:
 		s.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })
-		s.inexact, m.changed = true, true
+		s.blurred(forerun.Because(forerun.ReasonLooseRequest))
+		m.changed = true
 	default:
 		m.rewind(s, cause{forerun.Failed, forerun.Because(forerun.ReasonWithdrew)}, true)
 	}
@@ -143,10 +144,37 @@ func (m *Machine) done(e Done) {
 		m.scan(s, key)
 	}
 	s.note(e.Reads)
-	s.effects = s.effects || len(e.Wrote) > 0 || e.Outside
-	s.inexact = s.inexact || !e.Exact || e.Refused
-	s.refused = s.refused || e.Refused
+	s.judge(e)
 	m.changed = true
+	if m.mode == Off { // else it is looked at in any case
+		m.answerAll(s)
+	}
+}
+
+// judge notes what a head's operation means for its row.
+func (c *conduct) judge(e Done) {
+	switch {
+	case len(e.Wrote) > 0:
+		c.acted(wrote(e.Wrote[0]))
+	case e.Outside:
+		c.acted(forerun.Because(forerun.ReasonAskedAPI))
+	}
+	switch {
+	case e.Refused:
+		c.blurred(forerun.Because(forerun.ReasonLooseCall))
+	case !e.Exact && e.Command == "":
+		c.blurred(forerun.Because(forerun.ReasonLooseRequest))
+	case !e.Exact:
+		c.blurred(noVersion(e.Command))
+	}
+}
+
+func wrote(key forerun.Key) *forerun.Reason {
+	return &forerun.Reason{Code: forerun.ReasonWrote, Record: forerun.ShownName(key.Name)}
+}
+
+func noVersion(command string) *forerun.Reason {
+	return forerun.NewReason(forerun.ReasonNoVersion, forerun.Detail{Command: command})
 }
 
 // buffer executes a command of a speculative slot in its column.
@@ -309,11 +337,13 @@ func (m *Machine) fetched(e Fetched) {
 
 // write installs the records that a command made, squashes the slots that read them too early, and answers, as one step (rule R3).
 func (m *Machine) write(s *slot, r *request, reply any, writes []Image) {
-	s.inexact = s.inexact || r.inexact
+	if r.inexact != "" {
+		s.blurred(noVersion(r.inexact))
+	}
 	if writes != nil && len(r.writes.list) > 0 {
 		s.column.commands = append(s.column.commands, r.command)
 		s.column.grow(commandCost + r.size)
-		s.effects = true
+		s.acted(wrote(r.writes.list[0]))
 	}
 	for i, image := range writes {
 		if image != nil {

@@ -48,7 +48,7 @@ func (m *Machine) callOut(s *slot, r *request) (done bool) {
 		s.script = nil
 	}
 	c := m.newCallee(s, r.call.Action, r.call.Input)
-	c.attached, c.op, c.told = true, r.op, r.call.Known
+	c.attached, c.op, c.told, c.bypass = true, r.op, r.call.Known, r.call.Bypass
 	c.why, c.crowded = s.because(forerun.ReasonCalled), known && !told
 	switch {
 	case c.told, told:
@@ -76,7 +76,7 @@ func (m *Machine) whyUnknown(s *slot) forerun.ReasonCode {
 	switch {
 	case m.mode == Branches:
 		return forerun.ReasonOnlyBranches
-	case s.row != nil && s.traits.stray:
+	case m.predicts(s) != nil && s.traits.stray:
 		return forerun.ReasonUnreliableCalls
 	}
 	return forerun.ReasonUnexpectedCall
@@ -85,7 +85,7 @@ func (m *Machine) whyUnknown(s *slot) forerun.ReasonCode {
 // isFor reports whether an expected callee matches a call (rule R6). An action that is not resolved yet will be resolved
 // to its newest version.
 func (s *slot) isFor(call *Call) bool {
-	return !call.Known && s.stop.Action == call.Action && bytes.Equal(s.stop.Input, call.Input) && (s.state == resolving || s.code == call.Code)
+	return !call.Known && !call.Bypass && s.stop.Action == call.Action && bytes.Equal(s.stop.Input, call.Input) && (s.state == resolving || s.code == call.Code)
 }
 
 // takeBack returns the finished callees of a speculative function to it: their columns become a part of its own. Callees of a head are
@@ -143,7 +143,7 @@ func (m *Machine) merge(s, c *slot) (ok bool) {
 func (m *Machine) returned(c *slot) {
 	s := c.caller
 	s.callees = without(s.callees, c)
-	if m.mode != Off { // else no row is made
+	if s.followed { // else no row is made
 		s.heardOf(c)
 		s.absorb(c)
 	}
@@ -160,8 +160,7 @@ func (s *slot) heardOf(c *slot) {
 		s.calls = append(s.calls, forerun.Callee{Action: c.stop.Action, Input: c.stop.Input, Code: c.code, Told: c.told})
 	}
 	s.restOn(c)
-	s.effects = s.effects || c.effects
-	s.inexact = s.inexact || c.inexact
+	s.inherit(c)
 }
 
 // abandonCallees releases callees whose caller ended without waiting for them: a thread of it had called, or a time limit had passed. They
@@ -170,7 +169,7 @@ func (m *Machine) abandonCallees(s *slot) {
 	for _, c := range s.callees {
 		c.orphan = true
 		m.orphans = append(m.orphans, c)
-		s.effects, s.inexact, s.refused = true, true, true // their effects are unknown, and belong to this execution (rule R8)
+		s.loose(forerun.ReasonLooseCall) // their effects are unknown, and belong to this execution (rule R8)
 	}
 	s.callees = nil
 }

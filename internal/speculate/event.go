@@ -17,9 +17,9 @@ type (
 		Name   string          // name of the action in reasons; empty: the name that was invoked
 		Code   forerun.Digest  // of the action
 		Input  json.RawMessage // the delivered input: the slot's input with the action's parameters
-		Pure   bool            // annotation pure-function or compute_cache: a row stands for an execution
-		Cached bool            // annotation state_cache: an exact row does, if its reads are current
-		Alone  *forerun.Reason // if there is one, why it waits until it is the head: annotation non-speculative
+		Cached bool            // annotation pure-function, compute_cache or state_cache: a row may stand for an execution
+		Alone  *forerun.Reason // if there is one, why it waits until it is the head
+		InTurn bool            // annotation non-speculative: no row stands for it before either
 		Open   bool            // its row does not predict its output
 		Stray  bool            // nor its calls
 	}
@@ -35,9 +35,9 @@ type (
 	Renewed struct{ Slots []SlotID }
 	// Output: the slot's function returned. Result.Status is Success or ApplicationError.
 	Output struct {
-		Slot    SlotID
-		Result  forerun.Result
-		Outside bool // it reached the outside, or sent something to it
+		Slot   SlotID
+		Result forerun.Result
+		Reach  forerun.Reach
 	}
 	// Failed: the slot could not be resolved or executed, or crashed, or took too long, or is to make way.
 	Failed struct {
@@ -51,8 +51,8 @@ type (
 		Slot    SlotID
 		Op      OpID
 		Keys    []forerun.Key
-		Command any  // for Records.Execute
-		Inexact bool // its reply depends on more than the records' versions (the time)
+		Command any    // for Records.Execute
+		Inexact string // if not empty, a name of Command: its reply depends on more than the records' versions (the time)
 	}
 	// Write: the slot wants to write records.
 	Write struct {
@@ -62,7 +62,7 @@ type (
 		Reads   []forerun.Key // on which its reply, or its writes, depend
 		Command any           // for Records.Execute
 		Size    int           // about how many bytes Command takes
-		Inexact bool          // its reply, or its writes, depend on more than the versions of Reads
+		Inexact string        // if not empty, a name of Command: its reply, or its writes, depend on more than the versions of Reads
 	}
 	// Hold: the slot wants something that cannot be undone nor buffered: a command that reaches other records, or blocks, or
 	// something of the platform. It waits until the slot is the head.
@@ -91,6 +91,7 @@ type (
 		Op      OpID
 		Reads   []forerun.Seen // the records that it read, at the versions it saw
 		Exact   bool           // its reply depended on nothing else
+		Command string         // by which it asked, if it did not
 		Wrote   []forerun.Key
 		Outside bool // it reached more than records
 		Refused bool // it was a call that is not answered with its result: refused, or not waited for. Op says nothing then
@@ -103,6 +104,7 @@ type (
 		Input  json.RawMessage
 		Code   forerun.Digest // of the action
 		Known  bool           // the activation that it is to be is known already, or may be before it ends: no slot that runs is it
+		Bypass bool           // no row stands for it, nor for what it calls
 	}
 	// Checked: the versions of the records of a Check, in the order of its Keys, all of one moment.
 	Checked struct {

@@ -134,6 +134,24 @@ func readRow(t *testing.T, d *datadriven.TestData) *forerun.Row {
 	return r
 }
 
+// inexact is the name of a command whose reply depends on more than versions.
+func inexact(d *datadriven.TestData) string {
+	if d.HasArg("inexact") {
+		return "inexact"
+	}
+	return ""
+}
+
+func readReach(d *datadriven.TestData) forerun.Reach {
+	switch {
+	case d.HasArg("outside"):
+		return forerun.Outside
+	case d.HasArg("hosts"):
+		return forerun.ReadHosts
+	}
+	return forerun.Inside
+}
+
 func list(d *datadriven.TestData, name string) []string {
 	for _, a := range d.CmdArgs {
 		if a.Key == name {
@@ -153,9 +171,9 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 	switch d.Cmd {
 	case "resolved":
 		e := Resolved{Slot: slot, Code: digest(word(t, d, "code")), Input: json.RawMessage(word(t, d, "input"))}
-		e.Pure, e.Cached, e.Open, e.Stray = d.HasArg("pure"), d.HasArg("cached"), d.HasArg("open"), d.HasArg("stray")
+		e.Cached, e.Open, e.Stray = d.HasArg("cached"), d.HasArg("open"), d.HasArg("stray")
 		if d.HasArg("alone") {
-			e.Alone = nonSpeculative
+			e.Alone, e.InTurn = nonSpeculative, true
 		}
 		return e
 	case "entered":
@@ -165,7 +183,7 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 		}
 		return e
 	case "output":
-		return Output{Slot: slot, Result: forerun.Result{Value: json.RawMessage(word(t, d, "value"))}, Outside: d.HasArg("outside")}
+		return Output{Slot: slot, Result: forerun.Result{Value: json.RawMessage(word(t, d, "value"))}, Reach: readReach(d)}
 	case "error":
 		return Output{Slot: slot, Result: forerun.Failure(forerun.ApplicationError, word(t, d, "message"))}
 	case "failed":
@@ -239,14 +257,14 @@ func readWords(t *testing.T, d *datadriven.TestData, line string, slot SlotID, o
 	words := strings.Fields(line)
 	switch words[0] {
 	case "get", "mget", "lcs":
-		r := Read{Slot: slot, Op: op, Command: words, Inexact: d.HasArg("inexact")}
+		r := Read{Slot: slot, Op: op, Command: words, Inexact: inexact(d)}
 		for _, name := range words[1:] {
 			r.Keys = append(r.Keys, key(name))
 		}
 		return r
 	case "set", "incr", "del":
 		w := writeOf(words)
-		w.Slot, w.Op, w.Inexact = slot, op, d.HasArg("inexact")
+		w.Slot, w.Op, w.Inexact = slot, op, inexact(d)
 		return w
 	}
 	d.Fatalf(t, "unknown command %q", line)

@@ -58,19 +58,24 @@ func (m *Machine) learn(s *slot) {
 		return
 	}
 	l := Learn{Slot: s.id}
-	if m.mode != Off {
+	switch {
+	case m.mode != Off:
 		l.Lesson = &Lesson{Code: s.code, Input: s.input, Row: s.newRow(), Outcome: m.outcomeOf(s)}
+	case s.traits.cached:
+		l.Lesson = &Lesson{Code: s.code, Input: s.input, Row: s.newRow()}
 	}
 	m.do(l)
 }
 
 func (s *slot) newRow() *forerun.Row {
-	if s.kind != function || s.skipped || s.refused && s.traits.pure || s.stop.Detach != nil || s.asked > maxAsked {
+	if s.kind != function || s.skipped || s.stop.Detach != nil || s.asked > maxAsked {
 		return nil
 	}
+	if len(s.reads.list) > maxReads {
+		s.blurred(forerun.NewReason(forerun.ReasonManyReads, forerun.Detail{Count: maxReads}))
+	}
 	r := &forerun.Row{
-		Output: s.result.Value, Callees: s.calls, Below: s.below, Effects: s.effects,
-		Exact: !s.inexact && len(s.reads.list) <= maxReads,
+		Output: s.result.Value, Callees: s.calls, Below: s.below, Effects: s.effects, Hosts: s.hosts, Exact: !s.inexact, Why: s.barred,
 	}
 	if r.Exact {
 		r.Reads = slices.Clone(s.reads.list)
@@ -149,7 +154,7 @@ func (s *slot) remember() {
 		}
 		v, exact := e.seenVersion()
 		if !exact { // it was overwritten before anybody saw it (rule R8)
-			s.inexact = true
+			s.blurred(&forerun.Reason{Code: forerun.ReasonOverwritten, Record: forerun.ShownName(e.key.Name)})
 			continue
 		}
 		s.note([]forerun.Seen{{Key: e.key, Version: v}})
@@ -162,7 +167,7 @@ func (c *conduct) note(reads []forerun.Seen) {
 		known, ok := c.reads.of(seen.Key)
 		switch {
 		case ok && known != seen.Version:
-			c.inexact = true
+			c.blurred(&forerun.Reason{Code: forerun.ReasonTwoVersions, Record: forerun.ShownName(seen.Key.Name)})
 		case !ok && len(c.reads.list) <= maxReads:
 			c.reads.add(seen)
 		}
@@ -175,14 +180,50 @@ func (s *slot) absorb(c *slot) {
 	if c.thread != nil {
 		s.restOn(c)
 	}
-	s.effects = s.effects || c.effects
-	s.inexact = s.inexact || c.inexact
+	s.inherit(c)
+}
+
+// inherit takes over whether a row of a callee, or of a part, could stand for an execution.
+func (s *slot) inherit(c *slot) {
+	s.effects, s.inexact, s.hosts = s.effects || c.effects, s.inexact || c.inexact, s.hosts || c.hosts
+	s.bar(c.barred)
+}
+
+// acted notes an effect.
+func (c *conduct) acted(why *forerun.Reason) {
+	c.effects = true
+	c.bar(why)
+}
+
+// blurred notes that the output may depend on more than the input, the reads and the code (rule R8).
+func (c *conduct) blurred(why *forerun.Reason) {
+	c.inexact = true
+	c.bar(why)
+}
+
+// loose notes something that goes on by itself, which has effects that are not known.
+func (c *conduct) loose(why forerun.ReasonCode) {
+	c.effects, c.inexact = true, true
+	c.bar(forerun.Because(why))
+}
+
+// readHosts notes a read of the outside.
+func (c *conduct) readHosts() {
+	c.hosts = true
+	c.bar(forerun.Because(forerun.ReasonReadFromHosts))
+}
+
+func (c *conduct) bar(why *forerun.Reason) {
+	if c.barred == nil {
+		c.barred = why
+	}
 }
 
 // restOn notes that a slot's result rests on the code of another slot, and of that one's callees.
 func (s *slot) restOn(c *slot) {
 	if len(s.below)+len(c.below) >= maxBelow { // too many to check whether each is unchanged
-		s.below, s.inexact = nil, true
+		s.below = nil
+		s.blurred(forerun.NewReason(forerun.ReasonManyCallees, forerun.Detail{Count: maxBelow}))
 		return
 	}
 	s.below = append(append(s.below, forerun.Callee{Action: c.stop.Action, Code: c.code}), c.below...)

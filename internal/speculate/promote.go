@@ -173,7 +173,7 @@ func (m *Machine) promotedAt(s *slot, v forerun.Version, last map[forerun.Key]*e
 		m.forget(c)
 		m.do(Commit{Slot: c.id, Result: c.result})
 		m.learn(c)
-		s.inexact = s.inexact || c.inexact
+		s.inherit(c)
 	}
 	s.merged = nil
 	m.failAsHead(s)
@@ -194,7 +194,7 @@ func (m *Machine) failAsHead(s *slot) {
 		return
 	}
 	if s.failure != nil && s.state != finished {
-		s.inexact = true
+		s.blurred(forerun.Because(forerun.ReasonPlatformError))
 		m.end(s, *s.failure)
 	}
 }

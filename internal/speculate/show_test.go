@@ -19,6 +19,9 @@ func describe(a Action) string {
 		} else if a.Why != nil {
 			how += ", in its turn: " + a.Why.String()
 		}
+		if a.Cached != nil {
+			how += fmt.Sprintf(", %s: %v", a.Cached.Outcome, a.Cached.Why)
+		}
 		return how
 	case Check:
 		return fmt.Sprintf("check %d: %s", a.Slot, strings.TrimPrefix(keyNames(a.Keys)+codeBelow(a.Below), ", "))
@@ -89,6 +92,9 @@ func taught(l *Lesson) (text string) {
 		}
 		if r.Effects {
 			text += " with effects"
+		}
+		if r.Hosts {
+			text += " with reads of the outside"
 		}
 		text += seenNames(r.Reads)
 		for _, c := range r.Callees {

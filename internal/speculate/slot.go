@@ -31,6 +31,10 @@ type slot struct {
 	ahead     bool            // it counts as speculative,
 	launched  bool            // and occupies a handler,
 	working   bool            // and has not finished
+	followed  bool            // its reads and effects are told
+	bypass    bool            // no row stands for it
+	undecided bool            // it was not looked whether one does, before it is the head
+	verdict   *forerun.Cached // why none does
 	early     bool            // its row was checked before it was the head
 	overtaken bool            // a record that its row reads was written during the check
 	outdated  *slot           // the first of the slot, the programs around it and those before it whose action changed during its promotion
@@ -79,11 +83,12 @@ type conduct struct {
 	below   []forerun.Callee
 	reads   versions
 	effects bool
-	inexact bool // its output may depend on something without a version, or on a failed call (rule R8)
-	refused bool // its output may depend on a call that was refused or not waited for: nothing is to stand for that
+	inexact bool            // its output may depend on something without a version, or on a failed call (rule R8)
+	hosts   bool            // it read from hosts of read-hosts
+	barred  *forerun.Reason // the first reason why no row of it may stand for an execution
 }
 
-type traits struct{ pure, cached, open, stray bool }
+type traits struct{ cached, open, stray bool }
 
 // guess is an expected result, and why.
 type guess struct {

@@ -6,6 +6,9 @@
 // launched. A program (a sequence, a composition) is entered, and its actions become slots below it. A function that
 // calls another gets the answer from a slot of its own invocation, tied to the caller.
 //
+// A row of the memo table may stand for an execution of an annotated function (Cache), whatever the mode. Then the machine also follows
+// what these functions, and those that they call, read and do.
+//
 // With speculation off, the machine launches one slot at a time along each thread of control (a program, or a branch of
 // a fork in it). Every slot is then a head. With speculation on, the machine also launches slots behind the heads. The
 // memo table or the branch predictor says whether they will run, and on which input.
@@ -98,6 +101,12 @@ type Option func(*Machine)
 // Speculate sets the mode, and the tables that predict. memo may be nil unless the mode is All.
 func Speculate(mode Mode, memo Memo, predictor *Predictor, records Records) Option {
 	return func(m *Machine) { m.mode, m.memo, m.predictor, m.records = mode, memo, predictor, records }
+}
+
+// Cache has rows of annotated functions stand for executions while they are current, in whatever mode. With bypass none does, and they are
+// only learnt.
+func Cache(memo Memo, bypass bool) Option {
+	return func(m *Machine) { m.caches, m.memo, m.bypass = true, memo, bypass }
 }
 
 // Depth sets how many slots may be speculative at once; DefaultDepth if not set. LoadChanged changes it.

@@ -11,6 +11,8 @@ import (
 // Machine decides for one invocation. It is not safe for concurrent use.
 type Machine struct {
 	mode      Mode
+	caches    bool // rows of annotated functions may stand for executions,
+	bypass    bool // but for this invocation
 	memo      Memo
 	predictor *Predictor
 	records   Records
@@ -153,7 +155,12 @@ func whyOr(why *forerun.Reason, usual forerun.ReasonCode) *forerun.Reason {
 // output ends a slot whose function returned. A speculative one with an error is kept like any other (rule R12).
 func (m *Machine) output(e Output) {
 	if s := m.hears(e.Slot); s != nil && s.state == running {
-		s.effects = s.effects || e.Outside
+		switch e.Reach {
+		case forerun.Outside:
+			s.acted(forerun.Because(forerun.ReasonReached))
+		case forerun.ReadHosts:
+			s.readHosts()
+		}
 		m.end(s, e.Result)
 	}
 }
@@ -165,7 +172,7 @@ func (m *Machine) failed(e Failed) {
 	switch {
 	case s == nil || s.state == finished:
 	case s.head:
-		s.inexact = true
+		s.blurred(forerun.Because(forerun.ReasonPlatformError))
 		m.end(s, e.Result)
 	case s.promoting:
 		s.failure = &e.Result // if it was promoted, it failed as a head (rule R10)
@@ -182,7 +189,7 @@ func (m *Machine) end(s *slot, r forerun.Result) {
 	m.changed = true
 	switch {
 	case s.head && len(s.requests) > 0:
-		s.effects, s.inexact = true, true // their future effects belong to this execution (rule R8)
+		s.loose(forerun.ReasonLooseRequest) // their future effects belong to this execution (rule R8)
 		for _, r := range s.requests {
 			if r.call != nil { // it had called before it ended
 				m.callOut(s, r)

@@ -139,9 +139,9 @@ var nonSpeculative = forerun.Because(forerun.ReasonNonSpeculative)
 
 // readAction reads the kind of an action, beside a name. A late one is not resolved before an event says so.
 func (s *story) readAction(t *testing.T, d *datadriven.TestData) Resolved {
-	a := Resolved{Code: digest(word(t, d, "name")), Pure: d.HasArg("pure"), Cached: d.HasArg("cached"), Open: d.HasArg("open"), Stray: d.HasArg("stray")}
+	a := Resolved{Code: digest(word(t, d, "name")), Cached: d.HasArg("cached"), Open: d.HasArg("open"), Stray: d.HasArg("stray")}
 	if d.HasArg("alone") {
-		a.Alone = nonSpeculative
+		a.Alone, a.InTurn = nonSpeculative, true
 	}
 	if d.HasArg("code") {
 		a.Code = digest(word(t, d, "code"))
@@ -168,6 +168,9 @@ func (s *story) invoke(t *testing.T, d *datadriven.TestData) []Action {
 			d.Fatalf(t, "no mode")
 		}
 		options = append(options, Speculate(mode, s, s.predictor, strs{}))
+	}
+	if d.HasArg("mode") || d.HasArg("cache") {
+		options = append(options, Cache(s, d.HasArg("bypass")))
 	}
 	if d.HasArg("depth") {
 		options = append(options, Depth(number(t, d, "depth")))

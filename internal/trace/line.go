@@ -46,6 +46,18 @@ type Record struct {
 	Line
 	Calls []forerun.ActivationID `json:"calls,omitempty"` // what it called and waited for
 	Tally *Tally                 `json:"tally,omitempty"` // of an invocation's root
+	Cache *Cache                 `json:"cache,omitempty"` // of an annotated action
+}
+
+// Cache is which way an execution of an annotated action went.
+type Cache struct {
+	Outcome forerun.CacheOutcome `json:"outcome"`
+	Why     string               `json:"why,omitempty"`
+	Reason  *forerun.Reason      `json:"reason,omitempty"`
+	Of      forerun.ActivationID `json:"of,omitempty"`       // of a hit, the execution that it repeats
+	Records []forerun.Checked    `json:"records,omitempty"`  // whose versions were checked, the first ones
+	Checked int                  `json:"checked,omitempty"`  // how many there were
+	Took    int64                `json:"checking,omitempty"` // microseconds until their versions were known
 }
 
 // Tally is how far an invocation was speculative.
@@ -68,6 +80,9 @@ type Gone struct {
 // Of is the trace of one activation.
 func Of(a *forerun.Activation) Record {
 	r := Record{Line: lineOf(&a.Timeline), Calls: a.Calls}
+	if c := a.Cached; c != nil {
+		r.Cache = &Cache{c.Outcome, Sentence(c.Why), c.Why, c.Of, c.Checked, c.Records, c.Checking.Microseconds()}
+	}
 	if t := a.Tally; t != nil {
 		r.Tally = &Tally{Early: t.Early, Used: t.Used, Squashed: t.Squashed, Skipped: t.Skipped, Depth: t.Depth, InOrder: t.InOrder.Microseconds(), Slots: []Gone{}}
 		for i := range t.Slots {

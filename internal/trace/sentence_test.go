@@ -97,14 +97,19 @@ func source(t *testing.T, folders ...string) string {
 	return all.String()
 }
 
-// TestReasonsAreDocumented: the tables of docs/reference/speculation.md have each code in a row with its sentence, and nothing else.
+// TestReasonsAreDocumented: the tables of docs/reference/speculation.md and cache.md have each code in a row with its sentence, and
+// nothing else.
 func TestReasonsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/reference/speculation.md")
-	if err != nil {
-		t.Fatal(err)
+	tables := ""
+	for _, page := range []string{"speculation.md", "cache.md"} {
+		text, err := os.ReadFile("../../docs/reference/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "\n### Reasons\n")
+		reasons, _, _ := strings.Cut(rest, "\n### ")
+		tables += reasons
 	}
-	_, tables, _ := strings.Cut(string(text), "\n### Reasons\n")
-	tables, _, _ = strings.Cut(tables, "\n### ")
 	undocumented := maps.Clone(sentences)
 	delete(undocumented, forerun.ReasonIrreversible) // every request says more
 	for line := range strings.Lines(tables) {

@@ -120,7 +120,11 @@ func TestOf(t *testing.T) {
 	at := time.UnixMicro(5)
 	why := &forerun.Reason{Code: forerun.ReasonKnownOutput, Slot: forerun.SlotName{Number: 0, Action: "a"}}
 	got, err := json.Marshal(Of(&forerun.Activation{
-		Calls:    []forerun.ActivationID{"c"},
+		Calls: []forerun.ActivationID{"c"},
+		Cached: &forerun.Cached{
+			Outcome: forerun.CacheHit, Why: forerun.Because(forerun.ReasonReadsUnchanged), Of: "d",
+			Checked: []forerun.Checked{{Record: "k", Version: 7}, {Record: "absent"}}, Records: 2, Checking: 3 * time.Microsecond,
+		},
 		Timeline: forerun.Timeline{Slot: 2, Queued: at, Speculative: true, Predicted: why, Held: time.Millisecond},
 		Tally: &forerun.Tally{Early: 1, Squashed: 1, InOrder: time.Second, Slots: []forerun.SquashedSlot{{
 			Action:   forerun.Name{Namespace: "ns", Entity: "b"},
@@ -130,7 +134,9 @@ func TestOf(t *testing.T) {
 	const want = `{"slot":2,"queued":5,"held":1000,"speculative":true,"predicted":"a #0 gave this on the same input before",` +
 		`"reasons":{"predicted":{"code":"known_output","slot":{"number":0,"action":"a"}}},"calls":["c"],` +
 		`"tally":{"early":1,"used":0,"squashed":1,"skipped":0,"depth":0,"inOrder":1000000,"slots":[{"action":"ns/b","slot":3,"queued":5,"squashed":5,` +
-		`"speculative":false,"kind":"update","cause":"its action, or one that it called, was updated or deleted","reasons":{"cause":{"code":"updated"}}}]}}`
+		`"speculative":false,"kind":"update","cause":"its action, or one that it called, was updated or deleted","reasons":{"cause":{"code":"updated"}}}]},` +
+		`"cache":{"outcome":"hit","why":"what it read when it ran on this input is as it was","reason":{"code":"reads_unchanged"},"of":"d",` +
+		`"records":[{"record":"k","version":7},{"record":"absent","version":0}],"checked":2,"checking":3}}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}

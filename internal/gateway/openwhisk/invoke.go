@@ -114,7 +114,7 @@ func (a *API) admit(c *call, name forerun.Name, input json.RawMessage, terms ter
 	return controller.Request{
 		Namespace: c.caller.Namespace, Subject: c.caller.Subject, Cause: c.caller.Cause,
 		Action: action, Changes: changes, Input: input, Blocking: terms.blocking, Short: terms.wait < MaxWait, Transaction: gateway.Transaction(c.r),
-		Speculation: terms.ahead, Begun: flight.Begin, Ended: flight.Land, Undone: flight.Undo,
+		Speculation: terms.ahead, Bypass: terms.bypass, Begun: flight.Begin, Ended: flight.Land, Undone: flight.Undo,
 	}, nil
 }
 
@@ -190,6 +190,7 @@ type terms struct {
 	wait     time.Duration       // before this has passed
 	result   bool                // with nothing but the result
 	ahead    *speculate.Settings // how far it is to run ahead; nil: that is not said
+	bypass   bool                // it is to be executed, whatever is known of it
 }
 
 func (c *call) terms() (t terms, err error) {
@@ -200,6 +201,9 @@ func (c *call) terms() (t terms, err error) {
 		return t, err
 	}
 	if t.ahead, err = c.speculation(); err != nil {
+		return t, err
+	}
+	if t.bypass, err = c.bypass(); err != nil {
 		return t, err
 	}
 	t.wait, err = c.wait()
@@ -276,6 +280,7 @@ func (c *call) over(i *controller.Invocation, wait time.Duration) bool {
 
 // answer shows a record whose invocation is over.
 func answer(w http.ResponseWriter, record *forerun.Activation, resultOnly bool) {
+	tellCache(w, record)
 	status := http.StatusOK
 	switch record.Status {
 	case forerun.ApplicationError, forerun.DeveloperError:

@@ -65,7 +65,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	tenants, log := registry.Open(w.store, registry.DefaultLimits(), keyring), activation.Open(store, false)
-	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store, Feed: w.feed})
+	c := controller.New(controller.Config{Worker: w, Actions: tenants, Records: log, State: store, Bridge: new(controller.Bridge), Cache: true, Feed: w.feed})
 	w.api = New(Config{
 		Registry: tenants, Activations: log, Controller: c, Feed: w.feed, Keys: &gateway.Keys{Tenants: tenants, Activations: c, Running: running}, Quotas: gateway.NewQuotas(tenants, nil, nil),
 		Kinds: []string{"python:3", "python:default"}, Version: "test",
@@ -93,7 +93,7 @@ func (w *world) Run(r *forerun.Run) {
 	go func() {
 		r.Events.Started(r.Activation, time.Now(), 0)
 		end := w.functions[r.Action.Exec.Code](r)
-		end.At = time.Now()
+		end.At, end.Reach = time.Now(), forerun.Inside
 		r.Events.Ended(r.Activation, end)
 	}()
 }

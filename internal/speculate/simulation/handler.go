@@ -23,7 +23,7 @@ type handler struct {
 	asked   map[speculate.OpID]ask
 	told    map[speculate.OpID]bool // calls whose callees' ids are known
 	out     []speculate.Event
-	outside bool
+	reach   forerun.Reach
 	digests func(action string) forerun.Digest
 }
 
@@ -68,7 +68,7 @@ func (h *handler) run() {
 
 func (h *handler) end(r forerun.Result) {
 	h.awaits = []speculate.OpID{-1} // it is over
-	h.out = append(h.out, speculate.Output{Slot: h.slot, Result: r, Outside: h.outside})
+	h.out = append(h.out, speculate.Output{Slot: h.slot, Result: r, Reach: h.reach})
 }
 
 func (h *handler) call(in oracle.Instruction, action string, wait bool) {
@@ -93,7 +93,10 @@ func (h *handler) send(c oracle.Command) {
 		h.asked = make(map[speculate.OpID]ask)
 	}
 	h.asked[h.op] = ask{c, h.acc}
-	inexact := c.Verb == oracle.Look || c.Verb == oracle.Clock
+	inexact := ""
+	if c.Verb == oracle.Look || c.Verb == oracle.Clock {
+		inexact = "inexact"
+	}
 	switch {
 	case c.Unbuffered():
 		h.out = append(h.out, speculate.Hold{Slot: h.slot, Op: h.op})

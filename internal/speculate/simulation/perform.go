@@ -103,7 +103,7 @@ func (r *run) renew() {
 
 func (r *run) resolve(a speculate.Resolve) {
 	s := r.add(a.Slot, a.Parent, a.Action, a.Self, a.Function, a.Input)
-	s.caller, s.op = a.Caller, a.Op
+	s.caller, s.op, s.head = a.Caller, a.Op, r.mode == speculate.Off
 	if r.world.prompt {
 		r.find(s)
 		r.events = append(r.events, r.resolved(s))
@@ -124,9 +124,9 @@ func (r *run) resolved(s *slot) (e speculate.Event) {
 		e = speculate.Entered{Slot: s.id, Program: s.code.Program, Code: s.digest, Input: s.input}
 	default:
 		a := r.world.actions[s.action]
-		resolved := speculate.Resolved{Slot: s.id, Code: s.digest, Input: s.input, Pure: a.Pure, Cached: a.Cached, Open: r.world.IntN(10) == 0, Stray: r.world.IntN(10) == 0}
+		resolved := speculate.Resolved{Slot: s.id, Code: s.digest, Input: s.input, Cached: a.Cached || a.Pure, Open: r.world.IntN(10) == 0, Stray: r.world.IntN(10) == 0}
 		if a.Alone {
-			resolved.Alone = forerun.Because(forerun.ReasonNonSpeculative)
+			resolved.Alone, resolved.InTurn = forerun.Because(forerun.ReasonNonSpeculative), true
 		}
 		e = resolved
 	}
@@ -145,9 +145,10 @@ func (r *run) resolved(s *slot) (e speculate.Event) {
 
 func (r *run) launch(a speculate.Launch) {
 	s := r.slots[a.Slot]
-	if r.mode == speculate.Off || a.Detach != nil && s == nil {
+	if s == nil && (r.mode == speculate.Off || a.Detach != nil) {
 		r.add(a.Slot, a.Parent, a.Action, a.Self, a.Function, a.Input)
 	}
+	found := s != nil
 	if s = r.live(a.Slot, a); s == nil {
 		return
 	}
@@ -157,7 +158,7 @@ func (r *run) launch(a speculate.Launch) {
 		s.resolved = true
 		r.detach(s, a)
 		return
-	case r.mode == speculate.Off:
+	case r.mode == speculate.Off && !found:
 		r.find(s)
 		if s.code == nil || s.code.Program != nil && !s.self {
 			r.later(&task{slot: s.id, do: func() { r.stepMachine(r.resolved(s)) }})
@@ -167,14 +168,14 @@ func (r *run) launch(a speculate.Launch) {
 	case s.code == nil: // it could not be found, and it is the head
 		r.world.fail("slot %d is launched, and has no code", s.id)
 		return
-	case s.head && s.id > 0: // it was found before
+	case s.head && s.id > 0 && r.mode != speculate.Off: // it was found before
 		r.hintBegin(s)
 	}
 	if a.Speculative {
 		s.counted = true
 		r.countAhead()
 	}
-	s.handler = &handler{slot: s.id, action: s.action, code: s.code, input: s.input, acc: oracle.Accumulator(s.input), digests: func(action string) forerun.Digest {
+	s.handler = &handler{reach: forerun.Inside, slot: s.id, action: s.action, code: s.code, input: s.input, acc: oracle.Accumulator(s.input), digests: func(action string) forerun.Digest {
 		return r.world.digestNow(action)
 	}}
 	s.handler.run()
@@ -202,7 +203,7 @@ func (r *run) detach(s *slot, a speculate.Launch) {
 	parent := r.slots[a.Parent]
 	r.later(&task{slot: s.id, stores: true, do: func() {
 		r.world.begin(&run{world: r.world, number: r.number, apart: true, program: a.Detach, action: parent.action, version: parent.version, limit: r.limit}, r.mode, a.Input)
-		e := speculate.Output{Slot: s.id, Result: oracle.Detached}
+		e := speculate.Output{Slot: s.id, Result: oracle.Detached, Reach: forerun.Inside} // the machine knows what it is
 		r.later(&task{slot: s.id, do: func() {
 			r.cover(e, s, true)
 			if !s.over {
@@ -278,7 +279,7 @@ func (r *run) direct(s *slot, op speculate.OpID) {
 		switch c.Verb {
 		case oracle.Effect:
 			w.saw(oracle.Event{Kind: oracle.Outside, Invocation: r.family(), Reply: oracle.Text(s.action, c)})
-			reply, e.Exact, e.Outside, h.outside = "OK", false, true, true
+			reply, e.Exact, e.Outside, h.reach = "OK", false, true, forerun.Outside
 		case oracle.Clock:
 			reply, e.Exact = oracle.ClockReply(w.clock), false
 		default:

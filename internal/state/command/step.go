@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ type Step struct {
 	settled       []bool          // of each of writes: it gets its value whatever it was, unless the command is refused
 	args, size    int             // how many arguments its commands have, and how many bytes these take
 	held          *forerun.Reason // why it is; nil: it is not
-	inexact       bool
+	inexact       string          // the name of the first command that is
 }
 
 // operation is a command of a step.
@@ -86,7 +87,9 @@ func (s *Step) classify(op *operation) {
 	if s.held == nil && op.spec.needs(op.args)&Unbufferable != 0 {
 		s.held = Held(op.spec.Name)
 	}
-	s.inexact = s.inexact || !op.spec.IsExact(op.args)
+	if s.inexact == "" && !op.spec.IsExact(op.args) {
+		s.inexact = strings.ToUpper(op.spec.Name)
+	}
 	for i, role := range op.spec.Roles(op.args) {
 		key := forerun.Key{Space: s.space, Name: string(op.args[i])}
 		if role&Read != 0 {
@@ -127,8 +130,20 @@ func (s *Step) Holds() bool { return s.held != nil }
 // Held is why the step waits; nil: it need not.
 func (s *Step) Held() *forerun.Reason { return s.held }
 
-// Inexact says whether replies or writes depend on more than what Reads were: on the time, on chance, on other records.
-func (s *Step) Inexact() bool { return s.inexact }
+// Inexact is the name of a command whose reply or writes depend on more than what Reads were: on the time, on chance, on other records. It
+// is empty if there is none.
+func (s *Step) Inexact() string { return s.inexact }
+
+// Name is the name of the first command; of a look, WATCH.
+func (s *Step) Name() string {
+	switch {
+	case s.look:
+		return "WATCH"
+	case s.ops[0].spec == nil:
+		return "?"
+	}
+	return strings.ToUpper(s.ops[0].spec.Name)
+}
 
 // Looks says whether the step is but a look at the versions of Reads.
 func (s *Step) Looks() bool { return s.look }

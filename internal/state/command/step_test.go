@@ -225,7 +225,7 @@ func (s *Step) class() string {
 	if s.Holds() {
 		parts = append(parts, "hold")
 	}
-	if s.Inexact() {
+	if s.Inexact() != "" {
 		parts = append(parts, "inexact")
 	}
 	return strings.Join(parts, " ")

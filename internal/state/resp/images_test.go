@@ -236,7 +236,7 @@ func (w *twins) direct(store *embedded.Store, s *command.Step) []state.Reply {
 			w.fail("%v wrote %q, which it had not named", s.Commands(), k.Name)
 		}
 	}
-	if got.Exact == s.Inexact() {
+	if got.Exact == (s.Inexact() != "") {
 		w.fail("%v: exact %v", s.Commands(), got.Exact)
 	}
 	return got.Replies

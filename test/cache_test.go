@@ -1,0 +1,175 @@
+package test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"forerun.dev/forerun/test/server"
+)
+
+// cacheHeader says which way an annotated action went.
+const cacheHeader = "X-Forerun-Cache"
+
+const cacheReads = `
+import os, redis
+def main(args):
+    print("it runs")
+    store = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+    return {"trip": store.get("trip"), "seats": store.hgetall("seats")}
+`
+
+const cachePasses = `
+def main(args):
+    return args
+`
+
+// cacheLies have an effect, or read what has no version, whatever their annotation says.
+var cacheLies = map[string]struct{ code, want string }{
+	"writes": {`
+import os, redis
+def main(args):
+    return {"n": redis.Redis.from_url(os.environ["REDIS_URL"]).incr("count")}
+`, `miss; it writes "count"`},
+	"connects": {`
+import socket
+def main(args):
+    try:
+        socket.create_connection(("192.0.2.1", 9), 0.01)
+    except OSError:
+        pass
+    return {}
+`, "miss; it reaches for the outside"},
+	"sends": {`
+import socket
+def main(args):
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 9))
+    except OSError:
+        pass
+    return {}
+`, "miss; it reaches for the outside"},
+	"loads": {`
+import socket
+try:
+    socket.create_connection(("192.0.2.1", 9), 0.01)
+except OSError:
+    pass
+def main(args):
+    return {}
+`, "miss; it reaches for the outside"},
+	"lists": {`
+import os, redis
+def main(args):
+    redis.Redis.from_url(os.environ["REDIS_URL"]).keys("*")
+    return {}
+`, "miss; KEYS reads something that has no version"},
+	"lives": {`
+import os, redis
+def main(args):
+    return {"ttl": redis.Redis.from_url(os.environ["REDIS_URL"]).ttl("trip")}
+`, "miss; TTL reads something that has no version"},
+}
+
+// putCached deploys an annotated Python action.
+func putCached(t *testing.T, c *server.Client, name, code string) {
+	t.Helper()
+	put(t, c, name, map[string]any{
+		"exec": map[string]any{"kind": "python:3", "code": code}, "annotations": []any{map[string]any{"key": "state_cache", "value": true}},
+	})
+}
+
+// asked invokes an action, and returns its header of the cache, its result and its id.
+func asked(t *testing.T, c *server.Client, name string, headers ...string) (cache, result, id string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+"/api/v1/namespaces/_/actions/"+name+"?blocking=true&result=true", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, key, _ := strings.Cut(c.Auth, ":")
+	r.SetBasicAuth(user, key)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, body := send(t, r)
+	return answer.Header.Get(cacheHeader), body, answer.Header.Get("X-Openwhisk-Activation-Id")
+}
+
+// TestCache: an annotated action, alone and in a sequence, is answered from a result until another client writes what it read, with speculation
+// and without. An action that has an effect, or reads what has no version, is executed each time.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	needPackages(t)
+	for _, speculate := range []string{"all", "off"} {
+		t.Run(speculate, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, server.Options{Redis: true, Args: []string{"--speculate", speculate}})
+			c, outside := client(t, s), redisClient(s)
+			defer func() { _ = outside.Close() }()
+			putCached(t, c, "reads", cacheReads)
+			putPython(t, c, map[string]string{"passes": cachePasses})
+			if err := c.PutSequence(t.Context(), "seq", "reads", "passes"); err != nil {
+				t.Fatal(err)
+			}
+			must := func(want, result string, headers ...string) string {
+				t.Helper()
+				cache, got, id := asked(t, c, "reads", headers...)
+				if cache != want || got != result {
+					t.Errorf("%q gave %s, not %q and %s", cache, got, want, result)
+				}
+				return id
+			}
+			first := must("miss; no result on this input is kept", `{"seats":{},"trip":null}`)
+			hit := stored(t, c, must("hit", `{"seats":{},"trip":null}`))
+			if string(hit.Annotation("cached")) != `"`+first+`"` || len(hit.Logs) > 0 || hit.ActivationID == first {
+				t.Errorf("the record of a hit: %+v", hit)
+			}
+			if err := outside.HSet(t.Context(), "seats", "12", "free").Err(); err != nil {
+				t.Fatal(err)
+			}
+			must(`stale; "seats" was written`, `{"seats":{"12":"free"},"trip":null}`)
+			must("hit", `{"seats":{"12":"free"},"trip":null}`)
+			must("bypass; the request says so", `{"seats":{"12":"free"},"trip":null}`, cacheHeader, "bypass")
+
+			if cache, got, id := asked(t, c, "seq"); cache != "" || got != `{"seats":{"12":"free"},"trip":null}` {
+				t.Errorf("%q, %s", cache, got)
+			} else if steps := stored(t, c, id).Logs; len(steps) != 2 || stored(t, c, steps[0]).Annotation("cached") == nil || stored(t, c, steps[1]).Annotation("cached") != nil {
+				t.Errorf("a sequence of %v", steps)
+			}
+			if err := outside.Set(t.Context(), "trip", "Ulm", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if _, got, id := asked(t, c, "seq"); got != `{"seats":{"12":"free"},"trip":"Ulm"}` || stored(t, c, stored(t, c, id).Logs[0]).Annotation("cached") != nil {
+				t.Errorf("after a write it gave %s", got)
+			}
+			must("hit", `{"seats":{"12":"free"},"trip":"Ulm"}`)
+
+			for name, lie := range cacheLies {
+				putCached(t, c, name, lie.code)
+				asked(t, c, name)
+				for range 2 {
+					if got, _, _ := asked(t, c, name); got != lie.want {
+						t.Errorf("%s: %q, not %q", name, got, lie.want)
+					}
+				}
+			}
+			if n, err := outside.Get(t.Context(), "count").Int(); err != nil || n != 3 {
+				t.Errorf("of 3 invocations that count %d did (%v)", n, err)
+			}
+		})
+	}
+}
+
+// TestCacheOff: with --cache off annotated actions are executed each time, and the answer says why.
+func TestCacheOff(t *testing.T) {
+	t.Parallel()
+	c := client(t, start(t, server.Options{Args: []string{"--cache", "off"}}))
+	putCached(t, c, "passes", cachePasses)
+	for range 2 {
+		cache, _, id := asked(t, c, "passes")
+		if cache != "off; the server was started with --cache off" || stored(t, c, id).Annotation("cached") != nil {
+			t.Errorf("%q", cache)
+		}
+	}
+}
