@@ -146,7 +146,7 @@ func TestDeployJar(t *testing.T) {
 	sh := newShell(t, start(t, server.Options{}))
 	sh.save(t, map[string]string{"probe.jar": decoded(t, javaProgram(t))})
 	sh.follow(t, []step{
-		{"action create probe probe.jar", 2, "", "names no main class"},
+		{"action create probe probe.jar", 2, "", "does not name a main class"},
 		{"action create probe probe.jar --main Probe", 0, "", "ok: "},
 		{"invoke probe -b", 0, `"success": true`, ""},
 	})

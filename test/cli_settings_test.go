@@ -21,7 +21,7 @@ func TestExitCodes(t *testing.T) {
 		"slow.py": "import time\n\ndef main(args):\n    time.sleep(0.5)\n    return {}\n",
 	})
 	sh.follow(t, []step{
-		{"activation get --last", 1, "", "nothing ran yet: invoke something with `forerun invoke NAME`"},
+		{"activation get --last", 1, "", "no activation ran yet: invoke an action with `forerun invoke NAME`"},
 		{"action create hello hello.py", 0, "", "ok: created action hello"},
 		{"action create fails fails.py", 0, "", ""},
 		{"action create slow slow.py", 0, "", ""},

@@ -36,7 +36,7 @@ func TestActionCommands(t *testing.T) {
 		{"action invoke hello -r", 0, "={\n  \"greeting\": \"Hello Eve\"\n}\n", ""},
 		{"action invoke hello --result --param name '{\"a\": 1}' -o jsonl", 5, `"error"`, "hello failed, activation "},
 		{"action invoke hello -r -P params.json -o jsonl", 0, "={\"greeting\":\"Hello Bob\"}\n", ""},
-		{"action invoke hello -r -P list.json", 2, "", "holds no JSON object"},
+		{"action invoke hello -r -P list.json", 2, "", "is not a JSON object"},
 		{"action invoke hello -b", 0, `"success": true`, "ok: invoked hello with id "},
 		{"activation list --limit 1 -o jsonl", 0, `"name":"hello"`, ""},
 		{"activation list hello", 0, "python:3  ", ""},

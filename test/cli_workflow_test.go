@@ -51,7 +51,7 @@ compositions:
 		{"invoke order -r -o jsonl -p n 1", 0, `={"n":4}` + "\n", ""},
 		{"action list -n", 0, "/guest/order   composition", ""},
 		{"compose order.js --ast", 0, `"type": "seq"`, ""},
-		{"compose f.py", 2, "", "is not a composition that can be read"},
+		{"compose f.py", 2, "", "cannot be read as a composition"},
 	})
 	sh.save(t, map[string]string{"forerun.yaml": "workflows:\n  wrong: [double, { map: square }]\n  lost: [double, doubel]\n"})
 	sh.follow(t, []step{

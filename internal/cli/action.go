@@ -25,7 +25,7 @@ type page struct {
 
 func pageFlags(cmd *cobra.Command) *page {
 	p := new(page)
-	cmd.Flags().IntVarP(&p.limit, "limit", "l", 30, "show at most `N`; 0 shows 200, the most there is on a page")
+	cmd.Flags().IntVarP(&p.limit, "limit", "l", 30, "show at most `N`; 0 shows 200, the most that a page has")
 	cmd.Flags().IntVarP(&p.skip, "skip", "s", 0, "leave out the first `N`")
 	cmd.Flags().BoolVarP(&p.byName, "name-sort", "n", false, "sort by name")
 	return p

@@ -78,7 +78,7 @@ func (f *actionFlags) base(cmd *cobra.Command, c *whisk.Client, artifact string)
 	case f.docker != "":
 		return nil, wrongf("--docker: Docker images as actions are not part of Forerun; use --kind native with an executable")
 	case (f.sequence || f.copy) && artifact == "":
-		return nil, wrongf("something is missing: name the actions after the new one's name")
+		return nil, wrongf("the sequence, or the copy, needs actions: name them after the new action's name")
 	case f.copy:
 		return copyOf(cmd, c, artifact)
 	case f.sequence:
@@ -206,7 +206,7 @@ func saveCode(cmd *cobra.Command, action *whisk.Action, file string) error {
 	if action.Exec.Binary {
 		var err error
 		if content, err = base64.StdEncoding.DecodeString(*action.Exec.Code); err != nil {
-			return fmt.Errorf("the action's code is damaged: %w", err)
+			return fmt.Errorf("the action's code is damaged: %w; deploy the action again", err)
 		}
 	}
 	if file == "" {

@@ -21,7 +21,7 @@ func (a *app) activationCommand() *cobra.Command {
 
 func (a *app) activationList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list [/NAMESPACE | ACTION]", Short: "List activations, the newest first", Args: between(0, 1)}
-	limit := cmd.Flags().IntP("limit", "l", 30, "show at most `N`; 0 shows 200, the most there is on a page")
+	limit := cmd.Flags().IntP("limit", "l", 30, "show at most `N`; 0 shows 200, the most that a page has")
 	skip := cmd.Flags().IntP("skip", "s", 0, "leave out the newest `N`")
 	since := cmd.Flags().Int64("since", 0, "only those that began after `TIME`, in milliseconds since 1970")
 	upto := cmd.Flags().Int64("upto", 0, "only those that began before `TIME`, in milliseconds since 1970")
@@ -115,7 +115,7 @@ func activationPath(ctx context.Context, c *whisk.Client, last bool, args []stri
 	collection := whisk.Collection("_", whisk.Activations, "")
 	if !last {
 		if len(args) == 0 {
-			return "", wrongf("something is missing: write the activation's id, or --last")
+			return "", wrongf("no activation is named: write its id, or --last")
 		}
 		if _, err := forerun.ParseActivationID(args[0]); err != nil {
 			return "", wrongf("%.100q is not an id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.", args[0])
@@ -123,14 +123,14 @@ func activationPath(ctx context.Context, c *whisk.Client, last bool, args []stri
 		return collection + "/" + url.PathEscape(args[0]), nil
 	}
 	if len(args) > 0 {
-		return "", wrongf("there is too much: write the activation's id, or --last, not both")
+		return "", wrongf("an id and --last do not go together: write one of them")
 	}
 	newest, err := whisk.List[whisk.Activation](ctx, c, collection, url.Values{"limit": {"1"}})
 	if err != nil {
 		return "", err
 	}
 	if len(newest) == 0 {
-		return "", &failure{exitGeneral, "nothing ran yet: invoke something with `forerun invoke NAME`"}
+		return "", &failure{exitGeneral, "no activation ran yet: invoke an action with `forerun invoke NAME`"}
 	}
 	return collection + "/" + newest[0].Value.ActivationID, nil
 }

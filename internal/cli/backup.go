@@ -66,7 +66,7 @@ func takeBackup(ctx context.Context, c *whisk.Client, file string) (s backup.Sum
 	}
 	defer in.Close()
 	if s, err = backup.Read(io.TeeReader(in, out), func(backup.Pair) error { return nil }); err != nil {
-		return s, &failure{exitGeneral, "the server sent no whole backup: " + err.Error()}
+		return s, &failure{exitGeneral, "the backup that the server sent is not complete: " + err.Error() + "; run the command again"}
 	}
 	if err = errors.Join(out.Sync(), out.Close()); err != nil {
 		return s, fmt.Errorf("the backup cannot be written: %w", err)

@@ -114,7 +114,7 @@ func between(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < low:
-			return usagef(cmd, "something is missing: write %s", cmd.UseLine())
+			return usagef(cmd, "an argument is missing: write %s", cmd.UseLine())
 		case len(args) > high:
 			return usagef(cmd, "%q is one argument too many: write %s", args[high], cmd.UseLine())
 		}

@@ -28,8 +28,8 @@ func (a *app) deployCommand() *cobra.Command {
 forerun.yaml in the current folder. A folder that is named and has none is taken as functions: each file or folder in it that
 can be one is an action.
 
-What is deployed already and is the same stays as it is. What is no longer in the project is deleted with --prune only, which
-knows it by the project's name (project: in the file). The file's form is docs/forerun.schema.json.`,
+An entity that is deployed already and has not changed stays as it is. --prune deletes the entities that are no longer in the project,
+and finds them by the project's name (project: in the file). The file's form is docs/forerun.schema.json.`,
 		Example: "  forerun deploy\n  forerun deploy functions/ --dry-run",
 	}
 	dry := cmd.Flags().Bool("dry-run", false, "only say what would change")
@@ -40,7 +40,7 @@ knows it by the project's name (project: in the file). The file's form is docs/f
 			return err
 		}
 		if *prune && p.Owner() == "" {
-			return wrongf("--prune knows what is the project's by its name: write `project: NAME` in its %s; what is deployed from then on can be pruned", project.FileName)
+			return wrongf("--prune finds what it deletes by the name of the project: write `project: NAME` in its %s. Entities that were deployed before cannot be pruned", project.FileName)
 		}
 		saySkipped(cmd, p)
 		for i := range entities {

@@ -201,7 +201,7 @@ func (d *development) watch(ctx context.Context) error {
 			return nil
 		case event, ok := <-d.watcher.Events:
 			if !ok {
-				return errors.New("files are no longer watched")
+				return errors.New("files are no longer watched: run `forerun dev` again")
 			}
 			if matters(event) {
 				rested = time.After(settle)

@@ -130,7 +130,7 @@ func nextAfter(e *whisk.Error) string {
 	case what == "package" && e.Method == http.MethodPut:
 		return "Run `forerun package create " + name + "` first."
 	case what == "activation":
-		return "One that has not ended has no record yet: ask again later. Run `forerun activation list` to see those that have ended."
+		return "An activation gets its record at its end: ask again later. Run `forerun activation list` to see those that have ended."
 	case what != "":
 		return "Run `forerun " + what + " list` to see those that are there."
 	}

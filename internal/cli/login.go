@@ -58,7 +58,7 @@ func (a *app) login(cmd *cobra.Command) error {
 		return err
 	}
 	if len(names) == 0 {
-		return &failure{exitHTTP, "the key is valid but owns no namespace"}
+		return &failure{exitHTTP, "the key is valid but owns no namespace: ask the operator for a key of a tenant"}
 	}
 	return a.keep(cmd, c, names[0].Value)
 }

@@ -18,7 +18,7 @@ func (f *outFile) Set(name string) error {
 	case "":
 		return wrongf("it takes the name of a file")
 	case "-":
-		return wrongf("it takes the name of a file, and - is none: write /dev/stdout for standard output")
+		return wrongf("it takes the name of a file, and - is not one: write /dev/stdout for standard output")
 	}
 	*f = outFile(name)
 	return nil

@@ -57,7 +57,7 @@ func sharing(shared string) (*bool, error) {
 		publish := shared == "yes"
 		return &publish, nil
 	}
-	return nil, wrongf("--shared: %q is not yes or no", shared)
+	return nil, wrongf("--shared: %q is neither yes nor no: write one of them", shared)
 }
 
 func (a *app) putPackage(cmd *cobra.Command, c *whisk.Client, arg, done string, body *whisk.PackagePut, update bool) error {

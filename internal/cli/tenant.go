@@ -46,7 +46,7 @@ func (a *app) operator(cmd *cobra.Command) (*whisk.Client, error) {
 		}
 		properties := parseProperties(string(text))
 		if properties["AUTH"] == "" && s.auth == "" {
-			return nil, wrongf("%s holds no operator's key: it has no line AUTH=...\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", file)
+			return nil, wrongf("%s is not an operator's key: it has no line AUTH=...\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", file)
 		}
 		s.host, s.auth = first(s.host, properties["APIHOST"]), first(s.auth, properties["AUTH"])
 	}
@@ -137,7 +137,7 @@ func (a *app) tenantUpdate() *cobra.Command {
 			return err
 		}
 		if len(put.Quotas) == 0 && put.Egress == nil {
-			return usagef(cmd, "nothing is to be changed: name a quota, or --egress")
+			return usagef(cmd, "no quota is named: name one to change, like --stored-actions 100, or --egress")
 		}
 		tenant, err := whisk.Put[whisk.Tenant](cmd.Context(), c, whisk.TenantPath(args[0]), put, true)
 		return a.did(cmd, err, "updated", "tenant", args[0], tenant.Raw)

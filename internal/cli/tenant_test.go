@@ -45,9 +45,9 @@ func TestTenantCommands(t *testing.T) {
 		{"create acme --stored-actions 5 --fires-per-minute none", answer{status: 200, body: acmeKey}, `PUT tenants/acme?overwrite=false {"quotas":{"firesPerMinute":2147483647,"storedActions":5}}`, 0, "u:k\n", ""},
 		{"create acme", answer{status: 409, body: `{"error":"The namespace acme is already taken.","code":"t"}`}, `PUT tenants/acme?overwrite=false {}`, 4, "", "already taken"},
 		{"create acme --stored-actions many", answer{}, "", 2, "", "write a number, or none"},
-		{"create", answer{}, "", 2, "", "something is missing"},
+		{"create", answer{}, "", 2, "", "an argument is missing"},
 		{"update acme --concurrent-invocations 3", answer{status: 200, body: acme}, `PUT tenants/acme?overwrite=true {"quotas":{"concurrentInvocations":3}}`, 0, "", "ok: updated tenant acme"},
-		{"update acme", answer{}, "", 2, "", "name a quota"},
+		{"update acme", answer{}, "", 2, "", "no quota is named"},
 		{"list", answer{status: 200, body: "[" + acme + "]"}, "GET tenants", 0, "NAME  CREATED  SUSPENDED  STORED   INVOCATIONS PER MINUTE  CONCURRENT INVOCATIONS  QUEUED INVOCATIONS  FIRES PER MINUTE  STORED ACTIONS  STORED MEGABYTES  TIMED TRIGGERS\nacme  -        -          1.5 MiB  none                    1000                    0                   7                 none            50%               1000\n", ""},
 		{"list -o jsonl", answer{status: 200, body: "[" + acme + "]"}, "GET tenants", 0, acme + "\n", ""},
 		{"get acme namespace", answer{status: 200, body: acme}, "GET tenants/acme", 0, "\"acme\"\n", ""},
@@ -120,7 +120,7 @@ func TestOperatorSettings(t *testing.T) {
 	}{
 		{"flag before environment", map[string]string{"FORERUN_OPERATOR": missing}, []string{"--operator", file}, 0, ""},
 		{"no file", map[string]string{"FORERUN_OPERATOR": missing}, nil, 2, "cannot be read"},
-		{"a file without a key", map[string]string{"FORERUN_OPERATOR": other}, nil, 2, other + " holds no operator's key"},
+		{"a file without a key", map[string]string{"FORERUN_OPERATOR": other}, nil, 2, other + " is not an operator's key"},
 		{"all by flags", nil, []string{"--apihost", w.server.URL, "-u", testKey}, 0, ""},
 		{"a tenant's key is not taken", map[string]string{"FORERUN_APIHOST": w.server.URL, "FORERUN_AUTH": testKey}, nil, 2, "cannot be read"},
 	} {

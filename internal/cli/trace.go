@@ -179,7 +179,7 @@ func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) error 
 	}
 	x := &record.Value
 	if x.Trace.Queued == 0 {
-		return &failure{exitGeneral, "the server has no trace of the activation: it is a trigger's, or another OpenWhisk's"}
+		return &failure{exitGeneral, "the server has no trace of the activation: activations of triggers have none, and servers other than Forerun record none"}
 	}
 	slot := trace.Slot{
 		Name: first(withoutNamespace(unquoted(forerun.Lookup(x.Annotations, "path"))), x.Name), ID: x.ActivationID, Depth: depth,

@@ -27,7 +27,7 @@ type triggerFlags struct {
 func newTriggerFlags(flags *pflag.FlagSet) *triggerFlags {
 	f := &triggerFlags{params: params(flags), annotations: annotations(flags), feedParams: new(keyValues), triggerParams: new(keyValues)}
 	flags.VarP(&f.feedParams.pairs, "feed-param", "F", "parameter of the feed")
-	flags.VarP(&f.triggerParams.pairs, "trigger-param", "T", "parameter of the trigger, also where --param are the feed's")
+	flags.VarP(&f.triggerParams.pairs, "trigger-param", "T", "parameter of the trigger, also if it has a feed")
 	return f
 }
 
@@ -153,7 +153,7 @@ func feedOf(trigger *whisk.Trigger) string {
 func (a *app) triggerGet() *cobra.Command {
 	cmd := showing(a, whisk.Triggers, "Show a trigger", triggerOutline)
 	show := cmd.RunE
-	cmd.Long = "Show a trigger; of one with a feed what the feed tells of it, unless a FIELD or --summary is asked for."
+	cmd.Long = "Show a trigger. For a trigger with a feed the feed answers, unless you ask for a FIELD or --summary."
 	read := a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
 		name, err := plainNameOf(args[0])
 		if err != nil {

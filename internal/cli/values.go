@@ -176,7 +176,7 @@ func readObject(cmd *cobra.Command, file string) ([]forerun.KeyValue, error) {
 	}
 	kvs, err := parseObject(data)
 	if err != nil {
-		return nil, wrongf("%s holds no JSON object: %v", file, err)
+		return nil, wrongf("%s is not a JSON object: %v", file, err)
 	}
 	return kvs, nil
 }

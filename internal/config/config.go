@@ -92,7 +92,7 @@ func Settings(root bool, home string) []Setting {
 		limit("queued-invocations", "1000", "`NUMBER` of a tenant's invocations that may wait for a sandbox, or none", func(l *registry.Limits) *int { return &l.QueuedInvocations }),
 		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
 		limit("stored-actions", "none", "`NUMBER` of actions a tenant may have, or none", func(l *registry.Limits) *int { return &l.StoredActions }),
-		{"stored-megabytes", "FORERUN_STORED_MEGABYTES", "50%", "`MIB` that a tenant may store in all (state, actions and other entities, code, records), or a share like 50% of the room that is free or its own, or none", setStored},
+		{"stored-megabytes", "FORERUN_STORED_MEGABYTES", "50%", "`MIB` that a tenant may store in all (state, entities, code, records), or a share like 50% of the disk's free room and its own, or none", setStored},
 		limit("timed-triggers", "1000", "`NUMBER` of triggers with a timer that a tenant may have, or none", func(l *registry.Limits) *int { return &l.TimedTriggers }),
 		{"cpu-profile", "FORERUN_CPU_PROFILE", "", "`FOLDER` to leave a profile of the server's processor time in, for go tool pprof; empty: none is made", setCPUProfile},
 	}
@@ -216,7 +216,7 @@ func setWebHost(c *Config, value string) error {
 	}
 	parts := hostOfTenants.FindStringSubmatch(value)
 	if parts == nil {
-		return forerun.Errorf(forerun.Invalid, "", "%q is not a host of web actions: write TENANT.example.org, where TENANT stands as it is for the name of each tenant.", value)
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a host of web actions: write TENANT.example.org, with the word TENANT in the place of each tenant's name.", value)
 	}
 	c.WebScheme, c.WebHost = cmp.Or(parts[1], "https"), parts[2]
 	return nil
@@ -334,7 +334,7 @@ func setCPUProfile(c *Config, value string) error {
 
 func setSync(c *Config, value string) (err error) {
 	if c.Sync, err = strconv.ParseBool(value); err != nil {
-		return forerun.Errorf(forerun.Invalid, "", "%q is neither true nor false.", value)
+		return forerun.Errorf(forerun.Invalid, "", "%q is neither true nor false: write one of them.", value)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type node struct {
 func compileComposition(document json.RawMessage) (*Program, error) {
 	var root node
 	if err := json.Unmarshal(document, &root); err != nil {
-		return nil, forerun.Errorf(forerun.Invalid, "composition", "The annotation conductor holds no composition: %w", err)
+		return nil, forerun.Errorf(forerun.Invalid, "composition", "The annotation conductor is not a composition: %w", err)
 	}
 	c := &compiler{program: &Program{}}
 	if err := c.compile(&root); err != nil {
@@ -61,9 +61,9 @@ type part func() error
 func (c *compiler) compile(n *node) error {
 	switch {
 	case n.depth > maxNesting:
-		return refuse(n, "The composition is nested more than %d deep.", maxNesting)
+		return refuse(n, "The composition is nested more than %d deep: move a part of it into another composition.", maxNesting)
 	case c.program.size > maxProgram:
-		return refuse(n, "The composition takes more than %d MiB when it is compiled: make several of it.", maxProgram>>20)
+		return refuse(n, "The composition takes more than %d MiB when it is compiled: move a part of it into another composition.", maxProgram>>20)
 	}
 	switch n.Type {
 	case "action":

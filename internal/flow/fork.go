@@ -22,7 +22,7 @@ type made struct {
 func (m *made) isTooMuch() *forerun.Stop {
 	if m.branches > maxBranches || m.bytes > maxWork {
 		return ended(fmt.Sprintf(
-			"The composition would begin more than %d branches at once, or branches with more than %d MiB; does a map hold another?", maxBranches, maxWork>>20))
+			"The composition would begin more than %d branches at once, or branches with more than %d MiB; does one map contain another?", maxBranches, maxWork>>20))
 	}
 	return m.tooMuch(manyWalks)
 }

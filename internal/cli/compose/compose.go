@@ -40,7 +40,7 @@ func Document(file string) ([]byte, error) {
 	output := filepath.Join(scratch, "composition.json")
 	cmd := exec.Command(node, filepath.Join(scratch, "run.cjs"), file, output) //nolint:gosec // the person's own interpreter and file
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s is not a composition that can be read: %w\n%s", file, err, bytes.TrimSpace(said))
+		return nil, fmt.Errorf("%s cannot be read as a composition: %w\n%s", file, err, bytes.TrimSpace(said))
 	}
 	return os.ReadFile(output)
 }

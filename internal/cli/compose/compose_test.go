@@ -38,7 +38,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s: %v, %s", name, err, document)
 		}
 	}
-	for name, want := range map[string]string{"no.js": "no.js is not a composition that can be read", "bad.js": "nothing is not defined", "gone.js": "cannot be read"} {
+	for name, want := range map[string]string{"no.js": "no.js cannot be read as a composition", "bad.js": "nothing is not defined", "gone.js": "cannot be read"} {
 		if _, err := Document(filepath.Join(folder, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

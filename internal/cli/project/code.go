@@ -61,18 +61,18 @@ func ReadCode(path, kind, main string) (code *whisk.Exec, leftOut []string, err 
 
 func execOf(path, kind, main string, content []byte) (*whisk.Exec, error) {
 	if strings.HasPrefix(kind, "java") && main == "" && mainClass(content) == "" {
-		return nil, fmt.Errorf("%s names no main class in its manifest: give it (main, like org.example.Hello)", path)
+		return nil, fmt.Errorf("the manifest of %s does not name a main class: give one (main, like org.example.Hello)", path)
 	}
 	exec := &whisk.Exec{Kind: kind, Main: main, Binary: kind == native || isBinary(content)}
 	if !exec.Binary && !utf8.Valid(content) {
-		return nil, fmt.Errorf("%s is neither UTF-8 text nor an archive or executable", path)
+		return nil, fmt.Errorf("%s is neither UTF-8 text nor an archive or executable: save the source as UTF-8", path)
 	}
 	code := string(content)
 	if exec.Binary {
 		code = base64.StdEncoding.EncodeToString(content)
 	}
 	if len(code) > maxCode {
-		return nil, fmt.Errorf("%s is %d MiB of code, as it is sent; no server takes more than %d MiB", path, len(code)>>20, maxCode>>20)
+		return nil, fmt.Errorf("%s is %d MiB of code, as it is sent, and a server takes at most %d MiB: leave out files that the function does not need", path, len(code)>>20, maxCode>>20)
 	}
 	exec.Code = &code
 	return exec, nil

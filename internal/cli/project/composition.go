@@ -87,7 +87,7 @@ func parseComposition(file string, data []byte) (json.RawMessage, []inlineAction
 	}
 	var root any
 	if len(document) == 0 || json.Unmarshal(document, &root) != nil {
-		return nil, nil, fmt.Errorf("%s holds no composition: it has neither a type nor an ast; write it with `forerun compose FILE.js`, or name the JavaScript file itself", file)
+		return nil, nil, fmt.Errorf("%s is not a composition: it has neither a type nor an ast; write it with `forerun compose FILE.js`, or name the JavaScript file itself", file)
 	}
 	compact, err := canonical.Marshal(document)
 	if err != nil {
@@ -100,7 +100,7 @@ func parseComposition(file string, data []byte) (json.RawMessage, []inlineAction
 // inlineActions lists the actions whose code stands in a document.
 func inlineActions(value any, depth int) (found []inlineAction, err error) {
 	if depth > maxComposition {
-		return nil, fmt.Errorf("the composition is nested more than %d deep", maxComposition)
+		return nil, fmt.Errorf("the composition is nested more than %d deep: move a part of it into another composition", maxComposition)
 	}
 	var inside []any
 	switch value := value.(type) {
@@ -137,7 +137,7 @@ func inlineAt(value map[string]any) (x inlineAction, ok bool, err error) {
 		err = json.Unmarshal(encoded, &x)
 	}
 	if err == nil && x.Action.Exec.Kind == "" {
-		err = fmt.Errorf("the action %s in the composition has code of no kind", x.Name)
+		err = fmt.Errorf("the code of the action %s in the composition has no kind: add the kind to its exec, like nodejs:20", x.Name)
 	}
 	return x, true, err
 }

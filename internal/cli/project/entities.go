@@ -115,7 +115,7 @@ func (b *builder) add(path []string, e Entity) {
 		b.taken = make(map[string]bool)
 	}
 	if b.taken[e.Path()] {
-		b.wrong(path, fmt.Errorf("there is another %s of this name: /%s/%s", e.What(), e.Name.Path(), e.Name.Entity))
+		b.wrong(path, fmt.Errorf("another %s has this name: /%s/%s; rename one of them", e.What(), e.Name.Path(), e.Name.Entity))
 		return
 	}
 	b.taken[e.Path()] = true
@@ -139,7 +139,7 @@ func (b *builder) pkg(name string, x *pkg) {
 	if x.Bind != "" {
 		rank = rankBinding
 		if len(x.Actions)+len(x.Sequences)+len(x.Compositions)+len(x.Workflows) > 0 {
-			b.wrong(below(path, "bind"), errors.New("a package that stands for another has no actions of its own"))
+			b.wrong(below(path, "bind"), errors.New("a package that stands for another cannot have actions of its own: remove bind or the actions"))
 		}
 		to, err := forerun.ParseName(x.Bind, "_")
 		if err == nil && to.Package != "" {

@@ -123,7 +123,7 @@ func (z *zipper) addFile(path, file string) error {
 		return err
 	}
 	if z.size += int64(len(content)); z.size > 4*maxCode {
-		return fmt.Errorf("it holds more than %d MiB", 4*maxCode>>20)
+		return fmt.Errorf("it has more than %d MiB of files: remove those that the function does not need", 4*maxCode>>20)
 	}
 	return z.add(path, 0o644|info.Mode()&0o111, content)
 }

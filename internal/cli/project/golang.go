@@ -111,7 +111,7 @@ func functionsOf(folder, target string) (map[string]bool, error) {
 			return nil, fmt.Errorf("the source cannot be read: %w", err)
 		}
 		if source.Name.Name != "main" {
-			return nil, errors.New(file + " is not in package main: a function is a program of its own")
+			return nil, errors.New(file + " is not in package main: write `package main`, because a function is a program")
 		}
 		for _, d := range source.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {

@@ -113,7 +113,7 @@ func expandString(s string, getenv func(string) string) (string, error) {
 		}
 		value := getenv(name)
 		if value == "" {
-			return "", fmt.Errorf("the environment variable %s is not set", name)
+			return "", fmt.Errorf("the environment variable %s is not set: set it, or write $${ for a plain ${", name)
 		}
 		b.WriteString(before + value)
 		s = rest

@@ -182,7 +182,7 @@ func (v *validator) oneOf(s *schema, n *node, path string) {
 
 func (v *validator) array(s *schema, n *node, path string) {
 	if len(n.items) < s.MinItems {
-		v.wrong(n, path, "must have at least %d", s.MinItems)
+		v.wrong(n, path, "must have at least %d element", s.MinItems)
 	}
 	for i, item := range n.items {
 		if s.Items != nil {

@@ -88,7 +88,7 @@ func (n *node) find(path []string) *node {
 // parse reads a YAML document. An empty one is an empty object.
 func parse(data []byte) (root *node, wrong *problem) {
 	if len(data) > maxFile {
-		return nil, &problem{1, 1, fmt.Sprintf("The file is larger than %d KiB.", maxFile>>10)}
+		return nil, &problem{1, 1, fmt.Sprintf("The file is larger than %d KiB: split it into several projects.", maxFile>>10)}
 	}
 	if wrong := checkNesting(data); wrong != nil {
 		return nil, wrong
@@ -149,7 +149,7 @@ func checkNesting(data []byte) *problem {
 func parseYAML(data []byte) (file *ast.File, wrong *problem) {
 	defer func() {
 		if r := recover(); r != nil {
-			wrong = &problem{1, 1, fmt.Sprintf("The file is not YAML that can be read (%v).", r)}
+			wrong = &problem{1, 1, fmt.Sprintf("The file cannot be read as YAML (%v).", r)}
 		}
 	}()
 	file, err := parser.ParseBytes(data, 0)
@@ -249,7 +249,7 @@ func (c *converter) object(at *node, values []*ast.MappingValueNode, depth int) 
 			name = strings.TrimSpace(v.Key.String())
 		}
 		if seen[name] {
-			return c.fail(v.Key, "%q stands here for the second time.", name)
+			return c.fail(v.Key, "%q is here twice: remove one of the two.", name)
 		}
 		seen[name] = true
 		at.members = append(at.members, member{name, key, c.convert(v.Value, depth+1)})
@@ -264,7 +264,7 @@ func (c *converter) object(at *node, values []*ast.MappingValueNode, depth int) 
 func (c *converter) merge(at *node, v *ast.MappingValueNode, depth int) {
 	from := c.convert(v.Value, depth+1)
 	if c.wrong == nil && from.shape != object {
-		c.fail(v.Key, "<< takes an object.")
+		c.fail(v.Key, "The value of << must be an object.")
 	}
 	for _, m := range from.members {
 		if at.member(m.name) == nil {
@@ -276,7 +276,7 @@ func (c *converter) merge(at *node, v *ast.MappingValueNode, depth int) {
 func (c *converter) alias(n *ast.AliasNode) *node {
 	value, ok := c.anchors[n.Value.GetToken().Value]
 	if !ok {
-		return c.fail(n, "There is no anchor of this name before.")
+		return c.fail(n, "No anchor above has this name: write &NAME before the value that is meant.")
 	}
 	c.count += size(value)
 	if c.count > maxNodes {
@@ -302,7 +302,7 @@ func (c *converter) tagged(n *ast.TagNode, depth int) *node {
 	switch tag := n.Start.Value; tag {
 	case "!!str":
 		if _, ok := n.Value.(ast.ScalarNode); !ok {
-			return c.fail(n, "This is not a string.")
+			return c.fail(n, "The value after !!str is not a string: put it in quotes.")
 		}
 		if literal, ok := n.Value.(*ast.LiteralNode); ok {
 			return c.convert(literal, depth+1)
@@ -318,7 +318,7 @@ func (c *converter) tagged(n *ast.TagNode, depth int) *node {
 	case "!!map", "!!seq":
 		return c.convert(n.Value, depth+1)
 	default:
-		return c.fail(n, "The tag %s is not known here.", tag)
+		return c.fail(n, "The tag %s is not known here: remove it.", tag)
 	}
 }
 
@@ -350,7 +350,7 @@ func (c *converter) scalar(at *node, n ast.Node) *node {
 	case ast.ScalarNode:
 		return c.plain(at, n, n.GetToken().Value)
 	default:
-		return c.fail(n, "This is not of a form that JSON has.")
+		return c.fail(n, "JSON has no value of this form: write a string, a number, true, false, null, a list or an object.")
 	}
 	return at
 }

@@ -24,5 +24,5 @@ func WebAnnotations(web string) ([]forerun.KeyValue, error) {
 	case "no", "false":
 		return annotations("false", "false", "false"), nil
 	}
-	return nil, fmt.Errorf("%q is not yes, raw or no", web)
+	return nil, fmt.Errorf("%q is not a setting of web: write yes, raw or no", web)
 }

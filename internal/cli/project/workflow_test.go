@@ -59,9 +59,9 @@ workflows:
 // TestWorkflowProblems: what is wrong with a workflow is told with its place.
 func TestWorkflowProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		"[]":                             "2:6: workflows.w must have at least 1.",
+		"[]":                             "2:6: workflows.w must have at least 1 element.",
 		"[a, 5]":                         "2:10: workflows.w[1] must be a string or a list or an object, not a number.",
-		"[{parallel: []}]":               "workflows.w[0].parallel must have at least 1.",
+		"[{parallel: []}]":               "workflows.w[0].parallel must have at least 1 element.",
 		"[{fork: [a]}]":                  "2:8: workflows.w[0].fork is not known; known are else, if, map, parallel, then.",
 		"[a, {}]":                        "2:10: workflows.w[1]: a step is an action, a list of steps, or an object with one of parallel, map and if",
 		"[a, {map: b, parallel: [c]}]":   "2:11: workflows.w[1]: a step is",

@@ -57,7 +57,7 @@ func New(o Options) (*Client, error) {
 	}
 	user, password, ok := strings.Cut(strings.TrimSpace(o.Auth), ":")
 	if !ok {
-		return nil, fmt.Errorf("the key has no colon: it is written UUID:KEY, as it stands after AUTH= in the server's DATA/wskprops, the operator's in DATA/operator")
+		return nil, fmt.Errorf("the key has no colon: write it as UUID:KEY. A key stands after AUTH= in the server's DATA/wskprops, the operator's in DATA/operator")
 	}
 	if o.Trace == nil {
 		o.Trace = func(string) {}
@@ -79,11 +79,11 @@ const maxRedirects = 10
 func mayFollow(next *http.Request, asked []*http.Request) error {
 	switch last := asked[len(asked)-1]; {
 	case last.URL.Scheme == "https" && next.URL.Scheme != "https":
-		return fmt.Errorf("%s sends its callers from https to %s, where others could read the key", last.URL.Host, next.URL.Scheme)
+		return fmt.Errorf("%s sends its callers from https to %s, where others could read the key: pass an https address with --apihost", last.URL.Host, next.URL.Scheme)
 	case !strings.EqualFold(last.URL.Hostname(), next.URL.Hostname()):
 		return fmt.Errorf("%s sends its callers to %s, which is not given the key: name that host yourself if you trust it", last.URL.Host, next.URL.Host)
 	case len(asked) >= maxRedirects:
-		return fmt.Errorf("it was given up after %d redirects", maxRedirects)
+		return fmt.Errorf("the server redirected more than %d times: pass the address of the API itself with --apihost", maxRedirects)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func TestRedirects(t *testing.T) {
 	if is, err := Get[Action](t.Context(), c, "once", nil); err != nil || is.Value.Name != "x" {
 		t.Errorf("%v, %v", is.Value, err)
 	}
-	if _, err := Get[Action](t.Context(), c, "circle", nil); err == nil || !strings.Contains(err.Error(), "10 redirects") {
+	if _, err := Get[Action](t.Context(), c, "circle", nil); err == nil || !strings.Contains(err.Error(), "redirected more than 10 times") {
 		t.Errorf("the client is told %v", err)
 	}
 }
