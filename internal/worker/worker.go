@@ -121,9 +121,7 @@ const boxDescriptors = 24
 
 // complete fills in the defaults.
 func (c Config) complete() Config {
-	if c.MemoryMiB == 0 {
-		c.MemoryMiB = machineMemoryMiB() / 2
-	}
+	c.MemoryMiB = MemoryMiB(c.MemoryMiB)
 	c.Descriptors = cmp.Or(c.Descriptors, sandbox.Descriptors())
 	if c.MaxSandboxes == 0 {
 		c.MaxSandboxes = max(1, min(c.MemoryMiB/smallestMiB, c.Descriptors*5/16/boxDescriptors))
@@ -132,6 +130,14 @@ func (c Config) complete() Config {
 	c.QueueTimeout = cmp.Or(c.QueueTimeout, defaultQueueTimeout)
 	c.Bounds = cmp.Or(c.Bounds, forerun.DefaultBounds())
 	return c
+}
+
+// MemoryMiB is what all sandboxes may use if so much is set: half of the machine's memory if none is.
+func MemoryMiB(set int) int {
+	if set == 0 {
+		return machineMemoryMiB() / 2
+	}
+	return set
 }
 
 func machineMemoryMiB() int {

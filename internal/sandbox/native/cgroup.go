@@ -17,6 +17,7 @@ import (
 // cgroups are the hierarchies in which this instance has folders: forerun/<instance>/<sandbox> in each.
 type cgroups struct {
 	instance string
+	bound    int               // MiB of memory for all sandboxes together; 0: no bound
 	roots    map[string]string // by controller, the folder in which forerun/ is; v1 only
 	unified  string            // the same of the v2 hierarchy, which lists and freezes; "" if there is none
 	v2       map[string]bool   // the controllers that the v2 hierarchy limits with
@@ -25,6 +26,9 @@ type cgroups struct {
 // controllers in the order in which folders are made.
 var controllers = []string{"memory", "pids", "cpu"}
 
+// leastMore is what all sandboxes may at least use, in MiB, beyond what the server lets them: it counts some too late, as one that closes.
+const leastMore = 128
+
 // instancePrefix is the common beginning of the names of all instances of one data folder.
 func instancePrefix(dataDir string) string {
 	sum := sha256.Sum256([]byte(dataDir))
@@ -32,10 +36,13 @@ func instancePrefix(dataDir string) string {
 }
 
 // openCgroups finds the cgroups of this machine and user, removes the leftovers of dead instances of the same data folder, and makes this
-// instance's folders. reasons explains by controller why one is missing.
-func openCgroups(dataDir string) (c *cgroups, reasons map[string]string) {
+// instance's folders. All sandboxes together may use memoryMiB and a little more. reasons explains by controller why one is missing.
+func openCgroups(dataDir string, memoryMiB int) (c *cgroups, reasons map[string]string) {
 	prefix := instancePrefix(dataDir)
 	c = &cgroups{instance: prefix + strconv.Itoa(os.Getpid()), roots: map[string]string{}, v2: map[string]bool{}}
+	if memoryMiB > 0 {
+		c.bound = memoryMiB + max(memoryMiB/8, leastMore)
+	}
 	reasons = map[string]string{}
 	mounts := cgroupMounts()
 	for _, name := range controllers {
@@ -44,7 +51,11 @@ func openCgroups(dataDir string) (c *cgroups, reasons map[string]string) {
 			reasons[name] = "this machine has no " + name + " controller in its cgroups"
 			continue
 		}
-		if err := c.claim(root, prefix); err != nil {
+		err := c.claim(root, prefix)
+		if err == nil && name == "memory" && c.bound > 0 {
+			err = writeLimits(c.folder(root), v1Memory(c.bound, false))
+		}
+		if err != nil {
 			reasons[name] = "the cgroups at " + root + " cannot be used: " + err.Error()
 			continue
 		}
@@ -55,6 +66,9 @@ func openCgroups(dataDir string) (c *cgroups, reasons map[string]string) {
 	}
 	return c, reasons
 }
+
+// folder is the instance's folder below root.
+func (c *cgroups) folder(root string) string { return filepath.Join(root, "forerun", c.instance) }
 
 // claim makes the instance's folder below root.
 func (c *cgroups) claim(root, prefix string) error {

@@ -72,6 +72,12 @@ func (c *cgroups) openUnified(mount, prefix string, reasons map[string]string) {
 			reasons[name] = "the " + name + " controller cannot be enabled: " + err.Error()
 			continue
 		}
+		if name == "memory" && c.bound > 0 {
+			if err := writeLimits(c.folder(root), v2Memory(c.bound)); err != nil {
+				reasons[name] = "the memory of all sandboxes cannot be bounded: " + err.Error()
+				continue
+			}
+		}
 		c.v2[name] = true
 		delete(reasons, name)
 	}

@@ -62,7 +62,7 @@ func namespaceHint(err error) string {
 	return " (in a container, it must be a privileged one)"
 }
 
-// enforced lists the protections. reasons explains by controller which limits the cgroups cannot set.
+// enforced lists the protections. reasons explains by controller which limits the cgroups cannot set, and why ids may be shared.
 func (h *helper) enforced(reasons map[string]string) []sandbox.Enforcement {
 	on := func(what string) sandbox.Enforcement { return sandbox.Enforcement{What: what, On: true} }
 	asRoot := func(what, why string) sandbox.Enforcement {
@@ -71,12 +71,16 @@ func (h *helper) enforced(reasons map[string]string) []sandbox.Enforcement {
 		}
 		return sandbox.Enforcement{What: what, Why: why}
 	}
+	ids := asRoot("user ids of its own", "only root can give a sandbox other ids than the server's: start the server as root")
+	if why := reasons[idsReason]; why != "" {
+		ids.On, ids.Why = false, why
+	}
 	list := []sandbox.Enforcement{
 		on("allow-list of the host's files, read-only"),
 		on("no capability, no new privileges"),
 		on("system-call filter"),
 		on("network of its own, outside connections by policy"),
-		asRoot("user ids of its own", "only root can give a sandbox other ids than the server's: start the server as root"),
+		ids,
 		asRoot("no supplementary groups", "an ordinary user cannot leave its groups: start the server as root"),
 		asRoot("server without the helper's privileges", "the server runs as an ordinary user, and so does the helper"),
 	}

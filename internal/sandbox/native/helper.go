@@ -55,6 +55,7 @@ type helper struct {
 	root     bool                // ids and mounts of the host are ours to give
 	roots    map[string]*os.File // of what sandboxes may see, opened
 	cgroups  *cgroups
+	ids      idLocks            // of the ranges in use, for other servers
 	aside    *linger.Goroutines // that serve requests
 	forks    chan func()        // run one after the other by the one thread whose children the sandboxes are
 
@@ -117,9 +118,17 @@ func (h *helper) prepare() (enforced []sandbox.Enforcement, err error) {
 		return nil, err
 	}
 	var reasons map[string]string
-	h.cgroups, reasons = openCgroups(h.settings.dataDir)
+	h.cgroups, reasons = openCgroups(h.settings.dataDir, h.settings.memoryMiB)
+	if h.root {
+		if h.ids, err = openIDLocks(idsFolder); err != nil {
+			reasons[idsReason] = "another server of this machine may give sandboxes the same ids: " + err.Error()
+		}
+	}
 	return h.enforced(reasons), nil
 }
+
+// idsReason is the key of the reason why user ids may be another server's, too.
+const idsReason = "ids"
 
 func raiseFileLimit() {
 	var limit unix.Rlimit
@@ -243,7 +252,7 @@ func (h *helper) reserve(id string) (*helperSandbox, error) {
 		return nil, fmt.Errorf("there is a sandbox %q already", id)
 	}
 	for n := range rangesAtMost {
-		if !h.ranges[n] {
+		if !h.ranges[n] && h.ids.take(n) {
 			c := &helperSandbox{id: id, number: n, exited: make(chan struct{}), fading: make(fading)}
 			h.ranges[n], h.sandboxes[id] = true, c
 			h.shared.gates[n].Clear()
@@ -273,6 +282,7 @@ func (h *helper) free(c *helperSandbox) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.ranges, c.number)
+	h.ids.free(c.number)
 }
 
 // closeAll ends every sandbox and removes the cgroups.

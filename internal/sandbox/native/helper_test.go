@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -243,6 +244,78 @@ func TestHostIDs(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("two sandboxes have the users %v", seen)
+	}
+}
+
+// usersOf are the users of a helper's sandboxes.
+func usersOf(t *testing.T, m *Maker) (users []uint32) {
+	t.Helper()
+	for _, pid := range sandboxed(m) {
+		var st unix.Stat_t
+		if err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &st); err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, st.Uid)
+	}
+	return users
+}
+
+// TestServersShareNoIDs: sandboxes of two servers on a machine never have the same users at a time, and a server that died holds none.
+func TestServersShareNoIDs(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives sandboxes user ids of their own")
+	}
+	one, two := startHelper(t, Config{}), startHelper(t, Config{})
+	for n := range 5 {
+		startSleeper(t, one, fmt.Sprint("s-", n))
+		startSleeper(t, two, fmt.Sprint("s-", n))
+	}
+	users := append(usersOf(t, one), usersOf(t, two)...)
+	if slices.Sort(users); len(slices.Compact(slices.Clone(users))) != 10 {
+		t.Errorf("ten sandboxes have the users %v", users)
+	}
+}
+
+// TestIDLocks: a range is another server's until that frees it, or ends in any way.
+func TestIDLocks(t *testing.T) {
+	folder := t.TempDir()
+	open := func() idLocks {
+		l, err := openIDLocks(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	one, two := open(), open()
+	defer two.file.Close()
+	if !one.take(0) || !one.take(7) || two.take(7) || !two.take(8) || one.take(8) {
+		t.Error("a range is given to two, or to none")
+	}
+	if one.free(7); !two.take(7) {
+		t.Error("a freed range is not to be had")
+	}
+	if one.file.Close(); !two.take(0) {
+		t.Error("the ranges of a server that has ended are not to be had")
+	}
+}
+
+// TestMemoryOfAll: all sandboxes together have no more memory than the server, whatever each may use.
+func TestMemoryOfAll(t *testing.T) {
+	m := startHelper(t, Config{MemoryMiB: 48})
+	for _, e := range m.Enforced() {
+		if e.What == "memory limit" && !e.On {
+			t.Skip("memory is not limited here: ", e.Why)
+		}
+	}
+	large := sleeper("large")
+	large.MemoryMiB, large.Argv = 512, []string{"/bin/sh", "-c", "head -c 400M /dev/zero | tail | wc -c"}
+	s, err := m.Start(t.Context(), large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := s.Output()
+	if got, err := io.ReadAll(stdout); err != nil || strings.TrimSpace(string(got)) != "0" {
+		t.Errorf("of 400 MiB it keeps %s, %v", got, err)
 	}
 }
 

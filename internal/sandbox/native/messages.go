@@ -220,6 +220,7 @@ type settings struct {
 	dataDir    string
 	bindRoots  []string
 	policy     guard.Policy
+	memoryMiB  int // of all sandboxes together; 0: no bound
 	executable string
 	initArgs   []string
 }
@@ -231,6 +232,7 @@ func (s settings) encode() []byte {
 	e.texts(s.bindRoots)
 	e.list(s.policy.Allowed)
 	e.list(s.policy.Denied)
+	e.number(uint64(s.memoryMiB))
 	e.text(s.executable)
 	e.texts(s.initArgs)
 	return e.b
@@ -241,7 +243,7 @@ func decodeSettings(b []byte) (settings, error) {
 	if d.number() != kindConfigure {
 		return settings{}, errFrame
 	}
-	s := settings{dataDir: d.text(), bindRoots: d.texts(), policy: guard.Policy{Allowed: d.list(), Denied: d.list()}}
+	s := settings{dataDir: d.text(), bindRoots: d.texts(), policy: guard.Policy{Allowed: d.list(), Denied: d.list()}, memoryMiB: d.small()}
 	s.executable, s.initArgs = d.text(), d.texts()
 	return s, d.end()
 }

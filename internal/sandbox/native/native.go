@@ -28,6 +28,7 @@ type Config struct {
 	DataDir    string       // names this instance's cgroups; leftovers of dead instances of the same folder are removed
 	BindRoots  []string     // a Spec may bind only these host folders and their content
 	Policy     guard.Policy // which outside addresses functions may reach
+	MemoryMiB  int          // what all sandboxes together may use; 0: no bound
 	ResolvConf string       // where the nameservers are found; default /etc/resolv.conf
 
 	Executable string   // the binary that is also helper and first stage; default /proc/self/exe
