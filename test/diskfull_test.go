@@ -81,6 +81,7 @@ func TestDiskFilledByATenant(t *testing.T) {
 	c := client(t, s)
 	putPython(t, c, map[string]string{"echo": echoes})
 	r := redisAs(t, s, operate(t, s, "create", "ada"))
+	putRules(t, c)
 	operate(t, s, "create", "bob")
 	operate(t, s, "create", "eve")
 	n := 0
@@ -95,6 +96,7 @@ func TestDiskFilledByATenant(t *testing.T) {
 	if code, answer := status(t, c, "POST", "actions/echo?blocking=true", map[string]string{}); code != http.StatusInsufficientStorage {
 		t.Errorf("the disk is not full: %d %s", code, answer)
 	}
+	stopRules(t, c)
 	if key := operate(t, s, "rotate", "eve"); key == "" {
 		t.Error("no new key")
 	}
@@ -113,6 +115,37 @@ func TestDiskFilledByATenant(t *testing.T) {
 	})
 	if err := r.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+// putRules makes a trigger with three rules for the action echo.
+func putRules(t *testing.T, c *server.Client) {
+	t.Helper()
+	if code, answer := status(t, c, "PUT", "triggers/fired", map[string]any{}); code != http.StatusOK {
+		t.Fatal(code, answer)
+	}
+	for _, rule := range []string{"stopped", "removed", "left"} {
+		if code, answer := status(t, c, "PUT", "rules/"+rule, map[string]string{"trigger": "/_/fired", "action": "/_/echo"}); code != http.StatusOK {
+			t.Fatal(code, answer)
+		}
+	}
+}
+
+// stopRules ends what might fill a disk or a quota that is full, and finds that nothing can be begun.
+func stopRules(t *testing.T, c *server.Client) {
+	t.Helper()
+	for _, x := range []struct {
+		method, path, state string
+		want                int
+	}{
+		{"POST", "rules/stopped", "inactive", http.StatusOK},
+		{"POST", "rules/stopped", "active", http.StatusInsufficientStorage},
+		{"DELETE", "rules/removed", "", http.StatusOK},
+		{"DELETE", "triggers/fired", "", http.StatusOK},
+	} {
+		if code, answer := status(t, c, x.method, x.path, map[string]string{"status": x.state}); code != x.want {
+			t.Errorf("%s %s %s is answered %d %s, want %d", x.method, x.path, x.state, code, answer, x.want)
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ type Txn struct {
 	Expect []Expect  // versions that must still be current
 	Ops    []Command // write commands, replayed in order (rule R11: never values)
 	Lazy   bool      // in the log before Apply returns, on disk within 10 ms; else on disk before it returns
-	Owed   bool      // for what was begun when the disk had room, and what the operator orders: while it has none it waits, where others are refused
+	Owed   bool      // for what was begun when the disk had room, what the operator orders, and what ends rules: while it has none it waits, where others are refused. No quota holds it
 }
 
 // Expect says that a record still has the version that was read.

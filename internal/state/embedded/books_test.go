@@ -257,6 +257,13 @@ func TestOverQuota(t *testing.T) {
 	if forerun.KindOf(refused2) != forerun.OverQuota {
 		t.Errorf("more than three quarters beside the records: %v", refused2)
 	}
+	for _, owed := range []bool{false, true} {
+		txn := lazySet("d", make([]byte, 20<<10))
+		txn.Ops[0].Space, txn.Owed = "ada/values", owed
+		if _, err := s.Apply(t.Context(), txn); (err == nil) != owed {
+			t.Errorf("more than three quarters, owed %v: %v", owed, err)
+		}
+	}
 	exact(t, s, "at last")
 }
 

@@ -209,7 +209,11 @@ func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool)
 	if err := c.fill(); err != nil {
 		return 0, nil, cmp.Or(context.Cause(ctx), broken(err))
 	}
-	if err := cmp.Or(s.room.admit(owed || !o.Grows()), c.bill.admit(s.room)); err != nil {
+	err = s.room.admit(owed || !o.Grows())
+	if err == nil && !owed {
+		err = c.bill.admit(s.room)
+	}
+	if err != nil {
 		_ = c.Close() // of what was not applied
 		return 0, nil, err
 	}

@@ -130,6 +130,11 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, opts Options) *pebble.Options {
 		MemTableSize: 8 << 20, MaxOpenFiles: 256,
 		FormatMajorVersion: pebbleFormat,
 	}
+	o.EventListener = &pebble.EventListener{BackgroundError: func(err error) {
+		if !isFull(err) { // that is said already (setLow)
+			o.Logger.Errorf("background error: %v", err)
+		}
+	}}
 	o.CompactionConcurrencyRange = func() (lower, upper int) { return 1, 2 } // more than one: it is behind (pacer)
 	o.L0StopWritesThreshold = paceStop
 	o.Experimental.L0CompactionConcurrency = paceBehind

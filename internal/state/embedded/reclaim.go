@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -19,6 +20,8 @@ import (
 //
 // A rewrite needs room itself, for what stays of those tables. It is not begun if that would take more than half of what is free: Pebble
 // would wait in the middle of it.
+
+const reclaimTime = 2 * time.Second // for one range, until what was removed meanwhile is flushed
 
 // reclaims are the ranges of keys in which pairs were removed while there was little room.
 type reclaims struct {
@@ -125,9 +128,20 @@ func (s *Store) rewrite(ctx context.Context, spans []*removed) error {
 			s.reclaims.note(span.first, span.last, span.bytes) // when more is removed, or more is free
 			continue
 		}
-		if err := s.db.Compact(ctx, span.first, behind, false); err != nil {
+		err = s.compact(ctx, span.first, behind)
+		if isFull(err) || errors.Is(err, context.DeadlineExceeded) {
+			s.reclaims.note(span.first, span.last, span.bytes)
+		} else if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// compact has Pebble rewrite the tables of a range. It does not wait long: others may be rewritten again and again for which there is no
+// room, until what was removed meanwhile is flushed.
+func (s *Store) compact(ctx context.Context, first, behind []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, reclaimTime)
+	defer cancel()
+	return s.db.Compact(ctx, first, behind, false)
 }

@@ -22,6 +22,7 @@ const (
 	roomInterval = 250 * time.Millisecond // between looks at the disk
 	lookAfter    = 2 << 20                // bytes that are written, after which it is looked at again
 	roomRetry    = 50 * time.Millisecond  // between tries of what the disk had no room for
+	rewriteTries = 20                     // of a compaction, until it begins again
 )
 
 // room watches the disk's free space. When little is left, the store takes nothing new, but finishes what it has begun.
@@ -227,6 +228,22 @@ func (r *room) retry(err error, urgent bool, step func() error) error {
 func (r *room) hasSome() bool {
 	free, total, known := r.measure()
 	return !known || free >= needs(total)/2
+}
+
+// mayRewrite says whether there is room for a table of a compaction. It waits a little for that: Pebble tries again at once.
+func (r *room) mayRewrite() bool {
+	for range rewriteTries {
+		if r.hasSome() {
+			return true
+		}
+		r.noRoom(false)
+		select {
+		case <-r.stop:
+			return false
+		case <-time.After(roomRetry):
+		}
+	}
+	return false
 }
 
 // noRoom notes that there is none, and gives back the ballast if that is for this.

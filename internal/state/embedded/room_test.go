@@ -446,3 +446,51 @@ func comeAndGo(t *testing.T, random *rand.Rand) {
 	}
 	t.Logf("%d written, %d refused", len(acknowledged)-refused, refused)
 }
+
+// TestCompactionWithoutRoom has it fail, where it would wait for room that only its end gives back, and try again.
+func TestCompactionWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := newSmallFS()
+		s := openSmall(t, fs)
+		defer closed(t, s)
+		for range 2 { // tables that overlap
+			do(t, s, "SET a 1")
+			do(t, s, "SET b 1")
+			if err := s.db.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fs.set(0)
+		done := make(chan error, 1)
+		go func() { done <- s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false) }()
+		time.Sleep(3 * rewriteTries * roomRetry)
+		if s.room.waits() {
+			t.Error("it waits for room")
+		}
+		if err := try(s, "DEL b"); err != nil {
+			t.Errorf("what only removes: %v", err)
+		}
+		fs.set(smallDisk)
+		if err := <-done; err != nil {
+			t.Errorf("with room: %v", err)
+		}
+		if got := get(t, s, "a"); string(got.Data) != "1" {
+			t.Errorf("a is %s", got.Data)
+		}
+	})
+}
+
+// TestCompactionThatGetsNoRoom fails in the middle of a table, too.
+func TestCompactionThatGetsNoRoom(t *testing.T) {
+	fs := newSmallFS()
+	r := &roomFS{FS: fs, room: newRoom(fs, "store")}
+	f, err := r.Create("1.sst", rewrites)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fs.set(1)
+	if n, err := f.Write([]byte("xy")); n != 1 || !isFull(err) {
+		t.Errorf("%d bytes were written: %v", n, err)
+	}
+}

@@ -3,11 +3,16 @@ package embedded
 import (
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// roomFS is a file system that waits for room where another would say that the disk is full.
+// rewrites is what Pebble says of a table that it makes from others (compaction), when it creates the file.
+const rewrites = "pebble-compaction"
+
+// roomFS is a file system that waits for room where another would say that the disk is full. A compaction does not wait: it would hold the
+// room of the tables that it has made, and keep what it makes them from. It fails, Pebble removes its tables, and tries again later.
 type roomFS struct {
 	vfs.FS
 	room *room
@@ -31,6 +36,12 @@ func (fs *roomFS) opened(name string, open func() (vfs.File, error)) (f vfs.File
 
 // Create makes a file.
 func (fs *roomFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if category == rewrites {
+		if !fs.room.mayRewrite() {
+			return nil, &os.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
+		}
+		return fs.FS.Create(name, category)
+	}
 	return fs.opened(name, func() (vfs.File, error) { return fs.FS.Create(name, category) })
 }
 
