@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 
 import openwhisk from 'openwhisk'
 
+import { invoke } from '../invoke.js'
 import { variants } from './composition.js'
 
 const run = promisify(execFile)
@@ -42,7 +43,7 @@ export async function seed (options, documents) {
   for (const document of documents) {
     const stores = 'seats' in document || 'customers' in document ? variants.map(variant => `flightbook-${variant}`) : ['']
     for (const store of stores) {
-      await ow.actions.invoke({ name: 'flightbook-Seed', params: { ...document, store }, blocking: true, result: true })
+      await invoke(ow, 'flightbook-Seed', { ...document, store })
     }
   }
 }
@@ -59,7 +60,7 @@ export async function book (options, variant, requests) {
   const runs = []
   for (const request of requests) {
     const start = performance.now()
-    const record = await ow.actions.invoke({ name: `flightbook-${variant}`, params: request, blocking: true })
+    const record = await invoke(ow, `flightbook-${variant}`, request)
     runs.push({ request, result: record.response.result, milliseconds: performance.now() - start, record })
   }
   return runs

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 import openwhisk from 'openwhisk-composer/client.js'
 
+import { invoke } from '../invoke.js'
 import composition from './composition.js'
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))
@@ -45,12 +46,12 @@ export async function deploy (options) {
  */
 export async function seed (options, python) {
   const ow = openwhisk(options, true)
-  const invoke = params => ow.actions.invoke({ name: 'Seed', params, blocking: true, result: true })
-  await invoke(residents)
+  const put = async params => (await invoke(ow, 'Seed', params)).response.result
+  await put(residents)
   const reader = spawn(python, [here('readings.py')], { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = new Promise((resolve, reject) => reader.on('error', reject).on('close', resolve))
   let count = 0
-  for await (const line of createInterface(reader.stdout)) count += (await invoke(JSON.parse(line))).readings
+  for await (const line of createInterface(reader.stdout)) count += (await put(JSON.parse(line))).readings
   if (await ended !== 0) throw new Error('The weather could not be read: see the message above.')
   return count
 }

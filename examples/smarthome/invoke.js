@@ -1,5 +1,7 @@
 import openwhisk from 'openwhisk'
 
+import { invoke } from '../invoke.js'
+
 /** Hours of 2013 (UTC) and who asks: warm and cool ones, and one who does not know the password. */
 export const inputs = [
   { user: 'ada', password: 'analytical', hour: '2013-07-18T18' },
@@ -29,7 +31,7 @@ export async function invokeAll (options, list = inputs) {
   const runs = []
   for (const input of list) {
     const start = performance.now()
-    const record = await ow.actions.invoke({ name: 'smarthome', params: input, blocking: true })
+    const record = await invoke(ow, 'smarthome', input)
     runs.push({ input, result: record.response.result, milliseconds: performance.now() - start, record })
   }
   return runs
