@@ -62,6 +62,17 @@ const (
 	uncompressing = initializing + "There was an error uncompressing the action archive"
 )
 
+// How archives begin.
+var (
+	zipMagic  = []byte("PK\x03\x04")
+	gzipMagic = []byte("\x1f\x8b")
+)
+
+// isArchive tells an archive that unpackArchive takes from other code.
+func isArchive(data []byte) bool {
+	return bytes.HasPrefix(data, zipMagic) || bytes.HasPrefix(data, gzipMagic)
+}
+
 // unpackArchive extracts a zip file, or a tar file compressed with gzip, into the folder.
 func unpackArchive(data []byte, folder string) error {
 	x, err := newExtraction(folder)
@@ -75,9 +86,9 @@ func unpackArchive(data []byte, folder string) error {
 // all extracts an archive of whatever format. The error is a loadError.
 func (x *extraction) all(data []byte) (err error) {
 	switch {
-	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
+	case bytes.HasPrefix(data, zipMagic):
 		err = x.zip(data)
-	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+	case bytes.HasPrefix(data, gzipMagic):
 		err = x.tar(data)
 	default:
 		return loadError(uncompressing + ". The file type is unsupported: use a zip file, or a tar file compressed with gzip.")

@@ -44,17 +44,38 @@ func zipEntries(t testing.TB, entries ...entry) []byte {
 
 func tarEntries(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
+	return tarred(t, func(w *tar.Writer) {
+		for _, h := range headers {
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(bytes.Repeat([]byte("x"), int(h.Size))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func tarFiles(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	return tarred(t, func(w *tar.Writer) {
+		for _, e := range entries {
+			if err := w.WriteHeader(&tar.Header{Name: e.name, Size: int64(len(e.content)), Mode: 0o600}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write([]byte(e.content)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func tarred(t testing.TB, write func(*tar.Writer)) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
-	for _, h := range headers {
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(bytes.Repeat([]byte("x"), int(h.Size))); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(w)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

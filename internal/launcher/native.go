@@ -2,7 +2,6 @@ package launcher
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +35,7 @@ type lineProgram struct{}
 
 func (lineProgram) unpack(init *runtimewire.Init, code []byte, folder string) error {
 	program := filepath.Join(folder, programName)
-	if !init.Binary || !bytes.HasPrefix(code, []byte("PK\x03\x04")) {
+	if !init.Binary || !isArchive(code) {
 		if err := os.WriteFile(program, code, 0o755); err != nil {
 			return loadError(fmt.Sprintf("Initialization has failed: the program cannot be written: %v.", pathless(err)))
 		}

@@ -41,10 +41,17 @@ func TestNativeScript(t *testing.T) {
 }
 
 func TestNativeArchiveWithExec(t *testing.T) {
-	code := zipOf(t, map[string]string{"exec": string(script(`echo "{\"file\":\"$(cat data/x)\"}" >&3`)), "data/x": "here"})
-	h := startNative(t).serving(runtimewire.Init{Binary: true}, code)
-	if got, want := h.call(`{}`), `{"file":"here"}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	program := string(script(`echo "{\"file\":\"$(cat data/x)\"}" >&3`))
+	for format, code := range map[string][]byte{
+		"zip": zipOf(t, map[string]string{"exec": program, "data/x": "here"}),
+		"tar": tarFiles(t, entry{"exec", program, 0}, entry{"data/x", "here", 0}),
+	} {
+		t.Run(format, func(t *testing.T) {
+			h := startNative(t).serving(runtimewire.Init{Binary: true}, code)
+			if got, want := h.call(`{}`), `{"file":"here"}`; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
 	}
 }
 

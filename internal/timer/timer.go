@@ -241,7 +241,7 @@ func (t *Timer) readOnce() (err error) {
 	case "rules":
 		t.deleteTrigger, t.deRule = true, true
 	default:
-		return invalid("deleteAfterFire parameter must be one of [false, true, rules].")
+		return invalid("deleteAfterFire parameter must be one of [false, true, rules]")
 	}
 	return nil
 }

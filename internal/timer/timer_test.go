@@ -155,7 +155,7 @@ func TestRefused(t *testing.T) {
 		{Once, `{}`, "alarms once trigger feed is missing the date parameter"},
 		{Once, `{"date": "2026-11-28"}`, "date parameter '2026-11-28' must be in the future"},
 		{Once, `{"date": "2026-13-01"}`, "is not a valid Date"},
-		{Once, `{"date": "2030-01-01", "deleteAfterFire": "perhaps"}`, "deleteAfterFire parameter must be one of [false, true, rules]."},
+		{Once, `{"date": "2030-01-01", "deleteAfterFire": "perhaps"}`, "deleteAfterFire parameter must be one of [false, true, rules]"},
 	} {
 		_, err := New(test.feed, settings(t, test.settings), start)
 		if err == nil || !strings.Contains(err.Error(), test.want) || forerun.KindOf(err) != forerun.Invalid {

@@ -78,9 +78,14 @@ func execOf(path, kind, main string, content []byte) (*whisk.Exec, error) {
 	return exec, nil
 }
 
-// isBinary tells archives (zip and jar) and executables from source text.
+// isBinary tells archives (zip, jar, and tar compressed with gzip) and executables from source text.
 func isBinary(content []byte) bool {
-	return bytes.HasPrefix(content, []byte("PK\x03\x04")) || bytes.HasPrefix(content, []byte("PK\x05\x06")) || isELF(content)
+	for _, magic := range []string{"PK\x03\x04", "PK\x05\x06", "\x1f\x8b"} {
+		if bytes.HasPrefix(content, []byte(magic)) {
+			return true
+		}
+	}
+	return isELF(content)
 }
 
 func isELF(content []byte) bool { return bytes.HasPrefix(content, []byte("\x7fELF")) }

@@ -60,6 +60,9 @@ func buildGo(path, function string) ([]byte, error) {
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if said, err := cmd.CombinedOutput(); err != nil {
+		if bytes.Contains(said, []byte(filepath.Base(scratch))) { // the launcher's call
+			return nil, fmt.Errorf("%s: the function has other parameters or results than an action: write it as func(args map[string]any) map[string]any\n%s", path, bytes.TrimSpace(said))
+		}
 		return nil, fmt.Errorf("%s does not compile: %w\n%s", path, err, bytes.TrimSpace(said))
 	}
 	return os.ReadFile(program)

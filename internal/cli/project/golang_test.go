@@ -17,6 +17,7 @@ func TestGo(t *testing.T) {
 		"named.go":    "package main\n\nfunc Hello(args map[string]any) map[string]any { return args }\n",
 		"library.go":  "package library\n",
 		"wrong.go":    "package main\n\nfunc main() { nothing() }\n",
+		"context.go":  "package main\n\nimport \"context\"\n\nfunc Main(_ context.Context, args map[string]any) (map[string]any, error) { return args, nil }\n",
 		"app/main.go": "package main\n\nfunc main() { help() }\n",
 		"app/help.go": "package main\n\nfunc help() {}\n",
 		"app/go.mod":  "module app\n\ngo 1.21\n",
@@ -51,6 +52,7 @@ func TestGo(t *testing.T) {
 		{"named.go", "", "", "has neither a function main nor a function Main"},
 		{"library.go", "", "", "is not in package main"},
 		{"wrong.go", "go", "", "undefined: nothing"},
+		{"context.go", "go", "", "write it as func(args map[string]any) map[string]any"},
 	} {
 		code, _, err := ReadCode(filepath.Join(folder, c.path), c.kind, c.main)
 		if c.want == "" && (err != nil || code.Kind != native || !code.Binary || code.Main != "") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

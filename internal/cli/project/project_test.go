@@ -1,6 +1,7 @@
 package project
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -229,6 +230,20 @@ func TestArchive(t *testing.T) {
 	}
 	if archive(0o600) == archive(0o700) {
 		t.Error("the executable bit is lost")
+	}
+}
+
+// TestArchiveFiles: an archive that another tool made is sent as it is.
+func TestArchiveFiles(t *testing.T) {
+	for name, content := range map[string]string{"a.zip": "PK\x03\x04\xff", "a.jar": "PK\x03\x04\xff", "a.tar.gz": "\x1f\x8b\x08\xff"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		exec, _, err := ReadCode(path, python, "")
+		if err != nil || !exec.Binary || *exec.Code != base64.StdEncoding.EncodeToString([]byte(content)) {
+			t.Errorf("%s: %+v, %v", name, exec, err)
+		}
 	}
 }
 

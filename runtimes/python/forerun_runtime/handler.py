@@ -145,7 +145,9 @@ def _call(function: Callable[[dict[str, Any]], Any], payload: bytes) -> Any:
         raise Failure(f"The action called sys.exit({error.code!r}): it must return a dictionary.") from None
     except BaseException as error:
         report(error)
-        raise Failure(f"An error has occurred: {describe(error)}. See the logs for details.") from None
+        foreign = loader.find_foreign() if isinstance(error, ImportError) else None
+        reason = f"{describe(error)}. {foreign}" if foreign else describe(error)
+        raise Failure(f"An error has occurred: {reason}. See the logs for details.") from None
 
 
 def _await(value: Any) -> Any:

@@ -40,20 +40,20 @@ def load(code: bytes, binary: bool, main: str) -> Callable[[dict[str, Any]], Any
     try:
         module = _execute()
     except ImportError as error:
-        foreign = _find_foreign() if binary else None
+        foreign = find_foreign() if binary else None
         if foreign is None:
             raise
         raise LoadError(f"{error}. {foreign}") from error
     return _find(module, main)
 
 
-def _find_foreign() -> str | None:
+def find_foreign() -> str | None:
     """Return what is wrong if the archive has a package that is compiled for another Python, and none for this one."""
     own = f".cpython-{sys.version_info.major}{sys.version_info.minor}-"
     for folder, _, names in os.walk(CODE_FOLDER):
         for name in names:
             stem, tag, rest = name.partition(".cpython-3")
-            minor = rest.partition("-")[0]
+            minor = rest.partition("-")[0].rstrip("m")  # of Python 3.7 and older, which has cpython-37m
             if tag and minor.isdigit() and name.endswith(".so") and not any(n.startswith(stem + own) for n in names):
                 path = os.path.relpath(os.path.join(folder, name), CODE_FOLDER)
                 return (

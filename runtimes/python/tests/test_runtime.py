@@ -230,6 +230,15 @@ def test_packages_that_are_compiled_for_another_python(sandbox: Sandbox) -> None
     assert err.endswith("ModuleNotFoundError: No module named 'fast._speed'\n") and "forerun_runtime" not in err
 
 
+def test_packages_for_another_python_that_the_function_imports(sandbox: Sandbox) -> None:
+    files = {"__main__.py": b"def main(args): import _speed", "_speed.cpython-32m-x86_64-linux-gnu.so": b""}
+    assert sandbox.init(zipped(files), binary=True) == {"ok": True}
+    result = sandbox.fork().run()
+    assert result is not None
+    assert "No module named '_speed'. The archive's _speed.cpython-32m-x86_64-linux-gnu.so" in result.header["error"]
+    assert "is compiled for Python 3.2, and Python" in result.header["error"]
+
+
 SPAWNS = b"""
 import multiprocessing as mp, pickle, subprocess, sys
 def square(x):
