@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -210,7 +211,7 @@ func saveCode(cmd *cobra.Command, action *whisk.Action, file string) error {
 		}
 	}
 	if file == "" {
-		file = action.Name + ending(action.Kind(), action.Exec.Binary)
+		file = action.Name + ending(action.Kind(), content)
 	}
 	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -226,14 +227,16 @@ func saveCode(cmd *cobra.Command, action *whisk.Action, file string) error {
 	return err
 }
 
-// ending is that of a file with code of a kind.
-func ending(kind string, binary bool) string {
+// ending is the ending of a file with code of a kind: an archive's, or else source's. A program has none.
+func ending(kind string, content []byte) string {
 	language, _, _ := strings.Cut(kind, ":")
 	switch {
 	case language == "java":
 		return ".jar"
-	case binary:
+	case bytes.HasPrefix(content, []byte("PK\x03\x04")):
 		return ".zip"
+	case bytes.HasPrefix(content, []byte("\x1f\x8b")):
+		return ".tar.gz"
 	}
 	return map[string]string{"python": ".py", "nodejs": ".js"}[language]
 }

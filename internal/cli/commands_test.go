@@ -257,6 +257,23 @@ func TestCopyAndSave(t *testing.T) {
 	}
 }
 
+func TestEnding(t *testing.T) {
+	for _, c := range []struct{ kind, content, want string }{
+		{"python:3", "def main(a): return a", ".py"},
+		{"python:3", "PK\x03\x04", ".zip"},
+		{"nodejs:20", "\x1f\x8b\x08", ".tar.gz"},
+		{"nodejs:20", "exports.main = a => a", ".js"},
+		{"java:17", "PK\x03\x04", ".jar"},
+		{"native", "PK\x03\x04", ".zip"},
+		{"native", "\x7fELF", ""},
+		{"native", "#!/bin/sh", ""},
+	} {
+		if got := ending(c.kind, []byte(c.content)); got != c.want {
+			t.Errorf("%q of kind %s is saved with the ending %q, not %q", c.content, c.kind, got, c.want)
+		}
+	}
+}
+
 // A trigger with a feed invokes the feed, and is taken back if that fails.
 func TestFeed(t *testing.T) {
 	w := newWorld(t, map[string]answer{
