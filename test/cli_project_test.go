@@ -95,6 +95,6 @@ func TestFailureLog(t *testing.T) {
 		{"invoke bad -b", 5, "error", "ZeroDivisionError"},
 		{"invoke s -r", 5, "error", "ZeroDivisionError"},
 		{"invoke w -r", 5, "error", "ZeroDivisionError"},
-		{"invoke quiet -r", 5, "error", "quiet failed and wrote no log: run `forerun activation get "},
+		{"invoke quiet -r", 5, "error", "quiet failed and wrote no log, activation "},
 	})
 }

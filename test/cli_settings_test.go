@@ -35,7 +35,7 @@ func TestExitCodes(t *testing.T) {
 		{"list --apihost 127.0.0.1:1 -o json", 3, "", "connection refused"},
 		{"list --auth who:ever", 4, "", "forerun login"},
 		{"invoke missing", 4, "", "forerun action list"},
-		{"invoke fails -b -o jsonl", 5, `"success":false`, "wrote no log: run `forerun activation get"},
+		{"invoke fails -b -o jsonl", 5, `"success":false`, "fails failed and wrote no log, activation "},
 		{"invoke slow -r -t 1", 6, "01", "forerun activation get"},
 		{"version", 0, "forerun ", ""},
 		{"--version", 0, "forerun ", ""},

@@ -201,7 +201,7 @@ func TestBlocksOfAPage(t *testing.T) {
 // returns what pip and npm find it by.
 func packageIndex(t *testing.T) []string {
 	t.Helper()
-	const wheel, tarball = "humanize-4.17.0-py3-none-any.whl", "ms-2.1.3.tgz"
+	const wheel, tarball = "humanize-4.17.0-py3-none-any.whl", "is-odd-3.0.1.tgz"
 	var wheelFile bytes.Buffer
 	zipped := zip.NewWriter(&wheelFile)
 	for name, text := range map[string]string{
@@ -225,8 +225,8 @@ func packageIndex(t *testing.T) []string {
 	squeezed := gzip.NewWriter(&tarFile)
 	packed := tar.NewWriter(squeezed)
 	for name, text := range map[string]string{
-		"package/package.json": `{"name": "ms", "version": "2.1.3"}`,
-		"package/index.js":     "module.exports = n => `${n / 3600000} hours`\n",
+		"package/package.json": `{"name": "is-odd", "version": "3.0.1"}`,
+		"package/index.js":     "module.exports = n => n % 2 === 1\n",
 	} {
 		err := packed.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
 		if err == nil {
@@ -245,8 +245,8 @@ func packageIndex(t *testing.T) []string {
 	for path, answer := range map[string]struct{ contentType, body string }{
 		"/simple/humanize/": {"text/html", fmt.Sprintf(`<a href="/%s">%s</a>`, wheel, wheel)},
 		"/" + wheel:         {"application/zip", wheelFile.String()},
-		"/ms": {"application/json", fmt.Sprintf(`{"name": "ms", "dist-tags": {"latest": "2.1.3"}, "versions": {"2.1.3":
-			{"name": "ms", "version": "2.1.3", "dist": {"tarball": "%s/%s"}}}}`, index.URL, tarball)},
+		"/is-odd": {"application/json", fmt.Sprintf(`{"name": "is-odd", "dist-tags": {"latest": "3.0.1"}, "versions": {"3.0.1":
+			{"name": "is-odd", "version": "3.0.1", "dist": {"tarball": "%s/%s"}}}}`, index.URL, tarball)},
 		"/" + tarball: {"application/octet-stream", tarFile.String()},
 	} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {

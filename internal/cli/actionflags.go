@@ -40,7 +40,7 @@ func newActionFlags(cmd *cobra.Command) *actionFlags {
 	flags.StringVar(&f.webSecure, "web-secure", "", "`WHO` may call the web action: true, callers with a key of any namespace of the server; own, with a key of this namespace; false, everyone; "+
 		"another word, callers that send it in the header X-Require-Whisk-Auth")
 	flags.IntVarP(&f.memory, "memory", "m", 0, "memory limit in `MIB`")
-	flags.IntVarP(&f.timeout, "timeout", "t", 0, "time limit in `MS`")
+	flags.VarP((*milliseconds)(&f.timeout), "timeout", "t", "time limit in `MS`")
 	flags.IntVarP(&f.logs, "logsize", "l", 0, "limit of the logs in `MIB`")
 	flags.IntVar(&f.logs, "logs", 0, "limit of the logs in `MIB`")
 	flags.IntVarP(&f.concurrency, "concurrency", "c", 0, "limit of `N` activations in one process at a time")
@@ -91,11 +91,11 @@ func (f *actionFlags) base(cmd *cobra.Command, c *whisk.Client, artifact string)
 	if f.native {
 		f.kind = "native"
 	}
-	exec, leftOut, err := project.ReadCode(artifact, f.kind, f.main)
+	exec, warnings, err := project.ReadCode(artifact, f.kind, f.main)
 	if err != nil {
 		return nil, wrongf("%v", err)
 	}
-	sayAll(cmd, leftOut)
+	sayAll(cmd, warnings)
 	return &whisk.ActionPut{Exec: exec}, nil
 }
 

@@ -44,7 +44,7 @@ and finds them by the project's name (project: in the file). The file's form is 
 		}
 		saySkipped(cmd, p)
 		for i := range entities {
-			sayLeftOut(cmd, &entities[i])
+			sayWarnings(cmd, &entities[i])
 		}
 		d := &deployment{client: c, dry: *dry, done: make(map[string]digest)}
 		changes, err := d.deploy(cmd.Context(), entities)
@@ -97,10 +97,10 @@ func (d *deployment) prune(ctx context.Context, owner string, entities []project
 	return remove(ctx, d.client, inDeletionOrder(left), d.dry)
 }
 
-// sayLeftOut tells which links of a function's folder are not deployed.
-func sayLeftOut(cmd *cobra.Command, e *project.Entity) {
-	for _, left := range e.LeftOut {
-		say(cmd, "%s %s: %s", e.What(), e.Name, left)
+// sayWarnings tells which links and packages of a function's folder are not deployed.
+func sayWarnings(cmd *cobra.Command, e *project.Entity) {
+	for _, warning := range e.Warnings {
+		say(cmd, "%s %s: %s", e.What(), e.Name, warning)
 	}
 }
 

@@ -128,7 +128,7 @@ func (d *development) changes(ctx context.Context) ([]change, error) {
 		if slices.ContainsFunc(changes, func(c change) bool {
 			return c.Change != "unchanged" && c.Kind == e.What() && c.Name == e.Name.String()
 		}) {
-			sayLeftOut(d.cmd, e)
+			sayWarnings(d.cmd, e)
 		}
 	}
 	return changes, err

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -77,6 +79,11 @@ func isNetwork(err error) bool {
 	return ok && !errors.Is(err, context.Canceled)
 }
 
+// isCutOff reports whether the connection ended after the request was sent.
+func isCutOff(err error) bool {
+	return isNetwork(err) && slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE}, func(end error) bool { return errors.Is(err, end) })
+}
+
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
@@ -94,6 +101,8 @@ func Explain(err error) string {
 		return withNext(err, "The API did not answer in time. Is --apihost right?")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return withNext(err, "No server listens there: start the server with `forerun serve`, or name another with --apihost.")
+	case isCutOff(err):
+		return withNext(err, "The connection ended before the answer. "+nextAfterCutOff(err))
 	case isNetwork(err):
 		return withNext(err, "The API cannot be reached: is --apihost right?")
 	}
@@ -105,6 +114,13 @@ func withNext(err error, next string) string {
 		return err.Error()
 	}
 	return err.Error() + "\n" + next
+}
+
+func nextAfterCutOff(err error) string {
+	if request, ok := errors.AsType[*url.Error](err); ok && strings.EqualFold(request.Op, http.MethodPost) {
+		return "The call may have run: see `forerun activation list`. A repeat with the header Idempotency-Key never runs it twice."
+	}
+	return "Does the server still run? Then repeat the command."
 }
 
 // nextAfter is what to do after an answer that refused; empty if its own words say it.

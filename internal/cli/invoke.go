@@ -28,7 +28,7 @@ func newInvokeFlags(flags *pflag.FlagSet) *invokeFlags {
 	f := &invokeFlags{params: params(flags)}
 	flags.BoolVarP(&f.blocking, "blocking", "b", false, "wait for the end, and show the record of the activation")
 	flags.BoolVarP(&f.result, "result", "r", false, "wait for the end, and show the result only")
-	flags.IntVarP(&f.timeout, "timeout", "t", 0, "wait at most `MS` for the end; as long as the server does by default (60 s)")
+	flags.VarP((*milliseconds)(&f.timeout), "timeout", "t", "wait at most `MS` for the end; as long as the server does by default (60 s)")
 	flags.Func("speculate", "speculate as `SETTINGS` say: off, branches or all, with options (docs/reference/speculation.md); by default as the action and the server say", func(value string) error {
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			return errors.New("it has a control character, such as an end of line")
@@ -109,7 +109,7 @@ func (a *app) explainFailure(cmd *cobra.Command, c *whisk.Client, name, id strin
 	case err != nil:
 		return &failure{exitFunction, name + " failed: run `forerun activation logs " + id + "` for its log"}
 	case len(lines) == 0:
-		return &failure{exitFunction, name + " failed and wrote no log: run `forerun activation get " + id + "` for its record"}
+		return &failure{exitFunction, name + " failed and wrote no log, activation " + id}
 	}
 	if left := len(lines) - logLines; left > 0 {
 		say(cmd, "(%d lines before: run `forerun activation logs %s` for all)", left, id)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,25 @@ func jsonOf(value string) json.RawMessage {
 	quoted, _ := canonical.Marshal(value) // strings always marshal
 	return quoted
 }
+
+// milliseconds is the value of a flag for a time.
+type milliseconds int
+
+// Set implements pflag.Value.
+func (m *milliseconds) Set(value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return errors.New("it takes milliseconds, like 1000")
+	}
+	*m = milliseconds(n)
+	return nil
+}
+
+// String implements pflag.Value: it is what help shows for the default.
+func (m *milliseconds) String() string { return strconv.Itoa(int(*m)) }
+
+// Type implements pflag.Value.
+func (m *milliseconds) Type() string { return "int" }
 
 // keyValues are the flags for parameters or annotations: pairs, and files with a JSON object.
 type keyValues struct {

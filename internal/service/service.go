@@ -420,7 +420,7 @@ func (s *server) eraseState(ctx context.Context, namespace string) error {
 func (s *server) announce() {
 	props := filepath.Join(s.config.Data, propsName)
 	fmt.Fprintf(s.words, `forerun %s is ready on %s after %d ms; its data are in %s
-  WSK_CONFIG_FILE=%s wsk action list
+  WSK_CONFIG_FILE=%s forerun action list
   curl -u "$(sed -n s/^AUTH=//p %s)" %s/api/v1/namespaces/_/actions
 `, s.version, s.url(), time.Since(s.begun).Milliseconds(), s.config.Data, props, props, s.url())
 	if origin := s.webOrigin(); s.web != nil {

@@ -30,9 +30,9 @@ const (
 )
 
 // ReadCode makes what an action executes of a source file, an archive, a native executable or a folder, which is zipped.
-// Go source is compiled. An empty kind is guessed from the file. leftOut tells which links in a folder the archive does not
-// have, and why.
-func ReadCode(path, kind, main string) (code *whisk.Exec, leftOut []string, err error) {
+// Go source is compiled. An empty kind is guessed from the file. warnings tell which links in a folder the archive does not
+// have, and why, and which packages the folder lacks.
+func ReadCode(path, kind, main string) (code *whisk.Exec, warnings []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the function's code cannot be read: %w", err)
@@ -44,7 +44,7 @@ func ReadCode(path, kind, main string) (code *whisk.Exec, leftOut []string, err 
 	switch {
 	case info.IsDir() && isGo(kind): // compiled below
 	case info.IsDir():
-		content, leftOut, err = readFolder(path, kind)
+		content, warnings, err = readFolder(path, kind)
 	default:
 		kind, content, err = readFile(path, kind)
 	}
@@ -56,7 +56,7 @@ func ReadCode(path, kind, main string) (code *whisk.Exec, leftOut []string, err 
 		return nil, nil, err
 	}
 	code, err = execOf(path, kind, main, content)
-	return code, leftOut, err
+	return code, warnings, err
 }
 
 func execOf(path, kind, main string, content []byte) (*whisk.Exec, error) {

@@ -21,7 +21,7 @@ type Entity struct {
 	Name       forerun.Name
 	Body       any            // *whisk.ActionPut, *whisk.PackagePut, *whisk.TriggerPut or *whisk.RulePut
 	Inactive   bool           // a rule that is switched off
-	LeftOut    []string       // which links the archive of its code does not have, and why
+	Warnings   []string       // what its code does not have, and why
 	Absent     []forerun.Name // the actions of a workflow that the project does not have
 	Rank       int
 }
@@ -161,9 +161,9 @@ func (b *builder) actions(within []string, pkg string, actions map[string]*actio
 		if x.Folder != "" {
 			which, source = "folder", x.Folder
 		}
-		exec, leftOut, err := ReadCode(b.project.resolve(source), x.Kind, x.Main)
+		exec, warnings, err := ReadCode(b.project.resolve(source), x.Kind, x.Main)
 		b.wrong(below(path, which), err)
-		b.addAction(path, Entity{Name: entityName(pkg, name), LeftOut: leftOut}, exec, &x.common, nil)
+		b.addAction(path, Entity{Name: entityName(pkg, name), Warnings: warnings}, exec, &x.common, nil)
 	}
 }
 

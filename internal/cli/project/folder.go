@@ -14,7 +14,7 @@ import (
 
 // readFolder zips a folder. The archive depends on the files' names, contents and executable bits alone, so that the same
 // folder is the same code.
-func readFolder(folder, kind string) (content []byte, leftOut []string, err error) {
+func readFolder(folder, kind string) (content []byte, warnings []string, err error) {
 	if kind == "" {
 		return nil, nil, fmt.Errorf("the kind of the folder %s cannot be told: it holds neither __main__.py, package.json, index.js, exec nor main.go; give it (kind, like %s)", folder, python)
 	}
@@ -26,7 +26,7 @@ func readFolder(folder, kind string) (content []byte, leftOut []string, err erro
 	if err := z.w.Close(); err != nil {
 		return nil, nil, err
 	}
-	return archive.Bytes(), z.leftOut, nil
+	return archive.Bytes(), append(z.leftOut, lacksPackages(folder, kind)...), nil
 }
 
 // Ignored tells the names that are no part of a function, nor of what `forerun dev` watches.

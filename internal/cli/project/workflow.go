@@ -129,9 +129,20 @@ func (b *builder) step(path []string, pkg string, s *step) *combinator {
 		return &combinator{Type: "map", Needs: "value", Components: []*combinator{b.step(below(path, "map"), pkg, s.Map)}}
 	}
 	return &combinator{
-		Type: "if", Test: b.step(below(path, "if"), pkg, s.If),
+		Type: "if", Test: b.test(below(path, "if"), pkg, s.If),
 		Consequent: b.step(below(path, "then"), pkg, s.Then), Alternate: b.step(below(path, "else"), pkg, s.Else),
 	}
+}
+
+// test compiles the step that decides on a branch. People write an expression there.
+func (b *builder) test(path []string, pkg string, s *step) *combinator {
+	if s != nil && s.Action != "" {
+		if _, err := b.reference(s.Action, pkg); err != nil {
+			b.wrong(path, fmt.Errorf("if names an action, whose result's member value decides; it takes no expression: %w", err))
+			return nil
+		}
+	}
+	return b.step(path, pkg, s)
 }
 
 // check refuses an object that is not one kind of step.

@@ -66,6 +66,7 @@ func TestWorkflowProblems(t *testing.T) {
 		"[a, {}]":                        "2:10: workflows.w[1]: a step is an action, a list of steps, or an object with one of parallel, map and if",
 		"[a, {map: b, parallel: [c]}]":   "2:11: workflows.w[1]: a step is",
 		"[{if: a}]":                      "2:8: workflows.w[0]: if needs then",
+		"[{if: args.n > 20, then: a}]":   "2:12: workflows.w[0].if: if names an action, whose result's member value decides; it takes no expression: ",
 		"[a, [{map: b, else: c}]]":       "workflows.w[1][0]: then and else need if",
 		"{steps: [a, {map: [b, '/x']}]}": "2:28: workflows.w.steps[1].map[1]: name: \"/x\" is not a name",
 		"[a, w]":                         "2:6: workflows.w: the workflow runs itself (w > w): take it out of its own steps",
