@@ -89,6 +89,10 @@ update-requirements: .forerun/uv/.stamp ## write each requirements.txt, with has
 bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun without running ahead beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAMES: some cases, QUICK=1: rough, OTHER=PATH: beside another binary too)
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick) $(if $(OTHER),--other '$(OTHER)')
 
+.PHONY: bench-cache
+bench-cache: build $(venv)/.stamp .forerun/bench .forerun/bench-native ## measure the result cache: the server with it on and off, interleaved, beside the echo and a native call (CASE=NAME: one, QUICK=1: rough)
+	@.forerun/bench cache $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
+
 .PHONY: bench-workloads
 bench-workloads: build .forerun/bench ## profile the applications of SpecFaaS: state, companies, branches, CPU, and how fast they could be at best (CASE=NAME: one, QUICK=1: rough); as root
 	@.forerun/bench workloads $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)

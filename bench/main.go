@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"forerun.dev/forerun/bench/baseline"
+	"forerun.dev/forerun/bench/cache"
 	"forerun.dev/forerun/bench/harness"
 	"forerun.dev/forerun/bench/speculation"
 	"forerun.dev/forerun/bench/workloads"
@@ -26,6 +27,7 @@ func commands() []command {
 	return []command{
 		{"baseline", "calls, state and memory beside this machine's own echo, fdatasync and redis", baseline.Run},
 		{"speculation", "applications with speculation off and on, beside the figures of the paper", speculation.Run},
+		{"cache", "the same server with known results and without, beside the echo and a native call", cache.Run},
 		{"workloads", "what the applications of SpecFaaS do, and how fast they could be at best", workloads.Run},
 		{harness.EchoCommand, "the plain HTTP server that calls are compared with", harness.Echo},
 	}
