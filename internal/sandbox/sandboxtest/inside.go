@@ -145,6 +145,29 @@ result = sorted(filter(says, paths))
 `)
 }
 
+// testMounts: of the host's paths the mounts name the folders that the sandbox sees, and no others.
+func (s *suite) testMounts(t *testing.T) {
+	a := s.agent(t, func(spec *sandbox.Spec) {
+		spec.Binds = append(spec.Binds, sandbox.Bind{Host: s.replaced, Inside: "/opt/shown"})
+	})
+	shown := map[string]string{"/opt/shown": s.replaced}
+	for _, b := range s.python.binds() {
+		shown[b.Inside] = b.Host
+	}
+	for line := range strings.Lines(a.do("result = open('/proc/self/mountinfo').read()")) {
+		f := strings.Fields(line)
+		root, at := f[3], f[4]
+		host, ok := shown[at]
+		if !ok {
+			host = at // of the folders that all sandboxes see
+		}
+		masks := strings.HasPrefix(at, "/proc/") && (root == "/null" || root == "/var/empty")
+		if root != "/" && !masks && !strings.HasSuffix(host, root) { // the host may have its file system mounted somewhere
+			t.Errorf("the mount at %s names %s; want the end of %s", at, root, host)
+		}
+	}
+}
+
 // testSealed has the folder of the code made read-only.
 func (s *suite) testSealed(t *testing.T) {
 	a := s.agent(t)

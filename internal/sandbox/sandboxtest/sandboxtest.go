@@ -37,6 +37,7 @@ func Run(t *testing.T, newMaker func(*testing.T, Options) sandbox.Maker) {
 		{"Replaced", s.testReplaced},
 		{"Unwritable", s.testUnwritable},
 		{"Proc", s.testProc},
+		{"Mounts", s.testMounts},
 		{"Sealed", s.testSealed},
 		{"Processes", s.testProcesses},
 		{"SystemCalls", s.testSystemCalls},
