@@ -40,24 +40,35 @@ func when(cond bpf.JumpTest, val, v uint32) []bpf.Instruction {
 
 // filter is the program: who calls, how, and then one section for each call that is looked at closely.
 func filter() ([]bpf.RawInstruction, error) {
+	program := callConvention()
+	for _, c := range closeCalls() {
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.number, SkipTrue: uint8(len(c.body))})
+		program = append(program, c.body...)
+	}
+	program = append(program, allowing(append(commonCalls(), archCalls()...))...)
+	return bpf.Assemble(append(program, ret(retErrno(unix.EPERM))))
+}
+
+// callConvention refuses calls of other conventions, and unknown ones. It leaves the call's number in the accumulator.
+func callConvention() []bpf.Instruction {
 	program := []bpf.Instruction{bpf.LoadAbsolute{Off: offArch, Size: 4}}
 	program = append(program, when(bpf.JumpNotEqual, auditArch, retKill)...)
 	program = append(program, bpf.LoadAbsolute{Off: offNumber, Size: 4})
 	if x32Bit != 0 {
 		program = append(program, when(bpf.JumpGreaterOrEqual, x32Bit, retKill)...)
 	}
-	program = append(program, when(bpf.JumpGreaterThan, newestCall, retErrno(unix.ENOSYS))...)
-	for _, c := range closeCalls() {
-		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.number, SkipTrue: uint8(len(c.body))})
-		program = append(program, c.body...)
-	}
-	for _, r := range ranges(append(commonCalls(), archCalls()...)) {
+	return append(program, when(bpf.JumpGreaterThan, newestCall, retErrno(unix.ENOSYS))...)
+}
+
+// allowing allows calls by their numbers, and falls through for others.
+func allowing(numbers []uint32) (program []bpf.Instruction) {
+	for _, r := range ranges(numbers) {
 		program = append(program,
 			bpf.JumpIf{Cond: bpf.JumpLessThan, Val: r.first, SkipTrue: 2},
 			bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: r.last, SkipTrue: 1},
 			ret(retAllow))
 	}
-	return bpf.Assemble(append(program, ret(retErrno(unix.EPERM))))
+	return program
 }
 
 type span struct{ first, last uint32 }

@@ -12,6 +12,11 @@ import (
 // word is laid out for the VM.
 func verdictOf(t *testing.T, arch, number uint32, args ...uint64) uint32 {
 	t.Helper()
+	return verdictBy(t, filter, arch, number, args...)
+}
+
+func verdictBy(t *testing.T, filter func() ([]bpf.RawInstruction, error), arch, number uint32, args ...uint64) uint32 {
+	t.Helper()
 	raw, err := filter()
 	if err != nil {
 		t.Fatal(err)
@@ -169,5 +174,28 @@ func TestRanges(t *testing.T) {
 	want := []span{{1, 3}, {5, 5}, {8, 9}}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("%v; want %v", got, want)
+	}
+}
+
+// TestHelperFilter: the helper may do what sandboxes may, and make them, and nothing else.
+func TestHelperFilter(t *testing.T) {
+	for number, want := range map[uint32]uint32{
+		unix.SYS_READ: retAllow, unix.SYS_MOUNT: retAllow, unix.SYS_PIDFD_GETFD: retAllow, unix.SYS_CLONE3: retAllow, unix.SYS_CONNECT: retAllow, unix.SYS_SECCOMP: retAllow,
+		unix.SYS_INIT_MODULE: retErrno(unix.EPERM), unix.SYS_PTRACE: retErrno(unix.EPERM), unix.SYS_BPF: retErrno(unix.EPERM), unix.SYS_SETNS: retErrno(unix.EPERM),
+		unix.SYS_IO_URING_SETUP: retErrno(unix.EPERM), unix.SYS_KEYCTL: retErrno(unix.EPERM), unix.SYS_PERF_EVENT_OPEN: retErrno(unix.EPERM), unix.SYS_REBOOT: retErrno(unix.EPERM),
+		unix.SYS_CLOCK_SETTIME: retErrno(unix.EPERM), unix.SYS_SWAPON: retErrno(unix.EPERM), unix.SYS_KEXEC_LOAD: retErrno(unix.EPERM), unix.SYS_PROCESS_VM_WRITEV: retErrno(unix.EPERM),
+		unix.SYS_OPEN_BY_HANDLE_AT: retErrno(unix.EPERM), unix.SYS_USERFAULTFD: retErrno(unix.EPERM), unix.SYS_FSOPEN: retErrno(unix.EPERM), newestCall + 1: retErrno(unix.ENOSYS),
+	} {
+		if got := verdictBy(t, helperFilter, auditArch, number); got != want {
+			t.Errorf("call %d: %x; want %x", number, got, want)
+		}
+	}
+	if got := verdictBy(t, helperFilter, auditArch^1, unix.SYS_READ); got != retKill {
+		t.Errorf("another architecture: %x", got)
+	}
+	for _, c := range append(commonCalls(), archCalls()...) { // what it starts inherits the filter
+		if verdictBy(t, helperFilter, auditArch, c) != retAllow {
+			t.Errorf("functions may call %d, and the helper may not", c)
+		}
 	}
 }

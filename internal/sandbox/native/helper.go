@@ -90,6 +90,11 @@ func newHelper(l *link) (*helper, error) {
 	}
 	raiseFileLimit()
 	noCores()
+	if h.root {
+		if err := guard.ConfineHelper(); err != nil {
+			return nil, err
+		}
+	}
 	go forkThread(h.forks)
 	answer := report{kind: kindReply}
 	if answer.enforced, err = h.prepare(); err != nil {

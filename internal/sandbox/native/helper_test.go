@@ -276,6 +276,38 @@ func TestServersShareNoIDs(t *testing.T) {
 	}
 }
 
+// TestHelperIsConfined: every thread of the helper has the capabilities that it uses, no way to others, and a system-call filter.
+func TestHelperIsConfined(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's helper has capabilities")
+	}
+	m := startHelper(t, Config{})
+	startSleeper(t, m, "a")
+	mask := uint64(0)
+	for _, c := range helperCapabilities() {
+		mask |= 1 << c
+	}
+	want := fmt.Sprintf("%016x", mask)
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", m.helper.Process.Pid))
+	if err != nil || len(threads) < 2 {
+		t.Fatal(threads, err)
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it has ended
+		}
+		has := map[string]string{}
+		for line := range strings.Lines(string(status)) {
+			name, value, _ := strings.Cut(line, ":")
+			has[name] = strings.TrimSpace(value)
+		}
+		if has["CapPrm"] != want || has["CapEff"] != want || has["CapBnd"] != want || strings.Trim(has["CapInh"]+has["CapAmb"], "0") != "" || has["Seccomp"] != "2" {
+			t.Errorf("%s: permitted %s, effective %s, bounding %s, filter %s; want %s", thread, has["CapPrm"], has["CapEff"], has["CapBnd"], has["Seccomp"], want)
+		}
+	}
+}
+
 // TestIDLocks: a range is another server's until that frees it, or ends in any way.
 func TestIDLocks(t *testing.T) {
 	folder := t.TempDir()

@@ -82,7 +82,7 @@ func StartHelper(c Config) (*Maker, error) {
 	cmd.Stderr, cmd.ExtraFiles = os.Stderr, []*os.File{theirs}
 	cmd.Dir, cmd.Env = "/", []string{"GOMAXPROCS=2"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the server, which ends the helper last
-	err = cmd.Start()
+	err = startBounded(cmd)
 	theirs.Close()
 	if err != nil {
 		l.conn.Close()

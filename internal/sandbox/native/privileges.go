@@ -59,12 +59,8 @@ func dropPrivileges(root bool) error {
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, secureBits, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting the secure bits: %w", err)
 	}
-	for c := uintptr(0); ; c++ {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
-			break // past the last capability
-		} else if err != nil {
-			return fmt.Errorf("dropping capability %d from the bounding set: %w", c, err)
-		}
+	if err := boundCapabilities(nil); err != nil {
+		return err
 	}
 	if root {
 		if err := changeIDs(); err != nil {
