@@ -26,7 +26,7 @@ var errSquashed = errors.New("the activation was squashed before it began")
 // hold prepares the sandbox for an activation. It holds what a speculative activation sends to the outside. Connections
 // that the process already has could bypass that, so such an activation begins only when it is promoted. The same holds
 // for a process that listens to channels, because earlier slots may still publish to them.
-func (b *box) hold(r *run) error {
+func (b *pooledSandbox) hold(r *run) error {
 	for looks := 0; r.isAhead(); looks++ {
 		if b.reachesAhead() {
 			return b.tooEarly()
@@ -61,7 +61,7 @@ func (b *box) hold(r *run) error {
 
 // begins releases the held effects of an activation that is in order. It does not if the code already tried to reach the
 // outside while it was loaded speculatively, and may have given up.
-func (b *box) begins() error {
+func (b *pooledSandbox) begins() error {
 	if b.reachesAhead() {
 		return b.tooEarly()
 	}
@@ -69,7 +69,7 @@ func (b *box) begins() error {
 }
 
 // tooEarly has another sandbox started in the turn of an activation.
-func (b *box) tooEarly() error {
+func (b *pooledSandbox) tooEarly() error {
 	b.w.loadInTurn(b.pool())
 	return errEarly
 }
@@ -77,7 +77,7 @@ func (b *box) tooEarly() error {
 // replaceConnected replaces a process that has connections by one that has none. It does nothing if the activation is
 // promoted before the new process could be ready. Loading a process for each activation would take longer than
 // speculation saves.
-func (b *box) replaceConnected(r *run) error {
+func (b *pooledSandbox) replaceConnected(r *run) error {
 	loads := b.standing.Load() == nil
 	if loads {
 		if err := b.pause(r, b.replacing); err != nil || !r.isAhead() {
@@ -96,7 +96,7 @@ func (b *box) replaceConnected(r *run) error {
 }
 
 // pause waits for a duration, until the activation is promoted, or until it is squashed.
-func (b *box) pause(r *run, d time.Duration) error {
+func (b *pooledSandbox) pause(r *run, d time.Duration) error {
 	select {
 	case <-time.After(d):
 	case <-r.promoted.Done():
@@ -109,7 +109,7 @@ func (b *box) pause(r *run, d time.Duration) error {
 }
 
 // awaitPromotion keeps an activation from its handler until it is promoted.
-func (b *box) awaitPromotion(r *run) error {
+func (b *pooledSandbox) awaitPromotion(r *run) error {
 	select {
 	case <-r.promoted.Done():
 		return nil
@@ -143,7 +143,7 @@ func hostsOf(a *forerun.Action) (hosts []string) {
 //
 // An activation that is speculative for half of its limit makes way. It was told its deadline, and would otherwise
 // believe that it is near.
-func (b *box) limit(r *run, begin time.Time) (stop func()) {
+func (b *pooledSandbox) limit(r *run, begin time.Time) (stop func()) {
 	limit := time.Duration(r.Action.Limits.Timeout) * time.Millisecond
 	t := r.tenure // it may be given back as its time is over
 	expire := func() { b.timeOut(t) }
@@ -177,7 +177,7 @@ func (w *Worker) outdated(r *run) {
 }
 
 // flooded ends the sandbox's run if it is speculative: it has sent more datagrams than may be held.
-func (b *box) flooded() {
+func (b *pooledSandbox) flooded() {
 	b.w.mu.Lock()
 	r := b.current
 	b.w.mu.Unlock()
@@ -187,7 +187,7 @@ func (b *box) flooded() {
 }
 
 // wantAgain ends a run if it is speculative. In order it may get the resource that it lacks.
-func (b *box) wantAgain(r *run, why forerun.ReasonCode) {
+func (b *pooledSandbox) wantAgain(r *run, why forerun.ReasonCode) {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	if r == b.current && r.isAhead() && !r.isParked() && !r.wanted && !r.squashed {
@@ -200,7 +200,7 @@ const parkedAtMost = 10 * time.Second
 
 // park keeps the process of a speculative activation that has ended from the next one, until it is known whether the
 // activation happened. If it did not, the process, which remembers it, is not used again.
-func (b *box) park(r *run) {
+func (b *pooledSandbox) park(r *run) {
 	late := time.NewTimer(parkedAtMost)
 	defer late.Stop()
 	select {
@@ -219,7 +219,7 @@ func (b *box) park(r *run) {
 }
 
 // withhold keeps what a speculative activation that has ended sent to the outside without waiting for it.
-func (r *run) withhold(b *box) {
+func (r *run) withhold(b *pooledSandbox) {
 	send := b.takeHeld(r.tenure)
 	if send == nil {
 		return
@@ -238,7 +238,7 @@ func (r *run) withhold(b *box) {
 // takeHeld takes the held datagrams of an activation, or those that were held when its leftovers were killed. Datagrams
 // that need not be held are sent first, if other activations may be promoted by this one's end: their datagrams come
 // later.
-func (b *box) takeHeld(t *tenure) (send func()) {
+func (b *pooledSandbox) takeHeld(t *tenure) (send func()) {
 	if !t.over.Load() { // else the activation has ended, and a kill is under way
 		b.reseting.Lock()
 		defer b.reseting.Unlock()
@@ -264,7 +264,7 @@ func (w *Worker) leave(r *run) {
 }
 
 // spent is the processor time of a sandbox, if a run needs it: the time of a squashed run is wasted.
-func (b *box) spent(r *run) time.Duration {
+func (b *pooledSandbox) spent(r *run) time.Duration {
 	if !r.isAhead() {
 		return 0
 	}
@@ -273,7 +273,7 @@ func (b *box) spent(r *run) time.Duration {
 }
 
 // account notes what a run has taken, and its removal.
-func (b *box) account(r *run, before time.Duration) {
+func (b *pooledSandbox) account(r *run, before time.Duration) {
 	if !r.isAhead() {
 		return
 	}
@@ -315,7 +315,7 @@ func (w *Worker) hasten(r *run) {
 
 // onlyAhead reports whether nothing but speculative activations that run keeps the pool's sandboxes from an activation that is not.
 func (p *pool) onlyAhead() bool {
-	if slices.ContainsFunc(p.boxes, func(b *box) bool { return b.current == nil || !b.current.isAhead() || b.current.isParked() }) {
+	if slices.ContainsFunc(p.sandboxes, func(b *pooledSandbox) bool { return b.current == nil || !b.current.isAhead() || b.current.isParked() }) {
 		return false
 	}
 	return p.heads() > 0
@@ -334,8 +334,8 @@ func (r *run) isParked() bool { return !r.parkedAt.IsZero() }
 
 // parked lists the activations whose handlers are only parked.
 func (p *pool) parked() (runs []*run) {
-	for _, b := range p.boxes {
-		if b.state == boxBusy && b.current != nil && b.current.isParked() {
+	for _, b := range p.sandboxes {
+		if b.state == sandboxBusy && b.current != nil && b.current.isParked() {
 			runs = append(runs, b.current)
 		}
 	}
@@ -408,7 +408,7 @@ func (w *Worker) lacksRoom(p *pool, now time.Time) bool {
 	if p.heads() == 0 || !w.blocked(p) || w.isHopeless(p) {
 		return false
 	}
-	return len(p.boxes) == 0 || p.hasWaited(now) && (p.idleBox() != nil || w.wantsMore(p, now))
+	return len(p.sandboxes) == 0 || p.hasWaited(now) && (p.idleSandbox() != nil || w.wantsMore(p, now))
 }
 
 // want asks who began a speculative run to end it. Worker.mu is held.
@@ -419,27 +419,29 @@ func (w *Worker) want(r *run, kind forerun.SquashKind, why forerun.ReasonCode) {
 }
 
 // busyAhead lists the sandboxes that run speculative activations.
-func (w *Worker) busyAhead() (boxes []*box) {
+func (w *Worker) busyAhead() (sandboxes []*pooledSandbox) {
 	for _, p := range w.pools {
-		for _, b := range p.boxes {
+		for _, b := range p.sandboxes {
 			if b.isAhead() {
-				boxes = append(boxes, b)
+				sandboxes = append(sandboxes, b)
 			}
 		}
 	}
-	return boxes
+	return sandboxes
 }
 
 // runsAhead reports whether speculative activations have sandboxes of the pool, or wait for one.
 func (p *pool) runsAhead() bool {
-	return len(p.queue) > p.heads() || slices.ContainsFunc(p.boxes, (*box).isAhead)
+	return len(p.queue) > p.heads() || slices.ContainsFunc(p.sandboxes, (*pooledSandbox).isAhead)
 }
 
 // isAhead reports whether the sandbox runs a speculative activation.
-func (b *box) isAhead() bool { return b.state == boxBusy && b.current != nil && b.current.isAhead() }
+func (b *pooledSandbox) isAhead() bool {
+	return b.state == sandboxBusy && b.current != nil && b.current.isAhead()
+}
 
 // atWork is how long the sandbox has been busy, without the time for which a finished handler was only parked.
-func (b *box) atWork(now time.Time) time.Duration {
+func (b *pooledSandbox) atWork(now time.Time) time.Duration {
 	d, r := now.Sub(b.since), b.current
 	switch {
 	case r == nil || !r.isParked():
@@ -452,7 +454,7 @@ func (b *box) atWork(now time.Time) time.Duration {
 }
 
 // shut holds what the sandbox sends to the outside.
-func (b *box) shut(a *forerun.Action) (held sandbox.Held, err error) {
+func (b *pooledSandbox) shut(a *forerun.Action) (held sandbox.Held, err error) {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.held = true
@@ -461,20 +463,20 @@ func (b *box) shut(a *forerun.Action) (held sandbox.Held, err error) {
 
 // restOpen releases held effects while the sandbox is idle, if it keeps a process. That process may act on its own, and
 // would otherwise wait for the next activation. Code that was loaded for speculative activations alone stays held.
-func (b *box) restOpen() {
+func (b *pooledSandbox) restOpen() {
 	if !b.loadsAhead && b.keeps() {
 		_ = b.letOut() // if it fails the sandbox has ended
 	}
 }
 
 // letOut lets it go where nothing waits yet.
-func (b *box) letOut() error {
+func (b *pooledSandbox) letOut() error {
 	_, err := b.release()
 	return err
 }
 
 // release lets it go, and returns for how long the first call that waits has.
-func (b *box) release() (waited time.Duration, err error) {
+func (b *pooledSandbox) release() (waited time.Duration, err error) {
 	if !b.held {
 		return 0, nil
 	}

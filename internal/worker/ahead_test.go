@@ -378,8 +378,8 @@ type connected struct {
 }
 
 func (m *connectedMaker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
-	box, err := m.Maker.Start(ctx, s)
-	return &connected{box, m}, err
+	made, err := m.Maker.Start(ctx, s)
+	return &connected{made, m}, err
 }
 
 func (c *connected) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
@@ -435,7 +435,7 @@ func TestConnectedProcessServesWhoseTurnComes(t *testing.T) {
 	a := keptAction("", "answer = {'n': n}")
 	g.expect(a, `{}`, `{"n":1}`)
 	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
-	standbyRig{g, a}.box().replacing = time.Minute
+	standbyRig{g, a}.sandbox().replacing = time.Minute
 	maker.times.Store(1)
 	r, h := g.ahead(a, `{}`)
 	maker.awaitHeld(t)
@@ -578,7 +578,7 @@ func TestTimeLimitOfWhatWasGivenBack(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	defer stop()
 	struck, given := make(chan struct{}), newTenure("")
-	b := &box{w: &Worker{}, stopped: stopped, language: &language{}, sandbox: &stricken{strike: func() { close(given.done); close(struck) }}}
+	b := &pooledSandbox{w: &Worker{}, stopped: stopped, language: &language{}, sandbox: &stricken{strike: func() { close(given.done); close(struck) }}}
 	r := &run{Run: &forerun.Run{Action: action("")}, tenure: given}
 	r.Action.Limits.Timeout = 20
 	end := b.limit(r, time.Now())

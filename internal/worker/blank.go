@@ -22,9 +22,9 @@ const blankWeight = sandbox.DefaultCPUWeight / 10
 
 // shelf is the sandboxes without code of one language. Guarded by Worker.mu.
 type shelf struct {
-	boxes    []*box // that wait for code
-	starting int
-	used     time.Time // when a sandbox of the language was needed last
+	sandboxes []*pooledSandbox // that wait for code
+	starting  int
+	used      time.Time // when a sandbox of the language was needed last
 }
 
 func (w *Worker) shelf(l *language) *shelf {
@@ -39,18 +39,18 @@ func (w *Worker) shelf(l *language) *shelf {
 // blanks is how many sandboxes have no code, those that start included.
 func (w *Worker) blanks() (n int) {
 	for _, s := range w.shelves {
-		n += len(s.boxes) + s.starting
+		n += len(s.sandboxes) + s.starting
 	}
 	return n
 }
 
 // blankFor finds a sandbox without code that fits a pool.
-func (w *Worker) blankFor(p *pool) *box {
+func (w *Worker) blankFor(p *pool) *pooledSandbox {
 	s := w.shelves[p.language]
-	if s == nil || len(s.boxes) == 0 || p.language.launched && p.action.Limits.Memory != blankMemory {
+	if s == nil || len(s.sandboxes) == 0 || p.language.launched && p.action.Limits.Memory != blankMemory {
 		return nil
 	}
-	return s.boxes[0]
+	return s.sandboxes[0]
 }
 
 // pinchedFor is how long no sandbox without code is made after one had to make room.
@@ -69,8 +69,8 @@ func (w *Worker) refill() {
 		switch {
 		case s.starting > 0:
 			return
-		case len(s.boxes) >= w.blanksOf(l) || !w.inUse(l, s):
-		case len(s.boxes) > 0 && w.load.crowded(now) && now.Sub(s.used) < refillLater:
+		case len(s.sandboxes) >= w.blanksOf(l) || !w.inUse(l, s):
+		case len(s.sandboxes) > 0 && w.load.crowded(now) && now.Sub(s.used) < refillLater:
 			w.tickLater()
 		default:
 			w.startBlank(l, s)
@@ -102,42 +102,42 @@ func (w *Worker) inUse(l *language, s *shelf) bool {
 
 func (w *Worker) startBlank(l *language, s *shelf) {
 	bytes := int64(blankMemory) << 20
-	if w.boxes >= w.config.MaxSandboxes || w.charged+bytes > w.limit {
+	if w.sandboxes >= w.config.MaxSandboxes || w.charged+bytes > w.limit {
 		return
 	}
-	b := w.newBox(l)
+	b := w.newSandbox(l)
 	w.charge(b, bytes)
 	s.starting++
 	w.alive.Go(b.liveBlank)
 }
 
 // shelve puts a sandbox whose runtime has said Hello on its shelf.
-func (w *Worker) shelve(b *box) {
+func (w *Worker) shelve(b *pooledSandbox) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.shelf(b.language)
 	s.starting--
-	b.state, b.since = boxBlank, time.Now()
+	b.state, b.since = sandboxBlank, time.Now()
 	if b.measured > 0 {
 		w.charge(b, b.measured)
 	}
-	s.boxes = append(s.boxes, b)
+	s.sandboxes = append(s.sandboxes, b)
 	w.feedHungry()
 	w.refill()
 }
 
 // unshelve removes a sandbox from its shelf, or from the count of blank sandboxes that are starting.
-func (w *Worker) unshelve(b *box) {
+func (w *Worker) unshelve(b *pooledSandbox) {
 	s := w.shelf(b.language)
-	if i := slices.Index(s.boxes, b); i >= 0 {
-		s.boxes = slices.Delete(s.boxes, i, i+1)
+	if i := slices.Index(s.sandboxes, b); i >= 0 {
+		s.sandboxes = slices.Delete(s.sandboxes, i, i+1)
 	} else {
 		s.starting--
 	}
 }
 
 // liveBlank is the life of a sandbox that starts without code.
-func (b *box) liveBlank() {
+func (b *pooledSandbox) liveBlank() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(b.stopped, startLimit)
 	err := b.start(ctx, blankMemory, blankWeight)
@@ -158,7 +158,7 @@ func (b *box) liveBlank() {
 }
 
 // failedBlank removes a sandbox whose runtime did not start. The next attempt follows after a while.
-func (w *Worker) failedBlank(b *box, err error) {
+func (w *Worker) failedBlank(b *pooledSandbox, err error) {
 	if w.stopped.Err() == nil {
 		w.config.Log.Error("a sandbox for later could not be started", "error", err)
 	}
@@ -170,7 +170,7 @@ func (w *Worker) failedBlank(b *box, err error) {
 }
 
 // awaitCode waits until a pool adopts the sandbox, and reports whether one did.
-func (b *box) awaitCode() bool {
+func (b *pooledSandbox) awaitCode() bool {
 	keep := time.NewTimer(b.w.config.KeepAlive)
 	defer keep.Stop()
 	for {
@@ -192,14 +192,14 @@ func (b *box) awaitCode() bool {
 }
 
 // wantsBlank reports whether a blank sandbox should be kept.
-func (w *Worker) wantsBlank(b *box) bool {
+func (w *Worker) wantsBlank(b *pooledSandbox) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.inUse(b.language, w.shelf(b.language))
 }
 
 // retireBlank removes a blank sandbox. It reports true if a pool adopted the sandbox meanwhile.
-func (w *Worker) retireBlank(b *box) (adopted bool) {
+func (w *Worker) retireBlank(b *pooledSandbox) (adopted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if b.pool() != nil {
@@ -211,7 +211,7 @@ func (w *Worker) retireBlank(b *box) (adopted bool) {
 
 // replace reports whether a sandbox had no code yet, so that its end is not the code's fault. Its waiting activations
 // get a new sandbox. Another blank one could end in the same way.
-func (w *Worker) replace(b *box) bool {
+func (w *Worker) replace(b *pooledSandbox) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !b.blank || w.closing {
@@ -219,7 +219,7 @@ func (w *Worker) replace(b *box) bool {
 	}
 	if p := b.pool(); len(p.queue) > 0 {
 		w.forget(b)
-		fresh := w.newBox(p.language)
+		fresh := w.newSandbox(p.language)
 		p.adopt(fresh)
 		w.alive.Go(fresh.live)
 	}
@@ -227,6 +227,6 @@ func (w *Worker) replace(b *box) bool {
 }
 
 // fit gives a sandbox that was started for any action the limits of the one that has adopted it.
-func (b *box) fit(ctx context.Context) error {
+func (b *pooledSandbox) fit(ctx context.Context) error {
 	return b.sandbox.Limit(ctx, sandbox.Limits{Owner: b.pool().key.namespace, MemoryMiB: b.pool().action.Limits.Memory, CPUWeight: b.startWeight()})
 }

@@ -35,7 +35,7 @@ func TestSandboxesAreHeldReady(t *testing.T) {
 		if end := g.call(a, `{}`); string(end.Result) != `{"env":"/guest/`+name+`","name":"`+name+`"}` {
 			t.Errorf("%s", end.Result)
 		}
-		g.awaitStats("two are ready", func(s Stats) bool { return s.Blank == 2 && s.Starting == 0 && len(g.blankBoxes()) == 2 })
+		g.awaitStats("two are ready", func(s Stats) bool { return s.Blank == 2 && s.Starting == 0 && len(g.blankSandboxes()) == 2 })
 	}
 	if s := g.Stats(); s.Prewarmed != 2 || s.ColdStarts != 3 || len(g.maker.started()) != 5 {
 		t.Errorf("%+v, %d sandboxes", s, len(g.maker.started()))
@@ -53,21 +53,21 @@ func TestSandboxesAreHeldReady(t *testing.T) {
 	}
 }
 
-// blankBoxes are those that wait for code.
-func (g *rig) blankBoxes() (boxes []*box) {
+// blankSandboxes are those that wait for code.
+func (g *rig) blankSandboxes() (sandboxes []*pooledSandbox) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.shelves {
-		boxes = append(boxes, s.boxes...)
+		sandboxes = append(sandboxes, s.sandboxes...)
 	}
-	return boxes
+	return sandboxes
 }
 
 func TestSandboxesHeldReadyMakeRoom(t *testing.T) {
 	g, calls := newCallingRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 2, 3 })
 	_, first := g.begin(caller("a"), `{"path":"/"}`)
 	calls.next()
-	g.awaitStats("two are ready", func(Stats) bool { return len(g.blankBoxes()) == 2 })
+	g.awaitStats("two are ready", func(Stats) bool { return len(g.blankSandboxes()) == 2 })
 	_, second := g.begin(caller("b"), `{"path":"/"}`) // takes one
 	calls.next()
 	other := caller("c")
@@ -90,11 +90,11 @@ func TestSandboxesHeldReadyMakeRoom(t *testing.T) {
 func TestSandboxWithoutCodeIsEvictedFirst(t *testing.T) {
 	g := newNativeRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 1, 2 })
 	g.call(numbered("a"), `{}`)
-	g.awaitStats("one is ready", func(s Stats) bool { return s.Idle == 1 && len(g.blankBoxes()) == 1 })
+	g.awaitStats("one is ready", func(s Stats) bool { return s.Idle == 1 && len(g.blankSandboxes()) == 1 })
 	if end := g.call(keptAction("", "answer = {'n': n}"), `{}`); string(end.Result) != `{"n":1}` {
 		t.Errorf("%s", end.Result)
 	}
-	if s := g.Stats(); s.Evicted != 1 || len(g.blankBoxes()) != 0 {
+	if s := g.Stats(); s.Evicted != 1 || len(g.blankSandboxes()) != 0 {
 		t.Errorf("%+v", s)
 	}
 	if end := g.call(numbered("a"), `{}`); end.Status != forerun.Success {
@@ -117,9 +117,9 @@ func TestSandboxesHeldReadyGoWithTheirLanguage(t *testing.T) {
 func TestSandboxWithoutCodeThatDies(t *testing.T) {
 	g := newRig(t, func(c *Config) { c.Prewarm = 1 })
 	g.call(numbered("a"), `{}`)
-	g.awaitStats("one is ready", func(s Stats) bool { return s.Idle == 1 && len(g.blankBoxes()) == 1 })
+	g.awaitStats("one is ready", func(s Stats) bool { return s.Idle == 1 && len(g.blankSandboxes()) == 1 })
 	g.maker.started()[1].die()
-	g.awaitStats("it is replaced or gone", func(Stats) bool { return len(g.maker.started()) > 2 || len(g.blankBoxes()) == 0 })
+	g.awaitStats("it is replaced or gone", func(Stats) bool { return len(g.maker.started()) > 2 || len(g.blankSandboxes()) == 0 })
 	if end := g.call(numbered("b"), `{}`); end.Status != forerun.Success {
 		t.Errorf("%s", end.Result)
 	}
@@ -129,7 +129,7 @@ func TestSandboxWithoutCodeThatDies(t *testing.T) {
 func TestSandboxWithoutCodeThatDiesAsItIsAdopted(t *testing.T) {
 	g := newRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 2, 3 })
 	g.call(numbered("a"), `{}`)
-	g.awaitStats("two are ready", func(s Stats) bool { return s.Idle == 1 && len(g.blankBoxes()) == 2 })
+	g.awaitStats("two are ready", func(s Stats) bool { return s.Idle == 1 && len(g.blankSandboxes()) == 2 })
 	for _, p := range g.maker.started()[1:] {
 		p.fragile.Store(true)
 	}
@@ -149,7 +149,7 @@ func TestLaunchedLanguageIsHeldReadyForItsUsualMemory(t *testing.T) {
 	w := New(Config{Prewarm: 2, MemoryMiB: 1024})
 	launched := &language{launched: true}
 	s := w.shelf(launched)
-	s.boxes = []*box{{}}
+	s.sandboxes = []*pooledSandbox{{}}
 	a := action("")
 	if w.blanksOf(launched) != 1 || w.blanksOf(&language{}) != 2 {
 		t.Error("one process that serves many activations is enough")

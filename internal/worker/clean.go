@@ -10,7 +10,7 @@ import (
 
 // clean removes what an activation left, and makes the next handler ready. It reports false if the sandbox is of no
 // more use.
-func (b *box) clean() bool {
+func (b *pooledSandbox) clean() bool {
 	if b.untouched {
 		b.untouched = false
 		return true
@@ -53,7 +53,7 @@ func (b *box) clean() bool {
 }
 
 // mistrust marks the processes that a kill may have hit as they were made.
-func (b *box) mistrust() {
+func (b *pooledSandbox) mistrust() {
 	for _, s := range []*spare{b.spare, b.standing.Load()} {
 		if s != nil && s != b.survivor.Load() {
 			s.killed.Store(true)
@@ -62,7 +62,7 @@ func (b *box) mistrust() {
 }
 
 // takeCleared waits for a kill that is under way, and returns whom it alone has left.
-func (b *box) takeCleared() *spare {
+func (b *pooledSandbox) takeCleared() *spare {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	s := b.cleared
@@ -72,7 +72,7 @@ func (b *box) takeCleared() *spare {
 
 // starved is an error if processes were killed for the memory limit since the sandbox was clean, as far as the last kill saw. The
 // initializer may be one of them, which is seen only when it has got the time to end.
-func (b *box) starved() error {
+func (b *pooledSandbox) starved() error {
 	if b.oomKills.Load() > b.oomClean {
 		return errors.New("its memory was exhausted, and the initializer may end yet")
 	}
@@ -81,7 +81,7 @@ func (b *box) starved() error {
 
 // damaged returns an error if the activation was cut off and may have left state unusable that all handlers share since
 // the code was loaded, such as a lock that it held.
-func (b *box) damaged() error {
+func (b *pooledSandbox) damaged() error {
 	if !b.cutOff || b.language.launched {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (b *box) damaged() error {
 
 // renewSpare provides a handler for the next activation: the one that stays, or another. alone reports that the code was
 // loaded after all leftovers of the activation were gone, so every connection belongs to the new handler.
-func (b *box) renewSpare() (alone bool, err error) {
+func (b *pooledSandbox) renewSpare() (alone bool, err error) {
 	if b.spare.stays && !b.spare.killed.Load() && b.spare.readyAgain() {
 		return false, nil
 	}
@@ -122,7 +122,7 @@ func (b *box) renewSpare() (alone bool, err error) {
 }
 
 // renewAlone makes a handler when nothing of the activation is left. The code's requests go out meanwhile.
-func (b *box) renewAlone() error {
+func (b *pooledSandbox) renewAlone() error {
 	err := b.empty()
 	if err == nil {
 		err = b.letOut()
@@ -139,7 +139,7 @@ func (b *box) renewAlone() error {
 
 // dropAsked removes the handler that was asked for as all were killed: it may be one of them, which shows only when the initializer has got
 // the time to say so.
-func (b *box) dropAsked() error {
+func (b *pooledSandbox) dropAsked() error {
 	s, err := b.awaitSpare(b.forkTime())
 	switch {
 	case err == nil:
@@ -160,7 +160,7 @@ func (s *spare) isUseless() bool {
 }
 
 // empty leaves only the initializer. It first completes all earlier kills, because a late kill could hit a new process.
-func (b *box) empty() error {
+func (b *pooledSandbox) empty() error {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
@@ -175,7 +175,7 @@ func (b *box) empty() error {
 
 // reset removes all processes but the initializer and those in keep. It cuts the connections of the removed ones,
 // because they cannot be told from those of a handler that stays.
-func (b *box) reset(keep ...int) error {
+func (b *pooledSandbox) reset(keep ...int) error {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()

@@ -16,7 +16,7 @@ import (
 
 // doors are a sandbox's listeners, accepted on for the tenure that lasts.
 type doors struct {
-	b         *box
+	b         *pooledSandbox
 	listeners []*listener
 
 	mu      sync.Mutex // guards the rest, and is held while a connection is accepted, so it gets the right tenure
@@ -47,7 +47,7 @@ const (
 )
 
 // openDoors begins to accept connections on the sandbox's doors. They belong to no activation yet.
-func openDoors(b *box) (*doors, error) {
+func openDoors(b *pooledSandbox) (*doors, error) {
 	d := &doors{b: b, current: newTenure("")}
 	behind := map[string]door{sandbox.DoorState: {b.w.serveState, stateIsFull}, sandbox.DoorAPI: {b.w.api.take, apiIsFull}}
 	for name, door := range behind {

@@ -357,7 +357,7 @@ func TestConnectionsOfATenant(t *testing.T) {
 	if told, err := io.ReadAll(connect()); string(told) != stateIsFull {
 		t.Errorf("one too many is told %q, %v", told, err)
 	}
-	other := &box{w: b.w}
+	other := &pooledSandbox{w: b.w}
 	other.owner.Store(&pool{key: poolKey{namespace: "other"}})
 	if !other.mayConnect() {
 		t.Error("there is none for another tenant")
@@ -455,15 +455,15 @@ func (d *doors) open(t *testing.T, behind door) (connect func() net.Conn) {
 	}
 }
 
-// launchedDoors are doors of a box whose handlers stay, for connections that a test makes.
-func launchedDoors(serve func(*doorConn)) (*box, *doors, *listener) {
-	b := &box{language: &language{launched: true}, w: &Worker{connections: sandbox.NewShares(4 * maxDoorConns)}}
+// launchedDoors are doors of a sandbox whose handlers stay, for connections that a test makes.
+func launchedDoors(serve func(*doorConn)) (*pooledSandbox, *doors, *listener) {
+	b := &pooledSandbox{language: &language{launched: true}, w: &Worker{connections: sandbox.NewShares(4 * maxDoorConns)}}
 	b.owner.Store(&pool{})
 	return b, &doors{b: b, current: newTenure("")}, &listener{door: door{serve: serve}}
 }
 
 // doorTo is a connection whose other end is open.
-func doorTo(t *testing.T, b *box) *doorConn {
+func doorTo(t *testing.T, b *pooledSandbox) *doorConn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -64,7 +64,7 @@ func (w *Worker) overShare(t *tenant, bytes int64) bool {
 // claimsRoom reports whether a pool that waits for room may take the room of other tenants' speculative activations. A
 // tenant above its share may only do so for an action without a sandbox, because activations that wait for such an
 // action may hold the others.
-func (w *Worker) claimsRoom(p *pool) bool { return len(p.boxes) == 0 || !w.overShare(p.tenant, 0) }
+func (w *Worker) claimsRoom(p *pool) bool { return len(p.sandboxes) == 0 || !w.overShare(p.tenant, 0) }
 
 // starve puts a pool among those that wait for a sandbox.
 func (w *Worker) starve(p *pool) {
@@ -105,7 +105,7 @@ func (w *Worker) hungriest() *pool {
 		if w.isHopeless(p) || hopeless != nil && hopeless.before(p) && p.takesLong(now) {
 			return false
 		}
-		return mayStart && (p.heads() > 0 || ahead && !p.inTurn) || p.idleBox() != nil
+		return mayStart && (p.heads() > 0 || ahead && !p.inTurn) || p.idleSandbox() != nil
 	})
 }
 
@@ -166,7 +166,7 @@ func (w *Worker) goesBehind(p *pool) bool {
 func (w *Worker) serve(p *pool) bool {
 	now := time.Now()
 	switch {
-	case p.idleBox() != nil:
+	case p.idleSandbox() != nil:
 		if !w.give(p, p.queue[0]) {
 			return false
 		}
@@ -175,7 +175,7 @@ func (w *Worker) serve(p *pool) bool {
 	case !w.startFor(p):
 		return false
 	}
-	if p.idleBox() == nil {
+	if p.idleSandbox() == nil {
 		w.feed(p)
 	}
 	return true
@@ -203,11 +203,11 @@ func (w *Worker) rival(p *pool) *pool {
 
 // blocked reports whether a hungry pool waits for room, and not only for a start.
 func (w *Worker) blocked(h *pool) bool {
-	need, boxes := h.memory(), 1
-	if b := h.idleBox(); b != nil {
-		need, boxes = b.memory()-b.charged, 0
+	need, sandboxes := h.memory(), 1
+	if b := h.idleSandbox(); b != nil {
+		need, sandboxes = b.memory()-b.charged, 0
 	}
-	return w.boxes+boxes > w.config.MaxSandboxes || w.charged+need > w.limit
+	return w.sandboxes+sandboxes > w.config.MaxSandboxes || w.charged+need > w.limit
 }
 
 // expire ends the runs that have waited too long, those that were promoted since then.
@@ -252,8 +252,8 @@ func (w *Worker) weigh() bool {
 	busy := w.share()
 	for _, p := range w.pools {
 		weight := p.tenant.weight
-		for _, b := range p.boxes {
-			if b.state != boxStarting && b.weight != weight {
+		for _, b := range p.sandboxes {
+			if b.state != sandboxStarting && b.weight != weight {
 				b.weight = weight
 				w.alive.Go(func() { _ = b.setWeight(weight) })
 			}
@@ -269,8 +269,8 @@ func (w *Worker) share() (busy int) {
 		t.working = 0
 	}
 	for _, p := range w.pools {
-		for _, b := range p.boxes {
-			if b.state != boxIdle {
+		for _, b := range p.sandboxes {
+			if b.state != sandboxIdle {
 				p.tenant.working++
 				busy++
 			}
@@ -286,11 +286,11 @@ func (w *Worker) share() (busy int) {
 }
 
 // weightOf is the weight of each of n sandboxes that share one weight. It changes only when n doubles.
-func weightOf(boxes int) int {
-	if boxes < 2 {
+func weightOf(sandboxes int) int {
+	if sandboxes < 2 {
 		return sandbox.DefaultCPUWeight
 	}
-	return max(leastWeight, sandbox.DefaultCPUWeight>>bits.Len(uint(boxes-1)))
+	return max(leastWeight, sandbox.DefaultCPUWeight>>bits.Len(uint(sandboxes-1)))
 }
 
 // leastWeight gives a sandbox with a speculative activation a quarter of the weight of others (C5): the smallest weight
@@ -307,7 +307,7 @@ const asideFor = 250 * time.Millisecond
 
 // startAside lowers the weight of a sandbox that loads its code, if other sandboxes serve its pool meanwhile. This lasts
 // until stop, or for most of the load's time limit.
-func (b *box) startAside() (stop func() error) {
+func (b *pooledSandbox) startAside() (stop func() error) {
 	if !b.isBeside() {
 		return func() error { return nil }
 	}
@@ -322,14 +322,14 @@ func (b *box) startAside() (stop func() error) {
 }
 
 // isBeside reports whether other sandboxes serve the sandbox's pool.
-func (b *box) isBeside() bool {
+func (b *pooledSandbox) isBeside() bool {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	return slices.ContainsFunc(b.pool().boxes, func(o *box) bool { return o.state != boxStarting && !o.isAhead() })
+	return slices.ContainsFunc(b.pool().sandboxes, func(o *pooledSandbox) bool { return o.state != sandboxStarting && !o.isAhead() })
 }
 
 // startWeight is the weight of a sandbox of this tenant now.
-func (b *box) startWeight() int {
+func (b *pooledSandbox) startWeight() int {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	b.weight = b.pool().tenant.weight
@@ -337,7 +337,7 @@ func (b *box) startWeight() int {
 }
 
 // setWeight fails if the sandbox has ended.
-func (b *box) setWeight(weight int) error {
+func (b *pooledSandbox) setWeight(weight int) error {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	return b.sandbox.Limit(ctx, sandbox.Limits{CPUWeight: weight})

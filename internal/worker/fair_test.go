@@ -102,19 +102,19 @@ func TestTurnsOfWhatRunsAhead(t *testing.T) {
 
 func TestProcessorsAreSharedByTenants(t *testing.T) {
 	s := newShop(t, 100_000)
-	flood := s.idleBoxes("flood", "a", 5, 10, 0)
-	for _, b := range flood.boxes {
-		b.state = boxBusy
+	flood := s.idleSandboxes("flood", "a", 5, 10, 0)
+	for _, b := range flood.sandboxes {
+		b.state = sandboxBusy
 	}
 	if s.weigh(); flood.tenant.weight != 100 {
 		t.Errorf("a tenant alone has the weight %d", flood.tenant.weight)
 	}
-	other := s.idleBoxes("other", "a", 2, 10, 0)
+	other := s.idleSandboxes("other", "a", 2, 10, 0)
 	for n, want := range []int{100, 100, 50, 25, 25, 12} {
-		for i, b := range flood.boxes {
-			b.state = boxIdle
+		for i, b := range flood.sandboxes {
+			b.state = sandboxIdle
 			if i < n {
-				b.state = boxBusy
+				b.state = sandboxBusy
 			}
 		}
 		if busy := s.share(); busy != n || flood.tenant.weight != want || other.tenant.weight != 100 {
@@ -124,7 +124,7 @@ func TestProcessorsAreSharedByTenants(t *testing.T) {
 	if got := weightOf(100_000); got != leastWeight {
 		t.Errorf("the smallest weight is %d", got)
 	}
-	s.boxes, other.boxes = s.boxes-len(other.boxes), nil
+	s.sandboxes, other.sandboxes = s.sandboxes-len(other.sandboxes), nil
 	s.prune(other)
 	if s.weigh(); flood.tenant.weight != 100 {
 		t.Errorf("a tenant that is alone again has the weight %d", flood.tenant.weight)
@@ -175,38 +175,38 @@ func TestWaitingEnds(t *testing.T) {
 // TestWhoseWaitingStopsWhom: nothing of a tenant runs ahead while what is due of its own waits; of others only while it waits for room.
 func TestWhoseWaitingStopsWhom(t *testing.T) {
 	for name, c := range map[string]struct {
-		mib    int           // of the machine; an activation may use 256
-		boxes  int           // that are busy, of the one that floods
-		others bool          // have a sandbox, too
-		waited time.Duration // its first in the queue
-		ahead  bool          // that is speculative
-		want   [2]bool       // stopped: it, another
+		mib       int           // of the machine; an activation may use 256
+		sandboxes int           // that are busy, of the one that floods
+		others    bool          // have a sandbox, too
+		waited    time.Duration // its first in the queue
+		ahead     bool          // that is speculative
+		want      [2]bool       // stopped: it, another
 	}{
-		"all its sandboxes work": {mib: 10_000, boxes: 2, waited: time.Second, want: [2]bool{true, false}},
+		"all its sandboxes work": {mib: 10_000, sandboxes: 2, waited: time.Second, want: [2]bool{true, false}},
 		"one is to start":        {mib: 10_000, waited: time.Second, want: [2]bool{true, false}},
-		"there is no room":       {mib: 600, boxes: 2, waited: time.Second, want: [2]bool{true, true}},
+		"there is no room":       {mib: 600, sandboxes: 2, waited: time.Second, want: [2]bool{true, true}},
 		"there is none for it":   {mib: 100, waited: time.Second, want: [2]bool{true, false}},
-		"it has more than half":  {mib: 600, boxes: 2, others: true, waited: time.Second, want: [2]bool{true, false}},
-		"it has no more":         {mib: 600, boxes: 1, others: true, waited: time.Second, want: [2]bool{true, true}},
-		"for a moment":           {mib: 600, boxes: 2, waited: tickEvery / 2},
-		"what waits runs ahead":  {mib: 600, boxes: 2, waited: time.Second, ahead: true},
+		"it has more than half":  {mib: 600, sandboxes: 2, others: true, waited: time.Second, want: [2]bool{true, false}},
+		"it has no more":         {mib: 600, sandboxes: 1, others: true, waited: time.Second, want: [2]bool{true, true}},
+		"for a moment":           {mib: 600, sandboxes: 2, waited: tickEvery / 2},
+		"what waits runs ahead":  {mib: 600, sandboxes: 2, waited: time.Second, ahead: true},
 	} {
 		s := newShop(t, c.mib)
 		s.load.read = idle
 		if c.others {
-			s.charge(s.idleBoxes("other", "b", 1, 1, 0).boxes[0], 300<<20)
+			s.charge(s.idleSandboxes("other", "b", 1, 1, 0).sandboxes[0], 300<<20)
 		}
 		now := time.Now()
 		r := &run{Run: new(forerun.Run), asked: now.Add(-c.waited)}
 		if c.ahead {
 			r.promoted = t.Context()
 		}
-		p := s.idleBoxes("flood", "a", c.boxes, 256, time.Minute)
+		p := s.idleSandboxes("flood", "a", c.sandboxes, 256, time.Minute)
 		r.pool = p
 		s.push(p, r)
-		for _, b := range p.boxes {
+		for _, b := range p.sandboxes {
 			s.unidle(b)
-			b.state = boxBusy
+			b.state = sandboxBusy
 		}
 		s.late.Store(s.lookLate(now))
 		if got := [2]bool{s.Load("flood").Waiting, s.Load("other").Waiting}; got != c.want {
@@ -234,14 +234,14 @@ func TestWhoseSandboxesMakeWay(t *testing.T) {
 		s := newShop(t, 600)
 		s.load.read = idle
 		ahead := &run{Run: &forerun.Run{Events: newHeard()}, promoted: t.Context()}
-		for owner, p := range map[*run]*pool{nil: s.idleBoxes("flood", "a", 1, 1, 0), ahead: s.idleBoxes(c.owner, "c", 1, 1, 0)} {
-			b := p.boxes[0]
+		for owner, p := range map[*run]*pool{nil: s.idleSandboxes("flood", "a", 1, 1, 0), ahead: s.idleSandboxes(c.owner, "c", 1, 1, 0)} {
+			b := p.sandboxes[0]
 			s.unidle(b)
-			b.state, b.current = boxBusy, owner
+			b.state, b.current = sandboxBusy, owner
 			s.charge(b, 256<<20)
 		}
-		s.charge(s.idleBoxes("flood", "a", 0, 1, 0).boxes[0], int64(c.mib)<<20)
-		p := s.idleBoxes("flood", c.action, 0, 1, 0)
+		s.charge(s.idleSandboxes("flood", "a", 0, 1, 0).sandboxes[0], int64(c.mib)<<20)
+		p := s.idleSandboxes("flood", c.action, 0, 1, 0)
 		p.service = time.Second
 		s.push(p, &run{Run: new(forerun.Run), asked: time.Now().Add(-time.Second), pool: p})
 		s.makeWay(p, time.Now())
@@ -255,14 +255,14 @@ func TestWhoseSandboxesMakeWay(t *testing.T) {
 // TestTurnsWhileOthersWait: while what is due waits, anybody's, no sandbox starts for what runs ahead; one that is there serves it.
 func TestTurnsWhileOthersWait(t *testing.T) {
 	s := newShop(t, 10_000)
-	warm, cold := s.idleBoxes("a", "warm", 1, 10, time.Minute), s.idleBoxes("a", "cold", 0, 10, 0)
+	warm, cold := s.idleSandboxes("a", "warm", 1, 10, time.Minute), s.idleSandboxes("a", "cold", 0, 10, 0)
 	queued := time.Now()
 	for _, p := range []*pool{cold, warm} {
 		s.push(p, &run{Run: new(forerun.Run), queued: queued, promoted: t.Context(), pool: p})
 		s.starve(p)
 		queued = queued.Add(time.Second)
 	}
-	more := s.idleBoxes("b", "more", 1, 10, time.Minute)
+	more := s.idleSandboxes("b", "more", 1, 10, time.Minute)
 	s.push(more, &run{Run: new(forerun.Run), promoted: t.Context(), pool: more})
 	for _, c := range []struct {
 		waits  map[string]bool

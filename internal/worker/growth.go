@@ -46,7 +46,7 @@ func (g *growth) grew(now time.Time, others int) {
 
 // pays reports whether the last of so many sandboxes made a difference, as far as is known, or it is time to try one more: also of
 // enough, as activations may wait for one that waits.
-func (g *growth) pays(now time.Time, boxes int, enough bool) bool {
+func (g *growth) pays(now time.Time, sandboxes int, enough bool) bool {
 	if now.Sub(g.looked) > growthLook { // no run waited meanwhile, or the processors were free
 		g.since, g.ended = now, 0
 		g.probe = 0
@@ -56,13 +56,13 @@ func (g *growth) pays(now time.Time, boxes int, enough bool) bool {
 	if passed < growthLook {
 		return false
 	}
-	g.tried = passed > g.patience() || !enough && g.helped(g.rate(passed), boxes)
+	g.tried = passed > g.patience() || !enough && g.helped(g.rate(passed), sandboxes)
 	return g.tried
 }
 
 // helped reports whether the last of so many sandboxes made a difference.
-func (g *growth) helped(rate float64, boxes int) bool {
-	return rate > g.before*(1+max(growthLeast, growthWorth/float64(max(1, boxes-1))))
+func (g *growth) helped(rate float64, sandboxes int) bool {
+	return rate > g.before*(1+max(growthLeast, growthWorth/float64(max(1, sandboxes-1))))
 }
 
 // patience is how long nothing is tried.
@@ -72,5 +72,5 @@ func (g *growth) rate(passed time.Duration) float64 { return float64(g.ended) / 
 
 // enough reports whether a pool's sandboxes could keep all processors busy if they had them: then another is of no use.
 func (p *pool) enough() bool {
-	return p.calm > 0 && float64(len(p.boxes))*p.cpu.Seconds() > growthEnough*float64(runtime.GOMAXPROCS(0))*p.calm.Seconds()
+	return p.calm > 0 && float64(len(p.sandboxes))*p.cpu.Seconds() > growthEnough*float64(runtime.GOMAXPROCS(0))*p.calm.Seconds()
 }

@@ -186,7 +186,7 @@ func (g *rig) waiting(r *forerun.Run) int {
 	g.t.Helper()
 	g.mu.Lock()
 	own := g.runs[r.Activation]
-	left, b := own.effects != nil, own.box
+	left, b := own.effects != nil, own.sandbox
 	g.mu.Unlock()
 	if left {
 		return 1

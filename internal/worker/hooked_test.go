@@ -21,20 +21,20 @@ type hooked struct {
 	empty   func() // all handlers are killed
 }
 
-type hookedBox struct {
+type hookedSandbox struct {
 	sandbox.Sandbox
 	maker *hooked
 }
 
 func (m *hooked) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
-	box, err := m.Maker.Start(ctx, s)
+	made, err := m.Maker.Start(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return &hookedBox{box, m}, nil
+	return &hookedSandbox{made, m}, nil
 }
 
-func (b *hookedBox) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
+func (b *hookedSandbox) Hold(ctx context.Context, hosts []string) (sandbox.Held, error) {
 	if b.maker.hold != nil {
 		if err := b.maker.hold(); err != nil {
 			return sandbox.Held{}, err
@@ -43,14 +43,14 @@ func (b *hookedBox) Hold(ctx context.Context, hosts []string) (sandbox.Held, err
 	return b.Sandbox.Hold(ctx, hosts)
 }
 
-func (b *hookedBox) Release(ctx context.Context) (time.Duration, error) {
+func (b *hookedSandbox) Release(ctx context.Context) (time.Duration, error) {
 	if b.maker.release != nil {
 		b.maker.release()
 	}
 	return b.Sandbox.Release(ctx)
 }
 
-func (b *hookedBox) Refused() []string {
+func (b *hookedSandbox) Refused() []string {
 	sentences := b.Sandbox.Refused()
 	if b.maker.refused != nil {
 		b.maker.refused()
@@ -58,7 +58,7 @@ func (b *hookedBox) Refused() []string {
 	return sentences
 }
 
-func (b *hookedBox) Reset(ctx context.Context, keep ...int) (killed int, err error) {
+func (b *hookedSandbox) Reset(ctx context.Context, keep ...int) (killed int, err error) {
 	if b.maker.empty != nil && len(keep) == 0 {
 		b.maker.empty()
 	}
@@ -106,12 +106,12 @@ func squashedAsItBegins(t *testing.T) time.Duration {
 	_, ahead := g.ahead(a, `{}`)
 	g.wait(ahead)
 	g.awaitStats("it is clean, and held", func(s Stats) bool { return s.Idle == 1 })
-	late := make(chan *box, 1)
+	late := make(chan *pooledSandbox, 1)
 	var id forerun.ActivationID
 	maker.release = func() {
 		maker.release = nil
 		g.mu.Lock()
-		b := g.runs[id].box
+		b := g.runs[id].sandbox
 		g.mu.Unlock()
 		b.reseting.Lock() // its kill comes late
 		g.Squash(id)
@@ -152,7 +152,7 @@ func TestSquashedBeforeItHasAHandler(t *testing.T) {
 		hooks.release = nil
 		id := <-ids
 		g.mu.Lock()
-		b, begun := g.runs[id].box, g.runs[id].tenure
+		b, begun := g.runs[id].sandbox, g.runs[id].tenure
 		g.mu.Unlock()
 		g.Squash(id)
 		b.kill(begun, nil)
@@ -210,7 +210,7 @@ func TestHandlerThatIsKilledAsItComes(t *testing.T) {
 	a := keep(action("def main(args): return {}"))
 	g.call(a, `{}`)
 	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
-	b, initializer := g.boxes(boxIdle)[0], g.maker.started()[0].cmd.Process
+	b, initializer := g.sandboxes(sandboxIdle)[0], g.maker.started()[0].cmd.Process
 	first := b.spare
 	came := make(chan struct{})
 	maker.empty = func() {

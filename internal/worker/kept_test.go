@@ -185,8 +185,8 @@ answer = {'said': redis('SUBSCRIBE news', news)}`)
 	}
 	beats("behind its activation")
 	r, _ := g.ahead(a, `{}`) // which waits, as the process listens
-	box := await(t, maker.made, "no sandbox is made")
-	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing of it waits")
+	made := await(t, maker.made, "no sandbox is made")
+	until(t, func() bool { return sandboxtest.Waiting(t, made) > 0 }, "nothing of it waits")
 	g.Squash(r.Activation)
 	g.awaitStats("it is idle", func(s Stats) bool { return s.Idle == 1 })
 	o.reached("beat")

@@ -202,7 +202,7 @@ func (w *Worker) starts() (begun, now int) {
 	for _, s := range w.shelves {
 		now += s.starting
 	}
-	return w.lastBox + int(w.counters.Prewarmed), now
+	return w.lastSandbox + int(w.counters.Prewarmed), now
 }
 
 // readProcStat reads the time that all processors spent, in clock ticks since the start of the machine.

@@ -21,7 +21,7 @@ const lookLoading = 5 * time.Millisecond
 var errEarly = errors.New("its code reached for the outside before the turn of anybody")
 
 // loadAside has the runtime load the code, and others come first while it does if they serve the pool.
-func (b *box) loadAside(code []byte) (failure forerun.Result, ok bool) {
+func (b *pooledSandbox) loadAside(code []byte) (failure forerun.Result, ok bool) {
 	stop := b.startAside()
 	failure, ok = b.load(code)
 	if err := stop(); ok && err != nil {
@@ -31,7 +31,7 @@ func (b *box) loadAside(code []byte) (failure forerun.Result, ok bool) {
 }
 
 // load has the runtime load the code.
-func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
+func (b *pooledSandbox) load(code []byte) (failure forerun.Result, ok bool) {
 	a := b.pool().action
 	b.output.restart(b.logLimit())
 	if err := b.confine(a); err != nil {
@@ -86,7 +86,7 @@ func (b *box) load(code []byte) (failure forerun.Result, ok bool) {
 }
 
 // firstSpare takes the first handler. Effects of the fork are treated like effects of loading the code.
-func (b *box) firstSpare() error {
+func (b *pooledSandbox) firstSpare() error {
 	look := time.NewTicker(lookLoading / 5)
 	defer look.Stop()
 	for end := time.Now().Add(b.forkTime()); b.held && time.Now().Before(end); {
@@ -115,7 +115,7 @@ func (b *box) firstSpare() error {
 }
 
 // holdLoading holds what the code sends to the outside while only speculative activations wait for the sandbox.
-func (b *box) holdLoading() error {
+func (b *pooledSandbox) holdLoading() error {
 	if !b.forAhead || b.isDue() {
 		return nil
 	}
@@ -125,12 +125,12 @@ func (b *box) holdLoading() error {
 }
 
 // reachesAhead reports whether the code reached for the outside as it was loaded, or has since, before the turn of anybody.
-func (b *box) reachesAhead() bool {
+func (b *pooledSandbox) reachesAhead() bool {
 	return b.loadsAhead && b.held && (b.sandbox.Reached() || b.sandbox.TakeHeld() != nil)
 }
 
 // releaseLoading lets the code go on with the gate open if it is the turn of an activation, and reports whether it is.
-func (b *box) releaseLoading() bool { return b.isDue() && b.letOut() == nil }
+func (b *pooledSandbox) releaseLoading() bool { return b.isDue() && b.letOut() == nil }
 
 // diedAhead calls loadInTurn once a few sandboxes in a row have died while loading the code speculatively. A single one
 // may have died for another reason.
@@ -156,14 +156,14 @@ func (w *Worker) loadInTurn(p *pool) {
 }
 
 // isDue reports whether activations that are not speculative wait for the sandbox's pool.
-func (b *box) isDue() bool {
+func (b *pooledSandbox) isDue() bool {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	return b.pool().heads() > 0
 }
 
 // writeInit sends the code, which a runtime that does not read could hold up.
-func (b *box) writeInit(header runtimewire.Init, code []byte, deadline time.Time) error {
+func (b *pooledSandbox) writeInit(header runtimewire.Init, code []byte, deadline time.Time) error {
 	if err := b.control.Socket().SetWriteDeadline(deadline); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (b *box) writeInit(header runtimewire.Init, code []byte, deadline time.Time
 	return b.control.Socket().SetWriteDeadline(time.Time{})
 }
 
-func (b *box) loadCrash() forerun.Result {
+func (b *pooledSandbox) loadCrash() forerun.Result {
 	if b.outOfMemory() {
 		return forerun.Failure(forerun.DeveloperError, outOfMemory)
 	}

@@ -191,11 +191,11 @@ type keepingMaker struct {
 }
 
 func (m *keepingMaker) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
-	box, err := m.Maker.Start(ctx, s)
+	made, err := m.Maker.Start(ctx, s)
 	if err == nil {
-		m.made <- box
+		m.made <- made
 	}
-	return box, err
+	return made, err
 }
 
 // awaitReached waits until something that processes of a sandbox send waits.
@@ -214,7 +214,7 @@ func TestLoadedForWhatWasSquashed(t *testing.T) {
 import threading
 threading.Timer(0.2, lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'later\n', (%q, %d))).start()`, o.host, o.UDP), "answer = {}")
 	r, _ := g.ahead(a, `{}`)
-	box := await(t, maker.made, "no sandbox is made")
+	made := await(t, maker.made, "no sandbox is made")
 	g.Squash(r.Activation)
 	g.mu.Lock()
 	for _, p := range g.pools {
@@ -222,7 +222,7 @@ threading.Timer(0.2, lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'late
 	}
 	g.mu.Unlock()
 	g.awaitStats("it is idle", func(s Stats) bool { return s.Idle == 1 })
-	until(t, func() bool { return sandboxtest.Waiting(t, box) > 0 }, "nothing waits")
+	until(t, func() bool { return sandboxtest.Waiting(t, made) > 0 }, "nothing waits")
 	time.Sleep(4 * settleAfter)
 	if n := o.reached("later"); n > 0 {
 		t.Errorf("it has reached the outside %d times for what was squashed", n)

@@ -27,9 +27,9 @@ type processes struct {
 
 	memory atomic.Int64 // bytes that each sandbox is said to use; 0: not known
 
-	mu    sync.Mutex // guards the rest
-	boxes []*process
-	fail  error // what Start answers
+	mu        sync.Mutex // guards the rest
+	sandboxes []*process
+	fail      error // what Start answers
 }
 
 func (m *processes) Start(_ context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
@@ -43,7 +43,7 @@ func (m *processes) Start(_ context.Context, s sandbox.Spec) (sandbox.Sandbox, e
 		return nil, err
 	}
 	p.memory, p.owner = &m.memory, s.Owner
-	m.boxes = append(m.boxes, p)
+	m.sandboxes = append(m.sandboxes, p)
 	return p, nil
 }
 
@@ -54,7 +54,7 @@ func (m *processes) Close() error                    { return nil }
 func (m *processes) started() []*process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.boxes)
+	return slices.Clone(m.sandboxes)
 }
 
 // process is one such sandbox.

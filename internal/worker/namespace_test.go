@@ -47,21 +47,21 @@ func TestEndNamespace(t *testing.T) {
 func TestEndNamespaceOfWhatIsSquashed(t *testing.T) {
 	for name, c := range map[string]struct {
 		source string
-		state  boxState
+		state  sandboxState
 	}{
-		"working": {"import time\ndef main(args): time.sleep(1000)", boxBusy},
-		"loading": {"import time\ntime.sleep(1000)", boxStarting},
+		"working": {"import time\ndef main(args): time.sleep(1000)", sandboxBusy},
+		"loading": {"import time\ntime.sleep(1000)", sandboxStarting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mustOnceBeat(t, exitGrace, func() time.Duration {
 				g := newRig(t, nil)
 				r, h := g.begin(keep(action(c.source)), `{}`)
-				if c.state == boxBusy {
+				if c.state == sandboxBusy {
 					g.begun(h)
 				} else {
 					until(t, func() bool { return len(g.maker.started()) == 1 }, "no sandbox is made")
 				}
-				if n := len(g.boxes(c.state)); n != 1 {
+				if n := len(g.sandboxes(c.state)); n != 1 {
 					t.Fatalf("%d sandboxes are as they are to be", n)
 				}
 				g.Squash(r.Activation)
@@ -83,13 +83,13 @@ func TestEndNamespaceOfWhatIsSquashed(t *testing.T) {
 // TestEndsAsItIsReady: a sandbox that is to end as its code has been loaded is off the books once.
 func TestEndsAsItIsReady(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
-	b := &box{stopped: stopped, state: boxStarting, since: time.Now()}
-	p := &pool{tenant: new(tenant), boxes: []*box{b}, starting: 1}
-	w := &Worker{boxes: 1, starting: 1, pools: map[poolKey]*pool{{}: p}}
+	b := &pooledSandbox{stopped: stopped, state: sandboxStarting, since: time.Now()}
+	p := &pool{tenant: new(tenant), sandboxes: []*pooledSandbox{b}, starting: 1}
+	w := &Worker{sandboxes: 1, starting: 1, pools: map[poolKey]*pool{{}: p}}
 	b.w = w
 	b.owner.Store(p)
 	stop()
-	if r, idle := w.next(b); r != nil || idle || w.starting != 0 || p.starting != 0 || w.boxes != 0 {
-		t.Errorf("run %v, idle %v, %d starting, %d of the pool, %d in all", r, idle, w.starting, p.starting, w.boxes)
+	if r, idle := w.next(b); r != nil || idle || w.starting != 0 || p.starting != 0 || w.sandboxes != 0 {
+		t.Errorf("run %v, idle %v, %d starting, %d of the pool, %d in all", r, idle, w.starting, p.starting, w.sandboxes)
 	}
 }

@@ -26,7 +26,7 @@ type pool struct {
 	action    *forerun.Action
 	language  *language
 	queue     []*run // oldest first
-	boxes     []*box
+	sandboxes []*pooledSandbox
 	starting  int
 	hungry    bool // it is on Worker.hungry
 	growth    growth
@@ -64,7 +64,7 @@ func keeps(a *forerun.Action) bool {
 
 // prune forgets a pool of which nothing is left.
 func (w *Worker) prune(p *pool) {
-	if len(p.boxes) > 0 || len(p.queue) > 0 || w.pools[p.key] != p {
+	if len(p.sandboxes) > 0 || len(p.queue) > 0 || w.pools[p.key] != p {
 		return
 	}
 	delete(w.pools, p.key)
@@ -120,7 +120,7 @@ func (w *Worker) enqueue(r *run, l *language) bool {
 // give assigns a run to an idle sandbox of its pool, if there is one and the machine has the memory that the run may
 // use.
 func (w *Worker) give(p *pool, r *run) bool {
-	b := p.idleBox()
+	b := p.idleSandbox()
 	if b == nil || !w.makeRoom(need{tenant: p.tenant, bytes: b.memory() - b.charged, keep: b, first: true}) {
 		return false
 	}
@@ -182,11 +182,11 @@ func (w *Worker) empty(p *pool) []*run {
 	return runs
 }
 
-// idleBox is the idle sandbox that was used last: its memory is the warmest, and the others can grow old.
-func (p *pool) idleBox() *box {
-	var best *box
-	for _, b := range p.boxes {
-		if b.state == boxIdle && (best == nil || b.since.After(best.since)) {
+// idleSandbox is the idle sandbox that was used last: its memory is the warmest, and the others can grow old.
+func (p *pool) idleSandbox() *pooledSandbox {
+	var best *pooledSandbox
+	for _, b := range p.sandboxes {
+		if b.state == sandboxIdle && (best == nil || b.since.After(best.since)) {
 			best = b
 		}
 	}
@@ -195,13 +195,13 @@ func (p *pool) idleBox() *box {
 
 // working reports whether a sandbox of the pool will come to its queue by itself.
 func (p *pool) working() bool {
-	return slices.ContainsFunc(p.boxes, func(b *box) bool { return b.state != boxIdle })
+	return slices.ContainsFunc(p.sandboxes, func(b *pooledSandbox) bool { return b.state != sandboxIdle })
 }
 
 // consider serves a queue, or has it served when its turn comes, and starts sandboxes for it as long as it wants more.
 func (w *Worker) consider(p *pool) {
 	for len(p.queue) > 0 && !w.closing {
-		if !p.working() || p.idleBox() != nil {
+		if !p.working() || p.idleSandbox() != nil {
 			w.starve(p)
 			w.feedHungry()
 			return
@@ -225,9 +225,9 @@ func (w *Worker) consider(p *pool) {
 // startFor gets a pool one more sandbox, if there is room: one that has no code yet, or a new one.
 func (w *Worker) startFor(p *pool) bool {
 	blank := w.blankFor(p)
-	n := need{tenant: p.tenant, bytes: p.memory(), boxes: 1, keep: blank, first: len(p.boxes) == 0}
+	n := need{tenant: p.tenant, bytes: p.memory(), sandboxes: 1, keep: blank, first: len(p.sandboxes) == 0}
 	if blank != nil {
-		n.bytes, n.boxes = n.bytes-blank.charged, 0
+		n.bytes, n.sandboxes = n.bytes-blank.charged, 0
 	}
 	if !w.makeRoom(n) {
 		return false
@@ -241,21 +241,21 @@ func (w *Worker) startFor(p *pool) bool {
 		close(blank.adopted)
 		return true
 	}
-	b := w.newBox(p.language)
+	b := w.newSandbox(p.language)
 	p.adopt(b)
 	w.alive.Go(b.live)
 	return true
 }
 
 // adopt gives a sandbox to the pool. It then loads the pool's code.
-func (p *pool) adopt(b *box) {
+func (p *pool) adopt(b *pooledSandbox) {
 	w := b.w
 	w.charge(b, 0)
 	b.owner.Store(p)
 	w.charge(b, p.memory())
-	b.state, b.since, b.measured, b.forAhead = boxStarting, time.Now(), 0, p.heads() == 0
-	p.growth.grew(b.since, len(p.boxes))
-	p.boxes = append(p.boxes, b)
+	b.state, b.since, b.measured, b.forAhead = sandboxStarting, time.Now(), 0, p.heads() == 0
+	p.growth.grew(b.since, len(p.sandboxes))
+	p.sandboxes = append(p.sandboxes, b)
 	p.starting++
 	w.starting++
 }
@@ -267,33 +267,33 @@ func (w *Worker) startOver(p *pool) {
 }
 
 // unidle removes a sandbox from the list of idle ones.
-func (w *Worker) unidle(b *box) {
-	w.idle = slices.DeleteFunc(w.idle, func(i *box) bool { return i == b })
+func (w *Worker) unidle(b *pooledSandbox) {
+	w.idle = slices.DeleteFunc(w.idle, func(i *pooledSandbox) bool { return i == b })
 }
 
 // forget removes a closing sandbox, and its pool when the pool is empty.
-func (w *Worker) forget(b *box) {
-	if b.state == boxGone {
+func (w *Worker) forget(b *pooledSandbox) {
+	if b.state == sandboxGone {
 		return
 	}
 	was := b.state
-	b.state = boxGone
-	w.boxes--
+	b.state = sandboxGone
+	w.sandboxes--
 	w.charge(b, 0)
 	p := b.pool()
 	if p == nil {
 		w.unshelve(b)
 		return
 	}
-	p.boxes = slices.DeleteFunc(p.boxes, func(o *box) bool { return o == b })
+	p.sandboxes = slices.DeleteFunc(p.sandboxes, func(o *pooledSandbox) bool { return o == b })
 	p.growth = growth{}
-	if len(p.boxes) == 0 {
+	if len(p.sandboxes) == 0 {
 		p.runs = 0
 	}
-	if was == boxStarting {
+	if was == sandboxStarting {
 		w.startOver(p)
 	}
-	if was != boxIdle {
+	if was != sandboxIdle {
 		w.lookStuck(time.Now())
 	}
 	w.prune(p)
@@ -301,10 +301,10 @@ func (w *Worker) forget(b *box) {
 
 // next marks a sandbox as free and returns its next run. It returns nil with idle true when no run waits. It returns nil
 // with idle false when the sandbox must close, because other pools need its room or because the worker closes.
-func (w *Worker) next(b *box) (r *run, idle bool) {
+func (w *Worker) next(b *pooledSandbox) (r *run, idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if b.state == boxGone {
+	if b.state == sandboxGone {
 		return nil, false
 	}
 	if w.closing || b.stopped.Err() != nil {
@@ -312,12 +312,12 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 		return nil, false
 	}
 	p, now := b.pool(), time.Now()
-	started := b.state == boxStarting
+	started := b.state == sandboxStarting
 	switch {
 	case started:
 		w.startOver(p)
 		p.startTook = now.Sub(b.since)
-	case b.state == boxBusy:
+	case b.state == sandboxBusy:
 		p.tenant.served += now.Sub(b.since)
 		p.learn(b.atWork(now), !w.load.crowded(now))
 	}
@@ -336,12 +336,12 @@ func (w *Worker) next(b *box) (r *run, idle bool) {
 		w.feedHungry()
 		w.refill()
 	}
-	return r, r == nil && b.state != boxGone
+	return r, r == nil && b.state != sandboxGone
 }
 
 // rest makes a sandbox idle.
-func (w *Worker) rest(b *box, now time.Time) {
-	b.state, b.since, b.clock = boxIdle, now, w.clock
+func (w *Worker) rest(b *pooledSandbox, now time.Time) {
+	b.state, b.since, b.clock = sandboxIdle, now, w.clock
 	w.idle = append(w.idle, b)
 	if b.measured > 0 {
 		w.charge(b, b.measured)
@@ -369,12 +369,12 @@ func average(of *time.Duration, d time.Duration) {
 
 // gone removes a sandbox that has ended. Its queue gets another sandbox. If the code could not be loaded and the pool
 // has no other live sandbox, gone returns the waiting runs, which fail.
-func (w *Worker) gone(b *box, loadFailed bool) (failed []*run) {
+func (w *Worker) gone(b *pooledSandbox, loadFailed bool) (failed []*run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unidle(b)
 	p := b.pool()
-	if p != nil && loadFailed && !slices.ContainsFunc(p.boxes, func(o *box) bool { return o != b && o.state != boxStarting }) {
+	if p != nil && loadFailed && !slices.ContainsFunc(p.sandboxes, func(o *pooledSandbox) bool { return o != b && o.state != sandboxStarting }) {
 		failed = w.empty(p)
 	}
 	w.forget(b)

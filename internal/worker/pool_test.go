@@ -252,7 +252,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if err := await(t, done, "Close does not return"); err != nil {
 		t.Error(err)
 	}
-	for _, part := range []string{"worker.(*box)", "worker.(*output)", "worker.(*doors)", "worker.(*apiServer)", "http.(*conn)"} {
+	for _, part := range []string{"worker.(*pooledSandbox)", "worker.(*output)", "worker.(*doors)", "worker.(*apiServer)", "http.(*conn)"} {
 		if stacks := goroutines(); strings.Contains(stacks, part) {
 			t.Errorf("%s is left: %s", part, stacks)
 		}
@@ -285,16 +285,16 @@ func TestSandboxesThatCannotBeStarted(t *testing.T) {
 func TestGrowthPaysWhereFunctionsWait(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var g growth
-	boxes, owed, enough := 0, 0., false
+	sandboxes, owed, enough := 0, 0., false
 	start := func() {
-		g.grew(now, boxes)
-		boxes++
+		g.grew(now, sandboxes)
+		sandboxes++
 	}
 	// For so long a pool that has a queue gets so many done in a second; started says after how long it got another sandbox, if it
 	// did.
 	during := func(d time.Duration, perSecond float64) (started time.Duration) {
 		for passed := time.Duration(0); passed <= d; passed += tickEvery {
-			if g.pays(now, boxes, enough) {
+			if g.pays(now, sandboxes, enough) {
 				start()
 				return passed
 			}
@@ -339,9 +339,9 @@ func TestGrowthPaysWhereFunctionsWait(t *testing.T) {
 func TestGrowthOnFreeProcessors(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var g growth
-	for boxes := range 40 {
+	for sandboxes := range 40 {
 		now = now.Add(time.Minute)
-		g.grew(now, boxes)
+		g.grew(now, sandboxes)
 	}
 	if g.patience() != growthProbe {
 		t.Errorf("it is tried after %v, want %v", g.patience(), growthProbe)

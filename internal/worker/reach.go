@@ -14,7 +14,7 @@ import (
 // much, and never too little.
 
 // confine gives the sandbox the lists of what its action may reach, before its code is loaded.
-func (b *box) confine(a *forerun.Action) error {
+func (b *pooledSandbox) confine(a *forerun.Action) error {
 	lists := egress.Lists{Action: egress.OfAction(a.Annotations)}
 	if b.w.config.Egress != nil {
 		lists.Tenant = b.w.config.Egress(b.pool().key.namespace)
@@ -28,7 +28,7 @@ func (b *box) confine(a *forerun.Action) error {
 }
 
 // permit tells the sandbox from which hosts the action only reads.
-func (b *box) permit(a *forerun.Action) error {
+func (b *pooledSandbox) permit(a *forerun.Action) error {
 	hosts := hostsOf(a)
 	if len(hosts) == 0 {
 		return nil
@@ -39,13 +39,13 @@ func (b *box) permit(a *forerun.Action) error {
 }
 
 // noteAsked notes what was asked for before a process is made.
-func (b *box) noteAsked() {
+func (b *pooledSandbox) noteAsked() {
 	asked, _ := b.sandbox.Asked() // if the sandbox has ended there will be no process
 	b.asked.Store(&asked)
 }
 
 // noteLoaded notes how far the code reached as it was loaded into the initializer, from which handlers are forked.
-func (b *box) noteLoaded() {
+func (b *pooledSandbox) noteLoaded() {
 	b.loadReach = forerun.Inside
 	if !b.language.launched {
 		b.loadReach = b.reachSince(sandbox.Asked{})
@@ -53,9 +53,9 @@ func (b *box) noteLoaded() {
 }
 
 // reach is how far the activation of a process has reached.
-func (b *box) reach(s *spare) forerun.Reach { return min(b.loadReach, b.reachSince(s.asked)) }
+func (b *pooledSandbox) reach(s *spare) forerun.Reach { return min(b.loadReach, b.reachSince(s.asked)) }
 
-func (b *box) reachSince(before sandbox.Asked) forerun.Reach {
+func (b *pooledSandbox) reachSince(before sandbox.Asked) forerun.Reach {
 	asked, known := b.sandbox.Asked()
 	switch {
 	case !known, asked.Others != before.Others:

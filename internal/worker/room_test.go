@@ -7,7 +7,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// shop is a worker with boxes that were never started, to see which of them it would close.
+// shop is a worker with sandboxes that were never started, to see which of them it would close.
 type shop struct {
 	*Worker
 	t *testing.T
@@ -15,24 +15,24 @@ type shop struct {
 
 func newShop(t *testing.T, memoryMiB int) *shop { return &shop{New(Config{MemoryMiB: memoryMiB}), t} }
 
-// idleBoxes gives an action of a tenant boxes that became idle so long ago.
-func (s *shop) idleBoxes(namespace, name string, n int, mib int64, since time.Duration) *pool {
+// idleSandboxes gives an action of a tenant sandboxes that became idle so long ago.
+func (s *shop) idleSandboxes(namespace, name string, n int, mib int64, since time.Duration) *pool {
 	a := action(name)
 	p := s.poolOf(&forerun.Run{Action: a, Namespace: namespace}, &language{})
 	for range n {
-		b := s.newBox(p.language)
+		b := s.newSandbox(p.language)
 		p.adopt(b)
 		s.startOver(p)
 		b.measured, b.cost = mib<<20, time.Second
 		s.rest(b, time.Now().Add(-since))
-		p.boxes[len(p.boxes)-1] = b
+		p.sandboxes[len(p.sandboxes)-1] = b
 	}
 	return p
 }
 
-// closes says whose box makes room for one more of a pool.
+// closes says whose sandbox makes room for one more of a pool.
 func (s *shop) closes(p *pool, first bool) *pool {
-	if b := s.victim(need{tenant: p.tenant, bytes: p.memory(), boxes: 1, first: first}); b != nil {
+	if b := s.victim(need{tenant: p.tenant, bytes: p.memory(), sandboxes: 1, first: first}); b != nil {
 		return b.pool()
 	}
 	return nil
@@ -40,12 +40,12 @@ func (s *shop) closes(p *pool, first bool) *pool {
 
 func TestGreedyDual(t *testing.T) {
 	s := newShop(t, 100_000)
-	often := s.idleBoxes("guest", "often", 1, 10, time.Hour)
-	seldom := s.idleBoxes("guest", "seldom", 1, 10, time.Minute)
-	large := s.idleBoxes("guest", "large", 1, 100, time.Second)
-	dear := s.idleBoxes("guest", "dear", 1, 100, 2*time.Second)
+	often := s.idleSandboxes("guest", "often", 1, 10, time.Hour)
+	seldom := s.idleSandboxes("guest", "seldom", 1, 10, time.Minute)
+	large := s.idleSandboxes("guest", "large", 1, 100, time.Second)
+	dear := s.idleSandboxes("guest", "dear", 1, 100, 2*time.Second)
 	often.runs, seldom.runs, large.runs, dear.runs = 100, 2, 10, 10
-	dear.boxes[0].cost = time.Minute
+	dear.sandboxes[0].cost = time.Minute
 	asks := &pool{tenant: s.tenantOf("guest"), action: action("asks")}
 	for _, want := range []*pool{large, seldom, often, dear} { // 0.1, 0.2, 10 and 6 a MiB: what was used last goes first
 		if want == often {
@@ -57,25 +57,25 @@ func TestGreedyDual(t *testing.T) {
 		if got != want {
 			t.Fatalf("the sandbox of %q goes; want that of %q", got.action.Exec.Code, want.action.Exec.Code)
 		}
-		s.evict(got.boxes[0])
+		s.evict(got.sandboxes[0])
 	}
-	if s.clock != 10 || s.charged != 0 || s.boxes != 0 || len(s.pools) != 0 {
-		t.Errorf("clock %v, %d bytes of %d boxes, %d pools", s.clock, s.charged, s.boxes, len(s.pools))
+	if s.clock != 10 || s.charged != 0 || s.sandboxes != 0 || len(s.pools) != 0 {
+		t.Errorf("clock %v, %d bytes of %d sandboxes, %d pools", s.clock, s.charged, s.sandboxes, len(s.pools))
 	}
 }
 
 func TestWhatNobodyUsesGrowsOld(t *testing.T) {
 	s := newShop(t, 100_000)
-	old := s.idleBoxes("guest", "once used much", 1, 10, time.Hour)
+	old := s.idleSandboxes("guest", "once used much", 1, 10, time.Hour)
 	old.runs = 100 // 10
 	asks := &pool{tenant: s.tenantOf("guest"), action: action("asks")}
 	for n := 1; ; n++ {
-		p := s.idleBoxes("guest", "new", 1, 10, time.Minute)
+		p := s.idleSandboxes("guest", "new", 1, 10, time.Minute)
 		p.runs = 20 // 2 above the clock
 		if p = s.closes(asks, true); p == old {
 			break
 		}
-		s.evict(p.boxes[0])
+		s.evict(p.sandboxes[0])
 		if n > 10 {
 			t.Fatal("it stays for ever")
 		}
@@ -84,8 +84,8 @@ func TestWhatNobodyUsesGrowsOld(t *testing.T) {
 
 func TestManySandboxesOfAnActionAreWorthLessEach(t *testing.T) {
 	s := newShop(t, 100_000)
-	many := s.idleBoxes("guest", "many", 10, 10, time.Minute)
-	one := s.idleBoxes("guest", "one", 1, 10, time.Hour)
+	many := s.idleSandboxes("guest", "many", 10, 10, time.Minute)
+	one := s.idleSandboxes("guest", "one", 1, 10, time.Hour)
 	many.runs, one.runs = 50, 10
 	if got := s.closes(&pool{tenant: s.tenantOf("guest"), action: action("asks")}, true); got != many {
 		t.Error("an action's only sandbox goes before the tenth of another")
@@ -94,8 +94,8 @@ func TestManySandboxesOfAnActionAreWorthLessEach(t *testing.T) {
 
 func TestRoomIsSharedByTenants(t *testing.T) {
 	s := newShop(t, 1000)
-	flood := s.idleBoxes("flood", "a", 6, 100, 2*time.Second)
-	other := s.idleBoxes("other", "a", 1, 100, time.Hour)
+	flood := s.idleSandboxes("flood", "a", 6, 100, 2*time.Second)
+	other := s.idleSandboxes("other", "a", 1, 100, time.Hour)
 	flood.runs = 1000
 	if got := s.closes(flood, false); got != flood {
 		t.Error("who holds more than its share takes another's sandbox to grow")
@@ -103,11 +103,11 @@ func TestRoomIsSharedByTenants(t *testing.T) {
 	if got := s.closes(other, false); got != other {
 		t.Error("the sandbox that is worth least stays")
 	}
-	other.boxes[0].since = time.Now()
+	other.sandboxes[0].since = time.Now()
 	if got := s.closes(other, false); got != flood {
 		t.Error("who holds less than its share cannot grow")
 	}
-	for _, b := range flood.boxes {
+	for _, b := range flood.sandboxes {
 		b.since = time.Now()
 	}
 	if got := s.closes(flood, false); got != nil {
@@ -121,16 +121,16 @@ func TestRoomIsSharedByTenants(t *testing.T) {
 // TestWhoHoldsMuchGivesFirst: of two others the one gives that holds more than its share, though its sandboxes are worth more.
 func TestWhoHoldsMuchGivesFirst(t *testing.T) {
 	s := newShop(t, 900)
-	flood := s.idleBoxes("flood", "a", 5, 100, 2*time.Second)
-	small := s.idleBoxes("small", "a", 1, 100, time.Hour)
+	flood := s.idleSandboxes("flood", "a", 5, 100, 2*time.Second)
+	small := s.idleSandboxes("small", "a", 1, 100, time.Hour)
 	flood.runs = 1000
 	asks := &pool{tenant: s.tenantOf("asks"), action: action("asks")}
 	for _, want := range []*pool{flood, flood, small} {
 		got := s.closes(asks, true)
 		if got != want {
-			t.Errorf("with %d sandboxes of one and %d of another that of %q goes", len(flood.boxes), len(small.boxes), got.tenant.name)
+			t.Errorf("with %d sandboxes of one and %d of another that of %q goes", len(flood.sandboxes), len(small.sandboxes), got.tenant.name)
 		}
-		s.evict(got.boxes[0])
+		s.evict(got.sandboxes[0])
 	}
 }
 
@@ -199,17 +199,17 @@ func TestWarmSandboxWaitsForMemory(t *testing.T) {
 func TestNothingIsClosedInVain(t *testing.T) {
 	s := newShop(t, 600)
 	s.config.MaxSandboxes = 100
-	p := s.idleBoxes("guest", "a", 1, 10, time.Minute)
-	other := s.idleBoxes("guest", "b", 3, 100, time.Minute)
-	works := s.newBox(p.language)
+	p := s.idleSandboxes("guest", "a", 1, 10, time.Minute)
+	other := s.idleSandboxes("guest", "b", 3, 100, time.Minute)
+	works := s.newSandbox(p.language)
 	for _, step := range []struct {
 		mib  int64
 		left int
 	}{{400, 3}, {230, 1}} {
 		s.charge(works, step.mib<<20)
-		room := s.makeRoom(need{tenant: p.tenant, bytes: 256 << 20, keep: p.boxes[0], first: true})
-		if room != (step.left < 3) || len(other.boxes) != step.left {
-			t.Errorf("with %d MiB in use: room %v, %d of 3 are left", step.mib, room, len(other.boxes))
+		room := s.makeRoom(need{tenant: p.tenant, bytes: 256 << 20, keep: p.sandboxes[0], first: true})
+		if room != (step.left < 3) || len(other.sandboxes) != step.left {
+			t.Errorf("with %d MiB in use: room %v, %d of 3 are left", step.mib, room, len(other.sandboxes))
 		}
 	}
 }
@@ -227,11 +227,11 @@ func TestNothingOfItsOwnIsClosedInVain(t *testing.T) {
 		"its share":           {own: 1, works: 200, mib: 450, room: true, left: [2]int{0, 3}},
 	} {
 		s := newShop(t, 1000)
-		own, other := s.idleBoxes("own", "a", c.own, 100, time.Minute), s.idleBoxes("other", "a", 5, 100, time.Minute)
-		s.charge(s.newBox(own.language), c.works<<20)
+		own, other := s.idleSandboxes("own", "a", c.own, 100, time.Minute), s.idleSandboxes("other", "a", 5, 100, time.Minute)
+		s.charge(s.newSandbox(own.language), c.works<<20)
 		s.wait(own, 0)
-		room := s.makeRoom(need{tenant: own.tenant, bytes: c.mib << 20, boxes: 1})
-		if left := [2]int{len(own.boxes), len(other.boxes)}; room != c.room || left != c.left {
+		room := s.makeRoom(need{tenant: own.tenant, bytes: c.mib << 20, sandboxes: 1})
+		if left := [2]int{len(own.sandboxes), len(other.sandboxes)}; room != c.room || left != c.left {
 			t.Errorf("%s: room %v, left %v; want %v, %v", name, room, left, c.room, c.left)
 		}
 	}
@@ -246,10 +246,10 @@ func TestNothingOfOthersIsClosedInVain(t *testing.T) {
 		left int
 	}{{450, false, 9}, {400, true, 5}} {
 		s := newShop(t, 1000)
-		asks := s.idleBoxes("asks", "a", 0, 0, 0)
-		s.charge(s.newBox(asks.language), 100<<20)
-		s.idleBoxes("other", "a", 2, 100, time.Minute)
-		s.idleBoxes("other", "b", 7, 100, 0)
+		asks := s.idleSandboxes("asks", "a", 0, 0, 0)
+		s.charge(s.newSandbox(asks.language), 100<<20)
+		s.idleSandboxes("other", "a", 2, 100, time.Minute)
+		s.idleSandboxes("other", "b", 7, 100, 0)
 		if room := s.makeRoom(need{tenant: asks.tenant, bytes: c.mib << 20}); room != c.room || len(s.idle) != c.left {
 			t.Errorf("%d MiB: room %v, %d of 9 are left; want %v, %d", c.mib, room, len(s.idle), c.room, c.left)
 		}

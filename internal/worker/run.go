@@ -37,25 +37,25 @@ type run struct {
 	unpark   chan struct{} // closed when its parked handler is in the way
 
 	// Guarded by Worker.mu:
-	pool      *pool
-	box       *box // that executes it; nil while it waits
-	caller    *run // that waits for it, nil if none does, or it has its answer
-	calls     int  // runs that it waits for
-	returned  int  // how often its sandbox died and it was queued again
-	squashed  bool
-	endsBox   bool          // its squash ends the sandbox, too
-	wanted    bool          // it was asked to make way
-	effects   func()        // effects that it sent before its end, held until it is promoted
-	left      bool          // it has ended and has no sandbox any more, and is still registered because it is speculative
-	took      time.Duration // its processor time, if it was speculative and has ended
-	yielded   bool          // its parked handler makes way
-	parkedAt  time.Time     // since when, it having ended, its handler waits for what becomes of it; zero: it does not
-	parkedFor time.Duration // when that was over
+	pool        *pool
+	sandbox     *pooledSandbox // that executes it; nil while it waits
+	caller      *run           // that waits for it, nil if none does, or it has its answer
+	calls       int            // runs that it waits for
+	returned    int            // how often its sandbox died and it was queued again
+	squashed    bool
+	endsSandbox bool          // its squash ends the sandbox, too
+	wanted      bool          // it was asked to make way
+	effects     func()        // effects that it sent before its end, held until it is promoted
+	left        bool          // it has ended and has no sandbox any more, and is still registered because it is speculative
+	took        time.Duration // its processor time, if it was speculative and has ended
+	yielded     bool          // its parked handler makes way
+	parkedAt    time.Time     // since when, it having ended, its handler waits for what becomes of it; zero: it does not
+	parkedFor   time.Duration // when that was over
 }
 
 // execute takes an activation through its handler: it sends the input to the waiting spare, awaits the result, and tells
-// the end. box.clean removes the leftovers afterwards. execute reports false if the sandbox is not usable any more.
-func (b *box) execute(r *run) bool {
+// the end. pooledSandbox.clean removes the leftovers afterwards. execute reports false if the sandbox is not usable any more.
+func (b *pooledSandbox) execute(r *run) bool {
 	t := r.tenure
 	b.settleStandby()
 	if err := b.hold(r); err != nil {
@@ -109,7 +109,7 @@ func (b *box) execute(r *run) bool {
 }
 
 // refuse ends a run that did not come to a handler, and reports whether the sandbox is of use still.
-func (b *box) refuse(r *run, err error) bool {
+func (b *pooledSandbox) refuse(r *run, err error) bool {
 	t, squashed := r.tenure, errors.Is(err, errSquashed)
 	if !squashed && b.giveBack(r, t, err) {
 		return false
@@ -125,21 +125,21 @@ func (b *box) refuse(r *run, err error) bool {
 }
 
 // over marks the end of a tenure. No kill that was meant for it reaches into what comes next.
-func (b *box) over(t *tenure) {
+func (b *pooledSandbox) over(t *tenure) {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	close(t.done)
 }
 
 // prepare asks for the next handler before it is needed, where no other serves it.
-func (b *box) prepare() {
+func (b *pooledSandbox) prepare() {
 	if !b.keeps() {
 		b.fork()
 	}
 }
 
 // prepareSoon does so after a while, unless the returned function is called before.
-func (b *box) prepareSoon() (cancel func()) {
+func (b *pooledSandbox) prepareSoon() (cancel func()) {
 	if b.keeps() {
 		return func() {}
 	}
@@ -156,7 +156,7 @@ func (b *box) prepareSoon() (cancel func()) {
 const maxReturns = 3
 
 // giveBack puts a run that could not be handed to a handler, which is why, back into its queue, unless something else ended it.
-func (b *box) giveBack(r *run, t *tenure, why error) bool {
+func (b *pooledSandbox) giveBack(r *run, t *tenure, why error) bool {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	early := errors.Is(why, errEarly) // no sandbox has died, and there will be no more such ones
@@ -166,7 +166,7 @@ func (b *box) giveBack(r *run, t *tenure, why error) bool {
 	if !early {
 		r.returned++
 	}
-	r.box, r.tenure = nil, nil
+	r.sandbox, r.tenure = nil, nil
 	b.w.putBack(r)
 	close(t.done)
 	return true
@@ -174,7 +174,7 @@ func (b *box) giveBack(r *run, t *tenure, why error) bool {
 
 // send hands the activation to the spare that waits. A spare that died while it waited is replaced, once; one that was made for this
 // activation is not, unless it was killed.
-func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
+func (b *pooledSandbox) send(r *run, t *tenure, header runtimewire.Run) error {
 	err := b.hand(r, t, header)
 	if err == nil || t.over.Load() || t.timedOut.Load() {
 		return err
@@ -187,7 +187,7 @@ func (b *box) send(r *run, t *tenure, header runtimewire.Run) error {
 
 // sendAnother sends the activation to another handler. The leftovers of the first handler are removed together with
 // everything else; otherwise that removal would hit the new handler.
-func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
+func (b *pooledSandbox) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 	b.reseting.Lock()
 	b.spare.replaced, b.cleared, t.unsent = true, nil, nil // leftovers and effects belong to the new handler from now on
 	b.reseting.Unlock()
@@ -201,7 +201,7 @@ func (b *box) sendAnother(r *run, t *tenure, header runtimewire.Run) error {
 
 // hand sends the activation to the spare, unless the activation is squashed or out of time: the code that ended it may
 // not have seen this handler.
-func (b *box) hand(r *run, t *tenure, header runtimewire.Run) error {
+func (b *pooledSandbox) hand(r *run, t *tenure, header runtimewire.Run) error {
 	t.handler.Store(b.spare)
 	switch {
 	case t.over.Load():
@@ -216,7 +216,7 @@ func (b *box) hand(r *run, t *tenure, header runtimewire.Run) error {
 
 // awaitOr awaits the handler's result. One that ends before it has read the activation to its end has not begun it: this goes to another
 // handler, of which a sandbox that ends may have some that are ending, too.
-func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
+func (b *pooledSandbox) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
 	for range maxForks {
 		o := b.await(b.spare)
 		if !b.hasNotRead(t, o.err) {
@@ -236,20 +236,20 @@ func (b *box) awaitOr(r *run, t *tenure, header runtimewire.Run) outcome {
 }
 
 // hasNotRead reports whether the spare ended before it had read the activation, which is neither squashed nor over its time.
-func (b *box) hasNotRead(t *tenure, err error) bool {
+func (b *pooledSandbox) hasNotRead(t *tenure, err error) bool {
 	return err != nil && b.spare.conn.Unread(err) && !t.over.Load() && !t.timedOut.Load()
 }
 
 // mayHaveActed reports whether the spare is a program that may act before it reads: it has answered no line yet.
-func (b *box) mayHaveActed() bool { return b.spare.lines && !b.spare.served }
+func (b *pooledSandbox) mayHaveActed() bool { return b.spare.lines && !b.spare.served }
 
 // endedByItself reports whether the spare, which was made for the activation, has ended by itself before that began.
-func (b *box) endedByItself() bool {
+func (b *pooledSandbox) endedByItself() bool {
 	return b.spare.fresh && b.awaitExit(b.spare) && !b.mayBeKilledByOthers(b.spare)
 }
 
 // mayBeKilledByOthers reports whether others may have killed a handler that has ended. Then another takes its place, unless it may have acted.
-func (b *box) mayBeKilledByOthers(s *spare) bool {
+func (b *pooledSandbox) mayBeKilledByOthers(s *spare) bool {
 	return s.exit.Signal == int(syscall.SIGKILL) && (!s.lines || s.served)
 }
 
@@ -267,7 +267,7 @@ func isCodes(err error) bool {
 }
 
 // codesEnd is the error for a process that has ended before it read its activation.
-func (b *box) codesEnd(s *spare) error {
+func (b *pooledSandbox) codesEnd(s *spare) error {
 	if b.outOfMemory() {
 		return codeError{result: forerun.Failure(forerun.DeveloperError, outOfMemory)}
 	}
@@ -290,7 +290,7 @@ type outcome struct {
 }
 
 // await reads what the handler sends until its Result, or its end.
-func (b *box) await(s *spare) outcome {
+func (b *pooledSandbox) await(s *spare) outcome {
 	for {
 		f, err := s.conn.Read()
 		switch {
@@ -318,7 +318,7 @@ func (b *box) await(s *spare) outcome {
 }
 
 // judge makes the activation's result of what the handler sent, or of how it ended.
-func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
+func (b *pooledSandbox) judge(r *run, s *spare, o outcome) forerun.Result {
 	switch size, tooLarge := errors.AsType[*runtimewire.SizeError](o.broken); {
 	case b.stopped.Err() != nil && !o.arrived:
 		return forerun.Failure(forerun.InternalError, shutDown)
@@ -337,7 +337,7 @@ func (b *box) judge(r *run, s *spare, o outcome) forerun.Result {
 }
 
 // crash says how a handler ended that sent no result.
-func (b *box) crash(s *spare) forerun.Result {
+func (b *pooledSandbox) crash(s *spare) forerun.Result {
 	exited := b.awaitExit(s)
 	switch {
 	case b.outOfMemory():
@@ -352,7 +352,7 @@ func (b *box) crash(s *spare) forerun.Result {
 }
 
 // awaitExit waits until the initializer has said how a handler ended, and reports whether it has.
-func (b *box) awaitExit(s *spare) bool {
+func (b *pooledSandbox) awaitExit(s *spare) bool {
 	grace, cancel := context.WithTimeout(context.Background(), exitGrace)
 	defer cancel()
 	select {
@@ -364,13 +364,13 @@ func (b *box) awaitExit(s *spare) bool {
 }
 
 // timeOut ends an activation that exceeded its time.
-func (b *box) timeOut(t *tenure) {
+func (b *pooledSandbox) timeOut(t *tenure) {
 	t.timedOut.Store(true)
 	b.kill(t, nil)
 }
 
 // runHeader is the environment and the limits of an activation.
-func (b *box) runHeader(r *run, deadline time.Time) runtimewire.Run {
+func (b *pooledSandbox) runHeader(r *run, deadline time.Time) runtimewire.Run {
 	env := map[string]string{
 		"__OW_ACTION_VERSION": r.Action.Version,
 		"__OW_ACTIVATION_ID":  string(r.Activation),
@@ -389,7 +389,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Lock()
 	r.answerCaller()
 	squashed := r.squashed
-	parked = !squashed && r.isAhead() && r.box != nil && r.box.spare.stays
+	parked = !squashed && r.isAhead() && r.sandbox != nil && r.sandbox.spare.stays
 	if parked {
 		r.parkedAt = time.Now()
 	}
@@ -442,11 +442,11 @@ func (r *run) isSquashed(w *Worker) bool {
 	return r.squashed
 }
 
-// endsBox reports whether the squash of a run, while that had a handler, is to end the sandbox.
-func (w *Worker) endsBox(r *run) bool {
+// endsSandbox reports whether the squash of a run, while that had a handler, is to end the sandbox.
+func (w *Worker) endsSandbox(r *run) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return r.endsBox
+	return r.endsSandbox
 }
 
 func (r *run) tellEnded(end forerun.RunEnd) {

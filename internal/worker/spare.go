@@ -36,12 +36,12 @@ type spare struct {
 	exited   chan struct{} // closed by listen, when the initializer said so
 	exit     runtimewire.Exit
 	killed   atomic.Bool // or it is being killed, with everything else
-	replaced bool        // another handler is made for the same activation; guarded by box.reseting
-	conns    *tenure     // the owner of connections made while its code was loaded beside another process; nil: none; of box.live
-	served   bool        // it has served an activation; of box.live
-	fresh    bool        // it was made for the next activation, and has not waited in an idle sandbox; of box.live
+	replaced bool        // another handler is made for the same activation; guarded by pooledSandbox.reseting
+	conns    *tenure     // the owner of connections made while its code was loaded beside another process; nil: none; of pooledSandbox.live
+	served   bool        // it has served an activation; of pooledSandbox.live
+	fresh    bool        // it was made for the next activation, and has not waited in an idle sandbox; of pooledSandbox.live
 	lines    bool        // a program that reads lines
-	stays    bool        // it answered, and serves the next activation after its next Ready; of box.live
+	stays    bool        // it answered, and serves the next activation after its next Ready; of pooledSandbox.live
 }
 
 // hear waits for the handler's first frame, with which it shows its process id.
@@ -97,7 +97,7 @@ func (s *spare) readWithin(limit time.Duration) (f runtimewire.Frame, err error)
 }
 
 // listen hears the initializer until it is gone.
-func (b *box) listen() {
+func (b *pooledSandbox) listen() {
 	defer close(b.dead)
 	for {
 		f, err := b.control.Read()
@@ -116,7 +116,7 @@ func (b *box) listen() {
 
 // heard handles one frame of the initializer. An unexpected frame is an error, and ends the sandbox. So no sender waits
 // for room in the channels.
-func (b *box) heard(f *runtimewire.Frame) error {
+func (b *pooledSandbox) heard(f *runtimewire.Frame) error {
 	switch f.Type {
 	case runtimewire.TypeHello:
 		return offer(f, b.hello)
@@ -146,7 +146,7 @@ func offer[T any](f *runtimewire.Frame, to chan T) error {
 	}
 }
 
-func (b *box) heardHandler(f *runtimewire.Frame) error {
+func (b *pooledSandbox) heardHandler(f *runtimewire.Frame) error {
 	var h runtimewire.Handler
 	if err := f.Decode(&h); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (b *box) heardHandler(f *runtimewire.Frame) error {
 }
 
 // connectHandler makes a connection over the descriptors of a handler.
-func (b *box) connectHandler(h *runtimewire.Handler, files []*os.File) (handlerConn, error) {
+func (b *pooledSandbox) connectHandler(h *runtimewire.Handler, files []*os.File) (handlerConn, error) {
 	switch {
 	case h.Lines && len(files) == 2:
 		return runtimewire.NewLines(files[0], files[1], b.pool().environment())
@@ -197,7 +197,7 @@ func (b *box) connectHandler(h *runtimewire.Handler, files []*os.File) (handlerC
 
 // heardExit notes how a handler ended. If it was executing and a process that it left holds its socket, killing that
 // ends the activation.
-func (b *box) heardExit(f *runtimewire.Frame) error {
+func (b *pooledSandbox) heardExit(f *runtimewire.Frame) error {
 	var e runtimewire.Exit
 	if err := f.Decode(&e); err != nil {
 		return err
@@ -223,9 +223,9 @@ func (b *box) heardExit(f *runtimewire.Frame) error {
 const leftoverGrace = 50 * time.Millisecond
 
 // fork asks for a spare, unless one was asked for that is not taken yet.
-func (b *box) fork() { b.askFork(nil) }
+func (b *pooledSandbox) fork() { b.askFork(nil) }
 
-func (b *box) askFork(how any) {
+func (b *pooledSandbox) askFork(how any) {
 	if b.forking.CompareAndSwap(false, true) {
 		b.noteAsked()
 		b.tell(runtimewire.TypeFork, how)
@@ -233,7 +233,7 @@ func (b *box) askFork(how any) {
 }
 
 // tell tells the initializer something.
-func (b *box) tell(t runtimewire.Type, header any) {
+func (b *pooledSandbox) tell(t runtimewire.Type, header any) {
 	if err := b.control.Tell(t, header); err != nil {
 		_ = b.control.Close() // listen ends, and the sandbox with it
 	}
@@ -241,9 +241,9 @@ func (b *box) tell(t runtimewire.Type, header any) {
 
 // nextSpare takes the spare that was asked for, when it is ready, or asks for others while they are killed. One that ended by itself is the
 // doing of the code, which would do it again.
-func (b *box) nextSpare() error { return b.nextSpareWithin(b.forkTime()) }
+func (b *pooledSandbox) nextSpare() error { return b.nextSpareWithin(b.forkTime()) }
 
-func (b *box) nextSpareWithin(limit time.Duration) error {
+func (b *pooledSandbox) nextSpareWithin(limit time.Duration) error {
 	if s := b.takeOver(); s != nil {
 		b.spare = s
 		return nil
@@ -264,7 +264,7 @@ func (b *box) nextSpareWithin(limit time.Duration) error {
 }
 
 // forkTime is how long a spare may take.
-func (b *box) forkTime() time.Duration {
+func (b *pooledSandbox) forkTime() time.Duration {
 	limit := forkLimit
 	if b.language.launched { // it loads the code
 		limit += time.Duration(b.pool().action.Limits.Timeout) * time.Millisecond
@@ -272,7 +272,7 @@ func (b *box) forkTime() time.Duration {
 	return limit
 }
 
-func (b *box) awaitSpare(limit time.Duration) (*spare, error) {
+func (b *pooledSandbox) awaitSpare(limit time.Duration) (*spare, error) {
 	ctx, cancel := context.WithTimeout(b.stopped, limit)
 	defer cancel()
 	var s *spare
@@ -307,7 +307,7 @@ func (b *box) awaitSpare(limit time.Duration) (*spare, error) {
 // run.
 //
 // For a handler that has ended by itself, kill acts only if no other handler has taken its place, or is about to.
-func (b *box) kill(t *tenure, ended *spare) {
+func (b *pooledSandbox) kill(t *tenure, ended *spare) {
 	if t.over.Load() && t.handler.Load() == nil {
 		return
 	}
@@ -331,7 +331,7 @@ func (b *box) kill(t *tenure, ended *spare) {
 
 // giveUp closes the sandbox and the handler, unless the tenure has ended meanwhile, or the activation has another
 // handler.
-func (b *box) giveUp(t *tenure, ended *spare) {
+func (b *pooledSandbox) giveUp(t *tenure, ended *spare) {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	if t.isDone() || ended != nil && ended.replaced {
@@ -345,7 +345,7 @@ func (b *box) giveUp(t *tenure, ended *spare) {
 
 // killAll kills everything in the sandbox but the initializer and the newest spare, if the tenure still lasts. With the handler that has
 // ended, only if it has that still.
-func (b *box) killAll(ctx context.Context, t *tenure, ended *spare) (struck bool, err error) {
+func (b *pooledSandbox) killAll(ctx context.Context, t *tenure, ended *spare) (struck bool, err error) {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	handler := t.handler.Load()
@@ -400,7 +400,7 @@ func (s *spare) discard() {
 }
 
 // closeSpares closes the unused handlers and stops listening to them. No source of further handlers is left.
-func (b *box) closeSpares() {
+func (b *pooledSandbox) closeSpares() {
 	for {
 		select {
 		case s := <-b.spares:

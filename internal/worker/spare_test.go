@@ -53,7 +53,7 @@ func newMute() *spare {
 // TestHandlerThatNobodyTookIsClosed: a function can send its handler's end of the connection through itself, so that nobody has it but us.
 func TestHandlerThatNobodyTookIsClosed(t *testing.T) {
 	s := newMute()
-	b := &box{w: &Worker{}, sandbox: new(stricken), control: controlOf(t), spares: make(chan *spare, 1), dead: make(chan struct{}), stop: func() {}, closed: make(chan struct{})}
+	b := &pooledSandbox{w: &Worker{}, sandbox: new(stricken), control: controlOf(t), spares: make(chan *spare, 1), dead: make(chan struct{}), stop: func() {}, closed: make(chan struct{})}
 	b.living.Go(b.listen)
 	b.living.Go(s.hear)
 	b.spares <- s
@@ -79,7 +79,7 @@ func controlOf(t *testing.T) *runtimewire.Conn {
 
 // TestInitializerThatReadsNothing: code that took the initializer's place can make handlers without hearing that they are asked for.
 func TestInitializerThatReadsNothing(t *testing.T) {
-	b := &box{control: controlOf(t), dead: make(chan struct{})}
+	b := &pooledSandbox{control: controlOf(t), dead: make(chan struct{})}
 	b.living.Go(b.listen)
 	told := make(chan struct{})
 	go func() {
@@ -94,7 +94,7 @@ func TestInitializerThatReadsNothing(t *testing.T) {
 
 // TestHandlerOfAnInitializerThatEnds: nobody waits for what it has begun.
 func TestHandlerOfAnInitializerThatEnds(t *testing.T) {
-	b := &box{w: &Worker{}, stopped: t.Context(), language: &language{}, spares: make(chan *spare), dead: make(chan struct{})}
+	b := &pooledSandbox{w: &Worker{}, stopped: t.Context(), language: &language{}, spares: make(chan *spare), dead: make(chan struct{})}
 	failed := make(chan error)
 	go func() {
 		_, err := b.awaitSpare(b.forkTime())
@@ -145,20 +145,20 @@ func TestKillLeavesTheAnswerOfWhoHasEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stopped, stop := context.WithCancel(t.Context())
 			conn, lasting := new(unread), &tenure{done: make(chan struct{})}
-			box := &box{w: &Worker{}, stopped: stopped, language: &language{}}
+			made := &pooledSandbox{w: &Worker{}, stopped: stopped, language: &language{}}
 			struck := &stricken{strike: func() { close(lasting.done) }}
 			if c.stays {
 				struck.strike = stop // for the time that is waited
 			}
 			defer stop()
-			box.sandbox = struck
+			made.sandbox = struck
 			s := &spare{conn: conn, exited: make(chan struct{})}
 			if c.ended {
 				close(s.exited)
 			}
 			lasting.over.Store(c.squashed)
 			lasting.handler.Store(s)
-			box.kill(lasting, nil)
+			made.kill(lasting, nil)
 			if conn.closed != c.closed || struck.closed != c.stays {
 				t.Errorf("the connection is closed: %v, the sandbox: %v", conn.closed, struck.closed)
 			}
@@ -251,7 +251,7 @@ def main(args):
 		t.Fatal(err)
 	}
 	_, h := g.begin(a, `{}`)
-	for lasting := g.boxes(boxBusy)[0].doors.tenure; lasting().handler.Load() == nil; {
+	for lasting := g.sandboxes(sandboxBusy)[0].doors.tenure; lasting().handler.Load() == nil; {
 		runtime.Gosched()
 	}
 	_ = initializer.Signal(syscall.SIGCONT)
@@ -278,10 +278,10 @@ func TestSandboxIsNotClosedUnderTheNext(t *testing.T) {
 				ended, lasting := newMute(), &tenure{done: make(chan struct{})}
 				close(ended.exited)
 				lasting.handler.Store(ended)
-				box := &box{w: &Worker{}, stopped: stopped, language: &language{}}
+				made := &pooledSandbox{w: &Worker{}, stopped: stopped, language: &language{}}
 				struck := &stricken{strike: func() { meanwhile(lasting, ended); stop() }}
-				box.sandbox = struck
-				box.kill(lasting, ended)
+				made.sandbox = struck
+				made.kill(lasting, ended)
 				if struck.closed {
 					t.Fatal("the sandbox is closed")
 				}
@@ -292,7 +292,7 @@ func TestSandboxIsNotClosedUnderTheNext(t *testing.T) {
 
 // TestWhatAnotherHandlerLeavesIsRemoved: also if what the one before it left was killed, and it alone spared.
 func TestWhatAnotherHandlerLeavesIsRemoved(t *testing.T) {
-	b := &box{w: &Worker{}, stopped: t.Context(), language: &language{}, spare: newMute()}
+	b := &pooledSandbox{w: &Worker{}, stopped: t.Context(), language: &language{}, spare: newMute()}
 	another := &spare{conn: new(unread), exited: make(chan struct{})}
 	b.standing.Store(another)
 	b.cleared = another
@@ -306,7 +306,7 @@ func TestWhatAnotherHandlerLeavesIsRemoved(t *testing.T) {
 
 // TestNoSurvivorOfTwoKills: the first may have hit what was being made, and is known to be ready by the second.
 func TestNoSurvivorOfTwoKills(t *testing.T) {
-	b := &box{w: &Worker{}, stopped: t.Context(), language: &language{}}
+	b := &pooledSandbox{w: &Worker{}, stopped: t.Context(), language: &language{}}
 	made, lasting := newMute(), &tenure{done: make(chan struct{})}
 	b.owner.Store(new(pool))
 	b.upcoming.Store(made)
@@ -331,7 +331,7 @@ func TestDatagramsOfWhoHasEndedAreKept(t *testing.T) {
 	ended, lasting := newMute(), newTenure("")
 	close(ended.exited)
 	lasting.handler.Store(ended)
-	b, sent := &box{w: &Worker{}, stopped: t.Context(), language: &language{}, held: true}, false
+	b, sent := &pooledSandbox{w: &Worker{}, stopped: t.Context(), language: &language{}, held: true}, false
 	struck := &stricken{unsent: func() { sent = true }}
 	struck.strike = func() { struck.unsent = nil }
 	b.sandbox = struck
@@ -356,7 +356,7 @@ func TestHandlerThatIsKilledUnread(t *testing.T) {
 			g := newRig(t, single)
 			g.call(c.action, `{}`)
 			g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
-			handler, p := g.boxes(boxIdle)[0].spare.hostPID, g.maker.started()[0]
+			handler, p := g.sandboxes(sandboxIdle)[0].spare.hostPID, g.maker.started()[0]
 			stop(t, handler)
 			if c.whole {
 				stop(t, p.cmd.Process.Pid) // or the last handler that it makes could have begun when it is killed

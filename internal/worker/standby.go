@@ -38,7 +38,7 @@ type standby struct {
 
 // wantsStandby reports whether the sandbox should have a second process, and has none. Effects of loading it go out, so
 // there is none while only speculative activations have used the code.
-func (b *box) wantsStandby() bool {
+func (b *pooledSandbox) wantsStandby() bool {
 	if b.held || !b.keeps() || !b.language.standby || b.second.useless == maxForks || b.second.loading || b.standing.Load() != nil {
 		return false
 	}
@@ -48,7 +48,7 @@ func (b *box) wantsStandby() bool {
 }
 
 // standbyAfter is how long the sandbox must be idle before it gets one.
-func (b *box) standbyAfter() time.Duration {
+func (b *pooledSandbox) standbyAfter() time.Duration {
 	if !b.wantsStandby() {
 		return standbyLast
 	}
@@ -59,7 +59,7 @@ func (b *box) standbyAfter() time.Duration {
 func (s *standby) later() { s.after = min(2*max(s.after, standbyFirst), standbyLast) }
 
 // buryStandby makes place for another in the place of one that has ended.
-func (b *box) buryStandby() {
+func (b *pooledSandbox) buryStandby() {
 	if s := b.standing.Load(); s != nil && s.hasExited() {
 		b.standing.Store(nil)
 		s.discard()
@@ -67,7 +67,7 @@ func (b *box) buryStandby() {
 }
 
 // standBy has a second process loaded. Its memory is not taken from the first one's. Where that cannot be now, it is tried again.
-func (b *box) standBy() {
+func (b *pooledSandbox) standBy() {
 	if !b.wantsStandby() {
 		return
 	}
@@ -88,7 +88,7 @@ func (b *box) standBy() {
 
 // pauseFirst stops the first process, and reports whether that can be. One that is forked needs not be stopped: it waits in a read, and
 // has no threads.
-func (b *box) pauseFirst() bool {
+func (b *pooledSandbox) pauseFirst() bool {
 	b.tell(runtimewire.TypePause, runtimewire.Pause{PID: b.spare.pid})
 	late := time.NewTimer(forkLimit)
 	defer late.Stop()
@@ -103,7 +103,7 @@ func (b *box) pauseFirst() bool {
 }
 
 // rejoinDoors lets the first process go on, which the doors are for again. It returns the tenure of what the second is connected with.
-func (b *box) rejoinDoors() (seconds *tenure) {
+func (b *pooledSandbox) rejoinDoors() (seconds *tenure) {
 	seconds = b.doors.rejoin()
 	if b.second.paused {
 		b.tell(runtimewire.TypeContinue, runtimewire.Continue{PID: b.spare.pid})
@@ -113,7 +113,7 @@ func (b *box) rejoinDoors() (seconds *tenure) {
 }
 
 // sayDecided wakes live when it is known if a process that was asked for will be of use.
-func (b *box) sayDecided() {
+func (b *pooledSandbox) sayDecided() {
 	if !b.keeps() {
 		return // there is one for each activation
 	}
@@ -124,7 +124,7 @@ func (b *box) sayDecided() {
 }
 
 // roomForStandby sees that the sandbox may use as much more as its first process does, if there is room for that beside an activation.
-func (b *box) roomForStandby() bool {
+func (b *pooledSandbox) roomForStandby() bool {
 	w := b.w
 	w.mu.Lock()
 	bytes, had := b.measured, b.second.bytes
@@ -143,24 +143,24 @@ func (b *box) roomForStandby() bool {
 
 // memory is the memory that an activation may use in the sandbox, including a second process. Callers hold Worker.mu, or
 // are live.
-func (b *box) memory() int64 { return b.pool().memory() + b.second.bytes }
+func (b *pooledSandbox) memory() int64 { return b.pool().memory() + b.second.bytes }
 
 // receiveStandby receives the second process while the sandbox is idle, if that is what was decided.
-func (b *box) receiveStandby() {
+func (b *pooledSandbox) receiveStandby() {
 	if b.second.loading && b.hasArrived() {
 		b.settleStandby()
 	}
 }
 
 // hasArrived reports whether it is known if the second process will be of use.
-func (b *box) hasArrived() bool {
+func (b *pooledSandbox) hasArrived() bool {
 	s := b.upcoming.Load()
 	return s != b.spare && s.isDecided()
 }
 
 // settleStandby sees, before an activation, that no process is being loaded beside it. One that has come too late is killed: that it
 // failed then says nothing.
-func (b *box) settleStandby() {
+func (b *pooledSandbox) settleStandby() {
 	if !b.second.loading {
 		return
 	}
@@ -193,7 +193,7 @@ func (b *box) settleStandby() {
 
 // waitsAlone reports whether nothing of the second process runs on beside an activation: neither others that it has started, which are
 // removed, nor, if it could not be stopped, a thread. Nor may the two be connected.
-func (b *box) waitsAlone(s *spare) bool {
+func (b *pooledSandbox) waitsAlone(s *spare) bool {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
@@ -203,7 +203,7 @@ func (b *box) waitsAlone(s *spare) bool {
 }
 
 // isReachable reports whether others in the sandbox can connect to one of its processes. When it cannot be told, they can.
-func (b *box) isReachable(processes ...*spare) bool {
+func (b *pooledSandbox) isReachable(processes ...*spare) bool {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	var pids []int
@@ -223,7 +223,7 @@ func hasOneThread(pid int) bool {
 const killAgain = 2 * time.Millisecond
 
 // killUntilItComes kills the second process until the initializer has told of it, or of its end.
-func (b *box) killUntilItComes() {
+func (b *pooledSandbox) killUntilItComes() {
 	again := time.NewTicker(killAgain)
 	defer again.Stop()
 	for end := time.Now().Add(forkLimit); len(b.spares) == 0; {
@@ -240,7 +240,7 @@ func (b *box) killUntilItComes() {
 }
 
 // leaveFirst leaves nothing but the first process, whose connections stay, too.
-func (b *box) leaveFirst() {
+func (b *pooledSandbox) leaveFirst() {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
@@ -249,7 +249,7 @@ func (b *box) leaveFirst() {
 }
 
 // takeOver returns the process that stands by, if it lives, for handOver to let it go on.
-func (b *box) takeOver() *spare {
+func (b *pooledSandbox) takeOver() *spare {
 	s := b.standing.Swap(nil)
 	if s == nil {
 		return nil
@@ -262,7 +262,7 @@ func (b *box) takeOver() *spare {
 }
 
 // handOver gives a process that took over what it is connected with, and lets it go on.
-func (b *box) handOver() {
+func (b *pooledSandbox) handOver() {
 	s := b.spare
 	if s.conns != nil {
 		b.doors.adopt(s.conns)
@@ -275,7 +275,7 @@ func (b *box) handOver() {
 }
 
 // kept are the processes that a reset leaves between two activations.
-func (b *box) kept() []int {
+func (b *pooledSandbox) kept() []int {
 	kept := []int{b.spare.hostPID}
 	if s := b.standing.Load(); s != nil && !s.hasExited() {
 		kept = append(kept, s.hostPID)
@@ -284,7 +284,7 @@ func (b *box) kept() []int {
 }
 
 // survivorOf is the process that is spared when everything of an activation is killed: one that knows nothing of it.
-func (b *box) survivorOf(handler *spare) *spare {
+func (b *pooledSandbox) survivorOf(handler *spare) *spare {
 	s := b.upcoming.Load()
 	if b.keeps() {
 		s = b.standing.Load()

@@ -47,12 +47,12 @@ func (g standbyRig) squash() {
 	g.Squash(r.Activation)
 }
 
-// box is the only one.
-func (g standbyRig) box() *box {
+// sandbox is the only one.
+func (g standbyRig) sandbox() *pooledSandbox {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range g.pools {
-		return p.boxes[0]
+		return p.sandboxes[0]
 	}
 	g.t.Fatal("there is no sandbox")
 	return nil
@@ -62,7 +62,7 @@ func (g standbyRig) box() *box {
 func (g standbyRig) second(serving int) int {
 	g.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if s := g.box().upcoming.Load(); s.pid != serving && s.isReady() {
+		if s := g.sandbox().upcoming.Load(); s.pid != serving && s.isReady() {
 			return s.pid
 		}
 	}
@@ -73,7 +73,7 @@ func (g standbyRig) second(serving int) int {
 // awaitSecond waits for it a while, where there may be none.
 func (g standbyRig) awaitSecond(serving int) {
 	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if s := g.box().upcoming.Load(); s.pid != serving && s.isReady() {
+		if s := g.sandbox().upcoming.Load(); s.pid != serving && s.isReady() {
 			return
 		}
 	}
@@ -153,7 +153,7 @@ func TestStandbyTakesOver(t *testing.T) {
 func TestStoppedStandbyIsReplaced(t *testing.T) {
 	g := newStandbyRig(t, countingPython())
 	second := g.second(g.expectCount(2, 0))
-	standing := g.box().upcoming.Load()
+	standing := g.sandbox().upcoming.Load()
 	r, _ := g.ahead(g.a, `{"stay":true,"stop":true}`)
 	until(t, func() bool { return proc.IsStopped(standing.hostPID) }, "it was not stopped")
 	g.Squash(r.Activation)
@@ -178,7 +178,7 @@ threading.Thread(target=work, daemon=True).start()`)
 	serving := g.expectCount(2, 0)
 	second := g.second(serving)
 	g.expectCount(3, serving)
-	before := g.box().standing.Load()
+	before := g.sandbox().standing.Load()
 	if before == nil || before.pid != second || !before.stopped {
 		t.Fatalf("%+v stands by", before)
 	}
@@ -205,7 +205,7 @@ func TestStandbyThatStartsOthers(t *testing.T) {
 	serving := g.expectCount(2, 0)
 	second := g.second(serving)
 	g.expectCount(3, serving)
-	if g.box().standing.Load() != nil {
+	if g.sandbox().standing.Load() != nil {
 		t.Error("one is kept that has a child")
 	}
 	g.squash()
@@ -279,7 +279,7 @@ answer = {'found': found, 'n': n, 'pid': os.getpid()}`)
 func TestStandbyThatEndedIsLoadedAgain(t *testing.T) {
 	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
 	serving := g.expectCount(2, 0)
-	b := g.box()
+	b := g.sandbox()
 	until(t, b.forking.Load, "no other is loaded, or was before that was looked at")
 	until(t, func() bool { b.leaveFirst(); return !b.forking.Load() }, "it did not end")
 	g.expectCount(3, serving)
@@ -326,7 +326,7 @@ exports.main = a => a.connect ? new Promise(resolve => { kept = require("net").c
 		if end := g.call(a, `{"connect":true}`); end.Status != forerun.Success {
 			t.Fatalf("%s %q", end.Result, end.Logs)
 		}
-		b := g.box()
+		b := g.sandbox()
 		r, _ := g.ahead(a, `{}`)
 		until(t, b.forking.Load, "the process is not replaced")
 		time.Sleep(time.Duration(n) * 80 * time.Millisecond)
@@ -361,7 +361,7 @@ func TestStandbyIsNotLoadedBesideAnActivation(t *testing.T) {
 	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
 	serving := g.expectCount(2, 0)
 	for n := 3; n < 6; n++ {
-		b := g.box()
+		b := g.sandbox()
 		until(t, func() bool { return b.forking.Load() || b.standing.Load() != nil }, "no second process is loaded, nor was there in time")
 		g.expectCount(n, serving)
 	}
@@ -373,7 +373,7 @@ func TestStandbyIsNotLoadedBesideAnActivation(t *testing.T) {
 func TestRoomForStandby(t *testing.T) {
 	for mib, want := range map[int]bool{256: false, 265: false, 266: true} {
 		s := newShop(t, mib)
-		b := s.idleBoxes("guest", "a", 1, 10, 0).boxes[0]
+		b := s.idleSandboxes("guest", "a", 1, 10, 0).sandboxes[0]
 		b.sandbox = &process{}
 		if got := b.roomForStandby(); got != want {
 			t.Errorf("with %d MiB: %v", mib, got)
@@ -387,9 +387,9 @@ func TestRoomForStandby(t *testing.T) {
 // TestRoomForBothProcesses: what runs ahead makes way also for the memory that the second process may use.
 func TestRoomForBothProcesses(t *testing.T) {
 	s := newShop(t, 300)
-	p := s.idleBoxes("guest", "a", 1, 10, time.Minute)
-	p.boxes[0].second.bytes = 20 << 20
-	s.charge(s.newBox(p.language), 30<<20)
+	p := s.idleSandboxes("guest", "a", 1, 10, time.Minute)
+	p.sandboxes[0].second.bytes = 20 << 20
+	s.charge(s.newSandbox(p.language), 30<<20)
 	s.wait(p, time.Second)
 	if s.give(p, p.queue[0]) || !s.lacksRoom(p, time.Now()) {
 		t.Error("it waits for room, and none is made")

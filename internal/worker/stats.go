@@ -38,15 +38,15 @@ func (w *Worker) Stats() Stats {
 	s := Stats{counters: w.counters, Blank: w.blanks(), MemoryMiB: int(w.charged >> 20), MemoryLimitMiB: w.config.MemoryMiB}
 	for _, p := range w.pools {
 		s.Queued += len(p.queue)
-		for _, b := range p.boxes {
+		for _, b := range p.sandboxes {
 			switch b.state {
-			case boxStarting:
+			case sandboxStarting:
 				s.Starting++
-			case boxIdle:
+			case sandboxIdle:
 				s.Idle++
-			case boxBusy:
+			case sandboxBusy:
 				s.Busy++
-			case boxBlank, boxGone: // not in a pool
+			case sandboxBlank, sandboxGone: // not in a pool
 			}
 		}
 	}

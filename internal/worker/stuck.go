@@ -14,35 +14,35 @@ const stuckAfter = time.Second
 // other sandboxes closed but the stuck ones. Others then use the room, as backfill in batch systems. Pools that would be
 // stuck themselves, or one of whose sandboxes always was, do not.
 type stuck struct {
-	bytes int64
-	boxes int
+	bytes     int64
+	sandboxes int
 }
 
 // lookStuck finds out what is stuck.
 func (w *Worker) lookStuck(now time.Time) {
 	w.stuck = stuck{}
 	for _, p := range w.pools {
-		for _, b := range p.boxes {
+		for _, b := range p.sandboxes {
 			if b.isStuck(now) {
 				w.stuck.bytes += b.charged
-				w.stuck.boxes++
+				w.stuck.sandboxes++
 			}
 		}
 	}
 }
 
 // isStuck reports whether a sandbox of a pool has been busy for so long that its end is not expected soon.
-func (b *box) isStuck(now time.Time) bool {
-	return b.state != boxIdle && !b.isAhead() && b.atWork(now) >= stuckAfter
+func (b *pooledSandbox) isStuck(now time.Time) bool {
+	return b.state != sandboxIdle && !b.isAhead() && b.atWork(now) >= stuckAfter
 }
 
 // isHopeless reports whether a pool that waits would have no room with all sandboxes closed but those that are stuck.
 func (w *Worker) isHopeless(h *pool) bool {
 	bytes := h.memory()
-	if b := h.idleBox(); b != nil {
+	if b := h.idleSandbox(); b != nil {
 		bytes = b.memory()
 	}
-	return w.stuck.bytes+bytes > w.limit || w.stuck.boxes >= w.config.MaxSandboxes
+	return w.stuck.bytes+bytes > w.limit || w.stuck.sandboxes >= w.config.MaxSandboxes
 }
 
 // takesLong reports whether an activation of the pool would probably be stuck.

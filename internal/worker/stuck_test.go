@@ -9,10 +9,10 @@ import (
 
 // work has a pool's sandboxes be busy with activations that began so long ago.
 func (s *shop) work(p *pool, ago time.Duration) {
-	for _, b := range p.boxes {
+	for _, b := range p.sandboxes {
 		s.unidle(b)
 		s.charge(b, b.memory())
-		b.state, b.since = boxBusy, time.Now().Add(-ago)
+		b.state, b.since = sandboxBusy, time.Now().Add(-ago)
 	}
 }
 
@@ -24,15 +24,15 @@ func (s *shop) wait(p *pool, ago time.Duration) {
 
 // large is a pool with a sandbox that waits for the memory that its activation may use, 512 MiB.
 func (s *shop) large() *pool {
-	p := s.idleBoxes("large", "large", 1, 10, time.Minute)
+	p := s.idleSandboxes("large", "large", 1, 10, time.Minute)
 	p.action.Limits.Memory = 512
 	s.wait(p, 10*time.Second)
 	s.starve(p)
 	return p
 }
 
-// frees has a box's activation end, and reports whether another gets its sandbox.
-func (s *shop) frees(b *box) bool {
+// frees has a sandbox's activation end, and reports whether another gets its sandbox.
+func (s *shop) frees(b *pooledSandbox) bool {
 	r, _ := s.next(b)
 	return r != nil
 }
@@ -40,13 +40,13 @@ func (s *shop) frees(b *box) bool {
 // TestHopelessOnesHoldNobodyBack: while what runs for long has the room of one that needs more, others use what there is. Once there could
 // be enough it comes first again.
 func TestHopelessOnesHoldNobodyBack(t *testing.T) {
-	for name, end := range map[string]func(*shop, *box){
-		"one ends":         func(s *shop, b *box) { s.frees(b) },
-		"its sandbox dies": func(s *shop, b *box) { s.forget(b) },
+	for name, end := range map[string]func(*shop, *pooledSandbox){
+		"one ends":         func(s *shop, b *pooledSandbox) { s.frees(b) },
+		"its sandbox dies": func(s *shop, b *pooledSandbox) { s.forget(b) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t, 1100)
-			long, small := s.idleBoxes("long", "long", 3, 10, 0), s.idleBoxes("small", "small", 1, 10, 0)
+			long, small := s.idleSandboxes("long", "long", 3, 10, 0), s.idleSandboxes("small", "small", 1, 10, 0)
 			s.work(long, time.Minute)
 			s.work(small, 0)
 			large := s.large()
@@ -54,7 +54,7 @@ func TestHopelessOnesHoldNobodyBack(t *testing.T) {
 				s.wait(small, time.Second)
 			}
 			s.lookStuck(time.Now())
-			if !s.frees(small.boxes[0]) {
+			if !s.frees(small.sandboxes[0]) {
 				t.Error("a sandbox is left to one that it is of no use to")
 			}
 			if s.goesBehind(small) {
@@ -63,11 +63,11 @@ func TestHopelessOnesHoldNobodyBack(t *testing.T) {
 			if s.lookLate(time.Now()).room {
 				t.Error("what runs ahead makes way in vain")
 			}
-			end(s, long.boxes[0])
+			end(s, long.sandboxes[0])
 			if !s.lookLate(time.Now()).room {
 				t.Error("what runs ahead makes no way")
 			}
-			if s.frees(small.boxes[0]) || large.boxes[0].state != boxBusy {
+			if s.frees(small.sandboxes[0]) || large.sandboxes[0].state != sandboxBusy {
 				t.Error("a small one takes a large one's room")
 			}
 		})
@@ -77,19 +77,19 @@ func TestHopelessOnesHoldNobodyBack(t *testing.T) {
 // TestWhatTakesLongLeavesRoom: else a large one would never have any, as one that takes long ends after the other.
 func TestWhatTakesLongLeavesRoom(t *testing.T) {
 	s := newShop(t, 1050)
-	flood := s.idleBoxes("flood", "a", 4, 10, 0)
+	flood := s.idleSandboxes("flood", "a", 4, 10, 0)
 	s.work(flood, time.Minute)
 	large := s.large()
 	for range 4 {
 		s.wait(flood, time.Second)
 	}
 	s.lookStuck(time.Now())
-	for n, b := range flood.boxes[:2] {
+	for n, b := range flood.sandboxes[:2] {
 		if s.frees(b) {
 			t.Errorf("the sandbox that is free as number %d is not left to a large one", n+1)
 		}
 	}
-	if large.boxes[0].state != boxBusy {
+	if large.sandboxes[0].state != sandboxBusy {
 		t.Error("the large one has no room")
 	}
 }
@@ -98,7 +98,7 @@ func TestWhatTakesLongLeavesRoom(t *testing.T) {
 func TestTooLargeHoldsNobodyBack(t *testing.T) {
 	s := newShop(t, 300)
 	s.large()
-	small := s.idleBoxes("small", "small", 1, 10, 0)
+	small := s.idleSandboxes("small", "small", 1, 10, 0)
 	s.wait(small, time.Second)
 	s.starve(small)
 	if s.hungriest() != small {
@@ -110,15 +110,15 @@ func TestIsStuck(t *testing.T) {
 	now := time.Now()
 	since := now.Add(-2 * stuckAfter)
 	for name, c := range map[string]struct {
-		b    *box
+		b    *pooledSandbox
 		want bool
 	}{
-		"busy":         {&box{state: boxBusy, since: since}, true},
-		"starting":     {&box{state: boxStarting, since: since}, true},
-		"for a moment": {&box{state: boxBusy, since: now.Add(-stuckAfter / 2)}, false},
-		"idle":         {&box{state: boxIdle, since: since}, false},
-		"runs ahead":   {&box{state: boxBusy, since: since, current: &run{promoted: t.Context()}}, false},
-		"is parked":    {&box{state: boxBusy, since: since, current: &run{parkedAt: since}}, false},
+		"busy":         {&pooledSandbox{state: sandboxBusy, since: since}, true},
+		"starting":     {&pooledSandbox{state: sandboxStarting, since: since}, true},
+		"for a moment": {&pooledSandbox{state: sandboxBusy, since: now.Add(-stuckAfter / 2)}, false},
+		"idle":         {&pooledSandbox{state: sandboxIdle, since: since}, false},
+		"runs ahead":   {&pooledSandbox{state: sandboxBusy, since: since, current: &run{promoted: t.Context()}}, false},
+		"is parked":    {&pooledSandbox{state: sandboxBusy, since: since, current: &run{parkedAt: since}}, false},
 	} {
 		if got := c.b.isStuck(now); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -34,7 +34,7 @@ type tenure struct {
 	wrote      atomic.Bool   // the store has them
 	squashed   chan struct{} // closed when it was, of a speculative activation
 	done       chan struct{} // closed when the activation is over
-	unsent     func()        // what was held when the handler's leftovers were killed; guarded by box.reseting
+	unsent     func()        // what was held when the handler's leftovers were killed; guarded by pooledSandbox.reseting
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -138,11 +138,11 @@ type doorConn struct {
 }
 
 // mayConnect counts one more connection of the sandbox's tenant, if the tenant's limit allows it.
-func (b *box) mayConnect() bool { return b.w.connections.Take(b.pool().key.namespace) }
+func (b *pooledSandbox) mayConnect() bool { return b.w.connections.Take(b.pool().key.namespace) }
 
 // mayConnectIn is mayConnect for a tenure. A speculative activation has a lower limit, so that some connections remain
 // for activations in order. At the limit it is not refused but runs again in order, when there may be more.
-func (b *box) mayConnectIn(t *tenure) bool {
+func (b *pooledSandbox) mayConnectIn(t *tenure) bool {
 	r := b.aheadIn(t)
 	if r == nil {
 		return b.mayConnect()
@@ -162,7 +162,7 @@ func (b *box) mayConnectIn(t *tenure) bool {
 }
 
 // aheadIn is the run of a tenure if it is speculative, else nil.
-func (b *box) aheadIn(t *tenure) *run {
+func (b *pooledSandbox) aheadIn(t *tenure) *run {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	if r := b.current; r != nil && r.tenure == t && r.isAhead() && !r.isParked() {
@@ -172,7 +172,7 @@ func (b *box) aheadIn(t *tenure) *run {
 }
 
 // newDoorConn makes a connection of an accepted socket, which counts until it is closed. It returns nil if that cannot be used.
-func newDoorConn(fd int, b *box) *doorConn {
+func newDoorConn(fd int, b *pooledSandbox) *doorConn {
 	c := &doorConn{namespace: b.pool().key.namespace, all: b.w.connections}
 	if err := c.open(fd); err != nil {
 		c.all.Count(c.namespace, -1)

@@ -21,7 +21,7 @@ func (w *Worker) wantsMore(p *pool, now time.Time) bool {
 }
 
 // busy is the number of sandboxes that do something.
-func (w *Worker) busy() int { return w.boxes - len(w.idle) - w.blanks() }
+func (w *Worker) busy() int { return w.sandboxes - len(w.idle) - w.blanks() }
 
 // wants reports whether one more sandbox is worth its start.
 //
@@ -38,7 +38,7 @@ func (p *pool) wants(now time.Time, is pressure) bool {
 	switch {
 	case waiting == 0 || p.starting >= waiting:
 		return false
-	case len(p.boxes) == 0, p.allCall():
+	case len(p.sandboxes) == 0, p.allCall():
 		return true
 	case !is.crowded && p.runsAhead() && !p.owes(now, waiting):
 		return false
@@ -50,18 +50,18 @@ func (p *pool) wants(now time.Time, is pressure) bool {
 		worth = longWait
 	}
 	wait := p.wait(now, waiting)
-	return wait > worth && !is.saturated || wait > longWait && p.growth.pays(now, len(p.boxes), p.enough())
+	return wait > worth && !is.saturated || wait > longWait && p.growth.pays(now, len(p.sandboxes), p.enough())
 }
 
 // allCall reports whether all activations that have the pool's sandboxes wait for others, perhaps for those that wait here: a function
 // that calls itself.
 func (p *pool) allCall() bool {
-	return !slices.ContainsFunc(p.boxes, func(b *box) bool { return b.state != boxBusy || b.current == nil || b.current.calls == 0 })
+	return !slices.ContainsFunc(p.sandboxes, func(b *pooledSandbox) bool { return b.state != sandboxBusy || b.current == nil || b.current.calls == 0 })
 }
 
 // wait is how long the last of so many probably waits.
 func (p *pool) wait(now time.Time, waiting int) time.Duration {
-	return time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.boxes))
+	return time.Duration(waiting) * p.serviceTime(now) / time.Duration(len(p.sandboxes))
 }
 
 // owes reports whether activations, recent and present, have together waited for as long as a start takes.
@@ -107,8 +107,8 @@ func (p *pool) handed(r *run) {
 // serviceTime is how long an activation probably occupies a sandbox: at least as long as every one that runs now has.
 func (p *pool) serviceTime(now time.Time) time.Duration {
 	shortest := time.Duration(-1)
-	for _, b := range p.boxes {
-		if b.state != boxBusy {
+	for _, b := range p.sandboxes {
+		if b.state != sandboxBusy {
 			continue
 		}
 		if elapsed := b.atWork(now); shortest < 0 || elapsed < shortest {
@@ -134,8 +134,8 @@ func (w *Worker) mayStart(now time.Time) bool {
 	}
 	fresh := 0
 	for _, p := range w.pools {
-		for _, b := range p.boxes {
-			if b.state == boxStarting && now.Sub(b.since) < startingFor {
+		for _, b := range p.sandboxes {
+			if b.state == sandboxStarting && now.Sub(b.since) < startingFor {
 				fresh++
 			}
 		}

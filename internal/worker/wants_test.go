@@ -10,7 +10,9 @@ import (
 
 func TestExpectedWait(t *testing.T) {
 	now := time.Now()
-	busy := func(since time.Duration) *box { return &box{state: boxBusy, since: now.Add(-since)} }
+	busy := func(since time.Duration) *pooledSandbox {
+		return &pooledSandbox{state: sandboxBusy, since: now.Add(-since)}
+	}
 	waiting := func(n int) (runs []*run) {
 		for range n {
 			runs = append(runs, &run{Run: &forerun.Run{}, asked: now})
@@ -20,14 +22,14 @@ func TestExpectedWait(t *testing.T) {
 	ahead := func(waited time.Duration) *run {
 		return &run{Run: &forerun.Run{Speculative: true}, promoted: context.Background(), queued: now.Add(-waited)}
 	}
-	parked := func(since time.Duration) *box {
+	parked := func(since time.Duration) *pooledSandbox {
 		r := ahead(0)
 		r.parkedAt = now.Add(-since)
-		return &box{state: boxBusy, since: now.Add(-since), current: r}
+		return &pooledSandbox{state: sandboxBusy, since: now.Add(-since), current: r}
 	}
-	runsAhead := func() *box { return &box{state: boxBusy, since: now, current: ahead(0)} }
-	calls := func(n int) *box {
-		return &box{state: boxBusy, since: now, current: &run{Run: &forerun.Run{}, calls: n}}
+	runsAhead := func() *pooledSandbox { return &pooledSandbox{state: sandboxBusy, since: now, current: ahead(0)} }
+	calls := func(n int) *pooledSandbox {
+		return &pooledSandbox{state: sandboxBusy, since: now, current: &run{Run: &forerun.Run{}, calls: n}}
 	}
 	late := func(waited time.Duration) []*run { return []*run{{Run: &forerun.Run{}, asked: now.Add(-waited)}} }
 	often := waits{n: 100, seconds: 100 * oftenWait.Seconds()}
@@ -39,48 +41,48 @@ func TestExpectedWait(t *testing.T) {
 	}{
 		"nobody waits":           {p: pool{}, want: false},
 		"no sandbox":             {p: pool{queue: waiting(1)}, saturated: true, want: true},
-		"one starts for each":    {p: pool{queue: waiting(2), boxes: []*box{{}, {}}, starting: 2, service: time.Hour}, want: false},
-		"short":                  {p: pool{queue: waiting(2), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: false},
-		"longer":                 {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: true},
-		"longer, no processors":  {p: pool{queue: waiting(3), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: false},
-		"long, no processors":    {p: pool{queue: waiting(60), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, growth: paid, cpu: time.Millisecond, calm: time.Second}, saturated: true, want: true},
-		"long, it has them":      {p: pool{queue: waiting(60), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, growth: paid, cpu: time.Hour, calm: time.Second}, saturated: true, want: false},
-		"not long enough":        {p: pool{queue: waiting(40), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, growth: paid}, saturated: true, want: false},
-		"unknown":                {p: pool{queue: waiting(1), boxes: []*box{{}}, starting: 0}, want: false},
-		"unknown, all run long":  {p: pool{queue: waiting(1), boxes: []*box{busy(time.Second), busy(time.Minute)}}, want: true},
-		"unknown, one runs long": {p: pool{queue: waiting(1), boxes: []*box{busy(0), busy(time.Minute)}}, want: false},
-		"ahead":                  {p: pool{queue: []*run{ahead(0)}, boxes: []*box{busy(time.Second)}}, want: true},
-		"ahead, crowded":         {p: pool{queue: []*run{ahead(0)}, boxes: []*box{busy(time.Second)}}, crowded: true, want: false},
-		"two of them, crowded":   {p: pool{queue: append(waiting(1), ahead(0), ahead(0)), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, crowded: true, want: false},
-		"two of them":            {p: pool{queue: append(waiting(1), ahead(0), ahead(0)), boxes: []*box{busy(0)}, service: 2 * time.Millisecond}, want: true},
-		"they have it":           {p: pool{queue: waiting(1), boxes: []*box{runsAhead()}}, want: true},
-		"they have it, crowded":  {p: pool{queue: waiting(1), boxes: []*box{runsAhead()}}, crowded: true, want: false},
-		"dear":                   {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond, startTook: 50 * time.Millisecond}, want: false},
-		"dear, for ahead":        {p: pool{queue: []*run{ahead(0)}, boxes: []*box{busy(20 * time.Millisecond)}, startTook: 50 * time.Millisecond}, want: false},
-		"dear, they have it":     {p: pool{queue: waiting(1), boxes: []*box{runsAhead()}, startTook: 50 * time.Millisecond}, want: false},
-		"dear, often":            {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond, startTook: 50 * time.Millisecond, waits: waits{n: 10, seconds: 0.05, at: now}}, want: true},
-		"dear, many":             {p: pool{queue: waiting(4), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond, startTook: 50 * time.Millisecond}, want: true},
-		"dear, none ahead":       {p: pool{queue: waiting(1), boxes: []*box{busy(20 * time.Millisecond)}, startTook: 50 * time.Millisecond}, want: true},
-		"they have one":          {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, want: true},
-		"they have one, crowded": {p: pool{queue: waiting(1), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: false},
-		"they lack one, crowded": {p: pool{queue: append(waiting(1), ahead(0)), boxes: []*box{busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
-		"many wait, crowded":     {p: pool{queue: waiting(11), boxes: []*box{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
-		"some wait":              {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, want: true},
-		"some wait, crowded":     {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: true},
-		"some wait, pressed":     {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, want: false},
-		"long, pressed":          {p: pool{queue: late(longWait), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, want: true},
-		"often, pressed":         {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, pressed: true, want: true},
-		"often, packed":          {p: pool{queue: waiting(3), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, pressed: true, packed: true, want: false},
-		"many wait, packed":      {p: pool{queue: waiting(11), boxes: []*box{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
-		"short, often, pressed":  {p: pool{queue: waiting(4), boxes: []*box{busy(0)}, service: 2 * time.Millisecond, waits: waits{n: 1, seconds: 0.008}}, crowded: true, pressed: true, want: true},
-		"all call":               {p: pool{queue: waiting(1), boxes: []*box{calls(1), calls(2)}}, saturated: true, crowded: true, pressed: true, packed: true, want: true},
-		"all call, one ahead":    {p: pool{queue: []*run{ahead(0)}, boxes: []*box{calls(1)}}, crowded: true, want: false},
-		"one calls":              {p: pool{queue: waiting(1), boxes: []*box{calls(1), busy(0)}}, saturated: true, crowded: true, pressed: true, packed: true, want: false},
-		"one works":              {p: pool{queue: waiting(1), boxes: []*box{calls(1), calls(0)}}, saturated: true, crowded: true, pressed: true, packed: true, want: false},
-		"parked for long":        {p: pool{queue: waiting(1), boxes: []*box{parked(time.Second)}}, want: false},
-		"kept, crowded":          {p: pool{queue: late(tickEvery), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
-		"kept for long, crowded": {p: pool{queue: late(longWait), boxes: []*box{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
-		"for long, crowded":      {p: pool{queue: late(tickEvery), boxes: []*box{runsAhead()}}, crowded: true, want: true},
+		"one starts for each":    {p: pool{queue: waiting(2), sandboxes: []*pooledSandbox{{}, {}}, starting: 2, service: time.Hour}, want: false},
+		"short":                  {p: pool{queue: waiting(2), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond}, want: false},
+		"longer":                 {p: pool{queue: waiting(3), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond}, want: true},
+		"longer, no processors":  {p: pool{queue: waiting(3), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond}, saturated: true, want: false},
+		"long, no processors":    {p: pool{queue: waiting(60), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond, growth: paid, cpu: time.Millisecond, calm: time.Second}, saturated: true, want: true},
+		"long, it has them":      {p: pool{queue: waiting(60), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond, growth: paid, cpu: time.Hour, calm: time.Second}, saturated: true, want: false},
+		"not long enough":        {p: pool{queue: waiting(40), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond, growth: paid}, saturated: true, want: false},
+		"unknown":                {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{{}}, starting: 0}, want: false},
+		"unknown, all run long":  {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{busy(time.Second), busy(time.Minute)}}, want: true},
+		"unknown, one runs long": {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{busy(0), busy(time.Minute)}}, want: false},
+		"ahead":                  {p: pool{queue: []*run{ahead(0)}, sandboxes: []*pooledSandbox{busy(time.Second)}}, want: true},
+		"ahead, crowded":         {p: pool{queue: []*run{ahead(0)}, sandboxes: []*pooledSandbox{busy(time.Second)}}, crowded: true, want: false},
+		"two of them, crowded":   {p: pool{queue: append(waiting(1), ahead(0), ahead(0)), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond}, crowded: true, want: false},
+		"two of them":            {p: pool{queue: append(waiting(1), ahead(0), ahead(0)), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond}, want: true},
+		"they have it":           {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{runsAhead()}}, want: true},
+		"they have it, crowded":  {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{runsAhead()}}, crowded: true, want: false},
+		"dear":                   {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{busy(0), runsAhead()}, service: 20 * time.Millisecond, startTook: 50 * time.Millisecond}, want: false},
+		"dear, for ahead":        {p: pool{queue: []*run{ahead(0)}, sandboxes: []*pooledSandbox{busy(20 * time.Millisecond)}, startTook: 50 * time.Millisecond}, want: false},
+		"dear, they have it":     {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{runsAhead()}, startTook: 50 * time.Millisecond}, want: false},
+		"dear, often":            {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{busy(0), runsAhead()}, service: 20 * time.Millisecond, startTook: 50 * time.Millisecond, waits: waits{n: 10, seconds: 0.05, at: now}}, want: true},
+		"dear, many":             {p: pool{queue: waiting(4), sandboxes: []*pooledSandbox{busy(0), runsAhead()}, service: 20 * time.Millisecond, startTook: 50 * time.Millisecond}, want: true},
+		"dear, none ahead":       {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{busy(20 * time.Millisecond)}, startTook: 50 * time.Millisecond}, want: true},
+		"they have one":          {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{busy(0), runsAhead()}, service: 20 * time.Millisecond}, want: true},
+		"they have one, crowded": {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: false},
+		"they lack one, crowded": {p: pool{queue: append(waiting(1), ahead(0)), sandboxes: []*pooledSandbox{busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: false},
+		"many wait, crowded":     {p: pool{queue: waiting(11), sandboxes: []*pooledSandbox{busy(0), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
+		"some wait":              {p: pool{queue: waiting(3), sandboxes: []*pooledSandbox{busy(0), busy(0)}, service: 20 * time.Millisecond}, want: true},
+		"some wait, crowded":     {p: pool{queue: waiting(3), sandboxes: []*pooledSandbox{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, want: true},
+		"some wait, pressed":     {p: pool{queue: waiting(3), sandboxes: []*pooledSandbox{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, want: false},
+		"long, pressed":          {p: pool{queue: late(longWait), sandboxes: []*pooledSandbox{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, want: true},
+		"often, pressed":         {p: pool{queue: waiting(3), sandboxes: []*pooledSandbox{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, pressed: true, want: true},
+		"often, packed":          {p: pool{queue: waiting(3), sandboxes: []*pooledSandbox{busy(0), busy(0)}, service: 20 * time.Millisecond, waits: often}, crowded: true, pressed: true, packed: true, want: false},
+		"many wait, packed":      {p: pool{queue: waiting(11), sandboxes: []*pooledSandbox{busy(0), busy(0)}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
+		"short, often, pressed":  {p: pool{queue: waiting(4), sandboxes: []*pooledSandbox{busy(0)}, service: 2 * time.Millisecond, waits: waits{n: 1, seconds: 0.008}}, crowded: true, pressed: true, want: true},
+		"all call":               {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{calls(1), calls(2)}}, saturated: true, crowded: true, pressed: true, packed: true, want: true},
+		"all call, one ahead":    {p: pool{queue: []*run{ahead(0)}, sandboxes: []*pooledSandbox{calls(1)}}, crowded: true, want: false},
+		"one calls":              {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{calls(1), busy(0)}}, saturated: true, crowded: true, pressed: true, packed: true, want: false},
+		"one works":              {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{calls(1), calls(0)}}, saturated: true, crowded: true, pressed: true, packed: true, want: false},
+		"parked for long":        {p: pool{queue: waiting(1), sandboxes: []*pooledSandbox{parked(time.Second)}}, want: false},
+		"kept, crowded":          {p: pool{queue: late(tickEvery), sandboxes: []*pooledSandbox{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, want: true},
+		"kept for long, crowded": {p: pool{queue: late(longWait), sandboxes: []*pooledSandbox{busy(time.Minute), runsAhead()}, service: 20 * time.Millisecond}, crowded: true, pressed: true, packed: true, want: true},
+		"for long, crowded":      {p: pool{queue: late(tickEvery), sandboxes: []*pooledSandbox{runsAhead()}}, crowded: true, want: true},
 	} {
 		if got := c.p.wants(now, pressure{crowded: c.crowded, pressed: c.pressed, packed: c.packed, saturated: c.saturated}); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -52,8 +52,8 @@ const (
 
 // Worker implements forerun.Worker over the sandboxes of this machine.
 //
-// Each sandbox has one goroutine (box.live) that goes through its life in order. An idle sandbox gets a run from Run
-// through the channel box.assigned. A sandbox that looks for work gets it from box.next. No lock is taken with Worker.mu
+// Each sandbox has one goroutine (pooledSandbox.live) that goes through its life in order. An idle sandbox gets a run from Run
+// through the channel pooledSandbox.assigned. A sandbox that looks for work gets it from pooledSandbox.next. No lock is taken with Worker.mu
 // held; output.mu and tenure.mu are taken with no other lock held.
 type Worker struct {
 	config Config
@@ -71,24 +71,24 @@ type Worker struct {
 	alive   sync.WaitGroup // goroutines of sandboxes and of failures to tell
 	ahead   atomic.Int64   // runs that began speculatively; changed with mu held
 
-	mu       sync.Mutex // guards the rest, and the fields of run, pool and box that say so
-	closing  bool
-	runs     map[forerun.ActivationID]*run
-	pools    map[poolKey]*pool
-	tenants  map[string]*tenant // that have pools
-	shelves  map[*language]*shelf
-	idle     []*box
-	hungry   []*pool // with a queue that no sandbox will come to by itself, or which waits for its share of them
-	boxes    int     // of all pools and shelves, starting ones included
-	starting int     // of pools
-	charged  int64   // bytes of memory that all sandboxes occupy
-	stuck    stuck   // as of the last look, or the last one that ended
-	clock    float64 // of Greedy-Dual (see box.priority)
-	epoch    int     // of tenants' service
-	pinched  time.Time
-	lastBox  int
-	ticking  bool // a tick is due
-	counters counters
+	mu          sync.Mutex // guards the rest, and the fields of run, pool and pooledSandbox that say so
+	closing     bool
+	runs        map[forerun.ActivationID]*run
+	pools       map[poolKey]*pool
+	tenants     map[string]*tenant // that have pools
+	shelves     map[*language]*shelf
+	idle        []*pooledSandbox
+	hungry      []*pool // with a queue that no sandbox will come to by itself, or which waits for its share of them
+	sandboxes   int     // of all pools and shelves, starting ones included
+	starting    int     // of pools
+	charged     int64   // bytes of memory that all sandboxes occupy
+	stuck       stuck   // as of the last look, or the last one that ended
+	clock       float64 // of Greedy-Dual (see pooledSandbox.priority)
+	epoch       int     // of tenants' service
+	pinched     time.Time
+	lastSandbox int
+	ticking     bool // a tick is due
+	counters    counters
 }
 
 var _ forerun.Worker = (*Worker)(nil)
@@ -114,17 +114,17 @@ func New(c Config) *Worker {
 // smallestMiB is what the smallest idle sandbox uses.
 const smallestMiB = 8
 
-// boxDescriptors is more than what the server has open for a sandbox without connections. Of all descriptors sandboxes take five sixteenths
+// sandboxDescriptors is more than what the server has open for a sandbox without connections. Of all descriptors sandboxes take five sixteenths
 // at most, their connections three, and two what carries their datagrams and questions for names: the rest is for the server's own files
 // and its doors to the outside.
-const boxDescriptors = 24
+const sandboxDescriptors = 24
 
 // complete fills in the defaults.
 func (c Config) complete() Config {
 	c.MemoryMiB = MemoryMiB(c.MemoryMiB)
 	c.Descriptors = cmp.Or(c.Descriptors, sandbox.Descriptors())
 	if c.MaxSandboxes == 0 {
-		c.MaxSandboxes = max(1, min(c.MemoryMiB/smallestMiB, c.Descriptors*5/16/boxDescriptors))
+		c.MaxSandboxes = max(1, min(c.MemoryMiB/smallestMiB, c.Descriptors*5/16/sandboxDescriptors))
 	}
 	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
 	c.QueueTimeout = cmp.Or(c.QueueTimeout, defaultQueueTimeout)
@@ -193,7 +193,7 @@ func (w *Worker) Promote(id forerun.ActivationID) {
 	switch {
 	case r.left:
 		w.unbook(r)
-	case r.box == nil:
+	case r.sandbox == nil:
 		w.hasten(r)
 	}
 	w.mu.Unlock()
@@ -220,8 +220,8 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 		return
 	}
 	w.counters.Squashed++
-	b := r.box
-	r.endsBox = r.EndSandbox && b != nil && !r.isParked()
+	b := r.sandbox
+	r.endsSandbox = r.EndSandbox && b != nil && !r.isParked()
 	if b == nil {
 		w.withdraw(r)
 	} else if r.Speculative {

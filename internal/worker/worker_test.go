@@ -98,18 +98,18 @@ func (g *rig) begin(a *forerun.Action, input string) (*forerun.Run, *heard) {
 	return r, h
 }
 
-// boxes are those in a state that have code.
-func (g *rig) boxes(in boxState) (boxes []*box) {
+// sandboxes are those in a state that have code.
+func (g *rig) sandboxes(in sandboxState) (sandboxes []*pooledSandbox) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range g.pools {
-		for _, b := range p.boxes {
+		for _, b := range p.sandboxes {
 			if b.state == in {
-				boxes = append(boxes, b)
+				sandboxes = append(sandboxes, b)
 			}
 		}
 	}
-	return boxes
+	return sandboxes
 }
 
 // wait returns the end of a run.

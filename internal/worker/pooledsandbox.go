@@ -25,20 +25,20 @@ const (
 	maxForks   = 3 // spares that may die before they are of use, in a row
 )
 
-// boxState is the state of a sandbox in its pool.
-type boxState int
+// sandboxState is the state of a sandbox in its pool.
+type sandboxState int
 
 const (
-	boxStarting boxState = iota
-	boxBlank             // waits for code
-	boxIdle              // waits for a run, with a spare handler
-	boxBusy              // executes one, or is being cleaned after it
-	boxGone              // off the books
+	sandboxStarting sandboxState = iota
+	sandboxBlank                 // waits for code
+	sandboxIdle                  // waits for a run, with a spare handler
+	sandboxBusy                  // executes one, or is being cleaned after it
+	sandboxGone                  // off the books
 )
 
-// box is one sandbox of a pool, from its start to its end. Its goroutine, live, goes through its life in order and owns
+// pooledSandbox is one sandbox of a pool, from its start to its end. Its goroutine, live, goes through its life in order and owns
 // all fields that name no other guard.
-type box struct {
+type pooledSandbox struct {
 	w        *Worker
 	language *language
 	id       string
@@ -94,7 +94,7 @@ type box struct {
 	handlers   map[int]*spare // by process id inside; of listen alone
 
 	// Guarded by Worker.mu:
-	state    boxState
+	state    sandboxState
 	since    time.Time // when it became what it is
 	charged  int64     // bytes of the worker's memory that it occupies
 	measured int64     // bytes that it used when it was measured last; 0: never
@@ -103,13 +103,13 @@ type box struct {
 	current  *run      // that it was given last; nil: none yet
 }
 
-// newBox makes a sandbox for a language. The caller holds Worker.mu.
-func (w *Worker) newBox(l *language) *box {
-	w.boxes++
-	w.lastBox++
+// newSandbox makes a sandbox for a language. The caller holds Worker.mu.
+func (w *Worker) newSandbox(l *language) *pooledSandbox {
+	w.sandboxes++
+	w.lastSandbox++
 	stopped, stop := context.WithCancel(w.stopped)
-	return &box{
-		w: w, language: l, id: "s" + strconv.Itoa(w.lastBox), since: time.Now(), weight: sandbox.DefaultCPUWeight,
+	return &pooledSandbox{
+		w: w, language: l, id: "s" + strconv.Itoa(w.lastSandbox), since: time.Now(), weight: sandbox.DefaultCPUWeight,
 		stopped: stopped, stop: stop, closed: make(chan struct{}),
 		adopted: make(chan struct{}), assigned: make(chan *run, 1), leave: make(chan struct{}),
 		hello: make(chan runtimewire.Hello, 1), initDone: make(chan runtimewire.InitDone, 1),
@@ -118,25 +118,25 @@ func (w *Worker) newBox(l *language) *box {
 }
 
 // keeps reports whether a handler serves several activations, one after the other.
-func (b *box) keeps() bool {
+func (b *pooledSandbox) keeps() bool {
 	p := b.pool()
 	return b.language.launched || p != nil && p.keeps
 }
 
 // isDead reports whether its initializer is gone, and all its processes with it.
-func (b *box) isDead() bool { return isClosed(b.dead) }
+func (b *pooledSandbox) isDead() bool { return isClosed(b.dead) }
 
 // pool is the sandbox's pool; nil while it has no code.
-func (b *box) pool() *pool { return b.owner.Load() }
+func (b *pooledSandbox) pool() *pool { return b.owner.Load() }
 
 // take gives the sandbox a run. The caller holds Worker.mu.
-func (b *box) take(r *run) {
+func (b *pooledSandbox) take(r *run) {
 	p := b.pool()
 	p.runs++
-	b.state, b.since = boxBusy, time.Now()
+	b.state, b.since = sandboxBusy, time.Now()
 	b.w.charge(b, b.memory())
 	b.current = r
-	r.box, r.tenure = b, newTenure(r.Activation)
+	r.sandbox, r.tenure = b, newTenure(r.Activation)
 	if r.Speculative {
 		r.tenure.squashed, r.tenure.ahead = make(chan struct{}), r.isAhead
 	}
@@ -149,7 +149,7 @@ func (b *box) take(r *run) {
 }
 
 // live is the sandbox's life.
-func (b *box) live() {
+func (b *pooledSandbox) live() {
 	failure, ok := b.open()
 	for ok {
 		r := b.wait()
@@ -157,7 +157,7 @@ func (b *box) live() {
 			break
 		}
 		before := b.spent(r)
-		ok = b.execute(r) && !b.w.endsBox(r) && b.clean()
+		ok = b.execute(r) && !b.w.endsSandbox(r) && b.clean()
 		b.account(r, before)
 		if b.unmeasured++; ok && time.Since(b.measuredAt) >= measureEvery {
 			b.measure()
@@ -172,7 +172,7 @@ func (b *box) live() {
 }
 
 // wait returns the next run, or nil when the sandbox must close.
-func (b *box) wait() *run {
+func (b *pooledSandbox) wait() *run {
 	r, idle := b.w.next(b)
 	if !idle {
 		return r
@@ -211,10 +211,10 @@ func (b *box) wait() *run {
 }
 
 // retire removes an idle sandbox. If a run was assigned to it meanwhile, it returns that run.
-func (w *Worker) retire(b *box) *run {
+func (w *Worker) retire(b *pooledSandbox) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if b.state == boxBusy {
+	if b.state == sandboxBusy {
 		return <-b.assigned // sent before the state was set free
 	}
 	w.unidle(b)
@@ -224,7 +224,7 @@ func (w *Worker) retire(b *box) *run {
 
 // open starts the sandbox, unless it is already started, and loads the code. If that fails it returns the result for the
 // waiting runs. It returns no result if the code was loaded speculatively: these runs get another sandbox.
-func (b *box) open() (failure forerun.Result, ok bool) {
+func (b *pooledSandbox) open() (failure forerun.Result, ok bool) {
 	began := time.Now()
 	failure, ok = b.ready()
 	switch {
@@ -248,7 +248,7 @@ func (b *box) open() (failure forerun.Result, ok bool) {
 }
 
 // ready does what there is to do before an activation can have the sandbox.
-func (b *box) ready() (failure forerun.Result, ok bool) {
+func (b *pooledSandbox) ready() (failure forerun.Result, ok bool) {
 	code, failure, ok := b.code()
 	if !ok {
 		return failure, false
@@ -274,7 +274,7 @@ func (b *box) ready() (failure forerun.Result, ok bool) {
 }
 
 // ensure sees that there is a sandbox, as the pool wants it.
-func (b *box) ensure() error {
+func (b *pooledSandbox) ensure() error {
 	ctx, cancel := context.WithTimeout(b.stopped, startLimit)
 	defer cancel()
 	if b.sandbox != nil {
@@ -284,7 +284,7 @@ func (b *box) ensure() error {
 }
 
 // seal makes the code read-only.
-func (b *box) seal() (err error) {
+func (b *pooledSandbox) seal() (err error) {
 	ctx, cancel := context.WithTimeout(b.stopped, startLimit)
 	defer cancel()
 	b.sealed, err = b.sandbox.Seal(ctx)
@@ -292,14 +292,14 @@ func (b *box) seal() (err error) {
 }
 
 // start makes the sandbox. Its language's runtime has said Hello when it returns.
-func (b *box) start(ctx context.Context, memoryMiB, weight int) (err error) {
+func (b *pooledSandbox) start(ctx context.Context, memoryMiB, weight int) (err error) {
 	if b.sandbox, err = b.w.config.Maker.Start(ctx, b.spec(memoryMiB, weight)); err != nil {
 		return err
 	}
 	return b.connect(ctx)
 }
 
-func (b *box) startFailure(err error) forerun.Result {
+func (b *pooledSandbox) startFailure(err error) forerun.Result {
 	if b.stopped.Err() != nil {
 		return forerun.Failure(forerun.InternalError, shutDown)
 	}
@@ -313,7 +313,7 @@ func (b *box) startFailure(err error) forerun.Result {
 }
 
 // code is what the runtime is to load.
-func (b *box) code() (code []byte, failure forerun.Result, ok bool) {
+func (b *pooledSandbox) code() (code []byte, failure forerun.Result, ok bool) {
 	exec := &b.pool().action.Exec
 	if !exec.Binary {
 		return []byte(exec.Code), failure, true
@@ -326,7 +326,7 @@ func (b *box) code() (code []byte, failure forerun.Result, ok bool) {
 }
 
 // connect begins to hear the sandbox: its control socket, output and doors. The runtime has said Hello when it returns.
-func (b *box) connect(ctx context.Context) (err error) {
+func (b *pooledSandbox) connect(ctx context.Context) (err error) {
 	b.control = runtimewire.NewConn(b.sandbox.Control(), runtimewire.Limits{Header: 64 << 10})
 	b.living.Go(b.listen)
 	stdout, stderr := b.sandbox.Output()
@@ -369,7 +369,7 @@ func (p *pool) environment() map[string]string {
 // startLogs is how many bytes of what a runtime writes before it has code are kept, to say why it ended.
 const startLogs = 64 << 10
 
-func (b *box) spec(memoryMiB, weight int) sandbox.Spec {
+func (b *pooledSandbox) spec(memoryMiB, weight int) sandbox.Spec {
 	l, c := b.language, &b.w.config
 	env := l.processEnv
 	if l.launched {
@@ -386,10 +386,10 @@ func (b *box) spec(memoryMiB, weight int) sandbox.Spec {
 	}
 }
 
-func (b *box) logLimit() int { return b.pool().action.Limits.Logs << 20 }
+func (b *pooledSandbox) logLimit() int { return b.pool().action.Limits.Logs << 20 }
 
 // initLogs returns what was written while the code was loaded, if anybody wants it.
-func (b *box) initLogs(wanted bool) []string {
+func (b *pooledSandbox) initLogs(wanted bool) []string {
 	if b.output == nil || !wanted {
 		return nil
 	}
@@ -397,7 +397,7 @@ func (b *box) initLogs(wanted bool) []string {
 }
 
 // watch logs refused connections. It ends all processes when the initializer has ended, or when the sandbox must end.
-func (b *box) watch() {
+func (b *pooledSandbox) watch() {
 	done := b.sandbox.Done()
 	for {
 		select {
@@ -422,7 +422,7 @@ func (b *box) watch() {
 }
 
 // outOfMemory reports whether processes of the sandbox were killed for its memory limit since it was asked last.
-func (b *box) outOfMemory() bool {
+func (b *pooledSandbox) outOfMemory() bool {
 	b.readOOMKills()
 	kills := b.oomKills.Load()
 	more := kills > b.oomSeen
@@ -430,26 +430,26 @@ func (b *box) outOfMemory() bool {
 	return more
 }
 
-func (b *box) readOOMKills() {
+func (b *pooledSandbox) readOOMKills() {
 	if kills, err := b.sandbox.OOMKills(); err == nil {
 		b.oomKills.Store(int64(kills))
 	}
 }
 
-func (b *box) takeInitTime() time.Duration {
+func (b *pooledSandbox) takeInitTime() time.Duration {
 	d := b.initTime
 	b.initTime = 0
 	return d
 }
 
 // began makes output and doors an activation's.
-func (b *box) began(r *run, t *tenure) {
+func (b *pooledSandbox) began(r *run, t *tenure) {
 	b.output.begin(b.logLimit(), r.Wrote)
 	b.doors.begin(t)
 }
 
 // ended closes the doors to an activation and returns its log. A handler that stays keeps its connections.
-func (b *box) ended(t *tenure, handlerStays bool) []string {
+func (b *pooledSandbox) ended(t *tenure, handlerStays bool) []string {
 	b.doors.end(handlerStays)
 	close(t.done)
 	b.sayRefused()
@@ -457,7 +457,7 @@ func (b *box) ended(t *tenure, handlerStays bool) []string {
 }
 
 // sayRefused puts into the log which connections were refused.
-func (b *box) sayRefused() {
+func (b *pooledSandbox) sayRefused() {
 	b.refusing.Lock()
 	defer b.refusing.Unlock()
 	for _, sentence := range b.sandbox.Refused() {
@@ -466,14 +466,14 @@ func (b *box) sayRefused() {
 }
 
 // endSandbox ends it, after a kill that is under way.
-func (b *box) endSandbox() error {
+func (b *pooledSandbox) endSandbox() error {
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	return b.sandbox.Close()
 }
 
 // close ends the sandbox and waits for everything that heard it.
-func (b *box) close() {
+func (b *pooledSandbox) close() {
 	defer close(b.closed)
 	defer b.stop()
 	if b.sandbox == nil {
