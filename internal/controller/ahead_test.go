@@ -108,7 +108,7 @@ func TestSequenceRunsAhead(t *testing.T) {
 	}
 }
 
-// What is annotated non-speculative is not launched before its turn; of a sequence, nothing in it is.
+// TestNonSpeculative: an action that is annotated non-speculative is not launched before its turn, nor is a step of such a sequence.
 func TestNonSpeculative(t *testing.T) {
 	for name, annotated := range map[string]string{"a function": "b", "a sequence": "inner", "the whole": "seq"} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestNonSpeculative(t *testing.T) {
 	}
 }
 
-// What was not executed for a wrong guess is executed, and not counted.
+// TestSkippedForNothing: a slot that was skipped for a wrong guess is executed, and the skip is not counted.
 func TestSkippedForNothing(t *testing.T) {
 	town := newAheadTown(t)
 	var n atomic.Int64
@@ -224,7 +224,7 @@ func TestWhatComputesIsRunAheadOnIdleProcessors(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfHeads: what a head watched, and another client wrote since, refuses its transaction, whenever that is noticed.
+// TestTransactionsOfHeads: a head's transaction is refused if another client wrote a record that the head watches, whenever that is noticed.
 func TestTransactionsOfHeads(t *testing.T) {
 	town := newAheadTown(t)
 	key := forerun.Key{Space: "ns", Name: "k"}
@@ -250,7 +250,7 @@ func TestTransactionsOfHeads(t *testing.T) {
 	}
 }
 
-// TestAskersWhoGoAway: what a head asked for and did not wait for, because its connection ended at the same moment, is over: who
+// TestAskersWhoGoAway: a request of a head that did not wait for it, because its connection ended at the same moment, is over: who
 // follows it does not wait for a write that nobody makes.
 func TestAskersWhoGoAway(t *testing.T) {
 	town := newAheadTown(t)
@@ -375,7 +375,7 @@ func (t *town) wanting(kind forerun.SquashKind, takes func() time.Duration) *for
 	return t.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/a", "/ns/b"}})
 }
 
-// TestLeftForItsTurn: what was ahead for half of its time limit twice in a row runs in its turn, until it is fast enough there.
+// TestLeftForItsTurn: a function that was speculative for half of its time limit twice in a row runs in its turn, until it is fast enough there.
 func TestLeftForItsTurn(t *testing.T) {
 	town := newAheadTown(t)
 	var takes atomic.Int64 // of 400 ms; a squashed function looks, too

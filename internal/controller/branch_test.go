@@ -20,7 +20,7 @@ func (t *town) chooses(returns func() map[string]any, around string) *forerun.Ac
 		forerun.KeyValue{Key: "speculate", Value: json.RawMessage(`"branches"`)})
 }
 
-// TestBranchesOnFunctionsOfCompositions: what a function of the composition itself gives is in another place than an action's result.
+// TestBranchesOnFunctionsOfCompositions: the value of a composition's own function is in another place than an action's result.
 func TestBranchesOnFunctionsOfCompositions(t *testing.T) {
 	for name, c := range map[string]struct {
 		params any

@@ -54,7 +54,7 @@ func (w *waiting) call(run *forerun.Run, a *forerun.Action, changes uint64) *Inv
 	return i
 }
 
-// What a function called ahead has its record before the function may ask for it.
+// TestRecordsOfCallsComeFirst: the record of a speculative call is written before the caller may ask for it.
 func TestRecordsOfCallsComeFirst(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
@@ -173,7 +173,7 @@ func (f *full) Observe(ctx context.Context, expect []state.Expect, commands []st
 	return f.Store.Observe(ctx, expect, commands)
 }
 
-// What the store has no room for its function hears of, in its turn.
+// TestNoRoom: a function hears in its turn that the store has no room for its write.
 func TestNoRoom(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
@@ -206,7 +206,7 @@ func (l *late) Durable(ctx context.Context, v forerun.Version) error {
 	return l.Store.Durable(ctx, v)
 }
 
-// What was applied and may not be on disk is not done once more: its invocation is given up.
+// TestNoRoomForTheLog: a write that was applied but may not be on disk is not repeated. The invocation is given up.
 func TestNoRoomForTheLog(t *testing.T) {
 	var w *waiting
 	var runs atomic.Int32
@@ -264,7 +264,7 @@ func newPromoting(t *testing.T) (w *waiting, i *Invocation, store *stuck) {
 	return w, i, store
 }
 
-// What is being promoted when its invocation is given up has a record: what it wrote may stay.
+// TestGivenUpInAPromotion: a slot that is being promoted when its invocation is given up has a record, because its writes may stay.
 func TestGivenUpInAPromotion(t *testing.T) {
 	w, i, store := newPromoting(t)
 	gone, cancel := context.WithDeadline(t.Context(), time.Now())
@@ -326,7 +326,7 @@ func TestGivenUpInAPromotionPastAProgram(t *testing.T) {
 	}
 }
 
-// What returned to a function that is being promoted has a record as well: what it wrote is promoted with that.
+// TestGivenUpInAPromotionWithACallee: a callee that returned to a slot in promotion has a record as well, because its writes are promoted, too.
 func TestGivenUpInAPromotionWithACallee(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
@@ -360,7 +360,7 @@ func TestGivenUpInAPromotionWithACallee(t *testing.T) {
 	}
 }
 
-// What functions sent ahead goes out in the order of a run in turn: of one that returned before its caller's.
+// TestCalleesAreLetGoFirst: data that functions sent speculatively goes out as in a run in order: a callee's before its caller's.
 func TestCalleesAreLetGoFirst(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
@@ -397,7 +397,7 @@ func TestCalleesAreLetGoFirst(t *testing.T) {
 	}
 }
 
-// What is expected to be called, and is not yet, has nobody who waits for its end when all is given up.
+// TestGivenUpBeforeACall: a slot of an expected call, which no caller waits for yet, ends when its invocation is given up.
 func TestGivenUpBeforeACall(t *testing.T) {
 	var w *waiting
 	expected := make(chan struct{})
@@ -425,7 +425,7 @@ func TestGivenUpBeforeACall(t *testing.T) {
 	close(w.goOn)
 }
 
-// What a function that has ended asks for is refused, also while its turn is to come: nothing would answer it.
+// TestAskedAfterTheEnd: requests of a function that has ended are refused, also before its turn, since nothing would answer them.
 func TestAskedAfterTheEnd(t *testing.T) {
 	var w *waiting
 	ended := make(chan forerun.ActivationID, 1)
@@ -470,7 +470,7 @@ func (t *town) until(id forerun.ActivationID, holds func(e *execution) bool) {
 	}
 }
 
-// What a function had asked for that fails while it is promoted is refused, so that nobody waits for it.
+// TestAskedBeforeAFailure: requests of a function that fails while it is promoted are refused, so that no connection waits for them.
 func TestAskedBeforeAFailure(t *testing.T) {
 	var w *waiting
 	held, ahead, fail := make(chan error, 1), make(chan forerun.ActivationID, 1), make(chan struct{})
@@ -577,8 +577,8 @@ func TestCallsWithIDs(t *testing.T) {
 	}
 }
 
-// Who waits for a call for a while only may be told the id of an activation that is to have a record: not that of one which had run ahead of
-// the call and has to run again. What is called so does not run ahead the next time.
+// TestShortCallsKeepTheirIDs: a caller that waits for a short time only is told the id of an activation that is to have a record. It is not told
+// the id of a speculative one that has to run again. An action that is called so is not speculative the next time.
 func TestShortCallsKeepTheirIDs(t *testing.T) {
 	var w *waiting
 	var told, is atomic.Pointer[forerun.ActivationID]
@@ -623,7 +623,7 @@ func TestShortCallsKeepTheirIDs(t *testing.T) {
 	}
 }
 
-// What is found through a package's binding is expected through that.
+// TestCallsThroughBindings: a call through a package's binding is expected through the binding.
 func TestCallsThroughBindings(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {
@@ -759,7 +759,7 @@ func TestRunsNameTheirCaller(t *testing.T) {
 	}
 }
 
-// TestToldIDsAreFinal: who is told the id of what it called ahead, as its own turn has come, is told that of the activation that has a record: not
+// TestToldIDsAreFinal: a caller that is told the id of its speculative call in its turn is told the id of the activation that has a record: not
 // while the store is still to say whether what that did ahead counts.
 func TestToldIDsAreFinal(t *testing.T) {
 	var w *waiting

@@ -68,7 +68,7 @@ func (c *crossing) end(who int, i *Invocation) (squashed int) {
 	return i.Tally().Squashed
 }
 
-// TestYoungerWaitsForOlder: what reads a record that an older invocation is to write finds what that wrote, and need not run again.
+// TestYoungerWaitsForOlder: a function that reads a record that an older invocation is to write finds the written value, and need not run again.
 func TestYoungerWaitsForOlder(t *testing.T) {
 	c := newCrossing(t)
 	first, second := c.begin(0), c.begin(1)
@@ -137,7 +137,7 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// TestClaimsAreBounded: who asks to write ever more claims no more of it, and nothing of that is left when the function is over.
+// TestClaimsAreBounded: a function that asks for ever more writes gets a bounded number of claims, and none is left at its end.
 func TestClaimsAreBounded(t *testing.T) {
 	c, own := newClaims(), make(map[forerun.Key]*claim)
 	for n := range 2 * mostClaims {

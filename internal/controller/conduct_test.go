@@ -127,7 +127,7 @@ func TestConductorsEnd(t *testing.T) {
 	})
 }
 
-// TestConductorsInWorkflowsRunAhead: what is ahead of its turn in one counts as it would in its turn.
+// TestConductorsInWorkflowsRunAhead: speculative steps of a conductor count as they would in order.
 func TestConductorsInWorkflowsRunAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newAheadTown(t)

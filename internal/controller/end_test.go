@@ -125,8 +125,8 @@ func (u *unread) Versions(ctx context.Context, keys ...forerun.Key) ([]state.Exp
 	return u.Store.Versions(ctx, keys...)
 }
 
-// What may run ahead and is given up ends with a record even if nothing of it has run in its turn: while it begins a part of itself as
-// an invocation of its own, and while it is looked whether its first function is to be executed.
+// TestGivenUpBeforeAnythingRan: a speculative invocation that is given up ends with a record even if nothing of it has run in its turn. That
+// holds while it begins a part of itself as an invocation, and while the controller looks whether its first function is to be executed.
 func TestGivenUpBeforeAnythingRan(t *testing.T) {
 	for name, prepare := range map[string]func(town *town, asked, answer chan struct{}) *forerun.Action{
 		"it detaches": func(town *town, asked, answer chan struct{}) *forerun.Action {
@@ -231,7 +231,7 @@ func endsWhatBegins(t *testing.T, begin func(*Controller, Request, <-chan struct
 	time.Sleep(time.Hour) // until the function that was killed is gone
 }
 
-// TestEndNamespaceWaitsForTheStore: what is on its way to the store for a namespace comes before the end of that, whether or not the client
+// TestEndNamespaceWaitsForTheStore: writes on their way to the store for a namespace come before the end of the namespace, whether or not the client
 // has its answer: a promotion, of which some may be applied, and records.
 func TestEndNamespaceWaitsForTheStore(t *testing.T) {
 	w, i, store := newPromoting(t)

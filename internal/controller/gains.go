@@ -9,7 +9,7 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// How an action's gain from speculation is judged.
+// The bounds by which an action's gain from speculation is judged.
 const (
 	gainLeast   = 150    // answers of each kind, from which it is known
 	gainFew     = 5      // from which it is, if it is large beyond doubt

@@ -113,7 +113,7 @@ func TestFewAnswers(t *testing.T) {
 	}
 }
 
-// TestVainInvocations: what gains nothing runs ahead in trials only while the processors are busy, and its answers teach then.
+// TestVainInvocations: an action without gain is speculative in trials only while the processors are busy, and its answers teach then.
 func TestVainInvocations(t *testing.T) {
 	town := newAheadTown(t)
 	town.toll.spent = func() (forerun.Spent, bool) { return forerun.Spent{}, true }

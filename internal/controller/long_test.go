@@ -83,7 +83,7 @@ func TestLastOfTooManyRunInTurnAfterSkips(t *testing.T) {
 	})
 }
 
-// TestLargeRecordsAreWrittenEarly: what an invocation holds until it ends is bounded.
+// TestLargeRecordsAreWrittenEarly: the bytes of records that an invocation holds until it ends are bounded.
 func TestLargeRecordsAreWrittenEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newTown(t)

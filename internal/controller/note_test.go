@@ -67,7 +67,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestNotesOfPromoted: what a speculative function wrote is in the store together with the notes of it and of its workflow.
+// TestNotesOfPromoted: writes of a speculative function are in the store together with the notes of it and of its workflow.
 func TestNotesOfPromoted(t *testing.T) {
 	town := newAheadTown(t)
 	var second bool

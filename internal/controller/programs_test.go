@@ -9,7 +9,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// TestInlineFunctionsAreDeployedWithTheirComposition: what is known of them is forgotten when it is deployed again.
+// TestInlineFunctionsAreDeployedWithTheirComposition: the statistics of inline functions are forgotten when their composition is deployed again.
 func TestInlineFunctionsAreDeployedWithTheirComposition(t *testing.T) {
 	var programs programs
 	var digests forerun.Digests
@@ -26,7 +26,7 @@ func TestInlineFunctionsAreDeployedWithTheirComposition(t *testing.T) {
 	}
 }
 
-// TestCompiledProgramsAreBounded: what small documents come to is large, and not kept of very many.
+// TestCompiledProgramsAreBounded: programs of small documents can be large, and the controller keeps a bounded number of them.
 func TestCompiledProgramsAreBounded(t *testing.T) {
 	var programs programs
 	document := `{"type":"sequence","components":[` + strings.Repeat(`{"type":"retry","count":1},`, 800) + `{"type":"empty"}]}`

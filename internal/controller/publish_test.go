@@ -56,7 +56,7 @@ func TestRecordsAfterThoseThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// TestRecordsOfCallsThatCannotBeWritten: who was told the answer of a call ahead, and its client, hear of that; nobody is told that all
+// TestRecordsOfCallsThatCannotBeWritten: the caller that was told the answer of a speculative call, and its client, hear of that. No client is told that all
 // is well before. What the function asks for later is done for what it is itself.
 func TestRecordsOfCallsThatCannotBeWritten(t *testing.T) {
 	town := callAheadThenAsk(t, 1_000)
@@ -127,7 +127,7 @@ func callAheadThenAsk(t *testing.T, refusals int32) *asking {
 	return &a
 }
 
-// TestRecordsOfCallsBeforeTheAnswer: what was called ahead has its record before the client is answered.
+// TestRecordsOfCallsBeforeTheAnswer: a speculative call has its record before the client is answered.
 func TestRecordsOfCallsBeforeTheAnswer(t *testing.T) {
 	var w *waiting
 	w = newWaiting(t, func(run *forerun.Run) (any, error) {

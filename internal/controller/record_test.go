@@ -25,7 +25,7 @@ func TestStartIsNotBeforeTheRequest(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeExecutedAhead: what is found out ahead of its turn, as that it does not exist, takes no time in its turn.
+// TestWhatCannotBeExecutedAhead: a refusal that is found speculatively, such as a missing action, takes no time in the slot's turn.
 func TestWhatCannotBeExecutedAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newAheadTown(t)

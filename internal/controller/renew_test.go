@@ -11,7 +11,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// TestProgramsUpdatedInAPromotion: what two functions did ahead is applied as one step, and counts once, also if a program that the second
+// TestProgramsUpdatedInAPromotion: speculative writes of two functions are applied as one step, and count once, also if a program that the second
 // one is in, or one without any action between them, is updated before the store has answered.
 func TestProgramsUpdatedInAPromotion(t *testing.T) {
 	for updated, components := range map[string][]string{

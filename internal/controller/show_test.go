@@ -94,7 +94,7 @@ func TestShowRunning(t *testing.T) {
 	}
 }
 
-// TestSpeculativeIsNotShown: what a speculative function writes is shown once it is promoted, and never if it is squashed.
+// TestSpeculativeIsNotShown: lines of a speculative function are shown once it is promoted, and never if it is squashed.
 func TestSpeculativeIsNotShown(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -146,7 +146,7 @@ func TestSkipInSequence(t *testing.T) {
 	}
 }
 
-// TestEffectsAreNotSkipped: whatever a function is stateCache, what was seen to have an effect is executed each time (K2).
+// TestEffectsAreNotSkipped: a function that was seen to have an effect is executed each time, whatever its annotations say (K2).
 func TestEffectsAreNotSkipped(t *testing.T) {
 	for _, mode := range everyMode {
 		for _, name := range cacheAnnotations {
@@ -302,7 +302,7 @@ func TestSkipWhateverBoundsSpeculation(t *testing.T) {
 	}
 }
 
-// TestAnnotatedCalleesAreSkipped: whoever calls them, and asks for their execution if the call says so.
+// TestAnnotatedCalleesAreSkipped: annotated callees are skipped for every caller, and executed if the call asks for it.
 func TestAnnotatedCalleesAreSkipped(t *testing.T) {
 	for _, mode := range everyMode {
 		town := newCacheTown(t, mode)

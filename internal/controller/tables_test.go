@@ -83,7 +83,7 @@ func TestRisky(t *testing.T) {
 	}
 }
 
-// What was squashed too often runs ahead again after a while: perhaps it is better then.
+// TestRiskIsForgiven: a function that was squashed too often is speculative again after a while, when it may do better.
 func TestRiskIsForgiven(t *testing.T) {
 	code := forerun.Digest{1}
 	e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: 1} }}}}
@@ -268,7 +268,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// TestIgnored: what a request asks for in vain is named, with who does not let it have that.
+// TestIgnored: a setting of a request that is not in effect is named, with the setting that forbids it.
 func TestIgnored(t *testing.T) {
 	for _, c := range []struct {
 		server, request string

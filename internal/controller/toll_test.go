@@ -143,7 +143,7 @@ func TestToll(t *testing.T) {
 	}
 }
 
-// TestTollSpares: what surely gains much is soon not held back any more, whatever is still to be learnt of others; unless there is hardly
+// TestTollSpares: an action with a sure and large gain is soon not held back any more, whatever is still to be learnt of others; unless there is hardly
 // time for it.
 func TestTollSpares(t *testing.T) {
 	much := loaded{plain: 0.5, cost: 1.1, gain: 1, takes: 0.15, answer: 370 * time.Millisecond, every: 50 * time.Millisecond, lasts: 200 * time.Millisecond}
@@ -174,7 +174,7 @@ func TestTollSpares(t *testing.T) {
 	}
 }
 
-// TestTollInDoubt: what trials tell of the cost may be wrong by as much as they differ, and the fewer they are the more.
+// TestTollInDoubt: the cost that trials show may be wrong by as much as they differ, and by more if they are few.
 func TestTollInDoubt(t *testing.T) {
 	of := func(costs ...float64) (mean, most float64) {
 		var toll toll
@@ -263,7 +263,7 @@ func TestTollIsLifted(t *testing.T) {
 	}
 }
 
-// TestTollExpects: what was learnt while the processors had more time counts for as much as it is worth now.
+// TestTollExpects: results from a time with less busy processors count for as much as they are worth now.
 func TestTollExpects(t *testing.T) {
 	const busy = 300 * time.Microsecond // of which half is work
 	for name, c := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"forerun.dev/forerun/internal/speculate"
 )
 
-// What records keep for the waterfall of an invocation.
+// Records keep the lines of an invocation's waterfall.
 
 // name is what the reasons of others call a slot: its action, without the invocation's own namespace.
 func (e *execution) name(s *slot) string {

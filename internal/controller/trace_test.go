@@ -85,7 +85,7 @@ func TestWaited(t *testing.T) {
 	})
 }
 
-// TestLeftBehind: what goes on when the client has its answer, as who called it did not wait for it, is counted, too.
+// TestLeftBehind: a call that its caller left behind goes on after the client has its answer, and is counted, too.
 func TestLeftBehind(t *testing.T) {
 	town := newAheadTown(t)
 	var second atomic.Bool
@@ -132,7 +132,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestLate: what was asked for ahead and had no sandbox until its turn, or until it was squashed, did not run ahead, and is not counted. How long
+// TestLate: a slot that was asked for speculatively and had no sandbox until its turn, or until it was squashed, is not counted as speculative. How long
 // it took in its turn is known.
 func TestLate(t *testing.T) {
 	town := newAheadTown(t)

@@ -2,7 +2,7 @@ package controller
 
 import "math"
 
-// What of trials counts.
+// The trials that count.
 const (
 	trialsKept  = 7 // that count
 	trialsLeast = 3 // before anything is barred; until then one follows the other

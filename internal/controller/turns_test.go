@@ -86,7 +86,7 @@ func TestDurationsOfCallers(t *testing.T) {
 	}
 }
 
-// TestDurationsOfCallersInTurn: what a function was expected to call, and waited before that, does not shorten the function's own.
+// TestDurationsOfCallersInTurn: the wait of an expected call before its caller asked for it does not shorten the caller's duration.
 func TestDurationsOfCallersInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *waiting
@@ -113,7 +113,7 @@ func TestDurationsOfCallersInTurn(t *testing.T) {
 	})
 }
 
-// TestAnsweredAheadIsDated: who is answered ahead of the record hears of the times that the record has, whatever the machine's clock says.
+// TestAnsweredAheadIsDated: a client that is answered before the record hears of the times that the record has, whatever the machine's clock says.
 func TestAnsweredAheadIsDated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *waiting

@@ -125,7 +125,7 @@ func (s *latecomer) Settle(_ context.Context, keys []forerun.Key) {
 	s.served.Store(s.applied.Load() && keys[0].Name == "q")
 }
 
-// TestWhoComesLateIsServedBefore: who begins to wait just as a function's turn has come has looked before that goes on.
+// TestWhoComesLateIsServedBefore: a client that begins to wait just as a function's turn has come has looked before the function goes on.
 func TestWhoComesLateIsServedBefore(t *testing.T) {
 	var w *waiting
 	var s *latecomer

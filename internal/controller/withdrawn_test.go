@@ -11,7 +11,7 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// TestGivenUpAhead: what a function gave up because it had to wait for its turn is not done, and the function runs again in its turn. If
+// TestGivenUpAhead: a request that a function gave up, because it had to wait for its turn, is not carried out, and the function runs again in its turn. If
 // it asks again, that is done no more often than once.
 func TestGivenUpAhead(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
@@ -162,7 +162,7 @@ func TestGivenUpUnanswered(t *testing.T) {
 	}
 }
 
-// TestAskedInAPromotion: what a function asks for while the store takes what it did is done as in its turn, also if it does not wait for the
+// TestAskedInAPromotion: requests of a function during its promotion are carried out as in its turn, also if it does not wait for the
 // answer; what it had asked for before, and gives up only then, is not, as it may ask for that again.
 func TestAskedInAPromotion(t *testing.T) {
 	keys := []forerun.Key{{Space: "ns", Name: "k"}}

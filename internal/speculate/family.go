@@ -8,7 +8,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Where each customer has records of their own, the same producer and consumer meet at a different record each time. No
+// If each customer has records of their own, the same producer and consumer meet at a different record each time. No
 // single record reaches three squashes before most customers had one. So squashes are also counted for a family of
 // records: all whose names begin alike.
 

@@ -15,7 +15,7 @@ type slot struct {
 	stop *forerun.Stop // the action and input that it executes
 	path uint64        // which places the walk came by
 
-	// Where it is: a step of a thread; or called by a function; or the root, or left behind by its caller.
+	// The slot's place: a step of a thread, a call of a function, the root, or a call that its caller left behind.
 	thread   *thread
 	caller   *slot
 	op       OpID // the call

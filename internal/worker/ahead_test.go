@@ -185,7 +185,7 @@ func TestAheadMakesWayWhereThereIsNoRoom(t *testing.T) {
 	g.wait(outer)
 }
 
-// TestAheadThatLacksRoomHoldsNobodyBack: what fits is started for one that does not run ahead, whoever ahead waits for more than there is.
+// TestAheadThatLacksRoomHoldsNobodyBack: an activation in order starts if it fits, although a speculative one waits for more room than there is.
 func TestAheadThatLacksRoomHoldsNobodyBack(t *testing.T) {
 	g, calls := newCallingRig(t, func(c *Config) { c.MemoryMiB = 600 })
 	a, large := caller("a"), caller("b")
@@ -203,7 +203,7 @@ func TestAheadThatLacksRoomHoldsNobodyBack(t *testing.T) {
 	g.wait(second)
 }
 
-// TestQueueTimeBeginsWithPromotion: what waited while it was ahead does not count.
+// TestQueueTimeBeginsWithPromotion: an activation's waiting time counts from its promotion.
 func TestQueueTimeBeginsWithPromotion(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	a := caller("a")
@@ -224,7 +224,7 @@ func TestQueueTimeBeginsWithPromotion(t *testing.T) {
 	}
 }
 
-// TestUnheard: who asked hears whether an activation has ended ahead while something waited that it had sent.
+// TestUnheard: the caller hears whether a speculative activation ended while effects of it were held.
 func TestUnheard(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	a := caller("a")
@@ -272,7 +272,7 @@ func TestTimeLimitBeginsWithPromotion(t *testing.T) {
 	}
 }
 
-// What runs ahead was told when it will be killed, counted from its launch.
+// TestAheadForLong: a speculative function is told its deadline, counted from its launch.
 func TestAheadForLong(t *testing.T) {
 	g, calls := newCallingRig(t, nil)
 	a := caller("a")
@@ -299,7 +299,7 @@ func TestAheadForLong(t *testing.T) {
 	}
 }
 
-// TestAheadFloods: what sends more datagrams ahead than can wait is to end, unless its turn has come.
+// TestAheadFloods: a speculative activation that sends more datagrams than the gate can hold is ended, unless it is promoted.
 func TestAheadFloods(t *testing.T) {
 	g, calls := newCallingRig(t, single)
 	a := caller("a")
@@ -346,7 +346,7 @@ func TestKeptHandlerIsParked(t *testing.T) {
 	}
 }
 
-// TestHandlerParkedWhileOthersWait: who waits came, and asked it to make way, while it was running still.
+// TestHandlerParkedWhileOthersWait: an activation that waits for the sandbox arrived, and asked for it, while the handler was still running.
 func TestHandlerParkedWhileOthersWait(t *testing.T) {
 	g := newNativeRig(t, single)
 	a := keptAction("", "time.sleep(value.get('for', 0))\nanswer = {'n': n}")
@@ -416,7 +416,7 @@ func TestConnectedProcessIsReplaced(t *testing.T) {
 	g.expect(a, `{}`, `{"n":2}`)
 }
 
-// TestReplacedBeforeTheFirstActivation: what the other process prints as it is loaded is not in the log a second time.
+// TestReplacedBeforeTheFirstActivation: output of the other process while it is loaded is not in the log twice.
 func TestReplacedBeforeTheFirstActivation(t *testing.T) {
 	maker := new(connectedMaker)
 	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker = c.Maker; c.Maker = maker })
@@ -468,7 +468,7 @@ func TestListenerThatEndedRunsAhead(t *testing.T) {
 	}
 }
 
-// TestAheadWaitsWhereTheCodeCanBeWritten: what code that keeps a file open for writing leaves in its folder, the next activation finds. So
+// TestAheadWaitsWhereTheCodeCanBeWritten: code that keeps a file open for writing can leave data in its folder that the next activation finds. So
 // none runs ahead there.
 func TestAheadWaitsWhereTheCodeCanBeWritten(t *testing.T) {
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 }) // one is for another action

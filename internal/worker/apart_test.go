@@ -9,7 +9,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// What the actions below do: look for what another activation has left, leave something, say so, and answer what was there.
+// The actions below look for traces of another activation, leave their own, and answer the traces that they found.
 const (
 	pythonLeaves = `
     folders = ("/tmp", "/dev/shm", ".")
@@ -212,7 +212,7 @@ func TestInheritedStateIsApart(t *testing.T) {
 	}
 }
 
-// TestInheritedStateOfCodeLoadedAhead: what code opens is looked for also if it was loaded for nobody but what runs ahead.
+// TestInheritedStateOfCodeLoadedAhead: files that code opens are looked for also if only speculative activations had it loaded.
 func TestInheritedStateOfCodeLoadedAhead(t *testing.T) {
 	g := newNativeRig(t, func(c *Config) { c.MaxSandboxes = 2 })
 	a := action("kept = open('/tmp/kept', 'w+b', buffering=0)\ndef main(a):\n    kept.write(b'x')\n    return {}\n")
@@ -229,7 +229,7 @@ func TestInheritedStateOfCodeLoadedAhead(t *testing.T) {
 	}
 }
 
-// TestSharedLockOfWhoWasCutOff: what an activation held of what the code shares since it was loaded, when it was cut off, holds up no other.
+// TestSharedLockOfWhoWasCutOff: a lock that the code shares since it was loaded is free again after its holder was cut off.
 func TestSharedLockOfWhoWasCutOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		loading string

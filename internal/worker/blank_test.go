@@ -125,7 +125,7 @@ func TestSandboxWithoutCodeThatDies(t *testing.T) {
 	}
 }
 
-// TestSandboxWithoutCodeThatDiesAsItIsAdopted: what waits for it gets one that was not held ready, which could die as well.
+// TestSandboxWithoutCodeThatDiesAsItIsAdopted: its activation gets a sandbox that was not held ready, since another of those could die as well.
 func TestSandboxWithoutCodeThatDiesAsItIsAdopted(t *testing.T) {
 	g := newRig(t, func(c *Config) { c.Prewarm, c.MaxSandboxes = 2, 3 })
 	g.call(numbered("a"), `{}`)

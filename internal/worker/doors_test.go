@@ -303,7 +303,7 @@ func TestConnectionsAdoptedByAnActivation(t *testing.T) {
 	running.end(nil)
 }
 
-// TestTooManyConnectionsBetweenActivations: what a process that stays asks for then counts with what it has.
+// TestTooManyConnectionsBetweenActivations: connections that a kept process opens then count with those that it has.
 func TestTooManyConnectionsBetweenActivations(t *testing.T) {
 	b, d, l := launchedDoors(func(*doorConn) {})
 	connect := d.open(t, l.door)

@@ -90,7 +90,7 @@ var nodeEffects = map[string]string{
 	"worker thread": `new Promise((yes, no) => new threads.Worker(
     "const t = require('worker_threads'), net = require('net'); const a = t.workerData; const s = net.connect(a.tcp, a.host); s.on('data', d => { t.parentPort.postMessage(String(d)); s.end() }); s.write(a.word + '\\n')",
     {eval: true, workerData: a}).on("message", yes).on("error", no))`,
-	// What Node cannot send at once libuv does later, with sendmmsg; Node is told not to try.
+	// libuv sends later, with sendmmsg, the datagrams that Node cannot send at once. The test has Node not try.
 	"sendmmsg": `new Promise((yes, no) => new threads.Worker(
     "const t = require('worker_threads'), a = t.workerData, s = require('dgram').createSocket('udp4'); s.on('message', m => { s.close(); t.parentPort.postMessage(String(m)) });" +
     "s.bind(() => { s.send('', 9, '127.0.0.1'); s.send(a.word, a.udp, a.host); s.send('', 9, '127.0.0.1') })", // the first one alone, then both others

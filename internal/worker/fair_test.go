@@ -82,7 +82,7 @@ func TestTurnsOfTenants(t *testing.T) {
 	}
 }
 
-// TestTurnsOfWhatRunsAhead: what is ahead waits behind what is not, whoever waits longer and whose tenant was served less.
+// TestTurnsOfWhatRunsAhead: speculative runs wait behind runs in order, whichever waits longer and whichever tenant was served less.
 func TestTurnsOfWhatRunsAhead(t *testing.T) {
 	s := newShop(t, 1000)
 	wait := func(namespace, name string, promoted context.Context) *pool {
@@ -218,7 +218,7 @@ func TestWhoseWaitingStopsWhom(t *testing.T) {
 	}
 }
 
-// TestWhoseSandboxesMakeWay: who holds more than its share has its own make way, and others' for an action without a sandbox.
+// TestWhoseSandboxesMakeWay: a tenant above its share gives up its own sandboxes, and other tenants' only for an action without a sandbox.
 func TestWhoseSandboxesMakeWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		action string // that waits

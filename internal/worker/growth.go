@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// How a pool finds out, while the processors are busy, whether more sandboxes help: functions that wait get more done
+// A pool learns, while the processors are busy, whether more sandboxes help: functions that wait get more done
 // with each one, functions that compute only take turns, and keep the processors from others.
 const (
 	growthLook      = 500 * time.Millisecond // for how long is counted before anything is said

@@ -207,7 +207,7 @@ func (m *matrix) promote() {
 	}
 }
 
-// TestSentBeforePromotion: what an activation sends without waiting for it goes out when it is promoted, also if it has ended
+// TestSentBeforePromotion: data that an activation sends without waiting goes out when it is promoted, also if it has ended
 // before, and its sandbox has served others.
 func TestSentBeforePromotion(t *testing.T) {
 	o := newOutside(t)
@@ -245,7 +245,7 @@ func TestSentBeforePromotion(t *testing.T) {
 	}
 }
 
-// TestSentBeforeItsEnd: what a function has sent in its turn is out before what its end lets go: what others have sent ahead.
+// TestSentBeforeItsEnd: data that a function sent in order is out before its end releases the data that others sent speculatively.
 func TestSentBeforeItsEnd(t *testing.T) {
 	const sockets = 150 // each needs one in the server, too
 	o := newOutside(t)

@@ -185,7 +185,7 @@ func TestSandboxThatDiesBeforeItsActivation(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfWhatIsLeft: what was refused to a process that an activation left is not in the next one's log.
+// TestRefusalsOfWhatIsLeft: refusals to a process that an activation left behind are not in the log of the next activation.
 func TestRefusalsOfWhatIsLeft(t *testing.T) {
 	maker := new(hooked)
 	g := newRig(t, hook(maker))

@@ -11,7 +11,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// Where a sandbox has the Java runtime, which the build makes where there is a JDK.
+// Paths in a sandbox of Java. The build makes the runtime if there is a JDK.
 const (
 	javaFolder = "/forerun/java"
 	javaBuilt  = "java" // below Sources.Runtimes

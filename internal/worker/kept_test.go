@@ -69,7 +69,7 @@ func TestKeptHandlerServesOn(t *testing.T) {
 	}
 }
 
-// TestKeptHandlerThatLeavesAfterItsAnswer: what it was sent then is not lost, but goes to the next one, once.
+// TestKeptHandlerThatLeavesAfterItsAnswer: a run that was sent to it then is not lost, but goes to the next handler, once.
 func TestKeptHandlerThatLeavesAfterItsAnswer(t *testing.T) {
 	g := newNativeRig(t, single)
 	a := keptAction("import select", "answer = {'n': n}\nif n == 2:\n  print(json.dumps(answer), file=out, flush=True)\n  select.select([0], [], [])\n  os._exit(0)")
@@ -102,7 +102,7 @@ func TestKeptHandlerThatIsSquashed(t *testing.T) {
 	}
 }
 
-// TestKeptConnectionsChangeHands: what a kept connection asks for is the running activation's.
+// TestKeptConnectionsChangeHands: requests on a kept connection belong to the running activation.
 func TestKeptConnectionsChangeHands(t *testing.T) {
 	store := withStore(t)
 	g := newNativeRig(t, func(c *Config) { single(c); store(c) })
@@ -144,7 +144,7 @@ answer = {'n': n}`)
 	}
 }
 
-// TestLateEffectsOfKeptHandlers: what the process of a promoted activation has sent after that had ended goes out, datagrams too, of
+// TestLateEffectsOfKeptHandlers: data that the process of a promoted activation sends after its end goes out, datagrams too, of
 // which it is not known that they wait.
 func TestLateEffectsOfKeptHandlers(t *testing.T) {
 	maker, out := new(hooked), make(chan struct{}, 8)
@@ -160,7 +160,7 @@ func TestLateEffectsOfKeptHandlers(t *testing.T) {
 	g.expect(a, `{}`, `{"n":2}`)
 }
 
-// TestIdleProcessIsLetOut: what a kept process does by itself between two activations goes out also after one that waited in front of it and
+// TestIdleProcessIsLetOut: effects of a kept process between two activations go out also after one that waited in front of it and
 // was squashed.
 func TestIdleProcessIsLetOut(t *testing.T) {
 	o, store := newOutside(t), withStore(t)

@@ -47,7 +47,7 @@ func TestProcessorTimeIsTold(t *testing.T) {
 	}
 }
 
-// TestKeptPythonInAFolderThatIsGone: what it has made its working directory may be gone with its activation's files.
+// TestKeptPythonInAFolderThatIsGone: its working directory may be gone with the files of its activation.
 func TestKeptPythonInAFolderThatIsGone(t *testing.T) {
 	g := newNativeRig(t, single)
 	a := keep(action(servedBefore))

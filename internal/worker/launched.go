@@ -14,7 +14,7 @@ import (
 	"forerun.dev/forerun/runtimes/node"
 )
 
-// Where a sandbox has what its language needs, if that has a launcher.
+// Paths in a sandbox of a language with a launcher.
 const (
 	launcherProgram  = "/forerun/forerun"
 	nodeFolder       = "/forerun/node"

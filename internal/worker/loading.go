@@ -10,7 +10,7 @@ import (
 	"forerun.dev/forerun/internal/runtimewire"
 )
 
-// How the code of an action is loaded. Code may reach for the outside while it loads. If only speculative activations
+// The worker loads the code of an action before its first activation. Code may reach for the outside while it loads. If only speculative activations
 // wait for it, nothing may go out. It cannot wait for a promotion either: the code's own clients might give up first,
 // and an activation in order may wait for the room. So the sandbox ends, as after a failed load, and the pool gets
 // another one when an activation in order waits.

@@ -21,7 +21,7 @@ def main(args): return {}
 `, o.host, o.TCP(word), word))
 }
 
-// TestLoadedForWhatRunsAhead: what code does as it is loaded is not done for what runs ahead, but when it is the turn of one, or somebody
+// TestLoadedForWhatRunsAhead: effects of code that is loaded for a speculative activation happen when an activation's turn comes, or when an activation
 // comes whose turn it is; and never if nobody does.
 func TestLoadedForWhatRunsAhead(t *testing.T) {
 	for name, loading := range map[string]func(o *outside) *forerun.Action{
@@ -95,7 +95,7 @@ def main(args): return {'up': up}
 	}
 }
 
-// TestTooEarlyGoesOutOnce: what code sends by itself, loaded for one that waits for its turn, goes out of the sandbox that it gets then alone.
+// TestTooEarlyGoesOutOnce: data that code sends while it is loaded for a speculative activation goes out once: from the sandbox that the activation gets in its turn.
 func TestTooEarlyGoesOutOnce(t *testing.T) {
 	o := newOutside(t)
 	maker := &keepingMaker{made: make(chan sandbox.Sandbox, 2)}
@@ -204,7 +204,7 @@ func awaitReached(t *testing.T, s sandbox.Sandbox) {
 	until(t, s.Reached, "nothing waits")
 }
 
-// TestLoadedForWhatWasSquashed: what a kept process does by itself that was loaded for nobody but what was squashed goes out for nobody, also where
+// TestLoadedForWhatWasSquashed: a kept process that was loaded for a squashed activation alone sends nothing by itself, also where
 // a second process is wanted. Whose turn comes next gets another.
 func TestLoadedForWhatWasSquashed(t *testing.T) {
 	o := newOutside(t)

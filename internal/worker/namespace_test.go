@@ -42,7 +42,7 @@ func TestEndNamespace(t *testing.T) {
 	}
 }
 
-// TestEndNamespaceOfWhatIsSquashed: what is still at work, or being loaded, when its activation has been given up is gone, too, however long
+// TestEndNamespaceOfWhatIsSquashed: a handler that still works or loads when its activation has been given up is gone, too, however long
 // that would take.
 func TestEndNamespaceOfWhatIsSquashed(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -121,7 +121,7 @@ func TestSayTakesSeveralLines(t *testing.T) {
 	}
 }
 
-// TestPacketsAreDrained: what is in a pipe as packets, each of which is read alone, is in the log, and not in the next one.
+// TestPacketsAreDrained: packets in a pipe, each of which is read alone, are in the log of their activation, and not in the next one.
 func TestPacketsAreDrained(t *testing.T) {
 	o, ends := pipes(t, 1<<20)
 	fd := ends[0].Fd()
@@ -142,7 +142,7 @@ func TestPacketsAreDrained(t *testing.T) {
 	}
 }
 
-// TestLinesAreToldAsTheyCome: who listens hears of an activation's lines before its end, of nothing that came before or after it, and of no
+// TestLinesAreToldAsTheyCome: a listener hears of an activation's lines before its end, of nothing that came before or after it, and of no
 // line without its end.
 func TestLinesAreToldAsTheyCome(t *testing.T) {
 	o, ends := pipes(t, 1000)

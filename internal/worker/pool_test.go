@@ -335,7 +335,7 @@ func TestGrowthPaysWhereFunctionsWait(t *testing.T) {
 	}
 }
 
-// What starts while the processors are free says nothing of whether it helps where they are not.
+// TestGrowthOnFreeProcessors: sandboxes that start on free processors do not teach whether more of them help on busy ones.
 func TestGrowthOnFreeProcessors(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var g growth
@@ -348,7 +348,7 @@ func TestGrowthOnFreeProcessors(t *testing.T) {
 	}
 }
 
-// TestSquashedAsItsQueueFails: what was taken out of a queue to be failed is not counted again when it is squashed before that.
+// TestSquashedAsItsQueueFails: a run that was taken out of a queue to be failed is not counted again if it is squashed before that.
 func TestSquashedAsItsQueueFails(t *testing.T) {
 	s := newShop(t, 100)
 	p := s.poolOf(&forerun.Run{Action: action("a"), Namespace: "guest"}, &language{})

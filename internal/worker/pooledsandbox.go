@@ -18,7 +18,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// How long the steps of a sandbox's life may take on a loaded machine. Loading the code has the action's own limit.
+// The limits on the steps of a sandbox's life, for a loaded machine. Loading the code has the action's own limit.
 const (
 	startLimit = time.Minute
 	forkLimit  = 10 * time.Second

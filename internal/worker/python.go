@@ -21,7 +21,7 @@ import (
 	"forerun.dev/forerun/runtimes"
 )
 
-// Where a Python sandbox has what its runtime needs.
+// Paths in a sandbox of Python.
 const (
 	runtimeFolder  = "/forerun/python"
 	packagesFolder = "/forerun/packages"

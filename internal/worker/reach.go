@@ -8,7 +8,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// How far an activation reached to the outside. A sandbox counts what its processes ask for, and does not know which process asks. So an
+// The worker tells how far an activation reached to the outside. A sandbox counts what its processes ask for, and does not know which process asks. So an
 // activation answers for everything that was asked for since its process was made: by its code as that was loaded, by an earlier activation
 // of a process that stays, whose connection may still be open, and by another process of the sandbox meanwhile. That is sometimes too
 // much, and never too little.

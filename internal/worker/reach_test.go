@@ -43,7 +43,7 @@ func (m *matrix) reaches() {
 	m.o.reached("reached")
 }
 
-// TestReachOfQuietFunctions: what stays inside is told to, in every language, as often as it runs.
+// TestReachOfQuietFunctions: a function that stays inside is told to have done so, in every language, each time that it runs.
 func TestReachOfQuietFunctions(t *testing.T) {
 	quiet := map[string]*forerun.Action{
 		"Python": action("def main(a): return {}"), "kept Python": keep(action("def main(a): return {}")), "native": keptAction("", ""),
@@ -72,7 +72,7 @@ func TestReachOfAttempts(t *testing.T) {
 	}
 }
 
-// TestReachOfLoading: what the code asks for as it is loaded counts for each activation of it.
+// TestReachOfLoading: requests of the code while it is loaded count for each of its activations.
 func TestReachOfLoading(t *testing.T) {
 	const connect = "s = socket.socket(); s.settimeout(0.01); s.connect_ex(('10.0.0.1', 80))"
 	g := newNativeRig(t, nil)

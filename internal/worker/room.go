@@ -172,7 +172,7 @@ const settleAfter = 100 * time.Millisecond
 const measureEvery = time.Second
 
 // measure reads the memory of the sandbox, which it is charged for while idle, and the processor time of an activation.
-// Where nothing can be measured, the limit stands.
+// measure reads how much memory the sandbox uses. If it cannot be read, the limit counts.
 func (b *pooledSandbox) measure() {
 	b.measuredAt = time.Now()
 	memory, err := b.sandbox.Memory()

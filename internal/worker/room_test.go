@@ -214,8 +214,8 @@ func TestNothingIsClosedInVain(t *testing.T) {
 	}
 }
 
-// TestNothingOfItsOwnIsClosedInVain: who would hold more than its share with all of its own idle ones closed gets no other's, and keeps them.
-// Who would not gets those as well.
+// TestNothingOfItsOwnIsClosedInVain: a tenant that would exceed its share with all of its own idle sandboxes closed gets no other tenant's, and keeps its own.
+// A tenant that would not exceed its share gets those as well.
 func TestNothingOfItsOwnIsClosedInVain(t *testing.T) {
 	for name, c := range map[string]struct {
 		own        int
@@ -237,7 +237,7 @@ func TestNothingOfItsOwnIsClosedInVain(t *testing.T) {
 	}
 }
 
-// TestNothingOfOthersIsClosedInVain: what was idle just now another gives only as long as it holds more than its share. Where there would be
+// TestNothingOfOthersIsClosedInVain: a tenant gives up a sandbox that was busy just now only while it holds more than its share. Where there would be
 // no room with that, nothing is closed.
 func TestNothingOfOthersIsClosedInVain(t *testing.T) {
 	for _, c := range []struct {

@@ -234,7 +234,7 @@ def main(args):
 	}
 }
 
-// TestReplacementIsNotKilled: what a handler left that ended as it got its activation is removed after a while, and the handler that is
+// TestReplacementIsNotKilled: leftovers of a handler that ended as it got its activation are removed after a while, and the handler that is
 // made in its place meanwhile, which may take longer, is not.
 func TestReplacementIsNotKilled(t *testing.T) {
 	g, calls := newCallingRig(t, single)
@@ -326,7 +326,7 @@ func TestNoSurvivorOfTwoKills(t *testing.T) {
 	}
 }
 
-// TestDatagramsOfWhoHasEndedAreKept: what an activation sent that has answered is not dropped with what its handler left.
+// TestDatagramsOfWhoHasEndedAreKept: datagrams of an activation that has answered are not dropped with the leftovers of its handler.
 func TestDatagramsOfWhoHasEndedAreKept(t *testing.T) {
 	ended, lasting := newMute(), newTenure("")
 	close(ended.exited)

@@ -21,7 +21,7 @@ import (
 // There is no second process where the two could connect to each other: the first would tell it about squashed
 // activations.
 
-// How long a sandbox is idle before its second process is loaded. Each time that an activation came in between, twice as long.
+// A sandbox is idle for this long before its second process is loaded. The time doubles each time that an activation comes in between.
 const (
 	standbyFirst = 5 * time.Millisecond
 	standbyLast  = 10 * time.Second

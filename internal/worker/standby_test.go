@@ -128,7 +128,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		"Node":   func() *forerun.Action { return counting(t, "") },
 		"Python": countingPython,
 		"native": func() *forerun.Action { return countingNative("") },
-		// What a process connected with when it was loaded beside another one is there when it takes over, and what the other had until then.
+		// A process that was loaded beside another keeps its connections when it takes over, and gets those that the other had.
 		"Node that connects":   func() *forerun.Action { return askingNode(t) },
 		"native that connects": askingNative,
 	} {
@@ -254,7 +254,7 @@ answer.update(n=n, pid=os.getpid())`))
 	}
 }
 
-// TestStandbyFindsNoFile: what the first process has left in the folders is not there when the second is loaded: in a file that both have
+// TestStandbyFindsNoFile: files that the first process left in the folders are not there when the second is loaded: in a file that both have
 // open the one would tell the other.
 func TestStandbyFindsNoFile(t *testing.T) {
 	a := keptAction(`
@@ -335,7 +335,7 @@ exports.main = a => a.connect ? new Promise(resolve => { kept = require("net").c
 	}
 }
 
-// TestConnectionOfLoadingServes: what a process connects with while its code is loaded is there in its activations, also if it
+// TestConnectionOfLoadingServes: a connection that a process makes while its code is loaded serves its activations, also if it
 // takes the place of one that was squashed.
 func TestConnectionOfLoadingServes(t *testing.T) {
 	a := counting(t, `const c = require("net").connect(6379, "127.0.0.1")`)
@@ -356,7 +356,7 @@ exports.main = a => a.stay ? serve(a) : new Promise(resolve => {
 	}
 }
 
-// TestStandbyIsNotLoadedBesideAnActivation: what comes while it is being loaded has the sandbox to itself.
+// TestStandbyIsNotLoadedBesideAnActivation: an activation that comes while the standby is loaded has the sandbox to itself.
 func TestStandbyIsNotLoadedBesideAnActivation(t *testing.T) {
 	g := newStandbyRig(t, counting(t, `const end = Date.now() + 200; while (Date.now() < end);`))
 	serving := g.expectCount(2, 0)
@@ -384,7 +384,7 @@ func TestRoomForStandby(t *testing.T) {
 	}
 }
 
-// TestRoomForBothProcesses: what runs ahead makes way also for the memory that the second process may use.
+// TestRoomForBothProcesses: speculative activations make way also for the memory that the second process may use.
 func TestRoomForBothProcesses(t *testing.T) {
 	s := newShop(t, 300)
 	p := s.idleSandboxes("guest", "a", 1, 10, time.Minute)

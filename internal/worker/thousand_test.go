@@ -20,7 +20,7 @@ var manySquashed = []struct {
 	activations int
 }{{"Python", 450}, {"kept Python", 405}, {"Node", 75}, {"native", 75}}
 
-// How it does: a few at a time, each with some effects at once.
+// The test squashes a few at a time, each with some effects at once.
 const (
 	squashedAtOnce  = 5
 	squashingStages = 3

@@ -25,7 +25,7 @@ func (w *Worker) busy() int { return w.sandboxes - len(w.idle) - w.blanks() }
 
 // wants reports whether one more sandbox is worth its start.
 //
-// Where activations are speculative, it is not worth it until activations have waited for as long as a start takes:
+// For speculative activations a start is not worth it until they have waited for as long as a start takes:
 // mostly several came at once, and speculative ones end soon. On crowded processors it is not worth it for speculative
 // activations, which make way, and rarely for pools that have some. On pressed processors it is not worth it for a few
 // activations that came at once, because a start takes the time of many. An activation that has waited long gets one in

@@ -186,7 +186,7 @@ func texts(lines []string) string {
 // single allows one sandbox only.
 func single(c *Config) { c.MaxSandboxes = 1 }
 
-// TestLoadingTakesNoTimeOfTheStart: what a sandbox's start may take is not used up by code that is loaded for long, which has the
+// TestLoadingTakesNoTimeOfTheStart: the time limit of a sandbox's start does not include the loading of code, which has the
 // action's limit.
 func TestLoadingTakesNoTimeOfTheStart(t *testing.T) {
 	const load = 200 * time.Millisecond

@@ -126,7 +126,7 @@ func (k killer) await(ctx context.Context, pid, fd int, mayFade bool) (faded boo
 	return false, nil
 }
 
-// How long a killed process is waited for before it is looked at. The kernel adds its usual delay of a wait, some 50 µs.
+// The helper waits for a killed process this long before it looks at it. The kernel adds its usual delay of a wait, some 50 µs.
 const (
 	firstWait   = 10 * time.Microsecond
 	longestWait = 20 * time.Millisecond

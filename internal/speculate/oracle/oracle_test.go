@@ -66,7 +66,7 @@ func TestSearchThatRunsOutIsAnError(t *testing.T) {
 	}
 }
 
-// TestInputsTellStatesApart: what a function returns, and calls with, may be of its input.
+// TestInputsTellStatesApart: a function's result, and the input of its calls, may depend on its own input.
 func TestInputsTellStatesApart(t *testing.T) {
 	r := &search{Segment: &Segment{}, numbers: make(map[any]uint64)}
 	code := &actions["twice"].Versions[0]
@@ -110,7 +110,7 @@ func TestWrongHint(t *testing.T) {
 	}
 }
 
-// TestHintsBehindEffect: who follows the hints goes straight on, also behind an effect, which is a step and an event.
+// TestHintsBehindEffect: a search that follows the hints goes straight on, also behind an effect, which is a step and an event.
 func TestHintsBehindEffect(t *testing.T) {
 	push := Command{Verb: Push, A: 1}
 	actions := map[string]*Action{"say": actions["say"], "push": {Versions: []Code{{Script: []Instruction{{Command: push}}, Range: 1}}}}
@@ -140,7 +140,7 @@ func TestHintsBehindEffect(t *testing.T) {
 	}
 }
 
-// TestHints: who may have done what is hinted at is tried first, by its accumulator if that is known, or who begins, or ends. Of the others those that
+// TestHints: the search tries first the slots that may have done a hinted effect: by their accumulator if it is known, or those that begin or end. Of the others those that
 // do nothing that is seen are: what is hinted at may come behind their end.
 func TestHints(t *testing.T) {
 	code, incr := &actions["say"].Versions[0], Command{Verb: Incr}

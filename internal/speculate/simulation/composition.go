@@ -195,7 +195,7 @@ func (w *writer) loop(depth int) *Node {
 	less, more := &Node{Type: "action", Name: "less"}, &Node{Type: "action", Name: "more"}
 	body, handler := less, less
 	if strings.HasSuffix(kind, "_nosave") {
-		// What the test gives is the body's input: "less" makes 0 of {"value":true}, or fails each time.
+		// The test's value is the body's input: "less" makes 0 of {"value":true}, or fails each time.
 		handler = &Node{Type: "literal", Value: map[string]int{"value": 0}}
 	}
 	switch w.IntN(4) {

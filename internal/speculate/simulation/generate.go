@@ -54,7 +54,7 @@ type Other struct {
 // Happening is the kind of something that happens.
 type Happening byte
 
-// What happens beside the invocations.
+// The events beside the invocations.
 const (
 	Touch    Happening = iota // another client does a command
 	Change                    // an action gets its next version

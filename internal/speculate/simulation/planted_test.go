@@ -163,7 +163,7 @@ func (bug planted) search(test, story string) (out []byte, err error) {
 	return out, err
 }
 
-// What TestSeeds says of a seed with a problem, and of a case that it made smaller.
+// The lines of TestSeeds about a seed with a problem, and about a case that it made smaller.
 var (
 	findings = regexp.MustCompile(`seed \d+: .*`)
 	smaller  = regexp.MustCompile(`made smaller: (\d+) of (\d+) parts are left`)

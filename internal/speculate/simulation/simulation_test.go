@@ -131,7 +131,7 @@ type broken struct{ forerun.Program }
 
 func (broken) Start(json.RawMessage) forerun.Stop { panic("no start") }
 
-// TestPanicsAreProblems: what panics is told with where that was, and made smaller like any other case.
+// TestPanicsAreProblems: a case that panics is told with the place of the panic, and made smaller like any other case.
 func TestPanicsAreProblems(t *testing.T) {
 	round := Round{Invocations: []Invocation{{Action: "f0", Mode: speculate.All, Depth: 1}}}
 	c := &Case{

@@ -64,7 +64,7 @@ type task struct {
 // pace is what may be slow in a case.
 type pace byte
 
-// What can be slow.
+// The parts that can be slow.
 const (
 	nothing pace = iota
 	heads        // what heads ask for
