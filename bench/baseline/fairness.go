@@ -45,18 +45,9 @@ func measureFairness(ctx context.Context, b *bench) error {
 	defer disconnect(callers)
 	var alone, beside, warm quietly
 	var rates harness.Sample
-	during := func(d time.Duration, into *quietly) error {
-		foreign := harness.FindForeign(os.Getpid())
-		for begin := time.Now(); time.Since(begin) < d; time.Sleep(rest) {
-			if err := into.call(ctx, callers[0], foreign); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	round := b.lasting(4 * time.Second)
 	for range 5 {
-		if err := during(round, &alone); err != nil {
+		if err := callers[0].during(ctx, round, &alone); err != nil {
 			return err
 		}
 		flooded := make(chan error, 1)
@@ -65,9 +56,9 @@ func measureFairness(ctx context.Context, b *bench) error {
 			rates.AddMilliseconds(rate)
 			flooded <- err
 		}()
-		err := during(time.Second/2, &warm) // until the flood has its sandboxes
+		err := callers[0].during(ctx, time.Second/2, &warm) // until the flood has its sandboxes
 		if err == nil {
-			err = during(round, &beside)
+			err = callers[0].during(ctx, round, &beside)
 		}
 		if err := errors.Join(<-flooded, err); err != nil {
 			return err

@@ -170,16 +170,22 @@ func bitcount(t *txn, args [][]byte) state.Reply {
 		return null()
 	}
 	n := 0
-	for at := where.from; at <= where.to; {
-		if at%8 == 0 && at+7 <= where.to {
-			n += bits.OnesCount8(r.payload[at/8])
+	t.inParts(where.from, where.to+1, 8, func(from, to int64) { n += countBits(r.payload, from, to) })
+	return integer(int64(n))
+}
+
+// countBits counts the ones from a bit (inclusive) to another (exclusive).
+func countBits(data []byte, from, to int64) (n int) {
+	for at := from; at < to; {
+		if at%8 == 0 && at+8 <= to {
+			n += bits.OnesCount8(data[at/8])
 			at += 8
 			continue
 		}
-		n += int(bitAt(r.payload, at))
+		n += int(bitAt(data, at))
 		at++
 	}
-	return integer(int64(n))
+	return n
 }
 
 func bitpos(t *txn, args [][]byte) state.Reply {
@@ -204,27 +210,33 @@ func bitpos(t *txn, args [][]byte) state.Reply {
 	if t.work(where.bytes()); t.err != nil {
 		return null()
 	}
-	return integer(firstBit(r.payload, byte(bit), where))
+	first := int64(-1)
+	t.inParts(where.from, where.to+1, 8, func(from, to int64) {
+		if first < 0 {
+			first = firstBit(r.payload, byte(bit), from, to)
+		}
+	})
+	if first < 0 && bit == 0 && where.open && where.from <= where.to { // behind a string there are zeros
+		first = int64(len(r.payload)) * 8
+	}
+	return integer(first)
 }
 
-// firstBit is the place of the first bit of a kind in a range; -1 if there is none. Behind a string there are zeros.
-func firstBit(data []byte, bit byte, where bitRange) int64 {
+// firstBit is the place of the first bit of a kind from a place (inclusive) to another (exclusive); -1 if there is none.
+func firstBit(data []byte, bit byte, from, to int64) int64 {
 	none := byte(0xff) // a byte without such a bit
 	if bit == 1 {
 		none = 0
 	}
-	for at := where.from; at <= where.to; {
+	for at := from; at < to; {
 		switch {
-		case at%8 == 0 && at+7 <= where.to && data[at/8] == none:
+		case at%8 == 0 && at+8 <= to && data[at/8] == none:
 			at += 8
 		case bitAt(data, at) == bit:
 			return at
 		default:
 			at++
 		}
-	}
-	if bit == 0 && where.open && where.from <= where.to {
-		return int64(len(data)) * 8
 	}
 	return -1
 }
@@ -272,9 +284,11 @@ func combineBits(t *txn, target []byte, names [][]byte, on func(a, b byte) byte)
 	result := make([]byte, longest)
 	end := copy(result, inputs[0]) // of what is not 0
 	for _, input := range inputs[1:] {
-		for i, other := range input {
-			result[i] = on(result[i], other)
-		}
+		t.inParts(0, int64(len(input)), 1, func(from, to int64) {
+			for i, other := range input[from:to] {
+				result[from+int64(i)] = on(result[from+int64(i)], other)
+			}
+		})
 		if on(1, 0) == 0 && len(input) < end { // AND with the zeros behind a string
 			clear(result[len(input):end])
 			end = len(input)
@@ -284,6 +298,9 @@ func combineBits(t *txn, target []byte, names [][]byte, on func(a, b byte) byte)
 		for i := range result {
 			result[i] = on(result[i], 0)
 		}
+	}
+	if t.err != nil {
+		return null()
 	}
 	old := t.load(target)
 	switch {

@@ -52,7 +52,10 @@ func lcs(t *txn, args [][]byte) state.Reply {
 	if t.work(cellSize * (len(a.payload) + 1) * (len(b.payload) + 1)); t.err != nil {
 		return null()
 	}
-	c := newCommon(a.payload, b.payload)
+	c := newCommon(t, a.payload, b.payload)
+	if t.err != nil {
+		return null()
+	}
 	length := integer(int64(c.at(len(c.a), len(c.b))))
 	if q.length {
 		return length
@@ -78,20 +81,28 @@ type common struct {
 
 const cellSize = 4 // bytes of one of cells
 
-func newCommon(a, b []byte) *common {
+func newCommon(t *txn, a, b []byte) *common {
 	c := &common{a, b, make([]uint32, (len(a)+1)*(len(b)+1))}
-	width := len(b) + 1
 	for i := range a {
-		for j := range b {
-			here := (i+1)*width + j + 1
-			if a[i] == b[j] {
-				c.cells[here] = c.cells[here-width-1] + 1
-			} else {
-				c.cells[here] = max(c.cells[here-width], c.cells[here-1])
-			}
+		if t.err = t.overlay.proceed(cellSize * (len(b) + 1)); t.err != nil {
+			break
 		}
+		c.fillRow(i)
 	}
 	return c
+}
+
+// fillRow fills the cells behind a byte of a, whose row before is filled.
+func (c *common) fillRow(i int) {
+	width := len(c.b) + 1
+	for j := range c.b {
+		here := (i+1)*width + j + 1
+		if c.a[i] == c.b[j] {
+			c.cells[here] = c.cells[here-width-1] + 1
+		} else {
+			c.cells[here] = max(c.cells[here-width], c.cells[here-1])
+		}
+	}
 }
 
 func (c *common) at(i, j int) uint32 { return c.cells[i*(len(c.b)+1)+j] }

@@ -9,6 +9,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // Reader is an ordered key-value store as of one moment.
@@ -90,9 +91,8 @@ func NewOverlay(ctx context.Context, base Reader) *Overlay {
 }
 
 const (
-	workAtOnce = 1 << 20 // bytes of work between two looks whether somebody still waits for it: about a millisecond
-	workOfRead = 512     // of a read beside what is read
-	workOfArg  = 64      // of a look at an argument of a command
+	workOfRead = 512 // of a read beside what is read
+	workOfArg  = 64  // of a look at an argument of a command
 )
 
 // errLong is that commands do more over an overlay than they may.
@@ -100,10 +100,15 @@ var errLong = errors.New("state: it takes too long")
 
 // patience is for how long something goes on that may take long.
 type patience struct {
-	ctx  context.Context // of who asked
-	work int             // since it was looked at, in bytes
-	done int             // bytes of work in all, but for the values that Overlay.Get finds,
-	most int             // and how many they may be; 0: any number
+	ctx    context.Context // of the asker
+	places *places.Places  // where it needs one if it takes long; nil: it needs none
+	tenant string          // whose work it is
+	turn   *places.Turn    // nil: it has not taken long yet
+	own    bool            // the turn is not that of the context
+
+	work int // since it was looked at, in bytes
+	done int // bytes of work in all, but for the values that Overlay.Get finds,
+	most int // and how many they may be; 0: any number
 }
 
 // goesOn counts work, and fails if it is too much, or nobody waits for it any more.
@@ -111,15 +116,46 @@ func (p *patience) goesOn(bytes int) error {
 	if p.done += bytes; p.most > 0 && p.done > p.most {
 		return errLong
 	}
-	if p.work += bytes; p.work < workAtOnce {
+	return p.proceed(bytes)
+}
+
+// proceed says that work goes on that was counted before. It waits while others are to work.
+func (p *patience) proceed(bytes int) error {
+	if p.work += bytes; p.work < places.Step {
 		return nil
 	}
+	work := p.work
 	p.work = 0
+	return p.look(work)
+}
+
+func (p *patience) look(work int) error {
 	if p.ctx.Err() != nil {
 		return context.Cause(p.ctx)
 	}
-	return nil
+	if p.places == nil {
+		return nil
+	}
+	if p.turn == nil {
+		if p.turn = places.From(p.ctx); p.turn == nil {
+			p.turn, p.own = p.places.Turn(), true
+		}
+	}
+	return p.turn.Work(p.ctx, p.tenant, work)
 }
+
+// Share makes the work on an overlay that of a tenant, which needs a place if it takes long. Its caller calls Leave when it is done.
+func (o *Overlay) Share(p *places.Places, tenant string) { o.places, o.tenant = p, tenant }
+
+// Leave gives up the place that the work on the overlay has, unless that is its context's.
+func (o *Overlay) Leave() {
+	if o.own {
+		o.turn.Leave()
+	}
+}
+
+// Proceed is called before work on so many bytes that the overlay does not see, such as the copying of what it reads.
+func (o *Overlay) Proceed(bytes int) error { return o.proceed(bytes) }
 
 // Empty says whether nothing has been written.
 func (o *Overlay) Empty() bool { return len(o.writes) == 0 && len(o.cleared) == 0 }

@@ -139,6 +139,9 @@ func (t *txn) sort(elements []sorting, q sortQuery) bool {
 		}
 	}
 	slices.SortStableFunc(elements, func(a, b sorting) int {
+		if t.err == nil {
+			t.err = t.overlay.proceed(workOfArg)
+		}
 		order := a.compare(b, q)
 		if q.descending {
 			return -order

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // txn is one command at work: the overlay it reads and writes, in one space, at one time. The first error of the
@@ -71,6 +72,18 @@ func (t *txn) bound() {
 func (t *txn) work(bytes int) {
 	if t.err == nil {
 		t.err = t.overlay.goesOn(bytes)
+	}
+}
+
+// inParts has f work on a range part by part, and lets others work between them. The work was counted before. A byte of it is so many units of
+// the range. Once the context has ended, t.err says so and f is not called.
+func (t *txn) inParts(from, to, units int64, f func(from, to int64)) {
+	for from < to && t.err == nil {
+		end := min(from+units*places.Step, to)
+		if t.err = t.overlay.proceed(int((end - from) / units)); t.err == nil {
+			f(from, end)
+		}
+		from = end
 	}
 }
 

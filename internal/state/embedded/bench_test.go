@@ -149,7 +149,7 @@ func BenchmarkAccounting(b *testing.B) {
 	s := mustOpen(b, b.TempDir(), Options{Stored: accounting(state.Allowance{Bytes: 1 << 40, Share: 50})})
 	defer s.Close()
 	key := command.RecordKey(forerun.Key{Space: "ada/values", Name: "key"})
-	o := s.counting(command.NewOverlay(context.Background(), reader{s.db}))
+	o := s.counting(command.NewOverlay(context.Background(), reader{db: s.db}))
 	if _, _, err := o.Get(key); err != nil {
 		b.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (s *Store) openBooks(a Accounting) error {
 	}
 	s.books = &books{Accounting: a}
 	accounts := make(map[string]*account)
-	err := reader{s.db}.Scan(accountPrefix, append(bytes.Clone(accountPrefix), 0xff), false, func(key, value []byte) bool {
+	err := reader{db: s.db}.Scan(accountPrefix, append(bytes.Clone(accountPrefix), 0xff), false, func(key, value []byte) bool {
 		acc := &account{tenant: string(key[len(accountPrefix):])}
 		for i := range acc.parts {
 			n, size := binary.Varint(value)
@@ -99,7 +99,7 @@ func (s *Store) openBooks(a Accounting) error {
 		return err
 	}
 	s.books.accounts.Store(&accounts)
-	_, counted, err := reader{s.db}.Get(countedKey)
+	_, counted, err := reader{db: s.db}.Get(countedKey)
 	if err != nil {
 		return err
 	}
@@ -305,7 +305,7 @@ func (s *Store) count(snapshot *pebble.Snapshot) (map[string]state.Stored, error
 	counted := make(map[string]state.Stored)
 	since := time.Now()
 	stopped := false
-	err := reader{snapshot}.Scan(nil, nil, false, func(key, value []byte) bool {
+	err := reader{db: snapshot}.Scan(nil, nil, false, func(key, value []byte) bool {
 		if a, part := s.books.of(key); a != nil {
 			parts := counted[a.tenant]
 			parts[part] += int64(len(key) + len(value))

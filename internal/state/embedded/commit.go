@@ -57,7 +57,7 @@ func (s *Store) counting(o *command.Overlay) *command.Overlay {
 
 // newChange begins a batch for what an overlay has written.
 func (s *Store) newChange(ctx context.Context, o *command.Overlay) *change {
-	c := &change{Batch: s.db.NewBatch(), overlay: o, stored: command.NewOverlay(ctx, reader{s.db}), bill: bill{books: s.books}}
+	c := &change{Batch: s.db.NewBatch(), overlay: o, stored: command.NewOverlay(ctx, reader{db: s.db}), bill: bill{books: s.books}}
 	if s.room.low.Load() {
 		c.reclaims = &s.reclaims
 	}
@@ -249,7 +249,7 @@ func (s *Store) enterAndTell(c *change, lazy bool) (forerun.Version, error) {
 		return 0, err
 	}
 	for _, cleared := range c.cleared {
-		err := cleared.records(reader{before}, func(k forerun.Key) bool { s.watch.tell([]forerun.Key{k}, v); return true })
+		err := cleared.records(reader{db: before}, func(k forerun.Key) bool { s.watch.tell([]forerun.Key{k}, v); return true })
 		if err != nil { // they could be read just before
 			fmt.Fprintf(os.Stderr, "store: who watches is not told of all that was removed: %v\n", err)
 		}

@@ -201,7 +201,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("swept %d", n)
 	}
 	var left []string
-	if err := (reader{s.db}).Scan([]byte("a"), []byte("y"), false, func(key, _ []byte) bool {
+	if err := (reader{db: s.db}).Scan([]byte("a"), []byte("y"), false, func(key, _ []byte) bool {
 		left = append(left, fmt.Sprintf("%q", key))
 		return true
 	}); err != nil {
@@ -230,7 +230,7 @@ func TestSweepPassesTheDamaged(t *testing.T) {
 	if a, b, c := s.sweep(), s.sweep(), s.sweep(); a != sweepBatch || b != 11 || c != 0 {
 		t.Errorf("swept %d, %d and %d", a, b, c)
 	}
-	if _, found, err := (reader{s.db}).Get(command.RecordKey(forerun.Key{Space: "s", Name: "sound"})); found || err != nil {
+	if _, found, err := (reader{db: s.db}).Get(command.RecordKey(forerun.Key{Space: "s", Name: "sound"})); found || err != nil {
 		t.Errorf("what is behind is still there: %v, %v", found, err)
 	}
 	if _, err := s.Get(context.Background(), forerun.Key{Space: "s", Name: "k0"}); !errors.Is(err, command.ErrDamaged) {

@@ -16,7 +16,7 @@ func (s *Store) Drop(ctx context.Context, ranges ...state.Range) error {
 		return err
 	}
 	defer s.gate.leave()
-	overlay := command.NewOverlay(ctx, reader{s.db})
+	overlay := command.NewOverlay(ctx, reader{db: s.db})
 	for _, r := range ranges {
 		overlay.Clear(command.RecordRange(r.Space, r.From, r.To))
 	}

@@ -28,6 +28,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // Options are the settings of a store; the zero value is right for a server.
@@ -50,6 +51,7 @@ type Store struct {
 	now      func() time.Time
 	gate     gate
 	keys     *keyLocks
+	places   *places.Places // for commands that compute for long
 	watch    watchers
 	reclaims reclaims
 	books    *books // nil: what tenants store is not counted
@@ -103,6 +105,9 @@ func (g *gate) shut() bool {
 		}
 	}
 }
+
+// Places are what commands need that compute for long.
+func (s *Store) Places() *places.Places { return s.places }
 
 // GiveUp ends what waits for room on the disk, with an error, as Close does.
 func (s *Store) GiveUp() { s.room.close() }

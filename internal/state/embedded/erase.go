@@ -41,7 +41,7 @@ func (s *Store) someNames(ctx context.Context, space, from string) (names [][]by
 	now := s.now()
 	var damaged error
 	size := 0
-	err = reader{s.db}.Scan(first, last, false, func(key, stored []byte) bool {
+	err = reader{db: s.db}.Scan(first, last, false, func(key, stored []byte) bool {
 		var record state.Record
 		if record, damaged = command.Decode(stored, now); damaged != nil {
 			return false

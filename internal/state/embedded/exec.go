@@ -38,8 +38,13 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 		}
 		defer work.end()
 	}
-	stored := &lookup{reader: reader{s.db}}
-	overlay := s.counting(command.NewOverlay(ctx, stored))
+	space := ""
+	if len(ops) > 0 {
+		space = ops[0].Space
+	}
+	overlay, stored := s.overlay(ctx, s.db, space)
+	overlay = s.counting(overlay)
+	defer overlay.Leave()
 	now := s.now()
 	if err := check(overlay, expect, now); err != nil {
 		return nil, 0, err
@@ -71,6 +76,7 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	if err := o.afterwards(overlay); err != nil {
 		return nil, 0, err
 	}
+	overlay.Leave()
 	v, _, err := s.commit(ctx, overlay, false, false)
 	if err != nil {
 		return nil, 0, err

@@ -262,7 +262,7 @@ func TestObserveBoundsNames(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	defer closed(t, s)
 	do(t, s, "SET a 1")
-	c := &changed{stored: reader{s.db}, size: maxCleared - clearedCost}
+	c := &changed{stored: reader{db: s.db}, size: maxCleared - clearedCost}
 	from, to := command.RecordRange("s", "", "")
 	if err := c.Clear(from, to); forerun.KindOf(err) != forerun.TooLarge || err == nil {
 		t.Errorf("%v", err)

@@ -30,7 +30,7 @@ func (s *Store) Observe(ctx context.Context, expect []state.Expect, ops []state.
 			return state.Observed{Replies: []state.Reply{reply}, Version: v}, err
 		}
 	}
-	o := &observer{changed: changed{stored: command.NewOverlay(ctx, reader{s.db})}}
+	o := &observer{changed: changed{stored: command.NewOverlay(ctx, reader{db: s.db})}}
 	for _, e := range expect {
 		o.read(e)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // Keys of the store itself. Those of records begin with other letters (package command).
@@ -42,7 +43,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	s := &Store{db: db, lock: lock, wal: wal, room: room, now: opts.Now, keys: newKeyLocks(), stop: make(chan struct{})}
+	s := &Store{db: db, lock: lock, wal: wal, room: room, now: opts.Now, keys: newKeyLocks(), places: places.New(0), stop: make(chan struct{})}
 	s.gate.idle = make(chan struct{})
 	s.watch.init()
 	s.disk.init(s)
@@ -206,7 +207,7 @@ func (s *Store) write(key []byte, n uint64) error {
 
 // number reads a number of the store's own; 0 if it is not there.
 func (s *Store) number(key []byte) (uint64, error) {
-	value, found, err := reader{s.db}.Get(key)
+	value, found, err := reader{db: s.db}.Get(key)
 	if err != nil || !found {
 		return 0, err
 	}

@@ -11,10 +11,14 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // reader is Pebble as commands read it.
-type reader struct{ db pebble.Reader }
+type reader struct {
+	db pebble.Reader
+	of *command.Overlay // to whose work the copying of long values belongs; nil: to none
+}
 
 // Get returns a copy of a value.
 func (r reader) Get(key []byte) ([]byte, bool, error) {
@@ -25,11 +29,17 @@ func (r reader) Get(key []byte) ([]byte, bool, error) {
 	if err != nil {
 		return nil, false, broken(err)
 	}
-	value = append(make([]byte, 0, len(value)), value...)
+	var given error
+	if r.of != nil && len(value) >= places.Step {
+		given = r.of.Proceed(len(value))
+	}
+	if given == nil {
+		value = append(make([]byte, 0, len(value)), value...)
+	}
 	if err := closer.Close(); err != nil {
 		return nil, false, broken(err)
 	}
-	return value, true, nil
+	return value, given == nil, given
 }
 
 // Scan walks a range as of one moment.
@@ -127,7 +137,7 @@ func (s *Store) versionsLocked(expect []state.Expect) (strict forerun.Version, e
 	defer held.unlock()
 	now := s.now()
 	for i, e := range expect {
-		if expect[i].Version, err = (reader{s.db}).version(e.Key, now); err != nil {
+		if expect[i].Version, err = (reader{db: s.db}).version(e.Key, now); err != nil {
 			return 0, err
 		}
 	}
@@ -166,7 +176,7 @@ func (s *Store) readLocked(claims []claim, keys []forerun.Key) ([]state.Record, 
 	records := make([]state.Record, len(keys))
 	for i, k := range keys {
 		var err error
-		if records[i], err = find(reader{s.db}, k, now); err != nil {
+		if records[i], err = find(reader{db: s.db}, k, now); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -181,12 +191,12 @@ func (s *Store) Fetch(ctx context.Context, keys ...forerun.Key) ([]state.Fetched
 	}
 	defer s.gate.leave()
 	if len(keys) == 1 { // most are Strings, for which a snapshot would cost half as much again
-		if fetched, ok, err := command.TakeWhole(reader{s.db}, s.now(), keys[0]); ok || err != nil {
+		if fetched, ok, err := command.TakeWhole(reader{db: s.db}, s.now(), keys[0]); ok || err != nil {
 			return []state.Fetched{fetched}, err
 		}
 	}
 	snapshot := s.db.NewSnapshot()
-	fetched, err := command.TakeImages(reader{snapshot}, s.now(), keys)
+	fetched, err := command.TakeImages(reader{db: snapshot}, s.now(), keys)
 	if closeErr := snapshot.Close(); err == nil && closeErr != nil {
 		err = broken(closeErr)
 	}

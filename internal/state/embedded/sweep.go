@@ -44,7 +44,7 @@ func (s *Store) sweep() int {
 	now := s.now()
 	from, to := command.DueRange(now)
 	var due [][]byte
-	err := reader{s.db}.Scan(from, to, false, func(key, _ []byte) bool {
+	err := reader{db: s.db}.Scan(from, to, false, func(key, _ []byte) bool {
 		if _, known := s.damaged.Load(string(key)); !known {
 			due = append(due, append([]byte{}, key...))
 		}
@@ -71,7 +71,7 @@ func (s *Store) reclaim(entry []byte, now time.Time) error {
 	}
 	held := lock([]claim{s.keys.claim(k.Space, []byte(k.Name), true)})
 	defer held.unlock()
-	overlay := s.counting(command.NewOverlay(context.Background(), reader{s.db}))
+	overlay := s.counting(command.NewOverlay(context.Background(), reader{db: s.db}))
 	err := command.Reclaim(overlay, k, entry, now)
 	if errors.Is(err, command.ErrDamaged) || pebble.IsCorruptionError(err) {
 		s.leave(entry, err)

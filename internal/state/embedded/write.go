@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
@@ -30,8 +32,10 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 		return state.Reply{}, 0, err
 	}
 	defer work.end()
-	overlay := s.counting(command.NewOverlay(ctx, reader{s.db}))
+	overlay, _ := s.overlay(ctx, s.db, c.Space)
+	overlay = s.counting(overlay)
 	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
+	overlay.Leave()
 	if err != nil {
 		return state.Reply{}, 0, err
 	}
@@ -45,6 +49,15 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	}
 	held.wrote(v, false)
 	return reply, v, nil
+}
+
+// overlay makes one for commands of a space, whose work on it is that of a tenant. Its caller calls Leave before it waits for anything.
+func (s *Store) overlay(ctx context.Context, db pebble.Reader, space string) (*command.Overlay, *lookup) {
+	stored := &lookup{reader: reader{db: db}}
+	overlay := command.NewOverlay(ctx, stored)
+	overlay.Share(s.places, space)
+	stored.of = overlay
+	return overlay, stored
 }
 
 // writes says whether a command may change a record; one that is none, nil, does not.
@@ -64,7 +77,9 @@ func (s *Store) look(ctx context.Context, spec *command.Spec, c state.Command) (
 	defer work.end()
 	snapshot := s.db.NewSnapshot()
 	last, _ := s.commits.newest() // not before the snapshot: what it shows was written up to here
-	reply, err := command.Execute(command.NewOverlay(ctx, reader{snapshot}), spec, c.Space, s.now(), c.Args)
+	overlay, _ := s.overlay(ctx, snapshot, c.Space)
+	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
+	overlay.Leave()
 	if closeErr := snapshot.Close(); err == nil && closeErr != nil {
 		err = broken(closeErr)
 	}
@@ -139,7 +154,7 @@ func refused(reply state.Reply) error {
 func (s *Store) applyLocked(ctx context.Context, claims []claim, t state.Txn, specs []*command.Spec) (forerun.Version, func() error, error) {
 	held := lock(claims)
 	defer held.unlock()
-	stored := &lookup{reader: reader{s.db}}
+	stored := &lookup{reader: reader{db: s.db}}
 	overlay := s.counting(command.NewOverlay(ctx, stored))
 	now := s.now()
 	if err := check(overlay, t.Expect, now); err != nil {

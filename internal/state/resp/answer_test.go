@@ -11,6 +11,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // nobody is a session that has no records.
@@ -220,7 +221,7 @@ func (l listening) Hold(_ context.Context, _ *forerun.Reason, begin func()) erro
 // waits for that.
 func TestListensWithItsConnectionInHand(t *testing.T) {
 	c := connWithRoom(1 << 20)
-	c.net = nowhere{}
+	c.net, c.turn = nowhere{}, places.New(1).Turn()
 	c.session = listening{looks: func() {
 		if c.sub != nil && c.sub.writing.TryLock() {
 			t.Error("it would wait for messages that are being sent")

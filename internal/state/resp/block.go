@@ -15,6 +15,7 @@ import (
 // block executes a command that waits until there is something for it.
 func (c *conn) block(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
 	own := cloneArgs(args) // the parser goes on reading
+	c.turn.Leave()
 	w := c.space.newWaiter(spec.Awaits())
 	for _, name := range spec.Sources(own) {
 		w.keys.Add(c.key(name)) // once: it would wait behind itself

@@ -11,6 +11,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // maxPending is how many bytes of replies are held back for one wait.
@@ -46,6 +47,9 @@ type conn struct {
 	watching  *watch        // since WATCH; nil: nothing
 	sub       *subscription // since SUBSCRIBE; nil: it never was
 
+	turn *places.Turn
+	work int // bytes of work since the turn was told
+
 	parser  parser
 	ear     ear
 	out     []byte          // replies not sent
@@ -69,7 +73,9 @@ func (c *conn) serve(ctx context.Context) {
 			_ = c.flush(ctx) // it is closed in any case
 			return
 		case complete:
+			before := len(c.out)
 			c.execute(ctx, args)
+			c.works(ctx, args, len(c.out)-before)
 			if !c.leaving && len(c.out) < maxPending {
 				continue
 			}
@@ -84,6 +90,26 @@ func (c *conn) serve(ctx context.Context) {
 			c.shown.set(func(p *profile) { p.heard = time.Now() })
 		}
 	}
+}
+
+// workOfCommand is what a short command takes, in bytes of work.
+const workOfCommand = 2 << 10
+
+// works counts the work on a command, which needs a place if the connection goes on without a pause.
+func (c *conn) works(ctx context.Context, args [][]byte, answered int) {
+	c.work += workOfCommand + max(0, answered)
+	for _, arg := range args {
+		c.work += len(arg)
+	}
+	if c.work < places.Step {
+		return
+	}
+	space := ""
+	if c.session != nil {
+		space = c.session.Space()
+	}
+	_ = c.turn.Work(ctx, space, c.work) // that the context has ended is seen at the next read or write
+	c.work = 0
 }
 
 // takeRoom sees to it that there is room for what the connection holds now, and for what it is going to read. If there is not,
@@ -280,6 +306,7 @@ func (c *conn) makes(bytes int) bool {
 
 // flush sends the replies once what they rest on is on disk. If it does not get there, each becomes an error.
 func (c *conn) flush(ctx context.Context) error {
+	c.turn.Leave() // it may wait for the disk, or for the client
 	if len(c.out) == 0 {
 		if c.sub != nil {
 			c.sub.release()

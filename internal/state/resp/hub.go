@@ -10,12 +10,14 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/command"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // Hub joins the connections of all servers over one store: it knows who watches records, who waits for
 // them, who listens to channels, and where SCANs go on. What it knows of one space keeps no other's connections waiting.
 type Hub struct {
 	store  state.Store
+	places *places.Places   // the store's
 	now    func() time.Time // what TIME tells
 	stop   func()
 	spaces sync.Map // of *space by their names: of all that were used
@@ -53,6 +55,11 @@ func NewHub(store state.Store, now func() time.Time) *Hub {
 		now = time.Now
 	}
 	h := &Hub{store: store, now: now}
+	if its, ok := store.(interface{ Places() *places.Places }); ok {
+		h.places = its.Places()
+	} else {
+		h.places = places.New(0)
+	}
 	h.stop = store.Watch(h.changed)
 	return h
 }

@@ -24,6 +24,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/seats"
 	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/places"
 )
 
 // Session executes the commands of one connection, one at a time. One that may be of an activation that is ahead of its turn has a method
@@ -145,8 +146,11 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn, session Session) {
 	defer end()
 	defer context.AfterFunc(ctx, func() { _ = nc.Close() })()
 	defer nc.Close()
+	turn := s.hub.places.Turn()
+	defer turn.Leave()
+	ctx = places.With(ctx, turn)
 	c := &conn{
-		server: s, net: nc, since: time.Now(), first: session, protocol: 2, cut: end,
+		server: s, turn: turn, net: nc, since: time.Now(), first: session, protocol: 2, cut: end,
 		parser: parser{maxBulk: s.options.MaxBulk}, held: share{room: s.room}, ear: newEar(nc, s.earAfter, end),
 	}
 	c.shown.set(func(p *profile) {
