@@ -117,7 +117,7 @@ func checkWay(g *rig, body string, status forerun.Status, result, log string, li
 // loads are ways in which loading the code can fail.
 var loads = []struct{ name, code, result, log string }{
 	{"syntax", "def main(args):\n  return {\n", "Initialization has failed: SyntaxError:", "stderr:   File \"/action/__main__.py\", line 2"},
-	{"exception", "import nothing_of_this_name\n", "Initialization has failed: ModuleNotFoundError: No module named 'nothing_of_this_name'. See the logs for details.", "line 1, in <module>"},
+	{"exception", "import nothing_of_this_name\n", "Initialization has failed: ModuleNotFoundError: No module named 'nothing_of_this_name'. See the logs for details. Forerun installs no packages: put them in the function's folder (docs/guide/dependencies.md).", "line 1, in <module>"},
 	{"no main", "def other(args): return {}\n", "Initialization has failed: the code has no function named 'main': write def main(args)", ""},
 	{"main is no function", "main = 3\n", "'main' is a int, not a function", ""},
 	{"exit", "import os; print('leaving'); os._exit(0)\n", "the process exited while it loaded the code", "stdout: leaving"},

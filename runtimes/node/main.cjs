@@ -78,7 +78,10 @@ function load ({ header, payload }) {
 function refuse (error) {
   const cause = error instanceof LoadError ? error.message : error
   console.error('Error during initialization:', cause)
-  const sentence = `Initialization has failed due to: ${textOf(cause?.stack ?? cause)}`
+  let sentence = `Initialization has failed due to: ${textOf(cause?.stack ?? cause)}`
+  if (cause?.code === 'MODULE_NOT_FOUND' || cause?.code === 'ERR_MODULE_NOT_FOUND') {
+    sentence += "\nForerun installs no packages: put them in the function's folder (docs/guide/dependencies.md)."
+  }
   connection.write(INIT_DONE, JSON.stringify({ ok: false, error: sentence.slice(0, MAX_SENTENCE) }), '')
   process.exit(1)
 }

@@ -107,6 +107,8 @@ class Initializer:
         except BaseException as error:
             handler.report(error)
             text = f"Initialization has failed: {handler.describe(error)}. See the logs for details."
+            if isinstance(error, ModuleNotFoundError):
+                text += " Forerun installs no packages: put them in the function's folder (docs/guide/dependencies.md)."
             self._send(wire.INIT_DONE, {"ok": False, "error": text})
             return
         self._take_signals()
