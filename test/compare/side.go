@@ -1,7 +1,8 @@
 // Package compare does the same to several servers, and tells what can be seen of it in words that are equal if it is.
 //
 // It promises to leave out nothing that a client, another client of the state or the outside can see, but ids, times, what depends
-// on whether a sandbox was warm, and the headers X-Forerun-Speculation and X-Forerun-Speculate-Ignored, which tell the servers apart.
+// on whether a sandbox was warm, or a result known (the annotation cached, and the header X-Forerun-Cache), and the headers
+// X-Forerun-Speculation and X-Forerun-Speculate-Ignored, which tell the servers apart.
 package compare
 
 import (
@@ -198,7 +199,7 @@ func headers(h http.Header) string {
 	var lines []string
 	for name, values := range h {
 		switch name {
-		case "X-Forerun-Speculation", "X-Forerun-Speculate-Ignored", "Date", "Content-Length", "X-Request-Id":
+		case "X-Forerun-Speculation", "X-Forerun-Speculate-Ignored", "X-Forerun-Cache", "Date", "Content-Length", "X-Request-Id":
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s\n", name, Timeless(strings.Join(values, ", "))))
@@ -212,6 +213,7 @@ var (
 	aTime    = regexp.MustCompile(`"(start|end|duration|updated)":\d+`)
 	aWait    = regexp.MustCompile(`\{"key":"waitTime","value":\d+\}`)
 	anInit   = regexp.MustCompile(`\{"key":"initTime","value":\d+\},?`)
+	aCached  = regexp.MustCompile(`\{"key":"cached","value":"[^"]*"\},?`)
 	aLogTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z `)
 	aRequest = regexp.MustCompile(`"code": ?"[0-9A-Z]{26}"`)
 )
@@ -219,7 +221,7 @@ var (
 // Timeless is a text of the API with its ids and times left out.
 func Timeless(text string) string {
 	text = anID.ReplaceAllString(aRequest.ReplaceAllString(text, `"code":"*"`), "*")
-	text = anInit.ReplaceAllString(aWait.ReplaceAllString(text, "waitTime"), "")
+	text = aCached.ReplaceAllString(anInit.ReplaceAllString(aWait.ReplaceAllString(text, "waitTime"), ""), "")
 	return aLogTime.ReplaceAllString(aTime.ReplaceAllString(text, `"$1":0`), "")
 }
 
