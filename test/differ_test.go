@@ -37,7 +37,7 @@ func TestDifferential(t *testing.T) {
 	outside := needOutside(t)
 	seed, goOn, java := history.Seed(t), history.Soak(t), javaFunction(t)
 	args := []string{"--egress-allow", outside.String() + "/32", "--memory", "8192", "--prewarm", "1"}
-	plain := differing(t, outside, append(args, "--speculate", "off"))
+	plain := differing(t, outside, append(args, "--speculate", "off", "--cache", "off"))
 	ahead := differing(t, outside, append(args, "--speculate", "all; least=0s; load=any"))
 	usual := differing(t, outside, append(args, "--speculate", "all"))
 	began, n := time.Now(), 0
