@@ -94,12 +94,6 @@ func TestSquashedAsItEnds(t *testing.T) {
 
 // TestSquashedAsItBegins: the handler that it was not sent to has nothing to say, and nobody waits for that.
 func TestSquashedAsItBegins(t *testing.T) {
-	mustOnceBeat(t, exitGrace, func() time.Duration { return squashedAsItBegins(t) })
-}
-
-// squashedAsItBegins returns for how long the next activation waits.
-func squashedAsItBegins(t *testing.T) time.Duration {
-	t.Helper()
 	maker := new(hooked)
 	g := newRig(t, hook(maker))
 	a := action("def main(args): return {}")
@@ -128,11 +122,9 @@ func squashedAsItBegins(t *testing.T) time.Duration {
 	g.mu.Unlock()
 	await(t, lasting.done, "it does not end")
 	killLate()
-	begin := time.Now()
 	if end := g.call(a, `{}`); end.Status != forerun.Success {
 		t.Errorf("the next activation: %s", end.Result)
 	}
-	return time.Since(begin)
 }
 
 // TestSquashedBeforeItHasAHandler: where the process of the activation before is replaced first, however long that takes, the new one

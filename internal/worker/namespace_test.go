@@ -53,29 +53,29 @@ func TestEndNamespaceOfWhatIsSquashed(t *testing.T) {
 		"loading": {"import time\ntime.sleep(1000)", sandboxStarting},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mustOnceBeat(t, exitGrace, func() time.Duration {
-				g := newRig(t, nil)
-				r, h := g.begin(keep(action(c.source)), `{}`)
-				if c.state == sandboxBusy {
-					g.begun(h)
-				} else {
-					until(t, func() bool { return len(g.maker.started()) == 1 }, "no sandbox is made")
-				}
-				if n := len(g.sandboxes(c.state)); n != 1 {
-					t.Fatalf("%d sandboxes are as they are to be", n)
-				}
-				g.Squash(r.Activation)
-				began := time.Now()
+			g := newRig(t, nil)
+			r, h := g.begin(keep(action(c.source)), `{}`)
+			if c.state == sandboxBusy {
+				g.begun(h)
+			} else {
+				until(t, func() bool { return len(g.maker.started()) == 1 }, "no sandbox is made")
+			}
+			if n := len(g.sandboxes(c.state)); n != 1 {
+				t.Fatalf("%d sandboxes are as they are to be", n)
+			}
+			g.Squash(r.Activation)
+			gone := make(chan bool, 1)
+			go func() {
 				g.EndNamespace("guest")
-				took := time.Since(began)
-				if pids := g.maker.started()[0].pids(); len(pids) > 0 {
-					t.Errorf("%v are left", pids)
-				}
-				if len(g.pools) > 0 || len(g.tenants) > 0 || len(h.ended) > 0 {
-					t.Errorf("%d pools and %d tenants are on the books, and %d activations ended", len(g.pools), len(g.tenants), len(h.ended))
-				}
-				return took
-			})
+				gone <- true
+			}()
+			await(t, gone, "the namespace's sandboxes do not end")
+			if pids := g.maker.started()[0].pids(); len(pids) > 0 {
+				t.Errorf("%v are left", pids)
+			}
+			if len(g.pools) > 0 || len(g.tenants) > 0 || len(h.ended) > 0 {
+				t.Errorf("%d pools and %d tenants are on the books, and %d activations ended", len(g.pools), len(g.tenants), len(h.ended))
+			}
 		})
 	}
 }

@@ -353,7 +353,7 @@ func (b *pooledSandbox) crash(s *spare) forerun.Result {
 
 // awaitExit waits until the initializer has said how a handler ended, and reports whether it has.
 func (b *pooledSandbox) awaitExit(s *spare) bool {
-	grace, cancel := context.WithTimeout(context.Background(), exitGrace)
+	grace, cancel := context.WithTimeout(context.Background(), b.w.grace)
 	defer cancel()
 	select {
 	case <-s.exited:

@@ -320,7 +320,7 @@ func (b *pooledSandbox) kill(t *tenure, ended *spare) {
 	if !struck {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.stopped, exitGrace)
+	ctx, cancel := context.WithTimeout(b.stopped, b.w.grace)
 	defer cancel()
 	select {
 	case <-t.done:

@@ -61,7 +61,8 @@ type Worker struct {
 	api    *apiServer
 	load   *load
 	late   atomic.Pointer[late]
-	limit  int64 // bytes of memory for all sandboxes
+	limit  int64         // bytes of memory for all sandboxes
+	grace  time.Duration // exitGrace, unless a test changes it
 
 	connections *sandbox.Shares // to the doors of all sandboxes
 
@@ -98,7 +99,7 @@ func New(c Config) *Worker {
 	c = c.complete()
 	ctx, stop := context.WithCancel(context.Background())
 	w := &Worker{
-		config: c, api: newAPIServer(), load: newLoad(readProcStat),
+		config: c, api: newAPIServer(), load: newLoad(readProcStat), grace: exitGrace,
 		resp:  resp.NewServer(c.Hub, resp.Options{MaxBulk: maxArgument, MaxConns: math.MaxInt}), // each sandbox's doors bound them
 		limit: int64(c.MemoryMiB) << 20, stopped: ctx, stop: stop,
 		connections: sandbox.NewShares(c.Descriptors * 3 / 16),
