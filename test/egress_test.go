@@ -101,7 +101,7 @@ func TestEgressEndsWhatRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t, server.Options{Redis: true})
 	ada, bob := as(t, s, operate(t, s, "create", "ada")), as(t, s, operate(t, s, "create", "bob"))
-	const waits = "import os, redis\ndef main(args):\n    r = redis.from_url(os.environ['REDIS_URL'])\n    r.set('began', 1)\n    return {'got': r.blpop('go', 0)[1].decode()}\n"
+	const waits = "import os, redis\ndef main(args):\n    r = redis.from_url(os.environ['REDIS_URL'], socket_timeout=None)\n    r.set('began', 1)\n    return {'got': r.blpop('go', 0)[1].decode()}\n"
 	ids := map[*server.Client]string{}
 	for _, c := range []*server.Client{ada, bob} {
 		putPython(t, c, map[string]string{"waits": waits, "began": "import os, redis\ndef main(args):\n    return {'began': redis.from_url(os.environ['REDIS_URL']).exists('began')}\n"})

@@ -99,7 +99,7 @@ func TestTrace(t *testing.T) {
 		{"activation trace " + second.ActivationID + " -o jsonl", 0, `"inOrder":`, ""},
 		{"activation trace " + second.ActivationID + " --svg trace.svg", 0, "=", "ok: wrote trace.svg"},
 		{"activation trace --last", 0, "chain", ""}, // and not only its last function
-		{"activation trace --last " + second.ActivationID, 2, "", "not both"},
+		{"activation trace --last " + second.ActivationID, 2, "", "an id and --last do not go together"},
 		{"activation trace", 2, "", "--last"},
 	})
 	if _, body, err := c.Do(t.Context(), http.MethodGet, "activations/"+third.ActivationID, nil); err != nil || strings.Contains(string(body), `"trace"`) {

@@ -117,7 +117,7 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(pair[1])
-	r := &datagramRelay{packets: os.NewFile(uintptr(pair[0]), "packets"), buffer: make([]byte, maxPacket), hosts: new(readHosts), floods: make(chan struct{}, 1)}
+	r := &datagramRelay{packets: os.NewFile(uintptr(pair[0]), "packets"), buffer: make([]byte, maxPacket), hosts: new(readHosts), floods: make(chan struct{}, 1), policy: guard.Confined{Confines: new(egress.Confines)}}
 	defer r.packets.Close()
 	b := &serverSandbox{maker: &Maker{shared: &shared{told: new(atomic.Uint64)}}, names: new(nameRelay), datagrams: r}
 	forward := func(n, size int) {
