@@ -24,8 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TELLING = "coverage: "  # what lines of tests that pass begin with that are shown
 SHORT = 20  # lines of what failed are shown again at the end, where only that is kept
 WIDE = 240  # characters of each
-PACKAGES = 3  # of Go whose tests run at the same time
-AT_ONCE = 4  # tests of a package that run in parallel: most wait more than they compute
+PACKAGES = 2  # of Go whose tests run at the same time
+AT_ONCE = 3  # tests of a package that run in parallel: most wait more than they compute
 LONGEST = ["./test", "./internal/speculate/simulation", "./internal/worker", "./internal/sandbox/native"]  # begin first
 LIMIT = "40m"  # for the tests of one package, on a machine that is busy with other work too
 
