@@ -68,7 +68,7 @@ func quotaFlags() []quotaFlag {
 	}
 }
 
-// quotas adds the flags that set quotas, and what functions may reach, to a command. What it returns reads those that were given.
+// quotas adds the flags of quotas and of egress to a command. The returned function reads the flags that were given.
 func quotas(cmd *cobra.Command) func() (*whisk.TenantPut, error) {
 	for _, q := range quotaFlags() {
 		cmd.Flags().String(q.name, "", q.usage+"; not given: as it is, or the server's default")

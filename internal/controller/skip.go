@@ -12,7 +12,7 @@ import (
 // speculative. The versions that a row read are asked for at the time of the request, all at one moment.
 
 // cacheAnnotations promise that what cannot be seen does not matter to a function's output: the clock, chance, its environment, and what
-// its process remembers. What was seen counts all the same.
+// its process remembers. Effects that were seen count all the same.
 var cacheAnnotations = []string{"pure-function", "compute_cache", "state_cache"}
 
 func isAnnotated(a *forerun.Action) bool {
@@ -24,7 +24,7 @@ func isAnnotated(a *forerun.Action) bool {
 	return false
 }
 
-// isCached reports whether a row may stand for a slot's function. What a program brings along has none, and neither has a conductor's own
+// isCached reports whether a row may stand for a slot's function. Code that a program brings along has none, and neither has a conductor's own
 // step.
 func isCached(s *slot) bool { return !s.at.Self && s.at.Function == nil && isAnnotated(s.action) }
 

@@ -210,7 +210,7 @@ func (a *API) rotate(w http.ResponseWriter, r *http.Request) error {
 	return a.show(w, r, credentials.String())
 }
 
-// suspend answers POST tenants/NAME/suspend when nothing of the tenant runs any more. What it stores stays.
+// suspend answers POST tenants/NAME/suspend when nothing of the tenant runs any more. The tenant keeps its data.
 func (a *API) suspend(w http.ResponseWriter, r *http.Request) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
