@@ -187,7 +187,7 @@ func (b *bench) calls(ctx context.Context, on, _ *side) error {
 	return nil
 }
 
-// What is sent to single functions, and is a part of each answer.
+// Parts of the requests to single functions, and of each answer.
 const (
 	sent  = `"x":1`
 	input = "{" + sent + "}"

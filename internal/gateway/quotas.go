@@ -129,7 +129,7 @@ func (q *Quotas) Ahead(ctx context.Context, namespace string) (*Flight, error) {
 }
 
 // Invocation admits an invocation of a tenant, which is counted until its Flight lands. The error is forerun.TooMany, in
-// OpenWhisk's words, Unauthorized if the tenant was deleted meanwhile, Forbidden if it is suspended, or that of room.
+// OpenWhisk's words, Unauthorized if the tenant was deleted meanwhile, Forbidden if it is suspended, or an error of room.
 func (q *Quotas) Invocation(ctx context.Context, namespace string) (*Flight, error) {
 	limits, m, err := q.find(ctx, namespace)
 	if err != nil {

@@ -78,8 +78,8 @@ func (r *Registry) link(ctx context.Context, t *transaction, rule *Entity, activ
 	return nil
 }
 
-// SetRule makes a rule active or inactive, the latter also on a full disk and over the tenant's quota: it ends what may fill them. The error
-// is that of Entity, or forerun.NotFound if a rule without a trigger is to become active.
+// SetRule makes a rule active or inactive, the latter also on a full disk and over the tenant's quota: it ends what may fill them. Errors
+// are Entity's, and forerun.NotFound if a rule without a trigger is to become active.
 func (r *Registry) SetRule(ctx context.Context, name forerun.Name, active bool) error {
 	_, err := again(name, func() (*Entity, error) {
 		f, err := r.findIn(ctx, Rules, name)
@@ -114,7 +114,8 @@ func (r *Registry) Active(ctx context.Context, rule *Entity) (bool, error) {
 	return ok && link.Active, nil
 }
 
-// DeleteRule removes a rule, active or not, and returns what it was. Its trigger is written again, also on a full disk. The error is that of Entity.
+// DeleteRule removes a rule, active or not, and returns what it was. Its trigger is written again, also on a full disk.
+// Errors are Entity's.
 func (r *Registry) DeleteRule(ctx context.Context, name forerun.Name) (*Entity, error) {
 	return again(name, func() (*Entity, error) {
 		f, err := r.findIn(ctx, Rules, name)
