@@ -44,18 +44,7 @@ func neighbours() []neighbour {
 // measureCommands calls a function of one tenant, in rounds with and without four connections of another tenant whose commands on its state
 // take the server's processors.
 func measureCommands(ctx context.Context, b *bench) error {
-	other, err := b.tenant(ctx, "calm")
-	if err != nil {
-		return err
-	}
-	if err := b.python().put(ctx, other, "calm", 0); err != nil {
-		return err
-	}
-	calm, err := b.action(other, "calm", trivial)
-	if err != nil {
-		return err
-	}
-	callers, err := connect(ctx, calm)
+	callers, err := b.calmCallers(ctx, "calm")
 	if err != nil {
 		return err
 	}

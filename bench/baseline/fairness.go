@@ -17,28 +17,33 @@ import (
 	"forerun.dev/forerun/test/server"
 )
 
+// calmCallers deploys a function that does nothing for a tenant, and connects callers of it.
+func (b *bench) calmCallers(ctx context.Context, tenant string) ([]*caller, error) {
+	client, err := b.tenant(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.python().put(ctx, client, "calm", 0); err != nil {
+		return nil, err
+	}
+	calm, err := b.action(client, "calm", trivial)
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, calm)
+}
+
 // measureFairness calls a function of one tenant, in rounds with and without 32 clients of another tenant who call one that
 // computes as fast as they are answered.
 func measureFairness(ctx context.Context, b *bench) error {
-	other, err := b.tenant(ctx, "other")
-	if err != nil {
-		return err
-	}
 	if err := b.client.PutPython(ctx, "flood", "def main(args):\n    sum(range(300_000))\n    return args\n"); err != nil {
-		return err
-	}
-	if err := b.python().put(ctx, other, "calm", 0); err != nil {
 		return err
 	}
 	flooding, err := b.action(b.client, "flood", trivial)
 	if err != nil {
 		return err
 	}
-	calm, err := b.action(other, "calm", trivial)
-	if err != nil {
-		return err
-	}
-	callers, err := connect(ctx, calm)
+	callers, err := b.calmCallers(ctx, "other")
 	if err != nil {
 		return err
 	}

@@ -30,11 +30,7 @@ type Application struct {
 
 // Applications returns the sixteen: FaaSChain's six, TrainTicket's five, and five like Alibaba's from the seeds 1 to 5.
 func Applications() ([]*Application, error) {
-	outside, err := files.ReadFile("apps/outside.py")
-	if err != nil {
-		return nil, err
-	}
-	calls, err := files.ReadFile("apps/calls.py")
+	outside, calls, err := sharedCode()
 	if err != nil {
 		return nil, err
 	}
@@ -43,16 +39,26 @@ func Applications() ([]*Application, error) {
 		"login", "banking", "flightbook", "hotelbook", "smarthome", "onlpurch",
 		"tcktapp", "tripinfapp", "querytrvl", "getleftapp", "cancelapp",
 	} {
-		a, err := read(slug, string(outside), string(calls))
+		a, err := read(slug, outside, calls)
 		if err != nil {
 			return nil, fmt.Errorf("the application %s cannot be read: %w", slug, err)
 		}
 		all = append(all, a)
 	}
 	for seed := range uint64(5) {
-		all = append(all, alibaba(seed+1, string(outside)+string(calls)))
+		all = append(all, alibaba(seed+1, outside+calls))
 	}
 	return all, nil
+}
+
+// sharedCode returns the code in each application that asks for outside services, and that calls other functions.
+func sharedCode() (outside, calls string, err error) {
+	first, err := files.ReadFile("apps/outside.py")
+	if err != nil {
+		return "", "", err
+	}
+	second, err := files.ReadFile("apps/calls.py")
+	return string(first), string(second), err
 }
 
 func read(slug, outside, calls string) (*Application, error) {

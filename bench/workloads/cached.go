@@ -9,15 +9,11 @@ import (
 // GetTickts is TrainTicket's search as HashCache's paper has it: 17 activations for a request. It is TcktApp, with the answers of companies
 // as records of the state, below a function that searches and another that reads settings.
 func GetTickts() (*Application, error) {
-	outside, err := files.ReadFile("apps/outside.py")
+	outside, calls, err := sharedCode()
 	if err != nil {
 		return nil, err
 	}
-	calls, err := files.ReadFile("apps/calls.py")
-	if err != nil {
-		return nil, err
-	}
-	a, err := read("tcktapp", string(outside), string(calls))
+	a, err := read("tcktapp", outside, calls)
 	if err != nil {
 		return nil, err
 	}
