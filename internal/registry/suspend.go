@@ -17,7 +17,7 @@ func (t *Tenant) Active() error {
 }
 
 // Suspend makes a tenant inactive until Resume. When it returns, its keys open nothing, and connections that were made with them have ended. A
-// tenant who is suspended stays as it is.
+// suspended tenant stays as it is.
 func (r *Registry) Suspend(ctx context.Context, namespace string) (Tenant, error) {
 	t, keys, err := r.setSuspended(ctx, namespace, time.Now().UTC())
 	if err == nil {
@@ -26,7 +26,7 @@ func (r *Registry) Suspend(ctx context.Context, namespace string) (Tenant, error
 	return t, err
 }
 
-// Resume makes a tenant active again. One who is active stays as it is.
+// Resume makes a tenant active again. An active tenant stays as it is.
 func (r *Registry) Resume(ctx context.Context, namespace string) (Tenant, error) {
 	t, keys, err := r.setSuspended(ctx, namespace, time.Time{})
 	for _, record := range keys {

@@ -3,12 +3,12 @@
 //
 // All but one of the processors are places. Work that goes on for more than about
 // a tenth of a millisecond needs one. So a processor is left for all else, and
-// short work needs nothing. While work of several tenants waits, the tenants get
-// places in turn, and one who has had a place for a slice hands it on.
+// short work needs nothing. While turns of several tenants wait, the tenants get
+// places in order. A turn hands its place on after a slice.
 //
 // A place is not a lock: it can be given up at any time. Its holder may wait for
-// something whose holder waits for a place. So if no place was handed on for a
-// while, the next one who waits goes on all the same.
+// a lock whose holder waits for a place. So if no place has changed hands for a
+// while, the next waiting turn goes on without one.
 package places
 
 import (
@@ -24,16 +24,16 @@ import (
 const Step = 64 << 10
 
 const (
-	slice   = 2 * time.Millisecond   // that a place is kept while others wait
-	stalled = 100 * time.Millisecond // without a change of places, after which one who waits goes on
-	light   = time.Millisecond       // for one step or more: so little work needs no place
+	slice   = 2 * time.Millisecond   // how long a turn keeps its place while others wait
+	stalled = 100 * time.Millisecond // time without a change of places after which the next waiting turn goes on
+	light   = time.Millisecond       // a small step that comes later than this after the one before needs no place
 )
 
 // Places are the places of a server.
 type Places struct {
-	begun  time.Time    // what moments are told from
+	begun  time.Time    // the zero of now
 	waits  atomic.Int64 // turns that wait
-	waited atomic.Int64 // of all times
+	waited atomic.Int64 // since the start
 
 	mu      sync.Mutex // guards the rest, and Turn.tenant
 	free    int        // negative: more went on than there are places
@@ -168,7 +168,7 @@ func (p *Places) queue(t *Turn, name string) *waiting {
 	return w
 }
 
-// remove takes one who waits out of the queue. One who has a place already gives it up with Leave.
+// remove takes a waiting turn out of the queue. A turn that has its place already gives it up with Leave.
 func (p *Places) remove(w *waiting, name string) {
 	i := slices.IndexFunc(p.tenants, func(other *tenant) bool { return other.name == name })
 	if i < 0 {
@@ -185,7 +185,7 @@ func (p *Places) remove(w *waiting, name string) {
 	}
 }
 
-// grant gives a place to the next one who waits. The tenant is the last then.
+// grant gives a place to the next waiting turn. Its tenant goes to the end of the queue.
 func (p *Places) grant() {
 	its := p.tenants[0]
 	w := its.turns[0]
@@ -200,7 +200,7 @@ func (p *Places) grant() {
 	close(w.ready)
 }
 
-// watch lets the next one go on if no place has changed for a while, as long as any turn waits.
+// watch lets the next waiting turn go on if no place has changed hands for a while. It ends with the last waiting turn.
 func (p *Places) watch() {
 	changes := p.changes
 	time.AfterFunc(stalled, func() {
