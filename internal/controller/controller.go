@@ -86,6 +86,7 @@ type Controller struct {
 	toll     toll
 	claims   *claims
 	begun    atomic.Uint64 // executions
+	sweeps   atomic.Int64  // that actions ask for by their changes; 0: none is under way
 	ahead    shares        // speculative functions
 	buffered shares        // bytes in columns
 	inTurn   atomic.Bool   // the operator has turned speculation off

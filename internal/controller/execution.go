@@ -48,6 +48,7 @@ type execution struct {
 	mayAhead    bool               // speculation is not off for it; other conditions may still prevent it
 	off         forerun.ReasonCode // why nothing of it does, although it might
 	changes     uint64             // the count of action changes when the speculative slots were resolved
+	found       uint64             // the count when the first action was
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
@@ -97,6 +98,7 @@ func (c *Controller) begin(r Request, i *Invocation) {
 		active:     make(map[forerun.ActivationID]*slot),
 		calls:      make(map[speculate.OpID]*tree),
 		operations: make(map[speculate.OpID]*operation),
+		found:      c.Actions.Changes(),
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

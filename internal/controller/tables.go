@@ -80,6 +80,17 @@ func (a *allTables) tenant(namespace string) *tables {
 	return t
 }
 
+// tenants are the parts of the memo table, by namespace.
+func (a *allTables) tenants() map[string]*memo.Tenant {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	tenants := make(map[string]*memo.Tenant, len(a.of))
+	for namespace, t := range a.of {
+		tenants[namespace] = t.memo
+	}
+	return tenants
+}
+
 func (a *allTables) forget(namespace string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -361,9 +372,13 @@ func (e *execution) learn(a speculate.Learn) {
 		return
 	}
 	if l.Row != nil {
-		l.Row.By = e.slots[a.Slot].record.ID
+		s := e.slots[a.Slot]
+		l.Row.By, l.Row.Home = s.record.ID, forerun.Home{Action: s.action.FoundAs(), Code: e.c.digests.Deployed(s.action)}
 		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil && e.tables != nil {
 			e.tables.noteRow(l.Code, before, l.Row)
+		}
+		if e.c.Actions.Changes() != e.found { // the last sweep may have come before the row
+			e.c.dropOld(e.namespace, e.memo, l.Row.Homes())
 		}
 	}
 	if l.Outcome != nil {

@@ -13,12 +13,35 @@ type Row struct {
 	Hosts   bool         // it, or what it called, read from hosts of read-hosts
 	Why     *Reason      // it may not be skipped; nil: it may
 	By      ActivationID // the execution
+	Home    Home         // the action that it is of
 	Reads   []Seen       // the records that it, or what it called, read, each once
 	Below   []Callee     // its callees, what they called, and so on: without inputs
 }
 
 // Stands reports whether the row may stand for an execution, while what it rests on is current.
 func (r *Row) Stands() bool { return r.Exact && !r.Effects && !r.Hosts }
+
+// Homes are the deployments without which the row is of no use: the action's, and those of the callees. Code that a program brings along
+// has none of its own.
+func (r *Row) Homes() []Home {
+	homes := make([]Home, 0, 1+len(r.Below))
+	add := func(h Home) {
+		if h.Action != "" {
+			homes = append(homes, h)
+		}
+	}
+	add(r.Home)
+	for _, c := range r.Below {
+		add(Home{c.Action, c.Code})
+	}
+	return homes
+}
+
+// Home is a deployment of an action.
+type Home struct {
+	Action string // the name by which it was found
+	Code   Digest // Digests.Deployed
+}
 
 // Callee is an action that an execution called and waited for.
 type Callee struct {

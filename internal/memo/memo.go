@@ -88,7 +88,7 @@ func (t *Table) Tenant(name string) *Tenant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m = t.tenants[name]; m == nil {
-		m = &Tenant{table: t, codes: make(map[forerun.Digest]map[inputSum]*entry)}
+		m = &Tenant{table: t, codes: make(map[forerun.Digest]map[inputSum]*entry), homes: make(map[forerun.Home]int)}
 		m.order.next, m.order.previous = &m.order, &m.order
 		t.tenants[name] = m
 		t.ranks.enter(m)
@@ -119,7 +119,8 @@ type Tenant struct {
 
 	mu     sync.Mutex // guards the rest
 	codes  map[forerun.Digest]map[inputSum]*entry
-	order  entry // of a ring of all entries: next is the one that was asked for last
+	homes  map[forerun.Home]int // how many rows rest on each
+	order  entry                // of a ring of all entries: next is the one that was asked for last
 	rows   int
 	bytes  int
 	closed bool
@@ -191,6 +192,7 @@ func (m *Tenant) learn(e *entry) (before *forerun.Row) {
 	}
 	m.codes[e.code][e.input] = e
 	m.push(e)
+	m.settle(e)
 	m.count(1, e.size)
 	return before
 }
@@ -241,6 +243,7 @@ func (m *Tenant) remove(e *entry) {
 	if delete(of, e.input); len(of) == 0 {
 		delete(m.codes, e.code)
 	}
+	m.unsettle(e)
 	m.count(-1, -e.size)
 }
 

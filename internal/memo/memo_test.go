@@ -305,3 +305,30 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 }
+
+// TestRowsGoWithTheirHomes: rows that rest on deployments that are gone are dropped, and only these.
+func TestRowsGoWithTheirHomes(t *testing.T) {
+	table := New(Options{})
+	a := table.Tenant("a")
+	f, g := forerun.Home{Action: "/ns/f", Code: code(1)}, forerun.Home{Action: "/ns/g", Code: code(2)}
+	for n := range 3 {
+		row := rowOf("x")
+		row.Home = f
+		if n == 0 {
+			row.Below = []forerun.Callee{{Action: g.Action, Code: g.Code}, {Code: code(3)}}
+		}
+		a.Learn(code(1), input(n), row)
+	}
+	if homes := a.Homes(); len(homes) != 2 || !slices.Contains(homes, f) || !slices.Contains(homes, g) {
+		t.Errorf("the rows rest on %v", homes)
+	}
+	if n := a.DropOf(map[forerun.Home]bool{g: true}); n != 1 || a.Find(code(1), input(0)) != nil || a.Find(code(1), input(1)) == nil {
+		t.Errorf("%d rows are dropped", n)
+	}
+	if homes := a.Homes(); !slices.Equal(homes, []forerun.Home{f}) {
+		t.Errorf("then they rest on %v", homes)
+	}
+	if a.DropOf(map[forerun.Home]bool{f: true}); table.Stats().Rows != 0 || len(a.Homes()) != 0 {
+		t.Errorf("%+v are left, on %v", table.Stats(), a.Homes())
+	}
+}

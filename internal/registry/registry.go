@@ -35,6 +35,7 @@ type Registry struct {
 	changing  sync.Mutex                       // held while a tenant's record is rewritten
 	voids     voids
 	changes   atomic.Uint64 // of actions and packages
+	listener  atomic.Pointer[func()]
 	stopWatch func()
 }
 
@@ -60,17 +61,14 @@ func Open(store state.Store, defaults Limits, keyring *Keyring) *Registry {
 // Close ends the watch over the store.
 func (r *Registry) Close() { r.stopWatch() }
 
-// Changes counts the changes of what Resolve finds: what it finds is the same as long as that does not grow.
-func (r *Registry) Changes() uint64 { return r.changes.Load() }
-
 // forget drops what is cached of a record that has changed.
 func (r *Registry) forget(record string) {
 	if name, ok := actionOfRecord(record); ok {
 		r.actions.forget(name)
-		r.changes.Add(1)
+		r.changed()
 	} else if name, ok := entityOfRecord(record); ok {
 		r.entities.forget(name)
-		r.changes.Add(1)
+		r.changed()
 	} else if uuid, ok := uuidOfRecord(record); ok {
 		r.keys.forget(uuid)
 	} else if namespace, ok := namespaceOfTenant(record); ok {

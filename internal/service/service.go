@@ -289,6 +289,7 @@ func (s *server) startWorker(ctx context.Context) error {
 		Speculation: s.config.Speculate, Cache: s.config.Cache, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
 	})
 	s.controller.LetAhead(ahead)
+	s.registry.OnChange(s.controller.ActionsChanged)
 	measure(s.metrics, s.worker, s.store)
 	measureMemo(s.metrics, s.controller)
 	measureToll(s.metrics, s.controller)
