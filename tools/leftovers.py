@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 SET_CHILD_SUBREAPER = 36  # of prctl(2)
-PATIENCE = 10.0  # seconds, in which what was killed may vanish
+PATIENCE = 60.0  # seconds, in which what was killed may vanish, on a busy machine too
 
 
 def adopt(run: Callable[[], str]) -> str:
