@@ -54,7 +54,7 @@ func newRig(t *testing.T, applications []*Application, args ...string) *rig {
 	}
 	t.Cleanup(companies.Stop)
 	s, err := server.Start(t.Context(), server.Options{
-		Binary: build(t), Data: filepath.Join(t.TempDir(), "data"), Redis: true, Args: append(args, ServerArguments()...),
+		Binary: build(t), Data: filepath.Join(t.TempDir(), "data"), Redis: true, Args: append(append(args, "--cpu-weight", "100"), ServerArguments()...),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type Config struct {
 	EgressAllow egress.List          // what functions may reach besides the public internet; without names
 	EgressDeny  egress.List          // what they may not reach; without names
 	MemoryMiB   int                  // what all sandboxes together may use; 0: half of the machine's memory
+	CPUWeight   int                  // their share of the processors beside other programs, 1 to 10000; one program of the kernel's default has 100
 	KeepAlive   time.Duration        // how long a sandbox stays without work
 	Prewarm     int                  // sandboxes without code that are held ready for each language in use
 	QueueTime   time.Duration        // how long an activation may wait for a sandbox
@@ -70,6 +72,7 @@ func Settings(root bool, home string) []Setting {
 		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may reach besides the public internet; this machine's addresses only singly, and never the loopback", setEgressAllow},
 		{"egress-deny", "FORERUN_EGRESS_DENY", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may not reach, whatever else is allowed", setEgressDeny},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
+		{"cpu-weight", "FORERUN_CPU_WEIGHT", "0", "`WEIGHT` of all sandboxes together beside other programs of the machine, 1 to 10000, where one program has 100; 0: 100 for each processor", setCPUWeight},
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
@@ -275,6 +278,19 @@ func networks(value string) (list egress.List, err error) {
 func setMemory(c *Config, value string) (err error) {
 	if c.MemoryMiB, err = strconv.Atoi(value); err != nil || c.MemoryMiB < 0 || c.MemoryMiB > 1<<30 {
 		return forerun.Errorf(forerun.Invalid, "", "%q is not an amount of memory: write a number of MiB, like 4096.", value)
+	}
+	return nil
+}
+
+// weightOfProcessor is the weight that the kernel gives one program: functions compete as one program for each processor.
+const weightOfProcessor, maxWeight = 100, 10_000
+
+func setCPUWeight(c *Config, value string) (err error) {
+	if c.CPUWeight, err = strconv.Atoi(value); err != nil || c.CPUWeight < 0 || c.CPUWeight > maxWeight {
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a weight: write a number from 1 to %d, or 0 for %d for each processor.", value, maxWeight, weightOfProcessor)
+	}
+	if c.CPUWeight == 0 {
+		c.CPUWeight = min(runtime.NumCPU()*weightOfProcessor, maxWeight)
 	}
 	return nil
 }

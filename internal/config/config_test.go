@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -67,6 +68,7 @@ func TestRefused(t *testing.T) {
 		"queue-time":       {"", "soon", "-1s"},
 		"prewarm":          {"", "-1", "65", "two"},
 		"cache":            {"", "true", "ON"},
+		"cpu-weight":       {"", "-1", "10001", "heavy"},
 
 		"max-timeout":   {"", "59s", "25h", "60000"},
 		"max-memory":    {"", "255", "1g"},
@@ -95,6 +97,14 @@ func TestAccepted(t *testing.T) {
 	}
 	if c.Listen != "[::1]:0" || c.RedisListen != "127.8.0.1:6379" || c.EgressAllow.String() != "10.0.0.0/8, fd00::/8, 192.168.1.5:80" || c.EgressDeny.String() != "8.8.8.0/24" || !filepath.IsAbs(c.Data) || !c.Sync {
 		t.Errorf("%+v", c)
+	}
+}
+
+func TestCPUWeight(t *testing.T) {
+	for value, want := range map[string]int{"1": 1, "10000": 10_000, "0": min(100*runtime.NumCPU(), 10_000)} {
+		if c, err := load(t, map[string]string{"cpu-weight": value}, nil, ""); err != nil || c.CPUWeight != want {
+			t.Errorf("%s: %+v, %v; want %d", value, c, err, want)
+		}
 	}
 }
 

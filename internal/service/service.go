@@ -166,7 +166,8 @@ func (s *server) startSandboxes(ctx context.Context) (err error) {
 	s.languages = worker.Discover(ctx, sources())
 	s.absent = s.languages.Absent(sources()) // as root sees it
 	s.maker, err = native.StartHelper(native.Config{
-		DataDir: s.config.Data, BindRoots: s.languages.Folders(), MemoryMiB: worker.MemoryMiB(s.config.MemoryMiB), Policy: guard.Policy{Allowed: s.config.EgressAllow, Denied: s.config.EgressDeny},
+		DataDir: s.config.Data, BindRoots: s.languages.Folders(), MemoryMiB: worker.MemoryMiB(s.config.MemoryMiB), CPUWeight: s.config.CPUWeight,
+		Policy: guard.Policy{Allowed: s.config.EgressAllow, Denied: s.config.EgressDeny},
 	})
 	if err == nil {
 		s.onClose(s.closeSandboxes)

@@ -18,6 +18,7 @@ import (
 type cgroups struct {
 	instance string
 	bound    int               // MiB of memory for all sandboxes together; 0: no bound
+	weight   int               // their share of the processors; 0: the kernel's default
 	roots    map[string]string // by controller, the folder in which forerun/ is; v1 only
 	unified  string            // the same of the v2 hierarchy, which lists and freezes; "" if there is none
 	v2       map[string]bool   // the controllers that the v2 hierarchy limits with
@@ -36,12 +37,13 @@ func instancePrefix(dataDir string) string {
 }
 
 // openCgroups finds the cgroups of this machine and user, removes the leftovers of dead instances of the same data folder, and makes this
-// instance's folders. All sandboxes together may use memoryMiB and a little more. reasons explains by controller why one is missing.
-func openCgroups(dataDir string, memoryMiB int) (c *cgroups, reasons map[string]string) {
-	prefix := instancePrefix(dataDir)
-	c = &cgroups{instance: prefix + strconv.Itoa(os.Getpid()), roots: map[string]string{}, v2: map[string]bool{}}
-	if memoryMiB > 0 {
-		c.bound = memoryMiB + max(memoryMiB/8, leastMore)
+// instance's folders. All sandboxes together may use the settings' memory and a little more, and have their weight. reasons explains by
+// controller why one is missing.
+func openCgroups(s settings) (c *cgroups, reasons map[string]string) {
+	prefix := instancePrefix(s.dataDir)
+	c = &cgroups{instance: prefix + strconv.Itoa(os.Getpid()), weight: s.cpuWeight, roots: map[string]string{}, v2: map[string]bool{}}
+	if s.memoryMiB > 0 {
+		c.bound = s.memoryMiB + max(s.memoryMiB/8, leastMore)
 	}
 	reasons = map[string]string{}
 	mounts := cgroupMounts()
@@ -52,8 +54,8 @@ func openCgroups(dataDir string, memoryMiB int) (c *cgroups, reasons map[string]
 			continue
 		}
 		err := c.claim(root, prefix)
-		if err == nil && name == "memory" && c.bound > 0 {
-			err = writeLimits(c.folder(root), v1Memory(c.bound, false))
+		if err == nil {
+			err = c.limitAll(name, root, v1Memory(c.bound, false), v1Weight)
 		}
 		if err != nil {
 			reasons[name] = "the cgroups at " + root + " cannot be used: " + err.Error()
@@ -69,6 +71,17 @@ func openCgroups(dataDir string, memoryMiB int) (c *cgroups, reasons map[string]
 
 // folder is the instance's folder below root.
 func (c *cgroups) folder(root string) string { return filepath.Join(root, "forerun", c.instance) }
+
+// limitAll sets what a controller limits of all sandboxes together.
+func (c *cgroups) limitAll(controller, root string, memory []limit, weight func(int) limit) error {
+	switch {
+	case controller == "memory" && c.bound > 0:
+		return writeLimits(c.folder(root), memory)
+	case controller == "cpu" && c.weight > 0:
+		return c.weigh(root, weight)
+	}
+	return nil
+}
 
 // claim makes the instance's folder below root.
 func (c *cgroups) claim(root, prefix string) error {
@@ -147,6 +160,7 @@ func (c *cgroups) close() {
 	for _, root := range append(mapValues(c.roots), c.unified) {
 		if root != "" {
 			_ = removeGroup(filepath.Join(root, "forerun", c.instance))
+			c.weighRest(root)
 			_ = os.Remove(filepath.Join(root, "forerun"))
 		}
 	}
@@ -230,46 +244,6 @@ func v1Memory(mib int, grows bool) []limit {
 		slices.Reverse(limits)
 	}
 	return limits
-}
-
-// v1Weight is a weight on v1's scale, where 1024 is usual.
-func v1Weight(weight int) limit {
-	return limit{file: "cpu.shares", value: strconv.Itoa(max(2, weight*1024/100))}
-}
-
-// weight is the file that sets a sandbox's share of the processors. It stays open in the server: that changes often.
-type weight struct {
-	file   *os.File
-	shares bool // on v1's scale
-}
-
-// scaled reports whether the weights of its sandboxes are on v1's scale.
-func (c *cgroups) scaled() bool { return c.roots["cpu"] != "" }
-
-// openWeight opens it, in the helper. Where shares cannot be set it takes everything.
-func (g *group) openWeight() (*os.File, error) {
-	path := os.DevNull
-	if folder, ok := g.folders["cpu"]; ok {
-		path = filepath.Join(folder, v1Weight(0).file)
-	} else if g.v2["cpu"] {
-		path = filepath.Join(g.folders[""], v2Weight(0).file)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, fmt.Errorf("opening the sandbox's weight: %w", err)
-	}
-	return f, nil
-}
-
-func (w weight) set(to int) error {
-	set := v2Weight(to)
-	if w.shares {
-		set = v1Weight(to)
-	}
-	if _, err := w.file.WriteAt([]byte(set.value+"\n"), 0); err != nil {
-		return fmt.Errorf("setting a limit: %w", err)
-	}
-	return nil
 }
 
 // resize changes its limit of memory, where that can be limited.

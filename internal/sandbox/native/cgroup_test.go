@@ -1,9 +1,11 @@
 package native
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,7 +33,7 @@ func TestUnifiedLimits(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpuset cpu io memory pids\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &cgroups{instance: "i-1", roots: map[string]string{}, v2: map[string]bool{}}
+	c := &cgroups{instance: "i-1", weight: 400, roots: map[string]string{}, v2: map[string]bool{}}
 	reasons := map[string]string{"memory": "no v1", "pids": "no v1", "cpu": "no v1"}
 	c.openUnified(root, "i-", reasons)
 	if len(reasons) > 0 || !c.limits("memory") || !c.limits("pids") || !c.limits("cpu") {
@@ -40,6 +42,11 @@ func TestUnifiedLimits(t *testing.T) {
 	for _, folder := range []string{root, filepath.Join(root, "forerun"), filepath.Join(root, "forerun", "i-1")} {
 		if b, _ := os.ReadFile(filepath.Join(folder, "cgroup.subtree_control")); string(b) == "" {
 			t.Errorf("the controllers are not passed on by %s", folder)
+		}
+	}
+	for _, folder := range []string{"forerun", "forerun/i-1"} {
+		if b, err := os.ReadFile(filepath.Join(root, folder, "cpu.weight")); err != nil || string(b) != "400" {
+			t.Errorf("%s has the weight %q, %v; want 400", folder, b, err)
 		}
 	}
 	folder := filepath.Join(root, "forerun", "i-1", "box")
@@ -89,6 +96,70 @@ func TestUnifiedLimits(t *testing.T) {
 	}
 	if d, err := m.spent(); err != nil || d.Microseconds() != 1500 {
 		t.Errorf("%v, %v", d, err)
+	}
+}
+
+// TestLargestWeightCounts begins and ends instances in a plain folder. All weigh as much as the one with the largest weight.
+func TestLargestWeightCounts(t *testing.T) {
+	for name, form := range map[string]func(int) limit{"v1": v1Weight, "v2": v2Weight} {
+		t.Run(name, func(t *testing.T) {
+			root, file := t.TempDir(), form(0).file
+			for _, step := range []struct {
+				instance     string
+				weight, want int // the instance begins with weight, or ends if that is 0
+			}{{"i-1", 100, 100}, {"i-2", 3200, 3200}, {"i-3", 200, 3200}, {"i-2", 0, 200}, {"i-3", 0, 100}} {
+				c := &cgroups{instance: step.instance, weight: step.weight, roots: map[string]string{}, v2: map[string]bool{"cpu": name == "v2"}}
+				if name == "v1" {
+					c.roots["cpu"] = root
+				} else {
+					c.unified = root
+				}
+				if step.weight > 0 {
+					if err := errors.Join(c.claim(root, "none-"), c.weigh(root, form)); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					_ = os.Remove(filepath.Join(c.folder(root), file)) // the kernel's go with the folder
+					c.close()
+				}
+				b, err := os.ReadFile(filepath.Join(root, "forerun", file))
+				if err != nil || string(b) != form(step.want).value {
+					t.Errorf("%s with %d: forerun/ weighs %s, %v; want %s", step.instance, step.weight, b, err, form(step.want).value)
+				}
+			}
+		})
+	}
+}
+
+// TestInstanceWeighs looks at the kernel's folders of a helper, beside which other servers of this machine may run.
+func TestInstanceWeighs(t *testing.T) {
+	mounts, dir := cgroupMounts(), t.TempDir()
+	at, form := mounts["cpu"], v1Weight
+	if at == "" {
+		at, form = mounts[""], v2Weight
+	}
+	m := startHelper(t, Config{DataDir: dir, CPUWeight: 10_000})
+	top := filepath.Join(at, "forerun")
+	own := glob(top, instancePrefix(dir)+"*")
+	if len(own) != 1 || readWeight(filepath.Join(own[0], form(0).file)) == 0 {
+		t.Skip("the processors cannot be shared by weight here")
+	}
+	for _, folder := range []string{own[0], top} {
+		if got := readWeight(filepath.Join(folder, form(0).file)); strconv.Itoa(got) != form(10_000).value {
+			t.Errorf("%s weighs %d; want %s", folder, got, form(10_000).value)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	others := glob(top, "*")
+	for _, other := range others {
+		if strconv.Itoa(readWeight(filepath.Join(other, form(0).file))) == form(10_000).value {
+			t.Skip("another instance has the largest weight")
+		}
+	}
+	if got := readWeight(filepath.Join(top, form(0).file)); strconv.Itoa(got) == form(10_000).value {
+		t.Errorf("forerun/ keeps the weight of an instance that has ended, beside %v", others)
 	}
 }
 

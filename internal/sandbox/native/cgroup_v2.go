@@ -72,11 +72,9 @@ func (c *cgroups) openUnified(mount, prefix string, reasons map[string]string) {
 			reasons[name] = "the " + name + " controller cannot be enabled: " + err.Error()
 			continue
 		}
-		if name == "memory" && c.bound > 0 {
-			if err := writeLimits(c.folder(root), v2Memory(c.bound)); err != nil {
-				reasons[name] = "the memory of all sandboxes cannot be bounded: " + err.Error()
-				continue
-			}
+		if err := c.limitAll(name, root, v2Memory(c.bound), v2Weight); err != nil {
+			reasons[name] = "the " + name + " of all sandboxes cannot be limited: " + err.Error()
+			continue
 		}
 		c.v2[name] = true
 		delete(reasons, name)
@@ -163,10 +161,6 @@ func v2Limits(controller string, r startRequest) []limit {
 
 func v2Memory(mib int) []limit {
 	return []limit{{file: "memory.max", value: strconv.Itoa(mib << 20)}}
-}
-
-func v2Weight(weight int) limit {
-	return limit{file: "cpu.weight", value: strconv.Itoa(weight)}
 }
 
 // readPIDsOf reads a list that stays open: of a v2 folder each reading from the start is a fresh one.

@@ -24,7 +24,7 @@ var (
 	someLists    = egress.Lists{Tenant: egress.List{}, Action: egress.List{{Network: netip.MustParsePrefix("10.0.0.0/8"), Port: 65535}, {Network: netip.MustParsePrefix("fd00::1/128")}}}
 	someConfine  = request{kind: kindConfine, number: 3, id: "a-1", lists: someLists}
 	somePin      = request{kind: kindPin, number: 4, id: "a-1", permit: []netip.AddrPort{netip.MustParseAddrPort("[2001::1]:443")}}
-	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, policy: guard.Policy{Allowed: someLists.Action, Denied: egress.List{}}, memoryMiB: 4096, executable: "/proc/self/exe", initArgs: []string{"init"}}
+	someSettings = settings{dataDir: "/d", bindRoots: []string{"/opt", "/srv"}, policy: guard.Policy{Allowed: someLists.Action, Denied: egress.List{}}, memoryMiB: 4096, cpuWeight: 200, executable: "/proc/self/exe", initArgs: []string{"init"}}
 	somePlan     = plan{root: true, tasks: 3, bindFDs: true, processes: 9, tmpMiB: 1, codeMiB: 2, binds: []sandbox.Bind{{Host: "a", Inside: "b"}}}
 	someProgram  = program{argv: []string{"/bin/x", ""}, env: []string{"A=b"}, files: []sandbox.File{{Path: "/f", Data: []byte{0, 255}, Mode: 0o444}}}
 )

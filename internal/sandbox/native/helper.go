@@ -123,7 +123,7 @@ func (h *helper) prepare() (enforced []sandbox.Enforcement, err error) {
 		return nil, err
 	}
 	var reasons map[string]string
-	h.cgroups, reasons = openCgroups(h.settings.dataDir, h.settings.memoryMiB)
+	h.cgroups, reasons = openCgroups(h.settings)
 	if h.root {
 		if h.ids, err = openIDLocks(idsFolder); err != nil {
 			reasons[idsReason] = "another server of this machine may give sandboxes the same ids: " + err.Error()

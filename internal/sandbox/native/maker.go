@@ -107,7 +107,10 @@ func (m *Maker) configure(c Config, memory *os.File) error {
 	if err := m.link.conn.SetReadDeadline(time.Now().Add(configureDeadline)); err != nil {
 		return err
 	}
-	s := settings{dataDir: c.DataDir, bindRoots: c.BindRoots, policy: c.Policy, memoryMiB: c.MemoryMiB, executable: c.Executable, initArgs: c.InitArgs}
+	s := settings{
+		dataDir: c.DataDir, bindRoots: c.BindRoots, policy: c.Policy, memoryMiB: c.MemoryMiB, cpuWeight: c.CPUWeight,
+		executable: c.Executable, initArgs: c.InitArgs,
+	}
 	if err := m.link.send(s.encode(), memory); err != nil {
 		return err
 	}

@@ -221,6 +221,7 @@ type settings struct {
 	bindRoots  []string
 	policy     guard.Policy
 	memoryMiB  int // of all sandboxes together; 0: no bound
+	cpuWeight  int // the same; 0: the kernel's default
 	executable string
 	initArgs   []string
 }
@@ -233,6 +234,7 @@ func (s settings) encode() []byte {
 	e.list(s.policy.Allowed)
 	e.list(s.policy.Denied)
 	e.number(uint64(s.memoryMiB))
+	e.number(uint64(s.cpuWeight))
 	e.text(s.executable)
 	e.texts(s.initArgs)
 	return e.b
@@ -243,7 +245,7 @@ func decodeSettings(b []byte) (settings, error) {
 	if d.number() != kindConfigure {
 		return settings{}, errFrame
 	}
-	s := settings{dataDir: d.text(), bindRoots: d.texts(), policy: guard.Policy{Allowed: d.list(), Denied: d.list()}, memoryMiB: d.small()}
+	s := settings{dataDir: d.text(), bindRoots: d.texts(), policy: guard.Policy{Allowed: d.list(), Denied: d.list()}, memoryMiB: d.small(), cpuWeight: d.small()}
 	s.executable, s.initArgs = d.text(), d.texts()
 	return s, d.end()
 }

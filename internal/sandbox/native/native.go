@@ -29,6 +29,7 @@ type Config struct {
 	BindRoots  []string     // a Spec may bind only these host folders and their content
 	Policy     guard.Policy // which outside addresses functions may reach
 	MemoryMiB  int          // what all sandboxes together may use; 0: no bound
+	CPUWeight  int          // their share of the processors beside other programs, 1 to 10000; 0: the kernel's default, 100
 	ResolvConf string       // where the nameservers are found; default /etc/resolv.conf
 
 	Executable string   // the binary that is also helper and first stage; default /proc/self/exe
