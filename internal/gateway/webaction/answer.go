@@ -217,19 +217,6 @@ func addHeaders(h http.Header, fields []field) {
 	}
 }
 
-// isReserved reports whether an action may not set a header field: it is of the connection or the server's own, or it makes a browser change
-// how it treats all that the host serves, which is not one action's alone.
-func isReserved(name string) bool {
-	switch name {
-	case "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Trailer", "Upgrade", "Date", // of the connection
-		"X-Request-Id", "X-Openwhisk-Activation-Id", "X-Content-Type-Options", // the server's
-		"Service-Worker-Allowed", "Clear-Site-Data", "Strict-Transport-Security", "Public-Key-Pins", "Expect-Ct", "Alt-Svc", "Accept-Ch",
-		"Origin-Agent-Cluster", "Nel", "Report-To", "Reporting-Endpoints": // of the whole host
-		return true
-	}
-	return strings.HasPrefix(name, "X-Forerun-")
-}
-
 // content is the body as it is sent, with its Content-Type: a string as text or, for a binary type, decoded; other values
 // as JSON.
 func (r *response) content(contentType *string) (header string, body []byte, err error) {

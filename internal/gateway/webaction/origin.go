@@ -20,7 +20,8 @@ type Origin struct {
 	Host string // what requests name in their header Host, without a port: "TENANT.example.org"; "": any
 }
 
-// tenantOf returns the tenant's label in the host of a request, in small letters, and whether the host is one of web actions.
+// tenantOf returns the tenant's label in the host of a request, in small letters, and whether the host is one of web actions. A host that
+// ends with a dot is the same one.
 func (o *Origin) tenantOf(r *http.Request) (label string, ok bool) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -41,7 +42,8 @@ func (o *Origin) Split(web, other http.Handler) http.Handler {
 	})
 }
 
-// Only serves nothing but web actions. At the host of a tenant it serves the web actions of that tenant.
+// Only serves nothing but web actions. At the host of a tenant it serves the web actions of the tenant with exactly that name. A tenant whose
+// name has capital letters or a dot has no host.
 func (o *Origin) Only(web http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.Host != "" {
@@ -50,7 +52,7 @@ func (o *Origin) Only(web http.Handler) http.Handler {
 				o.Elsewhere(w, r)
 				return
 			}
-			if strings.ToLower(namespaceOf(r)) != label {
+			if namespaceOf(r) != label { // also if they differ in capital letters only: two tenants would share an origin
 				fail(w, r, notFound())
 				return
 			}

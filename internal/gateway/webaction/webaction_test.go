@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -379,6 +380,18 @@ func TestCodeGetsNoKey(t *testing.T) {
 		{"open", "Authorization", basic(token), "none"},
 		{"open", "Authorization", basic(operator), "none"},
 		{"open", "X-Require-Whisk-Auth", "my-secret", "none"},
+		{"open", "X-Forwarded-Authorization", basic(key), "none"},
+		{"open", "Proxy-Authorization", basic(key), "none"},
+		{"open", "Cookie", "a=b; auth=" + key + "; c=d", "none"},
+		{"open", "Referer", "https://" + key + "@example.org/", "none"},
+		{"open", "Referer", "https://example.org/?key=" + url.QueryEscape(key), "none"},
+		{"open", "X-Key", strings.TrimRight(basic(key), "="), "none"},
+		{"open", "X-Key", base64.RawURLEncoding.EncodeToString([]byte("\xff\xfe\xff??" + key + "?>\xff")), "none"},
+		{"open", "X-Key", base64.StdEncoding.EncodeToString([]byte(`{"auth":"` + key + `"}`)), "none"},
+		{"open", "X-Key", "cut" + base64.StdEncoding.EncodeToString([]byte("x" + key))[1:], "none"},
+		{"open", "Authorization", "Bearer e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"k":"`+token+`"}`)) + ".c2ln", "none"},
+		{"open", "X-Sum", strings.Repeat("0a", 100), `"` + strings.Repeat("0a", 100) + `"`},
+		{"open", "X-Uuid", key[:36], `"` + key[:36] + `"`},
 		{"secret", "X-Require-Whisk-Auth", "my-secret", "none"},
 		{"open", "Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln", `"Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln"`},
 		{"open", "Authorization", basic("ada:password"), `"` + basic("ada:password") + `"`},
@@ -406,9 +419,11 @@ func TestReservedHeaders(t *testing.T) {
 	w := newWorld(t)
 	names := []string{
 		"service-worker-allowed", "Clear-Site-Data", "STRICT-TRANSPORT-SECURITY", "Public-Key-Pins", "Expect-CT", "Alt-Svc", "Accept-CH", "Origin-Agent-Cluster",
-		"NEL", "Report-To", "Reporting-Endpoints", "X-Request-ID", "x-openwhisk-activation-id", "X-Content-Type-Options", "X-Forerun-Squashed", "Trailer", "Keep-Alive",
+		"NEL", "Report-To", "Reporting-Endpoints", "Critical-CH", "Accept-CH-Lifetime", "Set-Login", "Use-As-Dictionary", "Public-Key-Pins-Report-Only", "Origin-Trial",
+		"Secure-Session-Registration", "Sec-Session-Registration", "X-Accel-Redirect", "X-Accel-Buffering", "X-Sendfile", "X-SendFile-Type", "X-Reproxy-URL",
+		"X-LIGHTTPD-send-file", "X-LiteSpeed-Location", "Surrogate-Control", "Edge-Control", "X-Envoy-Immediate-Health-Check-Fail", "Proxy-Authenticate", "X-Request-ID", "x-openwhisk-activation-id", "X-Content-Type-Options", "X-Forerun-Squashed", "Trailer", "Keep-Alive",
 	}
-	headers := map[string]string{"Set-Cookie": "a=b", "Content-Security-Policy": "sandbox", "X-Own": "mine"}
+	headers := map[string]string{"Set-Cookie": "a=b", "Content-Security-Policy": "sandbox", "X-Own": "mine", "Refresh": "9"}
 	for _, name := range names {
 		headers[name] = "mine"
 	}
@@ -428,7 +443,7 @@ func TestReservedHeaders(t *testing.T) {
 				t.Errorf("%s: the action sets %s", code, name)
 			}
 		}
-		if r.status != status || r.header.Get("Set-Cookie") != "a=b" || r.header.Get("Content-Security-Policy") != "sandbox" || r.header.Get("X-Own") != "mine" {
+		if r.status != status || r.header.Get("Set-Cookie") != "a=b" || r.header.Get("Content-Security-Policy") != "sandbox" || r.header.Get("X-Own") != "mine" || r.header.Get("Refresh") != "9" {
 			t.Errorf("%s: %d %v", code, r.status, r.header)
 		}
 		if r.header.Get("X-Content-Type-Options") != "nosniff" || r.header.Get("X-Request-Id") == "" || r.header.Get("X-Openwhisk-Activation-Id") == "" {

@@ -15,7 +15,8 @@ type Policy struct {
 	Denied  egress.List // not reachable, whatever else is said
 }
 
-// denied lists what is not the public internet, with the reason that a function is told.
+// denied lists what is not the public internet, with the reason that a function is told: IANA's special-purpose addresses that are not globally
+// reachable, and some that lead elsewhere. Of IPv6 it lists what lies in public, and what has a reason of its own.
 var denied = []struct {
 	prefix netip.Prefix
 	reason string
@@ -39,17 +40,22 @@ var denied = []struct {
 	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's metadata"}, // Azure's, in public space
 	{netip.MustParsePrefix("::/128"), "the unspecified address"},
 	{netip.MustParsePrefix("::1/128"), "a loopback"},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "reserved"},
-	{netip.MustParsePrefix("100::/64"), "reserved"},
-	{netip.MustParsePrefix("2001::/23"), "reserved"}, // Teredo and other protocol assignments
+	{netip.MustParsePrefix("2001::/23"), "reserved"}, // Teredo, ORCHID and other protocol assignments
 	{netip.MustParsePrefix("2001:db8::/32"), "reserved"},
+	{netip.MustParsePrefix("2002::/16"), "reserved"}, // 6to4, which leads to whoever relays it
 	{netip.MustParsePrefix("3fff::/20"), "reserved"},
-	{netip.MustParsePrefix("5f00::/16"), "reserved"},
 	{netip.MustParsePrefix("fc00::/7"), "a private network"},
 	{netip.MustParsePrefix("fe80::/10"), "link-local, where clouds keep their metadata"},
 	{netip.MustParsePrefix("fec0::/10"), "a private network"},
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 }
+
+// IPv6 addresses are public in one block only: all others are reserved, whether IANA has given them a purpose yet or not. NAT64 is as public as
+// the IPv4 address in it.
+var (
+	public6 = netip.MustParsePrefix("2000::/3")
+	nat64   = netip.MustParsePrefix("64:ff9b::/96")
+)
 
 // Where an IPv6 address carries an IPv4 address, and at which byte.
 var embedded = []struct {
@@ -59,8 +65,8 @@ var embedded = []struct {
 	{netip.MustParsePrefix("::ffff:0:0/96"), 12}, // mapped
 	{netip.MustParsePrefix("::/96"), 12},         // compatible
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12},
-	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64
-	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
+	{nat64, 12},
+	{netip.MustParsePrefix("2002::/16"), 2}, // 6to4
 }
 
 // Check returns why a destination may not be reached, "" if it may. own are the host's own addresses at this moment.
@@ -102,6 +108,9 @@ func deniedKind(ip netip.Addr) string {
 		if d.prefix.Contains(ip) {
 			return d.reason
 		}
+	}
+	if ip.Is6() && !public6.Contains(ip) && !nat64.Contains(ip) {
+		return "reserved"
 	}
 	return ""
 }
