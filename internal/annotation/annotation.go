@@ -43,6 +43,15 @@ func check(name string, value json.RawMessage) error {
 		return checkHosts(value)
 	case "speculate":
 		return checkSettings(value)
+	case CacheTTL:
+		_, err := parseTTL(value)
+		return err
+	case CacheKey:
+		_, err := parseKey(value)
+		return err
+	case CacheVerify:
+		_, err := parseVerify(value)
+		return err
 	}
 	return nil
 }

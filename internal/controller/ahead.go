@@ -24,7 +24,7 @@ func (e *execution) find(r speculate.Resolve) {
 	e.prepare(s, s.at, func(input json.RawMessage) {
 		s.input = input
 		code := e.code(s)
-		found := speculate.Resolved{Slot: s.id, Code: code, Input: input, Cached: isCached(s)}
+		found := speculate.Resolved{Slot: s.id, Code: code, Input: input, Cached: s.cache.Kept, Until: e.until(s)}
 		if e.speculation.Mode != speculate.Off {
 			doubts := e.tables.doubts(code, e.speculation.Least)
 			found.Name, found.Open, found.Stray, found.InTurn = e.name(s), doubts.open, doubts.stray, s.isNonSpeculative()

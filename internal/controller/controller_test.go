@@ -38,6 +38,7 @@ type town struct {
 	changes  atomic.Uint64
 	unheard  sync.Map    // activations that end without waiting for what they sent ahead
 	reached  atomic.Bool // functions are said to reach the outside
+	hosts    atomic.Bool // functions are said to read from hosts of read-hosts
 	awaited  sync.Map    // activations, and by whom
 	promoted []forerun.ActivationID
 }
@@ -59,6 +60,9 @@ func newTown(tb testing.TB) *town {
 func (t *town) reach() forerun.Reach {
 	if t.reached.Load() {
 		return forerun.Outside
+	}
+	if t.hosts.Load() {
+		return forerun.ReadHosts
 	}
 	return forerun.Inside
 }

@@ -348,7 +348,13 @@ func (e *execution) resolved(s *slot, at placement) (forerun.Program, json.RawMe
 	if _, err := forerun.Environment(s.parameters()); err != nil {
 		return nil, nil, err
 	}
-	input, err := canonical.Merge(s.parameters(), at.Input)
+	given := at.Input
+	if s.cache.Key != nil && program == nil {
+		if given, err = s.cache.Key.Pick(given); err != nil {
+			return nil, nil, err
+		}
+	}
+	input, err := canonical.Merge(s.parameters(), given)
 	switch {
 	case err != nil:
 		return nil, nil, err

@@ -37,6 +37,7 @@ func (e *execution) resolve(s *slot, at placement) (program forerun.Program, err
 			return nil, err
 		}
 	}
+	s.readCache(at)
 	s.account(program, at)
 	return program, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
@@ -11,22 +12,21 @@ import (
 // A row of the memo table may stand for the execution of an annotated function. The machine decides that, whether or not anything is
 // speculative. The versions that a row read are asked for at the time of the request, all at one moment.
 
-// cacheAnnotations promise that what cannot be seen does not matter to a function's output: the clock, chance, its environment, and what
-// its process remembers. Effects that were seen count all the same.
-var cacheAnnotations = []string{"pure-function", "compute_cache", "state_cache"}
-
-func isAnnotated(a *forerun.Action) bool {
-	for _, name := range cacheAnnotations {
-		if has(a, name) {
-			return true
-		}
+// readCache reads what the annotations of a slot's action say about its results. Code that a program brings along has none, and neither has a
+// conductor's own step.
+func (s *slot) readCache(at placement) {
+	if !at.Self && at.Function == nil {
+		s.cache = annotation.CacheOf(s.action.Annotations)
 	}
-	return false
 }
 
-// isCached reports whether a row may stand for a slot's function. Code that a program brings along has none, and neither has a conductor's own
-// step.
-func isCached(s *slot) bool { return !s.at.Self && s.at.Function == nil && isAnnotated(s.action) }
+// until is when a row of an execution that begins now stands for no other; zero: it is not known before.
+func (e *execution) until(s *slot) time.Time {
+	if !s.cache.Kept || s.cache.TTL == 0 {
+		return time.Time{}
+	}
+	return e.c.Clock.Now().Add(s.cache.TTL)
+}
 
 // cache has rows stand for executions of the invocation, and be learnt.
 func (e *execution) cache(r Request) []speculate.Option {
@@ -34,7 +34,7 @@ func (e *execution) cache(r Request) []speculate.Option {
 		return nil
 	}
 	e.memo = e.c.tables.tenant(e.namespace).memo
-	return []speculate.Option{speculate.Cache(e.memo, r.Bypass)}
+	return []speculate.Option{speculate.Cache(e.memo, r.Bypass), speculate.Now(e.c.Clock.Now)}
 }
 
 // check looks whether records and actions are what they were.
@@ -78,9 +78,9 @@ func (e *execution) skip(a speculate.Skip) {
 // noteCached notes why no row stands for a slot that is executed.
 func (e *execution) noteCached(s *slot, why *forerun.Cached) {
 	switch {
-	case why == nil && !e.c.Cache && isAnnotated(s.action):
+	case why == nil && !e.c.Cache && s.cache.Kept:
 		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheOff, Why: forerun.Because(forerun.ReasonCacheOff)}
-	case why == nil && s.program && isAnnotated(s.action):
+	case why == nil && s.program && s.cache.Kept:
 		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheBypass, Why: forerun.Because(forerun.ReasonWorkflow)}
 	case why != nil:
 		s.record.Cached = why

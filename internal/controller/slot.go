@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 )
@@ -42,6 +43,7 @@ type slot struct {
 	claims     map[forerun.Key]*claim // of what it is to write
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement
+	cache      annotation.Cache // of its action
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }
 

@@ -141,6 +141,7 @@ const (
 	ReasonChangedCode   ReasonCode = "changed_code"    // an action that it called was updated or deleted
 	ReasonWrote         ReasonCode = "wrote"           // it wrote Record
 	ReasonReached       ReasonCode = "reached_outside" // it reached for the outside
+	ReasonTTLOver       ReasonCode = "ttl_over"        // cache-ttl, of it or of what it called
 	ReasonReadFromHosts ReasonCode = "read_from_hosts" // of read-hosts
 	ReasonAskedAPI      ReasonCode = "asked_api"       // for something else than the result of a call
 	ReasonNoVersion     ReasonCode = "no_version"      // what it read with Command has none

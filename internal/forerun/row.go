@@ -1,6 +1,9 @@
 package forerun
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Row is a row of the memo table: what a committed execution of an action on an input did. It is immutable.
 type Row struct {
@@ -10,7 +13,8 @@ type Row struct {
 	// what they were (rule R8). Else the row only predicts.
 	Exact   bool
 	Effects bool         // it, or what it called, wrote a record or reached the outside: it may not be skipped
-	Hosts   bool         // it, or what it called, read from hosts of read-hosts
+	Hosts   bool         // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
+	Until   time.Time    // it stands for an execution until then; zero: while what it rests on is current
 	Why     *Reason      // it may not be skipped; nil: it may
 	By      ActivationID // the execution
 	Home    Home         // the action that it is of

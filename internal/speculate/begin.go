@@ -1,6 +1,10 @@
 package speculate
 
-import "forerun.dev/forerun/internal/forerun"
+import (
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
 
 // execute gives a slot its number and has its action found, or, with speculation off, executed.
 func (m *Machine) execute(s *slot) {
@@ -50,7 +54,7 @@ func (m *Machine) resolved(e Resolved) {
 		return
 	}
 	s.state, s.name, s.code, s.input = waiting, e.Name, e.Code, e.Input
-	s.traits = traits{m.caches && e.Cached, e.Open, e.Stray}
+	s.traits = traits{m.caches && e.Cached, e.Open, e.Stray, e.Until}
 	s.followed = s.followed || s.traits.cached
 	if e.Alone != nil && !s.head { // else its turn has come, and that has kept it from nothing
 		s.patient, s.inTurn, s.undecided = true, e.Alone, e.InTurn
@@ -122,6 +126,8 @@ func (m *Machine) shortcut(s *slot) {
 		s.executes(forerun.CacheMiss, forerun.Because(forerun.ReasonNoRow))
 	case !s.row.Stands():
 		s.executes(forerun.CacheMiss, s.row.Why)
+	case m.isOver(s.row.Until):
+		s.executes(forerun.CacheStale, forerun.Because(forerun.ReasonTTLOver))
 	case len(s.row.Reads) == 0 && len(s.row.Below) == 0:
 		m.skip(s, forerun.ReasonPure)
 	default:
@@ -131,6 +137,11 @@ func (m *Machine) shortcut(s *slot) {
 		}
 		m.check(s)
 	}
+}
+
+// isOver reports whether a moment has come.
+func (m *Machine) isOver(until time.Time) bool {
+	return !until.IsZero() && (m.now == nil || !m.now().Before(until))
 }
 
 // executes notes why no row stands for a slot.
@@ -213,6 +224,7 @@ func (m *Machine) outdates(s *slot, e Checked) *forerun.Reason {
 
 func (m *Machine) skip(s *slot, why forerun.ReasonCode) {
 	s.skipped = true
+	s.until = s.row.Until
 	s.calls, s.below = s.row.Callees, s.row.Below // a caller's row rests on their code, too (rule R8)
 	result := forerun.Result{Value: s.row.Output}
 	m.do(Skip{Slot: s.id, Result: result, Row: s.row, Why: forerun.Because(why)})

@@ -2,6 +2,7 @@ package speculate
 
 import (
 	"encoding/json"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -18,6 +19,7 @@ type (
 		Code   forerun.Digest  // of the action
 		Input  json.RawMessage // the delivered input: the slot's input with the action's parameters
 		Cached bool            // annotation pure-function, compute_cache or state_cache: a row may stand for an execution
+		Until  time.Time       // no row of this execution stands for another from then on; zero: it is not known before
 		Alone  *forerun.Reason // if there is one, why it waits until it is the head
 		InTurn bool            // annotation non-speculative: no row stands for it before either
 		Open   bool            // its row does not predict its output

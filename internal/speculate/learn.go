@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -75,7 +76,10 @@ func (s *slot) newRow() *forerun.Row {
 		s.blurred(forerun.NewReason(forerun.ReasonManyReads, forerun.Detail{Count: maxReads}))
 	}
 	r := &forerun.Row{
-		Output: s.result.Value, Callees: s.calls, Below: s.below, Effects: s.effects, Hosts: s.hosts, Exact: !s.inexact, Why: s.barred,
+		Output: s.result.Value, Callees: s.calls, Below: s.below, Effects: s.effects, Hosts: s.readsHosts(), Exact: !s.inexact, Why: s.barred, Until: s.lasts(),
+	}
+	if r.Hosts && r.Why == nil {
+		r.Why = forerun.Because(forerun.ReasonReadFromHosts)
 	}
 	if r.Exact {
 		r.Reads = slices.Clone(s.reads.list)
@@ -185,8 +189,23 @@ func (s *slot) absorb(c *slot) {
 
 // inherit takes over whether a row of a callee, or of a part, could stand for an execution.
 func (s *slot) inherit(c *slot) {
-	s.effects, s.inexact, s.hosts = s.effects || c.effects, s.inexact || c.inexact, s.hosts || c.hosts
+	s.effects, s.inexact, s.hosts = s.effects || c.effects, s.inexact || c.inexact, s.hosts || c.readsHosts()
+	s.until = sooner(s.until, c.lasts())
 	s.bar(c.barred)
+}
+
+// readsHosts reports whether a slot rests on what hosts answered, without an end.
+func (s *slot) readsHosts() bool { return s.hosts && s.traits.until.IsZero() }
+
+// lasts is until when a row of a slot may stand for an execution; zero: as long as what it rests on is current.
+func (s *slot) lasts() time.Time { return sooner(s.traits.until, s.until) }
+
+// sooner is the first of two moments. Zero is no moment.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // acted notes an effect.
@@ -210,7 +229,6 @@ func (c *conduct) loose(why forerun.ReasonCode) {
 // readHosts notes a read of the outside.
 func (c *conduct) readHosts() {
 	c.hosts = true
-	c.bar(forerun.Because(forerun.ReasonReadFromHosts))
 }
 
 func (c *conduct) bar(why *forerun.Reason) {

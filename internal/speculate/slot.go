@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -84,11 +85,15 @@ type conduct struct {
 	reads   versions
 	effects bool
 	inexact bool            // its output may depend on something without a version, or on a failed call (rule R8)
-	hosts   bool            // it read from hosts of read-hosts
+	hosts   bool            // it read from hosts of read-hosts, and nothing says until when that holds
+	until   time.Time       // what it read from hosts, or was given by callees, holds until then; zero: as long as its reads and code
 	barred  *forerun.Reason // the first reason why no row of it may stand for an execution
 }
 
-type traits struct{ cached, open, stray bool }
+type traits struct {
+	cached, open, stray bool
+	until               time.Time // of Resolved
+}
 
 // guess is an expected result, and why.
 type guess struct {

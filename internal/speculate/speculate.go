@@ -1,5 +1,5 @@
 // Package speculate is the pure machine that decides what an invocation does next. Events go in, actions come out, in
-// the manner of etcd's raft. It does no I/O, has no clock and starts no goroutine. Its caller, the controller, tells it
+// the manner of etcd's raft. It does no I/O, has no clock of its own and starts no goroutine. Its caller, the controller, tells it
 // the events and carries out its actions, in order.
 //
 // The pipeline of an invocation is a tree of slots in program order. A slot is one execution of an action. A function is
@@ -28,6 +28,7 @@ package speculate
 
 import (
 	"encoding/json"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -108,6 +109,9 @@ func Speculate(mode Mode, memo Memo, predictor *Predictor, records Records) Opti
 func Cache(memo Memo, bypass bool) Option {
 	return func(m *Machine) { m.caches, m.memo, m.bypass = true, memo, bypass }
 }
+
+// Now is asked for the time when a row stands until a moment only. Without it no such row stands for an execution.
+func Now(now func() time.Time) Option { return func(m *Machine) { m.now = now } }
 
 // Depth sets how many slots may be speculative at once; DefaultDepth if not set. LoadChanged changes it.
 func Depth(n int) Option { return func(m *Machine) { m.depth = n } }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"forerun.dev/forerun/internal/forerun"
 )
@@ -13,6 +14,7 @@ type Machine struct {
 	mode      Mode
 	caches    bool // rows of annotated functions may stand for executions,
 	bypass    bool // but for this invocation
+	now       func() time.Time
 	memo      Memo
 	predictor *Predictor
 	records   Records

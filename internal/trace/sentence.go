@@ -46,6 +46,7 @@ var sentences = map[forerun.ReasonCode]string{
 	forerun.ReasonChangedCode:   "an action that it calls was updated or deleted",
 	forerun.ReasonWrote:         "it writes {record}",
 	forerun.ReasonReached:       "it reaches for the outside",
+	forerun.ReasonTTLOver:       "its cache-ttl is over",
 	forerun.ReasonReadFromHosts: "it reads from a host of read-hosts, of which no change is seen",
 	forerun.ReasonAskedAPI:      "it asks the API for something else than the result of a call",
 	forerun.ReasonNoVersion:     "{command} reads something that has no version",

@@ -183,6 +183,9 @@ func (b *builder) addAction(path []string, e Entity, exec *whisk.Exec, x *common
 		annotations = append(annotations, kv)
 	}
 	b.wrong(below(path, "annotations"), annotation.Check(annotations))
+	if exec != nil {
+		b.wrong(below(path, "annotations"), annotation.CheckWorkflow(exec.Kind, annotations))
+	}
 	body := &whisk.ActionPut{Exec: exec, Parameters: b.parameters(path, x.Inputs, x.Env, x.Secrets), Annotations: annotations, Limits: limitsOf(x.Limits)}
 	if exec != nil && exec.Kind == "sequence" {
 		body.Parameters = nil // the server keeps the components there

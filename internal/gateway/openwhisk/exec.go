@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -122,6 +123,9 @@ func isBase64(code string) bool {
 // checkProgram checks an action as a whole: that its kind can be run and, if it runs other actions, that it can be
 // compiled and its sequences end.
 func (a *API) checkProgram(ctx context.Context, action *forerun.Action) error {
+	if err := annotation.CheckWorkflow(action.Exec.Kind, action.Annotations); err != nil {
+		return malformed("%w", err)
+	}
 	switch {
 	case action.Exec.Kind == sequence:
 		if err := a.checkSequence(ctx, action); err != nil {
