@@ -94,11 +94,12 @@ news = redis.Redis.from_url(os.environ["REDIS_URL"]).pubsub()
 def main(args):
     if news.subscribed:
         heard = None
-        while told := news.get_message(timeout=0.3):  # also what came while another process served
-            heard = int(told["data"])
+        patience = 30
+        while told := news.get_message(timeout=patience):  # also what came while another process served
+            heard, patience = int(told["data"]), 0.5
         return {"heard": heard}
     news.subscribe("news")
-    news.get_message(timeout=5)
+    news.get_message(timeout=30)
     return {"heard": "nothing yet"}
 `,
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -118,7 +119,7 @@ func TestKeysOfRunningFunctions(t *testing.T) {
 		{"outside", true, http.StatusUnauthorized, "[401]"},
 	} {
 		user, password, _ := strings.Cut(ada.Auth, ":")
-		state := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: password})
+		state := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: password, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 		answered := make(chan *server.Record, 1)
 		go func() {
 			defer close(answered)
@@ -135,7 +136,7 @@ func TestKeysOfRunningFunctions(t *testing.T) {
 			next = operate(t, s, "rotate", "ada")
 			user, password, _ = strings.Cut(next, ":")
 			_ = state.Close()
-			state = redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: password})
+			state = redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: password, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 		}
 		status, body := ask(t, as(t, s, given[1]), http.MethodGet, "_/actions", "")
 		if status != f.want || (f.name == "inside" && !f.rotate) != strings.Contains(body, "its own sandbox only") {

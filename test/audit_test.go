@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -50,7 +51,7 @@ func TestAudit(t *testing.T) {
 	}
 	r.SetBasicAuth(uuid, secret)
 	send(t, r)
-	state := redis.NewClient(&redis.Options{Addr: s.Redis, Username: uuid, Password: "wrong-redis-key", MaxRetries: -1})
+	state := redis.NewClient(&redis.Options{Addr: s.Redis, Username: uuid, Password: "wrong-redis-key", MaxRetries: -1, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 	if err := state.Ping(t.Context()).Err(); err == nil {
 		t.Error("a wrong key opens the Redis door")
 	}

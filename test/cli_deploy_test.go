@@ -18,7 +18,7 @@ packages:
     shared: true
     inputs: { currency: "${CURRENCY}" }
     actions:
-      price: { file: price.py, limits: { memory: 128, timeout: 3000 }, web: true, annotations: { description: "What it costs" } }
+      price: { file: price.py, limits: { memory: 128, timeout: 55000 }, web: true, annotations: { description: "What it costs" } }
     sequences:
       offer: [price, /_/packed]
   shop-usd: { bind: /_/shop, inputs: { currency: USD } }
@@ -103,11 +103,11 @@ func TestDeployProject(t *testing.T) {
 		{"invoke program -b", 0, `"success": true`, ""},
 		{"rule list", 0, "/guest/idle  inactive  order    packed", ""},
 		{"trigger fire order", 0, "01", "ok: fired order"},
-		{"action get shop/price limits -o jsonl", 0, `={"timeout":3000,"memory":128,"logs":10,"concurrency":1}` + "\n", ""},
+		{"action get shop/price limits -o jsonl", 0, `={"timeout":55000,"memory":128,"logs":10,"concurrency":1}` + "\n", ""},
 		{"package get shop -s", 0, "action /guest/shop/price: What it costs\n", ""},
 	})
 	equalJSON(t, json.RawMessage(fetchText(t, s.URL+"/api/v1/web/guest/shop/price.json")), `{"currency":"EUR","price":3}`)
-	changed := strings.NewReplacer(", limits: { memory: 128, timeout: 3000 }, web: true", "", "enabled: false", "enabled: true", "item: pen", "item: ink").Replace(wholeProject)
+	changed := strings.NewReplacer(", limits: { memory: 128, timeout: 55000 }, web: true", "", "enabled: false", "enabled: true", "item: pen", "item: ink").Replace(wholeProject)
 	sh.save(t, map[string]string{"forerun.yaml": changed, "packed/node_modules/own/index.js": "module.exports = () => 'changed'\n"})
 	sh.follow(t, []step{
 		{"deploy forerun.yaml", 0, "updated    action   /_/packed\n", "ok: 0 created, 4 updated, 11 unchanged\n"},

@@ -24,9 +24,9 @@ func TestActionCommands(t *testing.T) {
 	})
 	sh.follow(t, []step{
 		{"action list", 0, "", ""},
-		{"action create hello hello.py -p name Ada -a description 'Greets people' -m 128 -t 5000 -l 1", 0, "", "ok: created action hello\n"},
+		{"action create hello hello.py -p name Ada -a description 'Greets people' -m 128 -t 55000 -l 1", 0, "", "ok: created action hello\n"},
 		{"action create hello hello.py", 4, "", "use `update`"},
-		{"action get hello limits -o jsonl", 0, `{"timeout":5000,"memory":128,"logs":1,"concurrency":1}` + "\n", ""},
+		{"action get hello limits -o jsonl", 0, `{"timeout":55000,"memory":128,"logs":1,"concurrency":1}` + "\n", ""},
 		{"action get hello --summary", 0, "=action /guest/hello: Greets people\n   (parameters: *name)\n", ""},
 		{"action get hello nothing", 2, "", `no field "nothing"`},
 		{"action list", 0, "/guest/hello  python:3  0.0.1", ""},

@@ -165,7 +165,7 @@ func killed(s *server.Server) bool {
 	select {
 	case <-s.Exited():
 		return true
-	case <-time.After(2 * time.Second): // a request can fail a moment before the process has been waited for
+	case <-time.After(patience): // a request can fail a moment before the process has been waited for
 		return false
 	}
 }

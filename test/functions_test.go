@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -113,7 +114,7 @@ func TestStateThroughRedisClients(t *testing.T) {
 		equalJSON(t, r.Response.Result, want)
 	}
 	user, key, _ := strings.Cut(s.Auth, ":")
-	outside := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key})
+	outside := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 	defer outside.Close()
 	if last, err := outside.Get(t.Context(), "last").Result(); err != nil || last != "8" {
 		t.Errorf("outside, last is %q (%v)", last, err)
@@ -121,7 +122,7 @@ func TestStateThroughRedisClients(t *testing.T) {
 	if count, err := outside.Incr(t.Context(), "count").Result(); err != nil || count != 3 {
 		t.Errorf("outside, count is %d (%v)", count, err)
 	}
-	stranger := redis.NewClient(&redis.Options{Addr: s.Redis, MaxRetries: -1})
+	stranger := redis.NewClient(&redis.Options{Addr: s.Redis, MaxRetries: -1, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 	defer stranger.Close()
 	if got, err := stranger.Get(t.Context(), "last").Result(); err == nil {
 		t.Errorf("without a key, last is %q", got)

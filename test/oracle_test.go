@@ -167,7 +167,7 @@ func newLane(t *testing.T, s *server.Server, name, conductor string, parameters 
 	if parameters {
 		l.parameters = []any{map[string]any{"key": "n", "value": 5}, map[string]any{"key": "own", "value": "parameter"}}
 	}
-	l.state = redis.NewClient(&redis.Options{Addr: s.Redis, Username: string(user), Password: string(key)})
+	l.state = redis.NewClient(&redis.Options{Addr: s.Redis, Username: string(user), Password: string(key), DialTimeout: time.Minute, ReadTimeout: time.Minute})
 	t.Cleanup(func() { l.state.Close() })
 	action, err := os.ReadFile("oracle/action.cjs")
 	if err != nil {

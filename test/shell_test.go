@@ -85,7 +85,7 @@ var goCaches = sync.OnceValue(func() (settings []string) {
 // run types a command line and waits for its end.
 func (sh *shell) run(t *testing.T, line string) typed {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := sh.command(ctx, line)
 	var stdout, stderr bytes.Buffer

@@ -37,7 +37,7 @@ def main(args):
             conflict = "conflict"
     state.publish("done", "yes")
     return {"first": first, "booked": state.lrange("booked", 0, -1), "conflict": conflict, "seats": state.get("seats"),
-        "job": state.blpop("jobs", timeout=10)}
+        "job": state.blpop("jobs", timeout=50)}
 `
 
 // TestTransactionsInFunctions: pipelines, locks, channels and queues, between a function and a program outside.

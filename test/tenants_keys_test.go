@@ -95,7 +95,7 @@ func TestVoidKeyAtTheRedisDoor(t *testing.T) {
 	s := start(t, server.Options{Redis: true})
 	dial := func(auth string) *redis.Client {
 		user, key, _ := strings.Cut(auth, ":")
-		c := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, PoolSize: 1, MaxRetries: -1})
+		c := redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: key, PoolSize: 1, MaxRetries: -1, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		return c
 	}

@@ -64,7 +64,7 @@ var ways = []struct {
 	{name: "odd output", body: "import os; os.write(1, b'\\xff\\xfe\\n'); print('\\ud800'); return {}", result: `{}`, log: "stdout: \ufffd\nstdout: \\ud800"},
 	{
 		name: "timeout", body: "print('busy')\n    while True: pass", status: forerun.DeveloperError,
-		result: `{"error":"The action exceeded its time limits of 200 milliseconds."}`, log: "stdout: busy", limits: func(l *forerun.Limits) { l.Timeout = 200 },
+		result: `{"error":"The action exceeded its time limits of 2000 milliseconds."}`, log: "stdout: busy", limits: func(l *forerun.Limits) { l.Timeout = 2000 },
 	},
 	{
 		name: "log flood", body: "print('0123456789' * 10)\n    print('x' * (1 << 20))\n    print('unseen'); return {}", result: `{}`,
@@ -122,7 +122,7 @@ var loads = []struct{ name, code, result, log string }{
 	{"main is no function", "main = 3\n", "'main' is a int, not a function", ""},
 	{"exit", "import os; print('leaving'); os._exit(0)\n", "the process exited while it loaded the code", "stdout: leaving"},
 	{"sys.exit", "import sys; sys.exit(1)\n", "Initialization has failed: SystemExit: 1.", ""},
-	{"forever", "print('x')\nwhile True: pass\n", "The action exceeded its time limits of 2000 milliseconds during initialization.", "stdout: x"},
+	{"forever", "print('x')\nwhile True: pass\n", "The action exceeded its time limits of 3000 milliseconds during initialization.", "stdout: x"},
 	{"control closed", "import os; os.close(3)\ndef main(args): return {}\n", "the process exited while it loaded the code", ""},
 	{"control misused", "import os; os.write(3, b'\\xff' * 64)\ndef main(args): return {}\n", "the process exited while it loaded the code", ""},
 }
@@ -133,7 +133,9 @@ func TestCodeThatCannotBeLoaded(t *testing.T) {
 			t.Parallel()
 			g := newRig(t, nil)
 			a := action(l.code)
-			a.Limits.Timeout = 2000
+			if l.name == "forever" {
+				a.Limits.Timeout = 3000
+			}
 			end := g.call(a, `{}`)
 			if end.Status != forerun.DeveloperError || !strings.Contains(string(end.Result), l.result) {
 				t.Errorf("%v %s; want %s", end.Status, end.Result, l.result)

@@ -152,6 +152,20 @@ func until(t testing.TB, isSo func() bool, otherwise string) {
 	}
 }
 
+// soon tries what takes a limit only if it is wrong: a busy machine may take as long now and then.
+func soon(t testing.TB, limit time.Duration, otherwise string, try func() time.Duration) {
+	t.Helper()
+	var took []time.Duration
+	for range 5 {
+		last := try()
+		if last < limit {
+			return
+		}
+		took = append(took, last)
+	}
+	t.Errorf("%s for %v", otherwise, took)
+}
+
 // call runs an action to its end.
 func (g *rig) call(a *forerun.Action, input string) forerun.RunEnd {
 	g.t.Helper()

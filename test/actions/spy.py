@@ -62,7 +62,7 @@ def execute(command: str) -> object:
 def connect(host: str, port: str) -> str:
     """Connect to an address."""
     try:
-        socket.create_connection((host, int(port)), timeout=5).close()
+        socket.create_connection((host, int(port)), timeout=30).close()
     except OSError as error:
         return error.strerror or str(error)
     return "connected"

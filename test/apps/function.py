@@ -88,9 +88,9 @@ def listen(v, channel):
     channel = fill(channel, v)
     with state.pubsub() as p:
         p.subscribe(channel)
-        p.get_message(timeout=5)
+        p.get_message(timeout=30)
         heard = state.publish(channel, "word")
-        message = p.get_message(timeout=5)
+        message = p.get_message(timeout=30)
         return [heard, message and message["data"]]
 
 

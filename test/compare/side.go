@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -39,7 +40,7 @@ type Side struct {
 func NewSide(s *server.Server, address string) (*Side, error) {
 	side := &Side{Server: s, Client: s.Client(16), seen: make(map[string]bool), put: make(map[string]string)}
 	user, password, _ := strings.Cut(s.Auth, ":")
-	side.State = redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: password})
+	side.State = redis.NewClient(&redis.Options{Addr: s.Redis, Username: user, Password: password, DialTimeout: time.Minute, ReadTimeout: time.Minute})
 	var err error
 	side.Outside, err = NewOutside(address, func(ctx context.Context, args []string) { side.command(ctx, args) })
 	return side, err

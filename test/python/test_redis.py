@@ -162,10 +162,10 @@ class Scenarios:
         with self.client.pubsub() as listener:
             listener.subscribe(self.key("news"))
             listener.psubscribe(self.key("n*"))
-            kinds = [listener.get_message(timeout=10)["type"] for _ in range(2)]
+            kinds = [listener.get_message(timeout=60)["type"] for _ in range(2)]
             self.assertEqual(kinds, ["subscribe", "psubscribe"])
             self.assertEqual(self.other.publish(self.key("news"), "one"), 2)
-            heard = [listener.get_message(timeout=10) for _ in range(2)]
+            heard = [listener.get_message(timeout=60) for _ in range(2)]
             self.assertEqual([(m["type"], m["data"]) for m in heard], [("message", "one"), ("pmessage", "one")])
             self.assertEqual(self.other.pubsub_numsub(self.key("news")), [(self.key("news"), 1)])
 

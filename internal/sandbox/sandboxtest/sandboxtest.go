@@ -213,7 +213,7 @@ func Outside() netip.Addr { return outwardAddress(netip.Addr.Is4) }
 func Outside6() netip.Addr { return outwardAddress(netip.Addr.Is6) }
 
 // patience bounds whatever a test waits for.
-const patience = 10 * time.Second
+const patience = 2 * time.Minute
 
 // eventually waits until done says so, for things that are seen only by looking.
 func eventually(t *testing.T, what string, done func() bool) {
