@@ -83,12 +83,16 @@ func TestAudit(t *testing.T) {
 		t.Errorf("a GET of the API is told: %s", out)
 	}
 	files, err := filepath.Glob(filepath.Join(s.Options.Data, "audit", "*"))
-	if err != nil || len(files) != 1 {
+	if err != nil || len(files) != 3 {
 		t.Fatalf("the files are %v (%v)", files, err)
 	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, file := range files {
+		part, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, part...)
 	}
 	_, nextSecret, _ := strings.Cut(next, ":")
 	for _, hidden := range []string{secret, nextSecret, "wrong-key-of-ada", "password-of-somebody", "wrong-secret", "wrong-redis-key", "parameter-secret", "door-secret"} {

@@ -55,7 +55,7 @@ func TestEntriesAreKept(t *testing.T) {
 	if got := last(t, l, time.Time{}, 2); len(got) != 2 || got[0].Object != "/2" {
 		t.Errorf("the last two: %+v", got)
 	}
-	info, err := os.Stat(filepath.Join(folder, current))
+	info, err := os.Stat(l.streams[ofTenants].current())
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is for %v (%v)", info.Mode(), err)
 	}
@@ -65,44 +65,95 @@ func TestEntriesAreKept(t *testing.T) {
 func TestFloodsAreCounted(t *testing.T) {
 	now := time.Now()
 	l := open(t, t.TempDir(), &now)
-	for range burstFails + 50 {
-		l.Note(Entry{Who: Unknown, Action: Authenticate, Object: "/x", Status: 401})
+	fails := func(from string, n int) {
+		for i := range n {
+			l.Note(Entry{Who: Unknown, Action: Authenticate, Object: "/" + from, Peer: fmt.Sprint("127.0.0.1:", 40000+i), Forwarded: from})
+		}
 	}
-	for range burst + 7 {
-		l.Note(Entry{Who: "key k", Namespace: "ada", Action: "PUT", Object: "/x", Status: 200})
+	changes := func(namespace string, n int) {
+		for range n {
+			l.Note(Entry{Who: "key k", Namespace: namespace, Action: "PUT", Object: "/" + namespace})
+		}
 	}
-	l.Note(Entry{Who: "key b", Namespace: "bob", Action: "PUT", Object: "/bob", Status: 200})
-	l.Note(Entry{Who: Operator, Action: "PUT", Object: "/admin", Status: 200})
-	now = now.Add(2 * time.Second)
-	l.Note(Entry{Who: Unknown, Action: Authenticate, Object: "/later", Status: 401})
-	l.Note(Entry{Who: "key k", Namespace: "ada", Action: "PUT", Object: "/later", Status: 200})
-	all := last(t, l, time.Time{}, 1<<20)
-	if len(all) != burstFails+burst+4 || l.Failures() != burstFails+51 || l.Lost() != 0 {
-		t.Fatalf("%d entries, %d failures, %d lost", len(all), l.Failures(), l.Lost())
+	fails("a chosen one, 192.0.2.1", 70) // what the client says of itself is before what the proxy says
+	fails("another, 192.0.2.1", 5)
+	fails("192.0.2.2", 1)
+	changes("ada", 1007)
+	changes("bob", 1)
+	l.Note(Entry{Who: Operator, Action: "PUT", Object: "/admin"})
+	for i := range 200 {
+		fails(fmt.Sprint("198.51.100.", i), 1)
 	}
-	if end := all[len(all)-4:]; end[0].Object != "/bob" || end[1].Object != "/admin" || end[2].LeftOut != 50 || end[3].LeftOut != 7 {
+	count := make(map[string]int)
+	for _, e := range last(t, l, time.Time{}, 1<<20) {
+		count[e.Object[strings.LastIndex(e.Object, " ")+1:]]++
+	}
+	if count["192.0.2.1"] != 20 || count["/192.0.2.2"] != 1 || count["/ada"] != 1000 || count["/bob"] != 1 || count["/admin"] != 1 || l.Failures() != 276 || l.Lost() != 0 {
+		t.Errorf("%v, %d failures, %d lost", count, l.Failures(), l.Lost())
+	}
+	now = now.Add(20 * time.Second)
+	fails("192.0.2.1", 1)
+	changes("ada", 1)
+	end := last(t, l, now, 10)
+	if len(end) != 2 || end[0].LeftOut+end[1].LeftOut != 7+55+200-79 { // 79 others were among the first 100 failures
 		t.Errorf("the last entries are %+v", end)
+	}
+}
+
+// TestStrangersPushNothingOut: failures to authenticate take the place of older ones only, however many and large they are.
+func TestStrangersPushNothingOut(t *testing.T) {
+	now, folder := time.Now(), t.TempDir()
+	l := open(t, folder, &now)
+	l.Note(Entry{Who: "key k", Namespace: "ada", Action: "PUT", Object: "/before"})
+	l.Note(Entry{Who: Operator, Action: "PUT", Object: "/before"})
+	s := l.streams[ofFailures]
+	s.most = 64 << 10
+	junk := strings.Repeat("\x80\"", 4000)
+	for i := range 2000 {
+		now = now.Add(time.Second)
+		l.Note(Entry{Who: Unknown, Action: Authenticate, Object: "/failed", Request: junk, Peer: junk, Forwarded: fmt.Sprint(junk, ",", i)})
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "failures*"))
+	var size int64
+	for _, file := range files {
+		info, statErr := os.Stat(file)
+		if statErr != nil {
+			t.Fatal(statErr)
+		}
+		size += info.Size()
+	}
+	if err != nil || len(files) != s.files || size > int64(s.files)*s.most || len(l.sources.addresses) > maxAddresses {
+		t.Errorf("%d files have %d bytes (%v), %d addresses are known", len(files), size, err, len(l.sources.addresses))
+	}
+	all := last(t, l, time.Time{}, 1<<20)
+	if all[0].Object != "/before" || all[1].Object != "/before" {
+		t.Errorf("the first entries are %+v", all[:2])
 	}
 }
 
 func TestOldFilesGo(t *testing.T) {
 	now, folder := time.Now(), t.TempDir()
-	for i := range maxFiles + 3 {
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("audit-2026010%02d.jsonl", i)), nil, 0o600); err != nil {
+	l := open(t, folder, &now)
+	s := l.streams[ofOperator]
+	for i := range s.files + 3 {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("operator-2026010%02d.jsonl", i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, current), make([]byte, fileSize), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "audit-20250101.jsonl"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := open(t, folder, &now)
+	s.size = fileSize
 	l.Note(Entry{Who: Operator, Object: "/new"})
-	names, err := l.old()
-	if err != nil || len(names) != maxFiles-1 || strings.Contains(names[0], "-202601000.") {
+	names, err := s.old()
+	if err != nil || len(names) != s.files-1 || strings.Contains(names[0], "-202601000.") {
 		t.Errorf("%d old files (%v), the first %v", len(names), err, names)
 	}
-	if info, err := os.Stat(filepath.Join(folder, current)); err != nil || info.Size() > 1000 {
+	if info, err := os.Stat(s.current()); err != nil || info.Size() > 1000 {
 		t.Errorf("the current file: %v, %v", info, err)
+	}
+	if names, err := l.streams[ofTenants].old(); err != nil || len(names) != 1 {
+		t.Errorf("of another class %v are left (%v)", names, err)
 	}
 }
 
