@@ -2,6 +2,7 @@ package test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,13 @@ def main(args):
 	}
 	if got := invoke(t, ada, "fill", map[string]int{}); !strings.Contains(string(got.Response.Result), "may store") {
 		t.Errorf("a function's write: %s", got.Response.Result)
+	}
+	for size := 64 << 10; size > 16; size /= 2 { // now nothing else fits
+		_ = r.Set(t.Context(), fmt.Sprint("t", size), strings.Repeat("x", size), 0).Err()
+	}
+	d = storedBy(t, s, "ada")
+	if code, _, answer := repeatable(t, ada, "echo?blocking=true", "key", "{}"); code != http.StatusInsufficientStorage || !strings.Contains(answer, "idempotency keys 0.0") {
+		t.Errorf("an idempotency key: %d %s", code, answer)
 	}
 	putPython(t, client(t, s), map[string]string{"echo": echoes})
 	equalJSON(t, invoke(t, client(t, s), "echo", map[string]int{"n": 1}).Response.Result, `{"n":1}`)

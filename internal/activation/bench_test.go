@@ -42,8 +42,8 @@ func BenchmarkNotedStep(b *testing.B) {
 		b.Run(fmt.Sprintf("noted %v", noted), func(b *testing.B) {
 			store, err := embedded.Open(b.TempDir(), embedded.Options{Stored: embedded.Accounting{
 				Owner: func(space, name []byte) ([]byte, state.Part) {
-					tenant, _ := Owner(space, name)
-					return tenant, state.Records
+					tenant, part, _ := Owner(space, name)
+					return tenant, part
 				},
 				Allowed: func(string) state.Allowance { return state.Allowance{Bytes: -1} },
 			}})

@@ -27,8 +27,8 @@ func keeperOf(t *testing.T, keep Retention) (l *Log, k *Keeper, hours *float64) 
 func keeperWith(t *testing.T, keep Retention, allowed state.Allowance) (l *Log, k *Keeper, hours *float64) {
 	t.Helper()
 	owner := func(space, name []byte) ([]byte, state.Part) {
-		tenant, _ := Owner(space, name)
-		return tenant, state.Records
+		tenant, part, _ := Owner(space, name)
+		return tenant, part
 	}
 	store, err := embedded.Open("activations", embedded.Options{FS: vfs.NewMem(), Stored: embedded.Accounting{
 		Owner: owner, Allowed: func(string) state.Allowance { return allowed },

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 )
 
 // Names of records. A segment of a name holds no slash, so none of these can be taken for another. TIME is the start,
@@ -29,18 +30,21 @@ func nameKey(a *forerun.Activation) string {
 	return namePrefix(a.Namespace, packageOf(a), a.Action.Entity) + stamp(a.Start) + "/" + string(a.ID)
 }
 
-// Owner finds the tenant to whom a record belongs; nil if it counts for none, as the note of an activation that goes on. ok is false for
-// records of other spaces than the log's.
-func Owner(in, record []byte) (namespace []byte, ok bool) {
+// Owner finds the tenant to whom a record belongs, and the part of what the tenant stores that it is of; nil if it counts for none, as the note
+// of an activation that goes on. ok is false for records of other spaces than the log's.
+func Owner(in, record []byte) (namespace []byte, part state.Part, ok bool) {
 	if string(in) != space {
-		return nil, false
+		return nil, 0, false
 	}
 	kind, rest, _ := bytes.Cut(record, []byte("/"))
-	if string(kind)+"/" == acceptedPrefix {
-		return nil, true
-	}
 	namespace, _, _ = bytes.Cut(rest, []byte("/"))
-	return namespace, true
+	switch string(kind) + "/" {
+	case acceptedPrefix:
+		return nil, 0, true
+	case oncePrefix:
+		return namespace, state.Keys, true
+	}
+	return namespace, state.Records, true
 }
 
 // NameOf is the name by which a query finds a record: "name" or "package/name".

@@ -30,10 +30,13 @@ type kept struct {
 	Payload string               `json:"payload"`
 }
 
+// oncePrefix begins the names of requests that are carried out once.
+const oncePrefix = "once/"
+
 // name is where a Once is stored: keys may hold anything, a hash may not.
 func (o *Once) name() string {
 	sum := sha256.Sum256([]byte(o.Action.String() + "\x00" + o.Key))
-	return "once/" + o.Namespace + "/" + hex.EncodeToString(sum[:])
+	return oncePrefix + o.Namespace + "/" + hex.EncodeToString(sum[:])
 }
 
 // FindOnce finds the activation that carries a request out; the id is empty if there is none yet. The error is
@@ -55,7 +58,8 @@ func (l *Log) FindOnce(ctx context.Context, o *Once) (forerun.ActivationID, erro
 }
 
 // AcceptOnce is Accept for an activation that carries out a request; it is on disk when AcceptOnce returns. If another was
-// accepted for the same request before, nothing is kept of this one, and the other's id is returned.
+// accepted for the same request before, nothing is kept of this one, and the other's id is returned. The error is forerun.OverQuota if the
+// tenant may store no more.
 func (l *Log) AcceptOnce(ctx context.Context, a *forerun.Activation, o *Once) (forerun.ActivationID, error) {
 	data, err := encode(a)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/embedded"
 )
 
@@ -59,5 +60,31 @@ func TestOnce(t *testing.T) {
 	}
 	if id, err := l.FindOnce(t.Context(), o); id != "" || err != nil {
 		t.Errorf("erased: %s, %v", id, err)
+	}
+}
+
+// TestOnceIsOfTheQuota: idempotency keys count among what a tenant stores, and a tenant that may store no more gets no further ones.
+func TestOnceIsOfTheQuota(t *testing.T) {
+	l, k, _ := keeperWith(t, Retention{}, state.Allowance{Bytes: 4000})
+	put(t, l, hourly(1, "guest", "a"))
+	accepted := 0
+	var refusal error
+	for n := 2; refusal == nil && n < 1000; n++ {
+		a := hourly(n, "guest", "a")
+		_, refusal = l.AcceptOnce(t.Context(), a, &Once{Namespace: "guest", Action: a.Action, Key: string(a.ID)})
+		accepted++
+	}
+	stored, most := k.store.Stored("guest")
+	if forerun.KindOf(refusal) != forerun.OverQuota || stored[state.Keys] < 1000 || stored.Total() > most {
+		t.Errorf("after %d: %v; stored: %v", accepted, refusal, stored)
+	}
+	if err := k.trim(t.Context()); err != nil || remaining(t, l, "guest", "a") != "1" {
+		t.Errorf("the keys have pushed out the record (%v)", err)
+	}
+	if err := l.Erase(t.Context(), "guest"); err != nil {
+		t.Fatal(err)
+	}
+	if stored, _ := k.store.Stored("guest"); stored != (state.Stored{}) {
+		t.Errorf("when all is erased, %v is stored", stored)
 	}
 }

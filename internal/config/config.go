@@ -95,7 +95,7 @@ func Settings(root bool, home string) []Setting {
 		limit("queued-invocations", "1000", "`NUMBER` of a tenant's invocations that may wait for a sandbox, or none", func(l *registry.Limits) *int { return &l.QueuedInvocations }),
 		limit("fires-per-minute", "none", "`NUMBER` of times a tenant may fire triggers in a minute, or none", func(l *registry.Limits) *int { return &l.FiresPerMinute }),
 		limit("stored-actions", "none", "`NUMBER` of actions a tenant may have, or none", func(l *registry.Limits) *int { return &l.StoredActions }),
-		{"stored-megabytes", "FORERUN_STORED_MEGABYTES", "50%", "`MIB` that a tenant may store in all (state, entities, code, records), or a share like 50% of the disk's free room and its own, or none", setStored},
+		{"stored-megabytes", "FORERUN_STORED_MEGABYTES", "50%", "`MIB` that a tenant may store in all (state, entities, code, records, idempotency keys), or a share like 50% of the disk's free room and its own, or none", setStored},
 		limit("timed-triggers", "1000", "`NUMBER` of triggers with a timer that a tenant may have, or none", func(l *registry.Limits) *int { return &l.TimedTriggers }),
 		{"cpu-profile", "FORERUN_CPU_PROFILE", "", "`FOLDER` to leave a profile of the server's processor time in, for go tool pprof; empty: none is made", setCPUProfile},
 	}

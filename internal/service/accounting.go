@@ -23,8 +23,8 @@ func ownerOf(space, name []byte) (tenant []byte, part state.Part) {
 	if tenant, ok := worker.StateOwner(space); ok {
 		return tenant, state.Values
 	}
-	if tenant, ok := activation.Owner(space, name); ok {
-		return tenant, state.Records
+	if tenant, part, ok := activation.Owner(space, name); ok {
+		return tenant, part
 	}
 	tenant, part, _ = registry.Owner(space, name)
 	return tenant, part

@@ -14,6 +14,7 @@ const (
 	Entities             // actions, packages, triggers and rules, with their parameters and annotations
 	Code                 // of its actions
 	Records              // of its activations
+	Keys                 // of requests that are carried out once
 	Parts    int  = iota // how many there are
 )
 
@@ -34,7 +35,7 @@ func (s Stored) Total() (bytes int64) {
 // String tells what each part takes.
 func (s Stored) String() string {
 	var b strings.Builder
-	for i, name := range [Parts]string{"state", "entities", "code", "activation records"} {
+	for i, name := range [Parts]string{"state", "entities", "code", "activation records", "idempotency keys"} {
 		if i > 0 {
 			b.WriteString(", ")
 		}

@@ -39,6 +39,7 @@ type storedDocument struct {
 	Entities int64  `json:"entities"`
 	Code     int64  `json:"code"`
 	Records  int64  `json:"records"`
+	Keys     int64  `json:"idempotencyKeys"`
 	Total    int64  `json:"total"`
 	Allowed  *int64 `json:"allowed"` // at the moment; null: nothing bounds it
 }
@@ -46,7 +47,7 @@ type storedDocument struct {
 func (a *API) documentOf(t registry.Tenant, auth string) tenantDocument {
 	d := tenantDocument{Namespace: t.Namespace, Auth: auth, Quotas: t.Quotas, Limits: t.Limits, Egress: t.Egress}
 	s, most := a.Stored(t.Namespace)
-	d.Stored = storedDocument{State: s[state.Values], Entities: s[state.Entities], Code: s[state.Code], Records: s[state.Records], Total: s.Total()}
+	d.Stored = storedDocument{State: s[state.Values], Entities: s[state.Entities], Code: s[state.Code], Records: s[state.Records], Keys: s[state.Keys], Total: s.Total()}
 	if most != math.MaxInt64 {
 		d.Stored.Allowed = &most
 	}

@@ -81,13 +81,14 @@ func (s *Store) openBooks(a Accounting) error {
 		return nil
 	}
 	s.books = &books{Accounting: a}
-	accounts := make(map[string]*account)
+	accounts, short := make(map[string]*account), false
 	err := reader{db: s.db}.Scan(accountPrefix, append(bytes.Clone(accountPrefix), 0xff), false, func(key, value []byte) bool {
 		acc := &account{tenant: string(key[len(accountPrefix):])}
 		for i := range acc.parts {
 			n, size := binary.Varint(value)
 			if size <= 0 {
-				break // damaged: it is counted again
+				short = true // damaged, or of a version that told fewer parts apart
+				break
 			}
 			acc.parts[i].Store(n)
 			value = value[size:]
@@ -103,9 +104,11 @@ func (s *Store) openBooks(a Accounting) error {
 	if err != nil {
 		return err
 	}
-	s.books.counted.Store(counted)
-	if !counted {
+	s.books.counted.Store(counted && !short)
+	if !s.books.counted.Load() {
 		s.behind.Go(s.recount)
+	}
+	if !counted {
 		return nil
 	}
 	if err := s.db.Delete(countedKey, pebble.NoSync); err != nil {

@@ -181,6 +181,16 @@ func TestAccountsAfterStart(t *testing.T) {
 		if after, _ := s.Stored("ada"); after != before || !s.books.counted.Load() {
 			t.Errorf("closed with %v, opened with %v, counted: %t", before, after, s.books.counted.Load())
 		}
+		if err := s.db.Set(append(bytes.Clone(accountPrefix), "ada"...), make([]byte, state.Parts-1), nil); err != nil { // as a version with fewer parts did
+			t.Fatal(err)
+		}
+		closed(t, s)
+		s = mustOpen(t, "store", options)
+		time.Sleep(time.Minute)
+		exact(t, s, "opened with an account that lacks a part")
+		if after, _ := s.Stored("ada"); after != before {
+			t.Errorf("stored: %v, before with all parts %v", after, before)
+		}
 		set(t, s, "ada/values", "more", 100_000)
 		set(t, s, "ada/values", "again", 10_000)
 		before, _ = s.Stored("ada")
