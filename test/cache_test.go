@@ -2,6 +2,7 @@ package test
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -172,4 +173,68 @@ func TestCacheOff(t *testing.T) {
 			t.Errorf("%q", cache)
 		}
 	}
+}
+
+const cacheQuotes = `
+import os, redis
+def main(args):
+    store = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+    return {"price": store.get("price"), "given": sorted(args)}
+`
+
+// TestCacheCommands: a user sees results, why the next invocation is a hit or not, and drops them; the operator switches the cache off, and it
+// stays off over a restart.
+func TestCacheCommands(t *testing.T) {
+	t.Parallel()
+	needPackages(t)
+	o := server.Options{Redis: true, Data: filepath.Join(t.TempDir(), "data")}
+	s := start(t, o)
+	sh, outside := newShell(t, s), redisClient(s)
+	defer func() { _ = outside.Close() }()
+	sh.save(t, map[string]string{"quote.py": cacheQuotes})
+	const invoke, explain = "invoke quote -r -o jsonl -p city Ulm -p id ", "cache explain quote -p city Ulm -p id "
+	sh.follow(t, []step{
+		{"action create quote quote.py -a state_cache true -a cache-ttl 9600h", 4, "", "out of bounds"},
+		{`action create quote quote.py -a state_cache true -a cache-ttl 720h -a cache-key '["city"]'`, 0, "", "ok: "},
+		{explain + "1", 0, "miss: no result on this input is kept; the next call executes", ""},
+		{invoke + "1", 0, `={"given":["city"],"price":null}` + "\n", ""},
+		{invoke + "2", 0, `={"given":["city"],"price":null}` + "\n", ""},
+		{explain + "3", 0, "the next call gives its result", ""},
+		{"cache list quote", 0, "/guest/quote", ""},
+		{"cache list --show", 0, `"price":null`, ""},
+		{"cache stats -o jsonl", 0, `"hits":1,"misses":1`, ""},
+	})
+	if err := outside.Set(t.Context(), "price", 7, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	operator := " --operator " + filepath.Join(o.Data, "operator")
+	sh.follow(t, []step{
+		{explain + "4", 0, `stale: record "price" is at version `, ""},
+		{explain + "4", 0, "it was absent when it was read; the next call executes", ""},
+		{invoke + "4", 0, `={"given":["city"],"price":"7"}` + "\n", ""},
+		{"cache purge --record trip", 0, "", "ok: dropped 0 known results"},
+		{`cache purge quote --input '{"city": "Ulm"}'`, 0, "", "ok: dropped 1 known results"},
+		{"cache purge --input {}", 2, "", "--input needs ACTION"},
+		{explain + "5", 0, "miss: no result on this input is kept", ""},
+		{"cache explain none", 4, "", "There is no action /guest/none."},
+		{"cache off" + operator, 0, "", "ok: turned off the result cache of the server"},
+		{explain + "6", 0, "off: the operator has switched the cache off; the next call executes", ""},
+	})
+	if hits, stale := gauge(t, s, `forerun_cache_requests_total{outcome="hit"}`), gauge(t, s, `forerun_cache_requests_total{outcome="stale"}`); hits != "1" || stale != "1" {
+		t.Errorf("%q hits and %q stale are counted", hits, stale)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	s = start(t, o)
+	if !strings.Contains(s.Log(), "the result cache is off because the operator has switched it off") {
+		t.Error("the server does not say that the cache is off")
+	}
+	sh = newShell(t, s)
+	sh.follow(t, []step{
+		{explain + "7", 0, "off: the operator has switched the cache off", ""},
+		{"cache on" + operator, 0, "", "ok: turned on the result cache of the server"},
+		{invoke + "7", 0, `={"given":["city"],"price":"7"}` + "\n", ""},
+		{explain + "8", 0, "hit: ", ""},
+	})
 }

@@ -26,7 +26,7 @@ func TestTenantsTablesAreApart(t *testing.T) {
 		k.must(false, false)
 		k.must(true, true)
 	}
-	for n := 0; gauge(t, s, "forerun_memo_evictions_total") == "0"; n++ {
+	for n := 0; gauge(t, s, "forerun_cache_evictions_total") == "0"; n++ {
 		if n == 200 {
 			t.Fatal("200 rows of 900 KB have pushed out nothing")
 		}

@@ -25,10 +25,14 @@ type page struct {
 
 func pageFlags(cmd *cobra.Command) *page {
 	p := new(page)
-	cmd.Flags().IntVarP(&p.limit, "limit", "l", 30, "show at most `N`; 0 shows 200, the most that a page has")
-	cmd.Flags().IntVarP(&p.skip, "skip", "s", 0, "leave out the first `N`")
+	p.flags(cmd)
 	cmd.Flags().BoolVarP(&p.byName, "name-sort", "n", false, "sort by name")
 	return p
+}
+
+func (p *page) flags(cmd *cobra.Command) {
+	cmd.Flags().IntVarP(&p.limit, "limit", "l", 30, "show at most `N`; 0 shows 200, the most that a page has")
+	cmd.Flags().IntVarP(&p.skip, "skip", "s", 0, "leave out the first `N`")
 }
 
 func (p *page) query() url.Values {

@@ -10,13 +10,18 @@ import (
 
 // bound is the setting of one of the server's bounds, a whole number from low to high.
 func bound(name, otherwise, usage string, low, high int, set func(b *forerun.Bounds, n int)) Setting {
+	return number(name, otherwise, usage, low, high, func(c *Config, n int) { set(&c.Bounds, n) })
+}
+
+// number makes the setting of a number.
+func number(name, otherwise, usage string, low, high int, set func(c *Config, n int)) Setting {
 	env := "FORERUN_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	return Setting{name, env, otherwise, usage, func(c *Config, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < low || n > high {
 			return forerun.Errorf(forerun.Invalid, "", "%q cannot be set: write a number from %d to %d.", value, low, high)
 		}
-		set(&c.Bounds, n)
+		set(c, n)
 		return nil
 	}}
 }

@@ -97,13 +97,18 @@ func (e *execution) task(outside func() (inside func())) func() {
 }
 
 func (e *execution) areCurrent(callees []forerun.Callee) bool {
+	return e.c.areCurrent(e.namespace, callees)
+}
+
+// areCurrent reports whether actions are deployed as they were when they were called.
+func (c *Controller) areCurrent(namespace string, callees []forerun.Callee) bool {
 	for _, callee := range callees {
-		name, err := forerun.ParseName(callee.Action, e.namespace)
+		name, err := forerun.ParseName(callee.Action, namespace)
 		if err != nil {
 			return false
 		}
-		action, err := e.c.Actions.Resolve(context.Background(), name, e.namespace)
-		if err != nil || e.c.digests.Deployed(action) != callee.Code {
+		action, err := c.Actions.Resolve(context.Background(), name, namespace)
+		if err != nil || c.digests.Deployed(action) != callee.Code {
 			return false
 		}
 	}

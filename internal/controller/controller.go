@@ -66,6 +66,7 @@ type Config struct {
 	// also the upper bound for all.
 	Speculation speculate.Settings
 	Cache       bool                                 // rows of annotated functions stand for executions; needs State and Bridge
+	Rows        memo.Options                         // how many rows are kept
 	Load        func(namespace string) forerun.Load  // of the worker, which bounds how far; may be nil
 	Spent       func() (s forerun.Spent, known bool) // of the processors; may be nil
 	Observe     func(*forerun.Activation)            // called with each record once it is written; may be nil
@@ -90,6 +91,7 @@ type Controller struct {
 	ahead    shares        // speculative functions
 	buffered shares        // bytes in columns
 	inTurn   atomic.Bool   // the operator has turned speculation off
+	uncached atomic.Bool   // the operator has turned the cache off
 	closed   atomic.Bool   // no invocation begins any more
 	busy     busy
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
@@ -111,7 +113,7 @@ func New(c Config) *Controller {
 	}
 	open, shut := context.WithCancel(context.Background())
 	controller := &Controller{
-		Config: c, tokens: newTokens(), tables: newTables(), claims: newClaims(), toll: toll{spent: c.Spent, processors: runtime.GOMAXPROCS(0)},
+		Config: c, tokens: newTokens(), tables: newTables(c.Rows), claims: newClaims(), toll: toll{spent: c.Spent, processors: runtime.GOMAXPROCS(0)},
 		executor: executor{clock: c.Clock}, aside: linger.New(open.Done()), open: open, shut: shut, running: make(map[forerun.ActivationID]*execution), going: make(map[*execution]bool),
 	}
 	if c.Bridge != nil {

@@ -46,6 +46,7 @@ type execution struct {
 	memo        *memo.Tenant       // of the namespace; nil with speculation and cache off
 	permit      permit             // to speculate, if one was asked for
 	mayAhead    bool               // speculation is not off for it; other conditions may still prevent it
+	cacheOff    forerun.ReasonCode // why no row stands for an execution; empty: rows do
 	off         forerun.ReasonCode // why nothing of it does, although it might
 	changes     uint64             // the count of action changes when the speculative slots were resolved
 	found       uint64             // the count when the first action was
@@ -413,6 +414,7 @@ func (e *execution) commit(a speculate.Commit) {
 		s.parent.record.Logs = append(s.parent.record.Logs, string(s.record.ID))
 	}
 	s.finish(a.Result)
+	e.countCache(s)
 	if !s.program {
 		e.c.toll.ended()
 	}

@@ -28,9 +28,26 @@ func (e *execution) until(s *slot) time.Time {
 	return e.c.Clock.Now().Add(s.cache.TTL)
 }
 
+// cacheOff is why no row stands for an execution; empty: rows do.
+func (c *Controller) cacheOff() forerun.ReasonCode {
+	switch {
+	case !c.Cache:
+		return forerun.ReasonCacheOff
+	case c.uncached.Load():
+		return forerun.ReasonCacheSwitch
+	}
+	return ""
+}
+
+// LetCache is the kill switch of the cache: it says whether rows may stand for executions of invocations to come, within Cache.
+func (c *Controller) LetCache(may bool) { c.uncached.Store(!may) }
+
+// MayCache is what LetCache has said; before, they may.
+func (c *Controller) MayCache() bool { return !c.uncached.Load() }
+
 // cache has rows stand for executions of the invocation, and be learnt.
 func (e *execution) cache(r Request) []speculate.Option {
-	if !e.c.Cache {
+	if e.cacheOff = e.c.cacheOff(); e.cacheOff != "" {
 		return nil
 	}
 	e.memo = e.c.tables.tenant(e.namespace).memo
@@ -68,7 +85,7 @@ func (e *execution) skip(a speculate.Skip) {
 	s.record.End, s.record.Timeline.Finished = now, now
 	s.record.Timeline.Skipped, s.record.Timeline.Predicted = true, a.Why
 	reads := a.Row.Reads
-	c := &forerun.Cached{Outcome: forerun.CacheHit, Why: a.Why, Of: a.Row.By, Records: len(reads), Checking: s.checking}
+	c := &forerun.Cached{Outcome: forerun.CacheHit, Why: a.Why, Of: a.Row.By, Records: len(reads), Checking: s.checking, Saved: max(0, a.Row.Took-s.checking)}
 	for _, read := range reads[:min(len(reads), forerun.MaxCheckedShown)] {
 		c.Checked = append(c.Checked, forerun.Checked{Record: forerun.ShownName(read.Key.Name), Version: read.Version})
 	}
@@ -78,8 +95,8 @@ func (e *execution) skip(a speculate.Skip) {
 // noteCached notes why no row stands for a slot that is executed.
 func (e *execution) noteCached(s *slot, why *forerun.Cached) {
 	switch {
-	case why == nil && !e.c.Cache && s.cache.Kept:
-		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheOff, Why: forerun.Because(forerun.ReasonCacheOff)}
+	case why == nil && e.cacheOff != "" && s.cache.Kept:
+		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheOff, Why: forerun.Because(e.cacheOff)}
 	case why == nil && s.program && s.cache.Kept:
 		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheBypass, Why: forerun.Because(forerun.ReasonWorkflow)}
 	case why != nil:

@@ -22,6 +22,7 @@ type tables struct {
 	predictor *speculate.Predictor
 	ahead     atomic.Int64 // speculative functions of its invocations
 	buffered  atomic.Int64 // bytes in their columns
+	uses      cacheUses
 
 	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool
@@ -65,8 +66,8 @@ type allTables struct {
 	of   map[string]*tables
 }
 
-func newTables() *allTables {
-	return &allTables{memo: memo.New(memo.Options{}), of: make(map[string]*tables)}
+func newTables(rows memo.Options) *allTables {
+	return &allTables{memo: memo.New(rows), of: make(map[string]*tables)}
 }
 
 func (a *allTables) tenant(namespace string) *tables {
@@ -373,6 +374,7 @@ func (e *execution) learn(a speculate.Learn) {
 	}
 	if l.Row != nil {
 		s := e.slots[a.Slot]
+		l.Row.Took = s.own()
 		l.Row.By, l.Row.Home = s.record.ID, forerun.Home{Action: s.action.FoundAs(), Code: e.c.digests.Deployed(s.action)}
 		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil && e.tables != nil {
 			e.tables.noteRow(l.Code, before, l.Row)

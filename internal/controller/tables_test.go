@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/memo"
 	"forerun.dev/forerun/internal/speculate"
 )
 
 func TestQuick(t *testing.T) {
-	tables := newTables().tenant("ns")
+	tables := newTables(memo.Options{}).tenant("ns")
 	code := forerun.Digest{1}
 	quick := func() bool { return tables.doubts(code, time.Millisecond).open }
 	if quick() {
@@ -35,7 +36,7 @@ func TestQuick(t *testing.T) {
 
 // TestTablesAreBounded has one namespace run more functions than are remembered; another's are not forgotten for that.
 func TestTablesAreBounded(t *testing.T) {
-	all := newTables()
+	all := newTables(memo.Options{})
 	mine, theirs := all.tenant("mine"), all.tenant("theirs")
 	mine.noteCaller(forerun.Digest{1})
 	mine.noteTime(forerun.Digest{1}, time.Microsecond, time.Microsecond, 0)
@@ -55,7 +56,7 @@ func TestTablesAreBounded(t *testing.T) {
 }
 
 func TestComputes(t *testing.T) {
-	tables := newTables().tenant("ns")
+	tables := newTables(memo.Options{}).tenant("ns")
 	for cpu, want := range map[time.Duration]bool{0: false, 1 * time.Millisecond: false, 4 * time.Millisecond: true, 9 * time.Millisecond: true} {
 		tables.noteTime(forerun.Digest{1}, 6*time.Millisecond, 6*time.Millisecond, cpu)
 		if got := tables.doubts(forerun.Digest{1}, 0).computes; got != want {
@@ -65,7 +66,7 @@ func TestComputes(t *testing.T) {
 }
 
 func TestRisky(t *testing.T) {
-	tables := newTables().tenant("ns")
+	tables := newTables(memo.Options{}).tenant("ns")
 	code := forerun.Digest{1}
 	for i, c := range []struct {
 		squashed, right int // times, one after the other
@@ -86,7 +87,7 @@ func TestRisky(t *testing.T) {
 // TestRiskIsForgiven: a function that was squashed too often is speculative again after a while, when it may do better.
 func TestRiskIsForgiven(t *testing.T) {
 	code := forerun.Digest{1}
-	e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: 1} }}}}
+	e := &execution{tables: newTables(memo.Options{}).tenant("ns"), c: &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: 1} }}}}
 	barred := func() (times int) {
 		for e.forbids(code, e.tables.doubts(code, 0)) && times < 1000 {
 			times++
@@ -118,7 +119,7 @@ func TestForbids(t *testing.T) {
 		{doubts{risky: true}, 0.51, true},
 		{doubts{open: true, stray: true}, 1, false},
 	} {
-		e := &execution{tables: newTables().tenant("ns"), c: &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: c.busy} }}}}
+		e := &execution{tables: newTables(memo.Options{}).tenant("ns"), c: &Controller{Config: Config{Load: func(string) forerun.Load { return forerun.Load{Busy: c.busy} }}}}
 		if got := e.forbids(forerun.Digest{1}, c.doubts); got != c.want {
 			t.Errorf("%+v, %v busy: %v", c.doubts, c.busy, got)
 		}
@@ -147,7 +148,7 @@ func TestRunsAheadAgain(t *testing.T) {
 		{forerun.ApplicationError, 600 * time.Millisecond, true},
 		{forerun.InternalError, 100 * time.Millisecond, true},
 	} {
-		e := &execution{tables: newTables().tenant("ns"), c: new(Controller)}
+		e := &execution{tables: newTables(memo.Options{}).tenant("ns"), c: new(Controller)}
 		action := &forerun.Action{Limits: forerun.Limits{Timeout: limit}}
 		code := e.c.digests.Deployed(action)
 		for range longTooOften {
@@ -167,7 +168,7 @@ func TestRunsAheadAgain(t *testing.T) {
 
 // TestSkipsTakeNoTime: that a function was not executed says nothing of how long it takes.
 func TestSkipsTakeNoTime(t *testing.T) {
-	e := &execution{tables: newTables().tenant("ns"), c: new(Controller)}
+	e := &execution{tables: newTables(memo.Options{}).tenant("ns"), c: new(Controller)}
 	action := &forerun.Action{Limits: forerun.Limits{Timeout: 1000}}
 	code := e.c.digests.Deployed(action)
 	e.tables.noteTime(code, 800*time.Millisecond, 800*time.Millisecond, 700*time.Millisecond)
@@ -185,7 +186,7 @@ func TestSkipsTakeNoTime(t *testing.T) {
 }
 
 func TestWrongGuesses(t *testing.T) {
-	tables := newTables().tenant("ns")
+	tables := newTables(memo.Options{}).tenant("ns")
 	code := forerun.Digest{1}
 	row := func(output string, callees ...string) *forerun.Row {
 		r := &forerun.Row{Output: json.RawMessage(output)}
@@ -214,7 +215,7 @@ func TestWrongGuesses(t *testing.T) {
 }
 
 func TestHabitsAreBounded(t *testing.T) {
-	tables := newTables().tenant("ns")
+	tables := newTables(memo.Options{}).tenant("ns")
 	for i := range 3 * maxKnown {
 		tables.noteTime(forerun.Digest{byte(i), byte(i >> 8), byte(i >> 16)}, time.Second, time.Second, 0)
 	}

@@ -10,6 +10,7 @@ type Cached struct {
 	Checked  []Checked     `json:",omitempty"` // of a hit, the records whose versions were checked: the first MaxCheckedShown
 	Records  int           `json:",omitempty"` // of a hit, how many there were
 	Checking time.Duration `json:",omitempty"` // for how long the versions were asked for
+	Saved    time.Duration `json:",omitempty"` // of a hit, how much longer the execution took, without its calls
 }
 
 // Checked is a record whose version was the one that the execution had read. An absent record has version 0.
@@ -29,6 +30,11 @@ const (
 	CacheBypass CacheOutcome = "bypass" // rows were not looked at: the request says so, or the action is a workflow
 	CacheOff    CacheOutcome = "off"    // the cache is
 )
+
+// CacheOutcomes lists them.
+func CacheOutcomes() []CacheOutcome {
+	return []CacheOutcome{CacheHit, CacheMiss, CacheStale, CacheBypass, CacheOff}
+}
 
 // MaxCheckedShown bounds Cached.Checked.
 const MaxCheckedShown = 16

@@ -156,6 +156,8 @@ const (
 	ReasonBypass        ReasonCode = "bypass"          // X-Forerun-Cache
 	ReasonWorkflow      ReasonCode = "workflow"        // its functions have rows, it has none
 	ReasonCacheOff      ReasonCode = "cache_off"       // --cache off
+	ReasonCacheSwitch   ReasonCode = "cache_switch"    // forerun cache off
+	ReasonNotAnnotated  ReasonCode = "not_annotated"   // no annotation keeps results
 )
 
 // ReasonText is the code of a reason that a record of an older version has as a sentence, in Text.

@@ -12,14 +12,15 @@ type Row struct {
 	// Exact says that Output depends on nothing but the input, Reads and Below, so that an execution may be skipped while those are
 	// what they were (rule R8). Else the row only predicts.
 	Exact   bool
-	Effects bool         // it, or what it called, wrote a record or reached the outside: it may not be skipped
-	Hosts   bool         // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
-	Until   time.Time    // it stands for an execution until then; zero: while what it rests on is current
-	Why     *Reason      // it may not be skipped; nil: it may
-	By      ActivationID // the execution
-	Home    Home         // the action that it is of
-	Reads   []Seen       // the records that it, or what it called, read, each once
-	Below   []Callee     // its callees, what they called, and so on: without inputs
+	Effects bool          // it, or what it called, wrote a record or reached the outside: it may not be skipped
+	Hosts   bool          // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
+	Until   time.Time     // it stands for an execution until then; zero: while what it rests on is current
+	Why     *Reason       // it may not be skipped; nil: it may
+	By      ActivationID  // the execution
+	Took    time.Duration // of the execution, without its calls
+	Home    Home          // the action that it is of
+	Reads   []Seen        // the records that it, or what it called, read, each once
+	Below   []Callee      // its callees, what they called, and so on: without inputs
 }
 
 // Stands reports whether the row may stand for an execution, while what it rests on is current.

@@ -50,9 +50,9 @@ func measureAudit(m *telemetry.Metrics, l *audit.Log) {
 func measureMemo(m *telemetry.Metrics, c *controller.Controller) {
 	m.Counter("forerun_memo_hits_total", "Outputs of functions that were looked up and known.", func() float64 { return float64(c.Memo().Hits) })
 	m.Counter("forerun_memo_misses_total", "Outputs of functions that were looked up and not known.", func() float64 { return float64(c.Memo().Misses) })
-	m.Counter("forerun_memo_evictions_total", "Outputs of functions that had to go for others.", func() float64 { return float64(c.Memo().Evictions) })
-	m.Gauge("forerun_memo_rows", "Outputs of functions that are known.", func() float64 { return float64(c.Memo().Rows) })
-	m.Gauge("forerun_memo_bytes", "Memory that known outputs take.", func() float64 { return float64(c.Memo().Bytes) })
+	m.Counter("forerun_cache_evictions_total", "Outputs of functions that had to go for others.", func() float64 { return float64(c.Memo().Evictions) })
+	m.Gauge("forerun_cache_rows", "Outputs of functions that are known.", func() float64 { return float64(c.Memo().Rows) })
+	m.Gauge("forerun_cache_bytes", "Memory that known outputs take.", func() float64 { return float64(c.Memo().Bytes) })
 }
 
 // measureToll shows what running ahead costs in the metrics.

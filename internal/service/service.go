@@ -36,6 +36,7 @@ import (
 	"forerun.dev/forerun/internal/gateway/admin"
 	"forerun.dev/forerun/internal/gateway/openwhisk"
 	"forerun.dev/forerun/internal/gateway/webaction"
+	"forerun.dev/forerun/internal/memo"
 	"forerun.dev/forerun/internal/registry"
 	"forerun.dev/forerun/internal/sandbox"
 	"forerun.dev/forerun/internal/sandbox/guard"
@@ -276,6 +277,10 @@ func (s *server) startWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	cached, err := s.registry.MayCache(ctx)
+	if err != nil {
+		return err
+	}
 	s.metrics, s.feed = telemetry.New(), feed.New()
 	bridge := new(controller.Bridge)
 	s.worker = worker.New(worker.Config{
@@ -287,9 +292,10 @@ func (s *server) startWorker(ctx context.Context) error {
 	s.quotas = gateway.NewQuotas(s.registry, s.store.Room, s.worker.Queued)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Waiters: s.hub, Bridge: bridge,
-		Speculation: s.config.Speculate, Cache: s.config.Cache, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
+		Speculation: s.config.Speculate, Cache: s.config.Cache, Rows: memo.Options{Rows: s.config.CacheRows, Total: s.config.CacheMiB << 20}, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
 	})
 	s.controller.LetAhead(ahead)
+	s.controller.LetCache(cached)
 	s.registry.OnChange(s.controller.ActionsChanged)
 	measure(s.metrics, s.worker, s.store)
 	measureMemo(s.metrics, s.controller)
@@ -446,6 +452,9 @@ func (s *server) announce() {
 			next = "another --speculate than off, and " + next
 		}
 		fmt.Fprintf(s.words, "  speculation is off because the operator has switched it off; to switch it on: %s\n", next)
+	}
+	if !s.controller.MayCache() {
+		fmt.Fprintf(s.words, "  the result cache is off because the operator has switched it off; to switch it on: forerun cache on --operator %s\n", filepath.Join(s.config.Data, operatorName))
 	}
 	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
 	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))

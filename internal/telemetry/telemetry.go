@@ -20,6 +20,7 @@ type Metrics struct {
 	latency     prometheus.Histogram
 	activations *prometheus.CounterVec
 	speculation
+	cache
 }
 
 // New returns meters at zero.
@@ -38,6 +39,7 @@ func New() *Metrics {
 		}, []string{"status"}),
 	}
 	m.speculation = newSpeculation(m.registry)
+	m.cache = newCache(m.registry)
 	m.registry.MustRegister(m.invocations, m.latency, m.activations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for status := forerun.Success; status <= forerun.InternalError; status++ { // so that rates begin at zero
@@ -54,9 +56,10 @@ func (m *Metrics) Observe(a *forerun.Activation) {
 		m.invocations.WithLabelValues(label(a.Status)).Inc()
 		m.latency.Observe(a.End.Sub(a.Timeline.Queued).Seconds())
 	}
+	m.cache.count(a.Cached)
 	m.held.Add(a.Timeline.Held.Seconds())
 	if a.Tally != nil {
-		m.count(a.Tally)
+		m.speculation.count(a.Tally)
 	}
 }
 

@@ -61,6 +61,8 @@ var sentences = map[forerun.ReasonCode]string{
 	forerun.ReasonBypass:        "the request says so",
 	forerun.ReasonWorkflow:      "a workflow has no results of its own: annotate its functions",
 	forerun.ReasonCacheOff:      "the server was started with --cache off",
+	forerun.ReasonCacheSwitch:   "the operator has switched the cache off",
+	forerun.ReasonNotAnnotated:  "it has no annotation by which results are kept",
 
 	forerun.ReasonCalledOther:            "{slot} called something else first",
 	forerun.ReasonNotCalled:              "{slot} ended without calling it",

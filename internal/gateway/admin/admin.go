@@ -1,6 +1,6 @@
 // Package admin is the operator's API below /admin/v1/: it makes tenants, sets
 // their quotas, rotates their keys, suspends and deletes them, it gives out backups,
-// and it stops and lets go on whatever runs ahead.
+// and it switches speculation and the result cache off and on.
 //
 // It is no part of OpenWhisk's API. It promises that no tenant's key and no
 // function's token opens it, only the operator's own, and that a tenant who was
@@ -56,7 +56,7 @@ type API struct {
 	Config
 	mux       *http.ServeMux
 	changing  sync.Mutex // held while tenants are made, suspended or deleted: what one erases or ends another has not made
-	switching sync.Mutex // held while running ahead is switched: what is kept is what holds
+	switching sync.Mutex // held while speculation or the cache is switched: what is kept is what holds
 }
 
 // New returns the API.
@@ -79,6 +79,8 @@ func New(c Config) *API {
 		{"GET", "audit", a.audited, "since limit"},
 		{"GET", "speculation", a.getSpeculation, ""},
 		{"PUT", "speculation", a.putSpeculation, ""},
+		{"GET", "cache", a.getCache, ""},
+		{"PUT", "cache", a.putCache, ""},
 	} {
 		methods[route.path] = append(methods[route.path], route.method)
 		if route.method == http.MethodGet { // which the mux answers HEAD with

@@ -107,7 +107,7 @@ func TestWhoMayOperate(t *testing.T) {
 	w := newWorld(t)
 	tenant := w.want(200, "PUT", "tenants/ada", "").Auth
 	for _, auth := range []string{"", ":", "operator:", ":0123456789abcdef", "operator:0123456789abcdeF", operator + " ", tenant} {
-		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "POST tenants/ada/suspend", "POST tenants/ada/resume", "GET backup", "GET speculation", "PUT speculation", "GET nothing"} {
+		for _, request := range []string{"GET tenants", "GET tenants/ada", "PUT tenants/bob", "DELETE tenants/ada", "POST tenants/ada/rotate", "POST tenants/ada/suspend", "POST tenants/ada/resume", "GET backup", "GET speculation", "PUT speculation", "GET cache", "PUT cache", "GET nothing"} {
 			method, path, _ := strings.Cut(request, " ")
 			if status, answer := w.ask(auth, method, path, ""); status != 401 || strings.Contains(answer, "ada") {
 				t.Errorf("%s as %q: %d %s", request, auth, status, answer)
@@ -449,4 +449,28 @@ func TestResume(t *testing.T) {
 		t.Errorf("of ada is left %q", left)
 	}
 	w.want(200, "PUT", "tenants/ada", "")
+}
+
+// TestCacheSwitch: the operator's switch holds for the controller and for the servers to come.
+func TestCacheSwitch(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		body   string
+		status int
+		may    bool
+	}{
+		{`{"on":false}`, 200, false}, {`{"on":false}`, 200, false}, {`{}`, 400, false}, {`{"on":1}`, 400, false}, {`{"on":true}`, 200, true},
+	} {
+		status, answer := w.ask(operator, "PUT", "cache", c.body)
+		kept, err := w.api.Registry.MayCache(t.Context())
+		if status != c.status || kept != c.may || err != nil || w.api.Controller.MayCache() != c.may {
+			t.Errorf("%s: %d %s; kept %v, %v", c.body, status, answer, kept, err)
+		}
+		if may, err := w.api.Registry.MayAhead(t.Context()); !may || err != nil {
+			t.Errorf("it switched speculation: %v", err)
+		}
+	}
+	if status, answer := w.ask(operator, "GET", "cache", ""); status != 200 || !strings.Contains(strings.ReplaceAll(answer, " ", ""), `"started":false,"switch":true,"on":false`) {
+		t.Errorf("%d %s", status, answer)
+	}
 }

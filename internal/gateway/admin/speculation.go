@@ -27,17 +27,11 @@ func (a *API) getSpeculation(w http.ResponseWriter, _ *http.Request) error {
 // putSpeculation answers PUT speculation, {"on": false} or {"on": true}: the kill switch, which holds over restarts. Where the server was started
 // with --speculate off nothing runs ahead either way, as the answer tells; the switch is for those to come.
 func (a *API) putSpeculation(w http.ResponseWriter, r *http.Request) error {
-	const switches = `{"on": true} or {"on": false}`
-	var content struct {
-		On *bool `json:"on"`
-	}
-	if err := decode(w, r, switches, &content); err != nil {
+	on, err := readSwitch(w, r)
+	if err != nil {
 		return err
 	}
-	if content.On == nil {
-		return forerun.Errorf(forerun.Invalid, "body", "The content must be %s.", switches)
-	}
-	if err := a.letAhead(context.WithoutCancel(r.Context()), *content.On); err != nil {
+	if err := a.letAhead(context.WithoutCancel(r.Context()), on); err != nil {
 		return err
 	}
 	return a.getSpeculation(w, r)

@@ -95,3 +95,66 @@ func TestInASCII(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestCacheAPI: a tenant sees and drops the results of its own actions.
+func TestCacheAPI(t *testing.T) {
+	w := newWorld(t)
+	w.functions["one"] = func(*forerun.Run) forerun.RunEnd { return forerun.RunEnd{Result: json.RawMessage(`{"secret":1}`)} }
+	w.deploy("f", "one", "state_cache", "true")
+	const cache = "/api/v1/namespaces/_/cache"
+	explain := func() string {
+		return w.must(w.request("POST", cache+"/explain", `{"action":"f","input":{"a":1}}`)).body
+	}
+	if got := explain(); member(t, got, "outcome") != `"miss"` || member(t, got, "text") != `"miss: no result on this input is kept; the next call executes"` {
+		t.Error(got)
+	}
+	first := w.request("POST", actions+"f?blocking=true", `{"a":1}`).header.Get("X-Openwhisk-Activation-Id")
+	w.request("POST", actions+"f?blocking=true", `{"a":1}`)
+	if got := explain(); member(t, got, "outcome") != `"hit"` || member(t, got, "of") != `"`+first+`"` || member(t, got, "reason.code") != `"pure"` {
+		t.Error(got)
+	}
+	list := w.must(w.request("GET", cache+"/rows?action=f", "")).body
+	if member(t, list, "0.of") != `"`+first+`"` || strings.Contains(list, "secret") {
+		t.Errorf("a list without show: %s", list)
+	}
+	if shown := w.must(w.request("GET", cache+"/rows?show=true", "")).body; member(t, shown, "0.output") != `{"secret":1}` {
+		t.Errorf("a list with show: %s", shown)
+	}
+	if skipped := w.must(w.request("GET", cache+"/rows?skip=5", "")).body; skipped != "[]" {
+		t.Error(skipped)
+	}
+	stats := w.must(w.request("GET", cache, "")).body
+	if member(t, stats, "0.hits") != "1" || member(t, stats, "0.misses") != "1" || member(t, stats, "0.rows") != "1" {
+		t.Error(stats)
+	}
+	for _, c := range []struct{ body, want string }{
+		{`{"action":"f","input":{"a":2}}`, `{"purged":0}`},
+		{`{"record":"none"}`, `{"purged":0}`},
+		{`{"action":"f","input":{ "a" : 1 }}`, `{"purged":1}`},
+		{``, `{"purged":0}`},
+	} {
+		if got := w.must(w.request("POST", cache+"/purge", c.body)).body; strings.ReplaceAll(got, " ", "") != c.want {
+			t.Errorf("%s: %s, not %s", c.body, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/purge", `{"input":{}}`, 400},
+		{"POST", "/purge", `{"action":"none"}`, 404},
+		{"POST", "/explain", `{}`, 400},
+		{"POST", "/explain", `{"action":"f","input":[]}`, 400},
+		{"POST", "/explain", `{"action":"none"}`, 404},
+		{"GET", "/rows?limit=x", "", 400},
+		{"GET", "/rows?what=x", "", 400},
+		{"DELETE", "/rows", "", 405},
+	} {
+		if r := w.request(c.method, cache+c.path, c.body); r.status != c.status {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, r.status, r.body)
+		}
+	}
+	if r := w.request("GET", "/api/v1/namespaces/other/cache", ""); r.status != 403 {
+		t.Errorf("another's: %d %s", r.status, r.body)
+	}
+}

@@ -67,6 +67,11 @@ func (a *API) table() []route {
 
 		on("GET", "namespaces/{namespace}/feed", a.follow, "name"),
 
+		on("GET", "namespaces/{namespace}/cache", a.cacheStats, ""),
+		on("GET", "namespaces/{namespace}/cache/rows", a.cacheRows, "action show limit skip"),
+		on("POST", "namespaces/{namespace}/cache/purge", a.purgeCache, ""),
+		on("POST", "namespaces/{namespace}/cache/explain", a.explainCache, "").needing(forerun.MayRead),
+
 		on("GET", "namespaces/{namespace}/limits", a.namespaceLimits, ""),
 		on("GET", "namespaces/{namespace}/limits/{name}", a.oneLimit, ""),
 
