@@ -16,6 +16,7 @@ python := $(venv)/bin/python
 packages := bin/runtimes/python/packages
 node_packages := bin/runtimes/node/packages
 java_runtime := bin/runtimes/java
+offload := bin/offload
 # The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
 system_python = $(shell command -v /usr/bin/python3 || command -v python3)
 sdk_python := $(wildcard sdk/python/openwhisk/*.py) sdk/python/openwhisk/py.typed
@@ -35,7 +36,7 @@ run: build $(venv)/.data node_modules/.stamp ## start Forerun, deploy an example
 	@exec node examples/run.js
 
 .PHONY: build
-build: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(if $(shell command -v javac),$(java_runtime)/.stamp) ## build bin/forerun, and beside it what functions find at hand (for Java: if there is a JDK)
+build: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(if $(shell command -v javac),$(java_runtime)/.stamp $(offload)/.stamp) ## build bin/forerun, and beside it what functions find at hand (for Java: if there is a JDK)
 
 .PHONY: install
 install: build ## install Forerun below PREFIX=/usr/local, with a systemd unit (DESTDIR=FOLDER: into the folder of a package); data stay
@@ -52,7 +53,7 @@ dist: build sbom ## make dist/forerun-VERSION-linux-ARCH.tar.gz, which runs wher
 ##@ To work on it
 
 .PHONY: test
-test: build $(java_runtime)/.stamp $(venv)/.stamp node_modules/.stamp sbom need-redis need-tools ## run all tests; needs no service, leaves nothing behind
+test: build $(java_runtime)/.stamp $(offload)/.stamp $(venv)/.stamp node_modules/.stamp sbom need-redis need-tools ## run all tests; needs no service, leaves nothing behind
 	@$(python) tools/run_tests.py
 
 .PHONY: soak
@@ -151,8 +152,14 @@ $(java_runtime)/.stamp: runtimes/java/pom.xml $(shell find runtimes/java/src -na
 	mvn -q -B -f runtimes/java package
 	@touch $@
 
+# The agent's jar, which functions run too; its tests' classes stay in bin/offload-build for go test ./offload.
+$(offload)/.stamp: offload/pom.xml $(shell find offload/src -name '*.java') | need-java
+	rm -rf $(offload) bin/offload-build
+	mvn -q -B -f offload package
+	@touch $@
+
 # What tells which software that is.
-bin/sbom.cdx.json: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(wildcard $(java_runtime)/.stamp) $(wildcard tools/sbom/*.go) tools/sbom.sh .forerun/tools/cyclonedx-gomod .forerun/sbom/.stamp $(venv)/.stamp
+bin/sbom.cdx.json: bin/forerun $(packages)/.stamp $(node_packages)/.stamp $(wildcard $(java_runtime)/.stamp $(offload)/.stamp) $(wildcard tools/sbom/*.go) tools/sbom.sh .forerun/tools/cyclonedx-gomod .forerun/sbom/.stamp $(venv)/.stamp
 	@tools/sbom.sh '$(version)' '$(CYCLONEDX_MAVEN)'
 
 .forerun/sbom/.stamp: tools/sbom/package.json tools/sbom/package-lock.json .npmrc | need-node

@@ -17,9 +17,11 @@ node .forerun/sbom/node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.j
 PYTHONPATH=bin/runtimes/python/packages .forerun/venv/bin/cyclonedx-py environment \
     -S --spec-version $spec --output-file "$parts/python.json" .forerun/venv/bin/python
 
-if [ -d bin/runtimes/java ]; then
-    mvn -q -B -Dstyle.color=never -f runtimes/java "$2:makeBom" -DincludeTestScope=false \
-        -DoutputFormat=json -DoutputName=java -DoutputDirectory="$parts" -DschemaVersion=$spec
-fi
+for module in runtimes/java offload; do
+    if [ -d "bin/$module" ]; then
+        mvn -q -B -Dstyle.color=never -f $module "$2:makeBom" -DincludeTestScope=false -DincludeProvidedScope=false \
+            -DoutputFormat=json -DoutputName="$(basename $module)" -DoutputDirectory="$parts" -DschemaVersion=$spec
+    fi
+done
 
 go run ./tools/sbom -version "$1" -out bin/sbom.cdx.json "$parts"/*.json

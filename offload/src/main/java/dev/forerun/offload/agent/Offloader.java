@@ -1,0 +1,166 @@
+package dev.forerun.offload.agent;
+
+import dev.forerun.offload.graph.Rules;
+import dev.forerun.offload.wire.In;
+import dev.forerun.offload.wire.Link;
+import dev.forerun.offload.wire.Malformed;
+import dev.forerun.offload.wire.Refused;
+import dev.forerun.offload.wire.Type;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+
+/** Decides where a root runs: in a function, unless there is none now or the root was refused once. */
+public final class Offloader {
+  private static final long PAUSE_NANOS = 1_000_000_000L;
+
+  private final Functions functions;
+  private final Rules rules;
+  private final Map<String, byte[]> generated;
+  private final Consumer<String> log;
+  private final Map<UUID, Session> sessions = new HashMap<>();
+  private final Map<String, String> refused = new ConcurrentHashMap<>();
+  private final AtomicLong offloaded = new AtomicLong();
+  private final AtomicLong local = new AtomicLong();
+  private Application application;
+  private volatile long pausedUntil = System.nanoTime();
+
+  /**
+   * Makes an offloader.
+   *
+   * @param rules how objects cross
+   * @param generated files of classes that were made at run time, by name
+   * @param log takes lines for the operator
+   */
+  public Offloader(Functions functions, Rules rules, Map<String, byte[]> generated, Consumer<String> log) {
+    this.functions = functions;
+    this.rules = rules;
+    this.generated = generated;
+    this.log = log;
+  }
+
+  /** How many calls functions answered. */
+  public long offloaded() {
+    return offloaded.get();
+  }
+
+  /** How many calls of roots ran here. */
+  public long local() {
+    return local.get();
+  }
+
+  /** Why roots run here from now on, by root. */
+  public Map<String, String> refused() {
+    return Map.copyOf(refused);
+  }
+
+  Object call(String root, Object self, Object[] parameters) throws Throwable {
+    if (refused.containsKey(root) || System.nanoTime() - pausedUntil < 0) {
+      local.incrementAndGet();
+      return Entry.LOCAL;
+    }
+    Link link;
+    try {
+      link = functions.open();
+    } catch (IOException | RuntimeException e) {
+      return pause(root, e);
+    }
+    try (link) {
+      return over(link, root, self, parameters);
+    }
+  }
+
+  private Object pause(String root, Exception e) {
+    pausedUntil = System.nanoTime() + PAUSE_NANOS;
+    log.accept("%s runs here: no function: %s".formatted(root, e.getMessage()));
+    local.incrementAndGet();
+    return Entry.LOCAL;
+  }
+
+  private Object over(Link link, String root, Object self, Object[] parameters) throws Throwable {
+    Surrogate surrogate = null;
+    UUID instance = null;
+    Session session = null;
+    Surrogate.Result result;
+    try {
+      Link.Received hello = link.receive();
+      if (hello.type() != Type.HELLO) {
+        throw new Malformed("a function begins with " + hello.type());
+      }
+      int[] calls = new int[1];
+      instance = greet(hello.body(), calls);
+      session = take(instance, calls[0], self.getClass());
+      surrogate = new Surrogate(link, session, root);
+      result = surrogate.call(self, parameters);
+    } catch (IOException | RuntimeException | Refused | StackOverflowError | LinkageError e) {
+      return ended(root, surrogate, e);
+    }
+    session.ended(self);
+    synchronized (sessions) {
+      sessions.put(instance, session);
+    }
+    offloaded.incrementAndGet();
+    if (result.isThrown()) {
+      throw (Throwable) result.value();
+    }
+    return result.value();
+  }
+
+  private static UUID greet(In hello, int[] calls) {
+    int version = hello.i32();
+    int feature = hello.i32();
+    if (version != Link.VERSION) {
+      throw new Refused("the function speaks version %d of the protocol, the agent %d".formatted(version, Link.VERSION));
+    }
+    if (feature != Runtime.version().feature()) {
+      throw new Refused("the function runs on Java %d, the application on Java %d".formatted(feature, Runtime.version().feature()));
+    }
+    UUID instance = new UUID(hello.i64(), hello.i64());
+    calls[0] = hello.i32();
+    return instance;
+  }
+
+  /** The session of an instance, out of the table while a call uses it; a new one, with no calls, if its ends are not in step. */
+  private Session take(UUID instance, int calls, Class<?> type) {
+    synchronized (sessions) {
+      if (application == null) {
+        application = new Application(type.getClassLoader(), generated);
+      }
+      if (type.getClassLoader() != application.loader() && !reaches(application.loader(), type)) {
+        throw new Refused("%s has another class loader than roots that were called before".formatted(type.getName()));
+      }
+      Session known = sessions.remove(instance);
+      return known != null && known.calls == calls ? known : new Session(application, rules);
+    }
+  }
+
+  private static boolean reaches(ClassLoader loader, Class<?> type) {
+    try {
+      Class<?> base = type;
+      while (base.getName().contains("$$")) {
+        base = base.getSuperclass();
+      }
+      return Class.forName(base.getName(), false, loader) == base;
+    } catch (ClassNotFoundException e) {
+      return false;
+    }
+  }
+
+  private Object ended(String root, Surrogate surrogate, Throwable e) {
+    if (e instanceof Refused) {
+      refused.put(root, e.getMessage());
+    }
+    String visible = surrogate == null ? null : surrogate.visible();
+    if (visible != null) {
+      log.accept("%s was lost after a visible effect (%s): %s".formatted(root, visible, e.getMessage()));
+      throw new OffloadLostException(root, visible, e);
+    }
+    log.accept("%s runs here%s: %s".formatted(root, e instanceof Refused ? " from now on" : "", e instanceof Refused ? e.getMessage() : e));
+    local.incrementAndGet();
+    return Entry.LOCAL;
+  }
+}

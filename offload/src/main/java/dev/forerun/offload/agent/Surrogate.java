@@ -1,0 +1,303 @@
+package dev.forerun.offload.agent;
+
+import dev.forerun.offload.graph.Heap;
+import dev.forerun.offload.graph.Members;
+import dev.forerun.offload.wire.In;
+import dev.forerun.offload.wire.Link;
+import dev.forerun.offload.wire.Malformed;
+import dev.forerun.offload.wire.Out;
+import dev.forerun.offload.wire.Refused;
+import dev.forerun.offload.wire.Type;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TimeZone;
+
+/**
+ * The request's thread in the place of its call: it sends the call, then serves what the function asks for until the result is there.
+ * So transactions, monitors and thread locals are this thread's.
+ */
+final class Surrogate {
+  /** Static methods of the JDK that a function may have called here; those of the second set only tell something. */
+  private static final Set<String> STATIC =
+      Set.of("java/nio/file/Files", "java/sql/DriverManager", "java/util/ServiceLoader", "java/lang/management/ManagementFactory");
+
+  private static final Map<String, Set<String>> TELLING =
+      Map.of(
+          "java/lang/System", Set.of("getProperty", "getenv", "getProperties", "lineSeparator"),
+          "java/lang/Boolean", Set.of("getBoolean"),
+          "java/lang/Integer", Set.of("getInteger"),
+          "java/lang/Long", Set.of("getLong"));
+
+  private static final Set<String> SETTING = Set.of("setProperty", "clearProperty");
+
+  private final Link link;
+  private final Session session;
+  private final Heap heap;
+  private final String root;
+  private final Map<String, Method> methods = new HashMap<>();
+  private String visible;
+
+  /** What a call came to. */
+  record Result(boolean isThrown, Object value) {}
+
+  Surrogate(Link link, Session session, String root) {
+    this.link = link;
+    this.session = session;
+    this.heap = session.heap;
+    this.root = root;
+  }
+
+  /** The first effect of the call that others may have seen; null: it can still be run here. */
+  String visible() {
+    return visible;
+  }
+
+  private void see(String effect) {
+    if (visible == null) {
+      visible = effect;
+    }
+  }
+
+  Result call(Object self, Object[] parameters) throws IOException {
+    Out out = new Out().u8(session.calls == 0 ? 1 : 0);
+    out.name(TimeZone.getDefault().getID()).name(Locale.getDefault().toLanguageTag());
+    session.forget(out);
+    out.name(root);
+    List<Object> roots = new ArrayList<>(Arrays.asList(parameters));
+    roots.add(self);
+    heap.write(out, roots, List.of());
+    if (heap.isPinned(self)) {
+      throw new Refused("%s stays on the server: it is not of the application, or was generated".formatted(self.getClass().getName()));
+    }
+    out.i32(heap.idOf(self)).i32(parameters.length);
+    for (Object parameter : parameters) {
+      out.i32(heap.idOf(parameter));
+    }
+    link.send(Type.START, out);
+    return serve(null);
+  }
+
+  /** Serves frames until the result; within a monitor until it is given back, then null. */
+  private Result serve(Object monitor) throws IOException {
+    while (true) {
+      Link.Received received = link.receive();
+      In in = received.body();
+      switch (received.type()) {
+        case CLASS -> reply(new Out().blob(session.application.file(in.name())));
+        case STATICS -> statics(in);
+        case INVOKE -> invoke(in);
+        case GET -> get(in);
+        case PUT -> put(in);
+        case HASH -> reply(new Out().i32(System.identityHashCode(heap.object(in.i32()))));
+        case SYNC -> {
+          read(in, "a shared object changed");
+          delta(List.of());
+        }
+        case LOCK -> {
+          Result result = lock(in);
+          if (result != null) {
+            return result;
+          }
+        }
+        case UNLOCK -> {
+          read(in, "a shared object changed");
+          if (monitor == null || heap.object(in.i32()) != monitor) {
+            throw new Malformed("a monitor is given back that was not taken last");
+          }
+          return null;
+        }
+        case RESULT, THROWN -> {
+          if (monitor != null) {
+            throw new Malformed("the call ended with a monitor held");
+          }
+          return result(in, received.type() == Type.THROWN);
+        }
+        case REFUSED -> throw new Refused(in.name());
+        default -> throw new Malformed("a function sends " + received.type());
+      }
+    }
+  }
+
+  private void read(In in, String effect) {
+    boolean changed = true; // if it fails, a part may be written
+    try {
+      changed = heap.read(in);
+    } finally {
+      if (changed) {
+        see(effect);
+      }
+    }
+  }
+
+  private void reply(Out out) throws IOException {
+    link.send(Type.REPLY, out);
+  }
+
+  private void delta(List<?> roots) throws IOException {
+    Out out = new Out();
+    heap.write(out, roots, List.of());
+    reply(out);
+  }
+
+  private void statics(In in) throws IOException {
+    String name = in.name();
+    try {
+      Class<?> type = Class.forName(name, true, session.loader());
+      Out out = new Out();
+      heap.write(out, List.of(), List.of(type));
+      reply(out);
+    } catch (ClassNotFoundException e) {
+      throw new Malformed("there is no class " + name);
+    }
+  }
+
+  private Result lock(In in) throws IOException {
+    read(in, "a shared object changed");
+    Object monitor = heap.object(in.i32());
+    synchronized (monitor) {
+      delta(List.of());
+      Result result = serve(monitor);
+      if (result == null) {
+        reply(empty());
+      }
+      return result;
+    }
+  }
+
+  private Out empty() {
+    Out out = new Out();
+    heap.write(out, List.of(), List.of());
+    return out;
+  }
+
+  private void invoke(In in) throws IOException {
+    read(in, "a shared object changed");
+    Object target = heap.object(in.i32());
+    String owner = in.name();
+    String name = in.name();
+    String descriptor = in.name();
+    Object[] parameters = new Object[in.count(4)];
+    for (int i = 0; i < parameters.length; i++) {
+      parameters[i] = heap.object(in.i32());
+    }
+    allow(target, owner, name);
+    Method method = method(owner, name, descriptor);
+    if (target == null != java.lang.reflect.Modifier.isStatic(method.getModifiers())
+        || target != null && !method.getDeclaringClass().isInstance(target)) {
+      throw new Malformed("an object has no method %s.%s".formatted(owner, name));
+    }
+    if (!isKnownRead(target, owner, name)) {
+      see("call of %s.%s".formatted(owner.replace('/', '.'), name));
+    }
+    Object result;
+    boolean isThrown = false;
+    try {
+      result = method.invoke(target, parameters);
+    } catch (InvocationTargetException e) {
+      result = e.getCause();
+      isThrown = true;
+    } catch (IllegalAccessException | IllegalArgumentException e) {
+      throw new Malformed("%s.%s cannot be called so: %s".formatted(owner, name, e));
+    }
+    Out out = new Out().u8(isThrown ? 1 : 0);
+    heap.write(out, Collections.singletonList(result), List.of());
+    reply(out.i32(heap.idOf(result)));
+  }
+
+  /** What a function may call: methods of pinned objects that it knows, monitors' methods of shared ones, and a list of statics. */
+  private void allow(Object target, String owner, String name) {
+    boolean isMonitors = owner.equals("java/lang/Object") && Set.of("wait", "notify", "notifyAll").contains(name);
+    boolean isListed = target == null
+        && (STATIC.contains(owner) || owner.equals("java/lang/System") && SETTING.contains(name)
+            || TELLING.getOrDefault(owner, Set.of()).contains(name));
+    if (target == null ? !isListed : !heap.isPinned(target) && !isMonitors) {
+      throw new Malformed("a function may not call %s.%s".formatted(owner, name));
+    }
+  }
+
+  private static boolean isKnownRead(Object target, String owner, String name) {
+    if (target == null) {
+      return TELLING.getOrDefault(owner, Set.of()).contains(name);
+    }
+    return owner.equals("java/lang/Object") && name.equals("getClass")
+        || target.getClass().getName().startsWith("java.util.ImmutableCollections$");
+  }
+
+  private Method method(String owner, String name, String descriptor) {
+    String key = owner + "." + name + descriptor;
+    Method known = methods.get(key);
+    if (known == null) {
+      try {
+        known = Members.method(owner, name, descriptor, session.loader());
+      } catch (ReflectiveOperationException e) {
+        throw new Malformed("there is no method " + key);
+      }
+      methods.put(key, known);
+    }
+    return known;
+  }
+
+  private void get(In in) throws IOException {
+    Object target = pinned(in);
+    try {
+      Object value = Members.get(target, in.name(), in.name(), session.loader());
+      Out out = new Out();
+      heap.write(out, Collections.singletonList(value), List.of());
+      reply(out.i32(heap.idOf(value)));
+    } catch (ReflectiveOperationException e) {
+      throw new Malformed("there is no such field: " + e.getMessage());
+    }
+  }
+
+  private void put(In in) throws IOException {
+    read(in, "a shared object changed");
+    Object target = pinned(in);
+    String owner = in.name();
+    String name = in.name();
+    see("field %s.%s".formatted(owner.replace('/', '.'), name));
+    try {
+      Members.put(target, owner, name, session.loader(), heap.object(in.i32()));
+      reply(new Out());
+    } catch (ReflectiveOperationException e) {
+      throw new Malformed("there is no such field: " + e.getMessage());
+    }
+  }
+
+  private Object pinned(In in) {
+    Object target = heap.object(in.i32());
+    if (!heap.isPinned(target)) {
+      throw new Malformed("a field of an object is asked for that is not pinned");
+    }
+    return target;
+  }
+
+  private Result result(In in, boolean isThrown) {
+    Object value;
+    boolean isWhole = false;
+    try {
+      heap.read(in);
+      value = heap.object(in.i32());
+      isWhole = true;
+    } finally {
+      if (!isWhole) {
+        see("a part of the result"); // it may have been written
+      }
+    }
+    if (isThrown && !(value instanceof Throwable)) {
+      throw new Malformed("what was thrown is no exception");
+    }
+    if (isThrown) {
+      Stacks.join((Throwable) value);
+    }
+    return new Result(isThrown, value);
+  }
+}
