@@ -24,20 +24,27 @@ const largeRecord = 4 << 10
 
 // Log is the log of one server. Its methods may be called concurrently.
 type Log struct {
-	store state.Store
-	sync  bool
+	store  state.Store
+	sync   bool
+	keeper *Keeper // holds records to their part of what a tenant may store; nil: nothing does
 }
 
 // Open returns the log in store. With sync, records are on disk before Put returns.
 func Open(store state.Store, sync bool) *Log { return &Log{store: store, sync: sync} }
 
+// HoldTo has a keeper hold the records that are put from now on to their part of what a tenant may store. It is called before the log is in use.
+func (l *Log) HoldTo(k *Keeper) { l.keeper = k }
+
 // Put adds the records of one invocation, in place of their notes, all of them or none.
 func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 	ops := make([]state.Command, 0, 3*len(records))
 	for _, a := range records {
-		whole, err := encode(a)
+		whole, taken, err := l.fit(a)
 		if err != nil {
 			return err
+		}
+		if taken > 0 {
+			defer l.keeper.giveBack(a.Namespace, taken)
 		}
 		var brief []byte // where lists read no more than they show, if that is much less
 		if len(whole) > largeRecord {

@@ -21,13 +21,13 @@ type Retention struct {
 // keepInterval is the time between two looks of a Keeper.
 const keepInterval = 15 * time.Second
 
-// Keeper removes records that are not to be kept any more. What it does costs the same whatever their number: it drops
-// ranges of the log, whose names are in the order of time.
+// Keeper removes records that are not to be kept any more. It drops ranges of the log, whose names are in the order of time.
 type Keeper struct {
-	store Droppable
-	keep  Retention
-	now   func() time.Time
-	log   *slog.Logger
+	store   Droppable
+	keep    Retention
+	now     func() time.Time
+	log     *slog.Logger
+	hurried hurried
 }
 
 // Droppable is a store that can remove ranges of records (embedded.Store).
@@ -40,7 +40,10 @@ type Droppable interface {
 
 // NewKeeper returns a keeper of the log in a store, to whom now is the time.
 func NewKeeper(store Droppable, keep Retention, now func() time.Time, log *slog.Logger) *Keeper {
-	return &Keeper{store: store, keep: keep, now: now, log: log}
+	return &Keeper{
+		store: store, keep: keep, now: now, log: log,
+		hurried: hurried{writing: make(map[string]int64), over: make(map[string]bool), wake: make(chan struct{}, 1)},
+	}
 }
 
 // Run removes records until ctx is done.
@@ -52,10 +55,16 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			k.report(ctx, k.trim(ctx))
+		case <-k.hurried.wake:
+			k.trimHurried(ctx)
 		}
-		if err := k.trim(ctx); err != nil && ctx.Err() == nil {
-			k.log.Error("old activations could not be removed; it is tried again", "error", err)
-		}
+	}
+}
+
+func (k *Keeper) report(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		k.log.Error("old activations could not be removed; it is tried again", "error", err)
 	}
 }
 
@@ -94,14 +103,16 @@ func (k *Keeper) trimNamespace(ctx context.Context, namespace string) error {
 		return nil // it has just been removed
 	}
 	cut := k.cutByAge(oldest)
-	most, err := k.most(ctx, namespace, oldest)
-	if err == nil && most >= 0 {
-		cut, err = k.cutByBytes(ctx, namespace, oldest, cut, most)
+	if k.keep.Bytes > 0 {
+		cut, err = k.cutByBytes(ctx, namespace, oldest, cut, k.keep.Bytes)
+	}
+	if err == nil {
+		cut, err = k.cutByPart(ctx, namespace, cut)
 	}
 	if err != nil {
 		return err
 	}
-	if !cut.After(oldest) {
+	if cut.IsZero() {
 		return nil
 	}
 	return k.drop(ctx, namespace, cut)
@@ -114,26 +125,6 @@ func (k *Keeper) cutByAge(oldest time.Time) time.Time {
 		return time.Time{}
 	}
 	return cut
-}
-
-// most is how many bytes on disk the records of a namespace may take, or negative if nothing bounds them. Their part of what the tenant may
-// store is of bytes that are not compressed.
-func (k *Keeper) most(ctx context.Context, namespace string, oldest time.Time) (int64, error) {
-	most := int64(-1)
-	if k.keep.Bytes > 0 {
-		most = k.keep.Bytes
-	}
-	stored, allowed := k.store.Stored(namespace)
-	allowed /= state.RecordsPart
-	if stored[state.Records] <= allowed {
-		return most, nil
-	}
-	size, err := k.since(ctx, namespace, oldest)
-	share := int64(float64(size) * float64(allowed) / float64(stored[state.Records]))
-	if most >= 0 {
-		share = min(most, share)
-	}
-	return share, err
 }
 
 // cutByBytes is before when records are too many, if that is later than cut. It drops a tenth more, so as not to drop again soon.
@@ -206,6 +197,15 @@ func started(name, prefix string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.Unix(0, int64(binary.BigEndian.Uint64(b))), true
+}
+
+// timeOf is when an activation was queued, to a millisecond.
+func timeOf(id forerun.ActivationID) (time.Time, bool) {
+	b, err := hex.DecodeString(string(id))
+	if err != nil || len(b) != 16 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b) >> 16)), true
 }
 
 // firstID is before all ids that were made at a time or later.

@@ -16,16 +16,16 @@ import (
 // Quotas hold tenants to their limits. Its methods may be called concurrently.
 type Quotas struct {
 	tenants *registry.Registry
-	room    func() error
+	room    func(namespace string) error
 	waiting func(namespace string) int
 	now     func() time.Time
 	meters  sync.Map // of *meter by namespace
 }
 
 // NewQuotas returns meters for the tenants of a registry that all stand at zero. room, if it is not nil, is asked before anything
-// begins: its error says that there is no room for a record. waiting, if it is not nil, tells how many of a tenant's activations
+// begins: its error says that there is no room for a record of the tenant. waiting, if it is not nil, tells how many of a tenant's activations
 // wait for a sandbox.
-func NewQuotas(tenants *registry.Registry, room func() error, waiting func(namespace string) int) *Quotas {
+func NewQuotas(tenants *registry.Registry, room func(namespace string) error, waiting func(namespace string) int) *Quotas {
 	return &Quotas{tenants: tenants, room: room, waiting: waiting, now: time.Now}
 }
 
@@ -169,7 +169,7 @@ func (q *Quotas) Forget(namespace string) { q.meters.Delete(namespace) }
 
 func (q *Quotas) find(ctx context.Context, namespace string) (registry.Limits, *meter, error) {
 	if q.room != nil {
-		if err := q.room(); err != nil {
+		if err := q.room(namespace); err != nil {
 			return registry.Limits{}, nil, err
 		}
 	}

@@ -93,6 +93,7 @@ type server struct {
 	hub        *resp.Hub
 	registry   *registry.Registry
 	records    *activation.Log
+	keeper     *activation.Keeper // of the records
 	worker     *worker.Worker
 	quotas     *gateway.Quotas
 	controller *controller.Controller
@@ -246,6 +247,8 @@ func (s *server) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	s.records = activation.Open(s.store, s.config.Sync)
+	s.keeper = activation.NewKeeper(s.store, s.config.Keep, s.clock.Now, s.log)
+	s.records.HoldTo(s.keeper)
 	if err := catalog.Install(ctx, s.registry); err != nil {
 		return err
 	}
@@ -257,12 +260,19 @@ func (s *server) openStore(ctx context.Context) (err error) {
 	return err
 }
 
+// roomFor reports as an error that a tenant may begin nothing that makes a record: forerun.Full or OverQuota.
+func (s *server) roomFor(tenant string) error {
+	if err := s.store.Room(); err != nil {
+		return err
+	}
+	return s.keeper.Admit(tenant)
+}
+
 // keepRecords removes old activation records until the server is closed.
 func (s *server) keepRecords() {
 	ctx, stop := context.WithCancel(context.Background())
-	keeper := activation.NewKeeper(s.store, s.config.Keep, s.clock.Now, s.log)
 	var running sync.WaitGroup
-	running.Go(func() { keeper.Run(ctx) })
+	running.Go(func() { s.keeper.Run(ctx) })
 	s.onClose(func() error {
 		stop()
 		running.Wait()
@@ -289,7 +299,7 @@ func (s *server) startWorker(ctx context.Context) error {
 		Egress: s.registry.Egress, Bounds: s.config.Bounds, Log: s.log,
 	})
 	s.onClose(s.worker.Close)
-	s.quotas = gateway.NewQuotas(s.registry, s.store.Room, s.worker.Queued)
+	s.quotas = gateway.NewQuotas(s.registry, s.roomFor, s.worker.Queued)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Waiters: s.hub, Bridge: bridge,
 		Speculation: s.config.Speculate, Cache: s.config.Cache, Rows: memo.Options{Rows: s.config.CacheRows, Total: s.config.CacheMiB << 20}, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
