@@ -236,5 +236,19 @@ func TestCacheCommands(t *testing.T) {
 		{"cache on" + operator, 0, "", "ok: turned on the result cache of the server"},
 		{invoke + "7", 0, `={"given":["city"],"price":"7"}` + "\n", ""},
 		{explain + "8", 0, "hit: ", ""},
+		{"action update quote --web true", 0, "/api/v1/web/guest/default/quote", "ok: "},
 	})
+	get := func(tag string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/web/guest/default/quote.json?city=Ulm", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("If-None-Match", tag)
+		answer, _ := send(t, r)
+		return answer
+	}
+	first := get(`"none"`)
+	if again := get(first.Header.Get("ETag")); first.StatusCode != http.StatusOK || again.StatusCode != http.StatusNotModified || again.Header.Get("Cache-Status") != "Forerun; hit" || again.Header.Get("Age") == "" {
+		t.Errorf("on the web: %d %v, then %d %v", first.StatusCode, first.Header, again.StatusCode, again.Header)
+	}
 }

@@ -44,6 +44,9 @@ func (k *Key) Has(inner string) bool {
 	return slices.Contains(k.Members, k.Within) || slices.Contains(k.Inner, inner)
 }
 
+// HasMember reports whether a member of the object counts.
+func (k *Key) HasMember(name string) bool { return slices.Contains(k.Members, name) }
+
 // within is the object of which a part counts, if there is one.
 func within(object json.RawMessage, k *Key) (json.RawMessage, bool) {
 	if len(k.Inner) == 0 || slices.Contains(k.Members, k.Within) {

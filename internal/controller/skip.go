@@ -86,6 +86,9 @@ func (e *execution) skip(a speculate.Skip) {
 	s.record.Timeline.Skipped, s.record.Timeline.Predicted = true, a.Why
 	reads := a.Row.Reads
 	c := &forerun.Cached{Outcome: forerun.CacheHit, Why: a.Why, Of: a.Row.By, Records: len(reads), Checking: s.checking, Saved: max(0, a.Row.Took-s.checking)}
+	if !a.Row.Since.IsZero() {
+		c.Age = max(1, e.c.Clock.Now().Sub(a.Row.Since))
+	}
 	for _, read := range reads[:min(len(reads), forerun.MaxCheckedShown)] {
 		c.Checked = append(c.Checked, forerun.Checked{Record: forerun.ShownName(read.Key.Name), Version: read.Version})
 	}

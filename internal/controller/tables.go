@@ -375,6 +375,10 @@ func (e *execution) learn(a speculate.Learn) {
 	if l.Row != nil {
 		s := e.slots[a.Slot]
 		l.Row.Took = s.own()
+		e.heedWeb(s, l.Row)
+		if !l.Row.Until.IsZero() {
+			l.Row.Since = e.c.Clock.Now()
+		}
 		l.Row.By, l.Row.Home = s.record.ID, forerun.Home{Action: s.action.FoundAs(), Code: e.c.digests.Deployed(s.action)}
 		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil && e.tables != nil {
 			e.tables.noteRow(l.Code, before, l.Row)

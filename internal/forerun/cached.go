@@ -10,6 +10,7 @@ type Cached struct {
 	Checked  []Checked     `json:",omitempty"` // of a hit, the records whose versions were checked: the first MaxCheckedShown
 	Records  int           `json:",omitempty"` // of a hit, how many there were
 	Checking time.Duration `json:",omitempty"` // for how long the versions were asked for
+	Age      time.Duration `json:"-"`          // of a hit on a row that stands until some moment, since the execution; 0: of another
 	Saved    time.Duration `json:",omitempty"` // of a hit, how much longer the execution took, without its calls
 }
 

@@ -155,6 +155,9 @@ const (
 	ReasonDetaches      ReasonCode = "detaches"        // it began another invocation
 	ReasonBypass        ReasonCode = "bypass"          // X-Forerun-Cache
 	ReasonWorkflow      ReasonCode = "workflow"        // its functions have rows, it has none
+	ReasonSetsCookie    ReasonCode = "sets_cookie"     // its answer has Set-Cookie
+	ReasonNoStore       ReasonCode = "no_store"        // its answer has Cache-Control: no-store or private
+	ReasonVaries        ReasonCode = "varies"          // its answer has Vary with what does not count
 	ReasonCacheOff      ReasonCode = "cache_off"       // --cache off
 	ReasonCacheSwitch   ReasonCode = "cache_switch"    // forerun cache off
 	ReasonNotAnnotated  ReasonCode = "not_annotated"   // no annotation keeps results

@@ -14,6 +14,7 @@ type Row struct {
 	Exact   bool
 	Effects bool          // it, or what it called, wrote a record or reached the outside: it may not be skipped
 	Hosts   bool          // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
+	Since   time.Time     // when the execution ended, if there is an Until
 	Until   time.Time     // it stands for an execution until then; zero: while what it rests on is current
 	Why     *Reason       // it may not be skipped; nil: it may
 	By      ActivationID  // the execution
@@ -25,6 +26,14 @@ type Row struct {
 
 // Stands reports whether the row may stand for an execution, while what it rests on is current.
 func (r *Row) Stands() bool { return r.Exact && !r.Effects && !r.Hosts }
+
+// Bar has the row stand for no execution. It predicts all the same.
+func (r *Row) Bar(why ReasonCode) {
+	r.Exact, r.Reads = false, nil
+	if r.Why == nil {
+		r.Why = Because(why)
+	}
+}
 
 // Homes are the deployments without which the row is of no use: the action's, and those of the callees. Code that a program brings along
 // has none of its own.

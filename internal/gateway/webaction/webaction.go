@@ -148,11 +148,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := gateway.Seat(w, r, owner.Namespace); err != nil {
 		return err
 	}
-	input, err := h.input(w, &request{Request: r, rest: t.rest, user: caller.Namespace}, action, owner.Namespace)
+	asked := &request{Request: r, rest: t.rest, user: caller.Namespace}
+	input, err := h.input(w, asked, action, owner.Namespace)
 	if err != nil {
 		return err
 	}
-	return h.invoke(h.Quotas.Answering(w, owner.Namespace), r, owner, action, input, t.as)
+	return h.invoke(h.Quotas.Answering(w, owner.Namespace), asked, owner, action, input, t.as)
 }
 
 // isStill reports as an error that the owner was deleted or suspended since it was found. Strangers are not told which.

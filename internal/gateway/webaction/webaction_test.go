@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type world struct {
 	tenants *registry.Registry
 	log     *activation.Log
 	auth    registry.Credentials
+	runs    atomic.Int64
 	release chan struct{} // lets actions of the code "wait" end
 }
 
@@ -42,7 +44,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, tenants: registry.Open(store, registry.DefaultLimits(), nil), log: activation.Open(store, false), release: make(chan struct{})}
-	c := controller.New(controller.Config{Worker: w, Actions: w.tenants, Records: w.log})
+	c := controller.New(controller.Config{Worker: w, Actions: w.tenants, Records: w.log, State: store, Bridge: new(controller.Bridge), Cache: true})
 	h := New(Config{
 		Resolve: w.tenants.Action, Tenants: w.tenants, Controller: c, Keys: &gateway.Keys{Tenants: w.tenants, Activations: c},
 		Quotas: gateway.NewQuotas(w.tenants, nil, nil), MaxPayload: 1000, MaxWait: time.Minute,
@@ -67,8 +69,9 @@ func newWorld(t testing.TB) *world {
 // Run implements forerun.Worker.
 func (w *world) Run(r *forerun.Run) {
 	go func() {
+		w.runs.Add(1)
 		r.Events.Started(r.Activation, time.Now(), 0)
-		end := forerun.RunEnd{Result: json.RawMessage(r.Action.Exec.Code)}
+		end := forerun.RunEnd{Result: json.RawMessage(r.Action.Exec.Code), Reach: forerun.Inside}
 		switch code, failure, _ := strings.Cut(r.Action.Exec.Code, " "); code {
 		case "echo":
 			end.Result = r.Input
