@@ -29,7 +29,9 @@ func (a *API) listActions(c *call) error {
 		}
 		return err
 	}
-	return streamList(c, a.Registry.Actions(c.r.Context(), place.Namespace, place.Package, skip, limit), summaryOf)
+	return streamList(c, a.Registry.Actions(c.r.Context(), place.Namespace, place.Package, skip, limit), func(action *forerun.Action) actionSummary {
+		return summaryOf(c.seen(action))
+	})
 }
 
 // placeOfActions is the namespace, and the package if any, whose actions are to be listed.
@@ -66,7 +68,7 @@ func (a *API) getAction(c *call) error {
 	}
 	action, err := a.Registry.Resolve(c.r.Context(), name, c.caller.Namespace)
 	if err == nil {
-		gateway.WriteJSON(c.w, http.StatusOK, actionOf(action, withCode, secretsOf))
+		gateway.WriteJSON(c.w, http.StatusOK, actionOf(c.seen(action), withCode, secretsOf))
 	}
 	return err
 }

@@ -132,6 +132,18 @@ func (c *call) secretsOf() (string, error) {
 	return c.caller.Namespace, nil
 }
 
+// seen is an action as the caller may see it: another tenant is not shown the secret that opens a web action.
+func (c *call) seen(a *forerun.Action) *forerun.Action {
+	const door = "require-whisk-auth"
+	secret := forerun.Lookup(a.Annotations, door)
+	if a.Name.Namespace == c.caller.Namespace || len(secret) == 0 || !strings.ContainsAny(string(secret[:1]), `"-0123456789`) { // neither a string nor a number
+		return a
+	}
+	hidden := *a
+	hidden.Annotations = keyValues(a.Annotations).under(keyValues{{Key: door, Value: json.RawMessage("null")}})
+	return &hidden
+}
+
 // under lays others over kvs. Both may hold very many.
 func (kvs keyValues) under(others keyValues) keyValues {
 	all := make(keyValues, 0, len(kvs)+len(others))

@@ -171,14 +171,15 @@ func (a *API) getPackage(c *call) error {
 	d := packageOf(chain[0])
 	d.Parameters = shown(registry.Inherited(chain), secretsOf)
 	head, _ := bytes.CutSuffix(gateway.Marshal(d), []byte("}"))
+	show := func(action *forerun.Action) packageAction { return packageActionOf(c.seen(action)) }
 	return c.stream(func(out *bufio.Writer) error {
 		_, _ = out.Write(head) // that it fails is told by what follows
 		_, _ = out.WriteString(`,"actions":`)
-		if err := writeList(out, a.actionsIn(c.r.Context(), home, false), packageActionOf); err != nil {
+		if err := writeList(out, a.actionsIn(c.r.Context(), home, false), show); err != nil {
 			return err
 		}
 		_, _ = out.WriteString(`,"feeds":`)
-		if err := writeList(out, a.actionsIn(c.r.Context(), home, true), packageActionOf); err != nil {
+		if err := writeList(out, a.actionsIn(c.r.Context(), home, true), show); err != nil {
 			return err
 		}
 		return out.WriteByte('}')

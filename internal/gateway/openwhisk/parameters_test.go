@@ -159,6 +159,36 @@ func TestSecretsOfOthers(t *testing.T) {
 	}
 }
 
+// TestDoorsOfOthers: the secret that opens a web action is shown to its owner alone; who else may call it is shown to all that see the action.
+func TestDoorsOfOthers(t *testing.T) {
+	w := newWorld(t)
+	w.foreign()
+	w.pack("bound", `{"binding":{"namespace":"other","name":"open"}}`)
+	for value, isHidden := range map[string]bool{`"door-secret"`: true, `8642`: true, `-8642`: true, `true`: false, `["guest"]`: false} {
+		put := func(namespace, pkg string) {
+			_, err := w.api.Registry.PutAction(t.Context(), forerun.Name{Namespace: namespace, Package: pkg, Entity: "door"}, true, func(*forerun.Action) (*forerun.Action, error) {
+				annotations := []forerun.KeyValue{{Key: "web-export", Value: json.RawMessage("true")}, {Key: "require-whisk-auth", Value: json.RawMessage(value)}}
+				return &forerun.Action{Exec: forerun.Exec{Kind: "python:3", Code: "echo"}, Limits: forerun.DefaultLimits(), Annotations: annotations}, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("other", "open")
+		put("guest", "")
+		for path, isMine := range map[string]bool{
+			"_/actions/door": true, "_/actions": true,
+			"other/actions/open/door": false, "other/actions/open/": false, "other/packages/open": false, "_/actions/bound/door": false, "_/packages/bound": false,
+		} {
+			r := w.request("GET", namespaces+path, "")
+			shown := strings.Contains(r.body, `"require-whisk-auth","value":`+value)
+			if r.status != 200 || shown != (isMine || !isHidden) || !strings.Contains(r.body, `"require-whisk-auth"`) {
+				t.Errorf("%s with %s: %d %s", path, value, r.status, r.body)
+			}
+		}
+	}
+}
+
 // TestQueryParameters: each route refuses what it does not know, by name, and takes what clients send.
 func TestQueryParameters(t *testing.T) {
 	w := newWorld(t)
@@ -181,7 +211,7 @@ func TestQueryParameters(t *testing.T) {
 			}
 		}
 	}
-	want := strings.Fields("blocking code count docs force limit name overwrite public result secrets since skip timeout trace upto")
+	want := strings.Fields("action blocking code count docs force limit name overwrite public result secrets since skip timeout trace upto")
 	if got := slices.Sorted(maps.Keys(known)); !slices.Equal(got, want) {
 		t.Errorf("the query parameters are %q, want %q", got, want)
 	}
