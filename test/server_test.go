@@ -59,16 +59,6 @@ func TestSecondServerOnTheSameDataStops(t *testing.T) {
 	}
 }
 
-// TestOnlyLoopback asks for an address that others could reach.
-func TestOnlyLoopback(t *testing.T) {
-	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), binary, "serve", "--listen", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "data")).CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "loopback") {
-		t.Errorf("it ended with %v: %s", err, out)
-	}
-}
-
 // TestCPUProfile has a server leave a profile where it can, and names a folder that is not there.
 func TestCPUProfile(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,7 @@ type Environment struct {
 type app struct {
 	env                   Environment
 	apihost, auth, output string
+	ca                    string // a file
 	insecure, verbose     bool
 }
 
@@ -43,6 +44,7 @@ func Setup(root *cobra.Command, env Environment, args []string) error {
 	flags.StringVar(&a.apihost, "apihost", "", "`HOST` of the API: a name, name:port or URL")
 	flags.StringVarP(&a.auth, "auth", "u", "", "`KEY` to authenticate with, UUID:KEY")
 	flags.StringVarP(&a.output, "output", "o", "text", "`FORMAT` of the output: text, json or jsonl")
+	flags.StringVar(&a.ca, "ca", "", "`FILE` of certificate authorities in PEM to trust, beside the system's")
 	flags.BoolVarP(&a.insecure, "insecure", "i", false, "do not check the certificate of the API's host")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say on stderr what is asked and answered")
 	root.Args = func(cmd *cobra.Command, args []string) error { return noCommand(cmd, args) }
@@ -67,7 +69,7 @@ func Setup(root *cobra.Command, env Environment, args []string) error {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.actionCommand(), a.activationCommand(), a.packageCommand(), a.triggerCommand(), a.ruleCommand(), a.namespaceCommand(),
-		a.tenantCommand(), a.speculationCommand(), a.cacheCommand(), a.auditCommand(), a.backupCommand(), a.listCommand(),
+		a.tenantCommand(), a.speculationCommand(), a.cacheCommand(), a.auditCommand(), a.backupCommand(), a.certCommand(), a.listCommand(),
 		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.undeployCommand(), a.devCommand(),
 	}
 }

@@ -99,6 +99,10 @@ func Explain(err error) string {
 		return "interrupted"
 	case isTimeout(err):
 		return withNext(err, "The API did not answer in time. Is --apihost right?")
+	case isUnknownAuthority(err):
+		return withNext(err, "No trusted authority has signed the server's certificate: pass --ca with the file ca.crt of the server's data folder, or run `forerun login` in a terminal.")
+	case isWrongName(err):
+		return withNext(err, "The server's certificate is for other names: use one of them, or have the operator name this one with --tls-name.")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return withNext(err, "No server listens there: start the server with `forerun serve`, or name another with --apihost.")
 	case isCutOff(err):
@@ -127,7 +131,7 @@ func nextAfterCutOff(err error) string {
 func nextAfter(e *whisk.Error) string {
 	admin := strings.Contains(e.URL, adminRoot)
 	switch {
-	case admin && e.Status == http.StatusNotFound:
+	case admin && e.Status == http.StatusNotFound && strings.Contains(e.URL, adminRoot+"tenants"):
 		return "Run `forerun tenant list` to see those that are there."
 	case admin:
 		return ""

@@ -3,12 +3,15 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -24,7 +27,8 @@ func (a *app) loginCommand() *cobra.Command {
 		Use: "login", Short: "Check a key and keep it in .wskprops, where wsk looks too", Args: between(0, 0),
 		Long: `Check a key and keep it, with the API's host, in ~/.wskprops (or the file that WSK_CONFIG_FILE names), where wsk looks too.
 
-Without --apihost the host is the one set already, or this machine; without --auth the key is read from stdin.`,
+Without --apihost the host is the one set already, or this machine; without --auth the key is read from stdin. If no trusted authority has
+signed the server's certificate, a person at a terminal is shown the authority and asked once; the answer is kept, too.`,
 		Example: "  forerun login --apihost http://127.0.0.1:3233 --auth UUID:KEY\n  forerun login < key",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.checkOutput(); err != nil {
@@ -43,28 +47,50 @@ func (a *app) login(cmd *cobra.Command) error {
 	if err != nil && a.env.Getenv("WSK_CONFIG_FILE") == "" {
 		return err
 	}
-	s := settings{host: first(a.apihost, known.host, "127.0.0.1:"+whisk.DefaultPort), auth: a.auth}
+	s := settings{host: first(a.apihost, known.host, "127.0.0.1:"+whisk.DefaultPort), auth: a.auth, ca: known.ca}
 	if s.auth == "" {
 		if s.auth, err = askKey(cmd, s.host); err != nil {
 			return err
 		}
 	}
-	c, err := a.clientOf(cmd, s, "")
-	if err != nil {
-		return err
+	c, names, err := a.namespacesOf(cmd, s)
+	values := map[string]string{}
+	if isUnknownAuthority(err) && isTyped(cmd) {
+		authority, refused := a.askTrust(cmd, s.host)
+		if refused != nil {
+			return refused
+		}
+		values[caProperty] = base64.StdEncoding.EncodeToString(authority.Raw)
+		s.ca += string(authorityPEM(authority.Raw))
+		c, names, err = a.namespacesOf(cmd, s)
 	}
-	names, err := whisk.List[string](cmd.Context(), c, "namespaces", nil)
 	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
 		return &failure{exitHTTP, "the key is valid but owns no namespace: ask the operator for a key of a tenant"}
 	}
-	return a.keep(cmd, c, names[0].Value)
+	values["APIHOST"], values["AUTH"] = c.Host(), c.Auth()
+	if err := a.keep(values); err != nil {
+		return err
+	}
+	file, _ := a.propertiesFile() // it was written just now
+	say(cmd, "ok: logged in to %s, namespace %s; kept in %s", c.Host(), names[0].Value, file)
+	return nil
 }
 
-// keep writes host and key to the file, which nobody else can read.
-func (a *app) keep(cmd *cobra.Command, c *whisk.Client, namespace string) error {
+// namespacesOf asks a server which namespaces are the key's.
+func (a *app) namespacesOf(cmd *cobra.Command, s settings) (*whisk.Client, []whisk.Document[string], error) {
+	c, err := a.clientOf(cmd, s, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := whisk.List[string](cmd.Context(), c, "namespaces", nil)
+	return c, names, err
+}
+
+// keep writes properties to the file, which only its owner can read.
+func (a *app) keep(values map[string]string) error {
 	file, err := a.propertiesFile()
 	if err != nil {
 		return err
@@ -73,11 +99,10 @@ func (a *app) keep(cmd *cobra.Command, c *whisk.Client, namespace string) error 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return wrongf("the settings cannot be read: %v", err)
 	}
-	after := setProperties(string(before), []string{"APIHOST", "AUTH"}, map[string]string{"APIHOST": c.Host(), "AUTH": c.Auth()})
+	after := setProperties(string(before), slices.Sorted(maps.Keys(values)), values)
 	if err := replaceFile(file, []byte(after)); err != nil {
 		return fmt.Errorf("the settings cannot be written: %w", err)
 	}
-	say(cmd, "ok: logged in to %s, namespace %s; kept in %s", c.Host(), namespace, file)
 	return nil
 }
 

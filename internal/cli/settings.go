@@ -12,8 +12,8 @@ import (
 	"forerun.dev/forerun/internal/textfile"
 )
 
-// settings are where the API is and who calls it.
-type settings struct{ host, auth string }
+// settings are where the API is, who calls it, and which certificate authorities are trusted beside the system's, in PEM.
+type settings struct{ host, auth, ca string }
 
 // settings gathers them: a flag counts before the environment, and that before the file. In the environment our own
 // variables come first, then wsk's, then those that a function has.
@@ -22,7 +22,13 @@ func (a *app) settings() (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
+	path, _ := a.propertiesFile() // without one nothing lies beside it
+	ca, err := a.authorities(path, file)
+	if err != nil {
+		return settings{}, err
+	}
 	return settings{
+		ca:   ca,
 		host: first(a.apihost, a.env.Getenv("FORERUN_APIHOST"), a.env.Getenv("WHISK_APIHOST"), a.env.Getenv("__OW_API_HOST"), file["APIHOST"]),
 		auth: first(a.auth, a.env.Getenv("FORERUN_AUTH"), a.env.Getenv("WHISK_AUTH"), a.env.Getenv("__OW_API_KEY"), file["AUTH"]),
 	}, nil
@@ -109,7 +115,7 @@ func (a *app) client(cmd *cobra.Command) (*whisk.Client, error) {
 
 // clientOf makes a client of the API below root; empty: OpenWhisk's.
 func (a *app) clientOf(cmd *cobra.Command, s settings, root string) (*whisk.Client, error) {
-	o := whisk.Options{Host: s.host, Auth: s.auth, Root: root, Insecure: a.insecure, UserAgent: "forerun/" + a.env.Version}
+	o := whisk.Options{Host: s.host, Auth: s.auth, Root: root, Insecure: a.insecure, CA: s.ca, UserAgent: "forerun/" + a.env.Version}
 	if a.verbose {
 		o.Trace = func(line string) { cmd.PrintErrln(line) }
 	}

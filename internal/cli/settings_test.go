@@ -31,12 +31,12 @@ func TestPrecedence(t *testing.T) {
 		env  map[string]string
 		want settings
 	}{
-		{app{}, env(), settings{"home.example", "h:h"}},
-		{app{}, env("WSK_CONFIG_FILE", other), settings{"other.example", "o:o"}},
-		{app{}, env("__OW_API_HOST", "ow", "__OW_API_KEY", "w:w"), settings{"ow", "w:w"}},
-		{app{}, env("__OW_API_HOST", "ow", "FORERUN_APIHOST", "fr", "FORERUN_AUTH", "f:f", "WSK_CONFIG_FILE", other), settings{"fr", "f:f"}},
-		{app{apihost: "flag", auth: "x:x"}, env("FORERUN_APIHOST", "fr", "FORERUN_AUTH", "f:f"), settings{"flag", "x:x"}},
-		{app{auth: "x:x"}, env("FORERUN_APIHOST", "fr"), settings{"fr", "x:x"}},
+		{app{}, env(), settings{"home.example", "h:h", ""}},
+		{app{}, env("WSK_CONFIG_FILE", other), settings{"other.example", "o:o", ""}},
+		{app{}, env("__OW_API_HOST", "ow", "__OW_API_KEY", "w:w"), settings{"ow", "w:w", ""}},
+		{app{}, env("__OW_API_HOST", "ow", "FORERUN_APIHOST", "fr", "FORERUN_AUTH", "f:f", "WSK_CONFIG_FILE", other), settings{"fr", "f:f", ""}},
+		{app{apihost: "flag", auth: "x:x"}, env("FORERUN_APIHOST", "fr", "FORERUN_AUTH", "f:f"), settings{"flag", "x:x", ""}},
+		{app{auth: "x:x"}, env("FORERUN_APIHOST", "fr"), settings{"fr", "x:x", ""}},
 	} {
 		c.app.env = Environment{Getenv: func(name string) string { return c.env[name] }, Home: home}
 		if got, err := c.app.settings(); err != nil || got != c.want {

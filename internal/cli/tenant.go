@@ -49,6 +49,12 @@ func (a *app) operator(cmd *cobra.Command) (*whisk.Client, error) {
 			return nil, wrongf("%s is not an operator's key: it has no line AUTH=...\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", file)
 		}
 		s.host, s.auth = first(s.host, properties["APIHOST"]), first(s.auth, properties["AUTH"])
+	} else {
+		file = ""
+	}
+	var err error
+	if s.ca, err = a.authorities(file, nil); err != nil {
+		return nil, err
 	}
 	return a.clientOf(cmd, s, adminRoot)
 }

@@ -9,8 +9,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"net"
-	"net/netip"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -28,9 +26,9 @@ import (
 
 // Config are the settings of `forerun serve`.
 type Config struct {
-	Listen      string               // host:port of the REST API, always on the loopback
+	Listen      string               // host:port of the REST API
 	Data        string               // folder of all that the server keeps, absolute
-	WebListen   string               // host:port of web actions alone, on the loopback; empty: they share Listen
+	WebListen   string               // host:port of web actions alone; empty: they share Listen
 	WebScheme   string               // of the address that clients use for web actions: "http" or "https"
 	WebHost     string               // host that web actions alone have, perhaps with a port; "TENANT" in front stands for each tenant; empty: any
 	RedisListen string               // host:port of the RESP door for programs outside functions; empty: closed
@@ -51,6 +49,12 @@ type Config struct {
 	Keep        activation.Retention // of activation records
 	Limits      registry.Limits      // of tenants who have none of their own
 	CPUProfile  string               // folder that a profile of the server's processor time is left in; empty: none is made
+
+	MetricsListen string   // host:port of /metrics and /healthz alone; empty: the other HTTP listeners serve them
+	TLS           bool     // on the loopback, too; on every other address TLS is always on
+	TLSNames      []string // DNS names and addresses that the server's certificate is for; empty: the host's name and the addresses listened on
+	TLSCert       string   // file of the certificate in PEM, absolute; empty: the server signs its own
+	TLSKey        string   // file of its key
 }
 
 // DefaultUser is the uid that a server started by root runs as: one that no distribution hands out by itself.
@@ -66,11 +70,16 @@ type Setting struct {
 // programs keep their state.
 func Settings(root bool, home string) []Setting {
 	return []Setting{
-		{"listen", "FORERUN_LISTEN", "127.0.0.1:3233", "loopback `ADDRESS` of the REST API; port 0 picks a free one", setListen},
-		{"web-listen", "FORERUN_WEB_LISTEN", "", "loopback `ADDRESS` of web actions, which --listen then does not serve; empty: --listen serves them", setWebListen},
+		{"listen", "FORERUN_LISTEN", "127.0.0.1:3233", "`ADDRESS` of the REST API: off the loopback with TLS, always; port 0 picks a free one", setListen},
+		{"web-listen", "FORERUN_WEB_LISTEN", "", "`ADDRESS` of web actions, which --listen then does not serve; empty: --listen serves them", setWebListen},
 		{"web-host", "FORERUN_WEB_HOST", "", "`HOST` of web actions for each tenant, like TENANT.example.org or https://TENANT.example.org; empty: any host", setWebHost},
 		{"data", "FORERUN_DATA", DataFolder(root, home), "`FOLDER` of everything the server keeps", setData},
-		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "loopback `ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
+		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "`ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
+		{"metrics-listen", "FORERUN_METRICS_LISTEN", "", "`ADDRESS` of /metrics and /healthz, which no other listener then serves; empty: --listen serves them", setMetricsListen},
+		{"tls", "FORERUN_TLS", "auto", "auto: TLS on every address off the loopback, or on: on the loopback, too", setTLS},
+		{"tls-name", "FORERUN_TLS_NAME", "", "`NAMES` that the server's certificate is for, comma-separated; empty: the host's name and the addresses listened on", setTLSNames},
+		{"tls-cert", "FORERUN_TLS_CERT", "", "`FILE` of the server's certificate in PEM, read again when it changes; empty: the server signs its own", setTLSCert},
+		{"tls-key", "FORERUN_TLS_KEY", "", "`FILE` of the key of --tls-cert", setTLSKey},
 		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may reach besides the public internet; this machine's addresses only singly, and never the loopback", setEgressAllow},
 		{"egress-deny", "FORERUN_EGRESS_DENY", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may not reach, whatever else is allowed", setEgressDeny},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},
@@ -144,6 +153,9 @@ func Load(settings []Setting, flags map[string]string, getenv func(string) strin
 			return nil, forerun.Errorf(forerun.Invalid, where, "%w", err)
 		}
 	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return nil, forerun.Errorf(forerun.Invalid, "--tls-cert", "A certificate needs its key: give both --tls-cert and --tls-key.")
+	}
 	return c, nil
 }
 
@@ -183,37 +195,6 @@ func parse(settings []Setting, file, text string) (map[string]string, error) {
 	return lines, nil
 }
 
-// loopback checks that an address is one of this machine's own loopback, and returns it with "localhost" resolved.
-func loopback(value string) (string, error) {
-	host, port, err := net.SplitHostPort(value)
-	if err != nil {
-		return "", forerun.Errorf(forerun.Invalid, "", "%q is not an address: write HOST:PORT, like 127.0.0.1:3233.", value)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", forerun.Errorf(forerun.Invalid, "", "%q is not a port: write a number from 0 to 65535.", port)
-	}
-	if host == "localhost" {
-		host = "127.0.0.1"
-	}
-	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return "", forerun.Errorf(forerun.Invalid, "", "%s is not on the loopback, and Forerun speaks plain HTTP, without encryption, so keys and data "+
-			"would be open to the network. Listen on 127.0.0.1:%s, and reach it from elsewhere through a TLS proxy or an SSH tunnel on this machine.", value, port)
-	}
-	return net.JoinHostPort(host, port), nil
-}
-
-func setListen(c *Config, value string) (err error) {
-	c.Listen, err = loopback(value)
-	return err
-}
-
-func setWebListen(c *Config, value string) (err error) {
-	if value != "" {
-		c.WebListen, err = loopback(value)
-	}
-	return err
-}
-
 // hostOfTenants is the form of --web-host: a scheme or none, the word TENANT, a domain, and a port or none.
 var hostOfTenants = regexp.MustCompile(`^(?:(https?)://)?(TENANT(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+(?::[0-9]{1,5})?)/?$`)
 
@@ -227,13 +208,6 @@ func setWebHost(c *Config, value string) error {
 	}
 	c.WebScheme, c.WebHost = cmp.Or(parts[1], "https"), parts[2]
 	return nil
-}
-
-func setRedisListen(c *Config, value string) (err error) {
-	if value != "" {
-		c.RedisListen, err = loopback(value)
-	}
-	return err
 }
 
 func setData(c *Config, value string) (err error) {

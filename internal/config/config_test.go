@@ -54,8 +54,12 @@ func TestPrecedence(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for setting, values := range map[string][]string{
-		"listen":           {"", "3233", ":3233", "0.0.0.0:3233", "[::]:3233", "10.0.0.1:3233", "example.org:3233", "127.0.0.1:http", "127.0.0.1:70000", "[::ffff:10.0.0.1]:3233"},
-		"redis-listen":     {"0.0.0.0:6379", "6379"},
+		"listen":           {"", "3233", "example.org:3233", "127.0.0.1:http", "127.0.0.1:70000"},
+		"redis-listen":     {"example.org:6379", "6379"},
+		"metrics-listen":   {"9090"},
+		"tls":              {"", "off", "true"},
+		"tls-name":         {"a b", "https://example.org", "example.org:443", "fe80::1%eth0", "-x", "a..b"},
+		"tls-cert":         {"server.crt"}, // without its key
 		"data":             {""},
 		"egress-deny":      {"10.0.0.0/33", "example.org", "none", "10.0.0.0/8:0", "https://10.0.0.1/"},
 		"egress-allow":     {"10.0.0.0/33", "all", "example.org:80", "10.0.0.0/8:x", "127.0.0.0/8", "127.0.0.1:80", "10.0.0.0/8, 127.1.2.3/32", "::1/128", "::ffff:127.0.0.1/128"},
@@ -91,11 +95,17 @@ func TestRefused(t *testing.T) {
 }
 
 func TestAccepted(t *testing.T) {
-	c, err := load(t, map[string]string{"listen": "[::1]:0", "redis-listen": "127.8.0.1:6379", "egress-allow": "10.1.2.3/8, fd00::/8, 192.168.1.5:80,", "egress-deny": "8.8.8.8/24", "data": "here", "sync": "true"}, nil, "")
+	c, err := load(t, map[string]string{
+		"listen": "[::1]:0", "redis-listen": "127.8.0.1:6379", "egress-allow": "10.1.2.3/8, fd00::/8, 192.168.1.5:80,", "egress-deny": "8.8.8.8/24", "data": "here", "sync": "true",
+		"web-listen": ":443", "metrics-listen": "10.0.0.1:9090", "tls": "on", "tls-name": "F.example.org, *.f.example.org,10.0.0.1", "tls-cert": "a.crt", "tls-key": "/b.key",
+	}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Listen != "[::1]:0" || c.RedisListen != "127.8.0.1:6379" || c.EgressAllow.String() != "10.0.0.0/8, fd00::/8, 192.168.1.5:80" || c.EgressDeny.String() != "8.8.8.0/24" || !filepath.IsAbs(c.Data) || !c.Sync {
+		t.Errorf("%+v", c)
+	}
+	if c.WebListen != ":443" || c.MetricsListen != "10.0.0.1:9090" || !c.TLS || strings.Join(c.TLSNames, " ") != "f.example.org *.f.example.org 10.0.0.1" || !filepath.IsAbs(c.TLSCert) || c.TLSKey != "/b.key" {
 		t.Errorf("%+v", c)
 	}
 }

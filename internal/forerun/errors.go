@@ -25,11 +25,12 @@ const (
 	DeadlineExpired             // took longer than it may
 	Full                        // the disk has no room
 	OverQuota                   // the tenant stores as much as it may: delete something first
+	Misdirected                 // the connection belongs to another tenant: ask again over another
 )
 
 var httpStatus = map[Kind]int{
 	Internal: 500, Invalid: 400, Unauthorized: 401, Forbidden: 403, NotFound: 404, Exists: 409,
-	TooLarge: 413, Unprocessable: 422, TooMany: 429, Unsupported: 501, Unavailable: 503, DeadlineExpired: 504, Full: 507, OverQuota: 507,
+	TooLarge: 413, Unprocessable: 422, TooMany: 429, Unsupported: 501, Unavailable: 503, DeadlineExpired: 504, Full: 507, OverQuota: 507, Misdirected: 421,
 }
 
 // HTTPStatus is the status with which a door answers a failure of this kind.

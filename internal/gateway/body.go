@@ -48,8 +48,9 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 const maxDrain = 64 << 20
 
 // drain reads what a client sends of a request's body although it was refused: many clients hear an answer only when they have sent all.
+// With HTTP/2 all hear it, and http.Server tells them to send no more.
 func drain(r *http.Request, body io.Reader) {
-	if r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" {
+	if !isShared(r) && r.ContentLength <= maxDrain && r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, body, maxDrain) // the answer is the same if it breaks off
 	}
 }

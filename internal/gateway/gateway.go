@@ -26,7 +26,7 @@ type Config struct {
 	Web     http.Handler // /api/v1/web/: web actions
 	Admin   http.Handler // /admin/: the operator's; nil: there is none
 	Page    http.Handler // GET / for browsers, and /docs/; nil: there is none
-	Metrics http.Handler // GET /metrics
+	Metrics http.Handler // GET /metrics; nil: neither it nor GET /healthz is served here
 	Gate    *Gate        // lets in all but the page, /metrics and GET /healthz, which tells whether it is open
 	Log     *slog.Logger
 	Audit   *audit.Log // may be nil
@@ -35,7 +35,9 @@ type Config struct {
 // New returns the front door's handler.
 func New(c Config) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", c.Metrics)
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", c.Metrics)
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		if err := c.Gate.Open(); err != nil {
 			Fail(w, r, err)
@@ -61,6 +63,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	transaction := transactionOf(r)
 	w.Header().Set("X-Request-ID", transaction)
 	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log, audit: d.Audit}))
+	if isShared(r) {
+		answer := newPatient(w)
+		defer answer.begin() // what is still to be sent is sent when the handler has returned
+		w = answer
+	}
 	defer d.recover(w, r)
 	if r.ContentLength != 0 {
 		await(w) // for a body that nobody reads, too
@@ -84,7 +91,7 @@ func (d *door) dispatch(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")
 	}
 	switch {
-	case path == "/healthz" || path == "/metrics":
+	case d.Metrics != nil && (path == "/healthz" || path == "/metrics"):
 		d.own.ServeHTTP(w, r)
 	case d.Page != nil && wantsPage(r):
 		d.Page.ServeHTTP(w, r)

@@ -23,6 +23,7 @@ type PageConfig struct {
 	Version     string // of Forerun
 	Protections []Protection
 	Documents   fs.FS // Markdown files in folders
+	Metrics     bool  // /metrics and /healthz are served here, too
 }
 
 // documentsPath begins the paths of documents.
@@ -50,9 +51,9 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <li><a href="{{.Path}}">{{.Title}}</a></li>{{end}}
 </ul>
 <h2>This server</h2>
-<ul>
+<ul>{{if .Metrics}}
 <li><a href="/metrics">/metrics</a>: figures for Prometheus</li>
-<li><a href="/healthz">/healthz</a>: whether it takes requests</li>
+<li><a href="/healthz">/healthz</a>: whether it takes requests</li>{{end}}
 <li><a href="/api/v1">/api/v1</a>: the API, with HTTP Basic authentication</li>
 </ul>
 </body>

@@ -12,7 +12,7 @@ import (
 // TestPage: browsers see a page, clients see JSON as before, and functions' door has none.
 func TestPage(t *testing.T) {
 	page, err := NewPage(PageConfig{
-		Version:     "1.2.3",
+		Metrics: true, Version: "1.2.3",
 		Protections: []Protection{{What: "namespaces", On: true}, {What: "limits of memory", Why: "no <cgroup>"}},
 		Documents:   fstest.MapFS{"guide/web.md": {Data: []byte("# A web page\n\ntext\n")}, "reference/api.md": {Data: []byte("# The API\n")}},
 	})

@@ -1,12 +1,10 @@
 package gateway
 
 import (
-	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"forerun.dev/forerun/internal/seats"
@@ -23,125 +21,42 @@ const (
 	headTime = 10 * time.Second // for the head of a request
 	idleTime = 3 * time.Minute  // between requests
 	maxHead  = 64 << 10         // bytes of the head
+
+	maxStreams   = 100       // requests at a time on one HTTP/2 connection
+	connWindow   = 1 << 20   // bytes of bodies that an HTTP/2 connection may send before they are read
+	streamWindow = 256 << 10 // bytes of one such body
 )
 
-// Server serves a front door to clients. A connection is a stranger's until a request on it shows a key, and then belongs to the tenant of
-// the last one; the operator's are not counted.
+// Server serves a front door to clients, over TLS if it has a configuration for it: then with HTTP/1.1 or HTTP/2, as the client prefers.
 type Server struct {
 	*http.Server
 	seats *seats.Seats
 }
 
-// NewServer returns the server of a front door's handler, whose connections take seats.
-func NewServer(handler http.Handler, has *seats.Seats, log *slog.Logger) *Server {
-	return &Server{
+// NewServer returns the server of a front door's handler, whose connections take seats. secure is nil for plain HTTP/1.1.
+func NewServer(handler http.Handler, has *seats.Seats, secure *tls.Config, log *slog.Logger) *Server {
+	s := &Server{
 		Server: &http.Server{
-			Handler: handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
-			ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+			Handler: handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead, TLSConfig: secure,
+			ConnContext: withConn,
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},
 		seats: has,
 	}
-}
-
-// Serve serves the connections of a listener, as http.Server's does.
-func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(&seated{l, s.seats}) }
-
-// seated is a listener whose connections have seats.
-type seated struct {
-	net.Listener
-	seats *seats.Seats
-}
-
-// Accept implements net.Listener.
-func (l *seated) Accept() (net.Conn, error) {
-	accepted, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	if secure != nil {
+		s.Protocols = new(http.Protocols)
+		s.Protocols.SetHTTP1(true)
+		s.Protocols.SetHTTP2(true)
+		s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: connWindow, MaxReceiveBufferPerStream: streamWindow}
 	}
-	c := &conn{Conn: accepted, seats: l.seats}
-	c.leave = l.seats.Stand(func() { _ = c.Close() })
-	return c, nil
+	return s
 }
 
-// conn is a connection of a client; in the context of its requests it lies under connKey.
-type conn struct {
-	net.Conn
-	seats *seats.Seats
-
-	mu    sync.Mutex // guards the rest
-	of    string     // the tenant whose it is; empty: a stranger's
-	leave func()     // gives its seat back; nil when it is closed
+// Serve serves the connections of a listener until Shutdown or Close, as http.Server's does.
+func (s *Server) Serve(l net.Listener) error {
+	l = &seated{l, s.seats}
+	if s.TLSConfig != nil {
+		return s.ServeTLS(l, "", "")
+	}
+	return s.Server.Serve(l)
 }
-
-type connKey struct{}
-
-// Write implements io.Writer. A client may take its time for each part, but not for ever.
-func (c *conn) Write(b []byte) (sent int, err error) {
-	for part := range slices.Chunk(b, answerPart) {
-		_ = c.SetWriteDeadline(time.Now().Add(partTime)) // the write tells if the connection is gone
-		n, err := c.Conn.Write(part)
-		if sent += n; err != nil {
-			return sent, err
-		}
-	}
-	return sent, nil
-}
-
-// CloseWrite lets who still sends hear the last answer: http.Server looks for it.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
-
-// Close ends the connection. It may be called twice.
-func (c *conn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.leave != nil {
-		c.leave()
-		c.leave = nil
-	}
-	return c.Conn.Close()
-}
-
-// sit makes the connection a tenant's, and reports false if there is no seat for it.
-func (c *conn) sit(of string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == of || c.leave == nil {
-		return true
-	}
-	give, ok := func() {}, true
-	if of != operator {
-		give, ok = c.seats.Take(of)
-	}
-	if ok {
-		c.leave()
-		c.of, c.leave = of, give
-	}
-	return ok
-}
-
-// Seat makes the connection of a request a tenant's, if it is a client's. The error is forerun.TooMany if the tenant has all that it may
-// have: then the connection ends with the answer.
-func Seat(w http.ResponseWriter, r *http.Request, namespace string) error {
-	c, ok := r.Context().Value(connKey{}).(*conn)
-	if !ok || c.sit(namespace) {
-		return nil
-	}
-	w.Header().Set("Connection", "close")
-	return tooMany(1, "Too many connections at a time.")
-}
-
-// SeatOperator makes the connection of a request the operator's: there is always room for it.
-func SeatOperator(r *http.Request) {
-	if c, ok := r.Context().Value(connKey{}).(*conn); ok {
-		c.sit(operator)
-	}
-}
-
-// operator is no tenant's name.
-const operator = "/"

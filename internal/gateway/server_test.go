@@ -51,7 +51,7 @@ func serve(t *testing.T, conns int, api http.HandlerFunc, test func(t *testing.T
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.NewTextHandler(io.Discard, nil))
-		s := NewServer(newDoor(t, t.Output(), api, nil), seats.New(conns, fewStrangers), log)
+		s := NewServer(newDoor(t, t.Output(), api, nil), seats.New(conns, fewStrangers), nil, log)
 		door := make(pipes)
 		go func() { _ = s.Serve(door) }()
 		test(t, func() *visitor {
@@ -252,7 +252,9 @@ func (v *visitor) ask(path, as string) (status int) {
 // seatAll gives each request the seat that it asks for.
 func seatAll(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/operator" {
-		SeatOperator(r)
+		if err := SeatOperator(w, r); err != nil {
+			Fail(w, r, err)
+		}
 	} else if err := Seat(w, r, r.Header.Get("As")); err != nil {
 		Fail(w, r, err)
 	}

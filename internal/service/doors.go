@@ -128,7 +128,7 @@ func (s *server) openRedisDoor(context.Context) error {
 		anyone := func(ctx context.Context, c net.Conn) (context.Context, resp.Session) {
 			return context.WithValue(ctx, keyedConnKey{}, c), nil
 		}
-		if err := redisDoor(s.store, s.hub, s.registry, s.audit, roomIn(sandbox.Descriptors())).Serve(ctx, keyedListener{s.redis}, anyone); err != nil {
+		if err := redisDoor(s.store, s.hub, s.registry, s.audit, roomIn(sandbox.Descriptors())).Serve(ctx, keyedListener{s.redisListener()}, anyone); err != nil {
 			s.broken <- err
 		}
 	}()
@@ -138,6 +138,14 @@ func (s *server) openRedisDoor(context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+// redisListener speaks TLS if the listener is secure.
+func (s *server) redisListener() net.Listener {
+	if config := s.tlsOf(s.redis); config != nil {
+		return shaken{s.redis, config}
+	}
+	return s.redis
 }
 
 // keyedListener accepts connections that end when the key that they were authenticated with is void.
@@ -172,7 +180,7 @@ func (c *keyedConn) SyscallConn() (syscall.RawConn, error) {
 
 // holdTo has the connection end when a key is void, and not when the key before it is.
 func (c *keyedConn) holdTo(tenants *registry.Registry, uuid string) {
-	stop := tenants.WhenVoid(uuid, func() { _ = c.Conn.Close() })
+	stop := tenants.WhenVoid(uuid, c.cut)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop != nil {
@@ -181,6 +189,15 @@ func (c *keyedConn) holdTo(tenants *registry.Registry, uuid string) {
 	if c.stop = stop; c.closed {
 		stop()
 	}
+}
+
+// cut ends the connection at once: Close of TLS waits a while for a client that does not read.
+func (c *keyedConn) cut() {
+	if secure, ok := c.Conn.(interface{ NetConn() net.Conn }); ok {
+		_ = secure.NetConn().Close()
+		return
+	}
+	_ = c.Conn.Close()
 }
 
 // Close ends the connection.

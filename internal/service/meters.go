@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"forerun.dev/forerun/internal/audit"
+	"forerun.dev/forerun/internal/certificate"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/telemetry"
@@ -44,6 +45,22 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 func measureAudit(m *telemetry.Metrics, l *audit.Log) {
 	m.Counter("forerun_authentication_failures_total", "Requests and connections whose credentials were not accepted.", func() float64 { return float64(l.Failures()) })
 	m.Counter("forerun_audit_lost_total", "Entries that could not be written to the audit log.", func() float64 { return float64(l.Lost()) })
+}
+
+// measureCertificate shows the state of the server's certificate in the metrics; k is nil if there is none.
+func measureCertificate(m *telemetry.Metrics, k *certificate.Keeper) {
+	m.Gauge("forerun_certificate_seconds", "Time until the server's certificate expires; 0: there is no TLS.", func() float64 {
+		if k == nil {
+			return 0
+		}
+		return k.Left().Seconds()
+	})
+	m.Counter("forerun_certificate_failures_total", "Certificates that could not be taken into use.", func() float64 {
+		if k == nil {
+			return 0
+		}
+		return float64(k.Failures())
+	})
 }
 
 // measureMemo shows the state of the memo table in the metrics.

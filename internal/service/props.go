@@ -113,7 +113,7 @@ func (s *server) firstStart(ctx context.Context) error {
 		_, _ = rand.Read(random[:]) // never fails
 		s.operator = hex.EncodeToString(random[:16]) + ":" + hex.EncodeToString(random[16:])
 	}
-	if err := writeProps(operatorName, s.url(), s.operator); err != nil {
+	if err := writeProps(operatorName, s.url(s.front), s.operator); err != nil {
 		return err
 	}
 	uuid, key := readAuth(propsName)
@@ -123,7 +123,7 @@ func (s *server) firstStart(ctx context.Context) error {
 			return err
 		}
 	}
-	return writeProps(propsName, s.url(), auth)
+	return writeProps(propsName, s.url(s.front), auth)
 }
 
 // minOperatorKey is the length of a key that nobody guesses.
@@ -161,5 +161,5 @@ func (s *server) keysChanged(namespace, auth string) error {
 	if namespace != firstTenant {
 		return nil
 	}
-	return writeProps(propsName, s.url(), auth)
+	return writeProps(propsName, s.url(s.front), auth)
 }

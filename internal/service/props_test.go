@@ -21,13 +21,13 @@ func started(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{registry: registry.Open(store, registry.DefaultLimits(), nil), listener: listener, log: slog.New(slog.DiscardHandler)}
+	s := &server{registry: registry.Open(store, registry.DefaultLimits(), nil), listeners: listeners{front: &listener{Listener: taken}}, log: slog.New(slog.DiscardHandler)}
 	t.Cleanup(func() {
-		listener.Close()
+		taken.Close()
 		s.registry.Close()
 		if err := store.Close(); err != nil {
 			t.Error(err)

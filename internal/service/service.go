@@ -13,12 +13,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +25,7 @@ import (
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/catalog"
+	"forerun.dev/forerun/internal/certificate"
 	"forerun.dev/forerun/internal/clock"
 	"forerun.dev/forerun/internal/config"
 	"forerun.dev/forerun/internal/controller"
@@ -42,7 +41,6 @@ import (
 	"forerun.dev/forerun/internal/sandbox/guard"
 	"forerun.dev/forerun/internal/sandbox/native"
 	"forerun.dev/forerun/internal/seats"
-	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/state/resp"
 	"forerun.dev/forerun/internal/telemetry"
@@ -63,7 +61,7 @@ func Run(ctx context.Context, hurry <-chan struct{}, c *config.Config, version s
 	defer runtime.KeepAlive(make([]byte, heldBack))
 	s := &server{
 		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(), clock: clock.New(nil),
-		gate: gateway.NewGate(), hurry: hurry, broken: make(chan error, 3),
+		gate: gateway.NewGate(), hurry: hurry, broken: make(chan error, 4),
 	}
 	err := s.start(ctx)
 	if err == nil {
@@ -82,10 +80,10 @@ type server struct {
 	begun   time.Time
 	clock   *clock.Clock
 
+	listeners
+	certificate *certificate.Keeper // nil if no listener is secure
+
 	folder     *folder
-	listener   net.Listener
-	web        net.Listener // of web actions alone; nil if no address for it is given
-	redis      net.Listener // nil if no address for it is given
 	languages  *worker.Languages
 	absent     []string // what is not beside the binary
 	maker      *native.Maker
@@ -115,7 +113,7 @@ func (s *server) onClose(f func() error) { s.closers = append(s.closers, f) }
 // start makes the parts, in order.
 func (s *server) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.profile, s.openFolder, s.listen, s.startSandboxes, s.giveUpPrivileges,
+		s.profile, s.openFolder, s.listen, s.startSandboxes, s.giveUpPrivileges, s.openCertificate,
 		s.openAudit, s.openStore, s.firstStart, s.startWorker, s.openRedisDoor, s.openDoors,
 	} {
 		if err := step(ctx); err != nil {
@@ -130,36 +128,6 @@ func (s *server) openFolder(context.Context) (err error) {
 		s.onClose(s.folder.close)
 	}
 	return err
-}
-
-// listen takes the ports, so that one that is not free is known before anything else is done.
-func (s *server) listen(ctx context.Context) (err error) {
-	if s.listener, err = s.listenOn(ctx, "--listen", s.config.Listen); err != nil {
-		return err
-	}
-	if s.web, err = s.listenOn(ctx, "--web-listen", s.config.WebListen); err != nil {
-		return err
-	}
-	s.redis, err = s.listenOn(ctx, "--redis-listen", s.config.RedisListen)
-	return err
-}
-
-// listenOn listens on an address, unless that is empty.
-func (s *server) listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
-	if address == "" {
-		return nil, nil
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, forerun.Errorf(forerun.Unavailable, flag+" "+address, "The address cannot be listened on: %w. Stop what uses it, or choose another with %s.", err, flag)
-	}
-	s.onClose(func() error {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		return nil
-	})
-	return l, nil
 }
 
 // startSandboxes looks for the languages and starts the helper, which keeps the privileges that the server gives up. It may
@@ -280,8 +248,6 @@ func (s *server) keepRecords() {
 	})
 }
 
-func (s *server) url() string { return "http://" + s.listener.Addr().String() }
-
 func (s *server) startWorker(ctx context.Context) error {
 	ahead, err := s.registry.MayAhead(ctx)
 	if err != nil {
@@ -311,6 +277,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	measureMemo(s.metrics, s.controller)
 	measureToll(s.metrics, s.controller)
 	measureAudit(s.metrics, s.audit)
+	measureCertificate(s.metrics, s.certificate)
 	return nil
 }
 
@@ -339,7 +306,8 @@ func (s *server) openDoors(ctx context.Context) error {
 		return err
 	}
 	c.Metrics, c.Admin, c.Gate, c.Page = s.metrics.Handler(), operator, s.gate, page
-	s.serve(c, origin)
+	has := roomIn(sandbox.Descriptors())
+	s.serve(c, origin, seats.New(has.http, has.httpStrangers))
 	s.onClose(s.drain)
 	return s.startTimers(ctx, api)
 }
@@ -352,38 +320,9 @@ func (s *server) webOrigin() *webaction.Origin {
 		o.URL = s.config.WebScheme + "://" + s.config.WebHost
 		o.Host, _, _ = strings.Cut(s.config.WebHost, ":")
 	case s.web != nil:
-		o.URL = "http://" + s.web.Addr().String()
+		o.URL = s.url(s.web)
 	}
 	return o
-}
-
-// serve serves the front door to clients. Web actions share it, or have a listener, hosts, or both.
-func (s *server) serve(c gateway.Config, origin *webaction.Origin) {
-	front, files := gateway.New(c), roomIn(sandbox.Descriptors())
-	has := seats.New(files.http, files.httpStrangers)
-	if origin.URL != "" {
-		web := gateway.New(gateway.Config{
-			API: http.HandlerFunc(webaction.Nothing), Web: origin.Only(c.Web), Metrics: http.NotFoundHandler(), Gate: c.Gate, Log: c.Log, Audit: c.Audit,
-		})
-		c.Web = http.HandlerFunc(origin.Elsewhere)
-		front = gateway.New(c)
-		if s.web != nil {
-			s.serveOn(s.web, web, has)
-		} else {
-			front = origin.Split(web, front)
-		}
-	}
-	s.serveOn(s.listener, front, has)
-}
-
-func (s *server) serveOn(l net.Listener, handler http.Handler, has *seats.Seats) {
-	server := gateway.NewServer(handler, has, s.log)
-	s.http = append(s.http, server)
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.broken <- forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)
-		}
-	}()
 }
 
 // startTimers has triggers fired at their times.
@@ -402,7 +341,7 @@ func (s *server) page() (http.Handler, error) {
 	for _, e := range s.maker.Enforced() {
 		protections = append(protections, gateway.Protection{What: e.What, On: e.On, Why: e.Why})
 	}
-	return gateway.NewPage(gateway.PageConfig{Version: s.version, Protections: protections, Documents: docs.Documents})
+	return gateway.NewPage(gateway.PageConfig{Version: s.version, Protections: protections, Documents: docs.Documents, Metrics: s.measured == nil})
 }
 
 // resolveOwn finds an action of a namespace as its owner does.
@@ -414,7 +353,7 @@ func (s *server) resolveOwn(ctx context.Context, name forerun.Name) (*forerun.Ac
 func (s *server) operatorAPI() *admin.API {
 	return admin.New(admin.Config{
 		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas,
-		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Stored: s.store.Stored, Pairs: s.store.Pairs, Audited: s.audit.Last, Version: s.version, Log: s.log,
+		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Stored: s.store.Stored, Pairs: s.store.Pairs, Audited: s.audit.Last, Certificate: s.certificate, Version: s.version, Log: s.log,
 	})
 }
 
@@ -432,45 +371,6 @@ func (s *server) eraseState(ctx context.Context, namespace string) error {
 	space := worker.StateSpace(namespace)
 	s.hub.Erase(space)
 	return s.store.EraseSpace(ctx, space)
-}
-
-// announce tells how to use the server, and what it protects against.
-func (s *server) announce() {
-	props := filepath.Join(s.config.Data, propsName)
-	fmt.Fprintf(s.words, `forerun %s is ready on %s after %d ms; its data are in %s
-  WSK_CONFIG_FILE=%s forerun action list
-  curl -u "$(sed -n s/^AUTH=//p %s)" %s/api/v1/namespaces/_/actions
-`, s.version, s.url(), time.Since(s.begun).Milliseconds(), s.config.Data, props, props, s.url())
-	if origin := s.webOrigin(); s.web != nil {
-		fmt.Fprintf(s.words, "  web actions are on http://%s (clients use %s%s...)\n", s.web.Addr(), origin.URL, webaction.Prefix)
-	} else if origin.URL != "" {
-		fmt.Fprintf(s.words, "  web actions are on %s%s...\n", origin.URL, webaction.Prefix)
-	}
-	if s.redis != nil {
-		fmt.Fprintf(s.words, "  redis-cli -p %d --user UUID --pass KEY   (the two halves of AUTH)\n", s.redis.Addr().(*net.TCPAddr).Port)
-	}
-	for _, e := range s.maker.Enforced() {
-		if e.On {
-			fmt.Fprintf(s.words, "  enforced: %s\n", e.What)
-		} else {
-			fmt.Fprintf(s.words, "  NOT enforced: %s (%s)\n", e.What, e.Why)
-		}
-	}
-	if !s.controller.MayAhead() {
-		next := "forerun speculation on --operator " + filepath.Join(s.config.Data, operatorName)
-		if s.config.Speculate.Mode == speculate.Off {
-			next = "another --speculate than off, and " + next
-		}
-		fmt.Fprintf(s.words, "  speculation is off because the operator has switched it off; to switch it on: %s\n", next)
-	}
-	if !s.controller.MayCache() {
-		fmt.Fprintf(s.words, "  the result cache is off because the operator has switched it off; to switch it on: forerun cache on --operator %s\n", filepath.Join(s.config.Data, operatorName))
-	}
-	kinds := slices.DeleteFunc(s.languages.Kinds(), func(kind string) bool { return strings.HasSuffix(kind, ":default") })
-	fmt.Fprintf(s.words, "  actions: %s\n", strings.Join(kinds, ", "))
-	for _, lack := range s.absent {
-		fmt.Fprintf(s.words, "  %s (`make install` and the tarball of `make dist` have it)\n", lack)
-	}
 }
 
 // wait returns nil when the server is to stop, or what broke.

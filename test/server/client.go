@@ -22,7 +22,7 @@ type Client struct {
 
 // Client returns a client that keeps up to connections open.
 func (s *Server) Client(connections int) *Client {
-	transport := &http.Transport{MaxIdleConnsPerHost: connections, DisableCompression: true}
+	transport := &http.Transport{MaxIdleConnsPerHost: connections, DisableCompression: true, TLSClientConfig: s.TLS()}
 	return &Client{URL: s.URL, Auth: s.Auth, HTTP: &http.Client{Transport: transport}}
 }
 

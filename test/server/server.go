@@ -8,6 +8,8 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,7 +37,7 @@ type Options struct {
 
 // Server is a running server.
 type Server struct {
-	URL     string // http://127.0.0.1:PORT
+	URL     string // http://127.0.0.1:PORT, or https
 	Auth    string // uuid:key of its first tenant
 	Redis   string // address of the door for Redis clients, if open
 	Options Options
@@ -84,7 +86,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		if s.readProps() && s.readRedis() && healthy(ctx, s.URL) {
+		if s.readProps() && s.readRedis() && s.healthy(ctx) {
 			return nil
 		}
 		select {
@@ -138,18 +140,33 @@ func (s *Server) readRedis() bool {
 // Props is the path of the clients' settings.
 func (s *Server) Props() string { return filepath.Join(s.Options.Data, "wskprops") }
 
-func healthy(ctx context.Context, url string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/healthz", nil)
+// healthy reports whether the server answers. Where another listener serves /healthz it says that there is no such path here.
+func (s *Server) healthy(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/healthz", nil)
 	if err != nil {
 		return false
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: s.TLS()}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return false
 	}
 	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNotFound
+}
+
+// CA is the path of the server's own certificate authority, which it makes when it speaks TLS.
+func (s *Server) CA() string { return filepath.Join(s.Options.Data, "ca.crt") }
+
+// TLS is the configuration of a client, which trusts that authority, if there is one.
+func (s *Server) TLS() *tls.Config {
+	text, err := os.ReadFile(s.CA())
+	if err != nil {
+		return nil
+	}
+	trust := x509.NewCertPool()
+	trust.AppendCertsFromPEM(text)
+	return &tls.Config{RootCAs: trust}
 }
 
 // PID is the server's process id.

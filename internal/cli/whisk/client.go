@@ -35,6 +35,7 @@ type Options struct {
 	Auth      string       // "uuid:key"
 	Root      string       // where the API's paths begin; empty: OpenWhisk's, "/api/v1/"
 	Insecure  bool         // do not check the certificate of an HTTPS host
+	CA        string       // certificate authorities in PEM that are trusted beside the system's
 	UserAgent string       // of each request
 	Trace     func(string) // gets a line per request and answer; nil: none
 }
@@ -65,9 +66,13 @@ func New(o Options) (*Client, error) {
 	if o.Root == "" {
 		o.Root = "/api/v1/"
 	}
+	secure, err := trust(o)
+	if err != nil {
+		return nil, err
+	}
 	return &Client{
 		base: base, root: o.Root, user: user, password: password, agent: o.UserAgent, trace: o.Trace,
-		http: &http.Client{Transport: transport(o.Insecure), CheckRedirect: mayFollow},
+		http: &http.Client{Transport: transport(secure), CheckRedirect: mayFollow},
 	}, nil
 }
 
@@ -89,11 +94,11 @@ func mayFollow(next *http.Request, asked []*http.Request) error {
 }
 
 // transport waits longer for an answer than a server waits for the end of a blocking invocation (60 s).
-func transport(insecure bool) *http.Transport {
+func transport(secure *tls.Config) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSClientConfig:       &tls.Config{InsecureSkipVerify: insecure}, //nolint:gosec // only on --insecure, as wsk has it
+		TLSClientConfig:       secure,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: 90 * time.Second,
 		MaxIdleConnsPerHost:   8,

@@ -24,6 +24,7 @@ import (
 	"forerun.dev/forerun/internal/activation"
 	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/backup"
+	"forerun.dev/forerun/internal/certificate"
 	"forerun.dev/forerun/internal/controller"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
@@ -47,6 +48,7 @@ type Config struct {
 	Stored       func(namespace string) (stored state.Stored, most int64) // what a tenant stores, and how many bytes it may
 	Pairs        func(ctx context.Context) iter.Seq2[backup.Pair, error]  // all that the store holds, for a backup
 	Audited      func(since time.Time, most int) ([]audit.Entry, error)   // the last entries of the audit log
+	Certificate  *certificate.Keeper                                      // the server's; nil: it has none
 	Version      string                                                   // of Forerun
 	Log          *slog.Logger
 }
@@ -81,6 +83,8 @@ func New(c Config) *API {
 		{"PUT", "speculation", a.putSpeculation, ""},
 		{"GET", "cache", a.getCache, ""},
 		{"PUT", "cache", a.putCache, ""},
+		{"GET", "certificate", a.getCertificate, ""},
+		{"POST", "certificate/renew", a.renewCertificate, ""},
 	} {
 		methods[route.path] = append(methods[route.path], route.method)
 		if route.method == http.MethodGet { // which the mux answers HEAD with
@@ -127,7 +131,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		gateway.Fail(w, r, forerun.Errorf(forerun.Unauthorized, "", "This API is the operator's: send the key in the file operator of the server's data folder."))
 		return
 	}
-	gateway.SeatOperator(r)
+	if err := gateway.SeatOperator(w, r); err != nil {
+		gateway.Fail(w, r, err)
+		return
+	}
 	answer := &answered{ResponseWriter: w}
 	defer func() { gateway.NoteDetail(r, audit.Operator, "", answer.status, answer.detail) }() // also of a backup that was cut
 	a.mux.ServeHTTP(answer, r)

@@ -23,7 +23,7 @@ func TestOperatorsConnections(t *testing.T) {
 		} else if gateway.Seat(answer, r, "ada") != nil {
 			answer.WriteHeader(http.StatusTooManyRequests)
 		}
-	}), seats.New(1, 100), w.api.Log)
+	}), seats.New(1, 100), nil, w.api.Log)
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	one, other := new(http.Transport), new(http.Transport)

@@ -53,7 +53,7 @@ func listening(t *testing.T, w *world, conns, strangers int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := gateway.NewServer(w.door, seats.New(conns, strangers), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s := gateway.NewServer(w.door, seats.New(conns, strangers), nil, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Close() })
 	return l.Addr().String()

@@ -19,7 +19,7 @@ func TestConnectionsAreTheOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := gateway.NewServer(w.door, seats.New(1, 100), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s := gateway.NewServer(w.door, seats.New(1, 100), nil, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	for i, want := range []int{200, 429} {

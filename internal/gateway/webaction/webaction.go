@@ -145,7 +145,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		}
 		return forerun.Errorf(forerun.Unauthorized, "", "Authentication is possible but has failed or not yet been provided.")
 	}
-	if err := gateway.Seat(w, r, owner.Namespace); err != nil {
+	if err := gateway.SeatVisit(w, r, owner.Namespace); err != nil {
 		return err
 	}
 	asked := &request{Request: r, rest: t.rest, user: caller.Namespace}
