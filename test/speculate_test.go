@@ -98,8 +98,15 @@ func TestSpeculateBranches(t *testing.T) {
 	k.must(true, true)
 	for _, text := range []string{"branches; least=0s; load=any", "all; least=0s; load=any"} {
 		for program, want := range map[string]string{"chain": "early=0, used=0, squashed=0, skipped=1", "branch": "early=1, used=1, squashed=0, skipped=0"} {
-			answer, body := invokeAhead(t, k.Client, program, text, `{"n":4}`)
-			if got := answer.Header.Get("X-Forerun-Speculation"); got != want || answer.StatusCode != http.StatusOK {
+			var got, body string
+			for range guesses(program == "branch") {
+				var answer *http.Response
+				answer, body = invokeAhead(t, k.Client, program, text, `{"n":4}`)
+				if got = answer.Header.Get("X-Forerun-Speculation"); got != "early=0, used=0, squashed=0, skipped=0" {
+					break
+				}
+			}
+			if got != want || body != `{"twice":8}` {
 				t.Errorf("%s with %q ran ahead %q, want %q: %s", program, text, got, want, body)
 			}
 		}
@@ -124,8 +131,15 @@ func TestKillSwitch(t *testing.T) {
 	}
 	ran := func(want bool) {
 		t.Helper()
-		answer, body := invokeAhead(t, k.Client, "branch", "all; least=0s; load=any", `{"n":4}`)
-		if early := answer.Header.Get("X-Forerun-Speculation"); strings.HasPrefix(early, "early=1") != want || !want && early != "" {
+		var early, body string
+		for range guesses(want) {
+			var answer *http.Response
+			answer, body = invokeAhead(t, k.Client, "branch", "all; least=0s; load=any", `{"n":4}`)
+			if early = answer.Header.Get("X-Forerun-Speculation"); !strings.HasPrefix(early, "early=0") {
+				break
+			}
+		}
+		if strings.HasPrefix(early, "early=1") != want || !want && early != "" {
 			t.Errorf("it ran ahead %q: %s", early, body)
 		}
 	}

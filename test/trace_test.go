@@ -115,7 +115,7 @@ func TestTraceOfLate(t *testing.T) {
 	c := client(t, s)
 	one := map[string]string{"kind": "python:3", "code": "import time\ndef main(args):\n    time.sleep(0.05)\n    return {'n': 1}\n"}
 	put(t, c, "one", map[string]any{"exec": one, "annotations": []any{map[string]any{"key": "non-speculative", "value": true}}})
-	const slow = "import time\ntime.sleep(1)\ndef main(args):\n    return {'n': args['n'] + 1}\n"
+	const slow = "import time\ntime.sleep(3)\ndef main(args):\n    return {'n': args['n'] + 1}\n"
 	putPython(t, c, map[string]string{"two": slow})
 	if err := c.PutSequence(t.Context(), "chain", "one", "two"); err != nil {
 		t.Fatal(err)
