@@ -211,7 +211,7 @@ func TestQueryParameters(t *testing.T) {
 			}
 		}
 	}
-	want := strings.Fields("action blocking code count docs force limit name overwrite public result secrets since skip timeout trace upto")
+	want := strings.Fields("action blocking code count docs force limit name overwrite public result secrets show since skip timeout trace upto")
 	if got := slices.Sorted(maps.Keys(known)); !slices.Equal(got, want) {
 		t.Errorf("the query parameters are %q, want %q", got, want)
 	}
