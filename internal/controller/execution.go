@@ -44,6 +44,7 @@ type execution struct {
 	speculation speculate.Settings
 	tables      *tables            // of the namespace; nil with speculation off
 	memo        *memo.Tenant       // of the namespace; nil with speculation and cache off
+	flights     *flights           // of the namespace; nil with the cache off
 	permit      permit             // to speculate, if one was asked for
 	mayAhead    bool               // speculation is not off for it; other conditions may still prevent it
 	cacheOff    forerun.ReasonCode // why no row stands for an execution; empty: rows do
@@ -75,6 +76,7 @@ type execution struct {
 // written together, unless they are large.
 type tree struct {
 	action     *forerun.Action // of the root
+	changes    uint64          // of actions, as of before that was found
 	cause      forerun.ActivationID
 	caller     *slot           // whose function waits for it, or nil
 	op         speculate.OpID  // that call
@@ -170,7 +172,7 @@ func (e *execution) asker(id forerun.ActivationID) *slot {
 
 func (e *execution) newTree(r Request, i *Invocation) *tree {
 	e.c.busy.begin(e.namespace)
-	return &tree{action: r.Action, cause: r.Cause, part: r.part, invocation: i}
+	return &tree{action: r.Action, changes: r.Changes, cause: r.Cause, part: r.part, invocation: i}
 }
 
 // Started implements forerun.WorkerEvents.
@@ -257,6 +259,10 @@ func (e *execution) do(action speculate.Action) {
 		e.launch(a)
 	case speculate.Check:
 		e.check(a)
+	case speculate.Await:
+		e.awaitEqual(a)
+	case speculate.Yield:
+		e.landed(e.slots[a.Slot], false)
 	case speculate.Skip:
 		e.skip(a)
 	case speculate.Attach:
@@ -473,6 +479,7 @@ func (e *execution) squash(a speculate.Squash) {
 func (e *execution) leave(s *slot) {
 	delete(e.slots, s.id)
 	e.unclaim(s)
+	e.ground(s)
 	if e.active[s.record.ID] != nil {
 		delete(e.active, s.record.ID)
 		e.c.tokens.revoke(s.record.ID)

@@ -46,9 +46,13 @@ func (e *execution) resolve(s *slot, at placement) (program forerun.Program, err
 // code of the program's own, which goes by its name and has its limits.
 func (e *execution) action(s *slot, at placement) (*forerun.Action, error) {
 	switch {
-	case s.parent == nil && s.tree.action == nil: // it is not called yet
-		return e.expected(s.tree, at.Action)
 	case s.parent == nil:
+		if s.tree.action == nil { // it is not called yet
+			if _, err := e.expected(s.tree, at.Action); err != nil {
+				return nil, err
+			}
+		}
+		s.changes = s.tree.changes
 		return s.tree.action, nil
 	case at.Self:
 		return s.parent.action, nil
@@ -64,7 +68,7 @@ func (e *execution) action(s *slot, at placement) (*forerun.Action, error) {
 	case err != nil:
 		return nil, err
 	}
-	s.record.Action = name
+	s.record.Action, s.changes = name, e.c.Actions.Changes()
 	action, err := e.c.Actions.Resolve(context.Background(), name, e.namespace)
 	switch kind := forerun.KindOf(err); {
 	case err == nil:
@@ -93,6 +97,7 @@ func (e *execution) expected(t *tree, name string) (action *forerun.Action, err 
 	if err != nil {
 		return nil, err
 	}
+	t.changes = e.c.Actions.Changes()
 	t.action, err = e.c.Actions.Resolve(context.Background(), parsed, e.namespace)
 	return t.action, err
 }

@@ -50,23 +50,26 @@ func (e *execution) cache(r Request) []speculate.Option {
 	if e.cacheOff = e.c.cacheOff(); e.cacheOff != "" {
 		return nil
 	}
-	e.memo = e.c.tables.tenant(e.namespace).memo
+	tables := e.c.tables.tenant(e.namespace)
+	e.memo, e.flights = tables.memo, tables.flights
 	return []speculate.Option{speculate.Cache(e.memo, r.Bypass), speculate.Now(e.c.Clock.Now)}
 }
 
-// check looks whether records and actions are what they were.
+// check looks whether records and actions are what they were. The actions are looked at last: code that was deployed before the versions were
+// asked for, and is after, was at that moment (a deployment never returns).
 func (e *execution) check(a speculate.Check) {
 	s, began := e.slots[a.Slot], time.Now()
 	s.below = a.Below
 	e.later(func() func() {
-		event := speculate.Checked{Slot: a.Slot, Current: e.areCurrent(a.Below)}
-		if event.Current && len(a.Keys) > 0 {
+		event := speculate.Checked{Slot: a.Slot, Current: true}
+		if len(a.Keys) > 0 {
 			versions, err := e.c.State.Versions(context.Background(), a.Keys...)
 			event.Current = err == nil
 			for _, v := range versions {
 				event.Versions = append(event.Versions, v.Version)
 			}
 		}
+		event.Current = event.Current && e.isFound(s) && e.areCurrent(a.Below)
 		return func() {
 			s.checking = time.Since(began)
 			if !event.Current { // it is to be executed, and what that calls is looked at by itself
@@ -75,6 +78,11 @@ func (e *execution) check(a speculate.Check) {
 			e.step(event)
 		}
 	})
+}
+
+// isFound reports whether a slot's own action is the one that would be found now.
+func (e *execution) isFound(s *slot) bool {
+	return e.c.Actions.Changes() == s.changes || e.areCurrent([]forerun.Callee{{Action: s.action.FoundAs(), Code: e.c.digests.Deployed(s.action)}})
 }
 
 // skip notes the output of a slot that is not executed.

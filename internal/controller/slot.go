@@ -44,6 +44,8 @@ type slot struct {
 	input      json.RawMessage        // as delivered; of one that is resolved and not launched
 	at         placement
 	cache      annotation.Cache // of its action
+	flight     *flight          // that it is the first of, or waits for
+	changes    uint64           // of actions, as of before its action was found
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }
 

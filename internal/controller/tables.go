@@ -19,6 +19,7 @@ import (
 // tables are what the committed slots of a namespace taught (C3), and what its invocations share besides.
 type tables struct {
 	memo      *memo.Tenant
+	flights   *flights
 	predictor *speculate.Predictor
 	ahead     atomic.Int64 // speculative functions of its invocations
 	buffered  atomic.Int64 // bytes in their columns
@@ -61,9 +62,11 @@ const maxKnown = 10_000
 
 // allTables are the tables of all namespaces.
 type allTables struct {
-	memo *memo.Table
-	mu   sync.Mutex // guards of
-	of   map[string]*tables
+	memo    *memo.Table
+	waiting atomic.Int64  // executions that wait for an equal one
+	flight  atomic.Uint64 // the number of the last one that others may wait for
+	mu      sync.Mutex    // guards of
+	of      map[string]*tables
 }
 
 func newTables(rows memo.Options) *allTables {
@@ -75,7 +78,7 @@ func (a *allTables) tenant(namespace string) *tables {
 	defer a.mu.Unlock()
 	t := a.of[namespace]
 	if t == nil {
-		t = &tables{memo: a.memo.Tenant(namespace), predictor: speculate.NewPredictor(), callers: make(map[forerun.Digest]bool), habits: make(map[forerun.Digest]*habit)}
+		t = &tables{memo: a.memo.Tenant(namespace), flights: newFlights(&a.waiting, &a.flight), predictor: speculate.NewPredictor(), callers: make(map[forerun.Digest]bool), habits: make(map[forerun.Digest]*habit)}
 		a.of[namespace] = t
 	}
 	return t
@@ -383,6 +386,7 @@ func (e *execution) learn(a speculate.Learn) {
 		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil && e.tables != nil {
 			e.tables.noteRow(l.Code, before, l.Row)
 		}
+		e.landed(s, l.Row.Stands() && e.memo.Keeps(l.Row))
 		if e.c.Actions.Changes() != e.found { // the last sweep may have come before the row
 			e.c.dropOld(e.namespace, e.memo, l.Row.Homes())
 		}

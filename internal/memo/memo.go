@@ -171,6 +171,11 @@ func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.
 	return before
 }
 
+// Keeps reports whether a row is small enough to be kept.
+func (m *Tenant) Keeps(row *forerun.Row) bool { return m.fits(size(row)) }
+
+func (m *Tenant) fits(size int) bool { return size <= min(MaxRow, m.table.options.Bytes) }
+
 func (m *Tenant) learn(e *entry) (before *forerun.Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +186,7 @@ func (m *Tenant) learn(e *entry) (before *forerun.Row) {
 		before = old.row
 		m.remove(old)
 	}
-	if e.size > min(MaxRow, m.table.options.Bytes) {
+	if !m.fits(e.size) {
 		return before
 	}
 	for m.rows >= m.table.options.Rows || m.bytes+e.size > m.table.options.Bytes {

@@ -70,6 +70,7 @@ func measureMemo(m *telemetry.Metrics, c *controller.Controller) {
 	m.Counter("forerun_cache_evictions_total", "Outputs of functions that had to go for others.", func() float64 { return float64(c.Memo().Evictions) })
 	m.Gauge("forerun_cache_rows", "Outputs of functions that are known.", func() float64 { return float64(c.Memo().Rows) })
 	m.Gauge("forerun_cache_bytes", "Memory that known outputs take.", func() float64 { return float64(c.Memo().Bytes) })
+	m.Gauge("forerun_cache_waiters", "Executions that wait for an equal one.", func() float64 { return float64(c.Waiting()) })
 }
 
 // measureToll shows what running ahead costs in the metrics.

@@ -84,7 +84,7 @@ func (m *Machine) advanceFunction(s *slot) {
 	}
 	switch s.state {
 	case waiting:
-		m.launch(s)
+		m.begin(s)
 	case finished:
 		m.commit(s)
 	}
@@ -113,6 +113,7 @@ func (m *Machine) commit(s *slot) {
 		m.walk(s)
 	}
 	m.abandonCallees(s)
+	m.yield(s)
 	m.forget(s)
 	m.do(Commit{Slot: s.id, Result: s.result})
 	m.learn(s)

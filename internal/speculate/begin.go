@@ -295,7 +295,7 @@ func (m *Machine) tend(s *slot) {
 func (m *Machine) tendFunction(s *slot) {
 	if s.state == waiting && !s.patient {
 		if s.crowded = !m.hasRoom(); !s.crowded {
-			m.launch(s)
+			m.begin(s)
 		}
 	}
 	m.answerAll(s)

@@ -145,6 +145,7 @@ func (m *Machine) done(e Done) {
 	}
 	s.note(e.Reads)
 	s.judge(e)
+	m.yield(s)
 	m.changed = true
 	if m.mode == Off { // else it is looked at in any case
 		m.answerAll(s)

@@ -237,6 +237,8 @@ func readStateEvent(t *testing.T, d *datadriven.TestData, slot SlotID, op OpID) 
 			e.Versions = append(e.Versions, seen(t, "@"+v).Version)
 		}
 		return e
+	case "awaited":
+		return Awaited{Slot: slot, Number: uint64(number(t, d, "number")), Waited: d.HasArg("waited"), Look: d.HasArg("look")}
 	case "renewed":
 		return Renewed{Slots: slots(t, d)}
 	case "promoted":

@@ -25,6 +25,17 @@ func describe(a Action) string {
 		return how
 	case Check:
 		return fmt.Sprintf("check %d: %s", a.Slot, strings.TrimPrefix(keyNames(a.Keys)+codeBelow(a.Below), ", "))
+	case Await:
+		text := fmt.Sprintf("slot %d may wait for another one", a.Slot)
+		if a.Before > 0 {
+			text += fmt.Sprintf(", if it is before %d", a.Before)
+		}
+		if a.First {
+			text += ", or others for it"
+		}
+		return text
+	case Yield:
+		return fmt.Sprintf("others do not wait for slot %d any more", a.Slot)
 	case Skip:
 		return fmt.Sprintf("skip %d: %s, %s", a.Slot, a.Result.Value, a.Why)
 	case Attach:

@@ -38,6 +38,9 @@ type slot struct {
 	verdict   *forerun.Cached // why none does
 	early     bool            // its row was checked before it was the head
 	overtaken bool            // a record that its row reads was written during the check
+	looked    bool            // it was looked whether there is another one that does the same,
+	waited    bool            // and it is not to be looked again
+	number    uint64          // under which others wait for it; 0: none do
 	outdated  *slot           // the first of the slot, the programs around it and those before it whose action changed during its promotion
 	dead      bool            // it was squashed or is over
 	why       *forerun.Reason // it is speculative
@@ -115,12 +118,13 @@ const (
 	resolving state = iota
 	checking        // whether a row stands for it
 	waiting         // to be launched
+	awaiting        // another one that does the same
 	running
 	finished
 )
 
 func (s state) String() string {
-	return [...]string{"resolving", "checking", "waiting", "running", "finished"}[s]
+	return [...]string{"resolving", "checking", "waiting", "awaiting", "running", "finished"}[s]
 }
 
 // window has the slots that are not over, by their numbers: the root, and from the oldest other one on.

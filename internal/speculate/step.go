@@ -118,6 +118,8 @@ func (m *Machine) hear(e Event) {
 		m.request(e.Slot, &request{op: e.Op, call: &e})
 	case Checked:
 		m.checked(e)
+	case Awaited:
+		m.awaited(e)
 	case Promoted:
 		m.promoted(e)
 	case Conflict:

@@ -23,6 +23,7 @@ type story struct {
 	ops       map[SlotID]OpID     // that were given out
 	asked     map[asked]question
 	inFlight  []Promote
+	equals    bool // there are equal executions: events tell whether slots wait for them
 
 	store   map[forerun.Key]Record // nil: events give the store's answers
 	version forerun.Version
@@ -172,6 +173,7 @@ func (s *story) invoke(t *testing.T, d *datadriven.TestData) []Action {
 	if d.HasArg("mode") || d.HasArg("cache") {
 		options = append(options, Cache(s, d.HasArg("bypass")))
 	}
+	s.equals = d.HasArg("equals")
 	if d.HasArg("depth") {
 		options = append(options, Depth(number(t, d, "depth")))
 	}
@@ -197,6 +199,11 @@ func (s *story) carryOut(actions []Action) string {
 		case Resolve:
 			if e := s.resolve(a); e != nil {
 				events = append(events, e)
+				line = ""
+			}
+		case Await:
+			if !s.equals {
+				events = append(events, Awaited{Slot: a.Slot})
 				line = ""
 			}
 		case Fetch:

@@ -17,6 +17,7 @@ const (
 	Resolving Phase = iota
 	Composed        // it is a program
 	Checking
+	Awaiting
 	Waiting
 	Ahead // running, not promoted
 	Promoting
@@ -28,7 +29,7 @@ const (
 )
 
 func (p Phase) String() string {
-	return [...]string{"resolving", "composed", "checking", "waiting", "ahead", "promoting", "head", "finished+promoting", "finished", "over"}[p]
+	return [...]string{"resolving", "composed", "checking", "awaiting", "waiting", "ahead", "promoting", "head", "finished+promoting", "finished", "over"}[p]
 }
 
 // kind is a kind of event.
@@ -45,7 +46,7 @@ type Coverage [len(kinds)][phases]int
 var kinds = [...]kind{
 	{"Resolved", []Phase{Resolving, Over}, "an action is found once"},
 	{"Entered", []Phase{Resolving, Over}, "an action is found once"},
-	{"Renewed", []Phase{Composed, Checking, Waiting, Ahead, Promoting, FinishedPromoting, Finished}, "only what was found, and is no head"},
+	{"Renewed", []Phase{Composed, Checking, Awaiting, Waiting, Ahead, Promoting, FinishedPromoting, Finished}, "only what was found, and is no head"},
 	{"Output", []Phase{Ahead, Promoting, Head, Over}, "a function returns once, and was launched before"},
 	{"Failed", []Phase{Resolving, Ahead, Promoting, Head, Over}, "what has returned does not fail, nor what waits for others"},
 	{"Read", []Phase{Ahead, Promoting, Head, Over}, "only a running function asks"},
@@ -56,6 +57,7 @@ var kinds = [...]kind{
 	{"Fetched", []Phase{Ahead, Promoting, Head, FinishedPromoting, Finished, Over}, "only what had run has asked"},
 	{"Done", []Phase{Head, Over}, "only a head reaches the store, and one that has finished is over at once"},
 	{"Checked", []Phase{Checking, Over}, "the answer to Check"},
+	{"Awaited", []Phase{Awaiting, Over}, "the answer to Await"},
 	{"Promoted", []Phase{Promoting, FinishedPromoting, Over}, "the answer to Promote"},
 	{"Conflict", []Phase{Promoting, FinishedPromoting, Over}, "the answer to Promote"},
 	{"LoadChanged", allPhases, ""},
@@ -66,7 +68,7 @@ var kinds = [...]kind{
 // died is no event of the machine's: it hears of each handler later.
 const died = "(died)"
 
-var allPhases = []Phase{Resolving, Composed, Checking, Waiting, Ahead, Promoting, Head, FinishedPromoting, Finished, Over}
+var allPhases = []Phase{Resolving, Composed, Checking, Awaiting, Waiting, Ahead, Promoting, Head, FinishedPromoting, Finished, Over}
 
 // cover counts an event.
 func (r *run) cover(e speculate.Event, s *slot, known bool) {

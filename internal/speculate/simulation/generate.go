@@ -18,6 +18,7 @@ type Case struct {
 	Stormy  bool      // what others do comes often
 	Large   bool      // records are: a column with one cannot grow where the server has no room
 	Crowded bool      // several small invocations run at the same time
+	Equal   bool      // equal executions wait for each other
 	Paired  bool      // functions often call two others at once, and promotions often take long
 	Poor    bool      // the store has no room now and then: for what was written ahead, or for a copy of what is to be read
 }
@@ -77,7 +78,7 @@ func Generate(seed uint64) *Case {
 	c := &Case{Order: seed}
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
 	g.paired, g.detaches = g.IntN(6) == 0, seed%8 == 0
-	c.Paired, c.Poor = g.paired, seed%5 == 2
+	c.Paired, c.Poor, c.Equal = g.paired, seed%5 == 2, seed%3 == 1
 	if seed%5 == 1 {
 		g.tells = rand.New(rand.NewPCG(seed, 4))
 	}
@@ -104,7 +105,46 @@ func Generate(seed uint64) *Case {
 	for range 5 + g.IntN(9) {
 		c.Rounds = append(c.Rounds, g.round(c, entries))
 	}
+	if c.Equal {
+		g.equalize(c, rand.New(rand.NewPCG(seed, 5)))
+	}
 	return c
+}
+
+// equalize often has rounds in which a function that only reads is invoked several times at once, while others write: such executions are
+// equal.
+func (g *generator) equalize(c *Case, chance *rand.Rand) {
+	readers := slices.DeleteFunc(slices.Clone(c.Actions), func(a *Action) bool { return !a.onlyReads() })
+	if len(readers) == 0 || chance.IntN(2) == 0 {
+		return
+	}
+	c.Crowded, c.Stormy = true, true
+	for _, a := range readers {
+		a.Cached = true
+		for i := range a.Versions {
+			a.Versions[i].Range = 6
+		}
+	}
+	for i := range c.Rounds {
+		in := Invocation{Action: readers[chance.IntN(len(readers))].Name, Input: 1, Mode: c.Rounds[i].Invocations[0].Mode, Depth: speculate.DefaultDepth}
+		r := Round{Invocations: slices.Repeat([]Invocation{in}, 2+chance.IntN(2))}
+		for range 1 + chance.IntN(3) {
+			r.Others = append(r.Others, Other{Command: oracle.Command{Verb: oracle.Incr, A: chance.IntN(g.records)}})
+		}
+		c.Rounds[i] = r
+	}
+}
+
+// onlyReads tells whether an action is a function that reads records, and does nothing else.
+func (a *Action) onlyReads() bool {
+	for _, code := range a.Versions {
+		if code.Program != nil || code.Counts || len(code.Script) == 0 || slices.ContainsFunc(code.Script, func(in oracle.Instruction) bool {
+			return in.Step != oracle.Do || in.Command.Verb != oracle.Get && in.Command.Verb != oracle.MGet
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // write writes n actions.

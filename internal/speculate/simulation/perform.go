@@ -14,6 +14,10 @@ func (r *run) perform(a speculate.Action) {
 		r.launch(a)
 	case speculate.Check:
 		r.check(a)
+	case speculate.Await:
+		r.await(a)
+	case speculate.Yield:
+		r.landed(r.slots[a.Slot], false)
 	case speculate.Skip:
 		if s := r.live(a.Slot, a); s != nil {
 			s.finished, s.skipped, s.result, s.launched = true, true, &a.Result, true

@@ -51,6 +51,7 @@ var bugs = []planted{
 	{"a row that stands for an execution rests on no code (R8)", "begin.go", "s.calls, s.below = s.row.Callees, s.row.Below", "s.calls = s.row.Callees"},
 	{"errors are kept", "learn.go", "\tif s.result.Status != forerun.Success {\n\t\treturn\n\t}\n", ""},
 	{"a check that was made ahead counts", "begin.go", "if s.head && s.early || s.overtaken {", "if false {"},
+	{"a waiter does not look at the row for itself (K1)", "await.go", "\t\tm.shortcut(s)\n", "\t\tif s.row != nil && s.row.Stands() {\n\t\t\tm.skip(s, forerun.ReasonPure)\n\t\t\treturn\n\t\t}\n\t\tm.shortcut(s)\n"},
 	{"a group is applied in the wrong order (R4)", "promote.go", "\tp.commands = append(p.commands, s.column.commands...)\n", "\tp.commands = append(s.column.commands[:len(s.column.commands):len(s.column.commands)], p.commands...)\n"},
 	{"an executed callee is learnt although its caller is not committed (R9)", "call.go", "\t\tc.merged = nil\n", "\t\tc.merged = nil\n\t\tm.learn(c)\n"},
 	{"what detaches has no effect", "begin.go", "\t\ts.loose(forerun.ReasonDetaches)\n", ""},

@@ -124,6 +124,7 @@ func (r *run) later(t *task) { r.tasks = append(r.tasks, t) }
 
 func (r *run) carryOut(actions []speculate.Action) {
 	for {
+		r.landFrom(actions)
 		for _, a := range actions {
 			if r.world.problem != nil {
 				return

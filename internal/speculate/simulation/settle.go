@@ -115,6 +115,7 @@ func (r *run) commit(a speculate.Commit) {
 		return
 	}
 	s.over, s.committed = true, true
+	r.landed(s, false)
 	if !s.program && (s.result == nil || s.result.Status != a.Result.Status || string(s.result.Value) != string(a.Result.Value)) {
 		r.world.fail("slot %d is committed with %s, and did not end so", s.id, a.Result.Value)
 	}
@@ -129,6 +130,7 @@ func (r *run) squash(a speculate.Squash) {
 		return
 	}
 	s.over = true
+	r.landed(s, false)
 	if (s.head && !s.program || s.promoting) && !r.givenUp {
 		r.world.fail("slot %d is a head, or on its way, and is squashed", s.id)
 	}

@@ -23,6 +23,8 @@ type slot struct {
 	program   bool
 	resolved  bool
 	checking  bool
+	awaits    bool    // an equal execution
+	flight    *flight // that it is the first of, or waits for
 	launched  bool
 	counted   bool // it was launched ahead, and is no head yet
 	head      bool
@@ -58,6 +60,8 @@ func (s *slot) phase() Phase {
 		return Resolving
 	case s.checking:
 		return Checking
+	case s.awaits:
+		return Awaiting
 	case s.finished && s.promoting:
 		return FinishedPromoting
 	case s.finished:

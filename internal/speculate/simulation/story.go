@@ -93,6 +93,9 @@ func (c *Case) String() string {
 	if c.Crowded {
 		b.WriteString("invocations come one soon after the other\n")
 	}
+	if c.Equal {
+		b.WriteString("equal executions wait for each other\n")
+	}
 	if c.Poor {
 		b.WriteString("the store has no room now and then\n")
 	}

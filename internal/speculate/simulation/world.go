@@ -29,6 +29,8 @@ type world struct {
 	predictor *speculate.Predictor
 	version   map[string]int // of actions: an index of their versions
 	codes     map[forerun.Digest]source
+	flights   flights
+	flight    uint64 // the number of the last one
 	clock     int
 	slow      pace
 	prompt    bool       // actions are found at once
@@ -98,6 +100,9 @@ func (c *Case) Play(coverage *Coverage, tell bool) Outcome {
 	}
 	if c.Poor {
 		w.poor = rand.New(rand.NewPCG(c.Order, 3))
+	}
+	if c.Equal {
+		w.flights = make(flights)
 	}
 	if c.Stormy {
 		w.calm = 5
