@@ -50,6 +50,9 @@ func (b *pooledSandbox) load(code []byte) (failure forerun.Result, ok bool) {
 	if !b.held {
 		look.Stop()
 	}
+	if b.language.launched {
+		b.noteAsked()
+	}
 	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment(), Keep: b.pool().keeps}
 	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
 		return b.loadCrash(), false

@@ -65,7 +65,7 @@ type pooledSandbox struct {
 	decided    chan struct{}                 // to live: it may be known now if the newest will be of use
 	paused     chan runtimewire.Paused       // from listen to live
 	forking    atomic.Bool                   // a spare was asked for that live has not taken yet
-	asked      atomic.Pointer[sandbox.Asked] // of the outside, when it was
+	asked      atomic.Pointer[sandbox.Asked] // of the outside, before the next spare was made; nil: that is not begun
 	loadReach  forerun.Reach                 // of the code, as the initializer loaded it; of live
 	upcoming   atomic.Pointer[spare]         // the newest
 	sealed     bool                          // nothing can write where the code is; of live

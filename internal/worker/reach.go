@@ -38,10 +38,11 @@ func (b *pooledSandbox) permit(a *forerun.Action) error {
 	return b.sandbox.Permit(ctx, hosts)
 }
 
-// noteAsked notes what was asked for before a process is made.
+// noteAsked notes what was asked for before the next process is made, unless that was noted before: a launcher makes its first process as it
+// is given the code, and hands it out later.
 func (b *pooledSandbox) noteAsked() {
 	asked, _ := b.sandbox.Asked() // if the sandbox has ended there will be no process
-	b.asked.Store(&asked)
+	b.asked.CompareAndSwap(nil, &asked)
 }
 
 // noteLoaded notes how far the code reached as it was loaded into the initializer, from which handlers are forked.

@@ -89,6 +89,24 @@ func TestReachOfLoading(t *testing.T) {
 	}
 }
 
+// TestReachOfLaunchedLoading: a process that a launcher makes loads its code before the worker asks for it. Its requests then always count.
+func TestReachOfLaunchedLoading(t *testing.T) {
+	node := inNode("Promise.resolve('')")
+	node.Exec.Code = "require('net').connect(80, '10.0.0.1').on('error', () => {}); function main() { return {} }"
+	kinds := map[string]*forerun.Action{"Node": node, "native": keptAction("import socket\ns = socket.socket(); s.settimeout(0.01); s.connect_ex(('10.0.0.1', 80))", "")}
+	g := newNativeRig(t, nil)
+	for name, a := range kinds {
+		if discover().Check(a.Exec.Kind) != nil {
+			continue
+		}
+		for n := range 2 { // the process may be faster than the worker, or slower
+			again := *a
+			again.Name.Entity = fmt.Sprint("launched", len(name), n)
+			g.mustReach(forerun.Outside, name, &again, `{}`)
+		}
+	}
+}
+
 // TestReachOfKeptConnections: an activation may send on a connection that an earlier one of its process has left open, which is not seen.
 func TestReachOfKeptConnections(t *testing.T) {
 	o := newOutside(t)

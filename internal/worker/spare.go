@@ -152,7 +152,7 @@ func (b *pooledSandbox) heardHandler(f *runtimewire.Frame) error {
 		return err
 	}
 	s := &spare{pid: h.PID, stopped: h.Stopped, threads: h.Threads, lines: h.Lines, ready: make(chan struct{}), exited: make(chan struct{})}
-	if asked := b.asked.Load(); asked != nil { // else it was not asked for
+	if asked := b.asked.Swap(nil); asked != nil { // else it was not asked for
 		s.asked = *asked
 	}
 	if len(f.Files) == 0 {
