@@ -95,6 +95,7 @@ var near = map[string]uint64{
 	"a skip behind a column that wrote (R7)":                    5_600,
 	"a read that a row stands for has no image":                 1_275,
 	"what detaches has no effect":                               1_110,
+	"a waiter does not look at the row for itself (K1)":         2_610,
 }
 
 // TestPlantedBugsApply: a place that has changed so that a bug cannot be planted there is found at once, however the tests are run.
