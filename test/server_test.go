@@ -100,7 +100,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented: docs/reference/api.md and docs/reference/speculation.md name what there is, and nothing else.
+// TestMetricsAreDocumented: api.md, speculation.md and cache.md of docs/reference name what there is, and nothing else.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	s := start(t, server.Options{})
@@ -116,7 +116,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (forerun_\w+)`).FindAllStringSubmatch(text, -1) {
 		served[m[1]] = true
 	}
-	for _, file := range []string{"api.md", "speculation.md"} {
+	for _, file := range []string{"api.md", "speculation.md", "cache.md"} {
 		page, err := os.ReadFile(filepath.Join("..", "docs", "reference", file))
 		if err != nil {
 			t.Fatal(err)
