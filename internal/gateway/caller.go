@@ -63,7 +63,10 @@ func (k *Keys) ofTenant(r *http.Request, caller Caller) (Caller, error) {
 // was deleted, or suspended.
 func (k *Keys) IsStill(r *http.Request, caller Caller) error {
 	if caller.Cause == "" {
-		_, err := k.Caller(r)
+		valid, err := k.Tenants.ValidKey(r.Context(), caller.key)
+		if err == nil && !valid {
+			err = invalidKey()
+		}
 		return err
 	}
 	tenant, err := k.Tenants.Tenant(r.Context(), caller.Namespace)
