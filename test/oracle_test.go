@@ -160,6 +160,9 @@ type lane struct {
 	asynchronous             int
 }
 
+// longLimits are of functions that a busy machine may start for minutes.
+var longLimits = map[string]int{"timeout": 600_000}
+
 func newLane(t *testing.T, s *server.Server, name, conductor string, parameters bool) *lane {
 	t.Helper()
 	l := &lane{client: as(t, s, operate(t, s, "create", name))}
@@ -174,12 +177,13 @@ func newLane(t *testing.T, s *server.Server, name, conductor string, parameters 
 		t.Fatal(err)
 	}
 	for _, name := range []string{"put", "test", "flip", "fail", "prepare", "begin", "done"} {
-		put(t, l.client, name, map[string]any{"exec": map[string]any{"kind": "nodejs:default", "code": string(action)}})
+		put(t, l.client, name, map[string]any{"limits": longLimits, "exec": map[string]any{"kind": "nodejs:default", "code": string(action)}})
 	}
 	if err := l.client.PutSequence(t.Context(), "line", "put", "test"); err != nil {
 		t.Fatal(err)
 	}
 	put(t, l.client, "conductor", map[string]any{
+		"limits":      longLimits,
 		"exec":        map[string]any{"kind": "nodejs:default", "code": conductor},
 		"annotations": []any{map[string]any{"key": "conductor", "value": true}},
 		"parameters":  l.parameters,

@@ -105,6 +105,7 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 		code, main := program(f)
 		action := map[string]any{
 			"exec":        map[string]any{"kind": "python:3", "code": code, "main": main},
+			"limits":      map[string]int{"timeout": 600_000}, // with the cold starts of all that it calls, on a busy machine
 			"annotations": append([]any{annotation("read-hosts", []string{readAddress}), annotation("keep-process", true)}, more...),
 		}
 		if err := c.Put(ctx, a.Slug+"-"+f, action); err != nil {

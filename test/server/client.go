@@ -145,9 +145,29 @@ func (c *Client) Invoke(ctx context.Context, name string, params any) (*Record, 
 	return r, err
 }
 
-// Result invokes an action that must succeed, and decodes its result.
+// Result invokes an action that must succeed, and decodes its result. It waits as Invoke does.
 func (c *Client) Result(ctx context.Context, name string, params, into any) error {
-	return c.expect(ctx, http.MethodPost, "actions/"+name+"?blocking=true&result=true", params, into, http.StatusOK)
+	var answer json.RawMessage
+	if err := c.expect(ctx, http.MethodPost, "actions/"+name+"?blocking=true&result=true", params, &answer, http.StatusOK, http.StatusAccepted); err != nil {
+		return err
+	}
+	return c.Awaited(ctx, answer, into)
+}
+
+// Awaited decodes the result that a client was answered, or waits for the activation that the answer tells instead: it must succeed.
+func (c *Client) Awaited(ctx context.Context, answer json.RawMessage, into any) error {
+	var accepted struct{ ActivationID string }
+	if err := json.Unmarshal(answer, &accepted); err != nil || accepted.ActivationID == "" {
+		return json.Unmarshal(answer, into)
+	}
+	r, err := c.Await(ctx, accepted.ActivationID)
+	if err != nil {
+		return err
+	}
+	if !r.Response.Success {
+		return fmt.Errorf("%s ended with %s: %s", r.ActivationID, r.Response.Status, r.Response.Result)
+	}
+	return json.Unmarshal(r.Response.Result, into)
 }
 
 // Await waits for the record of an activation.
