@@ -16,7 +16,7 @@ python := $(venv)/bin/python
 packages := bin/runtimes/python/packages
 node_packages := bin/runtimes/node/packages
 java_runtime := bin/runtimes/java
-offload := bin/offload
+offload := bin/runtimes/offload
 # The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
 system_python = $(shell command -v /usr/bin/python3 || command -v python3)
 sdk_python := $(wildcard sdk/python/openwhisk/*.py) sdk/python/openwhisk/py.typed

@@ -7,7 +7,7 @@ name="forerun-$1" arch=$(go env GOARCH) work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p dist "$work/$name"
 cp -RL bin "$work/$name/bin"
-rm -rf "$work/$name/bin/java-build"
+rm -rf "$work/$name/bin/java-build" "$work/$name/bin/offload-build"
 mv "$work/$name/bin/sbom.cdx.json" "$work/$name"
 cp -R deploy docs ./*.md LICENSE NOTICE "$work/$name"
 rm "$work/$name"/docs/*.go

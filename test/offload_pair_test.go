@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	offloadJar   = "../bin/offload/forerun-offload.jar"
+	offloadJar   = "../bin/runtimes/offload/forerun-offload.jar"
 	offloadTests = "../bin/offload-build/test-classes"
 )
 

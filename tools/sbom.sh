@@ -18,7 +18,7 @@ PYTHONPATH=bin/runtimes/python/packages .forerun/venv/bin/cyclonedx-py environme
     -S --spec-version $spec --output-file "$parts/python.json" .forerun/venv/bin/python
 
 for module in runtimes/java offload; do
-    if [ -d "bin/$module" ]; then
+    if [ -d "bin/runtimes/$(basename $module)" ]; then
         mvn -q -B -Dstyle.color=never -f $module "$2:makeBom" -DincludeTestScope=false -DincludeProvidedScope=false \
             -DoutputFormat=json -DoutputName="$(basename $module)" -DoutputDirectory="$parts" -DschemaVersion=$spec
     fi

@@ -42,6 +42,7 @@ type Config struct {
 	Speculate   speculate.Settings   // how far invocations run ahead that do not say; none does more than its mode
 	CacheRows   int                  // results of one tenant that are kept at most
 	CacheMiB    int                  // that all kept results may take
+	Offload     bool                 // Java applications may have methods run as functions
 	Cache       bool                 // known results of annotated functions stand for executions
 	Bounds      forerun.Bounds       // of actions and activations
 	User        int                  // uid that the server runs as when started by root
@@ -89,6 +90,7 @@ func Settings(root bool, home string) []Setting {
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
 		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations speculate: off, branches or all, optionally with ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/reference/speculation.md; actions and requests may ask for less)", setSpeculate},
 		{"cache", "FORERUN_CACHE", "on", "on, or off: then annotated functions are executed each time (docs/reference/cache.md)", setCache},
+		{"offload", "FORERUN_OFFLOAD", "on", "on, or off: then no Java application has methods run as functions (docs/reference/offload.md)", setOffload},
 		number("cache-rows", "5000", "`NUMBER` of known results that are kept of one tenant at most", 1, 10_000_000, func(c *Config, n int) { c.CacheRows = n }),
 		number("cache-megabytes", "512", "`MIB` of memory that the known results of all tenants may take", 1, 1<<20, func(c *Config, n int) { c.CacheMiB = n }),
 		{"max-timeout", "FORERUN_MAX_TIMEOUT", "1h", "longest `TIME` that an action may ask for as its limit, like 5m", setMaxTimeout},
@@ -311,6 +313,14 @@ func setCache(c *Config, value string) error {
 		return forerun.Errorf(forerun.Invalid, "", "%q is not a setting of the cache: write on or off.", value)
 	}
 	c.Cache = value == "on"
+	return nil
+}
+
+func setOffload(c *Config, value string) error {
+	if value != "on" && value != "off" {
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a setting of offloading: write on or off.", value)
+	}
+	c.Offload = value == "on"
 	return nil
 }
 

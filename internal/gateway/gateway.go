@@ -25,6 +25,7 @@ type Config struct {
 	API     http.Handler // everything but what is below
 	Web     http.Handler // /api/v1/web/: web actions
 	Admin   http.Handler // /admin/: the operator's; nil: there is none
+	Offload http.Handler // /offload/: streams of Java applications and their functions; nil: there is none
 	Page    http.Handler // GET / for browsers, and /docs/; nil: there is none
 	Metrics http.Handler // GET /metrics; nil: neither it nor GET /healthz is served here
 	Gate    *Gate        // lets in all but the page, /metrics and GET /healthz, which tells whether it is open
@@ -49,6 +50,9 @@ func New(c Config) http.Handler {
 	c.API, c.Web = c.Gate.Guard(c.API), c.Gate.Guard(c.Web)
 	if c.Admin != nil {
 		c.Admin = c.Gate.Guard(c.Admin)
+	}
+	if c.Offload != nil {
+		c.Offload = c.Gate.Guard(c.Offload)
 	}
 	return &door{Config: c, own: mux}
 }
@@ -97,6 +101,8 @@ func (d *door) dispatch(w http.ResponseWriter, r *http.Request) {
 		d.Page.ServeHTTP(w, r)
 	case d.Admin != nil && strings.HasPrefix(path, "/admin/"):
 		d.Admin.ServeHTTP(w, r)
+	case d.Offload != nil && strings.HasPrefix(path, "/offload/"):
+		d.Offload.ServeHTTP(w, r)
 	case strings.HasPrefix(path, WebPrefix) && !strings.HasPrefix(path, systemPrefix):
 		d.Web.ServeHTTP(w, r)
 	default:

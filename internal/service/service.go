@@ -33,6 +33,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/gateway/admin"
+	"forerun.dev/forerun/internal/gateway/offload"
 	"forerun.dev/forerun/internal/gateway/openwhisk"
 	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/memo"
@@ -86,6 +87,7 @@ type server struct {
 	folder     *folder
 	languages  *worker.Languages
 	absent     []string // what is not beside the binary
+	agent      []byte   // the jar of the offload agent; empty if it was not built
 	maker      *native.Maker
 	store      *embedded.Store
 	hub        *resp.Hub
@@ -134,7 +136,8 @@ func (s *server) openFolder(context.Context) (err error) {
 // show sandboxes the folders of the languages and nothing else of the host.
 func (s *server) startSandboxes(ctx context.Context) (err error) {
 	s.languages = worker.Discover(ctx, sources())
-	s.absent = s.languages.Absent(sources()) // as root sees it
+	s.absent = s.languages.Absent(sources())                                                      // as root sees it
+	s.agent, _ = os.ReadFile(filepath.Join(sources().Runtimes, "offload", "forerun-offload.jar")) // it is not built without a JDK
 	s.maker, err = native.StartHelper(native.Config{
 		DataDir: s.config.Data, BindRoots: s.languages.Folders(), MemoryMiB: worker.MemoryMiB(s.config.MemoryMiB), CPUWeight: s.config.CPUWeight,
 		Policy: guard.Policy{Allowed: s.config.EgressAllow, Denied: s.config.EgressDeny},
@@ -299,6 +302,9 @@ func (s *server) openDoors(ctx context.Context) error {
 			Resolve: s.resolveOwn, Tenants: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas,
 			MaxPayload: int64(s.config.Bounds.Payload), MaxWait: openwhisk.MaxWait,
 		}),
+	}
+	if s.config.Offload {
+		c.Offload = offload.New(offload.Config{Registry: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas, Jar: s.agent})
 	}
 	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	page, err := s.page()

@@ -25,10 +25,11 @@ var javaJars = [...]string{"forerun-runtime.jar", "gson.jar"}
 const minJavaMajor = 17
 
 // javaOptions have the JVM start fast and stay small, and let the runtime reach what it replaces: the environment and
-// the descriptor of its socket.
+// the descriptor of its socket. The offload agent's function reaches private parts of the JDK by java.lang.invoke.
 var javaOptions = [...]string{
 	"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 	"--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED",
+	"--add-opens=java.base/java.lang.invoke=ALL-UNNAMED",
 }
 
 // discoverJava finds the machine's Javas, if the runtime was built.

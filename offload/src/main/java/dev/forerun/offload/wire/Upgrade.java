@@ -14,9 +14,6 @@ import javax.net.ssl.SSLSocketFactory;
 
 /** Opens a stream at the gateway: an HTTP/1.1 request that is answered with 101 Switching Protocols. */
 public final class Upgrade {
-  /** A function that says nothing for so long is given up; it sends a heartbeat twice a second. */
-  public static final int SILENCE_MILLIS = 3000;
-
   private static final int CONNECT_MILLIS = 2000;
   private static final int MAX_HEAD = 16 << 10;
 

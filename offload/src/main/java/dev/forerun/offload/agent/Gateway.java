@@ -1,0 +1,93 @@
+package dev.forerun.offload.agent;
+
+import dev.forerun.offload.wire.Link;
+import dev.forerun.offload.wire.Upgrade;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.HttpURLConnection;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Base64;
+import java.util.HexFormat;
+
+/** Forerun: the agent's own jar is deployed there as an action, once, and each call is an activation of it. */
+final class Gateway implements Functions {
+  private static final int MEETING_MILLIS = 65_000;
+  private static final int PUT_MILLIS = 60_000;
+
+  private final URI server;
+  private final String key;
+  private final Path jar;
+  private final int silence;
+  private String action;
+
+  Gateway(URI server, String key, Path jar, int silence) {
+    this.server = server;
+    this.key = key;
+    this.jar = jar;
+    this.silence = silence;
+  }
+
+  @Override
+  public Link open() throws IOException {
+    return Upgrade.open(server, key, "/offload/call?action=" + deployed(), MEETING_MILLIS, silence);
+  }
+
+  private synchronized String deployed() throws IOException {
+    if (action == null) {
+      byte[] code = Files.readAllBytes(jar);
+      String name = "forerun-offload-" + digest(code);
+      put(name, code);
+      action = name;
+    }
+    return action;
+  }
+
+  /** Names the jar and the application, so that two applications do not share instances. */
+  private static String digest(byte[] code) {
+    try {
+      MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      digest.update(code);
+      digest.update((System.getProperty("sun.java.command", "").split(" ")[0] + " " + System.getProperty("user.dir")).getBytes(StandardCharsets.UTF_8));
+      return HexFormat.of().formatHex(digest.digest(), 0, 6);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private void put(String name, byte[] code) throws IOException {
+    URI path = server.resolve("/api/v1/namespaces/_/actions/" + name + "?overwrite=true");
+    HttpURLConnection connection = (HttpURLConnection) path.toURL().openConnection();
+    try {
+      connection.setConnectTimeout(PUT_MILLIS);
+      connection.setReadTimeout(PUT_MILLIS);
+      connection.setRequestMethod("PUT");
+      connection.setRequestProperty("Content-Type", "application/json");
+      connection.setRequestProperty(
+          "Authorization", "Basic " + Base64.getEncoder().encodeToString(key.getBytes(StandardCharsets.UTF_8)));
+      connection.setDoOutput(true);
+      String body =
+          "{\"exec\":{\"kind\":\"java:%d\",\"main\":\"dev.forerun.offload.function.Main\",\"code\":\"%s\"},\"limits\":{\"timeout\":300000,\"memory\":512}}"
+              .formatted(Runtime.version().feature(), Base64.getEncoder().encodeToString(code));
+      try (OutputStream out = connection.getOutputStream()) {
+        out.write(body.getBytes(StandardCharsets.US_ASCII));
+      }
+      if (connection.getResponseCode() != HttpURLConnection.HTTP_OK) {
+        throw new IOException("the action cannot be deployed: %d %s".formatted(connection.getResponseCode(), answer(connection)));
+      }
+    } finally {
+      connection.disconnect();
+    }
+  }
+
+  private static String answer(HttpURLConnection connection) throws IOException {
+    try (InputStream in = connection.getErrorStream()) {
+      return in == null ? "" : new String(in.readNBytes(2000), StandardCharsets.UTF_8);
+    }
+  }
+}
