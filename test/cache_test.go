@@ -238,6 +238,23 @@ func TestCacheCommands(t *testing.T) {
 		{explain + "8", 0, "hit: ", ""},
 		{"action update quote --web true", 0, "/api/v1/web/guest/default/quote", "ok: "},
 	})
+	putCached(t, client(t, s), "clock", "import time\ndef main(args):\n    return {'at': time.time_ns(), 'is': 1}\n")
+	for _, request := range [][]string{{}, {cacheHeader, "bypass"}} {
+		asked(t, client(t, s), "clock", request...)
+	}
+	const wrong = `off; it gave another "at" on the same input and records, so its results are suspended`
+	if got, _, _ := asked(t, client(t, s), "clock"); got != wrong {
+		t.Errorf("a wrong annotation: %q", got)
+	}
+	if !strings.Contains(s.Log(), "its results are suspended") {
+		t.Error("the server does not log a suspension")
+	}
+	sh.follow(t, []step{
+		{"activation trace --last", 0, `cache off: it gave another "at"`, ""},
+		{"cache stats", 0, `it gave another "at"`, ""},
+		{"cache resume clock", 0, "", "ok: resumed results of action clock"},
+		{"cache explain clock", 0, "miss: no result on this input is kept", ""},
+	})
 	get := func(tag string) *http.Response {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/web/guest/default/quote.json?city=Ulm", nil)
 		if err != nil {

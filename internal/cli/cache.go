@@ -13,7 +13,7 @@ import (
 
 func (a *app) cacheCommand() *cobra.Command {
 	cmd := group("cache", "Known results of annotated actions",
-		a.cacheStats(), a.cacheList(), a.cacheExplain(), a.cachePurge(),
+		a.cacheStats(), a.cacheList(), a.cacheExplain(), a.cachePurge(), a.cacheResume(),
 		a.cacheSet("off", "Switch the result cache of a server off until it is switched on again, for its operator", false),
 		a.cacheSet("on", "Switch the result cache of a server on again, for its operator", true))
 	cmd.Long = `Show, explain and drop known results of annotated actions. "off" and "on" are for the server's operator. They find the operator's key and
@@ -29,7 +29,7 @@ func (a *app) cacheStats() *cobra.Command {
 			return err
 		}
 		return list(a, cmd, uses, columns[whisk.CacheUse]{
-			[]string{"action", "hits", "misses", "stale", "bypass", "off", "rows", "bytes", "saved"},
+			[]string{"action", "hits", "misses", "stale", "bypass", "off", "rows", "bytes", "saved", "suspended, because"},
 			func(u *whisk.CacheUse) []string {
 				name := u.Action
 				if name == "" {
@@ -39,7 +39,7 @@ func (a *app) cacheStats() *cobra.Command {
 				for _, n := range []uint64{u.Hits, u.Misses, u.Stale, u.Bypass, u.Off} {
 					cells = append(cells, strconv.FormatUint(n, 10))
 				}
-				return append(cells, strconv.Itoa(u.Rows), strconv.Itoa(u.Bytes), strconv.FormatFloat(u.Saved, 'f', 3, 64)+"s")
+				return append(cells, strconv.Itoa(u.Rows), strconv.Itoa(u.Bytes), strconv.FormatFloat(u.Saved, 'f', 3, 64)+"s", u.Suspended)
 			},
 		})
 	})
@@ -121,6 +121,19 @@ func (a *app) cachePurge() *cobra.Command {
 		}
 		n, err := whisk.PurgeCache(cmd.Context(), c, p)
 		return a.did(cmd, err, "dropped", strconv.Itoa(n.Value.Purged), "known results", n.Raw)
+	})
+	return cmd
+}
+
+func (a *app) cacheResume() *cobra.Command {
+	cmd := &cobra.Command{Use: "resume ACTION", Short: "Use results of an action again that gave two results on one input", Args: between(1, 1)}
+	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
+		r, err := whisk.ResumeCache(cmd.Context(), c, args[0])
+		done := "resumed"
+		if !r.Value.Resumed {
+			done = "there was no need to resume"
+		}
+		return a.did(cmd, err, done, "results of action", args[0], r.Raw)
 	})
 	return cmd
 }

@@ -183,7 +183,7 @@ func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) error 
 	}
 	slot := trace.Slot{
 		Name: first(withoutNamespace(unquoted(forerun.Lookup(x.Annotations, "path"))), x.Name), ID: x.ActivationID, Depth: depth,
-		Program: unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence", Line: x.Trace.Line,
+		Program: unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence", Line: x.Trace.Line, Cache: x.Trace.Cache,
 	}
 	f.slots = append(f.slots, slot)
 	if x.Trace.Tally != nil {

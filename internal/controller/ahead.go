@@ -24,7 +24,10 @@ func (e *execution) find(r speculate.Resolve) {
 	e.prepare(s, s.at, func(input json.RawMessage) {
 		s.input = input
 		code := e.code(s)
-		found := speculate.Resolved{Slot: s.id, Code: code, Input: input, Cached: s.cache.Kept, Until: e.until(s)}
+		if s.cache.Kept && e.cacheOff == "" {
+			s.suspended = e.c.suspension(e.namespace, s.action)
+		}
+		found := speculate.Resolved{Slot: s.id, Code: code, Input: input, Cached: s.cache.Kept && s.suspended == nil, Until: e.until(s)}
 		if e.speculation.Mode != speculate.Off {
 			doubts := e.tables.doubts(code, e.speculation.Least)
 			found.Name, found.Open, found.Stray, found.InTurn = e.name(s), doubts.open, doubts.stray, s.isNonSpeculative()

@@ -22,6 +22,8 @@ type CacheUse struct {
 	Saved    time.Duration // that its hits would have taken
 	Rows     int
 	Bytes    int // that the rows take, about
+
+	Suspended *forerun.Reason // why no result is used; nil: results are
 }
 
 // cacheUses are those of a tenant's actions. Its zero value is ready.
@@ -87,6 +89,7 @@ func (c *Controller) CacheUses(ctx context.Context, namespace string) []*CacheUs
 	}
 	list := make([]*CacheUse, 0, len(uses))
 	for _, use := range uses {
+		use.Suspended = c.suspensionOf(ctx, namespace, use.Action)
 		list = append(list, use)
 	}
 	slices.SortFunc(list, func(a, b *CacheUse) int {
@@ -200,6 +203,9 @@ func (c *Controller) Explain(ctx context.Context, namespace string, a *forerun.A
 		return says(forerun.CacheOff, off)
 	case program != nil:
 		return says(forerun.CacheBypass, forerun.ReasonWorkflow)
+	}
+	if why := c.suspension(namespace, a); why != nil {
+		return Explanation{Outcome: forerun.CacheOff, Why: why}, nil
 	}
 	given, err := delivered(a, input)
 	if err != nil {

@@ -108,6 +108,8 @@ func (e *execution) noteCached(s *slot, why *forerun.Cached) {
 	switch {
 	case why == nil && e.cacheOff != "" && s.cache.Kept:
 		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheOff, Why: forerun.Because(e.cacheOff)}
+	case s.suspended != nil:
+		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheOff, Why: s.suspended}
 	case why == nil && s.program && s.cache.Kept:
 		s.record.Cached = &forerun.Cached{Outcome: forerun.CacheBypass, Why: forerun.Because(forerun.ReasonWorkflow)}
 	case why != nil:

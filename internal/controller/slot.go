@@ -46,6 +46,7 @@ type slot struct {
 	cache      annotation.Cache // of its action
 	flight     *flight          // that it is the first of, or waits for
 	changes    uint64           // of actions, as of before its action was found
+	suspended  *forerun.Reason  // why no row stands for its action; nil: rows do
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }
 

@@ -24,6 +24,7 @@ type tables struct {
 	ahead     atomic.Int64 // speculative functions of its invocations
 	buffered  atomic.Int64 // bytes in their columns
 	uses      cacheUses
+	suspended suspensions
 
 	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool
@@ -382,9 +383,12 @@ func (e *execution) learn(a speculate.Learn) {
 		if !l.Row.Until.IsZero() {
 			l.Row.Since = e.c.Clock.Now()
 		}
-		l.Row.By, l.Row.Home = s.record.ID, forerun.Home{Action: s.action.FoundAs(), Code: e.c.digests.Deployed(s.action)}
-		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil && e.tables != nil {
-			e.tables.noteRow(l.Code, before, l.Row)
+		l.Row.By, l.Row.Home = s.record.ID, e.c.home(s.action)
+		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil {
+			e.compare(s, before, l.Row)
+			if e.tables != nil {
+				e.tables.noteRow(l.Code, before, l.Row)
+			}
 		}
 		e.landed(s, l.Row.Stands() && e.memo.Keeps(l.Row))
 		if e.c.Actions.Changes() != e.found { // the last sweep may have come before the row

@@ -160,6 +160,7 @@ const (
 	ReasonVaries        ReasonCode = "varies"          // its answer has Vary with what does not count
 	ReasonCacheOff      ReasonCode = "cache_off"       // --cache off
 	ReasonCacheSwitch   ReasonCode = "cache_switch"    // forerun cache off
+	ReasonSuspended     ReasonCode = "suspended"       // Record, a member of its output, differed
 	ReasonNotAnnotated  ReasonCode = "not_annotated"   // no annotation keeps results
 )
 

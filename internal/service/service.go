@@ -251,6 +251,11 @@ func (s *server) keepRecords() {
 	})
 }
 
+// suspended logs that results of an action are not used any more.
+func (s *server) suspended(namespace, action, member string) {
+	s.log.Warn("an annotated action gave two results on the same input and records: its results are suspended", "namespace", namespace, "action", action, "member", member)
+}
+
 func (s *server) startWorker(ctx context.Context) error {
 	ahead, err := s.registry.MayAhead(ctx)
 	if err != nil {
@@ -271,7 +276,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	s.quotas = gateway.NewQuotas(s.registry, s.roomFor, s.worker.Queued)
 	s.controller = controller.New(controller.Config{
 		Worker: s.worker, Actions: s.registry, Records: s.records, State: s.store, Waiters: s.hub, Bridge: bridge,
-		Speculation: s.config.Speculate, Cache: s.config.Cache, Rows: memo.Options{Rows: s.config.CacheRows, Total: s.config.CacheMiB << 20}, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Feed: s.feed, Admit: s.admit, Clock: s.clock,
+		Speculation: s.config.Speculate, Cache: s.config.Cache, Rows: memo.Options{Rows: s.config.CacheRows, Total: s.config.CacheMiB << 20}, Load: s.worker.Load, Spent: s.worker.Spent, Observe: s.metrics.Observe, Suspended: s.suspended, Feed: s.feed, Admit: s.admit, Clock: s.clock,
 	})
 	s.controller.LetAhead(ahead)
 	s.controller.LetCache(cached)

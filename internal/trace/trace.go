@@ -22,6 +22,7 @@ type Slot struct {
 	State    State  `json:"state,omitempty"`
 	Critical int64  `json:"critical,omitempty"` // microseconds of the Wall that it made: they add up to that
 	Line
+	Cache *Cache `json:"cache,omitempty"` // of an annotated action
 }
 
 // State is what became of a slot.

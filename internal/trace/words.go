@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"forerun.dev/forerun/internal/forerun"
 )
 
 // words are what a person reads of states.
@@ -30,7 +32,22 @@ func (s *Slot) Notes() string {
 	if why := s.why(); why != "" {
 		text += ": " + why
 	}
+	if cache := s.cacheNote(); cache != "" {
+		text = strings.TrimPrefix(text+"; "+cache, "; ")
+	}
 	return text
+}
+
+// cacheNote is which way an annotated action went.
+func (s *Slot) cacheNote() string {
+	switch c := s.Cache; {
+	case c == nil:
+		return ""
+	case c.Outcome == forerun.CacheHit:
+		return fmt.Sprintf("cache hit on %s, %d records checked in %s", plain(string(c.Of)), c.Checked, Length(c.Took))
+	default:
+		return plain(fmt.Sprintf("cache %s: %s", c.Outcome, c.Why))
+	}
 }
 
 // why is the reason for what became of a slot.

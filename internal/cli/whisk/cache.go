@@ -20,6 +20,8 @@ type CacheUse struct {
 	Rows   int     `json:"rows"`
 	Bytes  int     `json:"bytes"`
 	Saved  float64 `json:"saved"` // seconds
+
+	Suspended string `json:"suspended"` // no result is used, and why
 }
 
 // CacheRow is a known result.
@@ -58,6 +60,16 @@ type Purged struct {
 // PurgeCache drops known results.
 func PurgeCache(ctx context.Context, c *Client, p CachePurge) (Document[Purged], error) {
 	return fetch[Document[Purged]](ctx, c, http.MethodPost, CachePath+"/purge", nil, p)
+}
+
+// Resumed is whether an action was suspended.
+type Resumed struct {
+	Resumed bool `json:"resumed"`
+}
+
+// ResumeCache has results of a suspended action be used again.
+func ResumeCache(ctx context.Context, c *Client, action string) (Document[Resumed], error) {
+	return fetch[Document[Resumed]](ctx, c, http.MethodPost, CachePath+"/resume", nil, map[string]string{"action": action})
 }
 
 // CacheSwitch is whether the cache is on, as the operator's API shows it.

@@ -26,6 +26,8 @@ type cacheUse struct {
 	Rows   int     `json:"rows"`
 	Bytes  int     `json:"bytes"`
 	Saved  float64 `json:"saved"` // seconds
+
+	Suspended string `json:"suspended,omitempty"` // no result is used, and why
 }
 
 // cacheStats answers GET .../cache.
@@ -40,6 +42,7 @@ func (a *API) cacheStats(c *call) error {
 			Action: u.Action, Rows: u.Rows, Bytes: u.Bytes, Saved: u.Saved.Seconds(),
 			Hits: u.Outcomes[forerun.CacheHit], Misses: u.Outcomes[forerun.CacheMiss], Stale: u.Outcomes[forerun.CacheStale],
 			Bypass: u.Outcomes[forerun.CacheBypass], Off: u.Outcomes[forerun.CacheOff],
+			Suspended: trace.Sentence(u.Suspended),
 		})
 	}
 	gateway.WriteJSON(c.w, http.StatusOK, list)
@@ -176,6 +179,26 @@ func (a *API) purgeCache(c *call) error {
 	n, err := a.Controller.PurgeRows(c.r.Context(), namespace, purge)
 	if err == nil {
 		gateway.WriteJSON(c.w, http.StatusOK, document{"purged": n})
+	}
+	return err
+}
+
+// resumeCache answers POST .../cache/resume.
+func (a *API) resumeCache(c *call) error {
+	namespace, err := c.namespace("cache")
+	if err != nil {
+		return err
+	}
+	content, _, err := c.cachePut()
+	switch {
+	case err != nil:
+		return err
+	case content.Action == "":
+		return malformed("'action' is missing: which action is to be resumed?")
+	}
+	action, err := a.ownAction(c, content.Action)
+	if err == nil {
+		gateway.WriteJSON(c.w, http.StatusOK, document{"resumed": a.Controller.Resume(namespace, action)})
 	}
 	return err
 }
