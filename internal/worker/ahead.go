@@ -35,7 +35,12 @@ func (b *pooledSandbox) hold(r *run) error {
 		switch {
 		case err != nil:
 			return err
-		case b.keeps() && held.Connected && looks == 0:
+		case held.Connected && b.resident.Load() != nil:
+			if err := b.dropResident(); err != nil {
+				return err
+			}
+			continue
+		case b.keepsHandler() && held.Connected && looks == 0:
 			if err := b.replaceConnected(r); err != nil {
 				return err
 			}
@@ -461,10 +466,10 @@ func (b *pooledSandbox) shut(a *forerun.Action) (held sandbox.Held, err error) {
 	return b.sandbox.Hold(ctx, hostsOf(a))
 }
 
-// restOpen releases held effects while the sandbox is idle, if it keeps a process. That process may act on its own, and
+// restOpen releases held effects while the sandbox is idle, if it keeps a process that was not forked. That process may act on its own, and
 // would otherwise wait for the next activation. Code that was loaded for speculative activations alone stays held.
 func (b *pooledSandbox) restOpen() {
-	if !b.loadsAhead && b.keeps() {
+	if !b.loadsAhead && b.language.launched {
 		_ = b.letOut() // if it fails the sandbox has ended
 	}
 }

@@ -13,6 +13,9 @@ import (
 func (b *pooledSandbox) clean() bool {
 	if b.untouched {
 		b.untouched = false
+		if err := b.goBack(); err != nil {
+			return b.giveUpOn(err)
+		}
 		return true
 	}
 	alone, err := b.renewSpare()
@@ -36,10 +39,7 @@ func (b *pooledSandbox) clean() bool {
 		}
 	}
 	if err != nil {
-		if b.stopped.Err() == nil {
-			b.w.config.Log.Warn("a sandbox is given up", "action", b.pool().action.Name.String(), "error", err)
-		}
-		return false
+		return b.giveUpOn(err)
 	}
 	b.oomClean = b.oomKills.Load()
 	_ = b.outOfMemory() // an earlier kill is not the next activation's
@@ -49,7 +49,18 @@ func (b *pooledSandbox) clean() bool {
 		b.doors.fence()
 	}
 	b.handOver()
+	if b.isForked() && b.forksNext() {
+		b.fork()
+	}
 	return true
+}
+
+// giveUpOn logs why the sandbox is of no more use.
+func (b *pooledSandbox) giveUpOn(err error) bool {
+	if b.stopped.Err() == nil {
+		b.w.config.Log.Warn("a sandbox is given up", "action", b.pool().action.Name.String(), "error", err)
+	}
+	return false
 }
 
 // mistrust marks the processes that a kill may have hit as they were made.
@@ -100,10 +111,13 @@ func (b *pooledSandbox) damaged() error {
 // loaded after all leftovers of the activation were gone, so every connection belongs to the new handler.
 func (b *pooledSandbox) renewSpare() (alone bool, err error) {
 	if b.spare.stays && !b.spare.killed.Load() && b.spare.readyAgain() {
-		return false, nil
+		return false, b.receiveFresh()
 	}
 	b.spare.discard()
 	b.doors.cut()
+	if resumed, err := b.resume(); resumed || err != nil {
+		return false, err
+	}
 	if s := b.takeOver(); s != nil {
 		b.spare = s
 		return false, nil

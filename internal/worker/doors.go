@@ -193,9 +193,22 @@ func (d *doors) newLine(t *tenure) {
 func (d *doors) part() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.aside = d.detach()
+}
+
+// setAside takes the current tenure from the doors, with all its connections, until adopt. Its process makes no request meanwhile.
+func (d *doors) setAside() *tenure {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.detach()
+}
+
+// detach begins a tenure of no activation, and returns the one that was current. mu is held.
+func (d *doors) detach() (before *tenure) {
 	d.takeIn(true)
-	d.aside, d.current = d.current, newTenure("")
+	before, d.current = d.current, newTenure("")
 	d.newLine(d.current)
+	return before
 }
 
 // rejoin has the tenure last again that was put aside, and returns the one between, with all connections that were asked for in it.
@@ -214,7 +227,7 @@ func (d *doors) adopt(t *tenure) {
 	before := d.current
 	if before.activation == "" {
 		d.current = newTenure("")
-		d.current.line = t.line
+		d.current.line, d.current.between = t.line, t.between
 	}
 	now := d.current
 	d.mu.Unlock()

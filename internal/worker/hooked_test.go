@@ -79,6 +79,7 @@ func TestSquashedAsItEnds(t *testing.T) {
 	g := newRig(t, hook(maker))
 	a := keep(action(servedBefore))
 	g.expect(a, `{}`, `{"before":0,"env":true}`)
+	g.expect(a, `{}`, `{"before":1,"env":true}`)
 	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
 	_, h := g.ahead(a, `{}`, func(r *forerun.Run) {
 		maker.refused = func() { // its log is taken
@@ -86,7 +87,7 @@ func TestSquashedAsItEnds(t *testing.T) {
 			g.Squash(r.Activation)
 		}
 	})
-	g.expect(a, `{}`, `{"before":0,"env":true}`)
+	g.expect(a, `{}`, `{"before":2,"env":true}`)
 	if len(h.ended) > 0 {
 		t.Error("a squashed activation has ended")
 	}
@@ -213,15 +214,18 @@ func TestHandlerThatIsKilledAsItComes(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	g.ahead(a, `{}`, func(r *forerun.Run) {
-		maker.refused = func() { // its log is taken
-			maker.refused = nil
-			_ = initializer.Signal(syscall.SIGSTOP)
-			g.Squash(r.Activation)
-		}
-	})
+	if _, err := b.shut(a); err != nil { // the sandbox is idle: its fields are ours
+		t.Fatal(err)
+	}
+	if s := b.takeOver(); s != nil {
+		s.discard()
+	}
+	_ = initializer.Signal(syscall.SIGSTOP)
+	first.killed.Store(true)
+	if !b.clean() {
+		t.Error("the sandbox is given up")
+	}
 	await(t, came, "no handler comes late")
-	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })
 	if over(b.spare.hostPID) {
 		t.Error("the next activation would get a process that was killed")
 	}

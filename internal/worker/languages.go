@@ -25,7 +25,7 @@ type language struct {
 	env        map[string]string // besides, from the loading of the code on
 	files      []sandbox.File
 	binds      []sandbox.Bind
-	standby    bool           // a second process may wait beside the first one; while it does, nothing of it runs
+	standby    bool           // of a launched one: a second process may wait beside the first one; while it does, nothing of it runs
 	launched   bool           // the initializer is internal/launcher, and a handler serves several activations, one after the other
 	importing  *language      // for code that imports packages that take long to load: its initializer has loaded them; nil: none do
 	imports    *regexp.Regexp // finds such code

@@ -78,20 +78,22 @@ type pooledSandbox struct {
 	survivor   atomic.Pointer[spare]         // the handler that was left when they were last examined
 	standing   atomic.Pointer[spare]         // takes over when the spare, or the handler, is killed; where a handler is kept
 	second     standby
-	oomKills   atomic.Int64   // as far as was read
-	unmeasured int            // runs since it was measured; of live
-	measuredAt time.Time      // when it was, or was tried; of live
-	loaded     bool           // it was measured since its code was loaded; of live
-	blank      bool           // it was held ready, and has no code yet; of live
-	cpu        time.Duration  // that it had taken then; of live
-	oomClean   int64          // oomKills when the sandbox was clean last; of live
-	replacing  time.Duration  // the least that it took to load a process in the place of a connected one; of live
-	dead       chan struct{}  // closed by listen: the initializer is gone
-	living     sync.WaitGroup // its goroutines but live
-	reseting   sync.Mutex     // held during a Reset, so that none reaches into the next activation
-	cleared    *spare         // alone was left when everything else of an activation was killed and removed; guarded by reseting
-	refusing   sync.Mutex     // held while refusals are asked for and written down
-	handlers   map[int]*spare // by process id inside; of listen alone
+	resident   atomic.Pointer[spare] // the kept process while a fresh handler has its turn
+	once       atomic.Bool           // the activation's handler serves no other, though the action keeps a process
+	oomKills   atomic.Int64          // as far as was read
+	unmeasured int                   // runs since it was measured; of live
+	measuredAt time.Time             // when it was, or was tried; of live
+	loaded     bool                  // it was measured since its code was loaded; of live
+	blank      bool                  // it was held ready, and has no code yet; of live
+	cpu        time.Duration         // that it had taken then; of live
+	oomClean   int64                 // oomKills when the sandbox was clean last; of live
+	replacing  time.Duration         // the least that it took to load a process in the place of a connected one; of live
+	dead       chan struct{}         // closed by listen: the initializer is gone
+	living     sync.WaitGroup        // its goroutines but live
+	reseting   sync.Mutex            // held during a Reset, so that none reaches into the next activation
+	cleared    *spare                // alone was left when everything else of an activation was killed and removed; guarded by reseting
+	refusing   sync.Mutex            // held while refusals are asked for and written down
+	handlers   map[int]*spare        // by process id inside; of listen alone
 
 	// Guarded by Worker.mu:
 	state    sandboxState
@@ -490,7 +492,7 @@ func (b *pooledSandbox) close() {
 	if b.output != nil {
 		b.output.close()
 	}
-	for _, s := range []*spare{b.spare, b.standing.Load()} {
+	for _, s := range []*spare{b.spare, b.standing.Load(), b.resident.Load()} {
 		if s != nil {
 			s.discard()
 		}

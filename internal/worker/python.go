@@ -166,7 +166,6 @@ func newPython(p probed, s Sources) *language {
 			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
 			"OPENBLAS_NUM_THREADS=1", // threads of an initializer do not survive the fork of a handler
 		},
-		standby: true,
 	}
 	for name, code := range p.Modules {
 		l.files = append(l.files, sandbox.File{Path: runtimeFolder + "/forerun_runtime/" + name, Data: code, Mode: 0o444})

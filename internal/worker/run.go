@@ -58,6 +58,9 @@ type run struct {
 func (b *pooledSandbox) execute(r *run) bool {
 	t := r.tenure
 	b.settleStandby()
+	if err := b.chooseHandler(r); err != nil {
+		return b.refuse(r, err)
+	}
 	if err := b.hold(r); err != nil {
 		return b.refuse(r, err)
 	}
@@ -84,8 +87,8 @@ func (b *pooledSandbox) execute(r *run) bool {
 	if r.Bridged {
 		r.reach = b.reach(b.spare)
 	}
-	b.spare.served, b.spare.fresh = true, false
-	b.spare.stays = b.keeps() && o.arrived && !t.timedOut.Load()
+	b.spare.served, b.spare.fresh, b.spare.unreached = true, false, false
+	b.spare.stays = b.keepsHandler() && o.arrived && !t.timedOut.Load() && !b.isWorn(b.spare)
 	b.cutOff = !o.arrived && !r.isAhead() // actions with shared state are not speculative
 	logs := b.ended(t, b.spare.stays)
 	var result forerun.Result
@@ -133,14 +136,14 @@ func (b *pooledSandbox) over(t *tenure) {
 
 // prepare asks for the next handler before it is needed, where no other serves it.
 func (b *pooledSandbox) prepare() {
-	if !b.keeps() {
+	if b.forksNext() {
 		b.fork()
 	}
 }
 
 // prepareSoon does so after a while, unless the returned function is called before.
 func (b *pooledSandbox) prepareSoon() (cancel func()) {
-	if b.keeps() {
+	if !b.forksNext() {
 		return func() {}
 	}
 	asked := make(chan struct{})

@@ -25,23 +25,26 @@ type handlerConn interface {
 // spare is a handler: made before its activation, then executing it. In some languages one handler executes many
 // activations, one after the other.
 type spare struct {
-	conn     handlerConn
-	asked    sandbox.Asked // of the outside, before it was made
-	pid      int           // in the sandbox's namespace
-	hostPID  int           // in ours; known when ready is closed
-	stopped  bool          // until it is let go on
-	threads  bool          // run in the initializer, and could carry something from one activation to the next
-	ready    chan struct{}
-	failed   error         // why it will never be of use; known when ready is closed
-	exited   chan struct{} // closed by listen, when the initializer said so
-	exit     runtimewire.Exit
-	killed   atomic.Bool // or it is being killed, with everything else
-	replaced bool        // another handler is made for the same activation; guarded by pooledSandbox.reseting
-	conns    *tenure     // the owner of connections made while its code was loaded beside another process; nil: none; of pooledSandbox.live
-	served   bool        // it has served an activation; of pooledSandbox.live
-	fresh    bool        // it was made for the next activation, and has not waited in an idle sandbox; of pooledSandbox.live
-	lines    bool        // a program that reads lines
-	stays    bool        // it answered, and serves the next activation after its next Ready; of pooledSandbox.live
+	conn      handlerConn
+	asked     sandbox.Asked // of the outside, before it was made
+	pid       int           // in the sandbox's namespace
+	hostPID   int           // in ours; known when ready is closed
+	stopped   bool          // until it is let go on
+	threads   bool          // run in the initializer, and could carry something from one activation to the next
+	ready     chan struct{}
+	failed    error         // why it will never be of use; known when ready is closed
+	exited    chan struct{} // closed by listen, when the initializer said so
+	exit      runtimewire.Exit
+	killed    atomic.Bool // or it is being killed, with everything else
+	replaced  bool        // another handler is made for the same activation; guarded by pooledSandbox.reseting
+	conns     *tenure     // the owner of connections made while its code was loaded beside another process; nil: none; of pooledSandbox.live
+	served    bool        // it has served an activation; of pooledSandbox.live
+	fresh     bool        // it was made for the next activation, and has not waited in an idle sandbox; of pooledSandbox.live
+	lines     bool        // a program that reads lines
+	runs      int         // that it has served, of a forked one that is kept; of pooledSandbox.live
+	born      int64       // bytes of memory that it had before the first; of pooledSandbox.live
+	unreached bool        // others cannot connect to it, as was seen since it served; of pooledSandbox.live
+	stays     bool        // it answered, and serves the next activation after its next Ready; of pooledSandbox.live
 }
 
 // hear waits for the handler's first frame, with which it shows its process id.

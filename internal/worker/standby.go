@@ -2,16 +2,14 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// A sandbox whose process serves several activations has no spare. After a squash it would have to start one: tens of
-// milliseconds for Node, a fork for Python. So once running activations of an action were squashed, its sandboxes keep a
+// A sandbox whose process is started, not forked, has no spare. After a squash it would have to start one, which takes tens of
+// milliseconds for Node. So once running activations of an action were squashed, its sandboxes keep a
 // second process, which takes over when the first is killed.
 //
 // The second process is loaded while the sandbox is idle and its effects may go out. It must not see anything of an
@@ -71,7 +69,7 @@ func (b *pooledSandbox) standBy() {
 	if !b.wantsStandby() {
 		return
 	}
-	if b.isReachable(b.spare) || !b.roomForStandby() || b.language.launched && !b.pauseFirst() {
+	if b.isReachable(b.spare) || !b.roomForStandby() || !b.pauseFirst() {
 		b.second.later()
 		return
 	}
@@ -86,8 +84,7 @@ func (b *pooledSandbox) standBy() {
 	b.askFork(runtimewire.Fork{Stop: true})
 }
 
-// pauseFirst stops the first process, and reports whether that can be. One that is forked needs not be stopped: it waits in a read, and
-// has no threads.
+// pauseFirst stops the first process, and reports whether that can be.
 func (b *pooledSandbox) pauseFirst() bool {
 	b.tell(runtimewire.TypePause, runtimewire.Pause{PID: b.spare.pid})
 	late := time.NewTimer(forkLimit)
@@ -192,14 +189,14 @@ func (b *pooledSandbox) settleStandby() {
 }
 
 // waitsAlone reports whether nothing of the second process runs on beside an activation: neither others that it has started, which are
-// removed, nor, if it could not be stopped, a thread. Nor may the two be connected.
+// removed, nor the process itself. Nor may the two be connected.
 func (b *pooledSandbox) waitsAlone(s *spare) bool {
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	b.reseting.Lock()
 	defer b.reseting.Unlock()
 	killed, err := b.sandbox.Reset(ctx, b.spare.hostPID, s.hostPID)
-	return err == nil && killed == 0 && (s.stopped || !b.language.launched && hasOneThread(s.hostPID)) && !b.isReachable(b.spare, s)
+	return err == nil && killed == 0 && s.stopped && !b.isReachable(b.spare, s)
 }
 
 // isReachable reports whether others in the sandbox can connect to one of its processes. When it cannot be told, they can.
@@ -212,11 +209,6 @@ func (b *pooledSandbox) isReachable(processes ...*spare) bool {
 	}
 	is, err := b.sandbox.Reachable(ctx, pids...)
 	return is || err != nil
-}
-
-func hasOneThread(pid int) bool {
-	t, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", pid))
-	return ok && t.Threads == 1
 }
 
 // killAgain is how often what is being loaded is killed: it may not have been started yet.
@@ -286,7 +278,9 @@ func (b *pooledSandbox) kept() []int {
 // survivorOf is the process that is spared when everything of an activation is killed: one that knows nothing of it.
 func (b *pooledSandbox) survivorOf(handler *spare) *spare {
 	s := b.upcoming.Load()
-	if b.keeps() {
+	if resident := b.resident.Load(); resident != nil {
+		s = resident
+	} else if b.keepsHandler() {
 		s = b.standing.Load()
 	}
 	if s == nil || s == handler || !s.isReady() {

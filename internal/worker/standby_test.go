@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
-	"forerun.dev/forerun/internal/proc"
 )
 
 // counting is a Node function whose process counts what it served, loaded with a line in the log.
@@ -101,23 +100,6 @@ func TestModuleIsLoadedAgain(t *testing.T) {
 	g.expectCount(2, 0)
 }
 
-// countingPython is the same in Python, whose process is kept.
-func countingPython() *forerun.Action {
-	return keep(action(`
-import os, signal, time
-print("loaded")
-n = 0
-def main(a):
-    global n
-    n += 1
-    if a.get("stop"):
-        for p in os.listdir("/proc"):
-            if p.isdigit() and int(p) not in (1, os.getpid()): os.kill(int(p), signal.SIGSTOP)
-    if a.get("stay"): time.sleep(100)
-    return {"n": n, "pid": os.getpid()}
-`))
-}
-
 // countingNative is the same as a native program. What one prints that is started anew is in the log of its first activation.
 func countingNative(loading string) *forerun.Action {
 	return keptAction(loading, "if value.get('stay'): time.sleep(1000)\nanswer = {'n': n, 'pid': os.getpid()}")
@@ -126,7 +108,6 @@ func countingNative(loading string) *forerun.Action {
 func TestStandbyTakesOver(t *testing.T) {
 	for name, a := range map[string]func() *forerun.Action{
 		"Node":   func() *forerun.Action { return counting(t, "") },
-		"Python": countingPython,
 		"native": func() *forerun.Action { return countingNative("") },
 		// A process that was loaded beside another keeps its connections when it takes over, and gets those that the other had.
 		"Node that connects":   func() *forerun.Action { return askingNode(t) },
@@ -146,22 +127,6 @@ func TestStandbyTakesOver(t *testing.T) {
 				t.Errorf("%d sandboxes were started", s.ColdStarts)
 			}
 		})
-	}
-}
-
-// TestStoppedStandbyIsReplaced: the activation that is squashed has stopped the process that would take over.
-func TestStoppedStandbyIsReplaced(t *testing.T) {
-	g := newStandbyRig(t, countingPython())
-	second := g.second(g.expectCount(2, 0))
-	standing := g.sandbox().upcoming.Load()
-	r, _ := g.ahead(g.a, `{"stay":true,"stop":true}`)
-	until(t, func() bool { return proc.IsStopped(standing.hostPID) }, "it was not stopped")
-	g.Squash(r.Activation)
-	if serving := g.expectCount(1, 0); serving == second {
-		t.Error("the process that was stopped serves")
-	}
-	if s := g.Stats(); s.ColdStarts != 1 {
-		t.Errorf("%d sandboxes were started", s.ColdStarts)
 	}
 }
 

@@ -39,6 +39,7 @@ type Config struct {
 	KeepAlive    time.Duration                      // how long a sandbox stays without work; 0: 10 minutes
 	QueueTimeout time.Duration                      // how long an activation may wait for a sandbox; 0: 10 minutes
 	Egress       func(namespace string) egress.List // what a tenant's functions may reach; who changes it ends their sandboxes; nil: all
+	KeptRuns     int                                // activations after which a kept Python process makes place for another; 0: 50,000
 	Prewarm      int                                // sandboxes without code to hold ready for each language in use
 	Bounds       forerun.Bounds                     // none: the usual ones
 	Log          *slog.Logger
@@ -127,6 +128,7 @@ func (c Config) complete() Config {
 	if c.MaxSandboxes == 0 {
 		c.MaxSandboxes = max(1, min(c.MemoryMiB/smallestMiB, c.Descriptors*5/16/sandboxDescriptors))
 	}
+	c.KeptRuns = cmp.Or(c.KeptRuns, defaultKeptRuns)
 	c.KeepAlive = cmp.Or(c.KeepAlive, defaultKeepAlive)
 	c.QueueTimeout = cmp.Or(c.QueueTimeout, defaultQueueTimeout)
 	c.Bounds = cmp.Or(c.Bounds, forerun.DefaultBounds())

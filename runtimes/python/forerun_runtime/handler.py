@@ -48,7 +48,7 @@ def serve(
 ) -> NoReturn:
     """Say that this process is ready, execute the activation that comes and answer; with keep, go on with the next.
 
-    Until then signals are held, from then on those of mask. The first activation's hints for others are written to
+    Between activations signals are held, and those of mask are heard in the first. The first activation's hints for others are written to
     told; pages are the learned ones, None if this process is to learn them.
     """
     modules = len(sys.modules)
@@ -60,21 +60,22 @@ def serve(
     hints.tell(told, modules, pages is None)
     answer = b""
     while keep and _is_still():
+        mask = hold_signals()
+        kernel.set_dumpable(0)
         wire.write(fd, answer + _READY)  # at once: the server wakes up for each
-        answer = _execute_next(fd, function, pid)
+        answer = _execute_next(fd, function, pid, mask)
     wire.write(fd, answer)
     os._exit(0)
 
 
-def _execute_next(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, mask: set[int] | None = None) -> bytes:
-    """Execute the activation that comes, and return its Result, as a frame; with a mask, hear signals from then on."""
+def _execute_next(fd: int, function: Callable[[dict[str, Any]], Any], pid: int, mask: set[int]) -> bytes:
+    """Execute the activation that comes, and return its Result, as a frame; hear the signals of mask from then on."""
     frame = wire.read(fd)
     if frame is None or frame.type != wire.RUN:
         os._exit(0)
     kernel.set_dumpable(1)  # the initializer and spares are not; this process may look at itself
     _have_output_wait()
-    if mask is not None:
-        _release_signals(mask)
+    _release_signals(mask)
     _set_environment(frame.header.get("env", {}))
     _have_folder()
     result = _execute(function, frame)
