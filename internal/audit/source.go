@@ -60,7 +60,7 @@ func of(sources map[string]*source, key string) *source {
 	return sources[key]
 }
 
-// forget drops the addresses, so that new ones can be told apart. What was left out of them counts among all failures.
+// forget drops the addresses, so that new ones can be told apart. Their entries that were left out count among all failures.
 func (s *sources) forget() {
 	for _, a := range s.addresses {
 		s.failures.leftOut += a.leftOut

@@ -57,7 +57,7 @@ func within(object json.RawMessage, k *Key) (json.RawMessage, bool) {
 	return inner, err == nil && ok && inner[0] == '{'
 }
 
-// members are those of an object that have one of some names.
+// members selects the members of an object that have one of some names.
 func members(object json.RawMessage, names []string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(object, &all); err != nil {

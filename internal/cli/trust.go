@@ -20,7 +20,7 @@ import (
 // caProperty is the line of the settings with the authority that a person trusted at `forerun login`: its certificate in DER and base64.
 const caProperty = "CA"
 
-// authorities are the certificate authorities to trust beside the system's, in PEM: those of --ca or FORERUN_CA, else those that belong to a
+// authorities are the certificate authorities to trust beside the system's, in PEM: from --ca or FORERUN_CA, else the ones that belong to a
 // file of settings: the file ca.crt beside it, and what its properties hold.
 func (a *app) authorities(settings string, properties map[string]string) (string, error) {
 	if file := first(a.ca, a.env.Getenv("FORERUN_CA")); file != "" {

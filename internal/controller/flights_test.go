@@ -262,7 +262,7 @@ func TestGoneWhileOthersWait(t *testing.T) {
 	}
 }
 
-// TestUpdatedWhileOthersWait: who waits for code that is updated or deleted meanwhile is answered. Later ones find the new code.
+// TestUpdatedWhileOthersWait: invocations are answered if the code that they wait for is updated or deleted. Later ones find the new code.
 func TestUpdatedWhileOthersWait(t *testing.T) {
 	q := newQueue(t, speculate.Off, nil)
 	first, others := q.arrive(q.f)

@@ -43,7 +43,7 @@ func (c *Controller) sweep() {
 	}
 }
 
-// dropOld drops a tenant's rows that rest on those of some deployments that are gone.
+// dropOld drops a tenant's rows that rest on deployments that are gone.
 func (c *Controller) dropOld(namespace string, tenant *memo.Tenant, homes []forerun.Home) {
 	gone := make(map[forerun.Home]bool)
 	for _, home := range homes {

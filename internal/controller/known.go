@@ -13,7 +13,7 @@ import (
 	"forerun.dev/forerun/internal/memo"
 )
 
-// What a tenant is shown of the results that are kept of its annotated actions.
+// This file shows a tenant the kept results of its annotated actions.
 
 // CacheUse is how the cache fares for one action.
 type CacheUse struct {
@@ -26,7 +26,7 @@ type CacheUse struct {
 	Suspended *forerun.Reason // why no result is used; nil: results are
 }
 
-// cacheUses are those of a tenant's actions. Its zero value is ready.
+// cacheUses counts how a tenant's actions used the cache. Its zero value is ready.
 type cacheUses struct {
 	mu sync.Mutex // guards of
 	of map[string]*CacheUse

@@ -62,7 +62,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestPurge: what is dropped is executed, and nothing else. What is not there is no error.
+// TestPurge: only invocations whose results were dropped are executed. To purge nothing is not an error.
 func TestPurge(t *testing.T) {
 	town := newCacheTown(t, everyMode[0])
 	f, _ := town.counted("f", town.reading("k"))

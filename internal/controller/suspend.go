@@ -14,7 +14,7 @@ import (
 // An annotated action that gave two outputs on the same input and the same versions of all records depends on something that Forerun does not
 // see: its annotation is wrong. Such an action is suspended. It is executed each time, until it is deployed again or its tenant resumes it.
 
-// suspensions are those of a tenant's deployments. Its zero value is ready.
+// suspensions lists a tenant's suspended deployments. Its zero value is ready.
 type suspensions struct {
 	mu  sync.Mutex              // guards the rest
 	of  map[forerun.Home]string // the member of the output that differed; empty: the whole

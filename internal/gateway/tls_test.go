@@ -69,7 +69,7 @@ func onTCP(t *testing.T, conns int, api http.HandlerFunc) *secured {
 	return s
 }
 
-// protocols are those of the door over TLS.
+// protocols lists the protocols that the gateway speaks over TLS.
 func protocols() []string { return []string{"http/1.1", "h2"} }
 
 // client is a client that speaks one protocol.

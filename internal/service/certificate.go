@@ -127,7 +127,7 @@ func (s *server) namesListenedOn() (names []string, err error) {
 		default:
 			addresses, err := net.InterfaceAddrs()
 			if err != nil {
-				return nil, forerun.Errorf(forerun.Internal, "--tls-name", "The addresses of this machine cannot be found: %w. Name those of the certificate.", err)
+				return nil, forerun.Errorf(forerun.Internal, "--tls-name", "The addresses of this machine cannot be found: %w. Give the certificate's names with --tls-name.", err)
 			}
 			for _, a := range addresses {
 				if network, ok := a.(*net.IPNet); ok {

@@ -6,9 +6,9 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Equal executions of an annotated function wait for the first of them: those of one tenant, with one code and one input. The first is a
+// Equal executions of an annotated function wait for the first. They have the same tenant, code and input. The first is a
 // head: nothing waits for what is speculative. When the first one is committed, each of the others looks whether its row is current, and is executed if not.
-// What turns out to have an effect, or fails, lets the others go on at once.
+// A first that has an effect, or fails, lets the others go on at once.
 //
 // The caller numbers the executions that others may wait for. One that is a part of such executions waits only for those with a lower number
 // than all of these. So no two wait for each other.
@@ -79,7 +79,7 @@ func (m *Machine) awaited(e Awaited) {
 	}
 }
 
-// yield has nobody wait any more for a slot that did what no row may stand for, nor for those that it is a part of.
+// yield ends all waiting for a slot that did what no row may stand for, and for the slots that it is a part of.
 func (m *Machine) yield(s *slot) {
 	if s.barred == nil {
 		return

@@ -45,7 +45,7 @@ func ExplainCache(ctx context.Context, c *Client, action string, input any) (Doc
 	return fetch[Document[CacheExplanation]](ctx, c, http.MethodPost, CachePath+"/explain", nil, map[string]any{"action": action, "input": input})
 }
 
-// CachePurge says which results are to be dropped. What is empty does not narrow them down.
+// CachePurge says which results are to be dropped. An empty field selects all.
 type CachePurge struct {
 	Action string          `json:"action,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`

@@ -33,7 +33,7 @@ func TestPolicy(t *testing.T) {
 			"203.0.113.9", "198.18.0.1", "192.0.0.170", "168.63.129.16", "93.184.216.1",
 		}, "", false},
 		{[]string{"::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1", "2001:0:1::1", "100::1", "2a00:1::5", "fec0::1", "64:ff9b:1::1"}, "", false},
-		{[]string{ // IANA's special-purpose addresses, and those that nobody may use yet, also with a public address inside
+		{[]string{ // IANA's special-purpose and unassigned addresses, also with a public address inside
 			"::8.8.8.8", "::ffff:0:808:808", "64:ff9b:1::808:808", "64:ff9b:1:808:8:800::", "64:ff9b:2::1", "100::ffff", "100:0:0:1::1", "2001::808:808", "2001:2::1",
 			"2001:10::1", "2001:20::1", "2001:2f:ffff::1", "2001:30::1", "2001:1ff::1", "2002:808:808::1", "3fff::1", "3fff:fff::1", "5f00::1", "1fff::1", "4000::1",
 			"fec0:1::1", "feff::1", "fdff::1", "febf::1", "8000::1",
