@@ -48,8 +48,8 @@ def serve(
 ) -> NoReturn:
     """Say that this process is ready, execute the activation that comes and answer; with keep, go on with the next.
 
-    Between activations signals are held, and those of mask are heard in the first. The first activation's hints for others are written to
-    told; pages are the learned ones, None if this process is to learn them.
+    Between activations signals are held. The first activation hears the signals of mask.
+    Its hints for others are written to told; pages are the learned ones, None if this process is to learn them.
     """
     modules = len(sys.modules)
     _touch(function)
