@@ -46,7 +46,7 @@ func (m *matrix) reaches() {
 // TestReachOfQuietFunctions: a function that stays inside is told to have done so, in every language, each time that it runs.
 func TestReachOfQuietFunctions(t *testing.T) {
 	quiet := map[string]*forerun.Action{
-		"Python": fresh(action("def main(a): return {}")), "kept Python": keep(action("def main(a): return {}")), "native": keptAction("", ""),
+		"Python": action("def main(a): return {}"), "kept Python": keep(action("def main(a): return {}")), "native": keptAction("", ""),
 		"Node": inNode("Promise.resolve('')"),
 	}
 	quiet["Node"].Exec.Code = "function main() { return {} }"
@@ -77,7 +77,7 @@ func TestReachOfLoading(t *testing.T) {
 	const connect = "s = socket.socket(); s.settimeout(0.01); s.connect_ex(('10.0.0.1', 80))"
 	g := newNativeRig(t, nil)
 	for name, a := range map[string]*forerun.Action{
-		"Python":      fresh(action("import socket\n" + connect + "\ndef main(a): return {}")),
+		"Python":      action("import socket\n" + connect + "\ndef main(a): return {}"),
 		"kept Python": keep(action("import socket\n" + connect + "\ndef main(a): return {}")),
 		"native":      keptAction("import socket\n"+connect, ""),
 		"a fork":      action("import os, socket\ndef after():\n    " + connect + "\nos.register_at_fork(after_in_child=after)\ndef main(a): return {}"),

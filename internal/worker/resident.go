@@ -7,7 +7,7 @@ import (
 	"forerun.dev/forerun/internal/sandbox"
 )
 
-// A Python process serves one activation after the other, but speculative ones. A speculative activation gets a handler that is forked from
+// A kept Python process serves one activation after the other, but no speculative ones. A speculative activation gets a handler that is forked from
 // the initializer for it alone, so its squash leaves nothing. If the kept process has served before, it waits meanwhile, and is called the
 // resident. It has no thread, hears no signal, and has its connections set aside. The sandbox may use as much more memory as the resident
 // has grown by. Beside a kept process a fresh handler stands by, so that a speculative activation does not wait for its fork.
