@@ -101,7 +101,7 @@ func (a *app) cacheExplain() *cobra.Command {
 
 func (a *app) cachePurge() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "purge [ACTION]", Short: "Drop known results: all, or those of an action, of an input or that read a record", Args: between(0, 1),
+		Use: "purge [ACTION]", Short: "Drop known results: all, or only for an action, an input or a record that was read", Args: between(0, 1),
 		Example: "  forerun cache purge quote --input '{\"city\": \"Ulm\"}'\n  forerun cache purge --record trip:42",
 	}
 	var p whisk.CachePurge

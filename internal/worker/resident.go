@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 
 	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/sandbox"
@@ -14,7 +15,8 @@ import (
 //
 // If the kept process listens to a channel, the activation waits until it is promoted, and gets that process.
 //
-// The resident ends where the two could connect to each other, or where it has a connection on which it may send to the outside.
+// The resident ends where the two could connect to each other, where it has a connection on which it may send to the outside, or a second
+// thread: a native one is not seen by the interpreter, hears signals and runs on.
 
 // defaultKeptRuns is how many activations a kept Python process serves before another takes its place.
 const defaultKeptRuns = 50_000
@@ -45,7 +47,7 @@ func (b *pooledSandbox) chooseHandler(r *run) error {
 	case b.doors.tenure().listens(): // to what a slot before may publish: hold has the activation wait for its promotion
 		b.once.Store(false)
 		return nil
-	case !b.spare.unreached && b.isReachable(b.spare) || !b.roomBeside(b.spare):
+	case !hasOneThread(b.spare.hostPID), !b.spare.unreached && b.isReachable(b.spare), !b.roomBeside(b.spare):
 		b.spare.stays = false
 		if !b.clean() {
 			return errExited
@@ -60,6 +62,12 @@ func (b *pooledSandbox) chooseHandler(r *run) error {
 	}
 	b.handOver()
 	return nil
+}
+
+// hasOneThread reports whether a process has one thread, as the kernel counts. When it cannot be told, it has more.
+func hasOneThread(pid int) bool {
+	t, ok := proc.ReadTask(fmt.Sprintf("/proc/%d/stat", pid))
+	return ok && t.Threads == 1
 }
 
 // freshSpare takes a handler that an activation before has not stopped.

@@ -120,6 +120,19 @@ else: raise AssertionError("it is heard")`)
 	g.expect(a, `{}`, `{"before":0}`) // a process that can be reached does not wait beside a speculative activation
 }
 
+// TestNativeThreadEndsAResident: a process with a thread that the interpreter does not know serves on, but does not wait beside others.
+func TestNativeThreadEndsAResident(t *testing.T) {
+	a := keep(action(servesBefore))
+	g := newResidentRig(t, a, nil)
+	g.expect(a, fmt.Sprintf(`{"do":%q}`, `
+import ctypes
+libc = ctypes.CDLL(None)
+assert libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, ctypes.cast(libc.sleep, ctypes.c_void_p), ctypes.c_void_p(1000)) == 0`), `{"before":2}`)
+	g.expect(a, `{}`, `{"before":3}`)
+	g.speculate(a, "")
+	g.expect(a, `{}`, `{"before":0}`)
+}
+
 // TestStoppedProcessIsReplaced: a speculative activation stops the process that waits beside it, or the one before stops what stands by.
 func TestStoppedProcessIsReplaced(t *testing.T) {
 	const stop = `
