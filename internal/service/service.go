@@ -65,9 +65,12 @@ func Run(ctx context.Context, hurry <-chan struct{}, c *config.Config, version s
 		gate: gateway.NewGate(), hurry: hurry, broken: make(chan error, 4),
 	}
 	err := s.start(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		s.announce()
 		err = s.wait(ctx)
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // it was told to stop as it started
+		err = nil
 	}
 	return errors.Join(err, s.close())
 }
