@@ -55,13 +55,16 @@ func (a *app) login(cmd *cobra.Command) error {
 	}
 	c, names, err := a.namespacesOf(cmd, s)
 	values := map[string]string{}
+	if file, _ := a.readProperties(); !isSameHost(s.host, file["APIHOST"]) {
+		values[caProperty] = "" // it was trusted for another host
+	}
 	if isUnknownAuthority(err) && isTyped(cmd) {
 		authority, refused := a.askTrust(cmd, s.host)
 		if refused != nil {
 			return refused
 		}
 		values[caProperty] = base64.StdEncoding.EncodeToString(authority.Raw)
-		s.ca += string(authorityPEM(authority.Raw))
+		s.ca += "\n" + string(authorityPEM(authority.Raw))
 		c, names, err = a.namespacesOf(cmd, s)
 	}
 	if err != nil {

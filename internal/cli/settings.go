@@ -22,16 +22,15 @@ func (a *app) settings() (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	path, _ := a.propertiesFile() // without one nothing lies beside it
-	ca, err := a.authorities(path, file)
-	if err != nil {
-		return settings{}, err
-	}
-	return settings{
-		ca:   ca,
+	s := settings{
 		host: first(a.apihost, a.env.Getenv("FORERUN_APIHOST"), a.env.Getenv("WHISK_APIHOST"), a.env.Getenv("__OW_API_HOST"), file["APIHOST"]),
 		auth: first(a.auth, a.env.Getenv("FORERUN_AUTH"), a.env.Getenv("WHISK_AUTH"), a.env.Getenv("__OW_API_KEY"), file["AUTH"]),
-	}, nil
+	}
+	path, _ := a.propertiesFile() // without one nothing lies beside it
+	if s.ca, err = a.authorities(s.host, path, file); err != nil {
+		return settings{}, err
+	}
+	return s, nil
 }
 
 // first is the first that is not empty.
@@ -83,7 +82,7 @@ func parseProperties(text string) map[string]string {
 	return properties
 }
 
-// setProperties replaces lines of a file of settings, and leaves every other line as it is.
+// setProperties replaces lines of a file of settings, and leaves every other line as it is. An empty value removes the line.
 func setProperties(text string, names []string, values map[string]string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -93,7 +92,9 @@ func setProperties(text string, names []string, values map[string]string) string
 		}
 	}
 	for _, name := range names {
-		lines = append(lines, name+"="+values[name])
+		if values[name] != "" {
+			lines = append(lines, name+"="+values[name])
+		}
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

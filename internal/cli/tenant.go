@@ -39,12 +39,13 @@ func (a *app) operate(f func(cmd *cobra.Command, c *whisk.Client, args []string)
 func (a *app) operator(cmd *cobra.Command) (*whisk.Client, error) {
 	file := first(cmd.Flag("operator").Value.String(), a.env.Getenv("FORERUN_OPERATOR"), a.env.OperatorFile)
 	s := settings{host: first(a.apihost, a.env.Getenv("FORERUN_APIHOST")), auth: a.auth}
+	var properties map[string]string
 	if s.host == "" || s.auth == "" {
 		text, err := textfile.Read(file)
 		if err != nil {
 			return nil, wrongf("the operator's key cannot be read: %v\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", err)
 		}
-		properties := parseProperties(string(text))
+		properties = parseProperties(string(text))
 		if properties["AUTH"] == "" && s.auth == "" {
 			return nil, wrongf("%s is not an operator's key: it has no line AUTH=...\nName the file `operator` of the server's data folder with --operator or FORERUN_OPERATOR.", file)
 		}
@@ -53,7 +54,7 @@ func (a *app) operator(cmd *cobra.Command) (*whisk.Client, error) {
 		file = ""
 	}
 	var err error
-	if s.ca, err = a.authorities(file, nil); err != nil {
+	if s.ca, err = a.authorities(s.host, file, properties); err != nil {
 		return nil, err
 	}
 	return a.clientOf(cmd, s, adminRoot)

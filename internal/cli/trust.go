@@ -20,9 +20,9 @@ import (
 // caProperty is the line of the settings with the authority that a person trusted at `forerun login`: its certificate in DER and base64.
 const caProperty = "CA"
 
-// authorities are the certificate authorities to trust beside the system's, in PEM: from --ca or FORERUN_CA, else the ones that belong to a
-// file of settings: the file ca.crt beside it, and what its properties hold.
-func (a *app) authorities(settings string, properties map[string]string) (string, error) {
+// authorities are the certificate authorities to trust beside the system's for a host, in PEM: from --ca or FORERUN_CA, else the ones that
+// belong to a file of settings: the file ca.crt beside it, and what its properties hold. They are for the host in the properties alone.
+func (a *app) authorities(host, settings string, properties map[string]string) (string, error) {
 	if file := first(a.ca, a.env.Getenv("FORERUN_CA")); file != "" {
 		text, err := textfile.Read(file)
 		if err != nil {
@@ -30,18 +30,25 @@ func (a *app) authorities(settings string, properties map[string]string) (string
 		}
 		return string(text), nil
 	}
-	var text []byte
-	if settings != "" {
-		text, _ = os.ReadFile(filepath.Join(filepath.Dir(settings), "ca.crt")) // mostly there is none
-		if block, _ := pem.Decode(text); block == nil {
-			text = nil
-		}
+	if settings == "" || !isSameHost(host, properties["APIHOST"]) {
+		return "", nil
+	}
+	text, _ := os.ReadFile(filepath.Join(filepath.Dir(settings), "ca.crt")) // mostly there is none
+	if !x509.NewCertPool().AppendCertsFromPEM(text) {                       // the file may be another program's
+		text = nil
 	}
 	if der, err := base64.StdEncoding.DecodeString(properties[caProperty]); err == nil && len(der) > 0 {
 		text = append(text, '\n')
 		text = append(text, authorityPEM(der)...)
 	}
 	return string(text), nil
+}
+
+// isSameHost reports whether two texts stand for one API host.
+func isSameHost(one, other string) bool {
+	a, err := whisk.BaseURL(one)
+	b, otherErr := whisk.BaseURL(other)
+	return err == nil && otherErr == nil && a == b
 }
 
 func authorityPEM(der []byte) []byte {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -9,9 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"forerun.dev/forerun/internal/certificate"
 	"forerun.dev/forerun/internal/cli/whisk"
 )
 
@@ -46,7 +50,10 @@ func TestTrust(t *testing.T) {
 	file, beside, alone := write("ca.pem", ca), write("beside/wskprops", props), write("alone/wskprops", props)
 	write("beside/ca.crt", ca)
 	garbage := write("garbage/wskprops", props)
-	write("garbage/ca.crt", "no certificate")
+	write("garbage/ca.crt", "-----BEGIN OTHER-----\n-----END OTHER-----\n")
+	line := "CA=" + base64.StdEncoding.EncodeToString(s.Certificate().Raw) + "\n"
+	own, foreign := write("own/wskprops", props+line), write("foreign/wskprops", "APIHOST=https://other.example\nAUTH="+testKey+"\n"+line)
+	write("foreign/ca.crt", ca)
 	for name, test := range map[string]struct {
 		props, env, args string
 		code             int
@@ -60,6 +67,8 @@ func TestTrust(t *testing.T) {
 		"no file":              {props: beside, args: "--ca " + folder + "/none", code: exitUsage, says: "cannot be read"},
 		"no certificate in it": {props: beside, args: "--ca " + alone, code: exitUsage, says: "PEM"},
 		"garbage beside":       {props: garbage, code: exitNetwork, says: "--ca"},
+		"a line":               {props: own},
+		"of another host":      {props: foreign, args: "--apihost " + s.URL, code: exitNetwork, says: "--ca"},
 	} {
 		env := map[string]string{"WSK_CONFIG_FILE": test.props, "FORERUN_CA": test.env}
 		got := runIn(t, env, "", "", strings.Fields("namespace list "+test.args)...)
@@ -72,6 +81,10 @@ func TestTrust(t *testing.T) {
 		t.Errorf("the operator without an authority: %+v", got)
 	}
 	write("ca.crt", ca)
+	elsewhere := write("elsewhere", "APIHOST=https://other.example\nAUTH="+testKey+"\n")
+	if got := runIn(t, map[string]string{"FORERUN_OPERATOR": elsewhere}, "", "", "cert", "show", "--apihost", s.URL); got.code != exitNetwork {
+		t.Errorf("the operator with the authority of another host: %+v", got)
+	}
 	if got := runIn(t, map[string]string{"FORERUN_OPERATOR": operator}, "", "", "tenant", "list", "-o", "json"); strings.Contains(got.stderr, "authority") {
 		t.Errorf("the operator with one beside the key: %+v", got)
 	}
@@ -81,6 +94,14 @@ func TestTrust(t *testing.T) {
 func TestLoginAsksOnce(t *testing.T) {
 	s, _ := overTLS(t)
 	home := t.TempDir()
+	another, err := certificate.NewAuthority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := filepath.Join(t.TempDir(), "ca.pem") // it ends without a newline
+	if err := os.WriteFile(trusted, bytes.TrimSpace(another.Certificate()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	login := func(typed string) outcome {
 		t.Helper()
 		tty, screen := terminal(t)
@@ -89,7 +110,7 @@ func TestLoginAsksOnce(t *testing.T) {
 		root.SetIn(tty)
 		root.SetOut(&stderr)
 		root.SetErr(&stderr)
-		err := Setup(root, Environment{Getenv: func(string) string { return "" }, Home: home, Version: "test"}, []string{"login", "--apihost", s.URL, "--auth", testKey})
+		err := Setup(root, Environment{Getenv: func(string) string { return "" }, Home: home, Version: "test"}, []string{"login", "--apihost", s.URL, "--auth", testKey, "--ca", trusted})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,5 +135,12 @@ func TestLoginAsksOnce(t *testing.T) {
 	}
 	if got := runIn(t, nil, home, testKey+"\n", "login", "--apihost", s.URL); got.code != 0 || strings.Contains(got.stderr, fingerprint) {
 		t.Errorf("the next login: %+v", got)
+	}
+	w := newWorld(t, map[string]answer{"GET namespaces": {status: 200, body: `["guest"]`}})
+	if got := runIn(t, nil, home, testKey+"\n", "login", "--apihost", w.server.URL); got.code != 0 {
+		t.Errorf("a login to another host: %+v", got)
+	}
+	if kept, err := os.ReadFile(filepath.Join(home, ".wskprops")); err != nil || strings.Contains(string(kept), caProperty+"=") {
+		t.Errorf("it keeps the authority of the first: %s, %v", kept, err)
 	}
 }
