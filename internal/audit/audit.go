@@ -35,7 +35,7 @@ type Entry struct {
 	Detail    string    `json:"detail,omitempty"` // what the request sets, where that matters
 	Request   string    `json:"request,omitempty"`
 	Peer      string    `json:"peer,omitempty"`
-	Forwarded string    `json:"forwardedFor,omitempty"` // what a proxy says of its client
+	Forwarded string    `json:"forwardedFor,omitempty"` // what the peer says of its client
 	LeftOut   int       `json:"leftOut,omitempty"`      // entries of the same source before this one that were too many to be written
 }
 

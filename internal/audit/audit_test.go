@@ -100,6 +100,20 @@ func TestFloodsAreCounted(t *testing.T) {
 	}
 }
 
+// TestOnlyTheLoopbackForwards: a peer elsewhere does not choose the address that its failures count for.
+func TestOnlyTheLoopbackForwards(t *testing.T) {
+	for peer, want := range map[string]string{
+		"127.0.0.1:1": "192.0.2.2", "[::1]:1": "192.0.2.2", "192.0.2.9:1": "192.0.2.9", "[2001:db8::1]:1": "2001:db8::1", "junk": "junk",
+	} {
+		if got := addressOf(&Entry{Peer: peer, Forwarded: "192.0.2.1, 192.0.2.2"}); got != want {
+			t.Errorf("a failure through %s counts for %s, want %s", peer, got, want)
+		}
+	}
+	if got := addressOf(&Entry{Peer: "127.0.0.1:1"}); got != "127.0.0.1" {
+		t.Errorf("a failure on the loopback counts for %s", got)
+	}
+}
+
 // TestStrangersPushNothingOut: failures to authenticate take the place of older ones only, however many and large they are.
 func TestStrangersPushNothingOut(t *testing.T) {
 	now, folder := time.Now(), t.TempDir()
@@ -111,7 +125,7 @@ func TestStrangersPushNothingOut(t *testing.T) {
 	junk := strings.Repeat("\x80\"", 4000)
 	for i := range 2000 {
 		now = now.Add(time.Second)
-		l.Note(Entry{Who: Unknown, Action: Authenticate, Object: "/failed", Request: junk, Peer: junk, Forwarded: fmt.Sprint(junk, ",", i)})
+		l.Note(Entry{Who: Unknown, Action: Authenticate, Object: "/failed", Request: junk, Peer: "127.0.0.1:" + junk, Forwarded: fmt.Sprint(junk, ",", i)})
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "failures*"))
 	var size int64
@@ -154,6 +168,26 @@ func TestOldFilesGo(t *testing.T) {
 	}
 	if names, err := l.streams[ofTenants].old(); err != nil || len(names) != 1 {
 		t.Errorf("of another class %v are left (%v)", names, err)
+	}
+}
+
+// TestWritesResume: a rotation that cannot open the next file loses its entry, and the next entry opens it.
+func TestWritesResume(t *testing.T) {
+	now, folder := time.Now(), filepath.Join(t.TempDir(), "audit")
+	l := open(t, folder, &now)
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	l.streams[ofOperator].size = fileSize
+	for range 2 {
+		l.Note(Entry{Who: Operator, Object: "/lost"})
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.Note(Entry{Who: Operator, Object: "/kept"})
+	if got := last(t, l, time.Time{}, 10); len(got) != 1 || got[0].Object != "/kept" || l.Lost() != 2 {
+		t.Errorf("%+v, %d lost", got, l.Lost())
 	}
 }
 

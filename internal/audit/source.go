@@ -2,6 +2,7 @@ package audit
 
 import (
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -83,14 +84,15 @@ func (s *source) admit(e *Entry, p pace) bool {
 	return true
 }
 
-// addressOf is the address of the client who failed: the last one that a proxy names, for it has seen that one itself, else the peer's.
+// addressOf is the address of the client who failed: the last one that a proxy on the loopback names, for it has seen that one itself, else
+// the peer's.
 func addressOf(e *Entry) string {
-	if e.Forwarded != "" {
-		return shorten(strings.TrimSpace(e.Forwarded[strings.LastIndex(e.Forwarded, ",")+1:]))
-	}
 	host, _, err := net.SplitHostPort(e.Peer)
 	if err != nil {
 		return e.Peer
 	}
-	return host
+	if ip, err := netip.ParseAddr(host); e.Forwarded == "" || err != nil || !ip.IsLoopback() {
+		return host
+	}
+	return shorten(strings.TrimSpace(e.Forwarded[strings.LastIndex(e.Forwarded, ",")+1:]))
 }

@@ -41,7 +41,7 @@ type stream struct {
 	files        int   // that are kept
 	most         int64 // bytes of a file, after which an entry begins another
 	now          func() time.Time
-	file         *os.File // nil: not open
+	file         *os.File // nil: not open; the next entry opens it
 	size         int64
 }
 
@@ -76,6 +76,11 @@ func (s *stream) close() error {
 }
 
 func (s *stream) write(line []byte) error {
+	if s.file == nil {
+		if err := s.open(); err != nil {
+			return err
+		}
+	}
 	if s.size > 0 && s.size+int64(len(line)) > s.most {
 		if err := s.rotate(); err != nil {
 			return err
@@ -89,10 +94,11 @@ func (s *stream) write(line []byte) error {
 // rotate gives the current file a name of its own, and removes the oldest.
 func (s *stream) rotate() error {
 	ended := fmt.Sprintf("%s-%s.jsonl", s.name, s.now().UTC().Format("20060102T150405.000000000Z"))
-	if err := os.Rename(s.current(), filepath.Join(s.folder, ended)); err != nil {
+	if err := os.Rename(s.current(), filepath.Join(s.folder, ended)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	err := s.file.Close()
+	s.file, s.size = nil, 0
 	names, _ := s.old()
 	for i := 0; i <= len(names)-s.files; i++ {
 		err = errors.Join(err, os.Remove(names[i]))

@@ -34,7 +34,11 @@ packages, triggers and rules. The command finds the operator's key and the serve
 				if e.LeftOut > 0 {
 					status += " (" + strconv.Itoa(e.LeftOut) + " before it not shown)"
 				}
-				return []string{e.Time.Local().Format(time.DateTime), e.Who, e.Namespace, e.Action, strings.TrimSpace(e.Object + " " + e.Detail), status, first(e.Forwarded, e.Peer)}
+				from := e.Peer
+				if e.Forwarded != "" { // the peer may be anyone
+					from = e.Forwarded + " via " + from
+				}
+				return []string{e.Time.Local().Format(time.DateTime), e.Who, e.Namespace, e.Action, strings.TrimSpace(e.Object + " " + e.Detail), status, from}
 			},
 		})
 	})
