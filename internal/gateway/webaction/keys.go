@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var (
@@ -13,11 +14,13 @@ var (
 	// keyInBase64 is text that may hold a key in base64. The 65 bytes of the shortest key, with colon, have no other digits there: the special
 	// ones of both alphabets need bytes that no key has. At each end a digit may be shared with another byte.
 	keyInBase64 = regexp.MustCompile(`[0-9A-Za-z]{86,}`)
+	// unescapeMarks decodes what an encoder may escape of a key, also in text where another percent sign stands for itself.
+	unescapeMarks = strings.NewReplacer("%3A", ":", "%3a", ":", "%2D", "-", "%2d", "-")
 )
 
 // holdsKey reports whether text holds what has the form of a key, valid or not: in clear, percent-encoded, or in base64, padded or not.
 func holdsKey(text string) bool {
-	if keyForm.MatchString(text) || slices.ContainsFunc(keyInBase64.FindAllString(text, -1), holdsKeyInBase64) {
+	if keyForm.MatchString(text) || keyForm.MatchString(unescapeMarks.Replace(text)) || slices.ContainsFunc(keyInBase64.FindAllString(text, -1), holdsKeyInBase64) {
 		return true
 	}
 	unescaped, err := url.QueryUnescape(text)

@@ -3,6 +3,8 @@ package webaction
 import (
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // reservedHeaders are the header fields that an action may not set, in their canonical form. Fields that concern the page alone, such as
@@ -18,17 +20,18 @@ var reservedHeaders = []string{
 	"Accept-Ch", "Accept-Ch-Lifetime", "Critical-Ch", "Use-As-Dictionary", "Nel", "Report-To", "Reporting-Endpoints", "Origin-Trial",
 	// What a browser keeps for the host: scripts in front of it, its data, and who is logged in.
 	"Service-Worker-Allowed", "Clear-Site-Data", "Set-Login", "Secure-Session-Registration", "Secure-Session-Challenge",
-	// Orders to a proxy in front of the server: to send a file or another host's page, or to run what is in the body.
-	"X-Sendfile", "X-Sendfile-Type", "Edge-Control",
+	// Orders to a proxy in front of the server: to run what is in the body.
+	"Edge-Control",
 }
 
 // reservedPrefixes begin the names of others: the server's, a browser's (of its sessions, for example), and orders to proxies.
 var reservedPrefixes = []string{
-	"X-Forerun-", "Sec-", "Proxy-", "X-Accel-", "X-Reproxy-", "X-Lighttpd-", "X-Litespeed-", "X-Envoy-", "Surrogate-",
+	"X-Forerun-", "Sec-", "Proxy-", "X-Accel-", "X-Sendfile", "X-Reproxy-", "X-Lighttpd-", "X-Litespeed-", "X-Envoy-", "Surrogate-",
 }
 
 // isReserved reports whether an action may not set the header field of a canonical name: it is of the connection or the server's own, it makes
-// a browser change how it treats all that the host serves, which is not one action's alone, or it gives orders to a proxy.
+// a browser change how it treats all that the host serves, which is not one action's alone, or it gives orders to a proxy. A name that is not
+// a token is reserved, too: http.TrailerPrefix begins some.
 func isReserved(name string) bool {
-	return slices.Contains(reservedHeaders, name) || slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return !httpguts.ValidHeaderFieldName(name) || slices.Contains(reservedHeaders, name) || slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }

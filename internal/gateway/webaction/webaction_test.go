@@ -417,13 +417,22 @@ func TestCodeGetsNoKey(t *testing.T) {
 	}
 }
 
+// TestHeaderNames: a name that is not a token is reserved, for net/http sends "Trailer:NAME" as a trailer.
+func TestHeaderNames(t *testing.T) {
+	for name, want := range map[string]bool{http.TrailerPrefix + "X-Own": true, "X Own": true, "": true, "X-Own": false} {
+		if isReserved(http.CanonicalHeaderKey(name)) != want {
+			t.Errorf("%q is reserved: %t", name, !want)
+		}
+	}
+}
+
 // TestReservedHeaders: an action sets no header of the connection, of the server, or of all that the host serves.
 func TestReservedHeaders(t *testing.T) {
 	w := newWorld(t)
 	names := []string{
 		"service-worker-allowed", "Clear-Site-Data", "STRICT-TRANSPORT-SECURITY", "Public-Key-Pins", "Expect-CT", "Alt-Svc", "Accept-CH", "Origin-Agent-Cluster",
 		"NEL", "Report-To", "Reporting-Endpoints", "Critical-CH", "Accept-CH-Lifetime", "Set-Login", "Use-As-Dictionary", "Public-Key-Pins-Report-Only", "Origin-Trial",
-		"Secure-Session-Registration", "Sec-Session-Registration", "X-Accel-Redirect", "X-Accel-Buffering", "X-Sendfile", "X-SendFile-Type", "X-Reproxy-URL",
+		"Secure-Session-Registration", "Sec-Session-Registration", "X-Accel-Redirect", "X-Accel-Buffering", "X-Sendfile", "X-SendFile-Type", "X-Sendfile2", "X-Reproxy-URL",
 		"X-LIGHTTPD-send-file", "X-LiteSpeed-Location", "Surrogate-Control", "Edge-Control", "X-Envoy-Immediate-Health-Check-Fail", "Proxy-Authenticate", "X-Request-ID", "x-openwhisk-activation-id", "X-Content-Type-Options", "X-Forerun-Squashed", "Trailer", "Keep-Alive",
 	}
 	headers := map[string]string{"Set-Cookie": "a=b", "Content-Security-Policy": "sandbox", "X-Own": "mine", "Refresh": "9"}
