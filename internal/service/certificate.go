@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -58,7 +57,10 @@ func makeAuthority() (*certificate.Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, cmp.Or(keepAuthority(authorityKeyName, key), keepAuthority(authorityName, a.Certificate()))
+	if err := keepAuthority(authorityKeyName, key); err != nil {
+		return nil, err
+	}
+	return a, keepAuthority(authorityName, a.Certificate())
 }
 
 func keepAuthority(name string, content []byte) error {

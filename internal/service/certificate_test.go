@@ -12,6 +12,20 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
+// TestAuthorityWithoutKey: no authority is on disk whose key could not be written.
+func TestAuthorityWithoutKey(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir(authorityKeyName, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := makeAuthority(); err == nil || a != nil {
+		t.Errorf("%v, %v", a, err)
+	}
+	if _, err := os.Stat(authorityName); err == nil {
+		t.Error("the certificate is there")
+	}
+}
+
 // TestOpenAuthority makes an authority at the first start, keeps it at the next ones, and does not replace what is spoilt.
 func TestOpenAuthority(t *testing.T) {
 	t.Chdir(t.TempDir())
