@@ -46,11 +46,12 @@ func javas(t *testing.T) map[string]string {
 }
 
 // TestOffloadPair runs a server and a function of the offload agent in one JVM, on each Java of the machine: calls have the results and
-// states that they have without it, what is not supported runs on the server with its reason, and changed bytes do no harm.
+// states that they have without it, what is not supported runs on the server with its reason, changed bytes do no harm,
+// and a silent gateway holds up one call at most.
 func TestOffloadPair(t *testing.T) {
 	needOffload(t)
 	for version, java := range javas(t) {
-		for _, program := range [][]string{{"sample.Pair"}, {"sample.Fuzz"}, {"sample.Vectors", "../offload/PROTOCOL.md"}} {
+		for _, program := range [][]string{{"sample.Pair"}, {"sample.Fuzz"}, {"sample.Vectors", "../offload/PROTOCOL.md"}, {"dev.forerun.offload.agent.Bounds"}} {
 			t.Run(version+"/"+program[0], func(t *testing.T) {
 				arguments := append([]string{
 					"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--add-opens=java.base/java.lang.invoke=ALL-UNNAMED",

@@ -143,11 +143,20 @@ def main(args):
     return {"ended": True}
 `
 
+// offloadLeaving leaves the stream of its call open when it returns.
+const offloadLeaving = offloadEcho + `
+def main(args):
+    global kept
+    kept = upgrade(args["offload"])[0]
+    kept.sendall(b"joined\n")
+    kept.recv(1)
+`
+
 // TestOffloadStreams joins the streams of a call by hand.
 func TestOffloadStreams(t *testing.T) {
 	s := start(t, server.Options{})
 	c := client(t, s)
-	putPython(t, c, map[string]string{"echo": offloadEcho, "thief": offloadEcho})
+	putPython(t, c, map[string]string{"echo": offloadEcho, "thief": offloadEcho, "leaving": offloadLeaving})
 	for _, refused := range []struct {
 		path, upgrade, auth string
 		status              int
@@ -180,6 +189,16 @@ func TestOffloadStreams(t *testing.T) {
 		err := c.Get(context.WithoutCancel(t.Context()), "activations?name=echo&docs=true", &records)
 		return err == nil && len(records) == 1 && strings.Contains(string(records[0].Response.Result), "ended")
 	})
+	stream, status = openStream(t, s, "/offload/call?action=leaving", "forerun-offload", s.Auth)
+	if line, err := stream.ReadString('\n'); status != http.StatusSwitchingProtocols || line != "joined\n" {
+		t.Fatalf("the stream is answered %d, and the function says %q: %v", status, line, err)
+	}
+	if _, err := io.WriteString(stream, "."); err != nil {
+		t.Error(err)
+	}
+	if rest, err := io.ReadAll(stream); len(rest) > 0 || err != nil { // the stream ends with its activation
+		t.Errorf("the stream of a function that leaves it open ends with %q: %v", rest, err)
+	}
 }
 
 // byHand is a connection with what was read of it.

@@ -9,6 +9,7 @@ import dev.forerun.offload.weave.ServerWeaver;
 import dev.forerun.offload.wire.Link;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.net.InetAddress;
@@ -171,12 +172,38 @@ public final class Pair {
     return ok;
   }
 
+  /** The objects of an instance that was not heard of for long are not kept. */
+  private static boolean forgets() throws ReflectiveOperationException {
+    String name = "sample.app.Small";
+    ClassLoader loader = new Loader(Set.of(name + "#count"));
+    Offloader offloader = new Offloader(() -> new Here().open(), Rules.ofServer(one -> one.startsWith("sample.app.")), Map.of(), System.out::println);
+    Entry.use(offloader);
+    WeakReference<?> first = counted(loader, name);
+    System.gc();
+    boolean isKept = first.get() != null;
+    for (int i = 1; i < 100; i++) {
+      counted(loader, name);
+    }
+    Entry.use(null);
+    System.gc();
+    boolean ok = isKept && first.get() == null && offloader.offloaded() == 100;
+    System.out.println(ok ? "ok forgets" : "FAILED forgets: kept %s, offloaded %d".formatted(isKept, offloader.offloaded()));
+    return ok;
+  }
+
+  private static WeakReference<?> counted(ClassLoader loader, String name) throws ReflectiveOperationException {
+    Object small = loader.loadClass(name).getConstructor().newInstance();
+    small.getClass().getMethod("count", int.class).invoke(small, 3);
+    return new WeakReference<>(small);
+  }
+
   /** Runs all, or those whose names contain the parameter. */
   public static void main(String[] args) throws Exception {
     System.setProperty("sample.only", "here");
     String only = args.length > 0 ? args[0] : "#";
     boolean ok = all("sample.app.Shop", true, only);
     ok &= all("sample.app.Nasty", false, only);
+    ok &= forgets();
     System.exit(ok ? 0 : 1);
   }
 }

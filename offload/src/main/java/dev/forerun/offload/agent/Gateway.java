@@ -14,17 +14,21 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Base64;
 import java.util.HexFormat;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 
 /** Forerun: the agent's own jar is deployed there as an action, once, and each call is an activation of it. */
 final class Gateway implements Functions {
   private static final int MEETING_MILLIS = 65_000;
+  private static final int CONNECT_MILLIS = 2000;
   private static final int PUT_MILLIS = 60_000;
 
   private final URI server;
   private final String key;
   private final Path jar;
   private final int silence;
-  private String action;
+  private final Lock deploying = new ReentrantLock();
+  private volatile String action;
 
   Gateway(URI server, String key, Path jar, int silence) {
     this.server = server;
@@ -38,14 +42,25 @@ final class Gateway implements Functions {
     return Upgrade.open(server, key, "/offload/call?action=" + deployed(), MEETING_MILLIS, silence);
   }
 
-  private synchronized String deployed() throws IOException {
-    if (action == null) {
-      byte[] code = Files.readAllBytes(jar);
-      String name = "forerun-offload-" + digest(code);
-      put(name, code);
-      action = name;
+  /** Deploys the action at the first call. Calls of other threads do not wait for that, and run here. */
+  private String deployed() throws IOException {
+    if (action != null) {
+      return action;
     }
-    return action;
+    if (!deploying.tryLock()) {
+      throw new IOException("the agent's action is being deployed");
+    }
+    try {
+      if (action == null) {
+        byte[] code = Files.readAllBytes(jar);
+        String name = "forerun-offload-" + digest(code);
+        put(name, code);
+        action = name;
+      }
+      return action;
+    } finally {
+      deploying.unlock();
+    }
   }
 
   /** Names the jar and the application, so that two applications do not share instances. */
@@ -64,7 +79,7 @@ final class Gateway implements Functions {
     URI path = server.resolve("/api/v1/namespaces/_/actions/" + name + "?overwrite=true");
     HttpURLConnection connection = (HttpURLConnection) path.toURL().openConnection();
     try {
-      connection.setConnectTimeout(PUT_MILLIS);
+      connection.setConnectTimeout(CONNECT_MILLIS);
       connection.setReadTimeout(PUT_MILLIS);
       connection.setRequestMethod("PUT");
       connection.setRequestProperty("Content-Type", "application/json");

@@ -7,7 +7,7 @@ import dev.forerun.offload.wire.Malformed;
 import dev.forerun.offload.wire.Refused;
 import dev.forerun.offload.wire.Type;
 import java.io.IOException;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,12 +17,13 @@ import java.util.function.Consumer;
 /** Decides where a root runs: in a function, unless there is none now or the root was refused once. */
 public final class Offloader {
   private static final long PAUSE_NANOS = 1_000_000_000L;
+  private static final int MAX_SESSIONS = 64;
 
   private final Functions functions;
   private final Rules rules;
   private final Map<String, byte[]> generated;
   private final Consumer<String> log;
-  private final Map<UUID, Session> sessions = new HashMap<>();
+  private final Map<UUID, Session> sessions = new LinkedHashMap<>(); // a call takes its own out and puts it last
   private final Map<String, String> refused = new ConcurrentHashMap<>();
   private final AtomicLong offloaded = new AtomicLong();
   private final AtomicLong local = new AtomicLong();
@@ -102,6 +103,9 @@ public final class Offloader {
     session.ended(self);
     synchronized (sessions) {
       sessions.put(instance, session);
+      if (sessions.size() > MAX_SESSIONS) { // its objects are sent again if its instance comes back
+        sessions.remove(sessions.keySet().iterator().next());
+      }
     }
     offloaded.incrementAndGet();
     if (result.isThrown()) {

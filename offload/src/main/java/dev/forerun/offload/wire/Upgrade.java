@@ -25,18 +25,17 @@ public final class Upgrade {
    * @param server its address: http, or https
    * @param key "uuid:key"
    * @param path with its query
-   * @param patience how many milliseconds the answer may take
+   * @param patience how many milliseconds the handshake of TLS, and the answer, may be silent
    * @param silence how many milliseconds the other end may be silent afterwards; 0: any
    * @throws IOException if the gateway answers otherwise; the message has what it said
    */
   public static Link open(URI server, String key, String path, int patience, int silence) throws IOException {
-    Socket socket = connect(server);
+    Socket socket = connect(server, patience);
     try {
       String basic = Base64.getEncoder().encodeToString(key.getBytes(StandardCharsets.UTF_8));
       String request =
           "GET " + path + " HTTP/1.1\r\nHost: " + server.getRawAuthority() + "\r\nAuthorization: Basic " + basic
               + "\r\nConnection: Upgrade\r\nUpgrade: forerun-offload\r\n\r\n";
-      socket.setSoTimeout(patience);
       socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
       String head = head(socket.getInputStream());
       if (!head.startsWith("HTTP/1.1 101 ")) {
@@ -50,13 +49,14 @@ public final class Upgrade {
     }
   }
 
-  private static Socket connect(URI server) throws IOException {
+  private static Socket connect(URI server, int patience) throws IOException {
     boolean isSecure = "https".equals(server.getScheme());
     int port = server.getPort() >= 0 ? server.getPort() : isSecure ? 443 : 80;
     Socket socket = new Socket();
     try {
       socket.connect(new InetSocketAddress(server.getHost(), port), CONNECT_MILLIS);
       socket.setTcpNoDelay(true);
+      socket.setSoTimeout(patience);
       if (!isSecure) {
         return socket;
       }
