@@ -35,7 +35,7 @@ func (r *Row) Bar(why ReasonCode) {
 	}
 }
 
-// Homes are the deployments without which the row is of no use: the action's, and those of the callees. Code that a program brings along
+// Homes are the deployments without which the row is of no use: the action's and the callees'. Code that a program brings along
 // has none of its own.
 func (r *Row) Homes() []Home {
 	homes := make([]Home, 0, 1+len(r.Below))

@@ -18,7 +18,7 @@ import org.objectweb.asm.tree.MethodNode;
  *
  * <ul>
  *   <li>fields of stand-ins are read and written on the server, accesses of volatile fields exchange what changed;
- *   <li>monitors of shared objects are those of the server;
+ *   <li>the server holds the monitors of shared objects;
  *   <li>calls of the JDK go through a bridge, a static method that calls the server if the receiver stays there, and guards that no
  *       opaque stand-in reaches the JDK;
  *   <li>statics come from the server in the place of the initializer;
