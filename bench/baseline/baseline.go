@@ -33,6 +33,7 @@ func measurements() []measurement {
 			{"prewarmed", "the first call of a new Python action, from the sandboxes held ready", measurePrewarmed},
 			{"fairness", "a call of one tenant beside the flood of another", measureFairness},
 			{"fairness-state", "a call of one tenant beside commands of another that take the server's processors", measureCommands},
+			{"fulldisk", "from the removal of what a tenant filled the disk with to another tenant's next call", measureFullDisk},
 			{"pool", "the memory of 100 idle Python sandboxes", measureIdle},
 			{"stored", "calls of a server that has 100,000 actions and 1,000,000 activations stored", measureStored},
 			{"other", "calls of this server beside those of the binary that --other names", measureOther},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +43,7 @@ func neighbours() []neighbour {
 }
 
 // measureCommands calls a function of one tenant, in rounds with and without four connections of another tenant whose commands on its state
-// take the server's processors.
+// take the server's processors. A program that computes on one processor, in rounds of its own, shows what the loss of that processor costs.
 func measureCommands(ctx context.Context, b *bench) error {
 	callers, err := b.calmCallers(ctx, "calm")
 	if err != nil {
@@ -65,11 +66,14 @@ func measureCommands(ctx context.Context, b *bench) error {
 }
 
 func (b *bench) compareBeside(ctx context.Context, calm *caller, n neighbour, r *redis.Client, connections int) error {
-	var alone, beside, warm quietly
+	var alone, beside, besideProgram, warm quietly
 	var rates harness.Sample
 	round := b.lasting(4 * time.Second)
 	for range 5 {
 		if err := calm.during(ctx, round, &alone); err != nil {
+			return err
+		}
+		if err := calm.duringProgram(ctx, round, &besideProgram); err != nil {
 			return err
 		}
 		stop := n.begin(ctx, r, connections)
@@ -91,6 +95,7 @@ func (b *bench) compareBeside(ctx context.Context, calm *caller, n neighbour, r 
 	}{
 		{"p50 in terms of that without", "x", "<=2", beside.all.P50() / alone.all.P50()},
 		{"the same, calls that no other program disturbed", "x", "", beside.quiet.P50() / alone.quiet.P50()},
+		{"p50 beside a program that computes on one processor, in terms of that without", "x", "", besideProgram.all.P50() / alone.all.P50()},
 		{"rounds of the four connections, median of five", "1/s", "", rates.P50()},
 	} {
 		b.row(harness.Row{Case: name, Metric: row.metric, Unit: row.unit, Value: harness.Number(row.value), Target: harness.Text(row.bound)})
@@ -107,6 +112,16 @@ func (c *caller) during(ctx context.Context, d time.Duration, into *quietly) err
 		}
 	}
 	return nil
+}
+
+// duringProgram calls again and again while a program computes on one processor.
+func (c *caller) duringProgram(ctx context.Context, d time.Duration, into *quietly) error {
+	program, err := harness.StartProcess(exec.CommandContext(ctx, "sh", "-c", "while :; do :; done"))
+	if err != nil {
+		return err
+	}
+	defer program.Stop()
+	return c.during(ctx, d, into)
 }
 
 // begin has connections execute the neighbour's commands until stop, which tells how often in a second.

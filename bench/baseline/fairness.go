@@ -19,7 +19,7 @@ import (
 
 // calmCallers deploys a function that does nothing for a tenant, and connects callers of it.
 func (b *bench) calmCallers(ctx context.Context, tenant string) ([]*caller, error) {
-	client, err := b.tenant(ctx, tenant)
+	client, err := newTenant(ctx, b.server, b.client, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,9 @@ func (q *quietly) disturbed() float64 {
 	return 100 * (1 - float64(q.quiet.Count())/float64(q.all.Count()))
 }
 
-// tenant has the operator make a tenant of the server, and returns its client.
-func (b *bench) tenant(ctx context.Context, name string) (*server.Client, error) {
-	properties, err := os.ReadFile(filepath.Join(b.server.Options.Data, "operator"))
+// newTenant has the operator make a tenant of a server, and returns its client.
+func newTenant(ctx context.Context, s *server.Server, client *server.Client, name string) (*server.Client, error) {
+	properties, err := os.ReadFile(filepath.Join(s.Options.Data, "operator"))
 	if err != nil {
 		return nil, err
 	}
@@ -124,13 +124,13 @@ func (b *bench) tenant(ctx context.Context, name string) (*server.Client, error)
 	if auth == nil {
 		return nil, errors.New("the operator's file has no key")
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, b.server.URL+"/admin/v1/tenants/"+name, strings.NewReader("{}"))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, s.URL+"/admin/v1/tenants/"+name, strings.NewReader("{}"))
 	if err != nil {
 		return nil, err
 	}
 	r.SetBasicAuth(auth[1], auth[2])
 	r.Header.Set("Content-Type", "application/json")
-	answer, err := b.client.HTTP.Do(r)
+	answer, err := client.HTTP.Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (b *bench) tenant(ctx context.Context, name string) (*server.Client, error)
 	if err := json.Unmarshal(text.Bytes(), &made); err != nil || made.Auth == "" {
 		return nil, fmt.Errorf("a tenant could not be made: %s %s", answer.Status, text.String())
 	}
-	c := *b.client
+	c := *client
 	c.Auth = made.Auth
 	return &c, nil
 }
