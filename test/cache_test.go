@@ -1,10 +1,13 @@
 package test
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"forerun.dev/forerun/test/server"
 )
@@ -23,6 +26,26 @@ def main(args):
 const cachePasses = `
 def main(args):
     return args
+`
+
+// cacheRemembers is for a process that stays: it reads a record once.
+const cacheRemembers = `
+import os, redis
+kept = {}
+def main(args):
+    if not kept:
+        kept["trip"] = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True).get("trip")
+    return kept
+`
+
+const cacheCalls = `
+import base64, json, os, urllib.request
+def main(args):
+    r = urllib.request.Request(os.environ["__OW_API_HOST"] + "/api/v1/namespaces/_/actions/remembers?blocking=true&result=true", b"{}")
+    r.add_header("Authorization", "Basic " + base64.b64encode(os.environ["__OW_API_KEY"].encode()).decode())
+    r.add_header("Content-Type", "application/json")
+    with urllib.request.urlopen(r) as answer:
+        return json.load(answer)
 `
 
 // cacheLies have an effect, or read what has no version, whatever their annotation says.
@@ -145,6 +168,7 @@ func TestCache(t *testing.T) {
 				t.Errorf("after a write it gave %s", got)
 			}
 			must("hit", `{"seats":{"12":"free"},"trip":"Ulm"}`)
+			remembersNothing(t, c, outside)
 
 			for name, lie := range cacheLies {
 				putCached(t, c, name, lie.code)
@@ -159,6 +183,25 @@ func TestCache(t *testing.T) {
 				t.Errorf("of 3 invocations that count %d did (%v)", n, err)
 			}
 		})
+	}
+}
+
+// remembersNothing: no result of an action stands on what the process of a function that it called remembers.
+func remembersNothing(t *testing.T, c *server.Client, outside *redis.Client) {
+	t.Helper()
+	put(t, c, "remembers", map[string]any{
+		"exec": map[string]any{"kind": "python:3", "code": cacheRemembers}, "annotations": []any{map[string]any{"key": "keep-process", "value": true}},
+	})
+	putCached(t, c, "calls", cacheCalls)
+	for _, trip := range []string{"Ulm", "Bonn", "Kiel"} {
+		if err := outside.Set(t.Context(), "trip", trip, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if cache, got, _ := asked(t, c, "calls"); cache == "hit" && got != fmt.Sprintf(`{"trip":%q}`, trip) {
+				t.Errorf("the record is %s, and a hit gives %s", trip, got)
+			}
+		}
 	}
 }
 

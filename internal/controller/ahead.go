@@ -30,8 +30,11 @@ func (e *execution) find(r speculate.Resolve) {
 		found := speculate.Resolved{Slot: s.id, Code: code, Input: input, Cached: s.cache.Kept && s.suspended == nil, Until: e.until(s)}
 		if e.speculation.Mode != speculate.Off {
 			doubts := e.tables.doubts(code, e.speculation.Least)
-			found.Name, found.Open, found.Stray, found.InTurn = e.name(s), doubts.open, doubts.stray, s.isNonSpeculative()
+			found.Open, found.Stray, found.InTurn = doubts.open, doubts.stray, s.isNonSpeculative()
 			found.Alone = e.alone(found.InTurn, code, doubts)
+		}
+		if e.speculation.Mode != speculate.Off || s.tree.caller != nil { // else no reason names it
+			found.Name = e.name(s)
 		}
 		e.events = append(e.events, found)
 	})

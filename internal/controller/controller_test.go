@@ -39,6 +39,7 @@ type town struct {
 	unheard  sync.Map    // activations that end without waiting for what they sent ahead
 	reached  atomic.Bool // functions are said to reach the outside
 	hosts    atomic.Bool // functions are said to read from hosts of read-hosts
+	kept     atomic.Bool // processes of functions are said to have served others before
 	awaited  sync.Map    // activations, and by whom
 	promoted []forerun.ActivationID
 }
@@ -165,7 +166,7 @@ func (t *town) Run(r *forerun.Run) {
 		_ = json.Unmarshal(r.Input, &input)
 		output, err := t.functions[r.Action.Name.Entity](r, input)
 		_, unheard := t.unheard.Load(r.Activation)
-		end := forerun.RunEnd{Reach: t.reach(), At: time.Now(), CPU: t.cpu, Unheard: unheard, Logs: []string{"ran " + r.Action.Name.Entity}}
+		end := forerun.RunEnd{Reach: t.reach(), Remembers: t.kept.Load(), At: time.Now(), CPU: t.cpu, Unheard: unheard, Logs: []string{"ran " + r.Action.Name.Entity}}
 		end.Result, _ = json.Marshal(output)
 		if err != nil {
 			failure := forerun.Failure(forerun.DeveloperError, err.Error())

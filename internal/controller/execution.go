@@ -205,7 +205,7 @@ func (e *execution) Ended(id forerun.ActivationID, end forerun.RunEnd) {
 	case gives && end.Unheard:
 		e.step(speculate.Failed{Slot: s.id, Result: result, Why: forerun.Because(forerun.ReasonLeftSends)})
 	case gives:
-		e.step(speculate.Output{Slot: s.id, Result: result, Reach: end.Reach})
+		e.step(speculate.Output{Slot: s.id, Result: result, Reach: end.Reach, Remembers: end.Remembers})
 	default:
 		e.step(speculate.Failed{Slot: s.id, Result: result})
 	}

@@ -247,6 +247,43 @@ func TestCalleesCount(t *testing.T) {
 	}
 }
 
+// TestMemoryOfCallees: a row of a caller stands for no execution if a callee without an annotation, also one further below, may have remembered
+// what it gave.
+func TestMemoryOfCallees(t *testing.T) {
+	for _, mode := range everyMode {
+		t.Run(mode.String(), func(t *testing.T) {
+			town := newCacheTown(t, mode)
+			calling := func(callee *forerun.Action) func(*forerun.Run, map[string]any) (any, error) {
+				return func(run *forerun.Run, _ map[string]any) (any, error) {
+					i := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: callee, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+					<-i.Done()
+					return map[string]any{}, nil
+				}
+			}
+			callee := town.function("callee", town.reading("k"))
+			seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/callee"}})
+			middle, _ := town.counted("middle", calling(seq))
+			caller, _ := town.counted("caller", calling(middle))
+			town.ask(caller)
+			mustBe(t, town.ask(caller), forerun.CacheHit, forerun.ReasonReadsUnchanged) // each ran in a process of its own
+			town.kept.Store(true)
+			town.ask(caller, bypass)
+			record := town.ask(caller)
+			mustBe(t, record, forerun.CacheMiss, forerun.ReasonRemembers)
+			if why := record.Cached.Why.Rest().Text; why != "callee" {
+				t.Errorf("it is said that %q remembers", why)
+			}
+			mustBe(t, town.ask(middle), forerun.CacheMiss, forerun.ReasonRemembers)
+			promised := *callee
+			promised.Annotations, promised.Version = []forerun.KeyValue{stateCache}, "0.0.2"
+			town.actions["/ns/callee"] = &promised
+			town.changes.Add(1)
+			town.ask(caller, bypass)
+			mustBe(t, town.ask(caller), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+		})
+	}
+}
+
 // TestCacheOff: nothing is skipped nor learnt, and the record says so. A function without the annotation has no mark.
 func TestCacheOff(t *testing.T) {
 	town := newCacheTown(t, speculate.All)

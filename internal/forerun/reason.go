@@ -150,6 +150,7 @@ const (
 	ReasonLooseCall     ReasonCode = "loose_call"      // a call was refused, or not waited for
 	ReasonLooseRequest  ReasonCode = "loose_request"   // it did not wait for something else
 	ReasonPlatformError ReasonCode = "platform_error"  // in it, or in what it called
+	ReasonRemembers     ReasonCode = "remembers"       // Text, an action that it called, whose process served others before
 	ReasonManyReads     ReasonCode = "many_reads"      // more than Count records
 	ReasonManyCallees   ReasonCode = "many_callees"    // more than Count
 	ReasonDetaches      ReasonCode = "detaches"        // it began another invocation

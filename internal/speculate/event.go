@@ -37,9 +37,10 @@ type (
 	Renewed struct{ Slots []SlotID }
 	// Output: the slot's function returned. Result.Status is Success or ApplicationError.
 	Output struct {
-		Slot   SlotID
-		Result forerun.Result
-		Reach  forerun.Reach
+		Slot      SlotID
+		Result    forerun.Result
+		Reach     forerun.Reach
+		Remembers bool // its process may remember records that it shows no read of
 	}
 	// Failed: the slot could not be resolved or executed, or crashed, or took too long, or is to make way.
 	Failed struct {

@@ -183,7 +183,7 @@ func (s *story) readEvent(t *testing.T, d *datadriven.TestData) Event {
 		}
 		return e
 	case "output":
-		return Output{Slot: slot, Result: forerun.Result{Value: json.RawMessage(word(t, d, "value"))}, Reach: readReach(d)}
+		return Output{Slot: slot, Result: forerun.Result{Value: json.RawMessage(word(t, d, "value"))}, Reach: readReach(d), Remembers: d.HasArg("remembers")}
 	case "error":
 		return Output{Slot: slot, Result: forerun.Failure(forerun.ApplicationError, word(t, d, "message"))}
 	case "failed":

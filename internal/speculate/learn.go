@@ -192,6 +192,9 @@ func (s *slot) inherit(c *slot) {
 	s.effects, s.inexact, s.hosts = s.effects || c.effects, s.inexact || c.inexact, s.hosts || c.readsHosts()
 	s.until = sooner(s.until, c.lasts())
 	s.bar(c.barred)
+	if c.remembers && !c.traits.cached {
+		s.blurred(forerun.NewReason(forerun.ReasonRemembers, forerun.Detail{Text: c.named().Action}))
+	}
 }
 
 // readsHosts reports whether a slot rests on what hosts answered, without an end.

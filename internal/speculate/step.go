@@ -165,6 +165,7 @@ func (m *Machine) output(e Output) {
 		case forerun.ReadHosts:
 			s.readHosts()
 		}
+		s.remembers = e.Remembers
 		m.end(s, e.Result)
 	}
 }

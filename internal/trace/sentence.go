@@ -55,6 +55,7 @@ var sentences = map[forerun.ReasonCode]string{
 	forerun.ReasonLooseCall:     "a call of it was refused, or it did not wait for one",
 	forerun.ReasonLooseRequest:  "it did not wait for something that it had asked for",
 	forerun.ReasonPlatformError: "it, or a function that it called, failed on the platform",
+	forerun.ReasonRemembers:     "{text}, which it called, has no annotation, and its process may remember earlier records",
 	forerun.ReasonManyReads:     "it reads more than {count} records",
 	forerun.ReasonManyCallees:   "more than {count} executions are below it",
 	forerun.ReasonDetaches:      "it begins another invocation",

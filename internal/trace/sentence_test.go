@@ -149,7 +149,7 @@ func inCode(text string) (parts []string) {
 // isSaid reports whether a sentence is one that a document tells as "NAME gave this ...".
 func isSaid(documented, template string) bool {
 	for from, to := range map[string]string{
-		"{slot}": "NAME", "{record}": `"key"`, "{records}": `["key"]`, "{command}": "COMMAND", "{count}": "1024", "{of}": "...",
+		"{slot}": "NAME", "{record}": `"key"`, "{records}": `["key"]`, "{command}": "COMMAND", "{count}": "1024", "{of}": "...", "{text}": "NAME",
 	} {
 		template = strings.ReplaceAll(template, from, to)
 	}

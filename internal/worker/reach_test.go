@@ -62,6 +62,39 @@ func TestReachOfQuietFunctions(t *testing.T) {
 	}
 }
 
+// TestUsedProcesses: the end of a run tells whether its process may remember earlier ones, in every language. A process that is forked for each
+// activation, or for a speculative one, does not.
+func TestUsedProcesses(t *testing.T) {
+	inNode := inNode("Promise.resolve('')")
+	inNode.Exec.Code = "function main() { return {} }"
+	g := newNativeRig(t, single)
+	for name, c := range map[string]struct {
+		a         *forerun.Action
+		atOnce    bool // the first activation may have remembered something
+		remembers bool // the next ones may have
+	}{
+		"Python":      {action("def main(a): return {}"), false, false},
+		"kept Python": {keep(action("def main(a): return {}")), false, true},
+		"Python with a thread": {
+			action("import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ndef main(a): return {}"), true, true,
+		},
+		"native": {keptAction("", ""), false, true},
+		"Node":   {inNode, false, true},
+	} {
+		if discover().Check(c.a.Exec.Kind) != nil {
+			continue
+		}
+		c.a.Name.Entity = "used" + strconv.Itoa(len(name))
+		ends := []forerun.RunEnd{g.bridged(c.a, `{}`), g.bridged(c.a, `{}`)}
+		for n := 0; c.remembers && !ends[1].Remembers && n < 20; n++ { // the machine was busy, and the process was replaced
+			ends[1] = g.bridged(c.a, `{}`)
+		}
+		if ends[0].Remembers != c.atOnce || ends[1].Remembers != c.remembers {
+			t.Errorf("%s: its processes may remember: %v, %v", name, ends[0].Remembers, ends[1].Remembers)
+		}
+	}
+}
+
 // TestReachOfAttempts: a refused connection counts, and one that fails.
 func TestReachOfAttempts(t *testing.T) {
 	g := newNativeRig(t, nil)
