@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -16,8 +17,11 @@ import (
 )
 
 // newCacheTown is a town with a cache, whose invocations speculate as far as a mode lets them.
-func newCacheTown(t *testing.T, mode speculate.Mode) *town {
-	store, err := embedded.Open("store", embedded.Options{FS: vfs.NewMem()})
+func newCacheTown(t *testing.T, mode speculate.Mode) *town { return newCacheTownAt(t, mode, nil) }
+
+// newCacheTownAt is newCacheTown with the clock that ends records' lives; nil: the machine's.
+func newCacheTownAt(t *testing.T, mode speculate.Mode, now func() time.Time) *town {
+	store, err := embedded.Open("store", embedded.Options{FS: vfs.NewMem(), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +117,40 @@ func TestSkip(t *testing.T) {
 			mustBe(t, town.ask(f), forerun.CacheStale, forerun.ReasonChangedRecord)
 			mustBe(t, town.ask(f), forerun.CacheHit, forerun.ReasonReadsUnchanged) // an absent record is read, too
 		})
+	}
+}
+
+// TestRecordsThatEnd: a record whose life has ended has changed.
+func TestRecordsThatEnd(t *testing.T) {
+	for _, mode := range everyMode {
+		var later atomic.Int64
+		town := newCacheTownAt(t, mode, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
+		f, _ := town.counted("f", town.reading("k"))
+		town.write(t, "SET", "k", "old", "EX", "1000")
+		town.ask(f)
+		mustBe(t, town.ask(f), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+		later.Store(int64(2000 * time.Second))
+		if stale := town.ask(f); string(stale.Result) != `{"is":""}` {
+			t.Errorf("%v: after the end of a record its reader gives %s", mode, stale.Result)
+		}
+	}
+}
+
+// TestUpdatedActions: after a deployment, with other content or the same, the action is executed again. So is an invocation that found the
+// action before the deployment, if it is looked at later.
+func TestUpdatedActions(t *testing.T) {
+	for _, mode := range everyMode {
+		town := newCacheTown(t, mode)
+		f, _ := town.counted("f", town.reading("k"))
+		town.ask(f)
+		mustBe(t, town.ask(f), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+		before := town.Changes()
+		again := *f
+		again.Updated = again.Updated.Add(time.Second)
+		town.actions["/ns/f"] = &again
+		town.changes.Add(1)
+		mustBe(t, town.ask(f, func(r *Request) { r.Changes = before }), forerun.CacheStale, forerun.ReasonChangedCode)
+		mustBe(t, town.ask(&again), forerun.CacheMiss, forerun.ReasonNoRow)
 	}
 }
 

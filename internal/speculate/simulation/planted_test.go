@@ -1,24 +1,19 @@
 package simulation
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
+
+	"forerun.dev/forerun/test/planted"
 )
 
-// planted is a change of the machine's code that breaks the contract.
-type planted struct {
-	name, file string
-	from, to   string
-}
+// folder is where the files of the bugs are.
+const folder = ".."
 
 // bugs are what the simulation must find: the rules of the model check broken one by one, and bugs that it has found. Five are not
 // among them, since nobody can tell. What a scan misses that ends too early (R2) is not promoted (R4, R5); testdata/rules has it. A
@@ -27,53 +22,53 @@ type planted struct {
 // next time, and that is all; testdata/rules/R09_merge_and_stall has it. Whose write a slot behind a join takes, of two branches that
 // wrote the record, is checked as it is promoted: both have versions by then; testdata/buffer/two_branches has it. An expected callee
 // with older code than the call (R6) runs again as the update is told, before the call is; testdata/rules/R06_mismatch has it.
-var bugs = []planted{
-	{"no scan for early reads", "buffer.go", "c := scanner{m: m, writer: s, key: key}\n", "return\n\tc := scanner{m: m, writer: s, key: key}\n"},
-	{"no check for conflicts at promote", "promote.go", "Expect: p.expect.list, Commands: p.commands}", "Commands: p.commands}"},
-	{"promoted out of order", "advance.go", "\t\ts := t.steps[0]\n", "\t\tif len(t.steps) > 1 && t.steps[1].state == finished {\n\t\t\tm.advanceSlot(t.steps[1])\n\t\t}\n\t\ts := t.steps[0]\n"},
-	{"learnt before it is committed", "step.go", "\tm.revise(s)\n}", "\tm.revise(s)\n\tm.learn(s)\n}"},
-	{"effects are released early", "buffer.go", "\tcase r.hold:\n\t\tm.stall(s, r, r.why)\n", "\tcase r.hold:\n\t\tm.direct(s, r)\n"},
-	{"writes are published early", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head || len(r.writes.list) > 0:\n\t\tm.direct"},
-	{"operations go on during a promotion (R10)", "buffer.go", "case r.direct || s.promoting:", "case r.direct:"},
-	{"a stall outlasts the promotion (R9)", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head && !r.stalled:\n\t\tm.direct"},
-	{"the head stalls, too (R9)", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head && (len(r.reads.list) == 0 || m.find(s, r.reads.list[0]).where != unknown):\n\t\tm.direct"},
-	{"what a full column has no room for is forgotten", "buffer.go", "forerun.ReasonColumnFull))\n\tdefault:\n", "forerun.ReasonColumnFull))\n\t\treturn true\n\tdefault:\n"},
-	{"what a failed function wrote is dropped (R12)", "promote.go", "\tp.commands = append(p.commands, s.column.commands...)\n", "\tif s.result.Status == forerun.Success {\n\t\tp.commands = append(p.commands, s.column.commands...)\n\t}\n"},
-	{"a merge forgets commands", "call.go", "\ts.column.commands = append(s.column.commands, c.column.commands...)\n", ""},
-	{"a skip leaves no reads (R3)", "begin.go", "\t\ts.column.add(&entry{key: read.Key, read: true, version: read.Version})\n", "\t\t_ = read\n"},
-	{"a skip of what wrote (R8)", "begin.go", "\tcase !s.row.Stands():\n", "\tcase !s.row.Exact:\n"},
-	{"a skip behind a column that wrote (R7)", "begin.go", "m.find(s, *key).where != inStore {", "m.find(s, *key).where != inStore && false {"},
-	{"no record of a row is checked (K1)", "begin.go", "\t\tif e.Versions[i] != read.Version {\n", "\t\tif false && e.Versions[i] != read.Version {\n"},
-	{"only the first record of a row is checked (K1)", "begin.go", "\t\tif e.Versions[i] != read.Version {\n", "\t\tif i == 0 && e.Versions[i] != read.Version {\n"},
-	{"the code that a row rests on is not checked (K1)", "begin.go", "\tcase len(s.row.Reads) == 0 && len(s.row.Below) == 0:\n", "\tcase len(s.row.Reads) == 0:\n"},
-	{"what a callee read is left out of its caller's row (K1)", "call.go", "\t\ts.absorb(c)\n", ""},
-	{"a row of what has no version is exact (R8)", "learn.go", "Exact: !s.inexact, Why", "Exact: true, Why"},
-	{"a row that stands for an execution rests on no code (R8)", "begin.go", "s.calls, s.below = s.row.Callees, s.row.Below", "s.calls = s.row.Callees"},
-	{"errors are kept", "learn.go", "\tif s.result.Status != forerun.Success {\n\t\treturn\n\t}\n", ""},
-	{"a check that was made ahead counts", "begin.go", "if s.head && s.early || s.overtaken {", "if false {"},
-	{"a waiter does not look at the row for itself (K1)", "await.go", "\t\tm.shortcut(s)\n", "\t\tif s.row != nil && s.row.Stands() {\n\t\t\tm.skip(s, forerun.ReasonPure)\n\t\t\treturn\n\t\t}\n\t\tm.shortcut(s)\n"},
-	{"a group is applied in the wrong order (R4)", "promote.go", "\tp.commands = append(p.commands, s.column.commands...)\n", "\tp.commands = append(s.column.commands[:len(s.column.commands):len(s.column.commands)], p.commands...)\n"},
-	{"an executed callee is learnt although its caller is not committed (R9)", "call.go", "\t\tc.merged = nil\n", "\t\tc.merged = nil\n\t\tm.learn(c)\n"},
-	{"what detaches has no effect", "begin.go", "\t\ts.loose(forerun.ReasonDetaches)\n", ""},
-	{"a read that a row stands for has no image", "buffer.go", "case e.image() != nil:", "case true:"},
-	{"attached although the id is known of what was called", "call.go", "return !call.Known && !call.Bypass", "return !call.Bypass"},
-	{"attached whatever was called (R6)", "call.go", "if c.isFor(r.call) {", "if s.stop.Action != \"\" {"},
-	{"a value that was never flushed is no conflict (R5)", "promote.go", "\t\tif !exact {\n", "\t\tif false && !exact {\n"},
-	{"only the conflicting slot is squashed (R5)", "squash.go", "\tm.dropAfter(s, others)\n", ""},
-	{"a wrong guess stays", "thread.go", "\t\tm.dropAfter(s, cause{forerun.WrongInput, s.because(forerun.ReasonOtherOutput)})\n", "\t\ts.next = stop\n"},
-	{"deeper than the load allows (C5)", "begin.go", "return m.launched < m.depth &&", "return"},
-	{"a failure ahead counts", "step.go", "\tcase s.head:\n\t\ts.blurred(", "\tcase s.head || s.launched:\n\t\ts.blurred("},
-	{"what a caller left running is no part of it", "call.go", "\t\ts.loose(forerun.ReasonLooseCall) // their effects", "\t\t// their effects"},
-	{"a record is read again (R1)", "buffer.go", "\t\tif e := s.column.at(key); e != nil {\n\t\t\trecord, ok := r.record(i)\n", "\t\tif e := s.column.at(key); e != nil {\n\t\t\trecord, ok := r.record(i)\n\t\t\tif e.read && !e.wrote && e.from == nil && ok {\n\t\t\t\te.seen, e.version = record.Image, record.Version\n\t\t\t} else if e.read && !e.wrote && e.from == nil {\n\t\t\t\tmissing = append(missing, key)\n\t\t\t\tcontinue\n\t\t\t}\n"},
-	{"versions begin again with a deleted record (R11)", "simulation/store.go", "s.last, s.versions[r] = version, version", "s.versions[r]++\n\t\tversion = s.versions[r]"},
-	{"what is done twice is promoted once (R11)", "buffer.go", "\tif writes != nil && len(r.writes.list) > 0 {", "\tif cs := s.column.commands; writes != nil && len(r.writes.list) > 0 && (len(cs) == 0 || cs[len(cs)-1] != r.command) {"},
-	{"an update comes too late", "squash.go", "\t\t\tm.rewind(s, changed, false)\n", "\t\t\t_ = changed\n"},
-	{"an update of a program stops what is promoted in it (R10)", "squash.go", "\t\tswitch first := s.firstFunction(); {\n", "\t\tswitch first := s; {\n"},
-	{"what was given up ahead counts", "buffer.go", "\t\tm.rewind(s, cause{forerun.Failed, forerun.Because(forerun.ReasonWithdrew)}, true)\n", ""},
-	{"what was given up is done all the same (R10)", "buffer.go", "\t\ts.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })\n", ""},
-	{"a branch sleeps through its turn", "slot.go", "\t\t\ts.wakeAll()\n", ""},
-	{"what takes long is dropped", "buffer.go", "\t\tm.stall(s, r, r.why)\n\t\treturn false\n", "\t\treturn true\n"},
-	{"what was asked for and not awaited is dropped", "step.go", "case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):", "case !s.promoting && s.waits() != nil:"},
+var bugs = []planted.Bug{
+	planted.New("no scan for early reads", "buffer.go", "c := scanner{m: m, writer: s, key: key}\n", "return\n\tc := scanner{m: m, writer: s, key: key}\n"),
+	planted.New("no check for conflicts at promote", "promote.go", "Expect: p.expect.list, Commands: p.commands}", "Commands: p.commands}"),
+	planted.New("promoted out of order", "advance.go", "\t\ts := t.steps[0]\n", "\t\tif len(t.steps) > 1 && t.steps[1].state == finished {\n\t\t\tm.advanceSlot(t.steps[1])\n\t\t}\n\t\ts := t.steps[0]\n"),
+	planted.New("learnt before it is committed", "step.go", "\tm.revise(s)\n}", "\tm.revise(s)\n\tm.learn(s)\n}"),
+	planted.New("effects are released early", "buffer.go", "\tcase r.hold:\n\t\tm.stall(s, r, r.why)\n", "\tcase r.hold:\n\t\tm.direct(s, r)\n"),
+	planted.New("writes are published early", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head || len(r.writes.list) > 0:\n\t\tm.direct"),
+	planted.New("operations go on during a promotion (R10)", "buffer.go", "case r.direct || s.promoting:", "case r.direct:"),
+	planted.New("a stall outlasts the promotion (R9)", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head && !r.stalled:\n\t\tm.direct"),
+	planted.New("the head stalls, too (R9)", "buffer.go", "\tcase s.head:\n\t\tm.direct", "\tcase s.head && (len(r.reads.list) == 0 || m.find(s, r.reads.list[0]).where != unknown):\n\t\tm.direct"),
+	planted.New("what a full column has no room for is forgotten", "buffer.go", "forerun.ReasonColumnFull))\n\tdefault:\n", "forerun.ReasonColumnFull))\n\t\treturn true\n\tdefault:\n"),
+	planted.New("what a failed function wrote is dropped (R12)", "promote.go", "\tp.commands = append(p.commands, s.column.commands...)\n", "\tif s.result.Status == forerun.Success {\n\t\tp.commands = append(p.commands, s.column.commands...)\n\t}\n"),
+	planted.New("a merge forgets commands", "call.go", "\ts.column.commands = append(s.column.commands, c.column.commands...)\n", ""),
+	planted.New("a skip leaves no reads (R3)", "begin.go", "\t\ts.column.add(&entry{key: read.Key, read: true, version: read.Version})\n", "\t\t_ = read\n"),
+	planted.New("a skip of what wrote (R8)", "begin.go", "\tcase !s.row.Stands():\n", "\tcase !s.row.Exact:\n"),
+	planted.New("a skip behind a column that wrote (R7)", "begin.go", "m.find(s, *key).where != inStore {", "m.find(s, *key).where != inStore && false {"),
+	planted.New("no record of a row is checked (K1)", "begin.go", "\t\tif e.Versions[i] != read.Version {\n", "\t\tif false && e.Versions[i] != read.Version {\n"),
+	planted.New("only the first record of a row is checked (K1)", "begin.go", "\t\tif e.Versions[i] != read.Version {\n", "\t\tif i == 0 && e.Versions[i] != read.Version {\n"),
+	planted.New("the code that a row rests on is not checked (K1)", "begin.go", "\tcase len(s.row.Reads) == 0 && len(s.row.Below) == 0:\n", "\tcase len(s.row.Reads) == 0:\n"),
+	planted.New("what a callee read is left out of its caller's row (K1)", "call.go", "\t\ts.absorb(c)\n", ""),
+	planted.New("a row of what has no version is exact (R8)", "learn.go", "Exact: !s.inexact, Why", "Exact: true, Why"),
+	planted.New("a row that stands for an execution rests on no code (R8)", "begin.go", "s.calls, s.below = s.row.Callees, s.row.Below", "s.calls = s.row.Callees"),
+	planted.New("errors are kept", "learn.go", "\tif s.result.Status != forerun.Success {\n\t\treturn\n\t}\n", ""),
+	planted.New("a check that was made ahead counts", "begin.go", "if s.head && s.early || s.overtaken {", "if false {"),
+	planted.New("a waiter does not look at the row for itself (K1)", "await.go", "\t\tm.shortcut(s)\n", "\t\tif s.row != nil && s.row.Stands() {\n\t\t\tm.skip(s, forerun.ReasonPure)\n\t\t\treturn\n\t\t}\n\t\tm.shortcut(s)\n"),
+	planted.New("a group is applied in the wrong order (R4)", "promote.go", "\tp.commands = append(p.commands, s.column.commands...)\n", "\tp.commands = append(s.column.commands[:len(s.column.commands):len(s.column.commands)], p.commands...)\n"),
+	planted.New("an executed callee is learnt although its caller is not committed (R9)", "call.go", "\t\tc.merged = nil\n", "\t\tc.merged = nil\n\t\tm.learn(c)\n"),
+	planted.New("what detaches has no effect", "begin.go", "\t\ts.loose(forerun.ReasonDetaches)\n", ""),
+	planted.New("a read that a row stands for has no image", "buffer.go", "case e.image() != nil:", "case true:"),
+	planted.New("attached although the id is known of what was called", "call.go", "return !call.Known && !call.Bypass", "return !call.Bypass"),
+	planted.New("attached whatever was called (R6)", "call.go", "if c.isFor(r.call) {", "if s.stop.Action != \"\" {"),
+	planted.New("a value that was never flushed is no conflict (R5)", "promote.go", "\t\tif !exact {\n", "\t\tif false && !exact {\n"),
+	planted.New("only the conflicting slot is squashed (R5)", "squash.go", "\tm.dropAfter(s, others)\n", ""),
+	planted.New("a wrong guess stays", "thread.go", "\t\tm.dropAfter(s, cause{forerun.WrongInput, s.because(forerun.ReasonOtherOutput)})\n", "\t\ts.next = stop\n"),
+	planted.New("deeper than the load allows (C5)", "begin.go", "return m.launched < m.depth &&", "return"),
+	planted.New("a failure ahead counts", "step.go", "\tcase s.head:\n\t\ts.blurred(", "\tcase s.head || s.launched:\n\t\ts.blurred("),
+	planted.New("what a caller left running is no part of it", "call.go", "\t\ts.loose(forerun.ReasonLooseCall) // their effects", "\t\t// their effects"),
+	planted.New("a record is read again (R1)", "buffer.go", "\t\tif e := s.column.at(key); e != nil {\n\t\t\trecord, ok := r.record(i)\n", "\t\tif e := s.column.at(key); e != nil {\n\t\t\trecord, ok := r.record(i)\n\t\t\tif e.read && !e.wrote && e.from == nil && ok {\n\t\t\t\te.seen, e.version = record.Image, record.Version\n\t\t\t} else if e.read && !e.wrote && e.from == nil {\n\t\t\t\tmissing = append(missing, key)\n\t\t\t\tcontinue\n\t\t\t}\n"),
+	planted.New("versions begin again with a deleted record (R11)", "simulation/store.go", "s.last, s.versions[r] = version, version", "s.versions[r]++\n\t\tversion = s.versions[r]"),
+	planted.New("what is done twice is promoted once (R11)", "buffer.go", "\tif writes != nil && len(r.writes.list) > 0 {", "\tif cs := s.column.commands; writes != nil && len(r.writes.list) > 0 && (len(cs) == 0 || cs[len(cs)-1] != r.command) {"),
+	planted.New("an update comes too late", "squash.go", "\t\t\tm.rewind(s, changed, false)\n", "\t\t\t_ = changed\n"),
+	planted.New("an update of a program stops what is promoted in it (R10)", "squash.go", "\t\tswitch first := s.firstFunction(); {\n", "\t\tswitch first := s; {\n"),
+	planted.New("what was given up ahead counts", "buffer.go", "\t\tm.rewind(s, cause{forerun.Failed, forerun.Because(forerun.ReasonWithdrew)}, true)\n", ""),
+	planted.New("what was given up is done all the same (R10)", "buffer.go", "\t\ts.requests = slices.DeleteFunc(s.requests, func(r *request) bool { return r.op == e.Op && r.call == nil })\n", ""),
+	planted.New("a branch sleeps through its turn", "slot.go", "\t\t\ts.wakeAll()\n", ""),
+	planted.New("what takes long is dropped", "buffer.go", "\t\tm.stall(s, r, r.why)\n\t\treturn false\n", "\t\treturn true\n"),
+	planted.New("what was asked for and not awaited is dropped", "step.go", "case !s.promoting && (len(s.requests) > 0 || s.waits() != nil):", "case !s.promoting && s.waits() != nil:"),
 }
 
 // told is the bug whose case is made smaller, and told: one that shows soon, in small cases.
@@ -101,12 +96,12 @@ var near = map[string]uint64{
 // TestPlantedBugsApply: a place that has changed so that a bug cannot be planted there is found at once, however the tests are run.
 func TestPlantedBugsApply(t *testing.T) {
 	for _, bug := range bugs {
-		if _, err := bug.plant(); err != nil {
-			t.Errorf("%s: %v", bug.name, err)
+		if _, err := bug.Plant(folder); err != nil {
+			t.Errorf("%s: %v", bug.Name, err)
 		}
 	}
 	for name := range near {
-		if !slices.ContainsFunc(bugs, func(bug planted) bool { return bug.name == name }) {
+		if !slices.ContainsFunc(bugs, func(bug planted.Bug) bool { return bug.Name == name }) {
 			t.Errorf("near has %q, which is not a bug", name)
 		}
 	}
@@ -122,16 +117,16 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		t.Skip("it builds the machine many times")
 	}
 	for _, bug := range bugs {
-		t.Run(bug.name, func(t *testing.T) {
+		t.Run(bug.Name, func(t *testing.T) {
 			t.Parallel()
 			t.Logf("%v", bug)
-			test := bug.build(t)
+			test := bug.Build(t, folder)
 			asked := os.Getenv("FORERUN_STORY") == "on"
 			story := "off"
-			if asked || bug.name == told {
+			if asked || bug.Name == told {
 				story = "on"
 			}
-			out, err := bug.search(test, story)
+			out, err := search(bug, test, story)
 			finding := findings.Find(out)
 			switch {
 			case err == nil:
@@ -143,7 +138,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			if asked {
 				t.Logf("%s", out)
 			}
-			if bug.name == told {
+			if bug.Name == told {
 				checkStory(t, out)
 			}
 		})
@@ -151,13 +146,13 @@ func TestPlantedBugsAreFound(t *testing.T) {
 }
 
 // search plays seeds with the test program of a bug until one finds it.
-func (bug planted) search(test, story string) (out []byte, err error) {
+func search(bug planted.Bug, test, story string) (out []byte, err error) {
 	play := func(from, count uint64) {
 		command := exec.Command(test, "-test.run=^TestSeeds$", "-test.v")
 		command.Env = append(os.Environ(), fmt.Sprint("FORERUN_SEED=", from), fmt.Sprint("FORERUN_SEEDS=", count), "FORERUN_STORY="+story)
 		out, err = command.CombinedOutput()
 	}
-	if from, late := near[bug.name]; late {
+	if from, late := near[bug.Name]; late {
 		if play(from, 100); err != nil {
 			return out, err
 		}
@@ -190,60 +185,3 @@ func checkStory(t *testing.T, out []byte) {
 
 // tail is the end of what a program said.
 func tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
-
-// String is the bug as a diff.
-func (bug planted) String() string {
-	var diff strings.Builder
-	fmt.Fprintf(&diff, "%s: %s\n", bug.file, bug.name)
-	for _, side := range [][2]string{{"-", bug.from}, {"+", bug.to}} {
-		for line := range strings.Lines(side[1]) {
-			fmt.Fprintf(&diff, "%s%s\n", side[0], strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return diff.String()
-}
-
-// source is the file that the bug is in.
-func (bug planted) source() string { return filepath.Join("..", bug.file) }
-
-// plant returns that file with the bug.
-func (bug planted) plant() ([]byte, error) {
-	text, err := os.ReadFile(bug.source())
-	if err != nil {
-		return nil, err
-	}
-	if n := bytes.Count(text, []byte(bug.from)); n != 1 || bug.from == bug.to {
-		return nil, fmt.Errorf("%s has %d places to plant it, not one: %s", bug.file, n, bug.from)
-	}
-	return bytes.Replace(text, []byte(bug.from), []byte(bug.to), 1), nil
-}
-
-// build compiles the simulation with the machine broken, and returns the test program.
-func (bug planted) build(t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
-	text, err := bug.plant()
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := filepath.Abs(bug.source())
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := filepath.Join(folder, filepath.Base(bug.file))
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: broken}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{broken: text, filepath.Join(folder, "overlay.json"): overlay} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	test := filepath.Join(folder, "simulation.test")
-	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay="+filepath.Join(folder, "overlay.json"), "-o", test, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return test
-}
