@@ -12,14 +12,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"forerun.dev/forerun/test/server"
 )
 
-// ordersInput are numbers of orders, of which the application refuses 13.
-const ordersInput = "3\n4\n13\n3\n5\n"
+// ordersInput are numbers of orders, of which the application refuses 13, and answers 100 with two megabytes.
+const ordersInput = "3\n4\n13\n3\n100\n5\n"
 
 // orders compiles the plain Java application and returns its class path.
 func orders(t *testing.T) string {
@@ -82,7 +83,7 @@ func TestOffload(t *testing.T) {
 		if err := c.Get(t.Context(), "activations?docs=true", &records); err != nil {
 			t.Fatal(err)
 		}
-		return len(records) >= 4
+		return len(records) >= 5
 	})
 	endings := make(map[string]int)
 	for _, r := range records {
@@ -93,11 +94,75 @@ func TestOffload(t *testing.T) {
 			t.Errorf("the record of a call names the root %q", result.Root)
 		}
 	}
-	if calls := endings["returned"] + endings["thrown"]; calls < 4 || len(endings) > 2 {
-		t.Errorf("of 5 calls the activations tell %v; the agent said:\n%s", endings, said)
+	if calls := endings["returned"] + endings["thrown"]; calls < 5 || len(endings) > 2 {
+		t.Errorf("of 6 calls the activations tell %v; the agent said:\n%s", endings, said)
 	}
+	t.Run("lost", func(t *testing.T) { ordersLost(t, s, classes) })
 	if got, said := runOrders(t, classes, agentOf(t, s, "")); got != want || !strings.Contains(said, "nothing is offloaded") {
 		t.Errorf("with the agent alone it prints\n%s\nand says\n%s", got, said)
+	}
+}
+
+// ordersLost kills the function of a call that had no visible effect yet, and stops the function of one that had.
+func ordersLost(t *testing.T, s *server.Server, classes string) {
+	cmd := exec.CommandContext(t.Context(), "java", agentOf(t, s, ",roots=orders.Orders#price,mode=force"), "-XX:+UseSerialGC", "-cp", classes, "orders.Orders")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	say := func(text string) {
+		if _, err := io.WriteString(input, text); err != nil {
+			t.Error(err)
+		}
+	}
+	expect := func(want string) {
+		t.Helper()
+		if !lines.Scan() || lines.Text() != want {
+			t.Fatalf("it prints %q, want %q; the agent said:\n%s", lines.Text(), want, &said)
+		}
+	}
+	say("3\n7\n")
+	expect("18 1 18 here")
+	expect("asked")
+	signalFunctions(t, s, syscall.SIGKILL)
+	expect("order 7 waits") // once, when it is known that the line is of the run that counts
+	say("go\n8\n")
+	expect("196 2 214 here")
+	expect("billed")
+	signalFunctions(t, s, syscall.SIGSTOP)
+	expect("no receipt: dev.forerun.offload.agent.OffloadLostException")
+	signalFunctions(t, s, syscall.SIGKILL)
+	_ = input.Close()
+	for lines.Scan() {
+		continue
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(said.String(), "runs here") {
+		t.Errorf("%v; the agent said:\n%s", err, &said)
+	}
+}
+
+// signalFunctions sends a signal to all Java processes in a server's sandboxes.
+func signalFunctions(t *testing.T, s *server.Server, signal syscall.Signal) {
+	t.Helper()
+	found := false
+	for _, pid := range below(s.PID()) {
+		if strings.Contains(commandLine(pid), "forerun-runtime.jar") {
+			found = true
+			_ = syscall.Kill(pid, signal) // it may have ended
+		}
+	}
+	if !found {
+		t.Error("no function in Java runs")
 	}
 }
 

@@ -90,7 +90,7 @@ public final class Fuzz {
     int ended = 0;
     for (int i = 0; i < RUNS; i++) {
       Object small = new Pair.Loader(roots).loadClass(name).getConstructor().newInstance();
-      Entry.use(new Offloader(functions, Rules.ofServer(one -> one.startsWith("sample.app.")), Map.of(), line -> {}));
+      Entry.use(new Offloader(functions, Rules.ofServer(one -> one.startsWith("sample.app.")), Set.of(), Map.of(), line -> {}));
       try {
         small.getClass().getMethod("count", int.class).invoke(small, 3);
       } catch (java.lang.reflect.InvocationTargetException e) {
@@ -100,7 +100,7 @@ public final class Fuzz {
     }
     functions.isFaulty = false;
     Object small = new Pair.Loader(roots).loadClass(name).getConstructor().newInstance();
-    Offloader offloader = new Offloader(functions, Rules.ofServer(one -> one.startsWith("sample.app.")), Map.of(), System.out::println);
+    Offloader offloader = new Offloader(functions, Rules.ofServer(one -> one.startsWith("sample.app.")), Set.of(), Map.of(), System.out::println);
     Entry.use(offloader);
     Object result = small.getClass().getMethod("count", int.class).invoke(small, 3);
     boolean ok = ended == RUNS && offloader.offloaded() == 1 && result.equals("[1, 2, 3] of 6");

@@ -60,7 +60,7 @@ public final class Pair {
     }
   }
 
-  /** A function in a thread of this process. */
+  /** A function in a thread of this process. At its end what is under way to the server is lost, as when its activation ends. */
   static final class Here implements Functions {
     private final Instance instance = new Instance();
 
@@ -77,6 +77,7 @@ public final class Pair {
     private void serve(Socket socket) {
       try (Link link = new Link(socket.getInputStream(), socket.getOutputStream(), socket)) {
         instance.serve(link);
+        socket.setSoLinger(true, 0);
       } catch (IOException e) {
         System.out.println("# the function ended: " + e);
       }
@@ -151,7 +152,7 @@ public final class Pair {
     Object here = shop(new Loader(roots), name);
     Object there = shop(new Loader(roots), name);
     List<String> log = new ArrayList<>();
-    Offloader offloader = new Offloader(function, Rules.ofServer(one -> one.startsWith("sample.app.")), Map.of(), log::add);
+    Offloader offloader = new Offloader(function, Rules.ofServer(one -> one.startsWith("sample.app.")), Set.of(), Map.of(), log::add);
     for (String root : roots) {
       if (!root.contains(only)) {
         continue;
@@ -159,7 +160,7 @@ public final class Pair {
       if (!isSupported) { // states are not to be carried on
         here = shop(new Loader(roots), name);
         there = shop(new Loader(roots), name);
-        offloader = new Offloader(function, Rules.ofServer(one -> one.startsWith("sample.app.")), Map.of(), log::add);
+        offloader = new Offloader(function, Rules.ofServer(one -> one.startsWith("sample.app.")), Set.of(), Map.of(), log::add);
       }
       log.clear();
       String wrong = check(root, offloader, here, there, isSupported, log);
@@ -176,7 +177,7 @@ public final class Pair {
   private static boolean forgets() throws ReflectiveOperationException {
     String name = "sample.app.Small";
     ClassLoader loader = new Loader(Set.of(name + "#count"));
-    Offloader offloader = new Offloader(() -> new Here().open(), Rules.ofServer(one -> one.startsWith("sample.app.")), Map.of(), System.out::println);
+    Offloader offloader = new Offloader(() -> new Here().open(), Rules.ofServer(one -> one.startsWith("sample.app.")), Set.of(), Map.of(), System.out::println);
     Entry.use(offloader);
     WeakReference<?> first = counted(loader, name);
     System.gc();

@@ -1,6 +1,7 @@
 package sample;
 
 import dev.forerun.offload.graph.Heap;
+import dev.forerun.offload.graph.Plain;
 import dev.forerun.offload.graph.Rules;
 import dev.forerun.offload.graph.Types;
 import dev.forerun.offload.wire.In;
@@ -63,6 +64,7 @@ public final class Vectors {
     made.put("refused", frame(Type.REFUSED, new Out().name("no")));
     made.put("text-latin", new Out().text("a\u00ff").toBytes());
     made.put("text-wide", new Out().text("\u20ac").toBytes());
+    made.put("plain", Plain.write(new Out(), new Object[] {null, 5, "a", Thread.State.NEW}, Heap.ofServer(Rules.ofServer(name -> false), TYPES)).toBytes());
     made.put("delta-null", delta(null));
     made.put("delta-string", delta(new StringBuilder("hi").append(0).toString()));
     made.put("delta-box", delta(5L));

@@ -393,6 +393,10 @@ public class Shop {
     return List.of(new ArrayList<>(store.immutable()), store.immutable().contains("b"), new ArrayList<>(store.view().values()), store.view().get("a"));
   }
 
+  public Object large() {
+    return "large".repeat(1 << 20);
+  }
+
   public Object lambdas() {
     Supplier<String> captured = () -> memo + items.size();
     store.keep(captured);

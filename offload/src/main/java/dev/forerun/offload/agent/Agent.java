@@ -35,7 +35,7 @@ public final class Agent {
     Map<String, byte[]> generated = new ConcurrentHashMap<>();
     instrumentation.addTransformer(new Transformer(options, generated));
     Gateway gateway = new Gateway(options.server(), options.key(), jar, options.silence());
-    Entry.use(new Offloader(gateway, Rules.ofServer(options::isApplication), generated, Agent::log));
+    Entry.use(new Offloader(gateway, Rules.ofServer(options::isApplication), options.reads(), generated, Agent::log));
   }
 
   private static void log(String line) {

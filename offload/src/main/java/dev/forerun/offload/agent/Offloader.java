@@ -9,6 +9,7 @@ import dev.forerun.offload.wire.Type;
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -21,6 +22,7 @@ public final class Offloader {
 
   private final Functions functions;
   private final Rules rules;
+  private final Reads reads;
   private final Map<String, byte[]> generated;
   private final Consumer<String> log;
   private final Map<UUID, Session> sessions = new LinkedHashMap<>(); // a call takes its own out and puts it last
@@ -34,12 +36,14 @@ public final class Offloader {
    * Makes an offloader.
    *
    * @param rules how objects cross
+   * @param reads methods of objects that stay which only read, as Class#method; others are known besides
    * @param generated files of classes that were made at run time, by name
    * @param log takes lines for the operator
    */
-  public Offloader(Functions functions, Rules rules, Map<String, byte[]> generated, Consumer<String> log) {
+  public Offloader(Functions functions, Rules rules, Set<String> reads, Map<String, byte[]> generated, Consumer<String> log) {
     this.functions = functions;
     this.rules = rules;
+    this.reads = new Reads(reads);
     this.generated = generated;
     this.log = log;
   }
@@ -95,7 +99,7 @@ public final class Offloader {
       int[] calls = new int[1];
       instance = greet(hello.body(), calls);
       session = take(instance, calls[0], self.getClass());
-      surrogate = new Surrogate(link, session, root);
+      surrogate = new Surrogate(link, session, reads, root);
       result = surrogate.call(self, parameters);
     } catch (IOException | RuntimeException | Refused | StackOverflowError | LinkageError e) {
       return ended(root, surrogate, e);

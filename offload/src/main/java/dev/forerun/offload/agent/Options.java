@@ -18,12 +18,13 @@ import java.util.Set;
  * @param server address of Forerun: url, or FORERUN_URL
  * @param key "uuid:key" of the tenant: in the file that key-file or FORERUN_KEY_FILE names
  * @param roots methods that are offloaded, as Class#method
- * @param move prefixes of the names of classes whose objects move; without it the packages of the roots
+ * @param move prefixes of the names of classes whose objects move; without it the packages of the main class and of the roots
+ * @param reads methods of objects that stay which only read, as Class#method
  * @param silence milliseconds that a function may be silent before it is given up: silence=SECONDS, 3 without it
  * @param isForced whether the mode is force; else nothing is offloaded
  */
-record Options(URI server, String key, Set<String> roots, Set<String> move, int silence, boolean isForced) {
-  private static final Set<String> NAMES = Set.of("url", "key-file", "roots", "move", "mode", "silence");
+record Options(URI server, String key, Set<String> roots, Set<String> move, Set<String> reads, int silence, boolean isForced) {
+  private static final Set<String> NAMES = Set.of("url", "key-file", "roots", "move", "reads", "mode", "silence");
 
   static Options parse(String given, Map<String, String> environment) throws IOException {
     Map<String, String> values = new HashMap<>();
@@ -38,14 +39,9 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, int 
     if (!mode.equals("off") && !mode.equals("force")) {
       throw new IllegalArgumentException("mode=%s is not a mode: write off or force".formatted(mode));
     }
-    Set<String> roots = list(values.get("roots"));
-    for (String root : roots) {
-      if (root.indexOf('#') <= 0) {
-        throw new IllegalArgumentException("the root %s is not a method: write Class#method".formatted(root));
-      }
-    }
+    Set<String> roots = methods(values.get("roots"));
     if (mode.equals("off") || roots.isEmpty()) {
-      return new Options(null, null, roots, Set.of(), 0, false);
+      return new Options(null, null, roots, Set.of(), Set.of(), 0, false);
     }
     String url = values.getOrDefault("url", environment.get("FORERUN_URL"));
     String file = values.getOrDefault("key-file", environment.get("FORERUN_KEY_FILE"));
@@ -53,7 +49,7 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, int 
       throw new IllegalArgumentException("url and key-file are missing: give them, or set FORERUN_URL and FORERUN_KEY_FILE");
     }
     return new Options(safe(URI.create(url)), Files.readString(Path.of(file)).strip(), roots, move(values.get("move"), roots),
-        seconds(values.getOrDefault("silence", "3")), true);
+        methods(values.get("reads")), seconds(values.getOrDefault("silence", "3")), true);
   }
 
   private static int seconds(String value) {
@@ -61,6 +57,16 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, int 
       throw new IllegalArgumentException("silence=%s is not a number of seconds: write 1 to 9999".formatted(value));
     }
     return Integer.parseInt(value) * 1000;
+  }
+
+  private static Set<String> methods(String value) {
+    Set<String> methods = list(value);
+    for (String method : methods) {
+      if (method.indexOf('#') <= 0) {
+        throw new IllegalArgumentException("%s is not a method: write Class#method".formatted(method));
+      }
+    }
+    return methods;
   }
 
   private static Set<String> list(String value) {
@@ -72,8 +78,13 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, int 
       return list(value);
     }
     Set<String> packages = new LinkedHashSet<>();
+    if (!Program.mainPackage().isEmpty()) {
+      packages.add(Program.mainPackage());
+    }
     for (String root : roots) {
-      packages.add(root.substring(0, root.substring(0, root.indexOf('#')).lastIndexOf('.') + 1));
+      String type = root.substring(0, root.indexOf('#'));
+      int dot = type.lastIndexOf('.') + 1;
+      packages.add(dot > 0 ? type.substring(0, dot) : type);
     }
     return packages;
   }

@@ -1,7 +1,9 @@
 package dev.forerun.offload.agent;
 
+import dev.forerun.offload.graph.Effects;
 import dev.forerun.offload.graph.Heap;
 import dev.forerun.offload.graph.Members;
+import dev.forerun.offload.graph.Plain;
 import dev.forerun.offload.wire.In;
 import dev.forerun.offload.wire.Link;
 import dev.forerun.offload.wire.Malformed;
@@ -9,8 +11,10 @@ import dev.forerun.offload.wire.Out;
 import dev.forerun.offload.wire.Refused;
 import dev.forerun.offload.wire.Type;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -26,31 +30,27 @@ import java.util.TimeZone;
  * So transactions, monitors and thread locals are this thread's.
  */
 final class Surrogate {
-  /** Static methods of the JDK that a function may have called here; those of the second set only tell something. */
+  /** Static methods of the JDK that a function may have called here, besides those that only tell something. */
   private static final Set<String> STATIC =
       Set.of("java/nio/file/Files", "java/sql/DriverManager", "java/util/ServiceLoader", "java/lang/management/ManagementFactory");
-
-  private static final Map<String, Set<String>> TELLING =
-      Map.of(
-          "java/lang/System", Set.of("getProperty", "getenv", "getProperties", "lineSeparator"),
-          "java/lang/Boolean", Set.of("getBoolean"),
-          "java/lang/Integer", Set.of("getInteger"),
-          "java/lang/Long", Set.of("getLong"));
 
   private static final Set<String> SETTING = Set.of("setProperty", "clearProperty");
 
   private final Link link;
   private final Session session;
   private final Heap heap;
+  private final Reads reads;
   private final String root;
+  private final Lines lines = new Lines();
   private final Map<String, Method> methods = new HashMap<>();
   private String visible;
 
   /** What a call came to. */
   record Result(boolean isThrown, Object value) {}
 
-  Surrogate(Link link, Session session, String root) {
+  Surrogate(Link link, Session session, Reads reads, String root) {
     this.link = link;
+    this.reads = reads;
     this.session = session;
     this.heap = session.heap;
     this.root = root;
@@ -64,6 +64,7 @@ final class Surrogate {
   private void see(String effect) {
     if (visible == null) {
       visible = effect;
+      lines.release();
     }
   }
 
@@ -95,6 +96,9 @@ final class Surrogate {
         case CLASS -> reply(new Out().blob(session.application.file(in.name())));
         case STATICS -> statics(in);
         case INVOKE -> invoke(in);
+        case ASK -> ask(in);
+        case LINE -> line(in);
+        case PRINT -> print(in);
         case GET -> get(in);
         case PUT -> put(in);
         case HASH -> reply(new Out().i32(System.identityHashCode(heap.object(in.i32()))));
@@ -189,15 +193,57 @@ final class Surrogate {
     for (int i = 0; i < parameters.length; i++) {
       parameters[i] = heap.object(in.i32());
     }
-    allow(target, owner, name);
-    Method method = method(owner, name, descriptor);
-    if (target == null != java.lang.reflect.Modifier.isStatic(method.getModifiers())
-        || target != null && !method.getDeclaringClass().isInstance(target)) {
-      throw new Malformed("an object has no method %s.%s".formatted(owner, name));
-    }
-    if (!isKnownRead(target, owner, name)) {
+    Method method = method(target, owner, name, descriptor);
+    if (!isKnownRead(target, owner, name) && (target == null || !reads.isRead(method, target))) {
       see("call of %s.%s".formatted(owner.replace('/', '.'), name));
     }
+    invoke(target, method, parameters);
+  }
+
+  private void ask(In in) throws IOException {
+    Object target = heap.object(in.i32());
+    String owner = in.name();
+    String name = in.name();
+    Method method = method(target, owner, name, in.name());
+    if (!isKnownRead(target, owner, name)) {
+      throw new Malformed("%s.%s does more than tell something".formatted(owner, name));
+    }
+    invoke(target, method, Plain.read(in, heap));
+  }
+
+  private void line(In in) {
+    Object logger = heap.object(in.i32());
+    String owner = in.name();
+    String name = in.name();
+    String descriptor = in.name();
+    if (logger == null || !Effects.isLine(logger.getClass(), name, descriptor)) {
+      throw new Malformed("%s.%s writes no line".formatted(owner, name));
+    }
+    Method method = method(logger, owner, name, descriptor);
+    Object[] parameters = Plain.read(in, heap);
+    hold(
+        () -> {
+          try {
+            method.invoke(logger, parameters);
+          } catch (ReflectiveOperationException | IllegalArgumentException e) {
+            System.err.println("forerun offload: a line of %s is lost: %s".formatted(root, e));
+          }
+        });
+  }
+
+  private void print(In in) {
+    PrintStream to = in.u8() == 1 ? System.out : System.err;
+    String text = in.text();
+    hold(() -> to.print(text));
+  }
+
+  private void hold(Runnable line) {
+    if (lines.add(line)) {
+      see("lines of a log");
+    }
+  }
+
+  private void invoke(Object target, Method method, Object[] parameters) throws IOException {
     Object result;
     boolean isThrown = false;
     try {
@@ -206,7 +252,7 @@ final class Surrogate {
       result = e.getCause();
       isThrown = true;
     } catch (IllegalAccessException | IllegalArgumentException e) {
-      throw new Malformed("%s.%s cannot be called so: %s".formatted(owner, name, e));
+      throw new Malformed("%s cannot be called so: %s".formatted(method, e));
     }
     Out out = new Out().u8(isThrown ? 1 : 0);
     heap.write(out, Collections.singletonList(result), List.of());
@@ -217,19 +263,25 @@ final class Surrogate {
   private void allow(Object target, String owner, String name) {
     boolean isMonitors = owner.equals("java/lang/Object") && Set.of("wait", "notify", "notifyAll").contains(name);
     boolean isListed = target == null
-        && (STATIC.contains(owner) || owner.equals("java/lang/System") && SETTING.contains(name)
-            || TELLING.getOrDefault(owner, Set.of()).contains(name));
+        && (STATIC.contains(owner) || owner.equals("java/lang/System") && SETTING.contains(name) || Effects.tells(null, owner, name));
     if (target == null ? !isListed : !heap.isPinned(target) && !isMonitors) {
       throw new Malformed("a function may not call %s.%s".formatted(owner, name));
     }
   }
 
   private static boolean isKnownRead(Object target, String owner, String name) {
-    if (target == null) {
-      return TELLING.getOrDefault(owner, Set.of()).contains(name);
+    return Effects.tells(target == null ? null : target.getClass(), owner, name)
+        || target != null && target.getClass().getName().startsWith("java.util.ImmutableCollections$");
+  }
+
+  /** The method that a function names, if it may call it on this object. */
+  private Method method(Object target, String owner, String name, String descriptor) {
+    allow(target, owner, name);
+    Method method = method(owner, name, descriptor);
+    if (target == null != Modifier.isStatic(method.getModifiers()) || target != null && !method.getDeclaringClass().isInstance(target)) {
+      throw new Malformed("an object has no method %s.%s".formatted(owner, name));
     }
-    return owner.equals("java/lang/Object") && name.equals("getClass")
-        || target.getClass().getName().startsWith("java.util.ImmutableCollections$");
+    return method;
   }
 
   private Method method(String owner, String name, String descriptor) {
@@ -298,6 +350,7 @@ final class Surrogate {
     if (isThrown) {
       Stacks.join((Throwable) value);
     }
+    lines.release();
     return new Result(isThrown, value);
   }
 }

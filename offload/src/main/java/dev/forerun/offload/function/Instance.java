@@ -55,12 +55,24 @@ public final class Instance {
     heartbeat.start();
     Locale locale = Locale.getDefault();
     TimeZone zone = TimeZone.getDefault();
+    Outcome outcome;
     try {
-      return answer(link, start.body());
+      outcome = answer(link, start.body());
     } finally {
       heartbeat.interrupt();
       Locale.setDefault(locale);
       TimeZone.setDefault(zone);
+    }
+    awaitEnd(link);
+    return outcome;
+  }
+
+  /** The activation's end closes its connections: it comes after the server has read the last frame. */
+  private static void awaitEnd(Link link) {
+    try {
+      link.awaitEnd();
+    } catch (IOException e) {
+      // a reset is an end, too
     }
   }
 
@@ -107,6 +119,7 @@ public final class Instance {
     } catch (Throwable e) {
       return refused(link, root, "the function's runtime failed: " + e);
     } finally {
+      realm.end();
       Thread.currentThread().setContextClassLoader(loader);
     }
   }

@@ -11,6 +11,10 @@ public final class Main {
   private static final int PATIENCE_MILLIS = 10_000;
   private static final Instance INSTANCE = new Instance();
 
+  static {
+    Output.install();
+  }
+
   private Main() {}
 
   /**

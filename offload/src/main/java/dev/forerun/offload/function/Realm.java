@@ -1,7 +1,9 @@
 package dev.forerun.offload.function;
 
+import dev.forerun.offload.graph.Effects;
 import dev.forerun.offload.graph.Heap;
 import dev.forerun.offload.graph.Members;
+import dev.forerun.offload.graph.Plain;
 import dev.forerun.offload.graph.Types;
 import dev.forerun.offload.weave.FunctionWeaver;
 import dev.forerun.offload.wire.In;
@@ -42,6 +44,11 @@ final class Realm extends ClassLoader implements Types {
     this.thread = Thread.currentThread();
     this.refusal = null;
     held.clear();
+  }
+
+  /** Ends the call. */
+  void end() {
+    thread = null;
   }
 
   /** Why the call is refused; null if it is not. Code of the application may have swallowed the error. */
@@ -125,6 +132,28 @@ final class Realm extends ClassLoader implements Types {
     }
   }
 
+  /** Sends a frame that has no answer. */
+  private Object tell(Type type, Out out) {
+    if (Thread.currentThread() != thread) {
+      throw refuse("a thread other than the call's needs the server");
+    }
+    try {
+      link.send(type, out);
+      return null;
+    } catch (IOException e) {
+      throw refuse("the server is lost: " + e.getMessage());
+    }
+  }
+
+  /** Prints on the server, and reports whether that is where it belongs: not what other threads print, or what is printed between calls. */
+  boolean print(int stream, String text) {
+    if (Thread.currentThread() != thread || refusal != null) {
+      return false;
+    }
+    tell(Type.PRINT, new Out().u8(stream).text(text));
+    return true;
+  }
+
   private void read(In in) {
     try {
       heap.read(in);
@@ -160,12 +189,21 @@ final class Realm extends ClassLoader implements Types {
     if (object != null && !heap.isShared(object)) {
       throw refuse("a stand-in of %s outlived its object".formatted(object.getClass().getName()));
     }
+    Class<?> type = object == null ? null : object.getClass();
+    boolean isLine = type != null && Effects.isLine(type, name, descriptor);
+    if ((isLine || Effects.tells(type, owner, name)) && Plain.are(parameters, heap)) {
+      Out plain = Plain.write(new Out().i32(heap.idOf(object)).name(owner).name(name).name(descriptor), parameters, heap);
+      return isLine ? tell(Type.LINE, plain) : result(exchange(Type.ASK, plain), owner, name, descriptor);
+    }
     Out out = delta(Arrays.asList(parameters));
     out.i32(heap.idOf(object)).name(owner).name(name).name(descriptor).i32(parameters.length);
     for (Object parameter : parameters) {
       out.i32(heap.idOf(parameter));
     }
-    In in = exchange(Type.INVOKE, out);
+    return result(exchange(Type.INVOKE, out), owner, name, descriptor);
+  }
+
+  private Object result(In in, String owner, String name, String descriptor) throws Throwable {
     boolean isThrown = in.u8() == 1;
     read(in);
     Object result = heap.object(in.i32());

@@ -10,7 +10,7 @@ final class Constants {
   private static final String[] CLASSES = {
     "java.lang.Throwable", "java.util.Collections", "java.util.HashSet", "java.util.TreeSet", "java.util.Optional",
     "java.util.OptionalInt", "java.util.OptionalLong", "java.util.OptionalDouble", "java.util.ImmutableCollections",
-    "java.lang.String", "java.util.Collections$ReverseComparator"
+    "java.lang.String", "java.util.Collections$ReverseComparator", "java.util.logging.Level"
   };
   private static final Map<Object, String> NAMES = new IdentityHashMap<>();
   private static final Map<String, Object> VALUES = new HashMap<>();
@@ -27,7 +27,7 @@ final class Constants {
           }
         }
       } catch (ClassNotFoundException e) {
-        throw new ExceptionInInitializerError(e);
+        // a Java that was made without the module has no object of the class either
       }
     }
   }
@@ -45,5 +45,19 @@ final class Constants {
       throw new Malformed("there is no constant " + name);
     }
     return value;
+  }
+
+  /** A constant of an enum of the JDK. */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  static Object ofEnum(String type, String name) {
+    try {
+      Class<?> loaded = Class.forName(type, false, ClassLoader.getPlatformClassLoader());
+      if (loaded.isEnum() && Rules.isJdk(loaded)) {
+        return Enum.valueOf((Class) loaded, name);
+      }
+    } catch (ClassNotFoundException | IllegalArgumentException e) {
+      // told below
+    }
+    throw new Malformed("the JDK has no constant %s of an enum %s".formatted(name, type));
   }
 }

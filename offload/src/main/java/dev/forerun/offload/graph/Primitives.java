@@ -3,10 +3,20 @@ package dev.forerun.offload.graph;
 import dev.forerun.offload.wire.Malformed;
 import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
+import java.util.List;
 
 /** Arrays of primitives as bytes, big-endian. */
 final class Primitives {
+  private static final List<Class<?>> TYPES =
+      List.of(
+          boolean.class, char.class, byte.class, short.class, int.class, long.class, float.class, double.class, void.class);
+
   private Primitives() {}
+
+  /** The primitive type of a name; null for another name. */
+  static Class<?> type(String name) {
+    return TYPES.stream().filter(type -> type.getName().equals(name)).findFirst().orElse(null);
+  }
 
   static int size(Class<?> array) {
     Class<?> type = array.getComponentType();

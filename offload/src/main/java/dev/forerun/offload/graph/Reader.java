@@ -59,8 +59,8 @@ final class Reader {
     return switch (kind) {
       case STRING -> string(in);
       case BOX -> Boxes.of(in.u8(), in.i64());
-      case ENUM -> constant(in);
-      case CLASS -> in.u8() == 0 ? load(symbol(in)) : proxy(in);
+      case ENUM -> Constants.ofEnum(symbol(in), symbol(in));
+      case CLASS -> in.u8() == 0 ? type(symbol(in)) : proxy(in);
       case CONSTANT -> Constants.of(symbol(in));
       case TEXT -> Texts.read(in);
       case PRIMITIVES, ARRAY -> array(in, kind);
@@ -75,20 +75,6 @@ final class Reader {
     boolean interned = in.u8() == 1;
     String text = in.text();
     return interned ? text.intern() : text;
-  }
-
-  @SuppressWarnings({"unchecked", "rawtypes"})
-  private Object constant(In in) {
-    Class<?> type = load(symbol(in));
-    String name = symbol(in);
-    if (!type.isEnum() || !Rules.isJdk(type)) {
-      throw new Malformed(type.getName() + " is not an enum of the JDK");
-    }
-    try {
-      return Enum.valueOf((Class) type, name);
-    } catch (IllegalArgumentException e) {
-      throw new Malformed(type.getName() + " has no constant " + name);
-    }
   }
 
   private Object array(In in, Kind kind) {
@@ -328,6 +314,12 @@ final class Reader {
       throw new Malformed("a symbol is not known");
     }
     return heap.symbolsIn.get(index);
+  }
+
+  /** A class that is an object: it may be of a primitive type. */
+  private Class<?> type(String name) {
+    Class<?> primitive = Primitives.type(name);
+    return primitive != null ? primitive : load(name);
   }
 
   private Class<?> load(String name) {

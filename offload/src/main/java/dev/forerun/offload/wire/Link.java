@@ -62,6 +62,11 @@ public final class Link implements Closeable {
     }
   }
 
+  /** Waits until the other end has closed the stream, so that nothing that was sent is cut off. */
+  public void awaitEnd() throws IOException {
+    in.transferTo(OutputStream.nullOutputStream());
+  }
+
   @Override
   public void close() throws IOException {
     stream.close();

@@ -16,6 +16,9 @@ public enum Type {
   RESULT(12),
   THROWN(13),
   REFUSED(14),
+  LINE(15),
+  PRINT(16),
+  ASK(17),
   START(32),
   REPLY(33);
 
