@@ -1,0 +1,142 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// TestGolden replays the traces of testdata. Each file begins with a description. Each command is an event, and its output is what the
+// machine decides and where the phases are then. Run with -rewrite to write the outputs again, and review the difference.
+//
+//	machine task processors=2        a new machine, at 0 ms
+//	ask a class=4 tenant=t ahead     an activation asks; without a tenant it is of "t", without a class it needs a processor
+//	waits a, answered a, promoted a, ended a, killed a
+//	used a cpu=60ms                  of processor time
+//	processors 1
+//	after 10ms                       time passes
+//	figure                           draws what phases do under a policy; see figure_test.go
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		var s story
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "machine":
+				s = story{machine: New(settingsOf(t, d))}
+				return ""
+			case "figure":
+				return drawFigure(t, d)
+			}
+			return s.step(t, d)
+		})
+	})
+}
+
+// story is a machine at a time.
+type story struct {
+	machine *Machine
+	now     time.Duration
+}
+
+func settingsOf(t *testing.T, d *datadriven.TestData) Settings {
+	policy, err := ParsePolicy(d.CmdArgs[0].Key)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	s := Settings{Policy: policy, Processors: 1}
+	d.MaybeScanArgs(t, "processors", &s.Processors)
+	for _, arg := range d.CmdArgs {
+		if arg.Key != "parts" {
+			continue
+		}
+		for _, text := range arg.Vals {
+			var p Part
+			if _, err := fmt.Sscanf(text, "%d:%d", &p.UpTo, &p.Slabs); err != nil {
+				d.Fatalf(t, "%q: %v", text, err)
+			}
+			s.Parts = append(s.Parts, p)
+		}
+	}
+	return s
+}
+
+func (s *story) step(t *testing.T, d *datadriven.TestData) string {
+	decisions := s.machine.Step(s.now, s.event(t, d))
+	var out strings.Builder
+	for _, decision := range decisions {
+		fmt.Fprintf(&out, "%s: %v\n", decision.Activation, decision.Kind)
+	}
+	if err := s.machine.invariant(); err != nil {
+		fmt.Fprintf(&out, "WRONG: %v\n", err)
+	}
+	return out.String() + s.places()
+}
+
+func (s *story) event(t *testing.T, d *datadriven.TestData) Event {
+	var text string
+	if len(d.CmdArgs) > 0 {
+		text = d.CmdArgs[0].Key
+	}
+	id := forerun.ActivationID(text)
+	switch d.Cmd {
+	case "ask":
+		class, e := int(Core), Asks{Activation: id, Tenant: "t", Ahead: d.HasArg("ahead")}
+		d.MaybeScanArgs(t, "class", &class)
+		d.MaybeScanArgs(t, "tenant", &e.Tenant)
+		d.MaybeScanArgs(t, "weight", &e.Weight)
+		d.MaybeScanArgs(t, "kind", &e.Kind)
+		e.Class = Class(class)
+		return e
+	case "waits":
+		return Waits{id}
+	case "answered":
+		return Answered{id}
+	case "promoted":
+		return Promoted{id}
+	case "ended", "killed":
+		return Ended{id, d.Cmd == "killed"}
+	case "used":
+		return Used{id, duration(t, d, d.CmdArgs[1].Vals[0])}
+	case "processors":
+		e := Processors{}
+		if _, err := fmt.Sscan(text, &e.Number); err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		return e
+	case "after":
+		s.now += duration(t, d, text)
+		return Passed{}
+	}
+	d.Fatalf(t, "there is no command %q", d.Cmd)
+	return nil
+}
+
+func duration(t *testing.T, d *datadriven.TestData, text string) time.Duration {
+	took, err := time.ParseDuration(text)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return took
+}
+
+// places draws where phases are, each with its class.
+func (s *story) places() string {
+	var lists [away + 1][]string
+	for id, p := range s.machine.phases {
+		lists[p.place] = append(lists[p.place], fmt.Sprintf("%s(%d)", id, p.class))
+	}
+	u := s.machine.Use()
+	out := fmt.Sprintf("%v: %d of %d slabs", s.now, u.Used, u.Slabs)
+	for place, list := range lists {
+		if slices.Sort(list); len(list) > 0 {
+			out += fmt.Sprintf("; %v %s", [...]string{"waiting", "in front", "in the back", "at a door"}[place], strings.Join(list, " "))
+		}
+	}
+	return out + "\n"
+}

@@ -1,0 +1,239 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+)
+
+// Machine is the policy of one node. It is not safe for concurrent use.
+type Machine struct {
+	settings Settings
+	now      time.Duration
+	step     int
+	parts    []*part
+	phases   map[forerun.ActivationID]*phase
+	tenants  []*tenant // by name
+	front    []*phase  // in the order in which they came
+	quanta   quanta
+	queued   int // phases in queues
+	waiting  int // of them those that do not run
+	touched  []*phase
+	out      []Decision
+}
+
+// part is the slabs that a range of classes has.
+type part struct {
+	upTo  Class
+	slabs int
+	used  int
+}
+
+func (p *part) free() int { return p.slabs - p.used }
+
+// New makes a Machine. Without processors it has one.
+func New(s Settings) *Machine {
+	m := &Machine{settings: s, phases: make(map[forerun.ActivationID]*phase), quanta: quanta{took: make(map[string]time.Duration)}}
+	m.processors(s.Processors)
+	return m
+}
+
+// Step takes an event at a time since any one moment, and returns what follows from it. A time before the last one counts as that. The
+// result is valid until the next Step.
+func (m *Machine) Step(now time.Duration, e Event) []Decision {
+	m.now = max(m.now, now)
+	m.step++
+	m.out, m.touched = m.out[:0], m.touched[:0]
+	switch e := e.(type) {
+	case Asks:
+		m.asks(e)
+	case Waits:
+		if p := m.phases[e.Activation]; p != nil && (p.place == front || p.place == back) {
+			m.leaves(p)
+			p.place = away
+		}
+	case Answered:
+		if p := m.phases[e.Activation]; p != nil && p.place == away {
+			m.asksAgain(p, back)
+		}
+	case Promoted:
+		m.promoted(m.phases[e.Activation])
+	case Used:
+		m.used(m.phases[e.Activation], e.CPU)
+	case Ended:
+		m.ended(m.phases[e.Activation], e.Killed)
+	case Processors:
+		m.processors(e.Number)
+	case Passed:
+		m.forget()
+	}
+	m.serve()
+	m.tell()
+	return m.out
+}
+
+// asks begins a phase. Under Task an activation has one.
+func (m *Machine) asks(e Asks) {
+	p := m.phases[e.Activation]
+	switch {
+	case p == nil:
+		p = &phase{id: e.Activation, tenant: m.tenantOf(e.Tenant, e.Weight), ahead: e.Ahead}
+		p.tenant.phases++
+		m.phases[e.Activation] = p
+	case m.settings.Policy == Task:
+		if p.begun {
+			m.letIn(p)
+		}
+		return
+	default:
+		m.learn(p)
+		m.leaves(p)
+	}
+	p.kind, p.class = e.Kind, max(1, e.Class)
+	if m.settings.Policy == Task {
+		p.class = Core
+	}
+	p.part = m.partOf(p.class)
+	p.begun, p.cpu, p.atFront, p.seen = false, 0, 0, 0
+	m.asksAgain(p, waiting)
+}
+
+// promoted puts a phase before all speculative ones.
+func (m *Machine) promoted(p *phase) {
+	if p == nil || !p.ahead {
+		return
+	}
+	queued := p.place == waiting || p.place == back
+	if queued {
+		p.tenant.remove(p)
+	}
+	p.ahead = false
+	if queued {
+		p.tenant.wants(p)
+	}
+}
+
+func (m *Machine) used(p *phase, cpu time.Duration) {
+	if p == nil || cpu < p.cpu {
+		return
+	}
+	p.cpu = cpu
+	if m.settings.Policy == Microtask {
+		m.reclassify(p)
+	}
+}
+
+func (m *Machine) ended(p *phase, killed bool) {
+	if p == nil {
+		return
+	}
+	if !killed {
+		m.learn(p)
+	}
+	m.leaves(p)
+	p.tenant.phases--
+	delete(m.phases, p.id)
+}
+
+// learn notes what a phase took that has ended. Nothing is learnt from speculative ones (C3).
+func (m *Machine) learn(p *phase) {
+	if p.begun && !p.ahead {
+		m.quanta.learn(p.kind, p.cpu)
+	}
+}
+
+// processors changes the slabs. Phases in front for which none are left go to the back, those that came last first. Those that need
+// more now, or fewer, ask again.
+func (m *Machine) processors(n int) {
+	parts := m.settings.parts(max(1, n))
+	old := m.parts
+	m.parts = nil
+	for i := range parts {
+		m.parts = append(m.parts, &part{upTo: parts[i].UpTo, slabs: parts[i].Slabs})
+	}
+	if old == nil {
+		return
+	}
+	for _, p := range m.phases {
+		p.part = m.partOf(p.class)
+		p.part.used += p.held
+	}
+	for _, p := range slices.Backward(slices.Clone(m.front)) {
+		if p.part.used > p.part.slabs || p.held != p.need() {
+			m.demote(p)
+		}
+	}
+}
+
+func (m *Machine) partOf(c Class) *part {
+	i := slices.IndexFunc(m.parts, func(p *part) bool { return c <= p.upTo })
+	return m.parts[i]
+}
+
+// touch notes that the place of a phase may have changed.
+func (m *Machine) touch(p *phase) {
+	if !p.touched {
+		p.touched = true
+		m.touched = append(m.touched, p)
+	}
+}
+
+// tell says where phases are, if the caller does not know it.
+func (m *Machine) tell() {
+	for _, p := range m.touched {
+		p.touched = false
+		if m.phases[p.id] != p || p.place != front && p.place != back {
+			continue
+		}
+		behind := p.place == back
+		begun, was := p.begun, p.behind
+		p.begun, p.behind = true, behind
+		switch {
+		case !begun:
+			p.looked = m.now
+			m.letIn(p)
+		case behind && !was:
+			m.out = append(m.out, Decision{Activation: p.id, Kind: ToBack})
+		case !behind && was:
+			m.out = append(m.out, Decision{Activation: p.id, Kind: ToFront})
+		}
+	}
+}
+
+func (m *Machine) letIn(p *phase) {
+	kind := LetIn
+	if p.behind {
+		kind = LetInBehind
+	}
+	m.out = append(m.out, Decision{Activation: p.id, Kind: kind})
+}
+
+// Contended reports whether a phase wants slabs and has none.
+func (m *Machine) Contended() bool { return m.queued > 0 }
+
+// Running calls f for each activation with a phase that runs, until f returns false.
+func (m *Machine) Running(f func(forerun.ActivationID) bool) {
+	for id, p := range m.phases {
+		if p.begun && p.place != away && !f(id) {
+			return
+		}
+	}
+}
+
+// Use is a moment of a Machine.
+type Use struct {
+	Slabs, Used int // under Oversubscribe Slabs is without meaning
+	Known       int // activations
+	Waiting     int // of them those that are not let in
+}
+
+// Use tells what is in use.
+func (m *Machine) Use() (u Use) {
+	for _, p := range m.parts {
+		u.Slabs += p.slabs
+		u.Used += p.used
+	}
+	u.Known, u.Waiting = len(m.phases), m.waiting
+	return u
+}
