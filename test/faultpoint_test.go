@@ -23,7 +23,7 @@ type faultPoint struct{ file, from, to string }
 // faultPoints are patches of a copy of the source: the server that people run has none of this.
 var faultPoints = []faultPoint{
 	{"controller/execution.go", "\t\ts.started(at, initTime)\n", "\t\ts.started(at, initTime)\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"begun\", s.record.Action.Entity)\n\t\t}\n"},
-	{"controller/execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Reach: end.Reach})", "\t\tif !s.ahead {\n\t\t\tatFaultPoint(\"told\", s.record.Action.Entity)\n\t\t}\n\t\te.step(speculate.Output{Slot: s.id, Result: result, Reach: end.Reach})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
+	{"controller/execution.go", "\t\te.step(speculate.Output{Slot: s.id, Result: result, Reach: end.Reach, Remembers: end.Remembers})", "\t\tif !s.ahead {\n\t\t\tatFaultPoint(\"told\", s.record.Action.Entity)\n\t\t}\n\t\te.step(speculate.Output{Slot: s.id, Result: result, Reach: end.Reach, Remembers: end.Remembers})\n\t\tif s.ahead {\n\t\t\tatFaultPoint(\"finished\", s.record.Action.Entity)\n\t\t}\n\t\t"},
 	{"controller/execution.go", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t}\n}\n", "\t\te.step(speculate.Failed{Slot: s.id, Result: result})\n\t\tatFaultPoint(\"failed\", s.record.Action.Entity)\n\t}\n}\n"},
 	{"controller/execution.go", "func (e *execution) do(action speculate.Action) {\n", "func (e *execution) do(action speculate.Action) {\n\tdefer e.passPoint(action)()\n"},
 	{"controller/ahead.go", "\te.promoting(a, true)\n", "\te.promoting(a, true)\n\tnames := e.pointsOf(a.Slots...)\n"},
