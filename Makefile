@@ -54,6 +54,7 @@ dist: build sbom ## make dist/forerun-VERSION-linux-ARCH.tar.gz, which runs wher
 
 .PHONY: test
 test: build $(java_runtime)/.stamp $(offload)/.stamp $(venv)/.stamp node_modules/.stamp sbom need-redis need-tools ## run all tests; needs no service, leaves nothing behind
+	-@$(MAKE) --no-print-directory bin/examples/thumbs.jar
 	@$(python) tools/run_tests.py
 
 .PHONY: soak
@@ -157,6 +158,11 @@ $(java_runtime)/.stamp: runtimes/java/pom.xml $(shell find runtimes/java/src -na
 $(offload)/.stamp: offload/pom.xml $(shell find offload/src -name '*.java') | need-java
 	rm -rf $(offload) bin/offload-build
 	mvn -q -B -f offload package
+	@touch $@
+
+# A Spring Boot application, which tests of offloading run. Without it those are skipped.
+bin/examples/thumbs.jar: examples/thumbs/pom.xml $(shell find examples/thumbs/src -type f) | need-java
+	mvn -q -B -f examples/thumbs package
 	@touch $@
 
 # What tells which software that is.

@@ -1,0 +1,12 @@
+package thumbs;
+
+import org.springframework.boot.context.properties.ConfigurationProperties;
+
+/**
+ * What thumbnails look like.
+ *
+ * @param quality of JPEG, from 0 to 1
+ * @param widest the most pixels that a thumbnail is wide
+ */
+@ConfigurationProperties("thumbs")
+public record Settings(float quality, int widest) {}
