@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/quic-go/quic-go/http3"
 	"github.com/redis/go-redis/v9"
 
 	"forerun.dev/forerun/test/server"
@@ -119,14 +121,14 @@ func mustSpeakTLS(t *testing.T, s *server.Server, where string) {
 	}
 }
 
-// useHandlers uses each handler of the door over both protocols.
+// useHandlers uses each handler of the door over each protocol.
 func useHandlers(t *testing.T, s *server.Server, web string) {
 	put(t, client(t, s), "page", map[string]any{
 		"exec":        map[string]any{"kind": "python:3", "code": "def main(args):\n    return {'body': 'a page'}\n"},
 		"annotations": []any{map[string]any{"key": "web-export", "value": true}},
 	})
 	operator := auth(t, s, "operator")
-	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0", "HTTP/3.0"} {
 		for _, ask := range []struct{ method, where, key, body, want string }{
 			{"GET", s.URL + "/api/v1", "", "", "OpenWhisk API"},
 			{"GET", s.URL + "/docs/reference/security.md", "", "", "# Security"},
@@ -147,10 +149,7 @@ func useHandlers(t *testing.T, s *server.Server, web string) {
 				r.SetBasicAuth(user, key)
 			}
 			r.Header.Set("Content-Type", "application/json")
-			p := new(http.Protocols)
-			p.SetHTTP1(protocol == "HTTP/1.1")
-			p.SetHTTP2(protocol == "HTTP/2.0")
-			transport := &http.Transport{TLSClientConfig: s.TLS(), Protocols: p, DisableKeepAlives: true}
+			transport := transportOf(s, protocol)
 			answer, err := transport.RoundTrip(r)
 			if err != nil {
 				t.Errorf("%s %s: %v", protocol, ask.where, err)
@@ -158,11 +157,29 @@ func useHandlers(t *testing.T, s *server.Server, web string) {
 			}
 			text, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
+			transport.CloseIdleConnections()
+			if announced := strings.HasPrefix(answer.Header.Get("Alt-Svc"), `h3=":`); announced == (protocol == "HTTP/3.0") {
+				t.Errorf("%s %s has Alt-Svc %q", protocol, ask.where, answer.Header.Get("Alt-Svc"))
+			}
 			if err != nil || answer.Proto != protocol || !strings.Contains(string(text), ask.want) {
 				t.Errorf("%s %s is answered over %s: %s, %v", protocol, ask.where, answer.Proto, text, err)
 			}
 		}
 	}
+}
+
+// transportOf is a client of a server that speaks one protocol.
+func transportOf(s *server.Server, protocol string) interface {
+	http.RoundTripper
+	CloseIdleConnections()
+} {
+	if protocol == "HTTP/3.0" {
+		return &http3.Transport{TLSClientConfig: s.TLS()}
+	}
+	p := new(http.Protocols)
+	p.SetHTTP1(protocol == "HTTP/1.1")
+	p.SetHTTP2(protocol == "HTTP/2.0")
+	return &http.Transport{TLSClientConfig: s.TLS(), Protocols: p}
 }
 
 // renewCertificate has the operator see a certificate and make another, which the next handshake shows.
@@ -239,7 +256,7 @@ print(client.get("over"))`, "rediss://"+s.Auth+"@127.0.0.1:"+port+"?ssl_ca_certs
 	}
 }
 
-// drainOverTLS: a server that is told to end answers what it has begun, over HTTP/2, too.
+// drainOverTLS: a server that is told to end answers what it has begun, over HTTP/2 and HTTP/3, too.
 func drainOverTLS(t *testing.T, s *server.Server, port string) {
 	user, key, _ := strings.Cut(s.Auth, ":")
 	state := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Username: user, Password: key, TLSConfig: s.TLS(), ReadTimeout: -1})
@@ -247,21 +264,33 @@ func drainOverTLS(t *testing.T, s *server.Server, port string) {
 	c := client(t, s)
 	c.HTTP.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 	putPython(t, c, map[string]string{"waiting": waiting})
-	ended := make(chan error, 1)
-	var result map[string]string
-	go func() { ended <- c.Result(t.Context(), "waiting", nil, &result) }()
-	if err := state.BLPop(t.Context(), 0, "began").Err(); err != nil {
-		t.Fatal(err)
+	ended := make(chan error)
+	for _, protocol := range []string{"HTTP/2.0", "HTTP/3.0"} {
+		own := client(t, s)
+		own.HTTP.Transport = transportOf(s, protocol)
+		go func() {
+			var result map[string]string
+			err := own.Result(t.Context(), "waiting", nil, &result)
+			if err == nil && result["went"] != "on" {
+				err = fmt.Errorf("%s: the result is %v", protocol, result)
+			}
+			ended <- err
+		}()
+		if err := state.BLPop(t.Context(), 0, "began").Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := syscall.Kill(s.PID(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	mustShutOut(t, c)
-	if err := state.RPush(t.Context(), "go", 1).Err(); err != nil {
+	if err := state.RPush(t.Context(), "go", 1, 1).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; err != nil || result["went"] != "on" {
-		t.Errorf("what was under way ended with %v, %v", result, err)
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Errorf("what was under way ended with %v", err)
+		}
 	}
 	<-s.Exited()
 	if log := s.Log(); strings.Contains(log, "level=WARN") || strings.Contains(log, "level=ERROR") {
@@ -308,6 +337,9 @@ func TestGivenCertificate(t *testing.T) {
 		said.WriteString(lines.Text() + "\n")
 	}
 	go func() { _, _ = io.Copy(io.Discard, log) }()
+	if !strings.Contains(said.String(), "CA:TRUE") {
+		t.Errorf("of a certificate that may sign others it said %s", said.String())
+	}
 	sh := newShell(t, nil)
 	sh.env = []string{"WSK_CONFIG_FILE=" + filepath.Join(data, "wskprops")}
 	if got := sh.run(t, "action list"); got.code != 3 || !strings.Contains(got.stderr, "--ca") {

@@ -188,6 +188,9 @@ func (k *Keeper) Info() Info {
 	}
 }
 
+// IsAuthority reports whether the certificate in force may sign others. Some clients of HTTP/3 refuse one of a server that may.
+func (k *Keeper) IsAuthority() bool { return k.current.Load().Leaf.IsCA }
+
 // Left is how long the certificate in force is still good; negative: it has expired.
 func (k *Keeper) Left() time.Duration { return time.Until(k.current.Load().Leaf.NotAfter) }
 

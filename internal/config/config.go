@@ -56,6 +56,7 @@ type Config struct {
 	TLSNames      []string // DNS names and addresses that the server's certificate is for; empty: the host's name and the addresses listened on
 	TLSCert       string   // file of the certificate in PEM, absolute; empty: the server signs its own
 	TLSKey        string   // file of its key
+	HTTP3         bool     // on the listeners of HTTP with TLS, over UDP on the same port
 }
 
 // DefaultUser is the uid that a server started by root runs as: one that no distribution hands out by itself.
@@ -81,6 +82,7 @@ func Settings(root bool, home string) []Setting {
 		{"tls-name", "FORERUN_TLS_NAME", "", "`NAMES` that the server's certificate is for, comma-separated; empty: the host's name and the addresses listened on", setTLSNames},
 		{"tls-cert", "FORERUN_TLS_CERT", "", "`FILE` of the server's certificate in PEM, read again when it changes; empty: the server signs its own", setTLSCert},
 		{"tls-key", "FORERUN_TLS_KEY", "", "`FILE` of the key of --tls-cert", setTLSKey},
+		{"http3", "FORERUN_HTTP3", "on", "on: where there is TLS also HTTP/3, over UDP on the same port, or off", setHTTP3},
 		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may reach besides the public internet; this machine's addresses only singly, and never the loopback", setEgressAllow},
 		{"egress-deny", "FORERUN_EGRESS_DENY", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may not reach, whatever else is allowed", setEgressDeny},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},

@@ -56,6 +56,14 @@ func setTLS(c *Config, value string) error {
 	return nil
 }
 
+func setHTTP3(c *Config, value string) error {
+	if value != "on" && value != "off" {
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a setting of HTTP/3: write on or off.", value)
+	}
+	c.HTTP3 = value == "on"
+	return nil
+}
+
 // dnsName is a name of a host, or of all hosts of a domain.
 var dnsName = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 

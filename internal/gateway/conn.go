@@ -7,11 +7,9 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/seats"
 )
 
@@ -27,35 +25,24 @@ func (l *seated) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: accepted, seats: l.seats}
-	c.leave = l.seats.Stand(func() { _ = c.Close() })
+	c := &conn{Conn: accepted, place: place{seats: l.seats}}
+	c.stand(func() { _ = c.Close() })
 	return c, nil
 }
 
-// conn is a connection of a client, below TLS. It is a stranger's until a request shows a key.
-//
-// HTTP/1.1 has one request at a time, so the connection belongs to the tenant of the last one: a proxy may use it for one tenant after another.
-// The requests of an HTTP/2 connection share it, so it belongs to the tenant of the first authenticated one until its end. A web action's
-// request is no authentication: such a connection belongs to the owner of the last action until a key is shown.
+// conn is a connection of a client over TCP, below TLS.
 type conn struct {
 	net.Conn
-	seats *seats.Seats
+	place
 	until atomic.Int64 // the deadline for writes that was set, in nanoseconds since 1970; 0: none
-
-	mu    sync.Mutex // guards the rest
-	of    string     // the tenant whose seat it has; empty: a stranger's
-	bound bool       // a request of HTTP/2 showed that tenant's key
-	leave func()     // gives its seat back; nil when it is closed
 }
 
-type connKey struct{}
-
-// withConn is the context of a connection's requests: the connection lies in it under connKey.
+// withConn is the context of a connection's requests: the connection lies in it under clientKey.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	return context.WithValue(ctx, connKey{}, c)
+	return context.WithValue(ctx, clientKey{}, c)
 }
 
 // SetWriteDeadline implements net.Conn.
@@ -99,95 +86,9 @@ func (c *conn) CloseWrite() error {
 
 // Close ends the connection. It may be called twice.
 func (c *conn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.leave != nil {
-		c.leave()
-		c.leave = nil
-	}
+	c.vacate()
 	return c.Conn.Close()
 }
 
-// claim is whose connection a request asks for.
-type claim struct {
-	of     string // the tenant
-	keyed  bool   // the request shows the tenant's key
-	shared bool   // the connection has other requests at the same time
-}
-
-// verdict is what becomes of a claim.
-type verdict int
-
-// The verdicts.
-const (
-	seatTaken  verdict = iota // the connection has a seat
-	noSeat                    // the tenant has all connections that it may have
-	otherOwner                // the connection is another tenant's
-)
-
-// sit makes the connection a tenant's.
-func (c *conn) sit(by claim) verdict {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.leave == nil:
-		return seatTaken // it is closed
-	case c.bound && c.of != by.of && by.keyed:
-		return otherOwner
-	case c.bound:
-		return seatTaken // of another, whose client asks for a web action
-	}
-	if c.of != by.of {
-		give, ok := func() {}, true
-		if by.of != operator {
-			give, ok = c.seats.Take(by.of)
-		}
-		if !ok {
-			return noSeat
-		}
-		c.leave()
-		c.of, c.leave = by.of, give
-	}
-	c.bound = by.keyed && by.shared
-	return seatTaken
-}
-
-// Seat makes the connection of a request that shows a tenant's key the tenant's, if it is a client's. The error is forerun.TooMany if the
-// tenant has all that it may have, and forerun.Misdirected if the connection is another tenant's. Then the connection takes no further
-// request, so that the client opens another.
-func Seat(w http.ResponseWriter, r *http.Request, namespace string) error {
-	return seat(w, r, claim{namespace, true, isShared(r)})
-}
-
-// SeatVisit is Seat for a request of a web action, which shows no key of its owner. It may share the connection of another tenant.
-func SeatVisit(w http.ResponseWriter, r *http.Request, owner string) error {
-	return seat(w, r, claim{owner, false, isShared(r)})
-}
-
-// SeatOperator is Seat for the operator: there is always room for it.
-func SeatOperator(w http.ResponseWriter, r *http.Request) error { return Seat(w, r, operator) }
-
-// operator is no tenant's name.
-const operator = "/"
-
-func seat(w http.ResponseWriter, r *http.Request, by claim) error {
-	c, ok := r.Context().Value(connKey{}).(*conn)
-	if !ok {
-		return nil
-	}
-	switch c.sit(by) {
-	case noSeat:
-		endConn(w)
-		return tooMany(1, "Too many connections at a time.")
-	case otherOwner:
-		endConn(w)
-		return forerun.Errorf(forerun.Misdirected, "", "This connection belongs to another tenant. Send the request again over a new one.")
-	}
-	return nil
-}
-
-// isShared reports whether a request's connection has others at the same time.
-func isShared(r *http.Request) bool { return r.ProtoMajor > 1 }
-
-// endConn has the connection take no request after this answer: http.Server closes one of HTTP/1.1, and says GOAWAY on one of HTTP/2.
-func endConn(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
+// refuseMore implements client: http.Server closes a connection of HTTP/1.1 then, and says GOAWAY on one of HTTP/2.
+func (c *conn) refuseMore(w http.ResponseWriter) { w.Header().Set("Connection", "close") }

@@ -33,7 +33,7 @@ func (g *Gate) Open() error {
 func (g *Gate) Guard(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.enter() {
-			endConn(w)
+			endConn(w, r)
 			w.Header().Set("Retry-After", "1")
 			Fail(w, r, g.Open())
 			return

@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"forerun.dev/forerun/internal/seats"
 )
@@ -22,15 +26,18 @@ const (
 	idleTime = 3 * time.Minute  // between requests
 	maxHead  = 64 << 10         // bytes of the head
 
-	maxStreams   = 100       // requests at a time on one HTTP/2 connection
-	connWindow   = 1 << 20   // bytes of bodies that an HTTP/2 connection may send before they are read
+	maxStreams   = 100       // requests at a time on one connection of HTTP/2 or HTTP/3
+	connWindow   = 1 << 20   // bytes of bodies that such a connection may send before they are read
 	streamWindow = 256 << 10 // bytes of one such body
 )
 
-// Server serves a front door to clients, over TLS if it has a configuration for it: then with HTTP/1.1 or HTTP/2, as the client prefers.
+// Server serves a front door to clients, over TLS if it has a configuration for it: then with HTTP/1.1 or HTTP/2, as the client prefers, and
+// with HTTP/3 after ListenQUIC.
 type Server struct {
 	*http.Server
 	seats *seats.Seats
+	quic  *quicServer // nil: there is no HTTP/3
+	log   *slog.Logger
 }
 
 // NewServer returns the server of a front door's handler, whose connections take seats. secure is nil for plain HTTP/1.1.
@@ -41,7 +48,7 @@ func NewServer(handler http.Handler, has *seats.Seats, secure *tls.Config, log *
 			ConnContext: withConn,
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},
-		seats: has,
+		seats: has, log: log,
 	}
 	if secure != nil {
 		s.Protocols = new(http.Protocols)
@@ -52,11 +59,35 @@ func NewServer(handler http.Handler, has *seats.Seats, secure *tls.Config, log *
 	return s
 }
 
-// Serve serves the connections of a listener until Shutdown or Close, as http.Server's does.
+// Serve serves the connections of a listener, and those of ListenQUIC, until Shutdown or Close, as http.Server's does.
 func (s *Server) Serve(l net.Listener) error {
 	l = &seated{l, s.seats}
-	if s.TLSConfig != nil {
-		return s.ServeTLS(l, "", "")
+	if s.TLSConfig == nil {
+		return s.Server.Serve(l)
 	}
-	return s.Server.Serve(l)
+	ended := make(chan error, 2)
+	go func() { ended <- s.ServeTLS(l, "", "") }()
+	if s.quic != nil {
+		go func() { ended <- s.quic.serve() }()
+	}
+	return <-ended
+}
+
+// Shutdown lets the requests under way be answered, as http.Server's does. HTTP/3 has GOAWAY for that.
+func (s *Server) Shutdown(ctx context.Context) error {
+	var both errgroup.Group
+	both.Go(func() error { return s.Server.Shutdown(ctx) })
+	if s.quic != nil {
+		both.Go(func() error { return s.quic.shutdown(ctx) })
+	}
+	return both.Wait()
+}
+
+// Close ends all connections.
+func (s *Server) Close() error {
+	err := s.Server.Close()
+	if s.quic != nil {
+		err = errors.Join(err, s.quic.close())
+	}
+	return err
 }

@@ -86,6 +86,9 @@ func (s *server) openCertificate(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if s.config.HTTP3 && s.certificate.IsAuthority() {
+		s.log.Warn("the certificate is one of an authority (CA:TRUE), which some clients of HTTP/3 refuse: give one with CA:FALSE, or switch HTTP/3 off with --http3 off", "certificate", s.config.TLSCert)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.certificate.Run(ctx) })

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,11 +140,47 @@ func TestSecureListeners(t *testing.T) {
 	}
 }
 
+// TestListenForQUIC: HTTP/3 has the UDP port with the number of its listener. One that is in use is an error which names it, unless any port would do,
+// and nothing is listened on where HTTP/3 is off or there is no TLS.
+func TestListenForQUIC(t *testing.T) {
+	listen := func(c *config.Config) (*server, error) {
+		s := &server{config: c, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+		err := s.listen(t.Context())
+		if err != nil {
+			_ = s.close()
+		}
+		return s, err
+	}
+	s, err := listen(&config.Config{Listen: "127.77.3.2:0", TLS: true, HTTP3: true, RedisListen: "127.77.3.2:0"}) // no other test uses it
+	if err != nil || s.front.udp.LocalAddr().(*net.UDPAddr).Port != s.front.port() || s.redis.udp != nil {
+		t.Fatalf("%+v, %v", s.front, err)
+	}
+	defer func() { _ = s.close() }()
+	if err := s.front.Listener.Close(); err != nil { // the port of UDP stays in use
+		t.Fatal(err)
+	}
+	address := s.front.Addr().String()
+	_, err = listen(&config.Config{Listen: address, TLS: true, HTTP3: true})
+	if forerun.KindOf(err) != forerun.Unavailable || err == nil || !strings.Contains(err.Error(), "UDP port "+strconv.Itoa(s.front.port())) || !strings.Contains(err.Error(), "--http3 off") {
+		t.Errorf("a UDP port in use: %v", err)
+	}
+	for name, c := range map[string]*config.Config{
+		"off":         {Listen: address, TLS: true},
+		"without TLS": {Listen: address, HTTP3: true},
+	} {
+		s, err := listen(c)
+		if err != nil || s.front.udp != nil {
+			t.Fatalf("%s: %+v, %v", name, s.front, err)
+		}
+		_ = s.close()
+	}
+}
+
 // TestNamesListenedOn: without names of the operator the certificate is for those that clients may use.
 func TestNamesListenedOn(t *testing.T) {
 	s := new(server)
 	on := func(ip net.IP, secure bool) *listener {
-		return &listener{fixed{&net.TCPAddr{IP: ip}}, secure}
+		return &listener{Listener: fixed{&net.TCPAddr{IP: ip}}, secure: secure}
 	}
 	s.front, s.redis = on(net.IPv4(192, 0, 2, 1), true), on(net.IPv4(192, 0, 2, 2), false)
 	names, err := s.namesListenedOn()

@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
@@ -29,6 +33,7 @@ type listeners struct {
 type listener struct {
 	net.Listener
 	secure bool
+	udp    net.PacketConn // of HTTP/3, on the same port; nil: there is none
 }
 
 func (l *listener) address() *net.TCPAddr { return l.Addr().(*net.TCPAddr) }
@@ -50,13 +55,14 @@ func (s *server) listen(ctx context.Context) (err error) {
 	for _, x := range []struct {
 		flag, address string
 		is            **listener
+		on            func(ctx context.Context, flag, address string) (*listener, error)
 	}{
-		{"--listen", s.config.Listen, &s.front},
-		{"--web-listen", s.config.WebListen, &s.web},
-		{"--redis-listen", s.config.RedisListen, &s.redis},
-		{"--metrics-listen", s.config.MetricsListen, &s.measured},
+		{"--listen", s.config.Listen, &s.front, s.listenForHTTP},
+		{"--web-listen", s.config.WebListen, &s.web, s.listenForHTTP},
+		{"--redis-listen", s.config.RedisListen, &s.redis, s.listenOn},
+		{"--metrics-listen", s.config.MetricsListen, &s.measured, s.listenOn},
 	} {
-		if *x.is, err = s.listenOn(ctx, x.flag, x.address); err != nil {
+		if *x.is, err = x.on(ctx, x.flag, x.address); err != nil {
 			return err
 		}
 	}
@@ -72,13 +78,55 @@ func (s *server) listenOn(ctx context.Context, flag, address string) (*listener,
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Unavailable, flag+" "+address, "The address cannot be listened on: %w. Stop what uses it, or choose another with %s.", err, flag)
 	}
-	s.onClose(func() error {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-			return err
+	s.onClose(func() error { return closeOnce(l) })
+	return &listener{Listener: l, secure: s.config.TLS || !l.Addr().(*net.TCPAddr).IP.IsLoopback()}, nil
+}
+
+// closeOnce closes what may be closed already.
+func closeOnce(c io.Closer) error {
+	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// freePorts is how many free ports of TCP are tried, of which one of UDP may be in use.
+const freePorts = 20
+
+// listenForHTTP listens on an address, also for HTTP/3 if there is TLS.
+func (s *server) listenForHTTP(ctx context.Context, flag, address string) (l *listener, err error) {
+	for range freePorts {
+		if l, err = s.listenOn(ctx, flag, address); err != nil || l == nil || !l.secure || !s.config.HTTP3 {
+			return l, err
 		}
-		return nil
+		if l.udp, err = s.listenForQUIC(ctx, flag, l); err == nil || !strings.HasSuffix(address, ":0") {
+			return l, err
+		}
+		_ = l.Close() // another port is tried
+	}
+	return nil, err
+}
+
+// listenForQUIC listens on the UDP port with a listener's number.
+func (s *server) listenForQUIC(ctx context.Context, flag string, l *listener) (net.PacketConn, error) {
+	udp, err := (&net.ListenConfig{Control: roomForDatagrams}).ListenPacket(ctx, "udp", l.Addr().String())
+	if err != nil {
+		return nil, forerun.Errorf(forerun.Unavailable, flag+" "+l.Addr().String(), "The UDP port %d, which HTTP/3 uses, cannot be listened on: %w. Stop what uses it, choose another with %s, or switch HTTP/3 off with --http3 off.", l.port(), err, flag)
+	}
+	s.onClose(func() error { return closeOnce(udp) })
+	return udp, nil
+}
+
+// datagramRoom is how many bytes of datagrams wait in the kernel for the server, or for the network.
+const datagramRoom = 7 << 20
+
+// roomForDatagrams sets the buffers of a UDP socket. What root may have beyond the system's limit others do not get.
+func roomForDatagrams(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) {
+		for _, option := range []int{unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, unix.SO_SNDBUF, unix.SO_SNDBUFFORCE} {
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, datagramRoom)
+		}
 	})
-	return &listener{l, s.config.TLS || !l.Addr().(*net.TCPAddr).IP.IsLoopback()}, nil
 }
 
 // url is where clients find a listener.
@@ -90,10 +138,11 @@ func (s *server) url(l *listener) string {
 }
 
 // serve serves the front door to clients. Web actions share it, or have a listener, hosts, or both.
-func (s *server) serve(c gateway.Config, origin *webaction.Origin, has *seats.Seats) {
+func (s *server) serve(c gateway.Config, origin *webaction.Origin, has *seats.Seats) error {
+	var doors []door
 	if s.measured != nil {
 		nothing := http.HandlerFunc(nothingButMetrics)
-		s.serveOn(s.measured, gateway.New(gateway.Config{API: nothing, Web: nothing, Metrics: c.Metrics, Gate: c.Gate, Log: c.Log, Audit: c.Audit}), has)
+		doors = append(doors, door{s.measured, gateway.New(gateway.Config{API: nothing, Web: nothing, Metrics: c.Metrics, Gate: c.Gate, Log: c.Log, Audit: c.Audit})})
 		c.Metrics = nil
 	}
 	front := gateway.New(c)
@@ -106,26 +155,44 @@ func (s *server) serve(c gateway.Config, origin *webaction.Origin, has *seats.Se
 		c.Web = http.HandlerFunc(origin.Elsewhere)
 		front = gateway.New(c)
 		if s.web != nil {
-			s.serveOn(s.web, web, has)
+			doors = append(doors, door{s.web, web})
 		} else {
 			front = origin.Split(web, front)
 		}
 	}
-	s.serveOn(s.front, front, has)
+	windows := new(gateway.Windows)
+	for _, d := range append(doors, door{s.front, front}) {
+		if err := s.serveOn(d, has, windows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func nothingButMetrics(w http.ResponseWriter, r *http.Request) {
 	gateway.Fail(w, r, forerun.Errorf(forerun.NotFound, r.URL.Path, "This address serves /metrics and /healthz only."))
 }
 
-func (s *server) serveOn(l *listener, handler http.Handler, has *seats.Seats) {
-	server := gateway.NewServer(handler, has, s.tlsOf(l), s.log)
+// door is a listener of HTTP and what it serves.
+type door struct {
+	on      *listener
+	handler http.Handler
+}
+
+func (s *server) serveOn(d door, has *seats.Seats, windows *gateway.Windows) error {
+	server := gateway.NewServer(d.handler, has, s.tlsOf(d.on), s.log)
+	if d.on.udp != nil {
+		if err := server.ListenQUIC(d.on.udp, windows); err != nil {
+			return forerun.Errorf(forerun.Internal, "", "HTTP/3 cannot be served: %w", err)
+		}
+	}
 	s.http = append(s.http, server)
 	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(d.on); !errors.Is(err, http.ErrServerClosed) {
 			s.broken <- forerun.Errorf(forerun.Internal, "", "The HTTP server has ended: %w", err)
 		}
 	}()
+	return nil
 }
 
 // tlsOf is the configuration of a listener's TLS; nil for one without.

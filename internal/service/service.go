@@ -321,8 +321,10 @@ func (s *server) openDoors(ctx context.Context) error {
 	}
 	c.Metrics, c.Admin, c.Gate, c.Page = s.metrics.Handler(), operator, s.gate, page
 	has := roomIn(sandbox.Descriptors())
-	s.serve(c, origin, seats.New(has.http, has.httpStrangers))
 	s.onClose(s.drain)
+	if err := s.serve(c, origin, seats.New(has.http, has.httpStrangers)); err != nil {
+		return err
+	}
 	return s.startTimers(ctx, api)
 }
 
