@@ -31,7 +31,9 @@ func (e *execution) find(r speculate.Resolve) {
 		if e.speculation.Mode != speculate.Off {
 			doubts := e.tables.doubts(code, e.speculation.Least)
 			found.Open, found.Stray, found.InTurn = doubts.open, doubts.stray, s.isNonSpeculative()
-			found.Alone = e.alone(found.InTurn, code, doubts)
+			if e.rehearsal == nil || found.InTurn {
+				found.Alone = e.alone(found.InTurn, code, doubts)
+			}
 		}
 		if e.speculation.Mode != speculate.Off || s.tree.caller != nil { // else no reason names it
 			found.Name = e.name(s)

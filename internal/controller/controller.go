@@ -65,13 +65,13 @@ type Config struct {
 	// Speculation holds the default settings of invocations whose request and action set none. Its Mode and AnyLoad are
 	// also the upper bound for all.
 	Speculation speculate.Settings
-	Cache       bool                                   // rows of annotated functions stand for executions; needs State and Bridge
-	Rows        memo.Options                           // how many rows are kept
-	Load        func(namespace string) forerun.Load    // of the worker, which bounds how far; may be nil
-	Spent       func() (s forerun.Spent, known bool)   // of the processors; may be nil
-	Observe     func(*forerun.Activation)              // called with each record once it is written; may be nil
-	Suspended   func(namespace, action, member string) // called when results of an action are not used any more: member of its output differs; may be nil
-	Feed        *feed.Feed                             // hears of what runs, and of each record once it is written; nil: nothing does
+	Cache       bool                                                // rows of annotated functions stand for executions; needs State and Bridge
+	Rows        memo.Options                                        // how many rows are kept
+	Load        func(namespace string) forerun.Load                 // of the worker, which bounds how far; may be nil
+	Spent       func() (s forerun.Spent, known bool)                // of the processors; may be nil
+	Observe     func(*forerun.Activation)                           // called with each record once it is written; may be nil
+	Suspended   func(namespace, action string, why *forerun.Reason) // called when results of an action are not used any more; may be nil
+	Feed        *feed.Feed                                          // hears of what runs, and of each record once it is written; nil: nothing does
 	// Admit counts an invocation that a program begins against the quotas of its namespace, until ended is called; may be nil.
 	Admit func(ctx context.Context, namespace string) (ended func(), err error)
 	Clock *clock.Clock // of records; nil: the machine's
@@ -88,12 +88,13 @@ type Controller struct {
 	toll     toll
 	claims   *claims
 	begun    atomic.Uint64 // executions
-	sweeps   atomic.Int64  // that actions ask for by their changes; 0: none is under way
-	ahead    shares        // speculative functions
-	buffered shares        // bytes in columns
-	inTurn   atomic.Bool   // the operator has turned speculation off
-	uncached atomic.Bool   // the operator has turned the cache off
-	closed   atomic.Bool   // no invocation begins any more
+	verified verifications
+	sweeps   atomic.Int64 // that actions ask for by their changes; 0: none is under way
+	ahead    shares       // speculative functions
+	buffered shares       // bytes in columns
+	inTurn   atomic.Bool  // the operator has turned speculation off
+	uncached atomic.Bool  // the operator has turned the cache off
+	closed   atomic.Bool  // no invocation begins any more
 	busy     busy
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
 	open     context.Context

@@ -109,7 +109,7 @@ func (e *execution) forbids(code forerun.Digest, d doubts) bool {
 // breathe tells the machine when the number of slots that may be speculative changes, or when the tenant's room for
 // columns ends or returns.
 func (e *execution) breathe() {
-	if e.speculation.Mode == speculate.Off {
+	if e.speculation.Mode == speculate.Off || e.rehearsal != nil {
 		return
 	}
 	depth, full := e.depthNow(), e.c.buffered.left(&e.tables.buffered, maxBuffered) < 0

@@ -51,6 +51,7 @@ type execution struct {
 	off         forerun.ReasonCode // why nothing of it does, although it might
 	changes     uint64             // the count of action changes when the speculative slots were resolved
 	found       uint64             // the count when the first action was
+	rehearsal   *rehearsal         // that it is; nil: it is an invocation
 
 	mu         sync.Mutex // guards the rest
 	machine    *speculate.Machine
@@ -95,14 +96,7 @@ type tree struct {
 
 // begin starts the invocation of a client.
 func (c *Controller) begin(r Request, i *Invocation) {
-	e := &execution{
-		c: c, namespace: r.Namespace, subject: r.Subject, transaction: r.Transaction, age: c.begun.Add(1),
-		slots:      make(map[speculate.SlotID]*slot),
-		active:     make(map[forerun.ActivationID]*slot),
-		calls:      make(map[speculate.OpID]*tree),
-		operations: make(map[speculate.OpID]*operation),
-		found:      c.Actions.Changes(),
-	}
+	e := c.newExecution(r)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls[0] = e.newTree(r, i)
@@ -115,6 +109,17 @@ func (c *Controller) begin(r Request, i *Invocation) {
 	var first []speculate.Action
 	e.machine, first = speculate.New(r.Action.Name.String(), r.Input, e.lookAhead(r)...)
 	e.carryOut(first)
+}
+
+func (c *Controller) newExecution(r Request) *execution {
+	return &execution{
+		c: c, namespace: r.Namespace, subject: r.Subject, transaction: r.Transaction, age: c.begun.Add(1),
+		slots:      make(map[speculate.SlotID]*slot),
+		active:     make(map[forerun.ActivationID]*slot),
+		calls:      make(map[speculate.OpID]*tree),
+		operations: make(map[speculate.OpID]*operation),
+		found:      c.Actions.Changes(),
+	}
 }
 
 // call makes r a call by one of the execution's running functions; false if that has ended.
@@ -281,9 +286,12 @@ func (e *execution) do(action speculate.Action) {
 		e.squash(a)
 	case speculate.Blame:
 		e.tables.predictor.Blame(a)
+	case speculate.Rehearsed:
+		e.rehearsal.row = a.Row
+	case speculate.Finish:
+		e.finishRehearsal()
 	}
-	// Finish needs nothing here: a waiting client waits for the records of its tree, which commit writes. Learn needs
-	// nothing either: learnFrom came first.
+	// Learn needs nothing here: learnFrom came first.
 }
 
 // launch has the action of a slot executed. A new one is found first, and entered if it is a program.
@@ -421,6 +429,7 @@ func (e *execution) commit(a speculate.Commit) {
 	}
 	s.finish(a.Result)
 	e.countCache(s)
+	e.verify(s)
 	if !s.program {
 		e.c.toll.ended()
 	}
@@ -464,7 +473,9 @@ func (e *execution) squash(a speculate.Squash) {
 		e.c.Worker.Squash(s.record.ID)
 	}
 	e.refuse(s)
-	if s.ahead && !s.mayCount() && !(a.Kind == forerun.GivenUp && s.isDue()) {
+	if e.rehearsal != nil {
+		e.leave(s)
+	} else if s.ahead && !s.mayCount() && !(a.Kind == forerun.GivenUp && s.isDue()) {
 		e.wasted(s, a)
 		e.leave(s)
 	} else { // a slot that is being promoted may count, and callers of a head hear how it ended

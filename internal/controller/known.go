@@ -20,6 +20,7 @@ type CacheUse struct {
 	Action   string // the name by which it was found
 	Outcomes map[forerun.CacheOutcome]uint64
 	Saved    time.Duration // that its hits would have taken
+	Verified uint64        // hits that were executed again, and agreed
 	Rows     int
 	Bytes    int // that the rows take, about
 
@@ -38,6 +39,20 @@ const maxUses = 1000
 func (u *cacheUses) count(action string, c *forerun.Cached) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	use := u.use(action)
+	use.Outcomes[c.Outcome]++
+	use.Saved += c.Saved
+}
+
+// verified counts a hit of an action that was executed again, and agreed.
+func (u *cacheUses) verified(action string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.use(action).Verified++
+}
+
+// use is where an action is counted. The caller holds mu.
+func (u *cacheUses) use(action string) *CacheUse {
 	if u.of[action] == nil && len(u.of) >= maxUses {
 		action = ""
 	}
@@ -49,8 +64,7 @@ func (u *cacheUses) count(action string, c *forerun.Cached) {
 		}
 		u.of[action] = use
 	}
-	use.Outcomes[c.Outcome]++
-	use.Saved += c.Saved
+	return use
 }
 
 // copied are copies of all, by action.

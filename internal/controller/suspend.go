@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -16,9 +17,9 @@ import (
 
 // suspensions lists a tenant's suspended deployments. Its zero value is ready.
 type suspensions struct {
-	mu  sync.Mutex              // guards the rest
-	of  map[forerun.Home]string // the member of the output that differed; empty: the whole
-	all bool                    // there were more than maxSuspensions: every action is suspended until one is resumed
+	mu  sync.Mutex // guards the rest
+	of  map[forerun.Home]*forerun.Reason
+	all bool // there were more than maxSuspensions: every action is suspended until one is resumed
 }
 
 // maxSuspensions bounds the deployments of a tenant that are suspended one by one.
@@ -28,34 +29,31 @@ const maxSuspensions = 1000
 func (s *suspensions) why(home forerun.Home) *forerun.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	member, ok := s.of[home]
-	switch {
-	case ok && member != "":
-		return &forerun.Reason{Code: forerun.ReasonSuspended, Record: member}
-	case ok || s.all:
-		return &forerun.Reason{Code: forerun.ReasonSuspended, Record: "result"}
+	why := s.of[home]
+	if why == nil && s.all {
+		return gaveAnother("")
 	}
-	return nil
+	return why
 }
 
 // add suspends a deployment, and reports whether it was not suspended before. isGone tells which deployments may be forgotten.
-func (s *suspensions) add(home forerun.Home, member string, isGone func(forerun.Home) bool) bool {
+func (s *suspensions) add(home forerun.Home, why *forerun.Reason, isGone func(forerun.Home) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.of[home]; ok || s.all {
 		return false
 	}
 	if len(s.of) >= maxSuspensions {
-		maps.DeleteFunc(s.of, func(h forerun.Home, _ string) bool { return isGone(h) })
+		maps.DeleteFunc(s.of, func(h forerun.Home, _ *forerun.Reason) bool { return isGone(h) })
 	}
 	if len(s.of) >= maxSuspensions {
 		s.all = true
 		return true
 	}
 	if s.of == nil {
-		s.of = make(map[forerun.Home]string)
+		s.of = make(map[forerun.Home]*forerun.Reason)
 	}
-	s.of[home] = member
+	s.of[home] = why
 	return true
 }
 
@@ -78,14 +76,24 @@ func (e *execution) compare(s *slot, before, now *forerun.Row) {
 	if !same || bytes.Equal(before.Output, now.Output) {
 		return
 	}
-	tables, member := e.c.tables.tenant(e.namespace), differing(before.Output, now.Output)
-	if !tables.suspended.add(now.Home, member, func(h forerun.Home) bool { return e.c.isGone(h, e.namespace) }) {
+	e.c.suspend(e.namespace, now.Home, gaveAnother(differing(before.Output, now.Output)))
+}
+
+// suspend has no row of a deployment stand for an execution, and drops what rests on it.
+func (c *Controller) suspend(namespace string, home forerun.Home, why *forerun.Reason) {
+	tables := c.tables.tenant(namespace)
+	if !tables.suspended.add(home, why, func(h forerun.Home) bool { return c.isGone(h, namespace) }) {
 		return
 	}
-	tables.memo.DropOf(map[forerun.Home]bool{now.Home: true})
-	if e.c.Suspended != nil {
-		e.c.Suspended(e.namespace, now.Home.Action, member)
+	tables.memo.DropOf(map[forerun.Home]bool{home: true})
+	if c.Suspended != nil {
+		c.Suspended(namespace, home.Action, why)
 	}
+}
+
+// gaveAnother is why an action is suspended that gave two outputs; member differed, or all if it is empty.
+func gaveAnother(member string) *forerun.Reason {
+	return &forerun.Reason{Code: forerun.ReasonSuspended, Record: cmp.Or(member, "result")}
 }
 
 // differing is the first member that two outputs do not have alike; empty if they are not both objects.

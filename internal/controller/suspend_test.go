@@ -15,7 +15,9 @@ func TestSuspension(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			town := newCacheTown(t, mode)
 			var told atomic.Pointer[string]
-			town.Suspended = func(namespace, action, member string) { told.Store(new(namespace + action + " " + member)) }
+			town.Suspended = func(namespace, action string, why *forerun.Reason) {
+				told.Store(new(namespace + action + " " + why.Record))
+			}
 			var n atomic.Int64
 			counts := func(run *forerun.Run, input map[string]any) (any, error) {
 				is, err := town.reading("k")(run, input)
@@ -76,7 +78,7 @@ func TestSuspensionsAreBounded(t *testing.T) {
 	gone := map[forerun.Home]bool{home(3): true}
 	isGone := func(h forerun.Home) bool { return gone[h] }
 	for n := range maxSuspensions + 1 {
-		if !s.add(home(n), "x", isGone) {
+		if !s.add(home(n), gaveAnother("x"), isGone) {
 			t.Fatalf("%d is not new", n)
 		}
 	}
@@ -84,10 +86,10 @@ func TestSuspensionsAreBounded(t *testing.T) {
 		t.Errorf("%d are suspended, all: %v", len(s.of), s.all)
 	}
 	gone = nil
-	if !s.add(home(-1), "x", isGone) || len(s.of) != maxSuspensions || s.why(home(-2)) == nil {
+	if !s.add(home(-1), gaveAnother("x"), isGone) || len(s.of) != maxSuspensions || s.why(home(-2)) == nil {
 		t.Error("one too many does not suspend all")
 	}
-	if s.add(home(-3), "x", isGone) {
+	if s.add(home(-3), gaveAnother("x"), isGone) {
 		t.Error("all is not all")
 	}
 	if !s.lift(home(-1)) || s.why(home(-2)) != nil || s.why(home(0)) == nil {

@@ -25,6 +25,7 @@ type tables struct {
 	buffered  atomic.Int64 // bytes in their columns
 	uses      cacheUses
 	suspended suspensions
+	samples   samples
 
 	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool

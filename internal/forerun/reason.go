@@ -162,6 +162,7 @@ const (
 	ReasonCacheOff      ReasonCode = "cache_off"       // --cache off
 	ReasonCacheSwitch   ReasonCode = "cache_switch"    // forerun cache off
 	ReasonSuspended     ReasonCode = "suspended"       // Record, a member of its output, differed
+	ReasonSuspendedRead ReasonCode = "suspended_read"  // it read Record in one of two executions only
 	ReasonNotAnnotated  ReasonCode = "not_annotated"   // no annotation keeps results
 )
 

@@ -70,6 +70,11 @@ func measureMemo(m *telemetry.Metrics, c *controller.Controller) {
 	m.Counter("forerun_cache_evictions_total", "Outputs of functions that had to go for others.", func() float64 { return float64(c.Memo().Evictions) })
 	m.Gauge("forerun_cache_rows", "Outputs of functions that are known.", func() float64 { return float64(c.Memo().Rows) })
 	m.Gauge("forerun_cache_bytes", "Memory that known outputs take.", func() float64 { return float64(c.Memo().Bytes) })
+	m.Counters("forerun_cache_verifications_total", "Hits that were executed again, by what that has shown: agreed, differed, or open, which is nothing.", "outcome", map[string]func() float64{
+		"agreed":   func() float64 { agreed, _, _ := c.Verifications(); return float64(agreed) },
+		"differed": func() float64 { _, differed, _ := c.Verifications(); return float64(differed) },
+		"open":     func() float64 { _, _, open := c.Verifications(); return float64(open) },
+	})
 	m.Gauge("forerun_cache_waiters", "Executions that wait for an equal one.", func() float64 { return float64(c.Waiting()) })
 }
 

@@ -46,6 +46,7 @@ import (
 	"forerun.dev/forerun/internal/state/resp"
 	"forerun.dev/forerun/internal/telemetry"
 	"forerun.dev/forerun/internal/timer"
+	"forerun.dev/forerun/internal/trace"
 	"forerun.dev/forerun/internal/worker"
 )
 
@@ -255,8 +256,8 @@ func (s *server) keepRecords() {
 }
 
 // suspended logs that results of an action are not used any more.
-func (s *server) suspended(namespace, action, member string) {
-	s.log.Warn("an annotated action gave two results on the same input and records: its results are suspended", "namespace", namespace, "action", action, "member", member)
+func (s *server) suspended(namespace, action string, why *forerun.Reason) {
+	s.log.Warn("an annotated action breaks its promise: its results are suspended", "namespace", namespace, "action", action, "because", trace.Sentence(why))
 }
 
 func (s *server) startWorker(ctx context.Context) error {

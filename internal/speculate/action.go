@@ -110,21 +110,24 @@ type (
 		Key                forerun.Key
 		Others             bool
 	}
+	// Rehearsed: the row of a rehearsal, which was squashed. Without it a rehearsal has shown nothing.
+	Rehearsed struct{ Row *forerun.Row }
 	// Finish: the invocation is over.
 	Finish struct{ Result forerun.Result }
 )
 
-func (Resolve) action() {}
-func (Launch) action()  {}
-func (Check) action()   {}
-func (Skip) action()    {}
-func (Attach) action()  {}
-func (Fetch) action()   {}
-func (Reply) action()   {}
-func (Stall) action()   {}
-func (Promote) action() {}
-func (Commit) action()  {}
-func (Squash) action()  {}
-func (Learn) action()   {}
-func (Blame) action()   {}
-func (Finish) action()  {}
+func (Resolve) action()   {}
+func (Launch) action()    {}
+func (Check) action()     {}
+func (Skip) action()      {}
+func (Attach) action()    {}
+func (Fetch) action()     {}
+func (Reply) action()     {}
+func (Stall) action()     {}
+func (Promote) action()   {}
+func (Commit) action()    {}
+func (Squash) action()    {}
+func (Learn) action()     {}
+func (Blame) action()     {}
+func (Rehearsed) action() {}
+func (Finish) action()    {}

@@ -7,6 +7,10 @@ const maxEmpty = 100_000
 
 // advance carries the heads forward: it promotes, commits and continues.
 func (m *Machine) advance() {
+	if m.rehearses {
+		m.conclude()
+		return
+	}
 	m.advanceSlot(m.root)
 	for i := 0; i < len(m.orphans); {
 		s := m.orphans[i]

@@ -56,6 +56,10 @@ func (m *Machine) resolved(e Resolved) {
 	s.state, s.name, s.code, s.input = waiting, e.Name, e.Code, e.Input
 	s.traits = traits{m.caches && e.Cached, e.Open, e.Stray, e.Until}
 	s.followed = s.followed || s.traits.cached
+	if e.Alone != nil && m.rehearses {
+		m.cancel("It waits for its turn.")
+		return
+	}
 	if e.Alone != nil && !s.head { // else its turn has come, and that has kept it from nothing
 		s.patient, s.inTurn, s.undecided = true, e.Alone, e.InTurn
 	}

@@ -117,6 +117,10 @@ func (s *slot) isBehind(r *request) bool {
 }
 
 func (m *Machine) stall(s *slot, r *request, why *forerun.Reason) {
+	if m.rehearses {
+		m.cancel("It asked for something that waits for its turn.")
+		return
+	}
 	if !r.stalled {
 		r.stalled = true
 		m.do(Stall{Slot: s.id, Op: r.op, Why: why})

@@ -63,6 +63,8 @@ func describe(a Action) string {
 		return fmt.Sprintf("blame the producer of %s", a.Key.Name)
 	case Squash:
 		return fmt.Sprintf("squash %d: %s", a.Slot, a.Cause)
+	case Rehearsed:
+		return "rehearsed" + taught(&Lesson{Row: a.Row})
 	case Finish:
 		return fmt.Sprintf("finish: %s %s", a.Result.Status, a.Result.Value)
 	}

@@ -113,6 +113,10 @@ func Cache(memo Memo, bypass bool) Option {
 // Now is asked for the time when a row stands until a moment only. Without it no such row stands for an execution.
 func Now(now func() time.Time) Option { return func(m *Machine) { m.now = now } }
 
+// Rehearse has the action executed as if its turn never came. At its end Rehearsed tells what it did. Then it is squashed. Whatever would wait
+// for its turn, or be executed again, ends it before. The mode must be All.
+func Rehearse() Option { return func(m *Machine) { m.rehearses = true } }
+
 // Depth sets how many slots may be speculative at once; DefaultDepth if not set. LoadChanged changes it.
 func Depth(n int) Option { return func(m *Machine) { m.depth = n } }
 

@@ -22,6 +22,10 @@ func (c cause) with(s *slot) cause {
 // rewind squashes a slot that is not a head, with all that follow it, and has it executed again (rule R5). A patient
 // slot is not launched before it is the head.
 func (m *Machine) rewind(s *slot, why cause, patient bool) {
+	if m.rehearses {
+		m.cancel("It would run again in its turn.")
+		return
+	}
 	others := why.with(s)
 	m.dropAfter(s, others)
 	m.killInside(s, others)

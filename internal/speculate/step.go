@@ -14,6 +14,7 @@ type Machine struct {
 	mode      Mode
 	caches    bool // rows of annotated functions may stand for executions,
 	bypass    bool // but for this invocation
+	rehearses bool // the turn of the root never comes
 	now       func() time.Time
 	memo      Memo
 	predictor *Predictor
@@ -47,7 +48,9 @@ func New(action string, input json.RawMessage, options ...Option) (*Machine, []A
 	}
 	m.root = &slot{stop: &forerun.Stop{Action: action, Input: input}, path: firstPath}
 	m.execute(m.root)
-	m.lead(m.root)
+	if !m.rehearses {
+		m.lead(m.root)
+	}
 	return m, m.take()
 }
 
@@ -176,6 +179,8 @@ func (m *Machine) failed(e Failed) {
 	s := m.hears(e.Slot)
 	switch {
 	case s == nil || s.state == finished:
+	case m.rehearses:
+		m.cancel("It failed as it was rehearsed.")
 	case s.head:
 		s.blurred(forerun.Because(forerun.ReasonPlatformError))
 		m.end(s, e.Result)

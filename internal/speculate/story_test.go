@@ -173,6 +173,9 @@ func (s *story) invoke(t *testing.T, d *datadriven.TestData) []Action {
 	if d.HasArg("mode") || d.HasArg("cache") {
 		options = append(options, Cache(s, d.HasArg("bypass")))
 	}
+	if d.HasArg("rehearse") {
+		options = append(options, Rehearse())
+	}
 	s.equals = d.HasArg("equals")
 	if d.HasArg("depth") {
 		options = append(options, Depth(number(t, d, "depth")))

@@ -67,6 +67,7 @@ var sentences = map[forerun.ReasonCode]string{
 	forerun.ReasonCacheOff:      "the server was started with --cache off",
 	forerun.ReasonCacheSwitch:   "the operator has switched the cache off",
 	forerun.ReasonSuspended:     "it gave another {record} on the same input and records, so its results are suspended",
+	forerun.ReasonSuspendedRead: "it read {record} in one of two executions on the same input and records, so its results are suspended",
 	forerun.ReasonNotAnnotated:  "it has no annotation by which results are kept",
 
 	forerun.ReasonCalledOther:            "{slot} called something else first",

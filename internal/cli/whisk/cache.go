@@ -21,6 +21,7 @@ type CacheUse struct {
 	Bytes  int     `json:"bytes"`
 	Saved  float64 `json:"saved"` // seconds
 
+	Verified  uint64 `json:"verified"`  // hits that were executed again, and agreed
 	Suspended string `json:"suspended"` // no result is used, and why
 }
 

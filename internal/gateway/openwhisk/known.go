@@ -27,6 +27,7 @@ type cacheUse struct {
 	Bytes  int     `json:"bytes"`
 	Saved  float64 `json:"saved"` // seconds
 
+	Verified  uint64 `json:"verified"`            // hits that were executed again, and agreed
 	Suspended string `json:"suspended,omitempty"` // no result is used, and why
 }
 
@@ -42,7 +43,7 @@ func (a *API) cacheStats(c *call) error {
 			Action: u.Action, Rows: u.Rows, Bytes: u.Bytes, Saved: u.Saved.Seconds(),
 			Hits: u.Outcomes[forerun.CacheHit], Misses: u.Outcomes[forerun.CacheMiss], Stale: u.Outcomes[forerun.CacheStale],
 			Bypass: u.Outcomes[forerun.CacheBypass], Off: u.Outcomes[forerun.CacheOff],
-			Suspended: trace.Sentence(u.Suspended),
+			Verified: u.Verified, Suspended: trace.Sentence(u.Suspended),
 		})
 	}
 	gateway.WriteJSON(c.w, http.StatusOK, list)

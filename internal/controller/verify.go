@@ -1,0 +1,206 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+)
+
+// A share of the hits is executed again behind the answer, to compare what the execution gives and reads (annotation cache-verify). It is a rehearsal:
+// it is speculative to its end and then squashed, so nothing of it leaves (C4). It takes processors that are idle, and a server has one at a
+// time. A difference suspends the action.
+
+// rehearsal is an execution that is compared with a row.
+type rehearsal struct {
+	namespace string
+	input     []byte       // as delivered
+	before    *forerun.Row // that was a hit
+	row       *forerun.Row // of the rehearsal; nil: it has shown nothing
+	limit     *time.Timer
+}
+
+// verifications counts rehearsals. Its zero value is ready.
+type verifications struct {
+	underWay atomic.Bool // a server has one at a time
+	agreed   atomic.Uint64
+	differed atomic.Uint64
+	open     atomic.Uint64 // that have shown nothing
+}
+
+// Verifications tells how many executions behind hits agreed with the row, how many differed, and how many have shown nothing.
+func (c *Controller) Verifications() (agreed, differed, open uint64) {
+	v := &c.verified
+	return v.agreed.Load(), v.differed.Load(), v.open.Load()
+}
+
+// firstVerified is for how many rows of each deployment a hit is executed again, whatever the share.
+const firstVerified = 2
+
+// samples are the first rows of each deployment of which a hit was executed again. Its zero value is ready.
+type samples struct {
+	mu sync.Mutex // guards of
+	of map[forerun.Home][]*forerun.Row
+}
+
+// first reports whether a row is among the first of its deployment whose hits are executed again, and was not yet.
+func (s *samples) first(row *forerun.Row) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.of[row.Home]
+	return len(rows) < firstVerified && !slices.Contains(rows, row)
+}
+
+// note notes a row of which a hit was executed again, whatever that has shown.
+func (s *samples) note(row *forerun.Row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil || len(s.of) >= maxKnown {
+		s.of = make(map[forerun.Home][]*forerun.Row)
+	}
+	if rows := s.of[row.Home]; len(rows) < firstVerified {
+		s.of[row.Home] = append(rows, row)
+	}
+}
+
+// verify has a committed hit executed again, if it is one of the sample and the processors are free.
+func (e *execution) verify(s *slot) {
+	row, share := s.hit, s.cache.Verify
+	if row == nil || share == 0 || !row.Until.IsZero() || s.isNonSpeculative() {
+		return
+	}
+	if rand.Float64() >= share && !e.c.tables.tenant(e.namespace).samples.first(row) {
+		return
+	}
+	if e.c.isBusy(e.namespace) || !e.c.verified.underWay.CompareAndSwap(false, true) {
+		return
+	}
+	r := Request{Namespace: e.namespace, Subject: e.subject, Action: s.action, Changes: s.changes, Input: s.input, Bypass: true}
+	e.later(func() func() {
+		e.c.rehearse(r, row)
+		return func() {}
+	})
+}
+
+// isBusy reports whether no processor time is left for work without a client. A server that does not tell its load has none.
+func (c *Controller) isBusy(namespace string) bool {
+	if c.Load == nil {
+		return true
+	}
+	l := c.Load(namespace)
+	return l.Waiting || l.Busy >= busyShare
+}
+
+// rehearse begins a rehearsal.
+func (c *Controller) rehearse(r Request, before *forerun.Row) {
+	e := c.newExecution(r)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v := &rehearsal{namespace: r.Namespace, input: r.Input, before: before}
+	v.limit = time.AfterFunc(time.Duration(r.Action.Limits.Timeout)*time.Millisecond, func() {
+		e.tell(speculate.Cancelled{Error: "The time limit of its action is over."})
+	})
+	e.rehearsal, e.calls[0] = v, e.newTree(r, c.newInvocation(r))
+	c.setGoing(e)
+	options := e.cache(r)
+	e.speculation = speculate.NewSettings(speculate.All)
+	e.speculation.AnyLoad = true // it is not counted among what invocations have speculative
+	e.tables = c.tables.tenant(r.Namespace)
+	e.memo, e.depth, e.changes = e.tables.memo, e.speculation.Depth, c.Actions.Changes()
+	var first []speculate.Action
+	e.machine, first = speculate.New(r.Action.Name.String(), r.Input, append(options,
+		speculate.Speculate(speculate.All, e.memo, e.tables.predictor, &c.executor), speculate.Depth(e.depth), speculate.Rehearse())...)
+	e.carryOut(first)
+}
+
+// finishRehearsal compares what a rehearsal has shown.
+func (e *execution) finishRehearsal() {
+	v := e.rehearsal
+	if v == nil {
+		return
+	}
+	v.limit.Stop()
+	delete(e.calls, 0)
+	e.c.aside.Go(func() {
+		defer e.c.busy.end(e.namespace)
+		defer e.c.verified.underWay.Store(false)
+		e.c.compareRehearsal(v)
+	})
+}
+
+// compareRehearsal compares a rehearsal with the row, and suspends the action if they differ. A difference counts only if all that the row
+// rests on was current before the rehearsal, as it is after it.
+func (c *Controller) compareRehearsal(v *rehearsal) {
+	tables, before, now := c.tables.tenant(v.namespace), v.before, v.row
+	tables.samples.note(before)
+	switch {
+	case now == nil || !now.Stands() || tables.memo.Look(before.Home.Code, v.input) != before:
+		c.verified.open.Add(1)
+	case bytes.Equal(before.Output, now.Output) && slices.Equal(before.Reads, now.Reads):
+		c.verified.agreed.Add(1)
+		tables.uses.verified(before.Home.Action)
+	case !c.isCurrent(v.namespace, before) || !areVersions(now.Reads, before.Reads):
+		c.verified.open.Add(1)
+	default:
+		c.verified.differed.Add(1)
+		c.suspend(v.namespace, before.Home, difference(before, now))
+	}
+}
+
+// isCurrent reports whether all that a row rests on has the version that it read.
+func (c *Controller) isCurrent(namespace string, row *forerun.Row) bool {
+	if len(row.Reads) > 0 {
+		keys := make([]forerun.Key, len(row.Reads))
+		for i, read := range row.Reads {
+			keys[i] = read.Key
+		}
+		versions, err := c.State.Versions(context.Background(), keys...)
+		if err != nil {
+			return false
+		}
+		for i, read := range row.Reads {
+			if versions[i].Version != read.Version {
+				return false
+			}
+		}
+	}
+	return c.areCurrent(namespace, append([]forerun.Callee{{Action: row.Home.Action, Code: row.Home.Code}}, row.Below...))
+}
+
+// areVersions reports whether two executions that read the same records read the same versions of them.
+func areVersions(a, b []forerun.Seen) bool {
+	for _, read := range a {
+		if other := seenIn(b, read.Key); other != nil && other.Version != read.Version {
+			return false
+		}
+	}
+	return true
+}
+
+func seenIn(reads []forerun.Seen, key forerun.Key) *forerun.Seen {
+	if i := slices.IndexFunc(reads, func(s forerun.Seen) bool { return s.Key == key }); i >= 0 {
+		return &reads[i]
+	}
+	return nil
+}
+
+// difference is in what two executions differ: their output, or a record that one of them did not read.
+func difference(a, b *forerun.Row) *forerun.Reason {
+	if !bytes.Equal(a.Output, b.Output) {
+		return gaveAnother(differing(a.Output, b.Output))
+	}
+	for _, rows := range [][2]*forerun.Row{{a, b}, {b, a}} {
+		for _, read := range rows[0].Reads {
+			if seenIn(rows[1].Reads, read.Key) == nil {
+				return &forerun.Reason{Code: forerun.ReasonSuspendedRead, Record: forerun.ShownName(read.Key.Name)}
+			}
+		}
+	}
+	return gaveAnother("")
+}

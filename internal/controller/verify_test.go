@@ -1,0 +1,187 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/annotation"
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/state"
+)
+
+// verdicts are what rehearsals have shown.
+type verdicts struct{ agreed, differed, open uint64 }
+
+// newVerifyTown is a cache town with free processors, so that hits are executed again.
+func newVerifyTown(t *testing.T, mode speculate.Mode) *town {
+	town := newCacheTown(t, mode)
+	town.Load = func(string) forerun.Load { return forerun.Load{} }
+	return town
+}
+
+// mustShow waits until as many rehearsals are over as are expected, and compares what they have shown.
+func (t *town) mustShow(tb testing.TB, want verdicts) {
+	tb.Helper()
+	for {
+		var got verdicts
+		got.agreed, got.differed, got.open = t.Verifications()
+		if sum := got.agreed + got.differed + got.open; sum >= want.agreed+want.differed+want.open && !t.verified.underWay.Load() {
+			if got != want {
+				tb.Errorf("rehearsals have shown %+v, not %+v", got, want)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestVerification: the first rows of an action are executed again behind a hit, of the others a share. Nothing of that is left.
+func TestVerification(t *testing.T) {
+	for _, mode := range everyMode {
+		t.Run(mode.String(), func(t *testing.T) {
+			town := newVerifyTown(t, mode)
+			callee := town.function("callee", town.reading("k"))
+			f, runs := town.counted("f", func(run *forerun.Run, input map[string]any) (any, error) {
+				return map[string]any{"n": input["n"], "is": town.called(run, "callee").Result}, nil
+			})
+			_ = callee
+			annotate(f, annotation.CacheVerify, "1e-9")
+			input := func(n int) func(*Request) {
+				return func(r *Request) { r.Input = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)) }
+			}
+			records := 0
+			for n := range 4 {
+				town.ask(f, input(n))
+				mustBe(t, town.ask(f, input(n)), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+				town.mustShow(t, verdicts{agreed: uint64(min(n+1, firstVerified))})
+				records += 3
+			}
+			town.mu.Lock()
+			defer town.mu.Unlock()
+			written := 0
+			for _, batch := range town.written {
+				written += len(batch)
+			}
+			if runs.Load() != 4+firstVerified || written != records || len(town.calls()) != 0 {
+				t.Errorf("after %d executions there are %d records of %d", runs.Load(), written, records)
+			}
+			if uses := town.CacheUses(t.Context(), "ns"); uses[len(uses)-1].Verified != firstVerified {
+				t.Errorf("%+v", uses[len(uses)-1])
+			}
+		})
+	}
+}
+
+// calls are the invocations that have not ended.
+func (t *town) calls() map[*execution]bool {
+	return t.executions(func(*execution) bool { return true })
+}
+
+// TestBrokenPromises: an action whose execution behind a hit gives another output, or reads other records, is suspended.
+func TestBrokenPromises(t *testing.T) {
+	for name, c := range map[string]struct {
+		f   func(town *town, n int64, run *forerun.Run) (any, error)
+		why forerun.Reason
+	}{
+		"another output": {
+			func(_ *town, n int64, _ *forerun.Run) (any, error) { return map[string]any{"a": 1, "b": n}, nil },
+			forerun.Reason{Code: forerun.ReasonSuspended, Record: "b"},
+		},
+		"another record": {
+			func(town *town, n int64, run *forerun.Run) (any, error) {
+				if n > 1 {
+					_, _ = town.do(run, "GET", "other")
+				}
+				return town.reading("k")(run, nil)
+			},
+			forerun.Reason{Code: forerun.ReasonSuspendedRead, Record: "other"},
+		},
+	} {
+		for _, mode := range everyMode {
+			t.Run(mode.String()+" "+name, func(t *testing.T) {
+				town := newVerifyTown(t, mode)
+				var n atomic.Int64
+				f, _ := town.counted("f", func(run *forerun.Run, _ map[string]any) (any, error) { return c.f(town, n.Add(1), run) })
+				town.ask(f)
+				town.ask(f)
+				town.mustShow(t, verdicts{differed: 1})
+				record := town.ask(f)
+				mustBe(t, record, forerun.CacheOff, c.why.Code)
+				if why := record.Cached.Why; why == nil || why.Record != c.why.Record {
+					t.Errorf("it is suspended because of %+v", why)
+				}
+			})
+		}
+	}
+}
+
+// TestOpenVerifications: an execution behind a hit shows nothing if it has an effect, which is not carried out, asks for something that waits for
+// its turn, fails, or if what the result rests on was written meanwhile.
+func TestOpenVerifications(t *testing.T) {
+	for name, again := range map[string]func(town *town, run *forerun.Run) error{
+		"writes": func(town *town, run *forerun.Run) error {
+			_, err := town.do(run, "INCR", "count")
+			return err
+		},
+		"asks": func(town *town, run *forerun.Run) error {
+			return town.Hold(t.Context(), run.Activation, nil)
+		},
+		"fails": func(*town, *forerun.Run) error { return fmt.Errorf("crashed") },
+		"is overtaken": func(town *town, _ *forerun.Run) error {
+			town.write(t, "SET", "k", "new")
+			return nil
+		},
+	} {
+		for _, mode := range everyMode {
+			t.Run(mode.String()+" "+name, func(t *testing.T) {
+				town := newVerifyTown(t, mode)
+				var n atomic.Int64
+				f, _ := town.counted("f", func(run *forerun.Run, input map[string]any) (any, error) {
+					if n.Add(1) > 1 {
+						if err := again(town, run); err != nil {
+							return nil, err
+						}
+					}
+					return town.reading("k")(run, input)
+				})
+				town.ask(f)
+				town.ask(f)
+				town.mustShow(t, verdicts{open: 1})
+				if x, err := town.Explain(t.Context(), "ns", f, json.RawMessage(`{}`)); err != nil || x.Outcome == forerun.CacheOff {
+					t.Errorf("%+v, %v", x, err)
+				}
+				if reply, _, err := town.State.Do(t.Context(), state.Command{Space: "ns", Args: [][]byte{[]byte("EXISTS"), []byte("count")}}); err != nil || reply.Int != 0 {
+					t.Errorf("an effect is left: %+v, %v", reply, err)
+				}
+			})
+		}
+	}
+}
+
+// TestNoVerification: no hit is executed again on busy processors, nor if the action says so, nor if it may change in time.
+func TestNoVerification(t *testing.T) {
+	town := newVerifyTown(t, speculate.All)
+	never, neverRuns := town.counted("never", town.reading("k"))
+	annotate(never, annotation.CacheVerify, "0")
+	lasting, lastingRuns := town.counted("lasting", town.reading("k"))
+	annotate(lasting, annotation.CacheTTL, `"1h"`)
+	annotate(lasting, annotation.CacheVerify, "1")
+	for range 3 {
+		town.ask(never)
+		town.ask(lasting)
+	}
+	busy, busyRuns := town.counted("busy", town.reading("k"))
+	annotate(busy, annotation.CacheVerify, "1")
+	for _, load := range []forerun.Load{{Busy: 0.9}, {Waiting: true}} {
+		town.Load = func(string) forerun.Load { return load }
+		town.ask(busy)
+		town.ask(busy)
+	}
+	if got := [3]int64{neverRuns.Load(), lastingRuns.Load(), busyRuns.Load()}; got != [3]int64{1, 1, 1} || town.verified.underWay.Load() {
+		t.Errorf("they ran %v times", got)
+	}
+}
