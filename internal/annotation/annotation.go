@@ -11,6 +11,7 @@ import (
 
 	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/schedule"
 	"forerun.dev/forerun/internal/speculate"
 )
 
@@ -43,6 +44,10 @@ func check(name string, value json.RawMessage) error {
 		return checkHosts(value)
 	case "speculate":
 		return checkSettings(value)
+	case schedule.Annotation:
+		if _, err := schedule.ParseClasses(value); err != nil {
+			return wrong("The annotation '%s': %w.", schedule.Annotation, err)
+		}
 	case CacheTTL:
 		_, err := parseTTL(value)
 		return err

@@ -20,6 +20,7 @@ import (
 	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/registry"
+	"forerun.dev/forerun/internal/schedule"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/textfile"
 )
@@ -37,6 +38,7 @@ type Config struct {
 	MemoryMiB   int                  // what all sandboxes together may use; 0: half of the machine's memory
 	CPUWeight   int                  // their share of the processors beside other programs, 1 to 10000; one program of the kernel's default has 100
 	KeepAlive   time.Duration        // how long a sandbox stays without work
+	Schedule    schedule.Policy      // which activations may run at a time
 	Prewarm     int                  // sandboxes without code that are held ready for each language in use
 	QueueTime   time.Duration        // how long an activation may wait for a sandbox
 	Speculate   speculate.Settings   // how far invocations run ahead that do not say; none does more than its mode
@@ -89,6 +91,7 @@ func Settings(root bool, home string) []Setting {
 		{"cpu-weight", "FORERUN_CPU_WEIGHT", "0", "`WEIGHT` of all sandboxes together beside other programs of the machine, 1 to 10000, where one program has 100; 0: 100 for each processor", setCPUWeight},
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
+		{"schedule", "FORERUN_SCHEDULE", string(schedule.Oversubscribe), "`POLICY` of the scheduler: oversubscribe, task, microtask-static or microtask (docs/reference/scheduling.md)", setSchedule},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
 		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations speculate: off, branches or all, optionally with ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/reference/speculation.md; actions and requests may ask for less)", setSpeculate},
 		{"cache", "FORERUN_CACHE", "on", "on, or off: then annotated functions are executed each time (docs/reference/cache.md)", setCache},
@@ -280,6 +283,13 @@ func setCPUWeight(c *Config, value string) (err error) {
 func setKeepAlive(c *Config, value string) (err error) {
 	c.KeepAlive, err = parseTime(value)
 	return err
+}
+
+func setSchedule(c *Config, value string) (err error) {
+	if c.Schedule, err = schedule.ParsePolicy(value); err != nil {
+		return forerun.Errorf(forerun.Invalid, "", "%w.", err)
+	}
+	return nil
 }
 
 func setQueueTime(c *Config, value string) (err error) {

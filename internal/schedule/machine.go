@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -209,14 +210,16 @@ func (m *Machine) letIn(p *phase) {
 	m.out = append(m.out, Decision{Activation: p.id, Kind: kind})
 }
 
-// Contended reports whether a phase wants slabs and has none.
-func (m *Machine) Contended() bool { return m.queued > 0 }
+// Contended reports whether a phase wants slabs that time may give it.
+func (m *Machine) Contended() bool { return m.queued > 0 && m.settings.Policy == Microtask }
 
-// Running calls f for each activation with a phase that runs, until f returns false.
-func (m *Machine) Running(f func(forerun.ActivationID) bool) {
-	for id, p := range m.phases {
-		if p.begun && p.place != away && !f(id) {
-			return
+// Front lists the activations whose phases are in front.
+func (m *Machine) Front() iter.Seq[forerun.ActivationID] {
+	return func(yield func(forerun.ActivationID) bool) {
+		for _, p := range m.front {
+			if !yield(p.id) {
+				return
+			}
 		}
 	}
 }

@@ -23,7 +23,7 @@
 //  1. It begins no phase before the Machine let it in.
 //  2. It carries out ToFront and ToBack as weights of processor time.
 //  3. It tells every end of an activation with Ended, once or more often.
-//  4. While Contended, it sends Used for the activations that run, and then
+//  4. While Contended, it sends Used for the activations in Front, and then
 //     Passed, at least once in each Tick.
 //  5. The times that it passes come from one clock.
 package schedule

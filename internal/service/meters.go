@@ -36,6 +36,8 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 		{"forerun_sandboxes_memory_bytes", "Memory that sandboxes occupy: the limits of those that work, what the others use.", func(s worker.Stats) int { return s.MemoryMiB << 20 }},
 		{"forerun_sandboxes_blank", "Sandboxes that wait for code.", func(s worker.Stats) int { return s.Blank }},
 		{"forerun_queued_activations", "Activations that wait for a sandbox.", func(s worker.Stats) int { return s.Queued }},
+		{"forerun_waiting_phases", "Phases that wait for processors.", func(s worker.Stats) int { return s.Turns.Waiting }},
+		{"forerun_slabs_in_use", "Sixteenths of processors that phases hold.", func(s worker.Stats) int { return s.Turns.Used }},
 	} {
 		m.Gauge(gauge.name, gauge.help, func() float64 { return float64(gauge.read(w.Stats())) })
 	}

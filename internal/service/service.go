@@ -273,7 +273,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	bridge := new(controller.Bridge)
 	s.worker = worker.New(worker.Config{
 		Bridge: bridge, Maker: s.maker, Languages: s.languages, Store: s.store, Hub: s.hub,
-		MemoryMiB: s.config.MemoryMiB, KeepAlive: s.config.KeepAlive, QueueTimeout: s.config.QueueTime, Prewarm: s.config.Prewarm,
+		MemoryMiB: s.config.MemoryMiB, KeepAlive: s.config.KeepAlive, QueueTimeout: s.config.QueueTime, Prewarm: s.config.Prewarm, Schedule: s.config.Schedule,
 		Egress: s.registry.Egress, Bounds: s.config.Bounds, Log: s.log,
 	})
 	s.onClose(s.worker.Close)

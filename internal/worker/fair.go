@@ -215,18 +215,31 @@ func (w *Worker) expire(now time.Time) {
 	for _, p := range w.pools {
 		late := false
 		for len(p.queue) > 0 && now.Sub(p.queue[0].asked) > w.config.QueueTimeout {
-			r := w.pop(p)
-			w.unbook(r)
-			r.answerCaller()
-			w.counters.Expired++
-			w.counters.ended(forerun.InternalError)
-			result := waitFailure(w.config.QueueTimeout)
-			w.alive.Go(func() { r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value}) })
+			w.giveUp(w.pop(p))
 			late = true
 		}
 		if late {
 			w.prune(p)
 		}
+	}
+}
+
+// giveUp ends a run that has waited too long.
+func (w *Worker) giveUp(r *run) {
+	w.unbook(r)
+	r.answerCaller()
+	w.counters.Expired++
+	w.counters.ended(forerun.InternalError)
+	result := waitFailure(w.config.QueueTimeout)
+	w.alive.Go(func() { r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value}) })
+}
+
+// expired ends a run that has waited too long for its turn.
+func (w *Worker) expired(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !r.squashed {
+		w.giveUp(r)
 	}
 }
 
@@ -338,6 +351,11 @@ func (b *pooledSandbox) startWeight() int {
 
 // setWeight fails if the sandbox has ended.
 func (b *pooledSandbox) setWeight(weight int) error {
+	b.weighing.Lock()
+	defer b.weighing.Unlock()
+	if b.behind.Load() {
+		weight = max(1, weight/behindShare)
+	}
 	ctx, cancel := context.WithTimeout(b.stopped, forkLimit)
 	defer cancel()
 	return b.sandbox.Limit(ctx, sandbox.Limits{CPUWeight: weight})

@@ -75,6 +75,9 @@ func newNativeRig(t testing.TB, change func(*Config)) *rig {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
+		if u := w.turns.use(); u.Used != 0 || u.Known != 0 || u.Waiting != 0 {
+			t.Errorf("nothing runs, and %+v are in use", u)
+		}
 		if err := maker.Close(); err != nil {
 			t.Errorf("closing the maker: %v", err)
 		}

@@ -28,7 +28,8 @@ type pool struct {
 	queue     []*run // oldest first
 	sandboxes []*pooledSandbox
 	starting  int
-	hungry    bool // it is on Worker.hungry
+	hungry    bool   // it is on Worker.hungry
+	kind      string // that of its phases begins with it
 	growth    growth
 	keeps     bool          // a handler serves several activations, as the action's author wants
 	squashes  bool          // activations were squashed while they ran
@@ -47,7 +48,10 @@ func (w *Worker) poolOf(r *forerun.Run, l *language) *pool {
 	key := poolKey{w.digests.Of(r.Action), r.Namespace}
 	p := w.pools[key]
 	if p == nil {
-		p = &pool{key: key, tenant: w.tenantOf(r.Namespace), action: r.Action, language: l.of(r.Action), keeps: keeps(r.Action)}
+		p = &pool{
+			key: key, tenant: w.tenantOf(r.Namespace), action: r.Action, language: l.of(r.Action), keeps: keeps(r.Action),
+			kind: string(key.digest[:]) + key.namespace + "/",
+		}
 		p.tenant.pools++
 		w.pools[key] = p
 	}

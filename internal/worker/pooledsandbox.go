@@ -92,6 +92,8 @@ type pooledSandbox struct {
 	living     sync.WaitGroup        // its goroutines but live
 	reseting   sync.Mutex            // held during a Reset, so that none reaches into the next activation
 	cleared    *spare                // alone was left when everything else of an activation was killed and removed; guarded by reseting
+	weighing   sync.Mutex            // held while its CPU weight is set, so that the last one stays
+	behind     atomic.Bool           // its phase runs in the back
 	refusing   sync.Mutex            // held while refusals are asked for and written down
 	handlers   map[int]*spare        // by process id inside; of listen alone
 

@@ -11,6 +11,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/schedule"
 )
 
 // forkAhead is how long an activation runs before its successor's handler is forked. A fork at the start of a short
@@ -65,6 +66,9 @@ func (b *pooledSandbox) execute(r *run) bool {
 	if err := b.hold(r); err != nil {
 		return b.refuse(r, err)
 	}
+	if err := b.w.turns.admit(b, r); err != nil {
+		return b.refuse(r, err)
+	}
 	b.loadsAhead = false
 	b.began(r, t)
 	start := time.Now()
@@ -78,6 +82,7 @@ func (b *pooledSandbox) execute(r *run) bool {
 		o = b.awaitOr(r, t, header)
 	}
 	stop() // another sandbox may have it at once
+	b.w.turns.ended(r, !o.arrived)
 	fork()
 	codes := isCodes(o.err)
 	if o.unbegun && !codes && b.giveBack(r, t, o.err) {
@@ -115,18 +120,22 @@ func (b *pooledSandbox) execute(r *run) bool {
 
 // refuse ends a run that did not come to a handler, and reports whether the sandbox is of use still.
 func (b *pooledSandbox) refuse(r *run, err error) bool {
-	t, squashed := r.tenure, errors.Is(err, errSquashed)
-	if !squashed && b.giveBack(r, t, err) {
+	b.w.turns.ended(r, true)
+	t, squashed, late := r.tenure, errors.Is(err, errSquashed), errors.Is(err, errWaitedLong)
+	if !squashed && !late && b.giveBack(r, t, err) {
 		return false
 	}
 	b.over(t)
-	if squashed {
-		b.untouched = !b.struck.Load()
-		b.spare.stays = false
-		return true
+	if !squashed && !late {
+		r.end(b.w, b.startFailure(err), nil)
+		return false
 	}
-	r.end(b.w, b.startFailure(err), nil)
-	return false
+	b.untouched = !b.struck.Load()
+	b.spare.stays = false
+	if late {
+		b.w.expired(r)
+	}
+	return true
 }
 
 // over marks the end of a tenure. No kill that was meant for it reaches into what comes next.
@@ -422,14 +431,18 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 func (r *run) callFor(caller *run) {
 	if caller != nil {
 		r.caller = caller
-		caller.calls++
+		if caller.calls++; caller.calls == 1 {
+			caller.tellScheduler(schedule.Waits{Activation: caller.Activation})
+		}
 	}
 }
 
 // answerCaller notes that no caller waits for the run any more.
 func (r *run) answerCaller() {
 	if r.caller != nil {
-		r.caller.calls--
+		if r.caller.calls--; r.caller.calls == 0 {
+			r.caller.tellScheduler(schedule.Answered{Activation: r.caller.Activation})
+		}
 		r.caller = nil
 	}
 }

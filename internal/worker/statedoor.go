@@ -78,6 +78,10 @@ func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.V
 		return state.Reply{}, 0, resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
+	if isPhase(args) {
+		reply, err := s.conn.turns.phase(s.in(t), t, args)
+		return reply, 0, err
+	}
 	c := state.Command{Space: s.space, Args: args}
 	if t.bridge != nil {
 		return t.bridge.Do(s.in(t), s.asker(t), c)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/schedule"
 )
 
 // counters count since the worker's start. Guarded by Worker.mu.
@@ -29,13 +30,14 @@ type Stats struct {
 	Queued               int // activations that wait for one
 	MemoryMiB            int // of the sandboxes: the limits of those that work, and what the others use
 	MemoryLimitMiB       int // the bound of MemoryMiB
+	Turns                schedule.Use
 }
 
 // Stats returns the worker's gauges and counters.
 func (w *Worker) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := Stats{counters: w.counters, Blank: w.blanks(), MemoryMiB: int(w.charged >> 20), MemoryLimitMiB: w.config.MemoryMiB}
+	s := Stats{Turns: w.turns.use(), counters: w.counters, Blank: w.blanks(), MemoryMiB: int(w.charged >> 20), MemoryLimitMiB: w.config.MemoryMiB}
 	for _, p := range w.pools {
 		s.Queued += len(p.queue)
 		for _, b := range p.sandboxes {

@@ -128,6 +128,7 @@ type doorConn struct {
 	net.Conn
 	raw       syscall.RawConn
 	namespace string
+	turns     *scheduler
 	all       *sandbox.Shares        // it counts in
 	tenure    atomic.Pointer[tenure] // that it belongs to
 	listens   atomic.Bool            // messages come on it
@@ -173,7 +174,7 @@ func (b *pooledSandbox) aheadIn(t *tenure) *run {
 
 // newDoorConn makes a connection of an accepted socket, which counts until it is closed. It returns nil if that cannot be used.
 func newDoorConn(fd int, b *pooledSandbox) *doorConn {
-	c := &doorConn{namespace: b.pool().key.namespace, all: b.w.connections}
+	c := &doorConn{namespace: b.pool().key.namespace, turns: b.w.turns, all: b.w.connections}
 	if err := c.open(fd); err != nil {
 		c.all.Count(c.namespace, -1)
 		return nil

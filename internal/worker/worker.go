@@ -22,6 +22,7 @@ import (
 	"forerun.dev/forerun/internal/egress"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/sandbox"
+	"forerun.dev/forerun/internal/schedule"
 	"forerun.dev/forerun/internal/state"
 	"forerun.dev/forerun/internal/state/resp"
 )
@@ -39,6 +40,7 @@ type Config struct {
 	KeepAlive    time.Duration                      // how long a sandbox stays without work; 0: 10 minutes
 	QueueTimeout time.Duration                      // how long an activation may wait for a sandbox; 0: 10 minutes
 	Egress       func(namespace string) egress.List // what a tenant's functions may reach; who changes it ends their sandboxes; nil: all
+	Schedule     schedule.Policy                    // which activations may run at a time; empty: all that have a sandbox
 	KeptRuns     int                                // activations after which a kept Python process makes place for another; 0: 50,000
 	Prewarm      int                                // sandboxes without code to hold ready for each language in use
 	Bounds       forerun.Bounds                     // none: the usual ones
@@ -54,13 +56,14 @@ const (
 // Worker implements forerun.Worker over the sandboxes of this machine.
 //
 // Each sandbox has one goroutine (pooledSandbox.live) that goes through its life in order. An idle sandbox gets a run from Run
-// through the channel pooledSandbox.assigned. A sandbox that looks for work gets it from pooledSandbox.next. No lock is taken with Worker.mu
-// held; output.mu and tenure.mu are taken with no other lock held.
+// through the channel pooledSandbox.assigned. A sandbox that looks for work gets it from pooledSandbox.next. No lock but scheduler.mu is
+// taken with Worker.mu held; output.mu and tenure.mu are taken with no other lock held.
 type Worker struct {
 	config Config
 	resp   *resp.Server
 	api    *apiServer
 	load   *load
+	turns  *scheduler
 	late   atomic.Pointer[late]
 	limit  int64         // bytes of memory for all sandboxes
 	grace  time.Duration // exitGrace, unless a test changes it
@@ -110,6 +113,7 @@ func New(c Config) *Worker {
 		shelves:     make(map[*language]*shelf),
 	}
 	w.late.Store(new(late))
+	w.turns = newScheduler(w, c.Schedule)
 	return w
 }
 
@@ -191,6 +195,7 @@ func (w *Worker) Promote(id forerun.ActivationID) {
 		return
 	}
 	r.promote()
+	w.turns.tell(schedule.Promoted{Activation: id})
 	effects := r.effects
 	r.effects = nil
 	switch {
@@ -236,6 +241,7 @@ func (w *Worker) Squash(id forerun.ActivationID) {
 		if r.Speculative {
 			close(r.tenure.squashed)
 		}
+		w.turns.wake(id)
 		w.spawn(func() { b.kill(r.tenure, nil) })
 	}
 }

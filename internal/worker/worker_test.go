@@ -48,6 +48,9 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
+		if u := w.turns.use(); u.Used != 0 || u.Known != 0 || u.Waiting != 0 {
+			t.Errorf("nothing runs, and %+v are in use", u)
+		}
 		for _, p := range maker.started() {
 			if pids := p.pids(); len(pids) > 0 {
 				t.Errorf("processes %v are left", pids)

@@ -25,6 +25,7 @@ from .errors import (
     TooManyRequests,
     Unauthorized,
 )
+from .phases import microtask
 
 __all__ = [
     "APIError",
@@ -39,4 +40,5 @@ __all__ = [
     "Unauthorized",
     "fire",
     "invoke",
+    "microtask",
 ]

@@ -18,7 +18,7 @@ from typing import Any
 
 import openwhisk
 import pytest
-from openwhisk import exchange
+from openwhisk import exchange, phases
 
 SDK = Path(openwhisk.__file__).parent.parent
 VARIABLES = ("FORERUN_APIHOST", "FORERUN_AUTH", "__OW_API_HOST", "__OW_API_KEY", "__OW_NAMESPACE", "WSK_CONFIG_FILE")
@@ -357,3 +357,79 @@ def test_importing_it_loads_little() -> None:
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert "openwhisk" in loaded
     assert not loaded & {"asyncio", "dataclasses", "email", "http", "inspect", "logging", "ssl", "urllib"}
+
+
+@contextmanager
+def state_door(monkeypatch: pytest.MonkeyPatch, *answers: bytes) -> Iterator[list[bytes]]:
+    """Stand for the state door of a sandbox: what connections say is kept. An empty answer cuts one."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        left = list(answers)
+
+        def serve() -> None:
+            while left:
+                connection, _ = listener.accept()
+                with connection:
+                    while left and (said := connection.recv(4096)):
+                        heard.append(said)
+                        if not (answer := left.pop(0)):
+                            break
+                        connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        monkeypatch.setattr(phases, "_DOOR", listener.getsockname())
+        monkeypatch.setattr(phases, "_phases", phases._Phases())
+        monkeypatch.setenv("__OW_API_HOST", "http://127.0.0.1:3233")
+        monkeypatch.setenv("__OW_ACTIVATION_ID", "a")
+        yield heard
+        thread.join()
+
+
+def said(*words: bytes) -> bytes:
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+
+
+def test_phases_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An inner phase ends the outer one, which is asked for again; a connection that has ended is made again."""
+
+    @openwhisk.microtask("sort")
+    def sort(n: int) -> int:
+        """Sorts."""
+        return n + 1
+
+    ok = b"+OK\r\n"
+    with state_door(monkeypatch, ok, b"", ok, ok, ok) as heard, openwhisk.microtask("read", cpu=0.1):
+        assert sort(1) == 2
+    read, inner, end = (said(b"FORERUN.PHASE", *words) for words in ((b"read", b"0.1"), (b"sort", b"1.0"), (b"END",)))
+    assert heard == [read, inner, inner, read, end]
+    assert (sort.__name__, sort.__doc__) == ("sort", "Sorts.")
+
+
+def test_refused_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = pytest.raises(openwhisk.OpenWhiskError, match="no such thing")
+    with state_door(monkeypatch, b"-ERR no such thing\r\n"), refused:
+        openwhisk.microtask("read").__enter__()
+
+
+def test_phases_outside_forerun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("__OW_API_HOST", raising=False)
+    with openwhisk.microtask("read"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "cpu"),
+    [("read", cpu) for cpu in (0, -1, float("nan"), 1e9, 0.01)]
+    + [(name, 1) for name in ("", "end", "a b", "x" * 10_000_000)],
+)
+def test_wrong_phases(name: str, cpu: float) -> None:
+    with pytest.raises(ValueError, match="a phase"):
+        openwhisk.microtask(name, cpu=cpu)
+
+
+def test_async_functions_are_no_phases() -> None:
+    async def function() -> None: ...
+
+    with pytest.raises(TypeError, match="async"):
+        openwhisk.microtask("read")(function)

@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/schedule"
+	"forerun.dev/forerun/internal/state"
+	"forerun.dev/forerun/internal/state/resp"
+)
+
+// The words of the state door about phases.
+const (
+	phaseCommand = "FORERUN.PHASE"
+	phaseEnd     = "END"
+	defaultPhase = ""  // of code that says nothing, and between two phases
+	maxWord      = 100 // bytes of an argument that are looked at
+)
+
+// phase executes FORERUN.PHASE name [cpu] and FORERUN.PHASE END of an activation. It answers when the phase may begin.
+func (s *scheduler) phase(ctx context.Context, t *tenure, args [][]byte) (state.Reply, error) {
+	name, class, err := parsePhase(args)
+	if err != nil {
+		return state.Reply{}, resp.Refusal("ERR " + err.Error())
+	}
+	s.mu.Lock()
+	a := s.turns[t.activation]
+	if a == nil || a.run.tenure != t {
+		s.mu.Unlock()
+		return state.Reply{}, resp.Refusal("ERR the activation is over")
+	}
+	begun := s.ask(a, name, class)
+	s.mu.Unlock()
+	select {
+	case <-begun:
+		return state.Reply{Kind: state.Simple, Text: []byte("OK")}, nil
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+	return state.Reply{}, errClosed
+}
+
+// isPhase reports whether a command is about phases.
+func isPhase(args [][]byte) bool {
+	return len(args) > 0 && len(args[0]) == len(phaseCommand) && strings.EqualFold(string(args[0]), phaseCommand)
+}
+
+// parsePhase reads the arguments of FORERUN.PHASE. Without a need it is a processor.
+func parsePhase(args [][]byte) (name string, class schedule.Class, err error) {
+	if len(args) != 2 && len(args) != 3 {
+		return "", 0, errors.New("wrong number of arguments for '" + phaseCommand + "': give a name and perhaps a number of processors, or END")
+	}
+	name = string(args[1][:min(len(args[1]), maxWord)])
+	if len(args) == 2 && strings.EqualFold(name, phaseEnd) {
+		return defaultPhase, schedule.Core, nil
+	}
+	if err := schedule.CheckPhase(name); err != nil {
+		return "", 0, err
+	}
+	if len(args) == 2 {
+		return name, schedule.Core, nil
+	}
+	cpu, err := strconv.ParseFloat(string(args[2][:min(len(args[2]), maxWord)]), 64)
+	if err != nil {
+		return "", 0, fmt.Errorf("%.40q is not a number of processors", args[2])
+	}
+	class, err = schedule.ClassOf(cpu)
+	return name, class, err
+}
+
+// microtasks are the classes that an action's annotation gives to its phases. What the gateway refuses is of an older server, and gives none.
+func microtasks(a *forerun.Action) map[string]schedule.Class {
+	text := forerun.Lookup(a.Annotations, schedule.Annotation)
+	if text == nil {
+		return nil
+	}
+	classes, _ := schedule.ParseClasses(text)
+	return classes
+}
+
+// classOf is the class of a phase: the annotation's, or else what the code says.
+func (a *admission) classOf(phase string, said schedule.Class) schedule.Class {
+	if class, ok := a.classes[phase]; ok {
+		return class
+	}
+	return said
+}

@@ -1,0 +1,212 @@
+package worker
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/schedule"
+)
+
+// scheduler carries out what internal/schedule decides: it has activations wait until they may begin a phase, and sets the CPU weight of
+// sandboxes whose phases run in the back.
+//
+// An activation asks when it has a sandbox, before its handler hears of it. Its time limit has not begun then. Each phase that it begins
+// later asks at the state door.
+type scheduler struct {
+	w     *Worker
+	began time.Time
+
+	mu      sync.Mutex // guards the rest; no lock is taken with it held, and it may be taken with Worker.mu held
+	machine *schedule.Machine
+	turns   map[forerun.ActivationID]*admission
+	ticking bool
+}
+
+// admission is an activation that the machine knows. Guarded by scheduler.mu.
+type admission struct {
+	sandbox *pooledSandbox
+	run     *run
+	classes map[string]schedule.Class // of phases, as the action's annotation says
+	begun   chan struct{}             // closed when the phase that it asked for last may begin, or when it was squashed
+	letIn   bool                      // begun is closed
+	before  time.Duration             // processor time of the sandbox when the phase was first measured
+	known   bool                      // before is
+}
+
+func newScheduler(w *Worker, policy schedule.Policy) *scheduler {
+	if policy == "" {
+		policy = schedule.Oversubscribe
+	}
+	return &scheduler{
+		w: w, began: time.Now(), turns: make(map[forerun.ActivationID]*admission),
+		machine: schedule.New(schedule.Settings{Policy: policy, Processors: runtime.GOMAXPROCS(0)}),
+	}
+}
+
+// errWaitedLong ends a run that waited for its turn as long as an activation may wait.
+var errWaitedLong = errors.New("the activation waited too long for its turn")
+
+// admit waits until a run may begin in its sandbox. It does not wait for one that is squashed, to which no handler is given.
+func (s *scheduler) admit(b *pooledSandbox, r *run) error {
+	s.mu.Lock()
+	a := &admission{sandbox: b, run: r, classes: microtasks(r.Action)}
+	s.turns[r.Activation] = a
+	begun := s.ask(a, defaultPhase, schedule.Core)
+	s.mu.Unlock()
+	select { // mostly at once
+	case <-begun:
+		return nil
+	default:
+	}
+	if r.tenure.over.Load() { // it was squashed before wake could have found it
+		return nil
+	}
+	limit := time.NewTimer(b.w.config.QueueTimeout)
+	defer limit.Stop()
+	select {
+	case <-begun:
+		return nil
+	case <-b.dead:
+	case <-b.stopped.Done():
+	case <-limit.C:
+		return errWaitedLong
+	}
+	return errExited
+}
+
+// tellScheduler tells of a run that has a sandbox. Worker.mu is held.
+func (r *run) tellScheduler(e schedule.Event) {
+	if b := r.sandbox; b != nil {
+		b.w.turns.tell(e)
+	}
+}
+
+// ask asks for a phase and returns what is closed when it may begin. Of phases that are asked for at the same time the last one counts.
+func (s *scheduler) ask(t *admission, phase string, class schedule.Class) <-chan struct{} {
+	p, r := t.sandbox.pool(), t.run
+	if t.begun == nil || t.letIn {
+		t.begun, t.letIn = make(chan struct{}), false
+	}
+	begun := t.begun
+	t.known = false
+	s.step(schedule.Asks{
+		Activation: r.Activation, Tenant: p.key.namespace, Kind: p.kind + phase,
+		Class: t.classOf(phase, class), Ahead: r.isAhead(),
+	})
+	return begun
+}
+
+// ended gives back the slabs of a run, which may have ended before. It is to be called before another sandbox can have the run.
+func (s *scheduler) ended(r *run, killed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.turns[r.Activation]
+	if t == nil {
+		return
+	}
+	delete(s.turns, r.Activation)
+	s.step(schedule.Ended{Activation: r.Activation, Killed: killed})
+	s.place(t, false)
+}
+
+// wake has a run that waits for its turn look whether it was squashed.
+func (s *scheduler) wake(id forerun.ActivationID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.turns[id]; t != nil {
+		t.begins()
+	}
+}
+
+// use is what is in use.
+func (s *scheduler) use() schedule.Use {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machine.Use()
+}
+
+// tell tells the machine of an activation.
+func (s *scheduler) tell(e schedule.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step(e)
+}
+
+// step takes an event to the machine, and carries out what it decides.
+func (s *scheduler) step(e schedule.Event) {
+	for _, d := range s.machine.Step(time.Since(s.began), e) {
+		t := s.turns[d.Activation]
+		if t == nil {
+			continue
+		}
+		switch d.Kind {
+		case schedule.LetIn, schedule.LetInBehind:
+			s.place(t, d.Kind == schedule.LetInBehind)
+			t.begins()
+		case schedule.ToFront, schedule.ToBack:
+			s.place(t, d.Kind == schedule.ToBack)
+		case schedule.Reclassified:
+		}
+	}
+	if s.machine.Contended() && !s.ticking {
+		s.ticking = true
+		time.AfterFunc(schedule.Tick, s.tick)
+	}
+}
+
+func (a *admission) begins() {
+	if !a.letIn {
+		a.letIn = true
+		close(a.begun)
+	}
+}
+
+// place has a sandbox run with its full weight or, in the back, with a quarter of it.
+func (s *scheduler) place(t *admission, behind bool) {
+	if b := t.sandbox; b.behind.Swap(behind) != behind {
+		s.w.alive.Go(b.reweigh)
+	}
+}
+
+// tick tells the machine what phases have used, as long as phases want slabs that others have.
+func (s *scheduler) tick() {
+	s.mu.Lock()
+	var turns []*admission
+	for id := range s.machine.Front() {
+		if t := s.turns[id]; t != nil {
+			turns = append(turns, t)
+		}
+	}
+	s.mu.Unlock()
+	spent := make([]time.Duration, len(turns))
+	for i, t := range turns {
+		spent[i], _ = t.sandbox.sandbox.Spent() // a sandbox that has ended is told as such
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, t := range turns {
+		if s.turns[t.run.Activation] != t {
+			continue
+		}
+		if !t.known {
+			t.before, t.known = spent[i], true
+		}
+		s.step(schedule.Used{Activation: t.run.Activation, CPU: spent[i] - t.before})
+	}
+	s.ticking = false
+	s.step(schedule.Passed{})
+}
+
+// behindShare is the part of its weight that a sandbox has whose phase runs in the back.
+const behindShare = 4
+
+// reweigh sets the weight that the sandbox is to have now.
+func (b *pooledSandbox) reweigh() {
+	b.w.mu.Lock()
+	weight := b.weight
+	b.w.mu.Unlock()
+	_ = b.setWeight(weight) // a sandbox that has ended needs none
+}

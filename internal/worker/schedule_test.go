@@ -1,0 +1,207 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/schedule"
+)
+
+// under gives a worker a policy.
+func under(p schedule.Policy) func(*Config) {
+	return func(c *Config) { c.Schedule = p }
+}
+
+// waitsFor is a Python function that ends once there is a file.
+func waitsFor(t *testing.T) (a *forerun.Action, file string) {
+	file = filepath.Join(t.TempDir(), "file")
+	return action(fmt.Sprintf(`
+import os, time
+def main(args):
+    while not os.path.exists(%q): time.sleep(0.002)
+    return {}
+`, file)), file
+}
+
+func touch(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitUse waits until the scheduler has so many activations, and so many of them wait.
+func (g *rig) awaitUse(known, waiting int) {
+	g.t.Helper()
+	until(g.t, func() bool {
+		u := g.turns.use()
+		return u.Known == known && u.Waiting == waiting
+	}, fmt.Sprintf("not %d activations, of which %d wait", known, waiting))
+}
+
+// one has the worker have one processor.
+func (g *rig) one() { g.turns.tell(schedule.Processors{Number: 1}) }
+
+// TestTask: one activation runs on one processor, the next one begins when it has ended, and nothing is in use then.
+func TestTask(t *testing.T) {
+	g := newRig(t, under(schedule.Task))
+	g.one()
+	a, file := waitsFor(t)
+	_, first := g.begin(a, `{}`)
+	<-first.started
+	other := action("def main(args): return {'other': True}")
+	_, second := g.begin(other, `{}`)
+	g.awaitUse(2, 1)
+	select {
+	case <-second.started:
+		t.Error("both run")
+	default:
+	}
+	touch(t, file)
+	if end := <-first.ended; end.Status != forerun.Success {
+		t.Errorf("the first: %s", end.Result)
+	}
+	if end := <-second.ended; string(end.Result) != `{"other":true}` {
+		t.Errorf("the second: %s", end.Result)
+	}
+	g.awaitUse(0, 0)
+}
+
+// TestTurnsComeBack: whatever ends an activation that has slabs, or waits for some, the next one gets them.
+func TestTurnsComeBack(t *testing.T) {
+	g := newRig(t, under(schedule.Task))
+	g.one()
+	dies := action("import os\ndef main(args): os._exit(1)")
+	if end := g.call(dies, `{}`); end.Status != forerun.DeveloperError {
+		t.Errorf("one that dies: %s", end.Result)
+	}
+	slow := action("import time\ndef main(args): time.sleep(600)")
+	slow.Limits.Timeout = 100
+	if end := g.call(slow, `{}`); !strings.Contains(string(end.Result), "time limits") {
+		t.Errorf("one that takes too long: %s", end.Result)
+	}
+	a, file := waitsFor(t)
+	squashed, running := g.begin(a, `{}`)
+	<-running.started
+	waits, _ := g.begin(action("def main(args): return {}"), `{}`)
+	g.awaitUse(2, 1)
+	g.Squash(waits.Activation)
+	g.awaitUse(1, 0)
+	g.Squash(squashed.Activation)
+	g.awaitUse(0, 0)
+	touch(t, file)
+	g.expect(action("def main(args): return {'ok': 1}"), `{}`, `{"ok":1}`)
+	g.awaitUse(0, 0)
+}
+
+// TestCallerGivesItsTurn: a caller that waits for its callee does not keep the only processor from it.
+func TestCallerGivesItsTurn(t *testing.T) {
+	g := newRig(t, under(schedule.Task))
+	g.one()
+	a, file := waitsFor(t)
+	caller, heardOf := g.begin(a, `{}`)
+	<-heardOf.started
+	h := newHeard()
+	g.Run(&forerun.Run{
+		Activation: forerun.NewActivationID(time.Now()), Action: action("def main(args): return {'callee': 1}"), Input: json.RawMessage(`{}`),
+		Namespace: "guest", Token: "uuid:secret", Transaction: "tid", Events: h, Caller: caller.Activation,
+	})
+	if end := <-h.ended; string(end.Result) != `{"callee":1}` {
+		t.Errorf("the callee: %s", end.Result)
+	}
+	touch(t, file)
+	<-heardOf.ended
+	g.awaitUse(0, 0)
+}
+
+// TestWaitForATurnIsBounded: an activation that waits for its turn as long as one may wait for a sandbox ends with an error.
+func TestWaitForATurnIsBounded(t *testing.T) {
+	g := newRig(t, func(c *Config) { c.Schedule, c.QueueTimeout = schedule.Task, 100*time.Millisecond })
+	g.one()
+	a, file := waitsFor(t)
+	_, first := g.begin(a, `{}`)
+	select {
+	case <-first.started:
+	case end := <-first.ended:
+		t.Skipf("this machine is too busy to begin in time: %s", end.Result)
+	}
+	_, second := g.begin(action("def main(args): return {}"), `{}`)
+	if end := <-second.ended; end.Status != forerun.InternalError {
+		t.Errorf("%s", end.Result)
+	}
+	touch(t, file)
+	<-first.ended
+	g.awaitUse(0, 0)
+}
+
+// TestPhases: a function says its phases at the state door. What is no phase is refused, and a phase in which it waits is not the end of it.
+func TestPhases(t *testing.T) {
+	for _, p := range schedule.Policies() {
+		t.Run(string(p), func(t *testing.T) {
+			g := newRig(t, func(c *Config) { withStore(t)(c); c.Schedule = p })
+			g.one()
+			a := action(client + `
+def main(args):
+    conn = connect("STATE")
+    return {"answers": [redis("FORERUN.PHASE " + line, conn) for line in args["lines"]]}
+`)
+			end := g.call(a, `{"lines":["read 0.1","sort 1","read 0.1","read 0.1","END","end","sort","x 0","x -1","x nan","x 1e9","x 0.01","x y","a b c","","bad/name",":",
+"`+strings.Repeat("long", 100)+`"]}`)
+			var got struct{ Answers []string }
+			if err := json.Unmarshal(end.Result, &got); err != nil {
+				t.Fatalf("%s: %v", end.Result, err)
+			}
+			ok := slices.Repeat([]string{"+OK"}, 7)
+			if !slices.Equal(got.Answers[:7], ok) {
+				t.Errorf("phases: %q", got.Answers[:7])
+			}
+			for i, answer := range got.Answers[7:] {
+				if !strings.HasPrefix(answer, "-ERR ") || strings.Contains(answer, "unknown command") {
+					t.Errorf("%d: %q", 7+i, answer)
+				}
+			}
+			g.awaitUse(0, 0)
+		})
+	}
+}
+
+// TestPhaseWaits: a phase that needs a processor waits until another activation has none, and its light phases run beside it.
+func TestPhaseWaits(t *testing.T) {
+	store := withStore(t)
+	g := newRig(t, func(c *Config) { store(c); c.MaxSandboxes, c.Schedule = 2, schedule.Static })
+	g.one()
+	file := filepath.Join(t.TempDir(), "file")
+	light := action(client + fmt.Sprintf(`
+import time
+def main(args):
+    redis("FORERUN.PHASE light 0.5")
+    while not os.path.exists(%q): time.sleep(0.002)
+    return {}
+`, file))
+	a := action(client + `
+def main(args):
+    conn = connect("STATE")
+    return {"answers": [redis("FORERUN.PHASE light 0.5", conn), redis("FORERUN.PHASE heavy 1", conn)]}
+`)
+	a.Annotations = []forerun.KeyValue{{Key: schedule.Annotation, Value: json.RawMessage(`{"heavy":0.5}`)}}
+	_, first := g.begin(light, `{}`)
+	<-first.started
+	until(t, func() bool { return g.turns.use().Used == 8 }, "the light phase has not begun")
+	_, second := g.begin(a, `{}`)
+	g.awaitUse(2, 1)
+	touch(t, file)
+	if end := <-first.ended; end.Status != forerun.Success {
+		t.Errorf("the light one: %s", end.Result)
+	}
+	if end := <-second.ended; string(end.Result) != `{"answers":["+OK","+OK"]}` {
+		t.Errorf("the other: %s", end.Result)
+	}
+	g.awaitUse(0, 0)
+}
