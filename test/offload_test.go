@@ -105,7 +105,7 @@ func TestOffload(t *testing.T) {
 
 // ordersLost kills the function of a call that had no visible effect yet, and stops the function of one that had.
 func ordersLost(t *testing.T, s *server.Server, classes string) {
-	cmd := exec.CommandContext(t.Context(), "java", agentOf(t, s, ",roots=orders.Orders#price,mode=force"), "-XX:+UseSerialGC", "-cp", classes, "orders.Orders")
+	cmd := exec.CommandContext(t.Context(), "java", agentOf(t, s, ",roots=orders.Orders#price,mode=force,name=lost"), "-XX:+UseSerialGC", "-cp", classes, "orders.Orders")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	input, err := cmd.StdinPipe()
@@ -142,6 +142,10 @@ func ordersLost(t *testing.T, s *server.Server, classes string) {
 	signalFunctions(t, s, syscall.SIGSTOP)
 	expect("no receipt: dev.forerun.offload.agent.OffloadLostException")
 	signalFunctions(t, s, syscall.SIGKILL)
+	offloadCommands(t, s, func() {
+		say("3\n")
+		lines.Scan()
+	})
 	_ = input.Close()
 	for lines.Scan() {
 		continue
@@ -149,6 +153,38 @@ func ordersLost(t *testing.T, s *server.Server, classes string) {
 	if err := cmd.Wait(); err != nil || !strings.Contains(said.String(), "runs here") {
 		t.Errorf("%v; the agent said:\n%s", err, &said)
 	}
+}
+
+// offloadCommands has the command line show what came of those calls, and switch the application off.
+func offloadCommands(t *testing.T, s *server.Server, call func()) {
+	t.Helper()
+	forerun := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"offload"}, args...)...)
+		cmd.Env = []string{"WSK_CONFIG_FILE=" + s.Props()}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("offload %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	const root = "orders.Orders#price"
+	eventually(t, func() bool {
+		return strings.Contains(forerun("explain", "lost", root), "The last call that ran in the application")
+	})
+	if out := forerun("list"); !strings.Contains(out, "lost ") {
+		t.Errorf("offload list prints\n%s", out)
+	}
+	if out := forerun("get", "lost"); !strings.Contains(out, root) || !strings.Contains(out, "mode on, 1 processes") {
+		t.Errorf("offload get prints\n%s", out)
+	}
+	if out := forerun("explain", "lost", root); !strings.Contains(out, "runs as a function") || !strings.Contains(out, "invoke: ") {
+		t.Errorf("offload explain prints\n%s", out)
+	}
+	forerun("mode", "lost", "off")
+	eventually(t, func() bool {
+		call()
+		return strings.Contains(forerun("explain", "lost", root), "did so because: the mode is off")
+	})
 }
 
 // signalFunctions sends a signal to all Java processes in a server's sandboxes.

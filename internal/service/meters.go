@@ -7,6 +7,7 @@ import (
 	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/certificate"
 	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/gateway/offload"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/telemetry"
 	"forerun.dev/forerun/internal/worker"
@@ -47,6 +48,13 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 func measureAudit(m *telemetry.Metrics, l *audit.Log) {
 	m.Counter("forerun_authentication_failures_total", "Requests and connections whose credentials were not accepted.", func() float64 { return float64(l.Failures()) })
 	m.Counter("forerun_audit_lost_total", "Entries that could not be written to the audit log.", func() float64 { return float64(l.Lost()) })
+}
+
+// measureOffload shows the calls of Java applications in the metrics.
+func measureOffload(m *telemetry.Metrics, a *offload.API) {
+	m.Counter("forerun_offload_calls_total", "Calls of Java applications that functions began to execute.", func() float64 { return float64(a.Totals().Calls) })
+	m.Gauge("forerun_offload_calls_open", "Calls of Java applications that functions execute.", func() float64 { return float64(a.Totals().Open) })
+	m.Counter("forerun_offload_bytes_total", "Bytes between applications and functions, of calls that have ended.", func() float64 { return float64(a.Totals().Bytes) })
 }
 
 // measureCertificate shows the state of the server's certificate in the metrics; k is nil if there is none.

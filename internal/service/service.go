@@ -313,7 +313,9 @@ func (s *server) openDoors(ctx context.Context) error {
 		}),
 	}
 	if s.config.Offload {
-		c.Offload = offload.New(offload.Config{Registry: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas, Jar: s.agent})
+		streams := offload.New(offload.Config{Registry: s.registry, Controller: s.controller, Keys: keys, Quotas: s.quotas, Jar: s.agent})
+		measureOffload(s.metrics, streams)
+		c.Offload = streams
 	}
 	s.worker.ServeAPI(gateway.HoldEffects(gateway.New(c), worker.Asker, keys, s.controller.Bridge)) // a function learns nothing of other tenants, and goes on when clients are shut out
 	page, err := s.page()

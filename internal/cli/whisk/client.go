@@ -76,6 +76,13 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
+// At returns a client of another API of the same server, whose paths begin with root.
+func (c *Client) At(root string) *Client {
+	other := *c
+	other.root = root
+	return &other
+}
+
 // maxRedirects is how many http.Client itself follows.
 const maxRedirects = 10
 

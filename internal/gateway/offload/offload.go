@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"forerun.dev/forerun/internal/controller"
@@ -45,14 +46,35 @@ type API struct {
 
 	mu       sync.Mutex // guards the rest
 	meetings map[string]*meeting
+
+	applications map[string]map[string]*known // by namespace and name
+	calls        int64                        // whose streams were joined
+	open         int64                        // of them, that have not ended
+	bytes        int64                        // copied, of calls that have ended
+}
+
+// Totals counts the calls of all tenants since the server started.
+type Totals struct {
+	Calls, Open, Bytes int64
+}
+
+// Totals counts.
+func (a *API) Totals() Totals {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Totals{a.calls, a.open, a.bytes}
 }
 
 // New returns the API.
 func New(c Config) *API {
-	a := &API{Config: c, mux: http.NewServeMux(), meetings: make(map[string]*meeting)}
+	a := &API{Config: c, mux: http.NewServeMux(), meetings: make(map[string]*meeting), applications: make(map[string]map[string]*known)}
 	a.mux.HandleFunc("GET /offload/agent.jar", a.jar)
 	a.mux.HandleFunc("GET /offload/call", answering(a.call))
 	a.mux.HandleFunc("GET /offload/join", answering(a.join))
+	a.mux.HandleFunc("GET /offload/applications", answering(a.list))
+	a.mux.HandleFunc("GET /offload/applications/{name}", answering(a.get))
+	a.mux.HandleFunc("PUT /offload/applications/{name}/mode", answering(a.setMode))
+	a.mux.HandleFunc("PUT /offload/applications/{name}/processes/{process}", answering(a.report))
 	return a
 }
 
@@ -124,7 +146,8 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		defer agent.Close()
-		relay(agent, function)
+		a.joined(1, 0)
+		a.joined(-1, relay(agent, function))
 		return nil
 	case <-invocation.Done():
 		return notJoined(invocation)
@@ -148,8 +171,17 @@ func (a *API) forget(id string) {
 	delete(a.meetings, id)
 }
 
-// caller authenticates a request that wants a stream.
-func (a *API) caller(w http.ResponseWriter, r *http.Request) (gateway.Caller, error) {
+// joined counts a call whose streams were joined (change 1), or have ended (-1).
+func (a *API) joined(change, bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls += max(change, 0)
+	a.open += change
+	a.bytes += bytes
+}
+
+// identify authenticates a request.
+func (a *API) identify(w http.ResponseWriter, r *http.Request) (gateway.Caller, error) {
 	caller, err := a.Keys.Caller(r)
 	if err != nil {
 		if forerun.KindOf(err) == forerun.Unauthorized && r.Header.Get("Authorization") != "" {
@@ -157,7 +189,13 @@ func (a *API) caller(w http.ResponseWriter, r *http.Request) (gateway.Caller, er
 		}
 		return caller, err
 	}
-	if err := gateway.Seat(w, r, caller.Namespace); err != nil {
+	return caller, gateway.Seat(w, r, caller.Namespace)
+}
+
+// caller authenticates a request that wants a stream.
+func (a *API) caller(w http.ResponseWriter, r *http.Request) (gateway.Caller, error) {
+	caller, err := a.identify(w, r)
+	if err != nil {
 		return caller, err
 	}
 	if r.Header.Get("Upgrade") != protocol {
@@ -260,15 +298,18 @@ func takeOver(w http.ResponseWriter) (stream, error) {
 	return stream{conn, buffered.Reader}, nil // an answer that could not be sent shows at the first read
 }
 
-// relay copies both ways until one end closes, and closes both.
-func relay(a, b stream) {
+// relay copies both ways until one end closes, closes both, and returns the number of bytes.
+func relay(a, b stream) (bytes int64) {
 	var copying sync.WaitGroup
+	var copied atomic.Int64
 	pipe := func(to, from stream) {
-		_, _ = io.Copy(to.Conn, from.sent) // an error is a stream that ended, too
+		n, _ := io.Copy(to.Conn, from.sent) // an error is a stream that ended, too
+		copied.Add(n)
 		_ = a.Close()
 		_ = b.Close()
 	}
 	copying.Go(func() { pipe(a, b) })
 	copying.Go(func() { pipe(b, a) })
 	copying.Wait()
+	return copied.Load()
 }

@@ -108,6 +108,34 @@ public class Shop {
     List<String> ALL = new ArrayList<>(List.of("x", "y"));
   }
 
+  /** A collection with a field, and a method of its own. */
+  static class Model extends LinkedHashMap<String, Object> {
+    private static final long serialVersionUID = 1;
+    Item first;
+    int changes;
+
+    @Override
+    public Object put(String name, Object value) {
+      changes++;
+      return super.put(name, value);
+    }
+  }
+
+  /** One that keeps the last three. */
+  static class Last extends java.util.LinkedHashMap<Integer, String> {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    protected boolean removeEldestEntry(Map.Entry<Integer, String> eldest) {
+      return size() > 3;
+    }
+
+    @Override
+    public int size() {
+      return super.size();
+    }
+  }
+
   static int served;
   static final Map<String, Integer> COUNTS = new HashMap<>();
   static final Pattern WORD = Pattern.compile("[a-z]+", Pattern.CASE_INSENSITIVE);
@@ -134,6 +162,8 @@ public class Shop {
   private final ArrayDeque<Integer> queue = new ArrayDeque<>();
   private final Supplier<Integer> later;
   private final Date date = new Date(1000);
+  private final Model model = new Model();
+  private final Last last = new Last();
   private String memo;
 
   /** Makes a shop. */
@@ -391,6 +421,19 @@ public class Shop {
 
   public Object views() {
     return List.of(new ArrayList<>(store.immutable()), store.immutable().contains("b"), new ArrayList<>(store.view().values()), store.view().get("a"));
+  }
+
+  public Object derived() {
+    model.put("k" + model.size(), items.get(model.size()));
+    model.first = items.get(1);
+    last.put(last.hashCode(), "a");
+    last.put(served, "b");
+    Model made = new Model();
+    made.put("inner", model);
+    made.put("words", new ArrayList<String>(List.of("a")) {
+      private static final long serialVersionUID = 1;
+    });
+    return List.of(made, model.changes, last.values().toString());
   }
 
   public Object large() {

@@ -35,7 +35,9 @@ public final class Agent {
     Map<String, byte[]> generated = new ConcurrentHashMap<>();
     instrumentation.addTransformer(new Transformer(options, generated));
     Gateway gateway = new Gateway(options.server(), options.key(), jar, options.silence());
-    Entry.use(new Offloader(gateway, Rules.ofServer(options::isApplication), options.reads(), generated, Agent::log));
+    Offloader offloader = new Offloader(gateway, Rules.ofServer(options::isApplication), options.reads(), generated, Agent::log);
+    Entry.use(offloader);
+    new Reporter(gateway, offloader, options.name()).start();
   }
 
   private static void log(String line) {

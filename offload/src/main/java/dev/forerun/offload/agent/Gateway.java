@@ -54,7 +54,7 @@ final class Gateway implements Functions {
       if (action == null) {
         byte[] code = Files.readAllBytes(jar);
         String name = "forerun-offload-" + digest(code);
-        put(name, code);
+        deploy(name, code);
         action = name;
       }
       return action;
@@ -75,9 +75,16 @@ final class Gateway implements Functions {
     }
   }
 
-  private void put(String name, byte[] code) throws IOException {
-    URI path = server.resolve("/api/v1/namespaces/_/actions/" + name + "?overwrite=true");
-    HttpURLConnection connection = (HttpURLConnection) path.toURL().openConnection();
+  private void deploy(String name, byte[] code) throws IOException {
+    String body =
+        "{\"exec\":{\"kind\":\"java:%d\",\"main\":\"dev.forerun.offload.function.Main\",\"code\":\"%s\"},\"limits\":{\"timeout\":300000,\"memory\":512}}"
+            .formatted(Runtime.version().feature(), Base64.getEncoder().encodeToString(code));
+    put("/api/v1/namespaces/_/actions/" + name + "?overwrite=true", body);
+  }
+
+  /** Puts a JSON document, and returns the answer's beginning. */
+  String put(String path, String body) throws IOException {
+    HttpURLConnection connection = (HttpURLConnection) server.resolve(path).toURL().openConnection();
     try {
       connection.setConnectTimeout(CONNECT_MILLIS);
       connection.setReadTimeout(PUT_MILLIS);
@@ -86,23 +93,19 @@ final class Gateway implements Functions {
       connection.setRequestProperty(
           "Authorization", "Basic " + Base64.getEncoder().encodeToString(key.getBytes(StandardCharsets.UTF_8)));
       connection.setDoOutput(true);
-      String body =
-          "{\"exec\":{\"kind\":\"java:%d\",\"main\":\"dev.forerun.offload.function.Main\",\"code\":\"%s\"},\"limits\":{\"timeout\":300000,\"memory\":512}}"
-              .formatted(Runtime.version().feature(), Base64.getEncoder().encodeToString(code));
       try (OutputStream out = connection.getOutputStream()) {
-        out.write(body.getBytes(StandardCharsets.US_ASCII));
+        out.write(body.getBytes(StandardCharsets.UTF_8));
       }
-      if (connection.getResponseCode() != HttpURLConnection.HTTP_OK) {
-        throw new IOException("the action cannot be deployed: %d %s".formatted(connection.getResponseCode(), answer(connection)));
+      int status = connection.getResponseCode();
+      try (InputStream in = status == HttpURLConnection.HTTP_OK ? connection.getInputStream() : connection.getErrorStream()) {
+        String answer = in == null ? "" : new String(in.readNBytes(2000), StandardCharsets.UTF_8);
+        if (status != HttpURLConnection.HTTP_OK) {
+          throw new IOException("%s is answered %d %s".formatted(path, status, answer));
+        }
+        return answer;
       }
     } finally {
       connection.disconnect();
-    }
-  }
-
-  private static String answer(HttpURLConnection connection) throws IOException {
-    try (InputStream in = connection.getErrorStream()) {
-      return in == null ? "" : new String(in.readNBytes(2000), StandardCharsets.UTF_8);
     }
   }
 }

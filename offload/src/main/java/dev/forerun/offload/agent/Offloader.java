@@ -2,14 +2,18 @@ package dev.forerun.offload.agent;
 
 import dev.forerun.offload.graph.Rules;
 import dev.forerun.offload.wire.In;
+import dev.forerun.offload.wire.Json;
 import dev.forerun.offload.wire.Link;
 import dev.forerun.offload.wire.Malformed;
 import dev.forerun.offload.wire.Refused;
 import dev.forerun.offload.wire.Type;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,9 +30,9 @@ public final class Offloader {
   private final Map<String, byte[]> generated;
   private final Consumer<String> log;
   private final Map<UUID, Session> sessions = new LinkedHashMap<>(); // a call takes its own out and puts it last
-  private final Map<String, String> refused = new ConcurrentHashMap<>();
+  private final Map<String, Tally> tallies = new ConcurrentHashMap<>();
   private final AtomicLong offloaded = new AtomicLong();
-  private final AtomicLong local = new AtomicLong();
+  private volatile boolean isPaused;
   private Application application;
   private volatile long pausedUntil = System.nanoTime();
 
@@ -53,20 +57,48 @@ public final class Offloader {
     return offloaded.get();
   }
 
-  /** How many calls of roots ran here. */
-  public long local() {
-    return local.get();
-  }
-
   /** Why roots run here from now on, by root. */
   public Map<String, String> refused() {
-    return Map.copyOf(refused);
+    Map<String, String> refused = new HashMap<>();
+    tallies.forEach((root, tally) -> refused.put(root, tally.refused()));
+    refused.values().removeIf(String::isEmpty);
+    return refused;
+  }
+
+  /** Has all calls run here, or no longer. */
+  void pause(boolean isPaused) {
+    this.isPaused = isPaused;
+  }
+
+  /** Writes what came of the calls. */
+  Json report(Json json) {
+    json.open().field("java", Runtime.version().feature()).field("instances", instances()).name("roots").openArray();
+    new TreeMap<>(tallies).forEach((root, tally) -> tally.write(json, root));
+    return json.closeArray().close();
+  }
+
+  private int instances() {
+    synchronized (sessions) {
+      return sessions.size();
+    }
+  }
+
+  private Object local(String root, String why) {
+    tally(root).local(why);
+    return Entry.LOCAL;
+  }
+
+  private Tally tally(String root) {
+    Tally known = tallies.get(root);
+    return known != null ? known : tallies.computeIfAbsent(root, one -> new Tally());
   }
 
   Object call(String root, Object self, Object[] parameters) throws Throwable {
-    if (refused.containsKey(root) || System.nanoTime() - pausedUntil < 0) {
-      local.incrementAndGet();
-      return Entry.LOCAL;
+    if (isPaused) {
+      return local(root, "the mode is off");
+    }
+    if (!tally(root).refused().isEmpty() || System.nanoTime() - pausedUntil < 0) {
+      return local(root, tally(root).refused().isEmpty() ? "no function was to be had within the last second" : "refused");
     }
     Link link;
     try {
@@ -82,11 +114,11 @@ public final class Offloader {
   private Object pause(String root, Exception e) {
     pausedUntil = System.nanoTime() + PAUSE_NANOS;
     log.accept("%s runs here: no function: %s".formatted(root, e.getMessage()));
-    local.incrementAndGet();
-    return Entry.LOCAL;
+    return local(root, "no function: " + e.getMessage());
   }
 
   private Object over(Link link, String root, Object self, Object[] parameters) throws Throwable {
+    long before = cpu();
     Surrogate surrogate = null;
     UUID instance = null;
     Session session = null;
@@ -112,10 +144,15 @@ public final class Offloader {
       }
     }
     offloaded.incrementAndGet();
+    tally(root).served(surrogate, cpu() - before, false);
     if (result.isThrown()) {
       throw (Throwable) result.value();
     }
     return result.value();
+  }
+
+  private static long cpu() {
+    return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
   }
 
   private static UUID greet(In hello, int[] calls) {
@@ -160,15 +197,15 @@ public final class Offloader {
 
   private Object ended(String root, Surrogate surrogate, Throwable e) {
     if (e instanceof Refused) {
-      refused.put(root, e.getMessage());
+      tally(root).refused(e.getMessage());
     }
     String visible = surrogate == null ? null : surrogate.visible();
     if (visible != null) {
+      tally(root).served(surrogate, 0, true);
       log.accept("%s was lost after a visible effect (%s): %s".formatted(root, visible, e.getMessage()));
       throw new OffloadLostException(root, visible, e);
     }
     log.accept("%s runs here%s: %s".formatted(root, e instanceof Refused ? " from now on" : "", e instanceof Refused ? e.getMessage() : e));
-    local.incrementAndGet();
-    return Entry.LOCAL;
+    return local(root, e instanceof Refused ? e.getMessage() : e.toString());
   }
 }

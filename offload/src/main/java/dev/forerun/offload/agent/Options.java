@@ -21,10 +21,11 @@ import java.util.Set;
  * @param move prefixes of the names of classes whose objects move; without it the packages of the main class and of the roots
  * @param reads methods of objects that stay which only read, as Class#method
  * @param silence milliseconds that a function may be silent before it is given up: silence=SECONDS, 3 without it
+ * @param name of the application in Forerun: name, or the name of its jar or main class
  * @param isForced whether the mode is force; else nothing is offloaded
  */
-record Options(URI server, String key, Set<String> roots, Set<String> move, Set<String> reads, int silence, boolean isForced) {
-  private static final Set<String> NAMES = Set.of("url", "key-file", "roots", "move", "reads", "mode", "silence");
+record Options(URI server, String key, Set<String> roots, Set<String> move, Set<String> reads, int silence, String name, boolean isForced) {
+  private static final Set<String> NAMES = Set.of("url", "key-file", "roots", "move", "reads", "mode", "silence", "name");
 
   static Options parse(String given, Map<String, String> environment) throws IOException {
     Map<String, String> values = new HashMap<>();
@@ -41,7 +42,7 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, Set<
     }
     Set<String> roots = methods(values.get("roots"));
     if (mode.equals("off") || roots.isEmpty()) {
-      return new Options(null, null, roots, Set.of(), Set.of(), 0, false);
+      return new Options(null, null, roots, Set.of(), Set.of(), 0, "", false);
     }
     String url = values.getOrDefault("url", environment.get("FORERUN_URL"));
     String file = values.getOrDefault("key-file", environment.get("FORERUN_KEY_FILE"));
@@ -49,7 +50,7 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, Set<
       throw new IllegalArgumentException("url and key-file are missing: give them, or set FORERUN_URL and FORERUN_KEY_FILE");
     }
     return new Options(safe(URI.create(url)), Files.readString(Path.of(file)).strip(), roots, move(values.get("move"), roots),
-        methods(values.get("reads")), seconds(values.getOrDefault("silence", "3")), true);
+        methods(values.get("reads")), seconds(values.getOrDefault("silence", "3")), name(values.getOrDefault("name", Program.name())), true);
   }
 
   private static int seconds(String value) {
@@ -57,6 +58,13 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, Set<
       throw new IllegalArgumentException("silence=%s is not a number of seconds: write 1 to 9999".formatted(value));
     }
     return Integer.parseInt(value) * 1000;
+  }
+
+  private static String name(String value) {
+    if (!value.matches("[A-Za-z0-9._-]{1,100}")) {
+      throw new IllegalArgumentException("name=%s is not a name: write 1 to 100 letters, digits, dots, dashes".formatted(value));
+    }
+    return value;
   }
 
   private static Set<String> methods(String value) {

@@ -15,6 +15,15 @@ final class Program {
     return main.substring(0, main.lastIndexOf('.') + 1);
   }
 
+  /** A name for it: its jar's, without the ending, or its main class's. */
+  static String name() {
+    String path = System.getProperty("java.class.path", "");
+    boolean isJar = path.endsWith(".jar") && System.getProperty("sun.java.command", "").startsWith(path);
+    String name = isJar ? path.substring(path.lastIndexOf('/') + 1, path.length() - 4) : System.getProperty("sun.java.command", "").split(" ", 2)[0];
+    String safe = name.replaceAll("[^A-Za-z0-9._-]", "-");
+    return safe.isEmpty() ? "application" : safe.substring(0, Math.min(100, safe.length()));
+  }
+
   private static String mainClass(String command, String path) {
     if (!path.endsWith(".jar") || !command.startsWith(path)) {
       String main = command.split(" ", 2)[0];

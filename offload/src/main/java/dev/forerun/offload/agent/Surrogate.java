@@ -18,6 +18,7 @@ import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -43,7 +44,9 @@ final class Surrogate {
   private final String root;
   private final Lines lines = new Lines();
   private final Map<String, Method> methods = new HashMap<>();
+  private final Map<Type, Integer> exchanges = new EnumMap<>(Type.class);
   private String visible;
+  private long nanosThere;
 
   /** What a call came to. */
   record Result(boolean isThrown, Object value) {}
@@ -59,6 +62,26 @@ final class Surrogate {
   /** The first effect of the call that others may have seen; null: it can still be run here. */
   String visible() {
     return visible;
+  }
+
+  /** How often the function asked for what. */
+  Map<Type, Integer> exchanges() {
+    return exchanges;
+  }
+
+  /** Bytes to the function. */
+  long sent() {
+    return link.sent();
+  }
+
+  /** Bytes from the function. */
+  long received() {
+    return link.received();
+  }
+
+  /** CPU time of the root in the function. */
+  long nanosThere() {
+    return nanosThere;
   }
 
   private void see(String effect) {
@@ -92,6 +115,7 @@ final class Surrogate {
     while (true) {
       Link.Received received = link.receive();
       In in = received.body();
+      exchanges.merge(received.type(), 1, Integer::sum);
       switch (received.type()) {
         case CLASS -> reply(new Out().blob(session.application.file(in.name())));
         case STATICS -> statics(in);
@@ -338,6 +362,7 @@ final class Surrogate {
     try {
       heap.read(in);
       value = heap.object(in.i32());
+      nanosThere = in.i64();
       isWhole = true;
     } finally {
       if (!isWhole) {

@@ -105,7 +105,7 @@ final class Realm extends ClassLoader implements Types {
   private static String place() {
     for (StackTraceElement frame : new Throwable().getStackTrace()) {
       String owner = frame.getClassName();
-      boolean isOurs = owner.startsWith(OURS) || frame.getMethodName().startsWith(FunctionWeaver.ADDED);
+      boolean isOurs = owner.startsWith("dev.forerun.") || frame.getMethodName().startsWith(FunctionWeaver.ADDED);
       if (!isOurs && !owner.startsWith("java.") && !owner.startsWith("jdk.")) {
         return " (" + owner + "." + frame.getMethodName() + ", line " + frame.getLineNumber() + ")";
       }

@@ -1,6 +1,7 @@
 package dev.forerun.offload.graph;
 
 import dev.forerun.offload.wire.Malformed;
+import dev.forerun.offload.wire.Refused;
 import java.io.ObjectInputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodType;
@@ -19,14 +20,18 @@ import java.util.LinkedHashMap;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * JDK collections, and dates, as their content. They are taken apart and put together without a call of their elements, which may be incomplete
+ * JDK collections, and dates, as their content. Of a class that extends such a collection its own fields follow. They are taken apart and put together without a call of their elements, which may be incomplete
  * while a delta is read: a hash map's nodes keep their hashes, a tree map is built from its order.
  */
 final class Contents {
   private static final List<Class<?>> LISTS = List.of(ArrayList.class, LinkedList.class, ArrayDeque.class);
+  private static final List<Class<?>> BASES =
+      List.of(ArrayList.class, LinkedList.class, ArrayDeque.class, HashMap.class, LinkedHashMap.class, TreeMap.class);
+  private static final Set<String> VIEWS = Set.of("keySet", "values", "entrySet", "navigableKeySet", "descendingMap");
   private static final Class<?> SMALL_SET = EnumSet.noneOf(Thread.State.class).getClass();
   private static final Class<?> NODE = inner("java.util.HashMap$Node");
   private static final Class<?> LINKED_NODE = inner("java.util.LinkedHashMap$Entry");
@@ -65,8 +70,38 @@ final class Contents {
         || type == EnumMap.class || type == SMALL_SET || type == Date.class || type == Timestamp.class;
   }
 
+  /** Whether a class of other origin extends a collection of the JDK. */
+  static boolean isDerived(Class<?> type) {
+    return !Rules.isJdk(type) && !type.isHidden() && !Rules.isGenerated(type) && BASES.contains(base(type))
+        && !java.lang.reflect.Modifier.isAbstract(type.getModifiers());
+  }
+
+  private static Class<?> base(Class<?> type) {
+    Class<?> base = type;
+    while (base != null && !Rules.isJdk(base)) {
+      base = base.getSuperclass();
+    }
+    return base;
+  }
+
+  /** The fields that a derived class adds. */
+  private static List<Slot> own(Class<?> type) {
+    List<Slot> own = new ArrayList<>();
+    for (Slot slot : Slot.ofObjects(type)) {
+      if (!Rules.isJdk(slot.owner())) {
+        own.add(slot);
+      }
+    }
+    return own;
+  }
+
   /** An empty collection of a class. */
   static Object create(Class<?> type) {
+    if (isDerived(type)) {
+      Object derived = Memory.allocate(type);
+      fill(derived, create(base(type)));
+      return derived;
+    }
     if (!isKnown(type)) {
       throw new Malformed(type.getName() + " is not a collection that is packed");
     }
@@ -96,6 +131,47 @@ final class Contents {
 
   /** The content of a collection. */
   static State take(Object collection) {
+    return isDerived(collection.getClass()) ? takeDerived(collection) : takeKnown(collection);
+  }
+
+  /** Methods of a derived class may be its own, so its collection is looked at as one of the JDK. */
+  private static State takeDerived(Object derived) {
+    Object plain = create(base(derived.getClass()));
+    copy(plain, derived, plain.getClass());
+    State content = takeKnown(plain);
+    List<Slot> own = own(derived.getClass());
+    State fields = State.of(derived, own.toArray(Slot[]::new));
+    Object[] references = Arrays.copyOf(content.references(), content.references().length + own.size());
+    System.arraycopy(fields.references(), 0, references, content.references().length, own.size());
+    long[] bits = Arrays.copyOf(content.bits(), content.bits().length + own.size());
+    System.arraycopy(fields.bits(), 0, bits, content.bits().length, own.size());
+    return new State(references, bits);
+  }
+
+  private static void putDerived(Object derived, State state) {
+    List<Slot> own = own(derived.getClass());
+    int references = state.references().length - own.size();
+    int bits = state.bits().length - own.size();
+    if (references < 0 || bits < 0) {
+      throw new Malformed("an object of %s lacks fields".formatted(derived.getClass().getName()));
+    }
+    Object plain = create(base(derived.getClass()));
+    putKnown(plain, new State(Arrays.copyOf(state.references(), references), Arrays.copyOf(state.bits(), bits)));
+    copy(derived, plain, plain.getClass());
+    for (int i = 0; i < own.size(); i++) {
+      Slot slot = own.get(i);
+      Object value = state.references()[references + i];
+      if (!slot.isReference()) {
+        Memory.bits(derived, slot, state.bits()[bits + i]);
+      } else if (value == null || slot.type().isInstance(value)) {
+        Memory.reference(derived, slot.offset(), value);
+      } else {
+        throw new Refused("%s.%s cannot hold an object of %s".formatted(slot.owner().getName(), slot.name(), value.getClass().getName()));
+      }
+    }
+  }
+
+  private static State takeKnown(Object collection) {
     if (collection instanceof Date date) {
       int nanos = date instanceof Timestamp stamp ? stamp.getNanos() : 0;
       return new State(new Object[0], new long[] {date.getTime(), nanos});
@@ -147,8 +223,16 @@ final class Contents {
   }
 
   /** Replaces the content of a collection. */
-  @SuppressWarnings({"unchecked", "rawtypes"})
   static void put(Object collection, State state) {
+    if (isDerived(collection.getClass())) {
+      putDerived(collection, state);
+    } else {
+      putKnown(collection, state);
+    }
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static void putKnown(Object collection, State state) {
     Object[] content = state.references();
     if (collection instanceof EnumSet set) {
       if (reference(set, "EnumSet.elementType") == null) {
@@ -205,11 +289,16 @@ final class Contents {
 
   /** Copies the fields of a fresh collection into one that was allocated. */
   private static void fill(Object target, Object fresh) {
-    for (Slot slot : Slot.ofObjects(fresh.getClass())) {
-      if (slot.isReference()) {
-        Memory.reference(target, slot.offset(), Memory.reference(fresh, slot.offset()));
-      } else {
-        Memory.bits(target, slot, Memory.bits(fresh, slot));
+    copy(target, fresh, fresh.getClass());
+  }
+
+  /** Copies the fields of a class. A view that a map keeps of itself stays behind. */
+  private static void copy(Object target, Object source, Class<?> type) {
+    for (Slot slot : Slot.ofObjects(type)) {
+      if (!slot.isReference()) {
+        Memory.bits(target, slot, Memory.bits(source, slot));
+      } else if (!VIEWS.contains(slot.name())) {
+        Memory.reference(target, slot.offset(), Memory.reference(source, slot.offset()));
       }
     }
   }

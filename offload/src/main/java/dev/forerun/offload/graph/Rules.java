@@ -113,7 +113,7 @@ public final class Rules {
     if (Texts.isText(object)) {
       return Kind.TEXT;
     }
-    if (Contents.isKnown(type)) {
+    if (Contents.isKnown(type) || Contents.isDerived(type) && (!server || isApplication(type))) {
       return Kind.COLLECTION;
     }
     if (object instanceof ClassLoader || object instanceof Thread) {

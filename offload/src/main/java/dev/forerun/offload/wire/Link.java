@@ -18,6 +18,8 @@ public final class Link implements Closeable {
   private final DataInputStream in;
   private final OutputStream out;
   private final Closeable stream;
+  private long sent;
+  private long received;
 
   /** Frames over a pair of streams; close closes the third. */
   public Link(InputStream in, OutputStream out, Closeable stream) {
@@ -39,9 +41,22 @@ public final class Link implements Closeable {
     frame[4] = (byte) type.code;
     System.arraycopy(content, 0, frame, 5, content.length);
     synchronized (out) {
+      sent += frame.length;
       out.write(frame);
       out.flush();
     }
+  }
+
+  /** How many bytes were sent. */
+  public long sent() {
+    synchronized (out) {
+      return sent;
+    }
+  }
+
+  /** How many bytes were received, for the thread that receives. */
+  public long received() {
+    return received;
   }
 
   /** Waits for the next frame that is not a heartbeat. */
@@ -56,6 +71,7 @@ public final class Link implements Closeable {
       if (body.length < length) {
         throw new IOException("the stream ended within a frame");
       }
+      received += 5 + length;
       if (type != Type.PING) {
         return new Received(type, new In(body));
       }
