@@ -61,7 +61,7 @@ test: build $(java_runtime)/.stamp $(offload)/.stamp $(venv)/.stamp node_modules
 soak: build need-redis ## attack the server with random clients, kills and failures of the power, each test for a time (SOAK=5m), squash what reaches for the outside (TIMES=100 each way), and play simulations of speculation and of the scheduler (SEEDS=1000000, other ones each time, or from SEED=N on)
 	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -p=1 -timeout=0 -run 'Histor|PowerLoss|TestCrash|DeathsInside|TestAhead(Clients|Server|Stages|Guard)|TestDifferential|TestSharedRecords|ThoseOfRedis|TestImagesAre|TestLivesOfAColumn|TestPages|TestTheOldestRows|TestOracle' ./internal/state/... ./internal/memo ./internal/service ./test
 	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -timeout=0 -run 'TestCurrent$$' ./internal/controller
-	@FORERUN_SOAK_TIMES=$(or $(TIMES),100) go test -count=1 -v -p=1 -timeout=0 -run 'TestGuardMatrix|TestThousandSquashed|TestSuite/Hold' ./internal/sandbox/native ./internal/worker
+	@FORERUN_SOAK_TIMES=$(or $(TIMES),100) go test -count=1 -v -p=1 -timeout=0 -run 'TestGuardMatrix|TestThousandSquashed|TestSuite/Hold|TestReplayedFlights' ./internal/sandbox/native ./internal/worker ./internal/gateway
 	@FORERUN_SEED=$(or $(SEED),$$(date +%s)000000) FORERUN_SEEDS=$(or $(SEEDS),1000000) go test -count=1 -v -timeout=0 -run TestSeeds ./internal/speculate/simulation ./internal/schedule/simulation
 
 .PHONY: check

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,10 +14,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 	"github.com/redis/go-redis/v9"
 
@@ -71,6 +75,7 @@ func TestPublicDoor(t *testing.T) {
 		reportNode(t, "node/tls.js", "WSK_CONFIG_FILE="+s.Props(), "NODE_EXTRA_CA_CERTS="+s.CA())
 	})
 	t.Run("redis-py", func(t *testing.T) { redisOverTLS(t, s, port) })
+	t.Run("early data", func(t *testing.T) { earlyOverQUIC(t, s, metrics) })
 	t.Run("drain", func(t *testing.T) { drainOverTLS(t, s, port) })
 }
 
@@ -180,6 +185,63 @@ func transportOf(s *server.Server, protocol string) interface {
 	p.SetHTTP1(protocol == "HTTP/1.1")
 	p.SetHTTP2(protocol == "HTTP/2.0")
 	return &http.Transport{TLSClientConfig: s.TLS(), Protocols: p}
+}
+
+// earlyOverQUIC: an invocation with an idempotency key runs as early data of a client that comes back, and is not carried out again when that
+// sends it over another connection, because it has not heard the answer.
+func earlyOverQUIC(t *testing.T, s *server.Server, metrics string) {
+	config, where := s.TLS(), strings.TrimPrefix(s.URL, "https://")
+	config.NextProtos, config.ClientSessionCache = []string{"h3"}, tls.NewLRUClientSessionCache(1)
+	request := func(key string) *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/v1/namespaces/_/actions/hello?blocking=true", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		user, password, _ := strings.Cut(s.Auth, ":")
+		r.SetBasicAuth(user, password)
+		r.Header.Set("Idempotency-Key", key)
+		return r
+	}
+	var early *http.Response
+	key := ""
+	for n := 0; early == nil && n < 1000; n++ { // the first has no ticket, and that of the next may be late
+		key = "early " + strconv.Itoa(n)
+		conn, err := quic.DialAddrEarly(t.Context(), where, config, &quic.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := new(http3.Transport).NewClientConn(conn).OpenRequestStream(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(stream.SendRequestHeader(request(key)), stream.Close()); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := stream.ReadResponse()
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+		if conn.ConnectionState().Used0RTT {
+			early = answer
+		}
+		time.Sleep(10 * time.Millisecond)
+		_ = conn.CloseWithError(0, "")
+	}
+	if early == nil {
+		t.Fatal("no early data were read")
+	}
+	again, err := transportOf(s, "HTTP/2.0").RoundTrip(request(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Body.Close()
+	const id = "X-Openwhisk-Activation-Id"
+	if early.Header.Get(id) == "" || early.Header.Get(id) != again.Header.Get(id) {
+		t.Errorf("activation %q ran early, and then %q", early.Header.Get(id), again.Header.Get(id))
+	}
+	if _, text := fetch(t, client(t, s), metrics+"/metrics"); !strings.Contains(text, "forerun_early_accepted_total 1\n") {
+		t.Errorf("the metrics have %v", regexp.MustCompile("forerun_early.*").FindAllString(text, -1))
+	}
 }
 
 // renewCertificate has the operator see a certificate and make another, which the next handshake shows.

@@ -58,6 +58,7 @@ type Config struct {
 	TLSNames      []string // DNS names and addresses that the server's certificate is for; empty: the host's name and the addresses listened on
 	TLSCert       string   // file of the certificate in PEM, absolute; empty: the server signs its own
 	TLSKey        string   // file of its key
+	EarlyData     bool     // of HTTP/3, for what may be repeated
 	HTTP3         bool     // on the listeners of HTTP with TLS, over UDP on the same port
 }
 
@@ -85,6 +86,7 @@ func Settings(root bool, home string) []Setting {
 		{"tls-cert", "FORERUN_TLS_CERT", "", "`FILE` of the server's certificate in PEM, read again when it changes; empty: the server signs its own", setTLSCert},
 		{"tls-key", "FORERUN_TLS_KEY", "", "`FILE` of the key of --tls-cert", setTLSKey},
 		{"http3", "FORERUN_HTTP3", "on", "on: where there is TLS also HTTP/3, over UDP on the same port, or off", setHTTP3},
+		{"early-data", "FORERUN_EARLY_DATA", "safe", "safe: what is safe to repeat may come as early data of HTTP/3, or off: none (docs/reference/security.md)", setEarlyData},
 		{"egress-allow", "FORERUN_EGRESS_ALLOW", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may reach besides the public internet; this machine's addresses only singly, and never the loopback", setEgressAllow},
 		{"egress-deny", "FORERUN_EGRESS_DENY", "", "`NETWORKS` (CIDR or address, with :PORT or without, comma-separated) that functions may not reach, whatever else is allowed", setEgressDeny},
 		{"memory", "FORERUN_MEMORY", "0", "`MIB` that all sandboxes together may use; 0: half of the machine's memory", setMemory},

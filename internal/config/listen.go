@@ -64,6 +64,14 @@ func setHTTP3(c *Config, value string) error {
 	return nil
 }
 
+func setEarlyData(c *Config, value string) error {
+	if value != "safe" && value != "off" {
+		return forerun.Errorf(forerun.Invalid, "", "%q is not a setting of early data: write safe or off.", value)
+	}
+	c.EarlyData = value == "safe"
+	return nil
+}
+
 // dnsName is a name of a host, or of all hosts of a domain.
 var dnsName = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 

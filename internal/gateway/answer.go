@@ -52,7 +52,7 @@ func Explain(w http.ResponseWriter, r *http.Request, err error) (status int, mes
 	}
 	if kind == forerun.Internal {
 		if p, ok := r.Context().Value(passKey{}).(*pass); ok {
-			p.log.Error("a request failed", "request", r.Method+" "+r.URL.Path, "transaction", p.transaction, "error", err)
+			p.log.Error("a request failed", "request", r.Method+" "+r.URL.Path, "transaction", p.transaction, "early", p.early, "error", err)
 		}
 		message = "There was an internal server error."
 	}

@@ -29,6 +29,7 @@ type Config struct {
 	Page    http.Handler // GET / for browsers, and /docs/; nil: there is none
 	Metrics http.Handler // GET /metrics; nil: neither it nor GET /healthz is served here
 	Gate    *Gate        // lets in all but the page, /metrics and GET /healthz, which tells whether it is open
+	Traffic *Traffic     // counts; may be nil
 	Log     *slog.Logger
 	Audit   *audit.Log // may be nil
 }
@@ -47,6 +48,9 @@ func New(c Config) http.Handler {
 		WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { NotAllowed(w, r, http.MethodGet, http.MethodHead) })
+	if c.Traffic == nil {
+		c.Traffic = new(Traffic)
+	}
 	c.API, c.Web = c.Gate.Guard(c.API), c.Gate.Guard(c.Web)
 	if c.Admin != nil {
 		c.Admin = c.Gate.Guard(c.Admin)
@@ -66,7 +70,7 @@ type door struct {
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	transaction := transactionOf(r)
 	w.Header().Set("X-Request-ID", transaction)
-	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, log: d.Log, audit: d.Audit}))
+	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, early: isEarly(r), log: d.Log, audit: d.Audit}))
 	if isShared(r) {
 		answer := newPatient(w)
 		defer answer.begin() // what is still to be sent is sent when the handler has returned
@@ -77,7 +81,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		await(w) // for a body that nobody reads, too
 	}
 	body := r.Body // in its place quotas put one that counts
-	d.dispatch(w, r)
+	if !d.tooEarly(w, r) {
+		d.dispatch(w, r)
+	}
 	drain(r, body)
 }
 
@@ -123,6 +129,7 @@ func (d *door) recover(w http.ResponseWriter, r *http.Request) {
 // pass is what the front door gives a request on its way.
 type pass struct {
 	transaction string
+	early       bool // it came as early data
 	log         *slog.Logger
 	audit       *audit.Log
 }

@@ -31,7 +31,9 @@ const (
 //
 // Each connection has an http3.Server of its own, because that says GOAWAY to all of its connections or to none.
 type quicServer struct {
+	*QUIC
 	server     *Server
+	tickets    *tickets
 	handler    http.Handler
 	socket     net.PacketConn
 	transport  *quic.Transport
@@ -42,15 +44,23 @@ type quicServer struct {
 	conns map[*quicConn]bool
 }
 
+// QUIC is what the HTTP/3 of a server's listeners has in common.
+type QUIC struct {
+	Windows Windows
+	Early   bool // clients that come back may send early data
+	Traffic *Traffic
+}
+
 // ListenQUIC has the server serve HTTP/3, too, on a UDP socket of the same port. It is called before Serve, on a server with TLS.
-func (s *Server) ListenQUIC(socket net.PacketConn, windows *Windows) error {
-	q := &quicServer{server: s, handler: s.Handler, socket: socket, conns: make(map[*quicConn]bool)}
+func (s *Server) ListenQUIC(socket net.PacketConn, common *QUIC) error {
+	q := &quicServer{server: s, QUIC: common, handler: s.Handler, socket: socket, tickets: newTickets(common.Traffic), conns: make(map[*quicConn]bool)}
 	q.transport = &quic.Transport{
 		Conn:                socket,
-		VerifySourceAddress: func(net.Addr) bool { return q.handshakes.Load() >= retryFrom },
-		ConnContext:         func(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) { return q.begin(ctx, windows) },
+		VerifySourceAddress: q.isUnproven,
+		ConnContext:         q.begin,
 	}
-	listener, err := q.transport.ListenEarly(http3.ConfigureTLSConfig(s.TLSConfig), &quic.Config{
+	listener, err := q.transport.ListenEarly(q.tickets.configure(http3.ConfigureTLSConfig(s.TLSConfig)), &quic.Config{
+		Allow0RTT:            common.Early,
 		HandshakeIdleTimeout: headTime, MaxIdleTimeout: deadTime, KeepAlivePeriod: aliveTime,
 		MaxIncomingStreams: maxStreams, MaxIncomingUniStreams: maxControls,
 		InitialStreamReceiveWindow: firstWindow, MaxStreamReceiveWindow: streamWindow,
@@ -74,19 +84,28 @@ func announceQUIC(handler http.Handler, port int) http.Handler {
 	})
 }
 
+// isUnproven reports whether a new client is to prove its address first.
+func (q *quicServer) isUnproven(net.Addr) bool {
+	if q.handshakes.Load() < retryFrom {
+		return false
+	}
+	q.Traffic.Retries.Add(1)
+	return true
+}
+
 // begin takes in a client's first packet. Its connection lies in the context of all of its requests.
-func (q *quicServer) begin(ctx context.Context, windows *Windows) (context.Context, error) {
+func (q *quicServer) begin(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
 	if q.handshakes.Add(1) > maxHandshakes {
 		q.handshakes.Add(-1)
 		return nil, forerun.Errorf(forerun.TooMany, "", "Too many handshakes at a time.")
 	}
 	shaken := sync.OnceFunc(func() { q.handshakes.Add(-1) })
-	its, ok := windows.open()
+	its, ok := q.Windows.open()
 	if !ok {
 		shaken()
 		return nil, forerun.Errorf(forerun.TooMany, "", "Too many connections at a time.")
 	}
-	c := &quicConn{place: place{seats: q.server.seats}, window: its, handler: q.handler, shaken: shaken}
+	c := &quicConn{place: place{seats: q.server.seats}, window: its, handler: q.handler, traffic: q.Traffic, shaken: shaken}
 	context.AfterFunc(ctx, c.gone)
 	return context.WithValue(ctx, clientKey{}, c), nil
 }
@@ -96,6 +115,9 @@ func connOf(conn *quic.Conn) *quicConn { return conn.Context().Value(clientKey{}
 
 // serve serves the connections until close.
 func (q *quicServer) serve() error {
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	go q.tickets.run(ctx)
 	for {
 		conn, err := q.listener.Accept(context.Background())
 		if errors.Is(err, quic.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
@@ -119,7 +141,12 @@ func (q *quicServer) serveConn(conn *quic.Conn) {
 		select {
 		case <-conn.HandshakeComplete():
 			c.shaken()
+			q.Traffic.Handshakes.Add(1)
+			if conn.ConnectionState().TLS.DidResume {
+				q.Traffic.Resumed.Add(1)
+			}
 		case <-conn.Context().Done():
+			q.Traffic.Unfinished.Add(1)
 		}
 	}()
 	if err := c.server.ServeQUICConn(conn); err != nil {

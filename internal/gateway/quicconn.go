@@ -16,6 +16,7 @@ import (
 type quicConn struct {
 	place
 	window  *credit
+	traffic *Traffic
 	handler http.Handler
 	conn    *quic.Conn    // nil until the first flight was read
 	server  *http3.Server // of this connection alone
@@ -46,6 +47,7 @@ func (c *quicConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.idle.Stop()
 	c.mu.Unlock()
 	defer c.ended()
+	c.admitEarly(r)
 	if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		r.Body = &expected{ReadCloser: r.Body, goOn: sync.OnceFunc(func() { w.WriteHeader(http.StatusContinue) })}
 	}

@@ -34,32 +34,45 @@ type secured struct {
 	*Server
 	testing.TB
 	network
-	gate    *Gate
-	trust   *x509.CertPool
-	windows *Windows
+	gate   *Gate
+	trust  *x509.CertPool
+	common *QUIC
 }
 
 // newSecured makes a server of an API on a network.
 func newSecured(t testing.TB, api http.Handler, has *seats.Seats, n network) *secured {
 	t.Helper()
+	return newSecuredWith(t, api, has, n, &QUIC{Early: true, Traffic: new(Traffic)})
+}
+
+func newSecuredWith(t testing.TB, api http.Handler, has *seats.Seats, n network, common *QUIC) *secured {
+	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	authority, err := certificate.NewAuthority(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	keeper, err := certificate.Own(authority, []string{"localhost"}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &secured{TB: t, network: n, gate: NewGate(), trust: x509.NewCertPool(), windows: new(Windows)}
-	s.trust.AppendCertsFromPEM(authority.Certificate())
-	door := New(Config{API: api, Web: http.NotFoundHandler(), Metrics: http.NotFoundHandler(), Gate: s.gate, Log: log})
+	keeper, trust := newKeeper(t)
+	s := &secured{TB: t, network: n, gate: NewGate(), trust: trust, common: common}
+	door := New(Config{API: api, Web: http.NotFoundHandler(), Metrics: http.NotFoundHandler(), Gate: s.gate, Traffic: s.common.Traffic, Log: log})
 	s.Server = NewServer(door, has, keeper.Config(), log)
-	if err := s.ListenQUIC(n.udp, s.windows); err != nil {
+	if err := s.ListenQUIC(n.udp, s.common); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = s.Serve(n.tcp) }()
 	return s
+}
+
+// newKeeper keeps a certificate for localhost, and has the trust of clients in it.
+func newKeeper(t testing.TB) (*certificate.Keeper, *x509.CertPool) {
+	t.Helper()
+	authority, err := certificate.NewAuthority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper, err := certificate.Own(authority, []string{"localhost"}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := x509.NewCertPool()
+	trust.AppendCertsFromPEM(authority.Certificate())
+	return keeper, trust
 }
 
 // onLoopback makes one with sockets of the loopback.
@@ -94,7 +107,7 @@ func onPipesWith(t *testing.T, has *seats.Seats, api http.HandlerFunc, test func
 		hosts := 0
 		socket := func() (net.PacketConn, error) {
 			hosts++
-			link := new(simnet.SimulatedLink)
+			link := &simnet.SimulatedLink{Latency: 5 * time.Millisecond}
 			link.UploadPacket = wires.Router
 			at := &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1000 + hosts}
 			c := simnet.NewBlockingSimConn(at, link)

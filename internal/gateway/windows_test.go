@@ -53,9 +53,9 @@ func TestWindowsOverQUIC(t *testing.T) {
 		}
 	})
 	has := func(of string) int64 {
-		s.windows.mu.Lock()
-		defer s.windows.mu.Unlock()
-		return s.windows.of[of]
+		s.common.Windows.mu.Lock()
+		defer s.common.Windows.mu.Unlock()
+		return s.common.Windows.of[of]
 	}
 	c := s.client("h3")
 	if status, _, err := s.ask(c, "POST", "/", "ada", bytes.NewReader(make([]byte, 16<<20))); err != nil || status != 200 {

@@ -142,12 +142,12 @@ func (s *server) serve(c gateway.Config, origin *webaction.Origin, has *seats.Se
 	var doors []door
 	if s.measured != nil {
 		nothing := http.HandlerFunc(nothingButMetrics)
-		doors = append(doors, door{s.measured, gateway.New(gateway.Config{API: nothing, Web: nothing, Metrics: c.Metrics, Gate: c.Gate, Log: c.Log, Audit: c.Audit})})
+		doors = append(doors, door{s.measured, gateway.New(gateway.Config{API: nothing, Web: nothing, Metrics: c.Metrics, Gate: c.Gate, Traffic: c.Traffic, Log: c.Log, Audit: c.Audit})})
 		c.Metrics = nil
 	}
 	front := gateway.New(c)
 	if origin.URL != "" {
-		w := gateway.Config{API: http.HandlerFunc(webaction.Nothing), Web: origin.Only(c.Web), Gate: c.Gate, Log: c.Log, Audit: c.Audit}
+		w := gateway.Config{API: http.HandlerFunc(webaction.Nothing), Web: origin.Only(c.Web), Gate: c.Gate, Traffic: c.Traffic, Log: c.Log, Audit: c.Audit}
 		if c.Metrics != nil {
 			w.Metrics = http.NotFoundHandler()
 		}
@@ -160,9 +160,9 @@ func (s *server) serve(c gateway.Config, origin *webaction.Origin, has *seats.Se
 			front = origin.Split(web, front)
 		}
 	}
-	windows := new(gateway.Windows)
+	common := &gateway.QUIC{Early: s.config.EarlyData, Traffic: c.Traffic}
 	for _, d := range append(doors, door{s.front, front}) {
-		if err := s.serveOn(d, has, windows); err != nil {
+		if err := s.serveOn(d, has, common); err != nil {
 			return err
 		}
 	}
@@ -179,10 +179,10 @@ type door struct {
 	handler http.Handler
 }
 
-func (s *server) serveOn(d door, has *seats.Seats, windows *gateway.Windows) error {
+func (s *server) serveOn(d door, has *seats.Seats, common *gateway.QUIC) error {
 	server := gateway.NewServer(d.handler, has, s.tlsOf(d.on), s.log)
 	if d.on.udp != nil {
-		if err := server.ListenQUIC(d.on.udp, windows); err != nil {
+		if err := server.ListenQUIC(d.on.udp, common); err != nil {
 			return forerun.Errorf(forerun.Internal, "", "HTTP/3 cannot be served: %w", err)
 		}
 	}

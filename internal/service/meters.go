@@ -3,10 +3,12 @@ package service
 import (
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"forerun.dev/forerun/internal/audit"
 	"forerun.dev/forerun/internal/certificate"
 	"forerun.dev/forerun/internal/controller"
+	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/gateway/offload"
 	"forerun.dev/forerun/internal/state/embedded"
 	"forerun.dev/forerun/internal/telemetry"
@@ -71,6 +73,25 @@ func measureCertificate(m *telemetry.Metrics, k *certificate.Keeper) {
 		}
 		return float64(k.Failures())
 	})
+}
+
+// measureTraffic shows in the metrics what comes through the doors.
+func measureTraffic(m *telemetry.Metrics, t *gateway.Traffic) {
+	for _, counter := range []struct {
+		name, help string
+		of         *atomic.Int64
+	}{
+		{"forerun_quic_handshakes_total", "Handshakes of QUIC that were completed.", &t.Handshakes},
+		{"forerun_quic_handshakes_unfinished_total", "Handshakes of QUIC that were not completed.", &t.Unfinished},
+		{"forerun_quic_resumed_total", "Handshakes of QUIC that were completed with a session ticket.", &t.Resumed},
+		{"forerun_quic_retries_total", "Clients of QUIC that had to prove their address first.", &t.Retries},
+		{"forerun_early_accepted_total", "Requests that ran as early data.", &t.EarlyAccepted},
+		{"forerun_early_held_total", "Requests in early data that waited for the end of the handshake.", &t.EarlyHeld},
+		{"forerun_early_refused_total", "Requests in the early data of a proxy that were refused (425).", &t.EarlyRefused},
+		{"forerun_early_replayed_total", "Session tickets that came a second time: their early data was not read.", &t.Replayed},
+	} {
+		m.Counter(counter.name, counter.help, func() float64 { return float64(counter.of.Load()) })
+	}
 }
 
 // measureMemo shows the state of the memo table in the metrics.

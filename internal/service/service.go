@@ -63,7 +63,7 @@ func Run(ctx context.Context, hurry <-chan struct{}, c *config.Config, version s
 	defer runtime.KeepAlive(make([]byte, heldBack))
 	s := &server{
 		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(), clock: clock.New(nil),
-		gate: gateway.NewGate(), hurry: hurry, broken: make(chan error, 4),
+		gate: gateway.NewGate(), traffic: new(gateway.Traffic), hurry: hurry, broken: make(chan error, 4),
 	}
 	err := s.start(ctx)
 	switch {
@@ -86,6 +86,7 @@ type server struct {
 	clock   *clock.Clock
 
 	listeners
+	traffic     *gateway.Traffic
 	certificate *certificate.Keeper // nil if no listener is secure
 
 	folder     *folder
@@ -290,6 +291,7 @@ func (s *server) startWorker(ctx context.Context) error {
 	measureToll(s.metrics, s.controller)
 	measureAudit(s.metrics, s.audit)
 	measureCertificate(s.metrics, s.certificate)
+	measureTraffic(s.metrics, s.traffic)
 	return nil
 }
 
@@ -322,6 +324,7 @@ func (s *server) openDoors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.Traffic = s.traffic
 	c.Metrics, c.Admin, c.Gate, c.Page = s.metrics.Handler(), operator, s.gate, page
 	has := roomIn(sandbox.Descriptors())
 	s.onClose(s.drain)
