@@ -14,7 +14,7 @@ import (
 
 func (a *app) actionCommand() *cobra.Command {
 	return group("action", "Functions, sequences and compositions",
-		a.actionList(), a.actionGet(), a.actionPut(false), a.actionPut(true), a.deletion(whisk.Actions, "action"), a.invokeCommand())
+		a.actionList(), a.actionGet(), a.actionPut(false), a.actionPut(true), a.actionAdvise(), a.deletion(whisk.Actions, "action"), a.invokeCommand())
 }
 
 // page are the flags of a list.

@@ -28,6 +28,7 @@ func (e *execution) find(r speculate.Resolve) {
 			s.suspended = e.c.suspension(e.namespace, s.action)
 		}
 		found := speculate.Resolved{Slot: s.id, Code: code, Input: input, Cached: s.cache.Kept && s.suspended == nil, Until: e.until(s)}
+		found.Watched = e.watch(s)
 		if e.speculation.Mode != speculate.Off {
 			doubts := e.tables.doubts(code, e.speculation.Least)
 			found.Open, found.Stray, found.InTurn = doubts.open, doubts.stray, s.isNonSpeculative()

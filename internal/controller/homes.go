@@ -29,6 +29,7 @@ func (c *Controller) sweep() {
 			leave := c.Enter(namespace) // Close waits for it: there is no store after that
 			if !c.closed.Load() {
 				c.dropOld(namespace, tenant, tenant.Homes())
+				c.tables.tenant(namespace).behaviour.Forget(func(h forerun.Home) bool { return c.isGone(h, namespace) })
 			}
 			leave()
 		}

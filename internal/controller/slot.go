@@ -47,6 +47,7 @@ type slot struct {
 	flight     *flight          // that it is the first of, or waits for
 	changes    uint64           // of actions, as of before its action was found
 	suspended  *forerun.Reason  // why no row stands for its action; nil: rows do
+	watched    bool             // what it does tells about its action (package behaviour)
 	hit        *forerun.Row     // that stands for its execution; nil: none does
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"forerun.dev/forerun/internal/behaviour"
 	"forerun.dev/forerun/internal/flow"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/memo"
@@ -26,6 +27,7 @@ type tables struct {
 	uses      cacheUses
 	suspended suspensions
 	samples   samples
+	behaviour behaviour.Monitor
 
 	mu      sync.Mutex // guards the rest
 	callers map[forerun.Digest]bool
@@ -385,6 +387,12 @@ func (e *execution) learn(a speculate.Learn) {
 			l.Row.Since = e.c.Clock.Now()
 		}
 		l.Row.By, l.Row.Home = s.record.ID, e.c.home(s.action)
+		if s.watched {
+			e.c.tables.tenant(e.namespace).behaviour.Note(l.Row.Home, behaviour.Execution{Input: l.Input, Row: l.Row, Took: l.Row.Took, CPU: s.cpu})
+		}
+		if e.speculation.Mode == speculate.Off && !s.cache.Kept { // it was followed for that alone
+			return
+		}
 		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil {
 			e.compare(s, before, l.Row)
 			if e.tables != nil {

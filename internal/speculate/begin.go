@@ -54,8 +54,8 @@ func (m *Machine) resolved(e Resolved) {
 		return
 	}
 	s.state, s.name, s.code, s.input = waiting, e.Name, e.Code, e.Input
-	s.traits = traits{m.caches && e.Cached, e.Open, e.Stray, e.Until}
-	s.followed = s.followed || s.traits.cached
+	s.traits = traits{m.caches && e.Cached, e.Watched, e.Open, e.Stray, e.Until}
+	s.followed = s.followed || s.traits.cached || e.Watched
 	if e.Alone != nil && m.rehearses {
 		m.cancel("It waits for its turn.")
 		return

@@ -14,16 +14,17 @@ type Event interface{ event() }
 type (
 	// Resolved: the action of a Resolve is a function.
 	Resolved struct {
-		Slot   SlotID
-		Name   string          // name of the action in reasons; empty: the name that was invoked
-		Code   forerun.Digest  // of the action
-		Input  json.RawMessage // the delivered input: the slot's input with the action's parameters
-		Cached bool            // annotation pure-function, compute_cache or state_cache: a row may stand for an execution
-		Until  time.Time       // no row of this execution stands for another from then on; zero: it is not known before
-		Alone  *forerun.Reason // if there is one, why it waits until it is the head
-		InTurn bool            // annotation non-speculative: no row stands for it before either
-		Open   bool            // its row does not predict its output
-		Stray  bool            // nor its calls
+		Slot    SlotID
+		Name    string          // name of the action in reasons; empty: the name that was invoked
+		Code    forerun.Digest  // of the action
+		Input   json.RawMessage // the delivered input: the slot's input with the action's parameters
+		Cached  bool            // annotation pure-function, compute_cache or state_cache: a row may stand for an execution
+		Watched bool            // it is to be followed, and its row is to be told
+		Until   time.Time       // no row of this execution stands for another from then on; zero: it is not known before
+		Alone   *forerun.Reason // if there is one, why it waits until it is the head
+		InTurn  bool            // annotation non-speculative: no row stands for it before either
+		Open    bool            // its row does not predict its output
+		Stray   bool            // nor its calls
 	}
 	// Entered: the slot's action is a program. It replaces the function as the slot's content.
 	Entered struct {

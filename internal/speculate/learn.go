@@ -62,7 +62,7 @@ func (m *Machine) learn(s *slot) {
 	switch {
 	case m.mode != Off:
 		l.Lesson = &Lesson{Code: s.code, Input: s.input, Row: s.newRow(), Outcome: m.outcomeOf(s)}
-	case s.traits.cached:
+	case s.traits.cached, s.traits.watched:
 		l.Lesson = &Lesson{Code: s.code, Input: s.input, Row: s.newRow()}
 	}
 	m.do(l)

@@ -95,8 +95,8 @@ type conduct struct {
 }
 
 type traits struct {
-	cached, open, stray bool
-	until               time.Time // of Resolved
+	cached, watched, open, stray bool
+	until                        time.Time // of Resolved
 }
 
 // guess is an expected result, and why.

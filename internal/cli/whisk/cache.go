@@ -25,6 +25,19 @@ type CacheUse struct {
 	Suspended string `json:"suspended"` // no result is used, and why
 }
 
+// Advice is what was seen of an action, and what that means for its annotations.
+type Advice struct {
+	Action   string  `json:"action"`
+	Class    string  `json:"class"`
+	Count    uint64  `json:"count"`
+	Followed uint64  `json:"followed"`
+	Repeated uint64  `json:"repeated"`
+	Current  uint64  `json:"current"`
+	Took     float64 `json:"took"`  // seconds
+	Saves    float64 `json:"saves"` // seconds
+	Text     string  `json:"text"`
+}
+
 // CacheRow is a known result.
 type CacheRow struct {
 	Action  string          `json:"action"`

@@ -127,6 +127,13 @@ func TestCacheAPI(t *testing.T) {
 	if member(t, stats, "0.hits") != "1" || member(t, stats, "0.misses") != "1" || member(t, stats, "0.rows") != "1" {
 		t.Error(stats)
 	}
+	advice := w.must(w.request("GET", cache+"/advice?action=f", "")).body
+	if member(t, advice, "0.class") != `"computational"` || member(t, advice, "0.annotated") != "true" || member(t, advice, "0.count") != "2" || !strings.Contains(advice, "nothing was seen against that") {
+		t.Error(advice)
+	}
+	if r := w.request("GET", cache+"/advice?action=none", ""); r.status != http.StatusNotFound {
+		t.Errorf("advice for no action: %d", r.status)
+	}
 	for _, c := range []struct{ body, want string }{
 		{`{"action":"f","input":{"a":2}}`, `{"purged":0}`},
 		{`{"record":"none"}`, `{"purged":0}`},

@@ -69,6 +69,7 @@ func (a *API) table() []route {
 
 		on("GET", "namespaces/{namespace}/cache", a.cacheStats, ""),
 		on("GET", "namespaces/{namespace}/cache/rows", a.cacheRows, "action show limit skip"),
+		on("GET", "namespaces/{namespace}/cache/advice", a.cacheAdvice, "action"),
 		on("POST", "namespaces/{namespace}/cache/purge", a.purgeCache, ""),
 		on("POST", "namespaces/{namespace}/cache/resume", a.resumeCache, ""),
 		on("POST", "namespaces/{namespace}/cache/explain", a.explainCache, "").needing(forerun.MayRead),
