@@ -140,3 +140,19 @@ func (s *story) places() string {
 	}
 	return out + "\n"
 }
+
+// TestTenantsAreForgotten: what is known of tenants that are gone does not add up.
+func TestTenantsAreForgotten(t *testing.T) {
+	for _, p := range Policies() {
+		m := New(Settings{Policy: p, Processors: 2})
+		m.Step(0, Asks{Activation: "stays", Tenant: "stays", Class: 1})
+		for i := range 1000 {
+			id := forerun.ActivationID(fmt.Sprint("a", i))
+			m.Step(time.Duration(i)*time.Millisecond, Asks{Activation: id, Tenant: string(id), Class: 1})
+			m.Step(time.Duration(i)*time.Millisecond, Ended{Activation: id})
+		}
+		if len(m.tenants) > 2 || len(m.phases) != 1 {
+			t.Errorf("%s: %d tenants and %d phases are known", p, len(m.tenants), len(m.phases))
+		}
+	}
+}

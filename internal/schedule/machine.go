@@ -76,6 +76,9 @@ func (m *Machine) Step(now time.Duration, e Event) []Decision {
 
 // asks begins a phase. Under Task an activation has one.
 func (m *Machine) asks(e Asks) {
+	if m.settings.Policy == Oversubscribe {
+		e.Tenant = "" // nothing is shared out
+	}
 	p := m.phases[e.Activation]
 	switch {
 	case p == nil:
@@ -135,6 +138,9 @@ func (m *Machine) ended(p *phase, killed bool) {
 	m.leaves(p)
 	p.tenant.phases--
 	delete(m.phases, p.id)
+	if p.tenant.phases == 0 {
+		m.forget()
+	}
 }
 
 // learn notes what a phase took that has ended. Nothing is learnt from speculative ones (C3).
