@@ -17,6 +17,7 @@ type Asks struct {
 	Kind       string // the phase of all activations of one action, for what is learnt; empty: nothing is learnt
 	Class      Class
 	Ahead      bool // the activation is speculative
+	AtOnce     bool // one that runs goes on at once, in the back if there are no slabs for it
 }
 
 // Waits: the activation waits at one of our doors, and uses no processor.

@@ -16,7 +16,8 @@ import (
 // machine decides and where the phases are then. Run with -rewrite to write the outputs again, and review the difference.
 //
 //	machine task processors=2        a new machine, at 0 ms
-//	ask a class=4 tenant=t ahead     an activation asks; without a tenant it is of "t", without a class it needs a processor
+//	ask a class=4 tenant=t ahead at-once
+//	                                 an activation asks; without a tenant it is of "t", without a class it needs a processor
 //	waits a, answered a, promoted a, ended a, killed a
 //	used a cpu=60ms                  of processor time
 //	processors 1
@@ -86,7 +87,7 @@ func (s *story) event(t *testing.T, d *datadriven.TestData) Event {
 	id := forerun.ActivationID(text)
 	switch d.Cmd {
 	case "ask":
-		class, e := int(Core), Asks{Activation: id, Tenant: "t", Ahead: d.HasArg("ahead")}
+		class, e := int(Core), Asks{Activation: id, Tenant: "t", Ahead: d.HasArg("ahead"), AtOnce: d.HasArg("at-once")}
 		d.MaybeScanArgs(t, "class", &class)
 		d.MaybeScanArgs(t, "tenant", &e.Tenant)
 		d.MaybeScanArgs(t, "weight", &e.Weight)

@@ -99,8 +99,12 @@ func (m *Machine) asks(e Asks) {
 		p.class = Core
 	}
 	p.part = m.partOf(p.class)
+	where := waiting
+	if e.AtOnce && p.begun {
+		where = back
+	}
 	p.begun, p.cpu, p.atFront, p.seen = false, 0, 0, 0
-	m.asksAgain(p, waiting)
+	m.asksAgain(p, where)
 }
 
 // promoted puts a phase before all speculative ones.

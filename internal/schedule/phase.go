@@ -11,6 +11,7 @@ import (
 // place is where a phase is.
 //
 //	waiting -> front, back       it is let in
+//	any     -> waiting, back     its activation begins the next one
 //	front   -> back              others take its slabs
 //	back    -> front             slabs are free for it
 //	front, back -> away -> back  it waits at a door, and is answered

@@ -17,11 +17,12 @@ import (
 const (
 	phaseCommand = "FORERUN.PHASE"
 	phaseEnd     = "END"
-	defaultPhase = ""  // of code that says nothing, and between two phases
-	maxWord      = 100 // bytes of an argument that are looked at
+	defaultPhase = "default" // of code that says nothing, and between two phases
+	maxWord      = 100       // bytes of an argument that are looked at
 )
 
-// phase executes FORERUN.PHASE name [cpu] and FORERUN.PHASE END of an activation. It answers when the phase may begin.
+// phase executes FORERUN.PHASE name [cpu] and FORERUN.PHASE END of an activation. It answers when the phase may begin;
+// to END at once.
 func (s *scheduler) phase(ctx context.Context, t *tenure, args [][]byte) (state.Reply, error) {
 	name, class, err := parsePhase(args)
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *scheduler) phase(ctx context.Context, t *tenure, args [][]byte) (state.
 		s.mu.Unlock()
 		return state.Reply{}, resp.Refusal("ERR the activation is over")
 	}
-	begun := s.ask(a, name, class)
+	begun := s.ask(a, name, class, name == defaultPhase)
 	s.mu.Unlock()
 	select {
 	case <-begun:

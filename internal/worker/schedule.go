@@ -54,7 +54,7 @@ func (s *scheduler) admit(b *pooledSandbox, r *run) error {
 	s.mu.Lock()
 	a := &admission{sandbox: b, run: r, classes: microtasks(r.Action)}
 	s.turns[r.Activation] = a
-	begun := s.ask(a, defaultPhase, schedule.Core)
+	begun := s.ask(a, defaultPhase, schedule.Core, false)
 	s.mu.Unlock()
 	select { // mostly at once
 	case <-begun:
@@ -85,7 +85,7 @@ func (r *run) tellScheduler(e schedule.Event) {
 }
 
 // ask asks for a phase and returns what is closed when it may begin. Of phases that are asked for at the same time the last one counts.
-func (s *scheduler) ask(t *admission, phase string, class schedule.Class) <-chan struct{} {
+func (s *scheduler) ask(t *admission, phase string, class schedule.Class, atOnce bool) <-chan struct{} {
 	p, r := t.sandbox.pool(), t.run
 	if t.begun == nil || t.letIn {
 		t.begun, t.letIn = make(chan struct{}), false
@@ -94,7 +94,7 @@ func (s *scheduler) ask(t *admission, phase string, class schedule.Class) <-chan
 	t.known = false
 	s.step(schedule.Asks{
 		Activation: r.Activation, Tenant: p.key.namespace, Kind: p.kind + phase,
-		Class: t.classOf(phase, class), Ahead: r.isAhead(),
+		Class: t.classOf(phase, class), Ahead: r.isAhead(), AtOnce: atOnce,
 	})
 	return begun
 }

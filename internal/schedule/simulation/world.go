@@ -120,12 +120,12 @@ func (w *world) ask(tenant int, class schedule.Class, ahead bool) *activation {
 	a := &activation{id: forerun.ActivationID(fmt.Sprint("a", w.next)), tenant: tenant, ahead: ahead}
 	w.next++
 	w.activations = append(w.activations, a)
-	w.begin(a, class)
+	w.begin(a, class, false)
 	return a
 }
 
-// begin has an activation ask for a phase.
-func (w *world) begin(a *activation, class schedule.Class) {
+// begin has an activation ask for a phase, which it may begin at once.
+func (w *world) begin(a *activation, class schedule.Class, atOnce bool) {
 	whole := w.c.Policy == schedule.Task && a.class > 0 // it has its place already
 	if w.c.Policy == schedule.Task {
 		class = schedule.Core
@@ -134,7 +134,10 @@ func (w *world) begin(a *activation, class schedule.Class) {
 		a.class, a.place, a.cpu, a.asked = class, waiting, 0, w.latestAt()
 		a.bound = w.boundOf(a)
 	}
-	w.tell(schedule.Asks{Activation: a.id, Tenant: w.tenant(a.tenant), Weight: w.c.Weights[a.tenant], Kind: w.tenant(a.tenant), Class: class, Ahead: a.ahead})
+	w.tell(schedule.Asks{Activation: a.id, Tenant: w.tenant(a.tenant), Weight: w.c.Weights[a.tenant], Kind: w.tenant(a.tenant), Class: class, Ahead: a.ahead, AtOnce: atOnce})
+	if atOnce && a.place == waiting {
+		w.wrong("%s waits, and was to go on at once", a.id)
+	}
 }
 
 // latestAt is the time that the machine takes the present for: its clock is never set back.
@@ -187,7 +190,7 @@ func (w *world) do(op Op) {
 	}
 	switch op.Kind {
 	case Phase, Double:
-		w.begin(a, class)
+		w.begin(a, class, op.Kind == Phase && op.Arg>>8%3 == 0)
 	case Wait:
 		a.weight, a.place = a.place, away
 		w.tell(schedule.Waits{Activation: a.id})
