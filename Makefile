@@ -96,6 +96,10 @@ bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-na
 bench-cache: build $(venv)/.stamp .forerun/bench .forerun/bench-native ## measure the result cache: the server with it on and off, interleaved, beside the echo and a native call (CASE=NAME: one, QUICK=1: rough)
 	@.forerun/bench cache $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
+.PHONY: bench-microtasks
+bench-microtasks: build .forerun/bench ## measure the policies of the scheduler on a distributed sort, interleaved (QUICK=1: a third of the data, three rounds); as root
+	@.forerun/bench microtasks $(if $(QUICK),--quick)
+
 .PHONY: bench-workloads
 bench-workloads: build .forerun/bench ## profile the applications of SpecFaaS: state, companies, branches, CPU, and how fast they could be at best (CASE=NAME: one, QUICK=1: rough); as root
 	@.forerun/bench workloads $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
@@ -202,7 +206,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 	GOBIN=$(CURDIR)/.forerun/tools CGO_ENABLED=0 go install $(tool)
 	@touch $@
 
-.forerun/bench: $(shell find bench -name '*.go' -o -path 'bench/workloads/apps/*' -type f -o -path bench/go.mod -o -path bench/go.sum) | need-go
+.forerun/bench: $(shell find bench -name '*.go' -o -path 'bench/workloads/apps/*' -type f -o -name sort.py -o -path bench/go.mod -o -path bench/go.sum) | need-go
 	cd bench && go build -o ../$@ .
 
 .forerun/bench-native: bench/native/main.go bench/go.mod | need-go

@@ -12,6 +12,7 @@ import (
 	"forerun.dev/forerun/bench/baseline"
 	"forerun.dev/forerun/bench/cache"
 	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/bench/microtasks"
 	"forerun.dev/forerun/bench/speculation"
 	"forerun.dev/forerun/bench/workloads"
 	"forerun.dev/forerun/internal/proc"
@@ -27,6 +28,7 @@ func commands() []command {
 	return []command{
 		{"baseline", "calls, state and memory beside this machine's own echo, fdatasync and redis", baseline.Run},
 		{"speculation", "applications with speculation off and on, beside the figures of the paper", speculation.Run},
+		{"microtasks", "the policies of the scheduler on a distributed sort", microtasks.Run},
 		{"cache", "the same server with known results and without, beside the echo and a native call", cache.Run},
 		{"workloads", "what the applications of SpecFaaS do, and how fast they could be at best", workloads.Run},
 		{harness.EchoCommand, "the plain HTTP server that calls are compared with", harness.Echo},

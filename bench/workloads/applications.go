@@ -106,7 +106,7 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 		action := map[string]any{
 			"exec":        map[string]any{"kind": "python:3", "code": code, "main": main},
 			"limits":      map[string]int{"timeout": 600_000}, // with the cold starts of all that it calls, on a busy machine
-			"annotations": append([]any{annotation("read-hosts", []string{readAddress}), annotation("keep-process", true)}, more...),
+			"annotations": append([]any{annotation("read-hosts", []string{ReadAddress}), annotation("keep-process", true)}, more...),
 		}
 		if err := c.Put(ctx, a.Slug+"-"+f, action); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 
 // ServerArguments are what `forerun serve` needs for the functions to reach the companies.
 func ServerArguments() []string {
-	return []string{"--egress-allow", actAddress + "/32," + readAddress + "/32"}
+	return []string{"--egress-allow", actAddress + "/32," + ReadAddress + "/32"}
 }
 
 // depth is how many functions a line of calls from f has at most.

@@ -35,7 +35,7 @@ type Waited struct {
 // StartCompanies starts both kinds of companies, in the network of Enter.
 func StartCompanies() (*Companies, error) {
 	c := &Companies{acts: make(map[string]int), waits: make(map[string]*Waited)}
-	for _, address := range []string{actAddress, readAddress} {
+	for _, address := range []string{actAddress, ReadAddress} {
 		l, err := (&net.ListenConfig{KeepAlive: -1}).Listen(context.Background(), "tcp", address+":80")
 		if err != nil {
 			c.Stop()

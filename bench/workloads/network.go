@@ -13,7 +13,7 @@ import (
 // private network, but never a loopback address.
 const (
 	actAddress  = "10.77.0.1" // those that do something
-	readAddress = "10.77.0.2" // those that answer questions
+	ReadAddress = "10.77.0.2" // those that answer questions
 )
 
 // inNetwork is set in the environment of the process that is in the network.
@@ -45,7 +45,7 @@ func open() error {
 	for _, arguments := range [][]string{
 		{"link", "set", "lo", "up"},
 		{"address", "replace", actAddress + "/32", "dev", "lo"},
-		{"address", "replace", readAddress + "/32", "dev", "lo"},
+		{"address", "replace", ReadAddress + "/32", "dev", "lo"},
 	} {
 		if out, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil {
 			return fmt.Errorf("ip %q: %w: %s", arguments, err, out)
