@@ -75,6 +75,7 @@ func TestPublicDoor(t *testing.T) {
 		reportNode(t, "node/tls.js", "WSK_CONFIG_FILE="+s.Props(), "NODE_EXTRA_CA_CERTS="+s.CA())
 	})
 	t.Run("redis-py", func(t *testing.T) { redisOverTLS(t, s, port) })
+	t.Run("status", func(t *testing.T) { statusOfDoors(t, s) })
 	t.Run("early data", func(t *testing.T) { earlyOverQUIC(t, s, metrics) })
 	t.Run("drain", func(t *testing.T) { drainOverTLS(t, s, port) })
 }
@@ -241,6 +242,21 @@ func earlyOverQUIC(t *testing.T, s *server.Server, metrics string) {
 	}
 	if _, text := fetch(t, client(t, s), metrics+"/metrics"); !strings.Contains(text, "forerun_early_accepted_total 1\n") {
 		t.Errorf("the metrics have %v", regexp.MustCompile("forerun_early.*").FindAllString(text, -1))
+	}
+}
+
+// statusOfDoors has the operator see what came through the doors.
+func statusOfDoors(t *testing.T, s *server.Server) {
+	sh := newShell(t, nil)
+	sh.env = []string{"FORERUN_OPERATOR=" + filepath.Join(s.Options.Data, "operator")}
+	got := sh.run(t, "status")
+	for _, pattern := range []string{
+		`(?m)^--listen \S+: HTTP/1\.1, HTTP/2, HTTP/3$`, `(?m)^--redis-listen \S+: Redis over TLS$`, `(?m)^--metrics-listen \S+: HTTP/1\.1, HTTP/2$`, `certificate: for .*127\.0\.0\.1`,
+		`open connections: TCP [1-9]`, `requests: HTTP/1\.1 [1-9]\d*, HTTP/2 [1-9]\d*, HTTP/3 [1-9]`, `QUIC handshakes: [1-9]`, `early data: accepted \d`,
+	} {
+		if !regexp.MustCompile(pattern).MatchString(got.stdout) {
+			t.Errorf("%s is not in %+v", pattern, got)
+		}
 	}
 }
 

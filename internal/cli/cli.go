@@ -69,7 +69,7 @@ func Setup(root *cobra.Command, env Environment, args []string) error {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.actionCommand(), a.activationCommand(), a.packageCommand(), a.triggerCommand(), a.ruleCommand(), a.namespaceCommand(),
-		a.tenantCommand(), a.speculationCommand(), a.cacheCommand(), a.offloadCommand(), a.auditCommand(), a.backupCommand(), a.certCommand(), a.listCommand(),
+		a.tenantCommand(), a.speculationCommand(), a.cacheCommand(), a.offloadCommand(), a.auditCommand(), a.backupCommand(), a.certCommand(), a.statusCommand(), a.listCommand(),
 		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.undeployCommand(), a.devCommand(),
 	}
 }

@@ -68,6 +68,7 @@ type door struct {
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.Traffic.request(r)
 	transaction := transactionOf(r)
 	w.Header().Set("X-Request-ID", transaction)
 	r = r.WithContext(context.WithValue(r.Context(), passKey{}, &pass{transaction: transaction, early: isEarly(r), log: d.Log, audit: d.Audit}))

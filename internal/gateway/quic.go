@@ -134,6 +134,8 @@ func (q *quicServer) serveConn(conn *quic.Conn) {
 	c := connOf(conn)
 	c.conn, c.server = conn, &http3.Server{Handler: c, MaxHeaderBytes: maxHead, Logger: q.server.log}
 	c.stand(c.cut)
+	q.Traffic.QUIC.Add(1)
+	defer q.Traffic.QUIC.Add(-1)
 	c.watch()
 	defer c.gone()
 	defer q.forget(q.remember(c))

@@ -17,6 +17,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
+	"forerun.dev/forerun/internal/gateway/admin"
 	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/seats"
 )
@@ -48,6 +49,35 @@ func (s *listeners) all() (all []*listener) {
 		}
 	}
 	return all
+}
+
+// described are the listeners as the operator sees them.
+func (s *listeners) described() (all []admin.Listener) {
+	for _, x := range []struct {
+		setting string
+		l       *listener
+		redis   bool
+	}{{"listen", s.front, false}, {"web-listen", s.web, false}, {"redis-listen", s.redis, true}, {"metrics-listen", s.measured, false}} {
+		if x.l != nil {
+			all = append(all, admin.Listener{Setting: x.setting, Address: x.l.Addr().String(), TLS: x.l.secure, Protocols: x.l.protocols(x.redis)})
+		}
+	}
+	return all
+}
+
+// protocols are those that a listener speaks.
+func (l *listener) protocols(redis bool) []string {
+	switch {
+	case redis && l.secure:
+		return []string{"Redis over TLS"}
+	case redis:
+		return []string{"Redis"}
+	case !l.secure:
+		return []string{"HTTP/1.1 without TLS"}
+	case l.udp == nil:
+		return []string{"HTTP/1.1", "HTTP/2"}
+	}
+	return []string{"HTTP/1.1", "HTTP/2", "HTTP/3"}
 }
 
 // listen takes the ports, so that one that is not free is known before anything else is done.
@@ -181,6 +211,7 @@ type door struct {
 
 func (s *server) serveOn(d door, has *seats.Seats, common *gateway.QUIC) error {
 	server := gateway.NewServer(d.handler, has, s.tlsOf(d.on), s.log)
+	common.Traffic.Count(server)
 	if d.on.udp != nil {
 		if err := server.ListenQUIC(d.on.udp, common); err != nil {
 			return forerun.Errorf(forerun.Internal, "", "HTTP/3 cannot be served: %w", err)

@@ -3,6 +3,7 @@ package service
 import (
 	"io/fs"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"forerun.dev/forerun/internal/audit"
@@ -77,6 +78,12 @@ func measureCertificate(m *telemetry.Metrics, k *certificate.Keeper) {
 
 // measureTraffic shows in the metrics what comes through the doors.
 func measureTraffic(m *telemetry.Metrics, t *gateway.Traffic) {
+	m.Gauge("forerun_connections_tcp", "Connections of HTTP/1.1 and HTTP/2 that are open.", func() float64 { return float64(t.TCP.Load()) })
+	m.Gauge("forerun_connections_quic", "Connections of HTTP/3 that are open.", func() float64 { return float64(t.QUIC.Load()) })
+	for protocol := range t.Requests() {
+		name := "forerun_requests_" + strings.NewReplacer("HTTP/", "http", ".1", "").Replace(protocol) + "_total"
+		m.Counter(name, "Requests over "+protocol+".", func() float64 { return float64(t.Requests()[protocol]) })
+	}
 	for _, counter := range []struct {
 		name, help string
 		of         *atomic.Int64

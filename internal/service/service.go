@@ -375,7 +375,7 @@ func (s *server) resolveOwn(ctx context.Context, name forerun.Name) (*forerun.Ac
 func (s *server) operatorAPI() *admin.API {
 	return admin.New(admin.Config{
 		Operator: s.operator, Registry: s.registry, Activations: s.records, Controller: s.controller, Quotas: s.quotas,
-		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Stored: s.store.Stored, Pairs: s.store.Pairs, Audited: s.audit.Last, Certificate: s.certificate, Version: s.version, Log: s.log,
+		EndSandboxes: s.worker.EndNamespace, EraseState: s.eraseState, KeysChanged: s.keysChanged, Stored: s.store.Stored, Pairs: s.store.Pairs, Audited: s.audit.Last, Certificate: s.certificate, Listeners: s.described(), Traffic: s.traffic, EarlyData: s.config.EarlyData && s.front.udp != nil, Version: s.version, Log: s.log,
 	})
 }
 

@@ -49,6 +49,9 @@ type Config struct {
 	Pairs        func(ctx context.Context) iter.Seq2[backup.Pair, error]  // all that the store holds, for a backup
 	Audited      func(since time.Time, most int) ([]audit.Entry, error)   // the last entries of the audit log
 	Certificate  *certificate.Keeper                                      // the server's; nil: it has none
+	Listeners    []Listener                                               // the server's
+	Traffic      *gateway.Traffic                                         // what came through them
+	EarlyData    bool                                                     // clients of HTTP/3 may send it
 	Version      string                                                   // of Forerun
 	Log          *slog.Logger
 }
@@ -83,6 +86,7 @@ func New(c Config) *API {
 		{"PUT", "speculation", a.putSpeculation, ""},
 		{"GET", "cache", a.getCache, ""},
 		{"PUT", "cache", a.putCache, ""},
+		{"GET", "status", a.getStatus, ""},
 		{"GET", "certificate", a.getCertificate, ""},
 		{"POST", "certificate/renew", a.renewCertificate, ""},
 	} {
