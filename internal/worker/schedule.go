@@ -20,6 +20,8 @@ type scheduler struct {
 	began time.Time
 
 	mu      sync.Mutex // guards the rest; no lock is taken with it held, and it may be taken with Worker.mu held
+	has     func() int // processors that the process may use, now
+	had     int        // as far as the machine knows
 	machine *schedule.Machine
 	turns   map[forerun.ActivationID]*admission
 	ticking bool
@@ -40,9 +42,10 @@ func newScheduler(w *Worker, policy schedule.Policy) *scheduler {
 	if policy == "" {
 		policy = schedule.Oversubscribe
 	}
+	has := func() int { return runtime.GOMAXPROCS(0) } // the runtime follows changes of the affinity and of the cgroup's quota
 	return &scheduler{
-		w: w, began: time.Now(), turns: make(map[forerun.ActivationID]*admission),
-		machine: schedule.New(schedule.Settings{Policy: policy, Processors: runtime.GOMAXPROCS(0)}),
+		w: w, began: time.Now(), turns: make(map[forerun.ActivationID]*admission), has: has, had: has(),
+		machine: schedule.New(schedule.Settings{Policy: policy, Processors: has()}),
 	}
 }
 
@@ -86,6 +89,7 @@ func (r *run) tellScheduler(e schedule.Event) {
 
 // ask asks for a phase and returns what is closed when it may begin. Of phases that are asked for at the same time the last one counts.
 func (s *scheduler) ask(t *admission, phase string, class schedule.Class, atOnce bool) <-chan struct{} {
+	s.lookAtProcessors()
 	p, r := t.sandbox.pool(), t.run
 	if t.begun == nil || t.letIn {
 		t.begun, t.letIn = make(chan struct{}), false
@@ -97,6 +101,14 @@ func (s *scheduler) ask(t *admission, phase string, class schedule.Class, atOnce
 		Class: t.classOf(phase, class), Ahead: r.isAhead(), AtOnce: atOnce,
 	})
 	return begun
+}
+
+// lookAtProcessors tells the machine if the process may use more processors than before, or fewer.
+func (s *scheduler) lookAtProcessors() {
+	if has := s.has(); has != s.had {
+		s.had = has
+		s.step(schedule.Processors{Number: has})
+	}
 }
 
 // ended gives back the slabs of a run, which may have ended before. It is to be called before another sandbox can have the run.
@@ -197,6 +209,7 @@ func (s *scheduler) tick() {
 		s.step(schedule.Used{Activation: t.run.Activation, CPU: spent[i] - t.before})
 	}
 	s.ticking = false
+	s.lookAtProcessors()
 	s.step(schedule.Passed{})
 }
 

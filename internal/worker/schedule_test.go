@@ -47,7 +47,14 @@ func (g *rig) awaitUse(known, waiting int) {
 }
 
 // one has the worker have one processor.
-func (g *rig) one() { g.turns.tell(schedule.Processors{Number: 1}) }
+func (g *rig) one() { g.have(1) }
+
+// have has it have so many.
+func (g *rig) have(processors int) {
+	g.turns.mu.Lock()
+	defer g.turns.mu.Unlock()
+	g.turns.has = func() int { return processors }
+}
 
 // TestTask: one activation runs on one processor, the next one begins when it has ended, and nothing is in use then.
 func TestTask(t *testing.T) {
@@ -203,5 +210,24 @@ def main(args):
 	if end := <-second.ended; string(end.Result) != `{"answers":["+OK","+OK"]}` {
 		t.Errorf("the other: %s", end.Result)
 	}
+	g.awaitUse(0, 0)
+}
+
+// TestProcessorsChange: with a second processor the next activation that asks runs beside the first.
+func TestProcessorsChange(t *testing.T) {
+	g := newRig(t, under(schedule.Task))
+	g.one()
+	a, file := waitsFor(t)
+	_, first := g.begin(a, `{}`)
+	await(t, first.started, "the first does not begin")
+	_, second := g.begin(action("def main(args): return {'second': 1}"), `{}`)
+	g.awaitUse(2, 1)
+	g.have(2)
+	g.expect(action("def main(args): return {'third': 1}"), `{}`, `{"third":1}`)
+	if end := await(t, second.ended, "the second does not end"); string(end.Result) != `{"second":1}` {
+		t.Errorf("the second: %s", end.Result)
+	}
+	touch(t, file)
+	await(t, first.ended, "the first does not end")
 	g.awaitUse(0, 0)
 }
