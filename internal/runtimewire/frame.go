@@ -40,15 +40,12 @@ const (
 
 // The frames between server and handler, on the handler's own socket.
 const (
-	TypeReady      Type = 16 // handler: waiting; carries the process id in its credentials
-	TypeRun        Type = 17 // server: execute this
-	TypeResult     Type = 18 // handler: its outcome, the last frame
-	TypeLog        Type = 19 // handler: a line for the log
-	TypeCall       Type = 20 // handler: call another action
-	TypeCallResult Type = 21 // server: what that returned
-	TypePhase      Type = 22 // handler: enters a microtask
-	TypePromote    Type = 23 // server: no longer speculative
-	TypeSquash     Type = 24 // server: end at once, no result is wanted
+	TypeReady   Type = 16 // handler: waiting; carries the process id in its credentials
+	TypeRun     Type = 17 // server: execute this
+	TypeResult  Type = 18 // handler: its outcome, the last frame
+	TypeLog     Type = 19 // handler: a line for the log
+	TypePromote Type = 23 // server: no longer speculative
+	TypeSquash  Type = 24 // server: end at once, no result is wanted
 )
 
 // PrefixSize is the length of what precedes header and payload.

@@ -56,8 +56,7 @@ var message = map[Type]func() any{
 	TypePause: func() any { return new(Pause) }, TypePaused: func() any { return new(Paused) },
 	TypeExit: func() any { return new(Exit) }, TypeReady: func() any { return new(Ready) },
 	TypeRun: func() any { return new(Run) }, TypeResult: func() any { return new(Result) },
-	TypeLog: func() any { return new(Log) }, TypeCall: func() any { return new(Call) },
-	TypeCallResult: func() any { return new(CallResult) }, TypePhase: func() any { return new(Phase) },
+	TypeLog: func() any { return new(Log) },
 }
 
 func TestVectors(t *testing.T) {

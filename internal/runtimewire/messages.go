@@ -87,21 +87,3 @@ const (
 type Log struct {
 	Stream string `json:"stream"` // "stdout" or "stderr"
 }
-
-// Call is the header of the frame whose payload is the input of another action.
-type Call struct {
-	ID     int    `json:"id"`     // of the call, chosen by the handler
-	Action string `json:"action"` // fully qualified name
-}
-
-// CallResult is the header of the frame whose payload is what the action of Call returned.
-type CallResult struct {
-	ID     int    `json:"id"`
-	Status string `json:"status"` // StatusOK, or StatusError: then the payload is {"error": ...}
-}
-
-// Phase is the header of the frame that names the microtask that begins.
-type Phase struct {
-	Name string  `json:"name"`
-	CPU  float64 `json:"cpu"` // share of a core that it needs, (0, 1]
-}
