@@ -108,6 +108,10 @@ bench-workloads: build .forerun/bench ## profile the applications of SpecFaaS: s
 bench-speculation: build $(venv)/.stamp .forerun/bench ## measure applications with running ahead off and on (CASE=NAMES: some, with commas between, which writes files only where OUT=FOLDER says so, QUICK=1: rough)
 	@.forerun/bench speculation $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick) $(if $(OUT),--out '$(OUT)')
 
+.PHONY: offload-demo
+offload-demo: build bin/examples/thumbs.jar ## run a Spring Boot application with methods as functions, and show what comes of it (JAR=FILE, ROOTS='CLASS#METHOD;...', PATHS='/A /B', MODE=off: without functions, SECONDS=10)
+	@$(system_python) tools/offload_demo.py $(if $(JAR),--jar '$(JAR)') $(if $(ROOTS),--roots '$(ROOTS)') $(if $(PATHS),--paths '$(PATHS)') $(if $(MODE),--mode '$(MODE)') $(if $(SECONDS),--seconds $(SECONDS))
+
 .PHONY: profile
 profile: build .forerun/bench .forerun/bench-native need-redis ## profile the server under load, for the compiler: what it uses often gets faster with the next build
 	@rm -rf .forerun/profiles && mkdir .forerun/profiles

@@ -37,26 +37,25 @@ public class Reports {
     } catch (IOException e) {
       throw new IllegalStateException("%s cannot be read".formatted(picture.name()), e);
     }
-    Map<String, Long> counts = new TreeMap<>();
+    Map<Integer, Long> counts = new TreeMap<>();
     for (int y = 0; y < image.getHeight(); y++) {
       for (int x = 0; x < image.getWidth(); x++) {
-        counts.merge(colour(image.getRGB(x, y)), 1L, Long::sum);
+        counts.merge(shades(image.getRGB(x, y)), 1L, Long::sum);
       }
     }
     long all = (long) image.getWidth() * image.getHeight();
     return counts.entrySet().stream()
-        .sorted(Map.Entry.<String, Long>comparingByValue(Comparator.reverseOrder()).thenComparing(Map.Entry.comparingByKey()))
+        .sorted(Map.Entry.<Integer, Long>comparingByValue(Comparator.reverseOrder()).thenComparing(Map.Entry.comparingByKey()))
         .limit(3)
-        .map(entry -> new Share(entry.getKey(), entry.getValue() * 1000 / all))
+        .map(entry -> new Share("#%06x".formatted(entry.getKey()), entry.getValue() * 1000 / all))
         .toList();
   }
 
-  private static String colour(int rgb) {
-    StringBuilder name = new StringBuilder("#");
+  private static int shades(int rgb) {
+    int coarse = 0;
     for (int shift = 16; shift >= 0; shift -= 8) {
-      int shade = (rgb >> shift & 255) * SHADES / 256 * 255 / (SHADES - 1);
-      name.append("%02x".formatted(shade));
+      coarse |= ((rgb >> shift & 255) * SHADES / 256 * 255 / (SHADES - 1)) << shift;
     }
-    return name.toString();
+    return coarse;
   }
 }

@@ -2,11 +2,14 @@ package sample.app;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import sample.library.Store;
 
 /** An application whose root does something of each kind, one after the other. */
 public class Stages {
   private final List<Integer> numbers = new ArrayList<>();
+  private final Map<String, Integer> rates = new ConcurrentHashMap<>(Map.of("a", 0, "b", 0));
   private final System.Logger log;
   private final Store store;
   private int total;
@@ -25,8 +28,12 @@ public class Stages {
   /** The root. */
   public String work(int number) {
     log.log(System.Logger.Level.INFO, "begin {0}", number);
-    numbers.add(number);
     Sum sum = new Sum();
+    for (int rate : rates.values()) { // reads, which a repetition may do once more
+      sum.value += rate;
+    }
+    store.names();
+    numbers.add(number);
     numbers.forEach(one -> sum.value += one);
     log.log(System.Logger.Level.INFO, "sum " + sum.value + " of " + System.getProperty("sample.only"));
     synchronized (this) {

@@ -20,6 +20,8 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -44,6 +46,7 @@ final class Surrogate {
   private final String root;
   private final Lines lines = new Lines();
   private final Map<String, Method> methods = new HashMap<>();
+  private final Set<Object> iterators = Collections.newSetFromMap(new IdentityHashMap<>()); // that the call asked for: a repetition has its own
   private final Map<Type, Integer> exchanges = new EnumMap<>(Type.class);
   private String visible;
   private long nanosThere;
@@ -278,6 +281,9 @@ final class Surrogate {
     } catch (IllegalAccessException | IllegalArgumentException e) {
       throw new Malformed("%s cannot be called so: %s".formatted(method, e));
     }
+    if (result instanceof Iterator && method.getName().equals("iterator")) {
+      iterators.add(result);
+    }
     Out out = new Out().u8(isThrown ? 1 : 0);
     heap.write(out, Collections.singletonList(result), List.of());
     reply(out.i32(heap.idOf(result)));
@@ -293,8 +299,9 @@ final class Surrogate {
     }
   }
 
-  private static boolean isKnownRead(Object target, String owner, String name) {
+  private boolean isKnownRead(Object target, String owner, String name) {
     return Effects.tells(target == null ? null : target.getClass(), owner, name)
+        || target != null && (Effects.reads(target.getClass(), name) || name.equals("next") && iterators.contains(target))
         || target != null && target.getClass().getName().startsWith("java.util.ImmutableCollections$");
   }
 

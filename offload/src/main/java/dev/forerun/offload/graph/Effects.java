@@ -20,6 +20,10 @@ public final class Effects {
           "java/lang/Integer", Set.of("getInteger"),
           "java/lang/Long", Set.of("getLong"));
 
+  private static final Set<String> READING =
+      Set.of("get", "getOrDefault", "containsKey", "contains", "size", "isEmpty", "keySet", "values", "entrySet", "iterator", "hasNext", "toArray",
+          "getKey", "getValue", "firstKey", "lastKey", "peek", "intValue", "longValue", "getPlain", "getAcquire");
+
   private static final ClassValue<Boolean> IS_LOGGER =
       new ClassValue<>() {
         @Override
@@ -44,6 +48,14 @@ public final class Effects {
   /** Whether a method of a class writes a line of a log. */
   public static boolean isLine(Class<?> receiver, String name, String descriptor) {
     return LINES.contains(name) && descriptor.endsWith(")V") && IS_LOGGER.get(receiver);
+  }
+
+  /** Whether a method reads a collection or an atomic variable of the JDK. */
+  public static boolean reads(Class<?> receiver, String name) {
+    return Rules.isJdk(receiver) && receiver.getPackageName().startsWith("java.util") && READING.contains(name)
+        && (java.util.Collection.class.isAssignableFrom(receiver) || java.util.Map.class.isAssignableFrom(receiver)
+            || java.util.Iterator.class.isAssignableFrom(receiver) || java.util.Map.Entry.class.isAssignableFrom(receiver)
+            || receiver.getPackageName().equals("java.util.concurrent.atomic"));
   }
 
   /** Whether a method only tells something. The receiver's class is null for a static method, the owner an internal name. */
