@@ -92,7 +92,6 @@ type sending struct {
 func (w *sending) begin() {
 	w.Helper()
 	w.s = newStormyOf(w.T, w.pointed, w.data, w.random, "--egress-allow", w.ear.host+"/32")
-	w.s.stays = 2
 	if w.faults == 0 {
 		w.deploy()
 	}

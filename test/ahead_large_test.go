@@ -61,11 +61,13 @@ def main(args):
 func TestAheadLarge(t *testing.T) {
 	needPackages(t)
 	l := &large{stormy: newStormy(t, filepath.Join(t.TempDir(), "data"), rand.New(rand.NewPCG(history.Seed(t), 6)))}
-	code := make(map[string]string)
 	for name, text := range largeFunctions {
-		code[name] = strings.NewReplacer("MANY", fmt.Sprint(manyRecords), "LARGE", fmt.Sprint(largeRecord)).Replace(largeHeader + text)
+		code := strings.NewReplacer("MANY", fmt.Sprint(manyRecords), "LARGE", fmt.Sprint(largeRecord)).Replace(largeHeader + text)
+		put(t, l.client, name, map[string]any{
+			"exec":        map[string]any{"kind": "python:3", "code": code},
+			"annotations": []any{map[string]any{"key": "fresh-process", "value": true}}, // a kept process keeps the name that says so
+		})
 	}
-	putPython(t, l.client, code)
 	var records []any
 	for i := range manyRecords {
 		records = append(records, fmt.Sprint("key:", i), i)

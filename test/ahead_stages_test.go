@@ -65,7 +65,7 @@ type staged struct {
 	points        *points
 	pointed, data string
 	random        *rand.Rand
-	kept          *language // of the second and the fourth function, whose processes serve several activations; nil: Python, as the others
+	kept          *language // of the second and the fourth function, whose processes serve several activations; nil: Python, as the others, with a process for each
 	s             *stormy
 	news          <-chan *redis.Message // that the second function sends
 	n             int                   // that the first function gives, and the third reads
@@ -78,9 +78,6 @@ type staged struct {
 func (w *staged) begin() {
 	w.Helper()
 	w.s = newStormyOf(w.T, w.pointed, w.data, w.random)
-	if w.kept != nil {
-		w.s.stays = 2
-	}
 	if w.faults == 0 {
 		w.deploy()
 	}
@@ -133,8 +130,13 @@ func (w *staged) deploy() {
 		const setName = 15 // PR_SET_NAME
 		actions[name] = fmt.Sprintf("import ctypes\nctypes.CDLL(None).prctl(%d, b'%s')\n%s", setName, name, code)
 	}
-	putPython(w.T, w.s.client, actions)
-	if w.kept != nil {
+	for name, code := range actions {
+		put(w.T, w.s.client, name, map[string]any{
+			"exec":        map[string]any{"kind": "python:3", "code": code},
+			"annotations": []any{map[string]any{"key": "fresh-process", "value": w.kept == nil}},
+		})
+	}
+	if w.kept != nil && w.kept.code != nil {
 		for _, n := range []int{2, 4} {
 			put(w.T, w.s.client, fmt.Sprint("link", n), map[string]any{
 				"exec":       map[string]any{"kind": w.kept.kind, "code": w.kept.code(w.T)},

@@ -102,17 +102,16 @@ func TestAheadStubborn(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		kind  string
-		keep  bool // annotation keep-process
-		stays int  // processes that wait in a sandbox
+		fresh bool // annotation fresh-process
 		cases map[string]string
 		code  func(body string) string
 	}{
-		"python":      {"python:3", false, 1, stubbornPython, ofPython},
-		"python kept": {"python:3", true, 2, stubbornPython, ofPython},
-		"node": {"nodejs:default", false, 2, stubbornNode, func(body string) string {
+		"python":      {"python:3", true, stubbornPython, ofPython},
+		"python kept": {"python:3", false, stubbornPython, ofPython},
+		"node": {"nodejs:default", false, stubbornNode, func(body string) string {
 			return nodeHead + "  if (args.n === 1) {" + body + "\n  }\n  return { right: args.n }\n}\n"
 		}},
-		"native": {"native", false, 2, stubbornNative, func(body string) string {
+		"native": {"native", false, stubbornNative, func(body string) string {
 			code := nativeHead + "    if args['n'] == 1:\n        " + indented(body) + "\n    print(json.dumps({'right': args['n']}), file=out, flush=True)\n"
 			return base64.StdEncoding.EncodeToString([]byte(code))
 		}},
@@ -120,7 +119,6 @@ func TestAheadStubborn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStormy(t, filepath.Join(t.TempDir(), "data"), rand.New(rand.NewPCG(history.Seed(t), 4)))
-			s.stays = c.stays
 			putPython(t, s.client, map[string]string{"says": "def main(args):\n    return args\n"})
 			for _, name := range slices.Sorted(maps.Keys(c.cases)) {
 				// After two wrong guesses in a row a function's result is not guessed again: each case has one of its own.
@@ -128,9 +126,7 @@ func TestAheadStubborn(t *testing.T) {
 					"tells": pythonHead + "    import time\n    n = int(state.get('n') or 0)\n    time.sleep(0.04)\n    return {'n': n}\n# for " + name + "\n",
 				})
 				action := map[string]any{"exec": map[string]any{"kind": c.kind, "code": c.code(c.cases[name])}}
-				if c.keep {
-					action["annotations"] = []any{map[string]any{"key": "keep-process", "value": true}}
-				}
+				action["annotations"] = []any{map[string]any{"key": "fresh-process", "value": c.fresh}}
 				put(t, s.client, "stubborn", action)
 				for sequence, second := range map[string]string{"teaches": "says", "pair": "stubborn"} {
 					if err := s.client.PutSequence(t.Context(), sequence, "tells", second); err != nil {

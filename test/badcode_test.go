@@ -146,8 +146,9 @@ func TestMisdeeds(t *testing.T) {
 				if next := m.limit(); next != limit {
 					limit = next
 					put(t, c, "bad", map[string]any{
-						"exec":   map[string]any{"kind": kind, "code": code},
-						"limits": map[string]int{"timeout": limit, "logs": 1},
+						"exec":        map[string]any{"kind": kind, "code": code},
+						"limits":      map[string]int{"timeout": limit, "logs": 1},
+						"annotations": []any{map[string]any{"key": "fresh-process", "value": true}}, // a kept process keeps its environment
 					})
 				}
 				r := invoke(t, c, "bad", map[string]any{"do": m.do})

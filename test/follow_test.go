@@ -148,7 +148,7 @@ func TestFollowOddOutput(t *testing.T) {
 func TestFollowSpeculative(t *testing.T) {
 	t.Parallel()
 	needPackages(t)
-	s := start(t, server.Options{Redis: true, Args: []string{"--speculate", "all; load=any"}})
+	s := start(t, server.Options{Redis: true, Args: []string{"--speculate", "all; least=0s; load=any"}})
 	c, state, sh := client(t, s), outside(t, s), newShell(t, s)
 	const waits = `
 import os, redis

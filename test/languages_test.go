@@ -25,7 +25,7 @@ type language struct {
 }
 
 var languages = []language{
-	{name: "python", kind: "python:3", code: source("actions/probe.py")},
+	{name: "python", kind: "python:3", code: source("actions/probe.py"), kept: true},
 	{name: "node", kind: "nodejs:20", code: source("actions/probe.js"), kept: true},
 	{name: "native", kind: "native", code: nativeProgram, kept: true},
 	{name: "java", kind: "java:17", main: "Probe", code: javaProgram, kept: true},

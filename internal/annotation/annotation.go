@@ -30,7 +30,7 @@ func Check(annotations []forerun.KeyValue) error {
 
 func check(name string, value json.RawMessage) error {
 	switch name {
-	case "pure-function", "non-speculative", "compute_cache", "state_cache", "keep-process", apiKeyOutside:
+	case "pure-function", "non-speculative", "compute_cache", "state_cache", "fresh-process", "keep-process", apiKeyOutside:
 		if text := string(value); text != "true" && text != "false" {
 			return wrong("The annotation '%s' must be true or false, without quotes, not %.200s.", name, value)
 		}

@@ -164,7 +164,7 @@ func buildEffects(t *testing.T) []byte {
 // inLanguages are the actions of an effect in Python, which native programs have too, and in Node.
 func inLanguages(python, node string) map[string]*forerun.Action {
 	return map[string]*forerun.Action{
-		"Python": inPython(python), "kept Python": keep(inPython(python)), "native": inNative(python), "Node": inNode(node),
+		"Python": fresh(inPython(python)), "kept Python": inPython(python), "native": inNative(python), "Node": inNode(node),
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 func guarded(t *testing.T) map[string]*forerun.Action {
 	all := map[string]*forerun.Action{}
 	for name, effect := range pythonEffects {
-		all["Python "+name], all["native "+name] = inPython(effect), inNative(effect)
+		all["Python "+name], all["native "+name] = fresh(inPython(effect)), inNative(effect)
 		all["kept Python "+name] = keep(inPython(effect))
 	}
 	for name, effect := range nodeEffects {

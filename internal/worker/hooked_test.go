@@ -77,7 +77,7 @@ func hook(m *hooked) func(*Config) {
 func TestSquashedAsItEnds(t *testing.T) {
 	maker := new(hooked)
 	g := newRig(t, hook(maker))
-	a := keep(action(servedBefore))
+	a := action(servedBefore)
 	g.expect(a, `{}`, `{"before":0,"env":true}`)
 	g.expect(a, `{}`, `{"before":1,"env":true}`)
 	g.awaitStats("it is clean", func(s Stats) bool { return s.Idle == 1 })

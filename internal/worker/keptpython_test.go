@@ -25,7 +25,7 @@ func TestKeptPythonServesOn(t *testing.T) {
 	for before := range 3 {
 		g.expect(a, `{"do":"os.environ['LAST'] = ''"}`, fmt.Sprintf(`{"before":%d,"env":true}`, before))
 	}
-	forked := action(servedBefore) // the same without the annotation
+	forked := fresh(action(servedBefore))
 	for range 2 {
 		g.expect(forked, `{}`, `{"before":0,"env":true}`)
 	}
@@ -36,12 +36,12 @@ func TestProcessorTimeIsTold(t *testing.T) {
 	g := newNativeRig(t, single)
 	works := action("import time\ndef main(a):\n    end = time.process_time() + 0.02\n    while time.process_time() < end: pass\n    return {}\n")
 	waits := action("import time\ndef main(a):\n    time.sleep(0.02)\n    return {}\n")
-	for name, a := range map[string]*forerun.Action{"forked": works, "kept": keep(action(works.Exec.Code)), "waits": waits} {
+	for name, a := range map[string]*forerun.Action{"forked": fresh(works), "kept": action(works.Exec.Code), "waits": waits} {
 		var told time.Duration
 		for end := time.Now().Add(2 * time.Minute); told == 0 && time.Now().Before(end); { // it is measured now and then
 			told = g.call(a, `{}`).CPU
 		}
-		if (told >= 20*time.Millisecond) != (a != waits) {
+		if (told >= 20*time.Millisecond) != (name != "waits") {
 			t.Errorf("%s: %v", name, told)
 		}
 	}

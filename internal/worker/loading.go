@@ -53,7 +53,7 @@ func (b *pooledSandbox) load(code []byte) (failure forerun.Result, ok bool) {
 	if b.language.launched {
 		b.noteAsked()
 	}
-	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment(), Keep: b.pool().keeps}
+	header := runtimewire.Init{Main: a.Exec.Main, Binary: a.Exec.Binary, Env: b.pool().environment(), Keep: b.pool().key.keeps}
 	if err := b.writeInit(header, code, start.Add(limit)); err != nil {
 		return b.loadCrash(), false
 	}

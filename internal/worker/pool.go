@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 )
 
@@ -17,6 +18,7 @@ const (
 type poolKey struct {
 	digest    forerun.Digest
 	namespace string
+	keeps     bool // its process serves one activation after the other, where the language could fork one for each
 }
 
 // pool is the sandboxes of one poolKey and the runs that wait for them. Guarded by Worker.mu.
@@ -31,7 +33,6 @@ type pool struct {
 	hungry    bool   // it is on Worker.hungry
 	kind      string // that of its phases begins with it
 	growth    growth
-	keeps     bool          // a handler serves several activations, as the action's author wants
 	squashes  bool          // activations were squashed while they ran
 	inTurn    bool          // its code is not loaded for speculative activations: it reached for the outside then, or failed
 	diedAhead int           // sandboxes, in a row, that ended as they loaded it for who does
@@ -45,11 +46,11 @@ type pool struct {
 
 // poolOf finds the pool for a run, or makes one.
 func (w *Worker) poolOf(r *forerun.Run, l *language) *pool {
-	key := poolKey{w.digests.Of(r.Action), r.Namespace}
+	key := poolKey{w.digests.Of(r.Action), r.Namespace, keeps(r.Action)}
 	p := w.pools[key]
 	if p == nil {
 		p = &pool{
-			key: key, tenant: w.tenantOf(r.Namespace), action: r.Action, language: l.of(r.Action), keeps: keeps(r.Action),
+			key: key, tenant: w.tenantOf(r.Namespace), action: r.Action, language: l.of(r.Action),
 			kind: string(key.digest[:]) + key.namespace + "/",
 		}
 		p.tenant.pools++
@@ -58,12 +59,19 @@ func (w *Worker) poolOf(r *forerun.Run, l *language) *pool {
 	return p
 }
 
-// keepProcess is the annotation of an action whose process serves one activation after the other, as in OpenWhisk, in a
-// language that otherwise forks one for each.
-const keepProcess = "keep-process"
+// Annotations that say whether a process serves one activation after the other, as in OpenWhisk, in a language that could fork one for each.
+const (
+	freshProcess = "fresh-process" // true: it serves one
+	keepProcess  = "keep-process"  // its older form, of the opposite sense
+)
 
+// keeps reports whether it does. No row of the memo table shows what such a process remembers of records that it read before. So an action
+// for which rows stand keeps none, unless its author says so.
 func keeps(a *forerun.Action) bool {
-	return string(forerun.Lookup(a.Annotations, keepProcess)) == "true"
+	if keep := forerun.Lookup(a.Annotations, keepProcess); keep != nil {
+		return string(keep) == "true"
+	}
+	return string(forerun.Lookup(a.Annotations, freshProcess)) != "true" && !annotation.CacheOf(a.Annotations).Kept
 }
 
 // prune forgets a pool of which nothing is left.

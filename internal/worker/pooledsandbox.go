@@ -124,7 +124,7 @@ func (w *Worker) newSandbox(l *language) *pooledSandbox {
 // keeps reports whether a handler serves several activations, one after the other.
 func (b *pooledSandbox) keeps() bool {
 	p := b.pool()
-	return b.language.launched || p != nil && p.keeps
+	return b.language.launched || p != nil && p.key.keeps
 }
 
 // isDead reports whether its initializer is gone, and all its processes with it.

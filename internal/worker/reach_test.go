@@ -46,7 +46,7 @@ func (m *matrix) reaches() {
 // TestReachOfQuietFunctions: a function that stays inside is told to have done so, in every language, each time that it runs.
 func TestReachOfQuietFunctions(t *testing.T) {
 	quiet := map[string]*forerun.Action{
-		"Python": action("def main(a): return {}"), "kept Python": keep(action("def main(a): return {}")), "native": keptAction("", ""),
+		"Python": fresh(action("def main(a): return {}")), "kept Python": keep(action("def main(a): return {}")), "native": keptAction("", ""),
 		"Node": inNode("Promise.resolve('')"),
 	}
 	quiet["Node"].Exec.Code = "function main() { return {} }"
@@ -73,10 +73,10 @@ func TestUsedProcesses(t *testing.T) {
 		atOnce    bool // the first activation may have remembered something
 		remembers bool // the next ones may have
 	}{
-		"Python":      {action("def main(a): return {}"), false, false},
-		"kept Python": {keep(action("def main(a): return {}")), false, true},
+		"Python":       {action("def main(a): return {}"), false, true},
+		"fresh Python": {fresh(action("def main(a): return {}")), false, false},
 		"Python with a thread": {
-			action("import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ndef main(a): return {}"), true, true,
+			fresh(action("import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ndef main(a): return {}")), true, true,
 		},
 		"native": {keptAction("", ""), false, true},
 		"Node":   {inNode, false, true},
@@ -110,7 +110,7 @@ func TestReachOfLoading(t *testing.T) {
 	const connect = "s = socket.socket(); s.settimeout(0.01); s.connect_ex(('10.0.0.1', 80))"
 	g := newNativeRig(t, nil)
 	for name, a := range map[string]*forerun.Action{
-		"Python":      action("import socket\n" + connect + "\ndef main(a): return {}"),
+		"Python":      fresh(action("import socket\n" + connect + "\ndef main(a): return {}")),
 		"kept Python": keep(action("import socket\n" + connect + "\ndef main(a): return {}")),
 		"native":      keptAction("import socket\n"+connect, ""),
 		"a fork":      action("import os, socket\ndef after():\n    " + connect + "\nos.register_at_fork(after_in_child=after)\ndef main(a): return {}"),

@@ -1,13 +1,39 @@
 package worker
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// newResidentRig has one sandbox, whose process has served two activations.
+// fresh has each activation of a Python action run in a process of its own.
+func fresh(a *forerun.Action) *forerun.Action {
+	a.Annotations = append(slices.Clone(a.Annotations), forerun.KeyValue{Key: freshProcess, Value: json.RawMessage("true")})
+	return a
+}
+
+func TestKeeps(t *testing.T) {
+	for annotations, want := range map[string]bool{
+		"": true, "fresh-process=true": false, "fresh-process=false": true, "keep-process=true": true, "keep-process=false": false,
+		"keep-process=true fresh-process=true": true, "state_cache=true": false, "compute_cache=true": false, "pure-function=true": false,
+		"state_cache=false": true, "state_cache=true keep-process=true": true,
+	} {
+		a := action("")
+		for pair := range strings.FieldsSeq(annotations) {
+			key, value, _ := strings.Cut(pair, "=")
+			a.Annotations = append(a.Annotations, forerun.KeyValue{Key: key, Value: json.RawMessage(value)})
+		}
+		if keeps(a) != want {
+			t.Errorf("with %q a process is kept: %v", annotations, !want)
+		}
+	}
+}
+
+// residentRig has one sandbox, whose process has served two activations.
 func newResidentRig(t *testing.T, a *forerun.Action, change func(*Config)) *rig {
 	store := withStore(t)
 	g := newNativeRig(t, func(c *Config) {
@@ -53,7 +79,7 @@ func (g *rig) speculate(a *forerun.Action, do string) {
 // TestSpeculativeHandlerIsFresh: no speculative activation gets the process that serves the others, which serves on behind it, whether it is
 // promoted or squashed.
 func TestSpeculativeHandlerIsFresh(t *testing.T) {
-	a := keep(action(servesBefore))
+	a := action(servesBefore)
 	g := newResidentRig(t, a, nil)
 	for n := 2; n < 6; n++ {
 		g.speculate(a, "kept.append(1)")
@@ -71,7 +97,7 @@ func TestSpeculativeHandlerIsFresh(t *testing.T) {
 
 // TestResidentKeepsItsConnections: also over speculative activations, which have their own, and over squashes.
 func TestResidentKeepsItsConnections(t *testing.T) {
-	a := keep(action(servesBefore))
+	a := action(servesBefore)
 	g := newResidentRig(t, a, nil)
 	g.expect(a, `{"do":"assert redis('INCR k') == ':1'"}`, `{"before":2}`)
 	for n := 3; n < 6; n++ {
@@ -92,7 +118,7 @@ func TestWhatStaysInAKeptProcess(t *testing.T) {
 		"signal":      {"signal.signal(signal.SIGUSR1, lambda *a: kept.append(1))", "callable(signal.getsignal(signal.SIGUSR1))"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := keep(action(servesBefore))
+			a := action(servesBefore)
 			g := newResidentRig(t, a, nil)
 			g.expect(a, fmt.Sprintf(`{"do":%q}`, c.change), `{"before":2}`)
 			g.speculate(a, "assert not ("+c.is+")")
@@ -103,7 +129,7 @@ func TestWhatStaysInAKeptProcess(t *testing.T) {
 
 // TestResidentHearsNothing: neither a signal nor a request of a speculative activation comes to the process that waits beside it.
 func TestResidentHearsNothing(t *testing.T) {
-	a := keep(action(servesBefore))
+	a := action(servesBefore)
 	g := newResidentRig(t, a, nil)
 	g.expect(a, `{"do":"signal.signal(signal.SIGUSR1, lambda *a: kept.append(1))"}`, `{"before":2}`)
 	g.speculate(a, `
@@ -140,7 +166,7 @@ for p in os.listdir("/proc"):
     if p.isdigit() and int(p) not in (1, os.getpid()):
         try: os.kill(int(p), signal.SIGSTOP)
         except OSError: pass`
-	a := keep(action(servesBefore))
+	a := action(servesBefore)
 	g := newResidentRig(t, a, nil)
 	g.speculate(a, stop)
 	g.expect(a, `{}`, `{"before":0}`)
@@ -162,7 +188,7 @@ for p in os.listdir("/proc"):
 // TestKeptProcessIsRenewed: after many activations, and when its memory has grown much, before it has none.
 func TestKeptProcessIsRenewed(t *testing.T) {
 	g := newNativeRig(t, func(c *Config) { single(c); c.KeptRuns = 3 })
-	a := keep(action(servesBefore))
+	a := action(servesBefore)
 	for n := range 7 {
 		g.expect(a, `{}`, fmt.Sprintf(`{"before":%d}`, n%3))
 	}
@@ -187,7 +213,7 @@ func TestKeptProcessIsRenewed(t *testing.T) {
 func TestMemoryBesideAResident(t *testing.T) {
 	for name, c := range map[string]struct{ memory, before int }{"room": {16 << 10, 3}, "no room": {256, 0}} {
 		t.Run(name, func(t *testing.T) {
-			a := keep(action(servesBefore))
+			a := action(servesBefore)
 			g := newResidentRig(t, a, func(config *Config) { config.MemoryMiB = c.memory })
 			g.expect(a, `{"do":"kept.append(b'x' * (100 << 20))"}`, `{"before":2}`)
 			g.speculate(a, "len(b'x' * (200 << 20))")
@@ -201,7 +227,7 @@ func TestManyBigKeptProcesses(t *testing.T) {
 	const room = 640
 	g := newNativeRig(t, func(c *Config) { c.MemoryMiB = room })
 	for n := range 8 {
-		a := keep(action(servesBefore + fmt.Sprintf("# %d", n)))
+		a := action(servesBefore + fmt.Sprintf("# %d", n))
 		g.expect(a, `{"do":"kept.append(b'x' * (90 << 20))"}`, `{"before":0}`)
 		if s := g.Stats(); s.MemoryMiB > room {
 			t.Errorf("%d MiB are in use", s.MemoryMiB)

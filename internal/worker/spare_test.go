@@ -172,7 +172,7 @@ func TestStoppedHandlerIsReplaced(t *testing.T) {
 	g := newNativeRig(t, single)
 	calls := newCalls(t)
 	g.ServeAPI(calls)
-	a := action(strings.Replace(pythonHeader, "    EFFECT", "    pass", 1) + `
+	a := fresh(action(strings.Replace(pythonHeader, "    EFFECT", "    pass", 1) + `
 import os, signal
 def state(pid):
     try:
@@ -187,7 +187,7 @@ def main(a):
     while state(others[0]) != 'T': pass
     if 'ahead' in a: ready()
     return {'stopped': True}
-`)
+`))
 	g.expect(a, `{"stop":true}`, `{"stopped":true}`)
 	g.expect(a, `{}`, `{}`)
 	r, _ := g.ahead(a, `{"ahead":true}`)
