@@ -110,7 +110,7 @@ func (b *pooledSandbox) damaged() error {
 // renewSpare provides a handler for the next activation: the one that stays, or another. alone reports that the code was
 // loaded after all leftovers of the activation were gone, so every connection belongs to the new handler.
 func (b *pooledSandbox) renewSpare() (alone bool, err error) {
-	if b.spare.stays && !b.spare.killed.Load() && b.spare.readyAgain() {
+	if b.spare.stays && !b.spare.killed.Load() && !b.isWorn(b.spare) && b.spare.readyAgain() {
 		return false, b.receiveFresh()
 	}
 	b.spare.discard()

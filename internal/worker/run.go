@@ -95,7 +95,7 @@ func (b *pooledSandbox) execute(r *run) bool {
 	}
 	r.used = b.spare.served || b.spare.threads
 	b.spare.served, b.spare.fresh, b.spare.unreached = true, false, false
-	b.spare.stays = b.keepsHandler() && o.arrived && !t.timedOut.Load() && !b.isWorn(b.spare)
+	b.spare.stays = b.keepsHandler() && o.arrived && !t.timedOut.Load()
 	b.cutOff = !o.arrived && !r.isAhead() // actions with shared state are not speculative
 	logs := b.ended(t, b.spare.stays)
 	var result forerun.Result
