@@ -2,8 +2,9 @@ package activation
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -79,7 +80,9 @@ func stamp(t time.Time) string {
 	} else if ms > last {
 		t = time.UnixMilli(last)
 	}
-	return fmt.Sprintf("%016x", t.UnixNano())
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(t.UnixNano()))
+	return hex.EncodeToString(b[:])
 }
 
 // tailLength is that of TIME/ID.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"hash"
 	"maps"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type Speaker struct {
 // secret a MAC of it and the namespace, so that a void token is known for what it was.
 type tokens struct {
 	key     [32]byte
+	macs    sync.Pool  // of *mac
 	mu      sync.Mutex // guards holders
 	holders map[forerun.ActivationID]Speaker
 }
@@ -33,6 +35,7 @@ type tokens struct {
 func newTokens() *tokens {
 	t := &tokens{holders: make(map[forerun.ActivationID]Speaker)}
 	_, _ = rand.Read(t.key[:]) // never fails
+	t.macs.New = func() any { return &mac{Hash: hmac.New(sha256.New, t.key[:])} }
 	return t
 }
 
@@ -42,21 +45,32 @@ func (t *tokens) issue(h Speaker) string {
 		return ""
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.holders[h.Activation] = h
-	return string(h.Activation) + ":" + t.secret(string(h.Activation), h.Namespace)
+	t.mu.Unlock()
+	token := make([]byte, 0, len(h.Activation)+1+hex.EncodedLen(sha256.Size))
+	token = append(append(token, h.Activation...), ':')
+	return string(t.appendSecret(token, string(h.Activation), h.Namespace))
 }
 
-func (t *tokens) secret(uuid, namespace string) string {
-	mac := hmac.New(sha256.New, t.key[:])
-	_, _ = mac.Write([]byte(uuid + ":" + namespace)) // a hash takes every write
-	return hex.EncodeToString(mac.Sum(nil))
+// appendSecret appends the secret of an activation's token.
+func (t *tokens) appendSecret(to []byte, uuid, namespace string) []byte {
+	m := t.macs.Get().(*mac)
+	defer t.macs.Put(m)
+	m.Reset()
+	_, _ = m.Write(append(append(append(m.room[:0], uuid...), ':'), namespace...)) // a hash takes every write
+	return hex.AppendEncode(to, m.Sum(m.room[:0]))
+}
+
+// mac makes secrets, one after the other: to make it takes longer than a secret does.
+type mac struct {
+	hash.Hash
+	room [128]byte // for ids and namespaces of usual length
 }
 
 // issued tells whether a token, void or not, is one that was issued to an activation of the namespace.
 func (t *tokens) issued(token, namespace string) bool {
 	uuid, secret, _ := strings.Cut(token, ":")
-	return subtle.ConstantTimeCompare([]byte(t.secret(uuid, namespace)), []byte(secret)) == 1
+	return subtle.ConstantTimeCompare(t.appendSecret(nil, uuid, namespace), []byte(secret)) == 1
 }
 
 // revoke makes the token of an activation void.

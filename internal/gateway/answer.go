@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
@@ -12,11 +14,23 @@ import (
 
 // WriteJSON answers with a JSON document.
 func WriteJSON(w http.ResponseWriter, status int, document any) {
-	body := Marshal(document)
+	body := bodies.Get().(*bytes.Buffer)
+	body.Reset()
+	if err := canonical.MarshalTo(body, document); err != nil {
+		panic(err) // it is none
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // nobody is left to tell
+	_, _ = w.Write(body.Bytes()) // nobody is left to tell
+	if body.Cap() <= maxPooled {
+		bodies.Put(body)
+	}
 }
+
+// bodies are buffers for answers, of at most maxPooled bytes.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const maxPooled = 64 << 10
 
 // Marshal is the JSON of a document of ours.
 func Marshal(document any) []byte {

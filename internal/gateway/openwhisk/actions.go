@@ -36,7 +36,7 @@ func (a *API) listActions(c *call) error {
 
 // placeOfActions is the namespace, and the package if any, whose actions are to be listed.
 func (a *API) placeOfActions(c *call) (forerun.Name, error) {
-	if c.vars["package"] == "" {
+	if c.vars.get("package") == "" {
 		namespace, err := c.namespace("")
 		return forerun.Name{Namespace: namespace}, err
 	}

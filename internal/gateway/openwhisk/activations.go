@@ -92,7 +92,7 @@ func (a *API) put(ctx context.Context, record *forerun.Activation) error {
 
 // record finds the record that the path names.
 func (a *API) record(c *call) (*forerun.Activation, error) {
-	given := c.vars["id"]
+	given := c.vars.get("id")
 	id, err := forerun.ParseActivationID(given)
 	if err != nil && len(given) != 32 {
 		return nil, forerun.Errorf(forerun.Invalid, given, "Activation id length is %d but must be 32.", len(given))
@@ -100,7 +100,7 @@ func (a *API) record(c *call) (*forerun.Activation, error) {
 	if err != nil {
 		return nil, forerun.Errorf(forerun.Invalid, given, "The activation id is not valid.")
 	}
-	if c.vars["namespace"] == registry.System {
+	if c.vars.get("namespace") == registry.System {
 		return nil, forerun.Errorf(forerun.NotFound, given, "The requested resource does not exist.")
 	}
 	namespace, err := c.namespace(given)

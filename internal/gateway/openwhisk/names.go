@@ -12,7 +12,7 @@ import (
 // namespace is the namespace of the path, which must be the caller's own; "_" stands for it. resource is what the
 // path names within it, for the error.
 func (c *call) namespace(resource string) (string, error) {
-	ns := c.vars["namespace"]
+	ns := c.vars.get("namespace")
 	if ns == "_" {
 		return c.caller.Namespace, nil
 	}
@@ -27,7 +27,7 @@ func (c *call) namespace(resource string) (string, error) {
 
 // anyName is the name of the entity that the path names, in whosever namespace it is.
 func (c *call) anyName() (forerun.Name, error) {
-	n := forerun.Name{Namespace: c.vars["namespace"], Package: c.vars["package"], Entity: c.vars["name"]}
+	n := forerun.Name{Namespace: c.vars.get("namespace"), Package: c.vars.get("package"), Entity: c.vars.get("name")}
 	if n.Namespace == "_" {
 		n.Namespace = c.caller.Namespace
 	} else if err := checkSegment(n.Namespace, "Namespace", "The namespace contains illegal characters."); err != nil {

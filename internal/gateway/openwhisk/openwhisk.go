@@ -73,7 +73,7 @@ type call struct {
 	bounds   *forerun.Bounds
 	query    url.Values
 	registry *registry.Registry
-	vars     map[string]string // the variable segments of the path
+	vars     variables
 }
 
 // body reads the request's body. Who sends it may have been deleted while it came, and the namespace be another tenant's.

@@ -110,10 +110,10 @@ func cutPrefix(path string) (string, bool) {
 }
 
 // find looks up what answers a request.
-func find(routes []route, method, path string) (*route, map[string]string, error) {
+func find(routes []route, method, path string) (*route, variables, error) {
 	segments, err := split(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, variables{}, err
 	}
 	var methods []string
 	for i := range routes {
@@ -127,9 +127,9 @@ func find(routes []route, method, path string) (*route, map[string]string, error
 		}
 	}
 	if methods != nil {
-		return nil, nil, wrongMethod(methods...)
+		return nil, variables{}, wrongMethod(methods...)
 	}
-	return nil, nil, forerun.Errorf(forerun.NotFound, path, "The requested resource could not be found.")
+	return nil, variables{}, forerun.Errorf(forerun.NotFound, path, "The requested resource could not be found.")
 }
 
 func wrongMethod(methods ...string) error {
@@ -160,7 +160,7 @@ func (r *route) parse(query string) (url.Values, error) {
 type segment struct{ sent, meant string }
 
 func split(path string) ([]segment, error) {
-	var segments []segment
+	segments := make([]segment, 0, strings.Count(path, "/")+1)
 	for s := range strings.SplitSeq(path, "/") {
 		decoded, err := url.PathUnescape(s)
 		if err != nil {
@@ -172,26 +172,46 @@ func split(path string) ([]segment, error) {
 }
 
 // match compares a path with the route's. A GET may end in a slash. Only names may be percent-encoded: a proxy compares paths as they were sent.
-func (r route) match(path []segment) (map[string]string, bool) {
+func (r *route) match(path []segment) (vars variables, ok bool) {
 	n := len(r.segments)
 	if len(path) == n+1 && path[n].sent == "" && r.method == http.MethodGet {
 		path = path[:n]
 	}
 	if len(path) != n {
-		return nil, false
+		return vars, false
 	}
-	var vars map[string]string
 	for i, s := range r.segments {
 		switch {
 		case s == path[i].sent:
 		case s != "" && s[0] == '{' && path[i].sent != "":
-			if vars == nil {
-				vars = make(map[string]string, 3)
-			}
-			vars[s[1:len(s)-1]] = path[i].meant
+			vars.set(s[1:len(s)-1], path[i].meant)
 		default:
-			return nil, false
+			return vars, false
 		}
 	}
 	return vars, true
+}
+
+// variables are the variable segments of a path, by their names in the route's pattern.
+type variables struct {
+	n    int
+	list [maxVariables]struct{ name, value string }
+}
+
+// maxVariables is how many a pattern has at most.
+const maxVariables = 3
+
+func (v *variables) set(name, value string) {
+	v.list[v.n].name, v.list[v.n].value = name, value
+	v.n++
+}
+
+// get is the value of a variable; empty: the route has none of that name.
+func (v *variables) get(name string) string {
+	for i := range v.list[:v.n] {
+		if v.list[i].name == name {
+			return v.list[i].value
+		}
+	}
+	return ""
 }

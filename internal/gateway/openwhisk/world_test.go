@@ -54,7 +54,12 @@ func (w *world) as(r *forerun.Run) *world {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	store, err := embedded.Open("data", embedded.Options{FS: vfs.NewMem()})
+	return newWorldIn(t, "data", embedded.Options{FS: vfs.NewMem()})
+}
+
+func newWorldIn(t testing.TB, folder string, o embedded.Options) *world {
+	t.Helper()
+	store, err := embedded.Open(folder, o)
 	if err != nil {
 		t.Fatal(err)
 	}
