@@ -32,6 +32,7 @@ func commands() []command {
 		{"cache", "the same server with known results and without, beside the echo and a native call", cache.Run},
 		{"workloads", "what the applications of SpecFaaS do, and how fast they could be at best", workloads.Run},
 		{harness.EchoCommand, "the plain HTTP server that calls are compared with", harness.Echo},
+		{harness.FloorCommand, "the same with a Python function behind it", harness.Floor},
 	}
 }
 

@@ -28,7 +28,7 @@ type measurement struct {
 func measurements() []measurement {
 	return slices.Concat(
 		[]measurement{{"start", "from the start of the server to its first answer, and its memory when idle", measureStart}},
-		calls((*bench).python), calls((*bench).node), calls((*bench).native),
+		calls((*bench).python), calls((*bench).freshPython), calls((*bench).node), calls((*bench).native),
 		[]measurement{
 			{"prewarmed", "the first call of a new Python action, from the sandboxes held ready", measurePrewarmed},
 			{"fairness", "a call of one tenant beside the flood of another", measureFairness},
@@ -38,6 +38,7 @@ func measurements() []measurement {
 			{"stored", "calls of a server that has 100,000 actions and 1,000,000 activations stored", measureStored},
 			{"other", "calls of this server beside those of the binary that --other names", measureOther},
 			{"peers", "ten functions in sequence, beside Restate and workerd", measurePeers},
+			{"floor", "a warm Python call beside a plain Go server that has a Python process answer", measureFloor},
 			{"get", "a redis-py GET inside a function", measureGet},
 			{"set", "durable SETs from 64 connections", measureSet},
 		},

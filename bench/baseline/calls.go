@@ -20,6 +20,7 @@ func calls(l func(*bench) *language) []measurement {
 		{of.slug() + "-sequence", "ten trivial " + of.name + " functions in sequence", with(measureSequence)},
 		{of.slug() + "-waiting", "ten " + of.name + " functions in sequence that wait 10 ms each", with(measureWaiting)},
 		{of.slug() + "-cold", "the first call of a new " + of.name + " action", with(measureCold)},
+		{of.slug() + "-cost", "what a warm call of a " + of.name + " function takes of the processors", with(measureCost)},
 		{of.slug() + "-throughput", "32 clients that call one " + of.name + " action", with(measureThroughput)},
 	}
 }

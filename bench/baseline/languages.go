@@ -20,7 +20,10 @@ const (
 // language is one in which the function is measured, and the bounds of the cases: milliseconds above the echo, calls per second.
 type language struct {
 	name, kind string
+	fresh      bool                              // annotation fresh-process
 	code       func(version int) (string, error) // each version is another function
+	server     string                            // processor time of a call: the server's,
+	sandbox    string                            // and in the sandbox
 	call       string
 	sequence   string
 	waiting    string
@@ -31,9 +34,17 @@ type language struct {
 func (b *bench) python() *language {
 	const code = "import time\n\ndef main(args):\n    if 'wait' in args:\n        time.sleep(args['wait'] / 1000)\n    return args\n"
 	return &language{
-		name: "Python", kind: "python:3", call: "<=1.2", sequence: "<=9", waiting: "<=112", cold: "<=60", throughput: ">=700",
+		name: "Python", kind: "python:3", call: "<=0.35", sequence: "<=3.5", waiting: "<=112", cold: "<=60", throughput: ">=4500",
+		server: "<=0.25", sandbox: "<=0.2",
 		code: func(version int) (string, error) { return fmt.Sprintf("# %d\n%s", version, code), nil },
 	}
+}
+
+// freshPython has a process for each activation.
+func (b *bench) freshPython() *language {
+	l := b.python()
+	l.name, l.fresh, l.call, l.sequence, l.throughput, l.server, l.sandbox = "fresh-Python", true, "<=1.2", "<=9", ">=700", "", ""
+	return l
 }
 
 func (b *bench) node() *language {
@@ -67,7 +78,10 @@ func (l *language) put(ctx context.Context, c *server.Client, name string, versi
 	if err != nil {
 		return err
 	}
-	return c.Put(ctx, name, map[string]any{"exec": map[string]any{"kind": l.kind, "code": code}})
+	return c.Put(ctx, name, map[string]any{
+		"exec":        map[string]any{"kind": l.kind, "code": code},
+		"annotations": []any{map[string]any{"key": "fresh-process", "value": l.fresh}},
+	})
 }
 
 // putSequence deploys a sequence of ten actions, each of them another one, and returns its name.

@@ -19,12 +19,20 @@ const EchoCommand = "echo"
 // Echo serves a plain net/http server on a free port, which it prints, until its standard input ends: it answers each
 // request with the request's body.
 func Echo(_ context.Context, _ []string) error {
+	return answering(func(body []byte) ([]byte, error) { return body, nil })
+}
+
+// answering serves: it answers each request with what f makes of its body.
+func answering(f func(body []byte) ([]byte, error)) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			body, err = f(body)
+		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -43,7 +51,7 @@ func Echo(_ context.Context, _ []string) error {
 	return nil
 }
 
-// EchoServer is an echo server in a process of its own, as Forerun is.
+// EchoServer is a plain server in a process of its own, as Forerun is.
 type EchoServer struct {
 	URL   string
 	cmd   *exec.Cmd
@@ -51,8 +59,13 @@ type EchoServer struct {
 }
 
 // StartEcho starts the bench binary's own echo server.
-func StartEcho() (*EchoServer, error) {
-	cmd := exec.Command("/proc/self/exe", EchoCommand)
+func StartEcho() (*EchoServer, error) { return startPlain(EchoCommand) }
+
+// StartFloor starts its server that has a Python process answer.
+func StartFloor() (*EchoServer, error) { return startPlain(FloorCommand) }
+
+func startPlain(command string) (*EchoServer, error) {
+	cmd := exec.Command("/proc/self/exe", command)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -69,13 +82,13 @@ func StartEcho() (*EchoServer, error) {
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		e.Stop()
-		return nil, fmt.Errorf("the echo server did not start: %w", err)
+		return nil, fmt.Errorf("the server %q did not start: %w", command, err)
 	}
 	e.URL = strings.TrimSpace(line)
 	return e, nil
 }
 
-// Stop ends the echo server.
+// Stop ends the server.
 func (e *EchoServer) Stop() {
 	e.stdin.Close()
 	_ = e.cmd.Wait() // it has nothing to say

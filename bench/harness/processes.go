@@ -11,17 +11,8 @@ import (
 // Descendants are the ids of a process, and of all that it and they have started and that have not ended.
 func Descendants(pid int) []string {
 	all := []string{strconv.Itoa(pid)}
-	tasks, _ := filepath.Glob("/proc/" + all[0] + "/task/*/children") // the pattern is well-formed
-	for _, task := range tasks {
-		children, err := os.ReadFile(task)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for _, child := range strings.Fields(string(children)) {
-			if id, err := strconv.Atoi(child); err == nil {
-				all = append(all, Descendants(id)...)
-			}
-		}
+	for _, child := range Children(pid) {
+		all = append(all, Descendants(child)...)
 	}
 	return all
 }
@@ -33,6 +24,38 @@ func TreeTime(pid int) (total time.Duration) {
 		total += processorTime(process, 4)
 	}
 	return total
+}
+
+// TreeFaults is how many page faults a process and its descendants have had, with those of the processes that ended and were waited for.
+func TreeFaults(pid int) (total int64) {
+	const own, waitedFor = 7, 8
+	for _, process := range Descendants(pid) {
+		_, values := stat(process)
+		for _, i := range []int{own, waitedFor} {
+			if i < len(values) {
+				n, _ := strconv.ParseInt(values[i], 10, 64)
+				total += n
+			}
+		}
+	}
+	return total
+}
+
+// Children are the ids of the processes that a process has started and that have not ended.
+func Children(pid int) (ids []int) {
+	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children") // the pattern is well-formed
+	for _, task := range tasks {
+		children, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, child := range strings.Fields(string(children)) {
+			if id, err := strconv.Atoi(child); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 // MachineTime is the processor time that all processes of the machine have used since it started, and what its neighbours on the
