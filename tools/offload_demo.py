@@ -164,7 +164,7 @@ def measure(load: Load, clients: int, seconds: int, pid: int, tell: tuple[str, s
         now, used = counts(*tell), cpu(pid)
         calls = now.offloaded - before.offloaded
         share = calls / max(1, calls + now.local - before.local)
-        cuts = statistics.quantiles(taken, n=100, method="inclusive") if len(taken) > 1 else [max(taken, default=0.0)] * 99
+        cuts = statistics.quantiles([*taken, *taken], n=100, method="inclusive") if taken else [0.0] * 99
         each = (now.exchanges - before.exchanges) / max(1, calls)
         p50, p99 = cuts[49] * 1e3, cuts[98] * 1e3
         line = f"  {second:6}  {len(taken):8}  {failed:6}  {p50:6.1f}  {p99:6.1f}  {share:5.0%}"
