@@ -74,7 +74,7 @@ const (
 	mostQuantum  = time.Second
 )
 
-// light is the greatest class of a phase that runs in the back at once if no slabs are free for it.
+// light is the greatest class of a phase that runs in the back at once if no slabs are free for it, and makes way for others.
 const light Class = 4
 
 // Part is what a range of classes has of the slabs under Static.

@@ -64,15 +64,27 @@ func (m *Machine) candidates() (list []candidate) {
 		t.settle()
 		t.served = min(t.served, least+Hold.Seconds()*float64(m.slabs())/float64(t.weight))
 		for _, q := range t.queues {
-			if q.due > 0 {
-				list = append(list, m.candidate(q.phases[0], q.due))
-			}
-			if ahead := len(q.phases) - q.due; ahead > 0 {
-				list = append(list, m.candidate(q.phases[q.due], ahead))
-			}
+			list = m.firsts(list, q.phases[:q.due])
+			list = m.firsts(list, q.phases[q.due:])
 		}
 	}
 	slices.SortFunc(list, before)
+	return list
+}
+
+// firsts adds the first phase of a queue and, if that runs in the back and is light, the first one that waits: only that takes from others.
+func (m *Machine) firsts(list []candidate, queue []*phase) []candidate {
+	if len(queue) == 0 {
+		return list
+	}
+	p := queue[0]
+	list = append(list, m.candidate(p, len(queue)))
+	if p.place == waiting || p.class > light {
+		return list
+	}
+	if i := slices.IndexFunc(queue, func(p *phase) bool { return p.place == waiting }); i >= 0 {
+		list = append(list, m.candidate(queue[i], len(queue)))
+	}
 	return list
 }
 
@@ -107,18 +119,23 @@ func first(is bool) int {
 // victims are phases in front that make way for p, in the fewest steps; nil if they would not free enough. These make way:
 //
 //  1. for a phase in order, speculative ones (C5), the newest first;
-//  2. those that have used up their quantum, or need less than p and overtook it after patience, the oldest first;
-//  3. for a phase in order, those of a tenant that holds more by weight than p's would, the newest first.
+//  2. for a phase that is not light, light ones, which can do with the back;
+//  3. those that have used up their quantum, or need less than p and overtook it after patience, the oldest first;
+//  4. for a phase in order, those of a tenant that holds more by weight than p's would, the newest first.
 //
-// Only Microtask has 2 and 3. But for those that are spent, they take from p's own tenant and from tenants that were served more, and
+// Only Microtask has 2, 3 and 4, and a light phase that runs in the back takes from no phase but by 1. In 3 and 4, but for those that are spent, they take from p's own tenant and from tenants that were served more, and
 // those that came in this step stay.
 func (m *Machine) victims(p *phase) []*phase {
 	v := taking{phase: p, free: p.part.free(), need: p.need()}
 	if !p.ahead && v.take(slices.Backward(m.front), func(f *phase) bool { return f.ahead }) {
 		return v.taken
 	}
-	if m.settings.Policy != Microtask || p.moved == m.step {
+	if m.settings.Policy != Microtask || p.moved == m.step || p.class <= light && p.place == back {
 		return nil
+	}
+	losesLittle := func(f *phase) bool { return f.class <= light && (f.ahead || !p.ahead) }
+	if p.class > light && v.take(slices.Backward(m.front), losesLittle) {
+		return v.taken
 	}
 	owes := func(f *phase) bool { return f.tenant == p.tenant || p.tenant.served <= f.tenant.served }
 	spent := func(f *phase) bool {

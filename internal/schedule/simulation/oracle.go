@@ -7,6 +7,9 @@ import (
 	"forerun.dev/forerun/internal/schedule"
 )
 
+// light is the greatest class of phases that can do with the back.
+const light schedule.Class = 4
+
 // slots are the slabs of a range of classes, as the oracle counts them.
 type slots struct {
 	upTo  schedule.Class
@@ -102,7 +105,7 @@ func (w *world) checkQueued(a *activation, s *slots) {
 	if waited := w.latest - a.asked; a.place == waiting && waited > a.bound {
 		w.wrong("%s waits for %v, and the bound is %v", a.id, waited, a.bound)
 	}
-	if a.demoted == w.step {
+	if a.demoted == w.step || a.place == back && a.class <= light {
 		return
 	}
 	for _, f := range w.activations {
