@@ -58,8 +58,8 @@ test: build $(java_runtime)/.stamp $(offload)/.stamp $(venv)/.stamp node_modules
 	@$(python) tools/run_tests.py
 
 .PHONY: soak
-soak: build need-redis ## attack the server with random clients, kills and failures of the power, each test for a time (SOAK=5m), squash what reaches for the outside (TIMES=100 each way), and play simulations of speculation and of the scheduler (SEEDS=1000000, other ones each time, or from SEED=N on)
-	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -p=1 -timeout=0 -run 'Histor|PowerLoss|TestCrash|DeathsInside|TestAhead(Clients|Server|Stages|Guard)|TestDifferential|TestSharedRecords|ThoseOfRedis|TestImagesAre|TestLivesOfAColumn|TestPages|TestTheOldestRows|TestOracle' ./internal/state/... ./internal/memo ./internal/service ./test
+soak: build need-redis quic-clients ## attack the server with random clients, kills and failures of the power, each test for a time (SOAK=5m), squash what reaches for the outside (TIMES=100 each way), and play simulations of speculation and of the scheduler (SEEDS=1000000, other ones each time, or from SEED=N on)
+	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -p=1 -timeout=0 -run 'Histor|PowerLoss|TestCrash|DeathsInside|TestAhead(Clients|Server|Stages|Guard)|TestDifferential|TestSharedRecords|ThoseOfRedis|TestImagesAre|TestLivesOfAColumn|TestPages|TestTheOldestRows|TestOracle|TestQUICClients' ./internal/state/... ./internal/memo ./internal/service ./test
 	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -timeout=0 -run 'TestCurrent$$' ./internal/controller
 	@FORERUN_SOAK_TIMES=$(or $(TIMES),100) go test -count=1 -v -p=1 -timeout=0 -run 'TestGuardMatrix|TestThousandSquashed|TestSuite/Hold|TestReplayedFlights' ./internal/sandbox/native ./internal/worker ./internal/gateway
 	@FORERUN_SEED=$(or $(SEED),$$(date +%s)000000) FORERUN_SEEDS=$(or $(SEEDS),1000000) go test -count=1 -v -timeout=0 -run TestSeeds ./internal/speculate/simulation ./internal/schedule/simulation
@@ -83,10 +83,19 @@ notice: sbom ## write NOTICE: the licences of what the binary and its packages c
 
 .PHONY: update-requirements
 update-requirements: .forerun/uv/.stamp ## write each requirements.txt, with hashes, from the requirements.in beside it
-	@for folder in runtimes/python tools examples; do \
+	@for folder in runtimes/python tools examples test/python/quic; do \
 	  .forerun/uv/bin/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --upgrade \
 	    --custom-compile-command 'make update-requirements' $$([ $$folder = examples ] && echo --no-deps) \
 	    $$folder/requirements.in -o $$folder/requirements.txt; done
+
+.PHONY: quic-clients
+quic-clients: .forerun/quic/.stamp ## install the clients of HTTP/3 with which TestQUICClients runs, which skips without them
+
+.forerun/quic/.stamp: test/python/quic/requirements.txt | need-python
+	rm -rf $(@D)
+	python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 .PHONY: bench-baseline
 bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun without running ahead beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAMES: some cases, QUICK=1: rough, OTHER=PATH: beside another binary too)
