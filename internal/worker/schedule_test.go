@@ -231,3 +231,31 @@ func TestProcessorsChange(t *testing.T) {
 	await(t, first.ended, "the first does not end")
 	g.awaitUse(0, 0)
 }
+
+// TestPromotedWhileItWaits: of speculative activations that wait for their turn, a promoted one is next. One that is squashed is forgotten.
+func TestPromotedWhileItWaits(t *testing.T) {
+	g := newRig(t, under(schedule.Task))
+	g.one()
+	first, firstFile := waitsFor(t)
+	_, busy := g.begin(first, `{}`)
+	await(t, busy.started, "the first does not begin")
+	_, ahead := g.ahead(action("def main(args): return {'ahead': 1}"), `{}`)
+	squashed, _ := g.ahead(action("def main(args): return {'squashed': 1}"), `{}`)
+	second, secondFile := waitsFor(t)
+	promoted, next := g.ahead(second, `{}`)
+	g.awaitUse(4, 3)
+	g.Squash(squashed.Activation)
+	g.awaitUse(3, 2)
+	g.Promote(promoted.Activation)
+	touch(t, firstFile)
+	await(t, next.started, "the promoted one does not begin")
+	g.awaitUse(2, 1)
+	if len(ahead.started) > 0 {
+		t.Error("a speculative activation has begun before one that was promoted")
+	}
+	touch(t, secondFile)
+	await(t, next.ended, "the promoted one does not end")
+	await(t, ahead.ended, "the speculative one does not end")
+	await(t, busy.ended, "the first does not end")
+	g.awaitUse(0, 0)
+}
