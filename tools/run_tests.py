@@ -31,7 +31,12 @@ AT_ONCE = 3  # tests of a package that run in parallel: most wait more than they
 LONGEST = ["./test", "./internal/speculate/simulation", "./internal/worker", "./internal/sandbox/native"]  # begin first
 LIMIT = "60m"  # for the tests of one package, on a machine that is busy with other work too
 SECOND_TRIES = 3  # Go tests that may run once more; of more that failed, none does
-PURE = ("internal/speculate", "internal/schedule", "internal/state", "internal/memo")  # no clock, no process: a failure there is a fault
+PURE = (
+    "internal/speculate",
+    "internal/schedule",
+    "internal/state",
+    "internal/memo",
+)  # no clock, no process: a failure there is a fault
 SLOWEST = 20  # tests are named at the end
 
 
@@ -177,7 +182,9 @@ def slowest(reports: list[GoReport]) -> list[str]:
 def raced_simulations() -> GoReport:
     """Run simulations with the race detector, where there is a C compiler."""
     if shutil.which("cc"):
-        return go_tests(ROOT, "-race", "-run=^TestSeeds$", "./internal/speculate/simulation", "./internal/schedule/simulation")
+        return go_tests(
+            ROOT, "-race", "-run=^TestSeeds$", "./internal/speculate/simulation", "./internal/schedule/simulation"
+        )
     print("skipped: simulations with the race detector, as there is no C compiler", flush=True)
     report = GoReport()
     report.endings["simulation", "race"] = "skip"
