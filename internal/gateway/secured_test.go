@@ -169,6 +169,10 @@ func (s *secured) dialQUIC(ctx context.Context, secure *tls.Config, config *quic
 	if err != nil {
 		return nil, err
 	}
+	if _, real := s.udp.(*net.UDPConn); real { // in a bubble time is not lost on a busy machine
+		config = config.Clone()
+		config.HandshakeIdleTimeout, config.MaxIdleTimeout = time.Minute, 5*time.Minute
+	}
 	t := &quic.Transport{Conn: socket}
 	conn, err := t.DialEarly(ctx, s.udp.LocalAddr(), secure, config)
 	end := func() { _, _ = t.Close(), socket.Close() }

@@ -46,24 +46,25 @@ func TestWindows(t *testing.T) {
 
 // TestWindowsOverQUIC: a large body makes its connection's window grow in its tenant's part, and the end of the connection gives it back.
 func TestWindowsOverQUIC(t *testing.T) {
-	s := onLoopback(t, 10, func(w http.ResponseWriter, r *http.Request) {
+	onPipes(t, func(w http.ResponseWriter, r *http.Request) {
 		seatAll(w, r)
 		if _, err := Body(w, r, 32<<20); err != nil {
 			t.Error(err)
 		}
+	}, func(t *testing.T, s *secured) {
+		has := func(of string) int64 {
+			s.common.Windows.mu.Lock()
+			defer s.common.Windows.mu.Unlock()
+			return s.common.Windows.of[of]
+		}
+		c := s.client("h3")
+		if status, _, err := s.ask(c, "POST", "/", "ada", bytes.NewReader(make([]byte, 16<<20))); err != nil || status != 200 {
+			t.Errorf("%d %v", status, err)
+		}
+		if ada, strangers := has("ada"), has(""); ada <= firstWindow || ada > connWindow || strangers != 0 {
+			t.Errorf("the tenant has %d bytes, strangers %d", ada, strangers)
+		}
+		c.CloseIdleConnections()
+		eventually(t, "the window is given back", func() bool { return has("ada") == 0 })
 	})
-	has := func(of string) int64 {
-		s.common.Windows.mu.Lock()
-		defer s.common.Windows.mu.Unlock()
-		return s.common.Windows.of[of]
-	}
-	c := s.client("h3")
-	if status, _, err := s.ask(c, "POST", "/", "ada", bytes.NewReader(make([]byte, 16<<20))); err != nil || status != 200 {
-		t.Errorf("%d %v", status, err)
-	}
-	if ada, strangers := has("ada"), has(""); ada <= firstWindow || ada > connWindow || strangers != 0 {
-		t.Errorf("the tenant has %d bytes, strangers %d", ada, strangers)
-	}
-	c.CloseIdleConnections()
-	eventually(t, "the window is given back", func() bool { return has("ada") == 0 })
 }
