@@ -132,7 +132,7 @@ func (m *Monitor) Note(home forerun.Home, x Execution) {
 	n := time.Duration(a.Followed)
 	a.Took += (x.Took - a.Took) / n
 	a.CPU += (x.CPU - a.CPU) / n
-	if !x.Row.Stands() {
+	if !x.Row.IsSeen() {
 		a.Why = x.Row.Why
 	}
 	a.compare(seen)

@@ -166,7 +166,7 @@ func (t *town) Run(r *forerun.Run) {
 		_ = json.Unmarshal(r.Input, &input)
 		output, err := t.functions[r.Action.Name.Entity](r, input)
 		_, unheard := t.unheard.Load(r.Activation)
-		end := forerun.RunEnd{Reach: t.reach(), Remembers: t.kept.Load(), At: time.Now(), CPU: t.cpu, Unheard: unheard, Logs: []string{"ran " + r.Action.Name.Entity}}
+		end := forerun.RunEnd{Reach: t.reach(), Remembers: t.kept.Load() && !r.Fresh, At: time.Now(), CPU: t.cpu, Unheard: unheard, Logs: []string{"ran " + r.Action.Name.Entity}}
 		end.Result, _ = json.Marshal(output)
 		if err != nil {
 			failure := forerun.Failure(forerun.DeveloperError, err.Error())

@@ -398,6 +398,7 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 	e.c.Worker.Run(&forerun.Run{
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: token, Transaction: e.transaction,
 		Caller:      s.tree.waiting(),
+		Fresh:       e.rehearsal != nil && e.rehearsal.before.Remembers,
 		Speculative: l.Speculative, Bridged: s.followed, EndSandbox: l.Speculative && e.speculation.EndSandbox,
 		Events: e, Wrote: e.wrote(s),
 		Noted: !s.followed && s.isPart(),

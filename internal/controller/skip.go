@@ -88,7 +88,7 @@ func (e *execution) isFound(s *slot) bool {
 // skip notes the output of a slot that is not executed.
 func (e *execution) skip(a speculate.Skip) {
 	s := e.slots[a.Slot]
-	s.hit = a.Row
+	s.compared = a.Row
 	now := time.Now()
 	s.started(now, 0)
 	s.record.End, s.record.Timeline.Finished = now, now

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
 	"forerun.dev/forerun/internal/state"
@@ -316,6 +317,9 @@ func TestMemoryOfCallees(t *testing.T) {
 			promised.Annotations, promised.Version = []forerun.KeyValue{stateCache}, "0.0.2"
 			town.actions["/ns/callee"] = &promised
 			town.changes.Add(1)
+			town.ask(caller, bypass)
+			mustBe(t, town.ask(caller), forerun.CacheMiss, forerun.ReasonUnverified)
+			annotate(caller, annotation.CacheVerify, "0")
 			town.ask(caller, bypass)
 			mustBe(t, town.ask(caller), forerun.CacheHit, forerun.ReasonReadsUnchanged)
 		})

@@ -48,7 +48,7 @@ type slot struct {
 	changes    uint64           // of actions, as of before its action was found
 	suspended  *forerun.Reason  // why no row stands for its action; nil: rows do
 	watched    bool             // what it does tells about its action (package behaviour)
-	hit        *forerun.Row     // that stands for its execution; nil: none does
+	compared   *forerun.Row     // with which another execution may be compared: it stood for this one, or may once that gave the same
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }
 

@@ -71,7 +71,7 @@ func (s *suspensions) lift(home forerun.Home) bool {
 // compare suspends the action of a slot if an earlier execution, with the same input, versions and code, gave another output. A row with an end
 // may have another: its action says so.
 func (e *execution) compare(s *slot, before, now *forerun.Row) {
-	same := s.cache.Kept && before.Stands() && now.Stands() && before.Until.IsZero() && now.Until.IsZero() &&
+	same := s.cache.Kept && before.IsSeen() && now.IsSeen() && before.Until.IsZero() && now.Until.IsZero() &&
 		slices.Equal(before.Reads, now.Reads) && slices.EqualFunc(before.Below, now.Below, sameCall)
 	if !same || bytes.Equal(before.Output, now.Output) {
 		return

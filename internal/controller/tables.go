@@ -387,6 +387,9 @@ func (e *execution) learn(a speculate.Learn) {
 			l.Row.Since = e.c.Clock.Now()
 		}
 		l.Row.By, l.Row.Home = s.record.ID, e.c.home(s.action)
+		if l.Row.Remembers && !s.isVerified() {
+			l.Row = l.Row.Verified()
+		}
 		if s.watched {
 			e.c.tables.tenant(e.namespace).behaviour.Note(l.Row.Home, behaviour.Execution{Input: l.Input, Row: l.Row, Took: l.Row.Took, CPU: s.cpu})
 		}
@@ -395,6 +398,9 @@ func (e *execution) learn(a speculate.Learn) {
 		}
 		if before := e.memo.Learn(l.Code, l.Input, l.Row); before != nil {
 			e.compare(s, before, l.Row)
+			if before.Remembers && l.Row.Remembers && l.Row.IsSeen() { // the input comes again
+				s.compared = l.Row
+			}
 			if e.tables != nil {
 				e.tables.noteRow(l.Code, before, l.Row)
 			}

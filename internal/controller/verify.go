@@ -16,12 +16,15 @@ import (
 // A share of the hits is executed again behind the answer, to compare what the execution gives and reads (annotation cache-verify). It is a rehearsal:
 // it is speculative to its end and then squashed, so nothing of it leaves (C4). It takes processors that are idle, and a server has one at a
 // time. A difference suspends the action.
+//
+// A process that stays may remember what it read for an earlier activation. So a row of it stands only once a process that had served no other has
+// given the same. That is rehearsed when the input comes again, on busy processors, too.
 
 // rehearsal is an execution that is compared with a row.
 type rehearsal struct {
 	namespace string
 	input     []byte       // as delivered
-	before    *forerun.Row // that was a hit
+	before    *forerun.Row // that stands, or may once this gave the same
 	row       *forerun.Row // of the rehearsal; nil: it has shown nothing
 	limit     *time.Timer
 }
@@ -45,8 +48,29 @@ const firstVerified = 2
 
 // samples are the first rows of each deployment of which a hit was executed again. Its zero value is ready.
 type samples struct {
-	mu sync.Mutex // guards of
-	of map[forerun.Home][]*forerun.Row
+	mu   sync.Mutex // guards the rest
+	of   map[forerun.Home][]*forerun.Row
+	rest map[forerun.Home]time.Time // until when no row that does not stand yet is compared, as a rehearsal has shown nothing
+}
+
+// restFor is how long that is.
+const restFor = time.Minute
+
+// rests reports whether no row of a deployment is compared now that does not stand yet.
+func (s *samples) rests(home forerun.Home, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(s.rest[home])
+}
+
+// rested has rows of a deployment that do not stand yet wait for a while.
+func (s *samples) rested(home forerun.Home, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rest == nil || len(s.rest) >= maxKnown {
+		s.rest = make(map[forerun.Home]time.Time)
+	}
+	s.rest[home] = now.Add(restFor)
 }
 
 // first reports whether a row is among the first of its deployment whose hits are executed again, and was not yet.
@@ -71,14 +95,14 @@ func (s *samples) note(row *forerun.Row) {
 
 // verify has a committed hit executed again, if it is one of the sample and the processors are free.
 func (e *execution) verify(s *slot) {
-	row, share := s.hit, s.cache.Verify
-	if row == nil || share == 0 || !row.Until.IsZero() || s.isNonSpeculative() {
+	row := s.compared
+	if row == nil || !s.isVerified() {
 		return
 	}
-	if rand.Float64() >= share && !e.c.tables.tenant(e.namespace).samples.first(row) {
+	if row.Remembers && e.c.tables.tenant(e.namespace).samples.rests(row.Home, time.Now()) || !row.Remembers && !e.isSample(s, row) {
 		return
 	}
-	if e.c.isBusy(e.namespace) || !e.c.verified.underWay.CompareAndSwap(false, true) {
+	if !e.c.verified.underWay.CompareAndSwap(false, true) {
 		return
 	}
 	r := Request{Namespace: e.namespace, Subject: e.subject, Action: s.action, Changes: s.changes, Input: s.input, Bypass: true}
@@ -86,6 +110,17 @@ func (e *execution) verify(s *slot) {
 		e.c.rehearse(r, row)
 		return func() {}
 	})
+}
+
+// isVerified reports whether executions of a slot's action are compared with its rows. If not, its annotation alone answers for them.
+func (s *slot) isVerified() bool { return s.cache.Verify > 0 && !s.isNonSpeculative() }
+
+// isSample reports whether a row that stands is to be compared now.
+func (e *execution) isSample(s *slot, row *forerun.Row) bool {
+	if !row.Until.IsZero() || rand.Float64() >= s.cache.Verify && !e.c.tables.tenant(e.namespace).samples.first(row) {
+		return false
+	}
+	return !e.c.isBusy(e.namespace)
 }
 
 // isBusy reports whether no processor time is left for work without a client. A server that does not tell its load has none.
@@ -138,14 +173,22 @@ func (e *execution) finishRehearsal() {
 // rests on was current before the rehearsal, as it is after it.
 func (c *Controller) compareRehearsal(v *rehearsal) {
 	tables, before, now := c.tables.tenant(v.namespace), v.before, v.row
-	tables.samples.note(before)
+	if !before.Remembers {
+		tables.samples.note(before)
+	}
 	switch {
-	case now == nil || !now.Stands() || tables.memo.Look(before.Home.Code, v.input) != before:
+	case tables.memo.Look(before.Home.Code, v.input) != before: // others have learnt more meanwhile
 		c.verified.open.Add(1)
+	case now == nil || !now.IsSeen() || before.Remembers && now.Remembers:
+		c.verified.open.Add(1)
+		tables.samples.rested(before.Home, time.Now())
 	case bytes.Equal(before.Output, now.Output) && slices.Equal(before.Reads, now.Reads):
 		c.verified.agreed.Add(1)
 		tables.uses.verified(before.Home.Action)
-	case !c.isCurrent(v.namespace, before) || !areVersions(now.Reads, before.Reads):
+		if before.Remembers {
+			tables.memo.Learn(before.Home.Code, v.input, before.Verified())
+		}
+	case !before.Until.IsZero() || !c.isCurrent(v.namespace, before) || !areVersions(now.Reads, before.Reads):
 		c.verified.open.Add(1)
 	default:
 		c.verified.differed.Add(1)

@@ -188,3 +188,51 @@ func TestNoVerification(t *testing.T) {
 		t.Errorf("they ran %v times", got)
 	}
 }
+
+// TestKeptProcesses: a result of a process that had served others stands once a new process has given the same. If that reads what the other had
+// remembered, the action is suspended.
+func TestKeptProcesses(t *testing.T) {
+	for _, mode := range everyMode {
+		t.Run(mode.String(), func(t *testing.T) {
+			town := newCacheTown(t, mode) // it does not tell that the processors are free
+			town.kept.Store(true)
+			good, runs := town.counted("good", town.reading("k"))
+			town.ask(good)
+			mustBe(t, town.ask(good), forerun.CacheMiss, forerun.ReasonUnverified)
+			town.mustShow(t, verdicts{agreed: 1})
+			mustBe(t, town.ask(good), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+			if runs.Load() != 3 {
+				t.Errorf("it ran %d times", runs.Load())
+			}
+			promised, _ := town.counted("promised", town.reading("k"))
+			annotate(promised, annotation.CacheVerify, "0")
+			town.ask(promised)
+			mustBe(t, town.ask(promised), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+
+			bad, _ := town.counted("bad", func(run *forerun.Run, input map[string]any) (any, error) {
+				if !run.Fresh {
+					return map[string]any{"is": ""}, nil
+				}
+				return town.reading("k")(run, input)
+			})
+			town.ask(bad)
+			town.ask(bad)
+			town.mustShow(t, verdicts{agreed: 1, differed: 1})
+			mustBe(t, town.ask(bad), forerun.CacheOff, forerun.ReasonSuspendedRead)
+
+			open, openRuns := town.counted("open", func(run *forerun.Run, input map[string]any) (any, error) {
+				if run.Fresh {
+					return nil, fmt.Errorf("crashed")
+				}
+				return town.reading("k")(run, input)
+			})
+			town.ask(open)
+			town.ask(open)
+			town.mustShow(t, verdicts{agreed: 1, differed: 1, open: 1})
+			town.ask(open)
+			if town.verified.underWay.Load() || openRuns.Load() != 4 {
+				t.Errorf("after a rehearsal that has shown nothing there is another: it ran %d times", openRuns.Load())
+			}
+		})
+	}
+}

@@ -151,6 +151,7 @@ const (
 	ReasonLooseRequest  ReasonCode = "loose_request"   // it did not wait for something else
 	ReasonPlatformError ReasonCode = "platform_error"  // in it, or in what it called
 	ReasonRemembers     ReasonCode = "remembers"       // Text, an action that it called, whose process served others before
+	ReasonUnverified    ReasonCode = "unverified"      // its process served others before, and no new one has given the same yet
 	ReasonManyReads     ReasonCode = "many_reads"      // more than Count records
 	ReasonManyCallees   ReasonCode = "many_callees"    // more than Count
 	ReasonDetaches      ReasonCode = "detaches"        // it began another invocation

@@ -12,20 +12,36 @@ type Row struct {
 	// Exact says that Output depends on nothing but the input, Reads and Below, so that an execution may be skipped while those are
 	// what they were (rule R8). Else the row only predicts.
 	Exact   bool
-	Effects bool          // it, or what it called, wrote a record or reached the outside: it may not be skipped
-	Hosts   bool          // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
-	Since   time.Time     // when the execution ended, if there is an Until
-	Until   time.Time     // it stands for an execution until then; zero: while what it rests on is current
-	Why     *Reason       // it may not be skipped; nil: it may
-	By      ActivationID  // the execution
-	Took    time.Duration // of the execution, without its calls
-	Home    Home          // the action that it is of
-	Reads   []Seen        // the records that it, or what it called, read, each once
-	Below   []Callee      // its callees, what they called, and so on: without inputs
+	Effects bool // it, or what it called, wrote a record or reached the outside: it may not be skipped
+	// Remembers: its process, or a callee's, had served others before, and may have given what it remembers of records that Reads has not.
+	// It stands for no execution before a process that had served none has given the same.
+	Remembers bool
+	Hosts     bool          // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
+	Since     time.Time     // when the execution ended, if there is an Until
+	Until     time.Time     // it stands for an execution until then; zero: while what it rests on is current
+	Why       *Reason       // it may not be skipped; nil: it may
+	By        ActivationID  // the execution
+	Took      time.Duration // of the execution, without its calls
+	Home      Home          // the action that it is of
+	Reads     []Seen        // the records that it, or what it called, read, each once
+	Below     []Callee      // its callees, what they called, and so on: without inputs
 }
 
 // Stands reports whether the row may stand for an execution, while what it rests on is current.
-func (r *Row) Stands() bool { return r.Exact && !r.Effects && !r.Hosts }
+func (r *Row) Stands() bool { return r.IsSeen() && !r.Remembers }
+
+// IsSeen reports whether nothing was seen that keeps the row from standing for an execution.
+func (r *Row) IsSeen() bool { return r.Exact && !r.Effects && !r.Hosts }
+
+// Verified is the row once a process that had served no other has given the same.
+func (r *Row) Verified() *Row {
+	v := *r
+	v.Remembers = false
+	if v.Why != nil && v.Why.Code == ReasonUnverified {
+		v.Why = nil
+	}
+	return &v
+}
 
 // Bar has the row stand for no execution. It predicts all the same.
 func (r *Row) Bar(why ReasonCode) {

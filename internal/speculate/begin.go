@@ -98,6 +98,10 @@ func (m *Machine) enter(e Entered) {
 	if s == nil || s.kind != function || s.state != resolving && m.mode != Off {
 		return
 	}
+	if m.rehearses { // the result of a program reaches a caller in its turn only
+		m.cancel("It calls a workflow.")
+		return
+	}
 	s.state, s.kind, s.name, s.code = running, program, e.Name, e.Code
 	t := &thread{owner: s, program: s, table: e.Program}
 	s.branches = []*thread{t}

@@ -77,9 +77,13 @@ func (s *slot) newRow() *forerun.Row {
 	}
 	r := &forerun.Row{
 		Output: s.result.Value, Callees: s.calls, Below: s.below, Effects: s.effects, Hosts: s.readsHosts(), Exact: !s.inexact, Why: s.barred, Until: s.lasts(),
+		Remembers: s.remembers || s.unverified,
 	}
 	if r.Hosts && r.Why == nil {
 		r.Why = forerun.Because(forerun.ReasonReadFromHosts)
+	}
+	if r.Remembers && r.Why == nil {
+		r.Why = forerun.Because(forerun.ReasonUnverified)
 	}
 	if r.Exact {
 		r.Reads = slices.Clone(s.reads.list)
@@ -192,6 +196,7 @@ func (s *slot) inherit(c *slot) {
 	s.effects, s.inexact, s.hosts = s.effects || c.effects, s.inexact || c.inexact, s.hosts || c.readsHosts()
 	s.until = sooner(s.until, c.lasts())
 	s.bar(c.barred)
+	s.unverified = s.unverified || c.unverified || c.remembers && c.traits.cached
 	if c.remembers && !c.traits.cached {
 		s.blurred(forerun.NewReason(forerun.ReasonRemembers, forerun.Detail{Text: c.named().Action}))
 	}

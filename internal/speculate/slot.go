@@ -81,17 +81,18 @@ type slot struct {
 
 // conduct is the record of an execution's calls and reads, for its row.
 type conduct struct {
-	calls     []forerun.Callee
-	returns   int // of all calls, also those that are not kept
-	asked     int // bytes of input of all calls
-	below     []forerun.Callee
-	reads     versions
-	effects   bool
-	inexact   bool            // its output may depend on something without a version, or on a failed call (rule R8)
-	hosts     bool            // it read from hosts of read-hosts, and nothing says until when that holds
-	remembers bool            // its process may remember records that are not in reads, which its own annotation alone answers for
-	until     time.Time       // what it read from hosts, or was given by callees, holds until then; zero: as long as its reads and code
-	barred    *forerun.Reason // the first reason why no row of it may stand for an execution
+	calls      []forerun.Callee
+	returns    int // of all calls, also those that are not kept
+	asked      int // bytes of input of all calls
+	below      []forerun.Callee
+	reads      versions
+	effects    bool
+	inexact    bool            // its output may depend on something without a version, or on a failed call (rule R8)
+	hosts      bool            // it read from hosts of read-hosts, and nothing says until when that holds
+	remembers  bool            // its process may remember records that are not in reads
+	unverified bool            // so may the process of an annotated callee
+	until      time.Time       // what it read from hosts, or was given by callees, holds until then; zero: as long as its reads and code
+	barred     *forerun.Reason // the first reason why no row of it may stand for an execution
 }
 
 type traits struct {

@@ -66,6 +66,7 @@ var sentences = map[forerun.ReasonCode]string{
 	forerun.ReasonVaries:        "its answer has Vary with a header that does not count",
 	forerun.ReasonCacheOff:      "the server was started with --cache off",
 	forerun.ReasonCacheSwitch:   "the operator has switched the cache off",
+	forerun.ReasonUnverified:    "its process had served others before, and no new process has given the same yet",
 	forerun.ReasonSuspended:     "it gave another {record} on the same input and records, so its results are suspended",
 	forerun.ReasonSuspendedRead: "it read {record} in one of two executions on the same input and records, so its results are suspended",
 	forerun.ReasonNotAnnotated:  "it has no annotation by which results are kept",

@@ -62,6 +62,15 @@ func TestReachOfQuietFunctions(t *testing.T) {
 	}
 }
 
+// anew runs an action speculatively in a process that is to have served no other, squashes it, and reports whether that may have.
+func (g *rig) anew(a *forerun.Action) bool {
+	g.t.Helper()
+	r, h := g.ahead(a, `{}`, func(r *forerun.Run) { r.Bridged, r.Fresh = true, true })
+	end := g.wait(h)
+	g.Squash(r.Activation)
+	return end.Remembers
+}
+
 // TestUsedProcesses: the end of a run tells whether its process may remember earlier ones, in every language. A process that is forked for each
 // activation, or for a speculative one, does not.
 func TestUsedProcesses(t *testing.T) {
@@ -88,6 +97,9 @@ func TestUsedProcesses(t *testing.T) {
 		ends := []forerun.RunEnd{g.bridged(c.a, `{}`), g.bridged(c.a, `{}`)}
 		for n := 0; c.remembers && !ends[1].Remembers && n < 20; n++ { // the machine was busy, and the process was replaced
 			ends[1] = g.bridged(c.a, `{}`)
+		}
+		if !c.atOnce && g.anew(c.a) {
+			t.Errorf("%s: a process that is to be new may remember earlier activations", name)
 		}
 		if ends[0].Remembers != c.atOnce || ends[1].Remembers != c.remembers {
 			t.Errorf("%s: its processes may remember: %v, %v", name, ends[0].Remembers, ends[1].Remembers)

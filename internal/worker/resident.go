@@ -37,6 +37,12 @@ func (b *pooledSandbox) forksNext() bool { return !b.language.launched && b.stan
 func (b *pooledSandbox) chooseHandler(r *run) error {
 	b.once.Store(b.keeps() && !b.language.launched && r.isAhead())
 	switch {
+	case r.Fresh && b.spare.served && !b.once.Load():
+		b.spare.stays = false
+		if !b.clean() {
+			return errExited
+		}
+		return nil
 	case !b.once.Load():
 		if b.isForked() && !b.spare.served {
 			b.spare.born = proc.Anonymous(b.spare.hostPID)
