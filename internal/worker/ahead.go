@@ -32,9 +32,11 @@ func (b *pooledSandbox) hold(r *run) error {
 			return b.tooEarly()
 		}
 		held, err := b.shut(r.Action)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		b.shares = &held.Shared
+		switch {
 		case held.Connected && b.resident.Load() != nil:
 			if err := b.dropResident(); err != nil {
 				return err

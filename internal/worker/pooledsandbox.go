@@ -69,6 +69,7 @@ type pooledSandbox struct {
 	loadReach  forerun.Reach                 // of the code, as the initializer loaded it; of live
 	upcoming   atomic.Pointer[spare]         // the newest
 	sealed     bool                          // nothing can write where the code is; of live
+	shares     *bool                         // its handlers can change something for each other; nil: that is not known yet; of live
 	held       bool                          // what its processes send to the outside is held; of live
 	forAhead   bool                          // it was started for speculative activations alone; set before it has code
 	loadsAhead bool                          // its code was loaded for speculative activations alone, and no activation has begun in it; of live

@@ -53,6 +53,31 @@ func (b *pooledSandbox) noteLoaded() {
 	}
 }
 
+// remembers reports whether the process of an activation may remember earlier ones. It served one, or the code made something as it was loaded
+// that all handlers have together: a thread, or memory that they share.
+func (b *pooledSandbox) remembers(r *run) bool {
+	return b.spare.served || b.spare.threads || r.Bridged && !b.language.launched && b.sharesMemory()
+}
+
+// sharesMemory reports whether handlers can change something for each other. When it cannot be told, they can. That never changes after the
+// code was loaded, so the helper is asked once.
+func (b *pooledSandbox) sharesMemory() bool {
+	if b.shares == nil {
+		if b.held { // what waits would be let go
+			return true
+		}
+		held, err := b.shut(b.pool().action)
+		if err == nil {
+			err = b.letOut()
+		}
+		if err != nil {
+			return true
+		}
+		b.shares = &held.Shared
+	}
+	return *b.shares
+}
+
 // reach is how far the activation of a process has reached.
 func (b *pooledSandbox) reach(s *spare) forerun.Reach { return min(b.loadReach, b.reachSince(s.asked)) }
 

@@ -87,8 +87,9 @@ func TestUsedProcesses(t *testing.T) {
 		"Python with a thread": {
 			fresh(action("import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ndef main(a): return {}")), true, true,
 		},
-		"native": {keptAction("", ""), false, true},
-		"Node":   {inNode, false, true},
+		"Python with shared memory": {fresh(action("import mmap\nm = mmap.mmap(-1, 4096)\ndef main(a): return {}")), true, true},
+		"native":                    {keptAction("", ""), false, true},
+		"Node":                      {inNode, false, true},
 	} {
 		if discover().Check(c.a.Exec.Kind) != nil {
 			continue

@@ -32,7 +32,7 @@ type run struct {
 	atGuard time.Duration // for how long what it sent waited until it was promoted; set when its limit is stopped
 	unheard bool          // it ended without waiting for its held requests; set then too
 	reach   forerun.Reach // of a bridged one; set then too
-	used    bool          // its process served another one before, or can reach threads of the loaded code; set then too
+	memory  bool          // its process may remember earlier ones; set then too
 
 	promoted context.Context // of a speculative one: done when it is promoted
 	promote  context.CancelFunc
@@ -93,7 +93,7 @@ func (b *pooledSandbox) execute(r *run) bool {
 	if r.Bridged {
 		r.reach = b.reach(b.spare)
 	}
-	r.used = b.spare.served || b.spare.threads
+	r.memory = b.remembers(r)
 	b.spare.served, b.spare.fresh, b.spare.unreached = true, false, false
 	b.spare.stays = b.keepsHandler() && o.arrived && !t.timedOut.Load()
 	b.cutOff = !o.arrived && !r.isAhead() // actions with shared state are not speculative
@@ -422,7 +422,7 @@ func (r *run) end(w *Worker, result forerun.Result, logs []string) (parked bool)
 	w.mu.Unlock()
 	if !squashed {
 		timedOut := r.tenure != nil && r.tenure.timedOut.Load()
-		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, Unheard: unheard, TimedOut: timedOut, Reach: r.reach, Remembers: r.used})
+		r.tellEnded(forerun.RunEnd{Status: result.Status, Result: result.Value, Logs: logs, CPU: cpu, Held: r.atGuard, Unheard: unheard, TimedOut: timedOut, Reach: r.reach, Remembers: r.memory})
 	}
 	return parked
 }
