@@ -136,8 +136,8 @@ public final class Lost {
     List<?> lines = field(log, "lines");
     int saved = saves.getOrDefault("save", 0);
     String seen = "%s, lines %s, saved %d, refused %s".formatted(result.substring(0, Math.min(200, result.length())), lines, saved, offloader.refused());
-    if (!isFree(stages)) {
-      return new Outcome("wrong", "its monitor is held: " + seen);
+    if (!isFree(stages) || (boolean) type.getMethod("isLocked").invoke(stages)) {
+      return new Outcome("wrong", "its monitor or its lock is held: " + seen);
     }
     if (isLost) {
       boolean ok = saved <= 1 && lines.equals(all.subList(0, lines.size())) && (saved == 1 || lines.size() < 4);

@@ -73,6 +73,41 @@ public final class Vectors {
     return made;
   }
 
+  private static final class Two {
+    int left;
+    int right;
+    final int[] numbers = new int[2];
+    final Object[] names = new Object[2];
+  }
+
+  private static void exchange(Heap from, Heap to, List<?> roots) {
+    Out out = new Out();
+    from.write(out, roots, List.of());
+    to.read(new In(out.toBytes()));
+  }
+
+  /** Both ends change other parts of an object: each hears of what the other changed. */
+  private static boolean meets() {
+    Heap server = Heap.ofServer(Rules.ofServer(name -> true), TYPES);
+    Heap function = Heap.ofFunction(TYPES);
+    Two here = new Two();
+    exchange(server, function, List.of(here));
+    Two there = (Two) function.object(server.idOf(here));
+    there.left = 1;
+    there.numbers[0] = 1;
+    there.names[0] = 1;
+    here.right = 2;
+    here.numbers[1] = 2;
+    here.names[1] = 2;
+    exchange(function, server, List.of());
+    exchange(server, function, List.of());
+    boolean ok = true;
+    for (Two two : List.of(here, there)) {
+      ok &= two.left == 1 && two.right == 2 && two.numbers[0] == 1 && two.numbers[1] == 2 && List.of(two.names).equals(List.of(1, 2));
+    }
+    return ok;
+  }
+
   /** Compares with the file that is named. */
   public static void main(String[] args) throws Exception {
     Map<String, String> stated = new TreeMap<>();
@@ -91,11 +126,12 @@ public final class Vectors {
     Link link = new Link(new ByteArrayInputStream(HexFormat.of().parseHex(made.get("ping") + made.get("refused"))), OutputStreams.NONE, () -> {});
     Link.Received received = link.receive();
     ok &= received.type() == Type.REFUSED && received.body().name().equals("no") && received.body().isAtEnd();
+    System.out.println(meets() ? "ok meets" : "FAILED meets");
     if (!ok) {
       made.forEach((name, hex) -> System.out.println("| " + name + " | `" + hex.replaceAll("(.{8})(?=.)", "$1 ") + "` | "));
     }
     System.out.println(ok ? "ok vectors" : "FAILED vectors: the lines above are what is written");
-    System.exit(ok ? 0 : 1);
+    System.exit(ok && meets() ? 0 : 1);
   }
 
   private static final class OutputStreams {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
 import sample.library.Store;
 
 /** An application whose root does something of each kind, one after the other. */
@@ -12,12 +13,18 @@ public class Stages {
   private final Map<String, Integer> rates = new ConcurrentHashMap<>(Map.of("a", 0, "b", 0));
   private final System.Logger log;
   private final Store store;
+  private final ReentrantLock lock = new ReentrantLock();
   private int total;
 
   /** Makes one. */
   public Stages(System.Logger log, Store store) {
     this.log = log;
     this.store = store;
+  }
+
+  /** Whether a call holds the lock. */
+  public boolean isLocked() {
+    return lock.isLocked();
   }
 
   private static final class Sum {
@@ -37,8 +44,13 @@ public class Stages {
     numbers.forEach(one -> sum.value += one);
     log.log(System.Logger.Level.INFO, "sum " + sum.value + " of " + System.getProperty("sample.only"));
     synchronized (this) {
-      total += sum.value;
-      Sum.sums++;
+      lock.lock();
+      try {
+        total += sum.value;
+        Sum.sums++;
+      } finally {
+        lock.unlock();
+      }
     }
     log.log(System.Logger.Level.INFO, "counted");
     store.save("sum", sum.value);

@@ -199,6 +199,9 @@ public final class Offloader {
     if (e instanceof Refused) {
       tally(root).refused(e.getMessage());
     }
+    if (surrogate != null) {
+      surrogate.release();
+    }
     String visible = surrogate == null ? null : surrogate.visible();
     if (visible != null) {
       tally(root).served(surrogate, 0, true);

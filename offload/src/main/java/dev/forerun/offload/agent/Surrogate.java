@@ -15,6 +15,7 @@ import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -27,6 +28,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TimeZone;
+import java.util.concurrent.locks.Lock;
 
 /**
  * The request's thread in the place of its call: it sends the call, then serves what the function asks for until the result is there.
@@ -48,6 +50,7 @@ final class Surrogate {
   private final Map<String, Method> methods = new HashMap<>();
   private final Set<Object> iterators = Collections.newSetFromMap(new IdentityHashMap<>()); // that the call asked for: a repetition has its own
   private final Map<Type, Integer> exchanges = new EnumMap<>(Type.class);
+  private final ArrayDeque<Lock> held = new ArrayDeque<>();
   private String visible;
   private long nanosThere;
 
@@ -281,12 +284,30 @@ final class Surrogate {
     } catch (IllegalAccessException | IllegalArgumentException e) {
       throw new Malformed("%s cannot be called so: %s".formatted(method, e));
     }
+    if (target instanceof Lock lock && !isThrown) {
+      count(lock, method.getName(), result);
+    }
     if (result instanceof Iterator && method.getName().equals("iterator")) {
       iterators.add(result);
     }
     Out out = new Out().u8(isThrown ? 1 : 0);
     heap.write(out, Collections.singletonList(result), List.of());
     reply(out.i32(heap.idOf(result)));
+  }
+
+  private void count(Lock lock, String method, Object result) {
+    if (method.equals("unlock")) {
+      held.removeLastOccurrence(lock);
+    } else if (method.equals("lock") || method.equals("lockInterruptibly") || method.equals("tryLock") && Boolean.TRUE.equals(result)) {
+      held.add(lock);
+    }
+  }
+
+  /** Gives back the locks that a lost call took and holds: the code that would do it is lost, too. */
+  void release() {
+    while (!held.isEmpty()) {
+      held.removeLast().unlock();
+    }
   }
 
   /** What a function may call: methods of pinned objects that it knows, monitors' methods of shared ones, and a list of statics. */

@@ -1,7 +1,12 @@
 package dev.forerun.offload.graph;
 
+import java.util.ConcurrentModificationException;
+import java.util.NoSuchElementException;
+
 /** An object that both ends know. */
 final class Entry {
+  private static final int TRIES = 100;
+
   final int id;
   final Object object;
   final Kind kind;
@@ -25,6 +30,18 @@ final class Entry {
       case COLLECTION -> Contents.take(object);
       default -> null;
     };
+  }
+
+  /** The state, read again if another thread changes the object meanwhile; null if that does not end. */
+  State steadyState() {
+    for (int i = 0; i < TRIES; i++) {
+      try {
+        return state();
+      } catch (ConcurrentModificationException | IndexOutOfBoundsException | NoSuchElementException | NullPointerException e) {
+        Thread.onSpinWait(); // the lock that guards it is another thread's
+      }
+    }
+    return null;
   }
 
   /** Whether it is compared in each exchange. */

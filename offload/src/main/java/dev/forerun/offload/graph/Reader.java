@@ -260,13 +260,18 @@ final class Reader {
     }
     switch (entry.kind) {
       case PRIMITIVES -> {
+        int size = Primitives.size(entry.object.getClass());
         for (int from = in.i32(); from >= 0; from = in.i32()) {
-          Primitives.put(entry.object, from, in.blob());
+          byte[] bytes = in.blob();
+          Primitives.put(entry.object, from, bytes);
+          System.arraycopy(bytes, 0, entry.bytes, from * size, bytes.length);
         }
       }
       case ARRAY -> {
         for (int index = in.i32(); index >= 0; index = in.i32()) {
-          element(entry, index, in.i32());
+          int id = in.i32();
+          element(entry, index, id);
+          entry.twin.references()[index] = heap.object(id);
         }
       }
       case COLLECTION -> {
@@ -274,10 +279,7 @@ final class Reader {
         content(in, entry, fill);
         fill.forEach(Runnable::run);
       }
-      default -> fields(in, entry.object, Slot.ofObjects(entry.object.getClass()));
-    }
-    if (!isOfConstants(entry.object)) {
-      entry.remember();
+      default -> fields(in, entry.object, Slot.ofObjects(entry.object.getClass()), entry.twin);
     }
   }
 
@@ -286,12 +288,19 @@ final class Reader {
     return object instanceof EnumMap || object instanceof EnumSet;
   }
 
-  private void fields(In in, Object object, Slot[] slots) {
+  /** Reads fields. The other end knows those that it sent: of the rest this end may have changed some meanwhile, and has to tell. */
+  private void fields(In in, Object object, Slot[] slots, State twin) {
     for (int index = in.i32(); index >= 0; index = in.i32()) {
       if (index >= slots.length) {
         throw new Malformed("an object has no field " + index);
       }
-      put(object, slots[index], slots[index].isReference() ? in.i32() : in.i64());
+      long value = slots[index].isReference() ? in.i32() : in.i64();
+      put(object, slots[index], value);
+      if (twin != null && slots[index].isReference()) {
+        twin.references()[index] = heap.object((int) value);
+      } else if (twin != null) {
+        twin.bits()[index] = value;
+      }
     }
   }
 
@@ -300,8 +309,11 @@ final class Reader {
     if (Rules.isJdk(type) || heap.server && !heap.statics.containsKey(type)) {
       throw new Malformed("statics of %s are not shared".formatted(type.getName()));
     }
-    fields(in, null, Slot.ofClass(type));
-    heap.statics.put(type, State.of(null, Slot.ofClass(type)));
+    State known = heap.statics.get(type);
+    fields(in, null, Slot.ofClass(type), known);
+    if (known == null) {
+      heap.statics.put(type, State.of(null, Slot.ofClass(type)));
+    }
   }
 
   private String symbol(In in) {

@@ -64,8 +64,8 @@ final class Writer {
         }
         continue;
       }
-      State is = entry.state();
-      if (!is.isSame(entry.twin)) {
+      State is = entry.steadyState();
+      if (is != null && !is.isSame(entry.twin)) { // a thread that holds no lock need not see the change of another
         changes.add(new Change(entry, entry.twin, is, null, null));
         entry.twin = is;
       }
@@ -123,7 +123,10 @@ final class Writer {
       findAll(captured, ofJdk ? entry.object.getClass() : null);
       return new State(captured, new long[0]);
     }
-    State state = entry.state();
+    State state = entry.steadyState();
+    if (state == null && entry.isTracked() && entry.kind != Kind.PRIMITIVES) {
+      throw new Refused("an object of %s is being changed by another thread".formatted(entry.object.getClass().getName()));
+    }
     if (state != null) {
       findAll(state.references(), holder(entry));
     }
