@@ -53,12 +53,12 @@ dist: build sbom ## make dist/forerun-VERSION-linux-ARCH.tar.gz, which runs wher
 ##@ To work on it
 
 .PHONY: test
-test: build $(java_runtime)/.stamp $(offload)/.stamp $(venv)/.stamp node_modules/.stamp sbom need-redis need-tools ## run all tests; needs no service, leaves nothing behind
+test: build $(java_runtime)/.stamp $(offload)/.stamp $(venv)/.stamp node_modules/.stamp .forerun/quic/.stamp sbom need-redis need-tools ## run all tests; needs no service, leaves nothing behind
 	-@$(MAKE) --no-print-directory bin/examples/thumbs.jar
 	@$(python) tools/run_tests.py
 
 .PHONY: soak
-soak: build need-redis quic-clients ## attack the server with random clients, kills and failures of the power, each test for a time (SOAK=5m), squash what reaches for the outside (TIMES=100 each way), and play simulations of speculation and of the scheduler (SEEDS=1000000, other ones each time, or from SEED=N on)
+soak: build need-redis .forerun/quic/.stamp ## attack the server with random clients, kills and failures of the power, each test for a time (SOAK=5m), squash what reaches for the outside (TIMES=100 each way), and play simulations of speculation and of the scheduler (SEEDS=1000000, other ones each time, or from SEED=N on)
 	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -p=1 -timeout=0 -run 'Histor|PowerLoss|TestCrash|DeathsInside|TestAhead(Clients|Server|Stages|Guard)|TestDifferential|TestSharedRecords|ThoseOfRedis|TestImagesAre|TestLivesOfAColumn|TestPages|TestTheOldestRows|TestOracle|TestQUICClients' ./internal/state/... ./internal/memo ./internal/service ./test
 	@FORERUN_SOAK=$(or $(SOAK),5m) go test -count=1 -v -timeout=0 -run 'TestCurrent$$' ./internal/controller
 	@FORERUN_SOAK_TIMES=$(or $(TIMES),100) go test -count=1 -v -p=1 -timeout=0 -run 'TestGuardMatrix|TestThousandSquashed|TestSuite/Hold|TestReplayedFlights' ./internal/sandbox/native ./internal/worker ./internal/gateway
@@ -87,9 +87,6 @@ update-requirements: .forerun/uv/.stamp ## write each requirements.txt, with has
 	  .forerun/uv/bin/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --upgrade \
 	    --custom-compile-command 'make update-requirements' $$([ $$folder = examples ] && echo --no-deps) \
 	    $$folder/requirements.in -o $$folder/requirements.txt; done
-
-.PHONY: quic-clients
-quic-clients: .forerun/quic/.stamp ## install the clients of HTTP/3 with which TestQUICClients runs, which skips without them
 
 .forerun/quic/.stamp: test/python/quic/requirements.txt | need-python
 	rm -rf $(@D)

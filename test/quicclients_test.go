@@ -15,7 +15,7 @@ func TestQUICClients(t *testing.T) {
 	t.Parallel()
 	const python = "../.forerun/quic/bin/python"
 	if _, err := os.Stat(python); err != nil {
-		t.Skip("the clients are not installed; make quic-clients installs them")
+		t.Skip("the clients are not installed: make test installs them")
 	}
 	s := start(t, server.Options{Args: []string{"--tls", "on"}})
 	out, err := exec.CommandContext(t.Context(), python, "-B", "python/quic/clients.py", s.URL, s.Auth, s.CA()).CombinedOutput()
