@@ -46,7 +46,7 @@ def test_requirements_have_hashes(folder: str) -> None:
 def test_each_requirements_file_is_made() -> None:
     out = {".git", ".forerun", "bin", "node_modules", "templates"}
     found = [p for p in ROOT.rglob("requirements.txt") if not out & set(p.relative_to(ROOT).parts)]
-    assert sorted(p.parent.name for p in found) == ["examples", "python", "tools"]
+    assert sorted(p.parent.name for p in found) == ["examples", "python", "quic", "tools"]
     for p in found:
         asked = [line.split(" ")[0] for line in p.with_suffix(".in").read_text().splitlines() if "==" in line]
         assert set(asked) <= {line.split(" ")[0] for line in p.read_text().splitlines()}, p
