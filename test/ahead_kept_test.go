@@ -15,9 +15,8 @@ var keptPoints = []string{
 	"committed link2", "committed link4", "squashed link4",
 }
 
-// TestAheadKept kills processes of Python, Node and of programs, which serve several activations, at the stages that a slot of theirs comes to:
-// the one that serves, so that the one that stands by takes over, or both. What was acknowledged is there once, what goes on ends well,
-// so does what comes next, and of what was killed nothing is left.
+// TestAheadKept kills kept processes of Python, Node and native programs at each stage of a slot. It kills the serving process, so that the standby
+// takes over, or both. Acknowledged effects are there once. Other activations, and later ones, end well. A killed activation leaves nothing.
 func TestAheadKept(t *testing.T) {
 	needPackages(t)
 	needNode(t)

@@ -65,7 +65,7 @@ type staged struct {
 	points        *points
 	pointed, data string
 	random        *rand.Rand
-	kept          *language // of the second and the fourth function, whose processes serve several activations; nil: Python, as the others, with a process for each
+	kept          *language // of the second and the fourth function, whose processes serve several activations; nil: Python with a process for each, as for the others
 	s             *stormy
 	news          <-chan *redis.Message // that the second function sends
 	n             int                   // that the first function gives, and the third reads

@@ -188,8 +188,8 @@ func transportOf(s *server.Server, protocol string) interface {
 	return &http.Transport{TLSClientConfig: s.TLS(), Protocols: p}
 }
 
-// earlyOverQUIC: an invocation with an idempotency key runs as early data of a client that comes back, and is not carried out again when that
-// sends it over another connection, because it has not heard the answer.
+// earlyOverQUIC: an invocation with an idempotency key runs as early data of a client that comes back. The client has not heard the answer, and sends
+// it again over another connection. It is not carried out a second time.
 func earlyOverQUIC(t *testing.T, s *server.Server) {
 	config, where := s.TLS(), strings.TrimPrefix(s.URL, "https://")
 	config.NextProtos, config.ClientSessionCache = []string{"h3"}, tls.NewLRUClientSessionCache(1)
@@ -205,7 +205,7 @@ func earlyOverQUIC(t *testing.T, s *server.Server) {
 	}
 	var early *http.Response
 	key := ""
-	for n := 0; early == nil && n < 1000; n++ { // the first has no ticket, and that of the next may be late
+	for n := 0; early == nil && n < 1000; n++ { // the first has no ticket, and the ticket of the next may be late
 		key = "early " + strconv.Itoa(n)
 		conn, err := quic.DialAddrEarly(t.Context(), where, config, &quic.Config{HandshakeIdleTimeout: time.Minute})
 		if err != nil {

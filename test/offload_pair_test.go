@@ -45,9 +45,13 @@ func javas(t *testing.T) map[string]string {
 	return found
 }
 
-// TestOffloadPair runs a server and a function of the offload agent in one JVM, on each Java of the machine: calls have the results and
-// states that they have without it, what is not supported runs on the server with its reason, changed bytes do no harm, a function that
-// is lost at any point leaves no effect twice, and a silent gateway holds up one call at most.
+// TestOffloadPair runs a server and a function of the offload agent in one JVM, on each Java of the machine.
+//
+//   - Calls have the results and states that they have without it.
+//   - A call that is not supported runs on the server, with the reason.
+//   - Changed bytes do no harm.
+//   - A function that is lost at any point leaves no effect twice.
+//   - A silent gateway holds up one call at most.
 func TestOffloadPair(t *testing.T) {
 	needOffload(t)
 	for version, java := range javas(t) {

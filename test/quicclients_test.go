@@ -9,8 +9,8 @@ import (
 	"forerun.dev/forerun/test/server"
 )
 
-// TestQUICClients runs clients of HTTP/3 from PyPI, as they are: they find HTTP/3 by themselves, come back with early data, and lose or repeat no
-// request when that is rejected.
+// TestQUICClients runs unchanged clients of HTTP/3 from PyPI. They find HTTP/3 by themselves, and come back with early data. When that is rejected
+// they lose or repeat no request.
 func TestQUICClients(t *testing.T) {
 	t.Parallel()
 	const python = "../.forerun/quic/bin/python"

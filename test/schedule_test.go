@@ -36,7 +36,7 @@ def main(args):
     return {"n": n, "refused": len(refused)}
 `
 
-// TestMicrotasks has functions take turns by phases, of which some die and others make no sense, and looks that no slabs are in use after them.
+// TestMicrotasks has functions take turns by phases. Some functions die in a phase, and some name invalid ones. Afterwards no slabs are in use.
 func TestMicrotasks(t *testing.T) {
 	t.Parallel()
 	s := start(t, server.Options{Args: []string{"--schedule", "microtask"}})

@@ -127,7 +127,7 @@ def cpu(pid: int) -> float:
 
 @dataclass
 class Counts:
-    """What came of the calls of all roots."""
+    """The calls of all roots, counted by their outcome."""
 
     offloaded: int = 0
     local: int = 0

@@ -42,8 +42,8 @@ func neighbours() []neighbour {
 	}
 }
 
-// measureCommands calls a function of one tenant, in rounds with and without four connections of another tenant whose commands on its state
-// take the server's processors. A program that computes on one processor, in rounds of its own, shows what the loss of that processor costs.
+// measureCommands calls a function of one tenant. It does so alone, beside commands of another tenant on four connections to its state, and beside
+// a program that computes on one processor. The commands take the server's processors. The program shows what the loss of one processor costs.
 func measureCommands(ctx context.Context, b *bench) error {
 	callers, err := b.calmCallers(ctx, "calm")
 	if err != nil {

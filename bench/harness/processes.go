@@ -26,7 +26,7 @@ func TreeTime(pid int) (total time.Duration) {
 	return total
 }
 
-// TreeFaults is how many page faults a process and its descendants have had, with those of the processes that ended and were waited for.
+// TreeFaults is how many page faults a process and its descendants have had. It counts the processes that ended and were waited for, too.
 func TreeFaults(pid int) (total int64) {
 	const own, waitedFor = 7, 8
 	for _, process := range Descendants(pid) {

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// The records are those of gensort: 100 bytes, of which the first 10 are the key.
+// The records have the form of gensort's: 100 bytes, of which the first 10 are the key.
 const (
 	recordSize = 100
 	keySize    = 10

@@ -3,8 +3,8 @@
 //
 // It hears of executions whose reads and effects were followed: each of an
 // annotated action, and one in WatchEvery of any other. For each action it keeps
-// counts and the last inputs as hashes, so its memory is bounded. It cannot tell
-// what leaves no trace: a clock, chance, or the memory of a process.
+// counts and the last inputs as hashes, so its memory is bounded. It cannot see
+// that an output depends on a clock, on chance, or on the memory of a process.
 package behaviour
 
 import (
@@ -59,7 +59,7 @@ type Advice struct {
 	Repeated uint64          // of the followed ones, those on an input that was seen lately
 	Current  uint64          // of the repeated ones, those that read the same versions as before
 	Took     time.Duration   // mean of the followed ones
-	CPU      time.Duration   // likewise, of the processors; 0: that is not known
+	CPU      time.Duration   // mean processor time; 0: it is not known
 	Why      *forerun.Reason // a result could not have stood for the last execution of which that is so; nil: each could
 	Unneeded []string        // members of the input that changed alone, and never the output or the reads
 }

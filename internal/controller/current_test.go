@@ -282,8 +282,8 @@ func (c *clients) judge(t *testing.T) {
 	}
 }
 
-// TestCurrent: whoever writes, each answer, by execution or from a row, is the state of all its records at one moment between the request and
-// the answer (K1).
+// TestCurrent: beside any writers, each answer is the state of all its records at one moment between the request and the answer (K1). This holds
+// for answers by execution and from a row.
 func TestCurrent(t *testing.T) {
 	for seed, rng := range history.Rounds(t) {
 		for _, mode := range []speculate.Mode{speculate.Off, speculate.All} {

@@ -12,7 +12,7 @@ import (
 // root is the module's folder.
 const root = "../.."
 
-// plantedBugs break the promises of the cache outside of the machine, whose bugs the simulation has. Each names the test that must find it.
+// plantedBugs break the promises of the cache in the controller. The simulation plants bugs in the machine. Each names the test that must find it.
 var plantedBugs = map[string]planted.Bug{
 	"TestCurrent": planted.New("the versions of a row are asked for at two moments (K1)", "internal/controller/skip.go",
 		"versions, err := e.c.State.Versions(context.Background(), a.Keys...)\n",

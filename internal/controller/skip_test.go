@@ -286,8 +286,8 @@ func TestCalleesCount(t *testing.T) {
 	}
 }
 
-// TestMemoryOfCallees: a row of a caller stands for no execution if a callee without an annotation, also one further below, may have remembered
-// what it gave.
+// TestMemoryOfCallees: a row of a caller stands for no execution if a callee without an annotation may have remembered its output. This holds
+// also for a callee of a callee.
 func TestMemoryOfCallees(t *testing.T) {
 	for _, mode := range everyMode {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -47,8 +47,8 @@ type slot struct {
 	flight     *flight          // that it is the first of, or waits for
 	changes    uint64           // of actions, as of before its action was found
 	suspended  *forerun.Reason  // why no row stands for its action; nil: rows do
-	watched    bool             // what it does tells about its action (package behaviour)
-	compared   *forerun.Row     // with which another execution may be compared: it stood for this one, or may once that gave the same
+	watched    bool             // its reads and effects are noted for its action's advice (package behaviour)
+	compared   *forerun.Row     // a rehearsal may be compared with it: it stood for this execution, or may stand for others after the rehearsal
 	below      []forerun.Callee // whose code its output rests on, if it is skipped
 }
 

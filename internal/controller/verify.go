@@ -43,7 +43,7 @@ func (c *Controller) Verifications() (agreed, differed, open uint64) {
 	return v.agreed.Load(), v.differed.Load(), v.open.Load()
 }
 
-// firstVerified is for how many rows of each deployment a hit is executed again, whatever the share.
+// firstVerified is the number of rows of each deployment for which a hit is executed again at any share above 0.
 const firstVerified = 2
 
 // samples are the first rows of each deployment of which a hit was executed again. Its zero value is ready.
@@ -53,10 +53,10 @@ type samples struct {
 	rest map[forerun.Home]time.Time // until when no row that does not stand yet is compared, as a rehearsal has shown nothing
 }
 
-// restFor is how long that is.
+// restFor is how long such rows wait.
 const restFor = time.Minute
 
-// rests reports whether no row of a deployment is compared now that does not stand yet.
+// rests reports whether rows of a deployment that do not stand yet have to wait before they are compared.
 func (s *samples) rests(home forerun.Home, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +169,8 @@ func (e *execution) finishRehearsal() {
 	})
 }
 
-// compareRehearsal compares a rehearsal with the row, and suspends the action if they differ. A difference counts only if all that the row
-// rests on was current before the rehearsal, as it is after it.
+// compareRehearsal compares a rehearsal with the row, and suspends the action if they differ. A difference counts under two
+// conditions. Both read the same versions of the records that both read. All that the row rests on is still current after the rehearsal.
 func (c *Controller) compareRehearsal(v *rehearsal) {
 	tables, before, now := c.tables.tenant(v.namespace), v.before, v.row
 	if !before.Remembers {
@@ -233,7 +233,7 @@ func seenIn(reads []forerun.Seen, key forerun.Key) *forerun.Seen {
 	return nil
 }
 
-// difference is in what two executions differ: their output, or a record that one of them did not read.
+// difference is the reason why two executions differ: their output, or a record that one of them did not read.
 func difference(a, b *forerun.Row) *forerun.Reason {
 	if !bytes.Equal(a.Output, b.Output) {
 		return gaveAnother(differing(a.Output, b.Output))

@@ -122,8 +122,8 @@ func TestBrokenPromises(t *testing.T) {
 	}
 }
 
-// TestOpenVerifications: an execution behind a hit shows nothing if it has an effect, which is not carried out, asks for something that waits for
-// its turn, fails, or if what the result rests on was written meanwhile.
+// TestOpenVerifications: an execution behind a hit shows nothing if it has an effect, asks for something that waits for its turn, or fails. Nor does
+// it if a record that the result rests on was written meanwhile. The effect is not carried out.
 func TestOpenVerifications(t *testing.T) {
 	for name, again := range map[string]func(town *town, run *forerun.Run) error{
 		"writes": func(town *town, run *forerun.Run) error {

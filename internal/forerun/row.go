@@ -13,8 +13,8 @@ type Row struct {
 	// what they were (rule R8). Else the row only predicts.
 	Exact   bool
 	Effects bool // it, or what it called, wrote a record or reached the outside: it may not be skipped
-	// Remembers: its process, or a callee's, had served others before, and may have given what it remembers of records that Reads has not.
-	// It stands for no execution before a process that had served none has given the same.
+	// Remembers: its process, or a callee's, had served others before. Its output may depend on records that the process remembers and Reads
+	// lacks. The row stands for no execution before a process that had served none has given the same.
 	Remembers bool
 	Hosts     bool          // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
 	Since     time.Time     // when the execution ended, if there is an Until

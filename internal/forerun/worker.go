@@ -87,7 +87,7 @@ type RunEnd struct {
 	// Reach is how far it reached, of a Bridged run: what its process asked for since its code was loaded, which other processes of its
 	// sandbox may have asked for meanwhile. Requests that were refused, or that wait, count.
 	Reach Reach
-	// Remembers: its process may remember records that this activation shows no read of, as it served another one
-	// before.
+	// Remembers: its process served another activation before. It may remember records that this activation shows no
+	// read of.
 	Remembers bool
 }

@@ -21,7 +21,7 @@ func WriteJSON(w http.ResponseWriter, status int, document any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // nobody is left to tell
+	_, _ = w.Write(body.Bytes()) // the client has left if that fails
 	if body.Cap() <= maxPooled {
 		bodies.Put(body)
 	}

@@ -37,7 +37,7 @@ type conn struct {
 	until atomic.Int64 // the deadline for writes that was set, in nanoseconds since 1970; 0: none
 }
 
-// withConn is the context of a connection's requests: the connection lies in it under clientKey.
+// withConn returns the context of a connection's requests. It holds the connection under clientKey.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()

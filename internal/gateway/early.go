@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// Early data is what a client of QUIC that comes back sends with its first packet. Who has recorded that packet can send it again, and who holds it up
-// can make the client send its request a second time over another connection. A ticket that is used once (see tickets) stops the former alone. So
-// only what may run twice, or never does, runs before the handshake is over. The rest waits for its end.
+// A client of QUIC that comes back sends early data with its first packet. There are two attacks. An attacker who has recorded that packet can send
+// it again. An attacker who holds it up can make the client send its request a second time, over another connection. A ticket that is used once (see
+// tickets) stops the first attack alone. So before the handshake is over only requests run that may run twice, or that are carried out once in any
+// case. Other requests wait for its end.
 
-// entities begins the paths of the management API: all that belongs to a namespace.
+// entities matches the paths of the management API, all below a namespace.
 var entities = regexp.MustCompile(`^/api/v1/namespaces(/|$)`)
 
-// mayBeEarly reports whether a request may run before the client has proven that it sends it now: a read of the management API, or an invocation with
-// an idempotency key, which is carried out once.
+// mayBeEarly reports whether a request may run before the client has proven that it sends it now. Two sorts may: a read of the management API, and an
+// invocation with an idempotency key, which is carried out once.
 func mayBeEarly(r *http.Request) bool {
 	path := r.URL.EscapedPath()
 	switch r.Method {
@@ -30,7 +31,7 @@ func mayBeEarly(r *http.Request) bool {
 // isEarly reports whether a request came as early data, and its handshake is not over.
 func isEarly(r *http.Request) bool { return r.TLS != nil && !r.TLS.HandshakeComplete }
 
-// admitEarly has a request that came early and may not be wait for the end of the handshake. It ends the request if that does not come.
+// admitEarly has a request wait for the end of the handshake if it came early and may not run early. It ends the request if the handshake fails.
 func (c *quicConn) admitEarly(r *http.Request) {
 	switch {
 	case !isEarly(r):
@@ -48,8 +49,8 @@ func (c *quicConn) admitEarly(r *http.Request) {
 	}
 }
 
-// tooEarly answers a request that a proxy had as early data and passed on, and that may not be early: the proxy sends it again later. It reports
-// whether it did.
+// tooEarly answers a request that a proxy had as early data and passed on, if it may not be early. The proxy sends it again later. It reports
+// whether it answered.
 func (d *door) tooEarly(w http.ResponseWriter, r *http.Request) bool {
 	if r.Header["Early-Data"] == nil || mayBeEarly(r) {
 		return false

@@ -143,8 +143,8 @@ func (s *secured) replay(flight [][]byte) {
 	_ = socket.Close()
 }
 
-// TestReplayedFlights records the first flights of clients, and sends each again to the same server, and to another that has the tickets of none, as
-// after a restart: each request ran once. FORERUN_SOAK_TIMES has 1,000 flights.
+// TestReplayedFlights records the first flights of clients. It sends each again to the same server, and to a server that knows no ticket, as after a
+// restart. Each request ran once. With FORERUN_SOAK_TIMES it records 1,000 flights.
 func TestReplayedFlights(t *testing.T) {
 	flights := 100
 	if os.Getenv("FORERUN_SOAK_TIMES") != "" {
@@ -194,8 +194,8 @@ func TestReplayedFlights(t *testing.T) {
 	})
 }
 
-// TestEarlyDataWithoutAnswers: of a client whose answers are dropped only what is safe to repeat runs, so that it can send all again over another
-// connection.
+// TestEarlyDataWithoutAnswers: all answers to a client are dropped. Only its requests that are safe to repeat run. So it can send all of them again
+// over another connection.
 func TestEarlyDataWithoutAnswers(t *testing.T) {
 	ran := new(runs)
 	onPipesWith(t, seats.New(10, MaxStrangers), ran.ServeHTTP, func(t *testing.T, s *secured) {

@@ -16,7 +16,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
-// Bounds of what QUIC clients may keep open, beside those of all clients.
+// Bounds of what QUIC clients may keep open, besides the bounds of all clients.
 const (
 	retryFrom     = 512  // handshakes under way from which on clients first prove their address
 	maxHandshakes = 1024 // at a time
@@ -29,7 +29,7 @@ const (
 
 // quicServer serves HTTP/3 on one UDP socket.
 //
-// Each connection has an http3.Server of its own, because that says GOAWAY to all of its connections or to none.
+// Each connection has an http3.Server of its own, because an http3.Server says GOAWAY to all of its connections or to none.
 type quicServer struct {
 	*QUIC
 	server     *Server
@@ -44,7 +44,7 @@ type quicServer struct {
 	conns map[*quicConn]bool
 }
 
-// QUIC is what the HTTP/3 of a server's listeners has in common.
+// QUIC holds the settings and counts that all QUIC listeners of a server share.
 type QUIC struct {
 	Windows Windows
 	Early   bool // clients that come back may send early data
@@ -93,7 +93,7 @@ func (q *quicServer) isUnproven(net.Addr) bool {
 	return true
 }
 
-// begin takes in a client's first packet. Its connection lies in the context of all of its requests.
+// begin takes in a client's first packet. It puts the connection into the context of all of its requests.
 func (q *quicServer) begin(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
 	if q.handshakes.Add(1) > maxHandshakes {
 		q.handshakes.Add(-1)

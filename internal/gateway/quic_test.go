@@ -41,7 +41,7 @@ func h3Head(method, path string, more ...string) []byte {
 	return frame(headersFrame, b.Bytes())
 }
 
-// h3Status is the status in the first frame of an answer, which is to be that of a head.
+// h3Status is the status in the first frame of an answer. That frame is to be a head.
 func h3Status(t testing.TB, from io.Reader) string {
 	t.Helper()
 	r := quicvarint.NewReader(from)
@@ -77,8 +77,8 @@ func (s *secured) open(conn *quic.Conn, sent []byte) *quic.Stream {
 	return stream
 }
 
-// TestTenantsOverQUIC: a connection of HTTP/3 is one tenant's, and GOAWAY tells the client of another to open another, while requests that are under
-// way go on.
+// TestTenantsOverQUIC: a connection of HTTP/3 is one tenant's. If it shows the key of another tenant, GOAWAY tells the client to open another
+// connection. Requests that are under way go on.
 func TestTenantsOverQUIC(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	s := onLoopback(t, 3, func(w http.ResponseWriter, r *http.Request) {

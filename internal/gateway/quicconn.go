@@ -12,7 +12,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// quicConn is a connection of a client over QUIC. It ends when it has no request for a while: a request whose head does not come is none.
+// quicConn is a connection of a client over QUIC. It ends when it has no request for a while. A request counts once its head has come.
 type quicConn struct {
 	place
 	window  *credit

@@ -8,7 +8,7 @@ import (
 	"forerun.dev/forerun/internal/seats"
 )
 
-// claim is whose connection a request asks for.
+// claim says for which tenant a request asks for the connection.
 type claim struct {
 	of     string // the tenant
 	keyed  bool   // the request shows the tenant's key
@@ -37,7 +37,7 @@ type clientKey struct{}
 
 // place says whose a connection is. It is a stranger's until a request shows a key.
 //
-// HTTP/1.1 has one request at a time, so the connection belongs to the tenant of the last one: a proxy may use it for one tenant after another.
+// HTTP/1.1 has one request at a time, so the connection belongs to the tenant of the last request. A proxy may use it for one tenant after another.
 // The requests of an HTTP/2 or HTTP/3 connection share it, so it belongs to the tenant of the first authenticated one until its end. A web
 // action's request is no authentication: such a connection belongs to the owner of the last action until a key is shown.
 type place struct {

@@ -31,8 +31,8 @@ const (
 	streamWindow = 256 << 10 // bytes of one such body
 )
 
-// Server serves a front door to clients, over TLS if it has a configuration for it: then with HTTP/1.1 or HTTP/2, as the client prefers, and
-// with HTTP/3 after ListenQUIC.
+// Server serves a front door to clients, over TLS if it has a configuration for it. With TLS it speaks HTTP/1.1 or HTTP/2, as the client prefers,
+// and HTTP/3 after ListenQUIC.
 type Server struct {
 	*http.Server
 	seats *seats.Seats
@@ -59,7 +59,7 @@ func NewServer(handler http.Handler, has *seats.Seats, secure *tls.Config, log *
 	return s
 }
 
-// Serve serves the connections of a listener, and those of ListenQUIC, until Shutdown or Close, as http.Server's does.
+// Serve serves the connections of a listener, and of ListenQUIC's socket, until Shutdown or Close, as http.Server's does.
 func (s *Server) Serve(l net.Listener) error {
 	l = &seated{l, s.seats}
 	if s.TLSConfig == nil {

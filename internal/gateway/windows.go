@@ -4,7 +4,7 @@ import "sync"
 
 // Bounds of what QUIC clients may send before it is read.
 const (
-	firstWindow        = 12 << 10 // bytes on a new connection: of all that strangers may have, with handshakes under way, less than maxStrangerWindows
+	firstWindow        = 12 << 10 // bytes on a new connection; all connections and handshakes of strangers together stay below maxStrangerWindows
 	maxStrangerWindows = 64 << 20
 	maxTenantWindows   = maxBodies // of one tenant
 )

@@ -13,10 +13,11 @@
 //   - The slabs of a phase come back however the phase ends, and while it waits
 //     at a door.
 //   - While slabs for a phase are free, the phase does not wait.
-//   - What is due comes before what is ahead: a speculative phase is in front
-//     only on slabs that no other phase wants (C5).
+//   - A speculative phase is in front only on slabs that no other phase wants
+//     (C5).
 //   - While several tenants want slabs, each gets them by its weight.
-//   - A phase that is due does not starve: Bound is the longest wait.
+//   - A phase that is not speculative does not starve: Bound is the longest
+//     wait.
 //
 // The caller has these duties:
 //
@@ -74,7 +75,7 @@ const (
 	mostQuantum  = time.Second
 )
 
-// light is the greatest class of a phase that runs in the back at once if no slabs are free for it, and makes way for others.
+// light is the greatest class of light phases. A light phase runs in the back at once if no slabs are free for it, and makes way for others.
 const light Class = 4
 
 // Part is what a range of classes has of the slabs under Static.
@@ -116,8 +117,8 @@ func (s Settings) parts(processors int) []Part {
 	return parts
 }
 
-// Bound is the longest that a phase in order waits under Microtask, if its tenant had so many phases before it, and if the weights of
-// all tenants are so many times the weight of its own. Phases that came to the front before its age counted stay for Hold. Then each
+// Bound is the longest wait of a phase in order under Microtask. Its tenant had so many phases before it. The weights of all tenants together are
+// so many times its tenant's weight. Phases that came to the front before its age counted stay for Hold. Then each
 // phase before it, and the phase itself, waits for the turn of its tenant. The simulation holds this bound.
 func Bound(before, weights int) time.Duration {
 	return patience + Hold + time.Duration((before+1)*(weights+2))*(Hold+Tick)

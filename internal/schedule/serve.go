@@ -72,7 +72,8 @@ func (m *Machine) candidates() (list []candidate) {
 	return list
 }
 
-// firsts adds the first phase of a queue and, if that runs in the back and is light, the first one that waits: only that takes from others.
+// firsts adds the first phase of a queue. If that phase is light and runs in the back, it adds the first one that waits, too. Only a light phase that
+// waits takes slabs from others.
 func (m *Machine) firsts(list []candidate, queue []*phase) []candidate {
 	if len(queue) == 0 {
 		return list
@@ -121,10 +122,10 @@ func first(is bool) int {
 //  1. for a phase in order, speculative ones (C5), the newest first;
 //  2. for a phase that is not light, light ones, which can do with the back;
 //  3. those that have used up their quantum, or need less than p and overtook it after patience, the oldest first;
-//  4. for a phase in order, those of a tenant that holds more by weight than p's would, the newest first.
+//  4. for a phase in order, phases of a tenant that holds more by weight than p's tenant would, the newest first.
 //
-// Only Microtask has 2, 3 and 4, and a light phase that runs in the back takes from no phase but by 1. In 3 and 4, but for those that are spent, they take from p's own tenant and from tenants that were served more, and
-// those that came in this step stay.
+// Only Microtask has 2, 3 and 4. A light phase that runs in the back takes slabs by 1 alone. Any phase that has used up its quantum makes way by 3.
+// Other phases make way by 3 and 4 only if they are of p's own tenant, or of a tenant that was served more. A phase that came in this step stays.
 func (m *Machine) victims(p *phase) []*phase {
 	v := taking{phase: p, free: p.part.free(), need: p.need()}
 	if !p.ahead && v.take(slices.Backward(m.front), func(f *phase) bool { return f.ahead }) {

@@ -140,8 +140,8 @@ func TestSecureListeners(t *testing.T) {
 	}
 }
 
-// TestListenForQUIC: HTTP/3 has the UDP port with the number of its listener. One that is in use is an error which names it, unless any port would do,
-// and nothing is listened on where HTTP/3 is off or there is no TLS.
+// TestListenForQUIC: HTTP/3 has the UDP port with the number of its listener. A port in use is an error that names it, unless any port would do.
+// Without TLS, or with HTTP/3 off, no UDP port is used.
 func TestListenForQUIC(t *testing.T) {
 	listen := func(c *config.Config) (*server, error) {
 		s := &server{config: c, log: slog.New(slog.NewTextHandler(t.Output(), nil))}

@@ -150,7 +150,7 @@ func (s *server) listenForQUIC(ctx context.Context, flag string, l *listener) (n
 // datagramRoom is how many bytes of datagrams wait in the kernel for the server, or for the network.
 const datagramRoom = 7 << 20
 
-// roomForDatagrams sets the buffers of a UDP socket. What root may have beyond the system's limit others do not get.
+// roomForDatagrams sets the buffers of a UDP socket. Only root gets more than the system's limit.
 func roomForDatagrams(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) {
 		for _, option := range []int{unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, unix.SO_SNDBUF, unix.SO_SNDBUFFORCE} {

@@ -3,8 +3,8 @@ package speculate
 import "forerun.dev/forerun/internal/forerun"
 
 // A rehearsal is an invocation whose root is speculative to its end, and is squashed then. It tells what an execution would do now, and leaves
-// nothing behind (C4). Nothing in it is ever promoted or committed, so nothing is learnt from it (C3). What only a promotion could let go on ends
-// the rehearsal.
+// nothing behind (C4). Nothing in it is ever promoted or committed, so nothing is learnt from it (C3). A step that only
+// a promotion could let go on ends the rehearsal.
 
 // conclude tells what the root of a rehearsal has done, once it has ended.
 func (m *Machine) conclude() {

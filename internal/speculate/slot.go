@@ -91,7 +91,7 @@ type conduct struct {
 	hosts      bool            // it read from hosts of read-hosts, and nothing says until when that holds
 	remembers  bool            // its process may remember records that are not in reads
 	unverified bool            // so may the process of an annotated callee
-	until      time.Time       // what it read from hosts, or was given by callees, holds until then; zero: as long as its reads and code
+	until      time.Time       // its reads from hosts, and its callees' outputs, hold until then; zero: as long as its reads and code
 	barred     *forerun.Reason // the first reason why no row of it may stand for an execution
 }
 

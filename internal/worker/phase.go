@@ -73,7 +73,7 @@ func parsePhase(args [][]byte) (name string, class schedule.Class, err error) {
 	return name, class, err
 }
 
-// microtasks are the classes that an action's annotation gives to its phases. What the gateway refuses is of an older server, and gives none.
+// microtasks are the classes that an action's annotation gives to its phases. An annotation that the gateway refuses was set on an older server, and gives none.
 func microtasks(a *forerun.Action) map[string]schedule.Class {
 	text := forerun.Lookup(a.Annotations, schedule.Annotation)
 	if text == nil {

@@ -31,7 +31,7 @@ type pool struct {
 	sandboxes []*pooledSandbox
 	starting  int
 	hungry    bool   // it is on Worker.hungry
-	kind      string // that of its phases begins with it
+	kind      string // a prefix of schedule.Asks.Kind of all its phases
 	growth    growth
 	squashes  bool          // activations were squashed while they ran
 	inTurn    bool          // its code is not loaded for speculative activations: it reached for the outside then, or failed
@@ -65,8 +65,8 @@ const (
 	keepProcess  = "keep-process"  // its older form, of the opposite sense
 )
 
-// keeps reports whether it does. No row of the memo table shows what such a process remembers of records that it read before. So an action
-// for which rows stand keeps none, unless its author says so.
+// keeps reports whether the action's process serves one activation after the other. Such a process may remember records that it read before, and no
+// row of the memo table shows that. So an action for which rows stand keeps no process, unless its author says so.
 func keeps(a *forerun.Action) bool {
 	if keep := forerun.Lookup(a.Annotations, keepProcess); keep != nil {
 		return string(keep) == "true"

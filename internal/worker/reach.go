@@ -53,8 +53,8 @@ func (b *pooledSandbox) noteLoaded() {
 	}
 }
 
-// remembers reports whether the process of an activation may remember earlier ones. It served one, or the code made something as it was loaded
-// that all handlers have together: a thread, or memory that they share.
+// remembers reports whether the process of an activation may remember earlier activations. It may if it served one, or if the code made something
+// while it was loaded that all handlers share: a thread, or memory.
 func (b *pooledSandbox) remembers(r *run) bool {
 	return b.spare.served || b.spare.threads || r.Bridged && !b.language.launched && b.sharesMemory()
 }

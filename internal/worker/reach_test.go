@@ -62,7 +62,7 @@ func TestReachOfQuietFunctions(t *testing.T) {
 	}
 }
 
-// anew runs an action speculatively in a process that is to have served no other, squashes it, and reports whether that may have.
+// anew runs an action speculatively in a process that is to have served no other, and squashes it. It reports whether the process may have served one.
 func (g *rig) anew(a *forerun.Action) bool {
 	g.t.Helper()
 	r, h := g.ahead(a, `{}`, func(r *forerun.Run) { r.Bridged, r.Fresh = true, true })

@@ -10,8 +10,8 @@ import (
 	"forerun.dev/forerun/internal/schedule"
 )
 
-// scheduler carries out what internal/schedule decides: it has activations wait until they may begin a phase, and sets the CPU weight of
-// sandboxes whose phases run in the back.
+// scheduler carries out the decisions of internal/schedule. It has activations wait until they may begin a phase. It sets the CPU weight of sandboxes
+// whose phases run in the back.
 //
 // An activation asks when it has a sandbox, before its handler hears of it. Its time limit has not begun then. Each phase that it begins
 // later asks at the state door.

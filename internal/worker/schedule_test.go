@@ -148,7 +148,7 @@ func TestWaitForATurnIsBounded(t *testing.T) {
 	g.awaitUse(0, 0)
 }
 
-// TestPhases: a function says its phases at the state door. What is no phase is refused, and a phase in which it waits is not the end of it.
+// TestPhases: a function says its phases at the state door. An invalid phase is refused, and a phase in which the function waits goes on afterwards.
 func TestPhases(t *testing.T) {
 	for _, p := range schedule.Policies() {
 		t.Run(string(p), func(t *testing.T) {

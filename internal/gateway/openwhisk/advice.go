@@ -23,7 +23,7 @@ type advice struct {
 	Took      float64         `json:"took"`      // seconds, mean
 	CPU       float64         `json:"cpu"`       // seconds of the processors, mean; 0: that is not known
 	Saves     float64         `json:"saves"`     // seconds that results would have saved, about
-	SavesCPU  float64         `json:"savesCpu"`  // likewise, of the processors
+	SavesCPU  float64         `json:"savesCpu"`  // seconds of the processors that results would have saved, about
 	Why       string          `json:"why,omitempty"`
 	Unneeded  []string        `json:"unneeded,omitempty"` // members of the input that changed alone, and changed nothing
 	Text      string          `json:"text"`

@@ -22,7 +22,7 @@ type Case struct {
 	Processors int
 	Parts      []schedule.Part // of Static; none: the usual ones
 	Weights    []int           // of the tenants
-	// Flood is how many phases of each tenant always wait, besides those of Ops. Then the slabs that tenants get are compared.
+	// Flood is how many phases of each tenant always wait, besides the phases of Ops. Then the slabs that tenants get are compared.
 	Flood int
 	Ops   []Op
 }

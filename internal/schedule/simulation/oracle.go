@@ -135,7 +135,8 @@ func (w *world) boundOf(a *activation) time.Duration {
 	return schedule.Bound(before, (weights+own-1)/own) + 10*schedule.Tick
 }
 
-// checkShares compares what tenants got that always wanted more: by weight they may differ by what one of them may hold for two turns and a half.
+// checkShares compares the shares of tenants that always wanted more. By weight, two shares may differ by as much as one tenant may hold for two turns
+// and a half.
 func (w *world) checkShares() {
 	for t, weight := range w.c.Weights {
 		for u, other := range w.c.Weights[:t] {

@@ -88,8 +88,8 @@ func (c *Case) Play(tell bool) (story string, problem error) {
 	return story, w.problem
 }
 
-// pass lets time pass. While phases contend, the caller's duty is to tell that once in each Tick; long times are cut short so that the
-// machine hears of the moments at which something may be due.
+// pass lets time pass. While phases contend, the caller's duty is to tell the machine once in each Tick. Long times are cut short, so that the
+// machine hears of the moments at which it may have to decide.
 func (w *world) pass(d time.Duration) {
 	const long = 10 * schedule.Tick
 	for ; d > long && w.machine.Contended() && w.problem == nil; d -= long {

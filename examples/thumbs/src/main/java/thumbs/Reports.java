@@ -22,7 +22,7 @@ public class Reports {
     this.album = album;
   }
 
-  /** How much of a picture has a colour, in thousandths. */
+  /** The part of a picture that has a colour, in thousandths. */
   public record Share(String colour, long thousandths) {}
 
   /** The three colours that each picture has most of, by its name. */

@@ -3,7 +3,7 @@ package thumbs;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 
 /**
- * What thumbnails look like.
+ * The form of thumbnails.
  *
  * @param quality of JPEG, from 0 to 1
  * @param widest the most pixels that a thumbnail is wide

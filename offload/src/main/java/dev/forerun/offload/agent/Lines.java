@@ -3,8 +3,8 @@ package dev.forerun.offload.agent;
 import java.util.ArrayDeque;
 
 /**
- * Lines of logs and of standard output that a call wrote. They are held back until the call has a visible effect or its result, so that
- * a call that is lost can be repeated without a line twice. From then on each is written at once.
+ * Lines of logs and of standard output that a call wrote. They are held back until the call has a visible effect or its result. So a call
+ * that is lost can be repeated without a line twice. From then on each line is written at once.
  */
 final class Lines {
   private static final int MAX_HELD = 10_000;

@@ -40,7 +40,7 @@ public final class Offloader {
    * Makes an offloader.
    *
    * @param rules how objects cross
-   * @param reads methods of objects that stay which only read, as Class#method; others are known besides
+   * @param reads methods of objects that stay which only read, as Class#method, besides the methods that Reads knows
    * @param generated files of classes that were made at run time, by name
    * @param log takes lines for the operator
    */

@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * Methods of objects that stay on the server which only read, so that a call that used them can be repeated: those that the user named,
- * read-only transactions, and queries of repositories.
+ * Methods that only read, of objects that stay on the server. A call that used only such methods can be repeated. They are methods that the
+ * user named, read-only transactions, and queries of repositories.
  */
 final class Reads {
   private static final String TRANSACTIONAL = "org.springframework.transaction.annotation.Transactional";

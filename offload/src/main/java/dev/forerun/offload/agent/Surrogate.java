@@ -70,7 +70,7 @@ final class Surrogate {
     return visible;
   }
 
-  /** How often the function asked for what. */
+  /** The number of frames that the function sent, by type. */
   Map<Type, Integer> exchanges() {
     return exchanges;
   }

@@ -5,7 +5,7 @@ import dev.forerun.offload.wire.Type;
 import java.util.EnumMap;
 import java.util.Map;
 
-/** What came of the calls of one root. */
+/** Counts the calls of one root by their outcome. */
 final class Tally {
   private long offloaded;
   private long local;

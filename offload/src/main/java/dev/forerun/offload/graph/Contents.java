@@ -24,8 +24,8 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * JDK collections, and dates, as their content. Of a class that extends such a collection its own fields follow. They are taken apart and put together without a call of their elements, which may be incomplete
- * while a delta is read: a hash map's nodes keep their hashes, a tree map is built from its order.
+ * JDK collections, and dates, as their content. The own fields of a class that extends such a collection follow. No method of the elements is
+ * called, as they may be incomplete while a delta is read. A hash map's nodes keep their hashes, and a tree map is built from its order.
  */
 final class Contents {
   private static final List<Class<?>> LISTS = List.of(ArrayList.class, LinkedList.class, ArrayDeque.class);

@@ -3,7 +3,7 @@ package dev.forerun.offload.graph;
 import java.util.Map;
 import java.util.Set;
 
-/** What is known of methods that the server carries out: those that write a line of a log, and those that only tell something. */
+/** Knows methods that the server carries out: methods that write a line of a log, and methods that only tell something. */
 public final class Effects {
   private static final Set<String> LOGGERS =
       Set.of(

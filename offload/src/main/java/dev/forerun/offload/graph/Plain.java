@@ -31,7 +31,7 @@ public final class Plain {
     return object instanceof Enum<?> constant && Rules.isJdk(constant.getDeclaringClass());
   }
 
-  /** Writes their count (i32) and each of them: what it is (one byte), then its type and bits, its text, its number, its elements, or names. */
+  /** Writes their count (i32), then for each its form (one byte) and its content: type and bits, text, number, elements, or names. */
   public static Out write(Out out, Object[] parameters, Heap heap) {
     out.i32(parameters.length);
     for (Object one : parameters) {
