@@ -60,9 +60,9 @@ func TestKeptHandlerServesOn(t *testing.T) {
 	}
 	g.expect(a, `{"exit":true}`, `{"error":"The action exited unexpectedly with status 3: it must return a dictionary."}`)
 	g.expect(a, `{}`, `{"n":1}`)
-	a.Limits.Timeout = 4000 // another action, so another sandbox
+	a.Limits.Timeout = 12000 // another action, so another sandbox
 	b := *a
-	g.expect(&b, `{"hang":true}`, `{"error":"The action exceeded its time limits of 4000 milliseconds."}`)
+	g.expect(&b, `{"hang":true}`, `{"error":"The action exceeded its time limits of 12000 milliseconds."}`)
 	g.expect(&b, `{}`, `{"n":1}`)
 	if stats := g.Stats(); stats.ColdStarts != 2 {
 		t.Errorf("%d sandboxes were started for two actions", stats.ColdStarts)
