@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long Await waits: long, so that a busy machine fails no test.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // Client speaks OpenWhisk's REST API to one server.
 type Client struct {
