@@ -236,3 +236,39 @@ func TestKeptProcesses(t *testing.T) {
 		})
 	}
 }
+
+// TestKeptProcessesAnswerTheWeb: the headers of a web action's answer count for a process that had served others, too.
+func TestKeptProcessesAnswerTheWeb(t *testing.T) {
+	for header, c := range map[string]struct {
+		value string
+		shown verdicts
+		why   forerun.ReasonCode
+	}{
+		"Set-Cookie":    {"session=ada", verdicts{}, forerun.ReasonSetsCookie},
+		"Cache-Control": {"private", verdicts{}, forerun.ReasonNoStore},
+		"Vary":          {"*", verdicts{}, forerun.ReasonVaries},
+		"cache-control": {"max-age=0", verdicts{agreed: 1}, forerun.ReasonTTLOver},
+	} {
+		for _, verify := range []string{"0.01", "0"} {
+			t.Run(header+" "+verify, func(t *testing.T) {
+				town := newCacheTown(t, speculate.Off)
+				town.kept.Store(true)
+				f, _ := town.counted("f", func(*forerun.Run, map[string]any) (any, error) {
+					return map[string]any{"headers": map[string]any{header: c.value}}, nil
+				})
+				annotate(f, "web-export", "true")
+				annotate(f, annotation.CacheVerify, verify)
+				town.ask(f)
+				town.ask(f)
+				shown := c.shown
+				if verify == "0" {
+					shown = verdicts{}
+				}
+				town.mustShow(t, shown)
+				if record := town.ask(f); record.Cached.Outcome == forerun.CacheHit || record.Cached.Why.Code != c.why {
+					t.Errorf("it went %s: %s", record.Cached.Outcome, record.Cached.Why.Code)
+				}
+			})
+		}
+	}
+}

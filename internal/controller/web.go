@@ -13,7 +13,7 @@ import (
 // heedWeb has a row of a web action heed the headers of its output: an answer that is one person's, or that is not to be stored, stands for no
 // other, and one with a max-age stands for that long.
 func (e *execution) heedWeb(s *slot, row *forerun.Row) {
-	if !s.has("web-export") || !row.Stands() {
+	if !s.has("web-export") || !row.IsSeen() {
 		return
 	}
 	headers := headersOf(row.Output)

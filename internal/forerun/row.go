@@ -43,10 +43,10 @@ func (r *Row) Verified() *Row {
 	return &v
 }
 
-// Bar has the row stand for no execution. It predicts all the same.
+// Bar has the row stand for no execution, verified or not. It predicts all the same.
 func (r *Row) Bar(why ReasonCode) {
 	r.Exact, r.Reads = false, nil
-	if r.Why == nil {
+	if r.Why == nil || r.Why.Code == ReasonUnverified {
 		r.Why = Because(why)
 	}
 }
