@@ -186,7 +186,7 @@ func (c *Controller) compareRehearsal(v *rehearsal) {
 		c.verified.agreed.Add(1)
 		tables.uses.verified(before.Home.Action)
 		if before.Remembers {
-			tables.memo.Learn(before.Home.Code, v.input, before.Verified())
+			tables.memo.Learn(before.Home.Code, v.input, verified(before, now, c.Clock.Now()))
 		}
 	case !before.Until.IsZero() || !c.isCurrent(v.namespace, before) || !areVersions(now.Reads, before.Reads):
 		c.verified.open.Add(1)
@@ -194,6 +194,20 @@ func (c *Controller) compareRehearsal(v *rehearsal) {
 		c.verified.differed.Add(1)
 		c.suspend(v.namespace, before.Home, difference(before, now))
 	}
+}
+
+// verified is a row that a process which had served no other confirmed at a moment. A process that remembers what a callee gave does not call it:
+// so it is the confirming row that tells the callees and their end.
+func verified(before, now *forerun.Row, at time.Time) *forerun.Row {
+	row := before.Verified()
+	row.Callees, row.Below = now.Callees, now.Below
+	if !now.Until.IsZero() && (row.Until.IsZero() || now.Until.Before(row.Until)) {
+		row.Until = now.Until
+	}
+	if !row.Until.IsZero() && row.Since.IsZero() {
+		row.Since = at
+	}
+	return row
 }
 
 // isCurrent reports whether all that a row rests on has the version that it read.

@@ -237,6 +237,43 @@ func TestKeptProcesses(t *testing.T) {
 	}
 }
 
+// TestKeptProcessesRememberCallees: a result that a process remembers of a callee ends as the callee's does, and with the callee's code.
+func TestKeptProcessesRememberCallees(t *testing.T) {
+	for _, mode := range everyMode {
+		t.Run(mode.String(), func(t *testing.T) {
+			town := newCacheTown(t, mode)
+			town.kept.Store(true)
+			callee, _ := town.counted("callee", func(run *forerun.Run, _ map[string]any) (any, error) {
+				return map[string]any{"version": run.Action.Version}, nil
+			})
+			annotate(callee, annotation.CacheTTL, `"1h"`)
+			remembered := json.RawMessage(fmt.Sprintf(`{"version":%q}`, callee.Version))
+			f, _ := town.counted("f", func(run *forerun.Run, _ map[string]any) (any, error) {
+				if !run.Fresh {
+					return map[string]any{"is": remembered}, nil
+				}
+				return map[string]any{"is": town.called(run, "callee").Result}, nil
+			})
+			town.ask(f)
+			town.ask(f)
+			town.mustShow(t, verdicts{agreed: 1})
+			hit := town.ask(f)
+			mustBe(t, hit, forerun.CacheHit, forerun.ReasonPure)
+			x, err := town.Explain(t.Context(), "ns", f, json.RawMessage(`{}`))
+			if err != nil || x.Row.Until.IsZero() || x.Row.Since.IsZero() || len(x.Row.Callees) != 1 || hit.Cached.Age == 0 {
+				t.Errorf("the row is %+v, %v", x.Row, err)
+			}
+			another := *callee
+			another.Version, another.Exec.Code = "0.0.2", "another"
+			town.actions["/ns/callee"] = &another
+			town.changes.Add(1)
+			if record := town.ask(f); record.Cached.Outcome == forerun.CacheHit {
+				t.Errorf("after the callee was deployed it is %+v", record.Cached)
+			}
+		})
+	}
+}
+
 // TestKeptProcessesAnswerTheWeb: the headers of a web action's answer count for a process that had served others, too.
 func TestKeptProcessesAnswerTheWeb(t *testing.T) {
 	for header, c := range map[string]struct {
