@@ -145,6 +145,13 @@ func (m *Machine) invariant() error {
 		}
 		used[p.part] += p.held
 	}
+	for _, t := range m.tenants {
+		for _, q := range t.queues {
+			if len(q.phases) == 0 {
+				return fmt.Errorf("tenant %s keeps an empty queue of class %d", t.name, q.class)
+			}
+		}
+	}
 	for _, part := range m.parts {
 		if used[part] != part.used || part.used > part.slabs {
 			return fmt.Errorf("classes up to %d hold %d of %d slabs, and %d are counted", part.upTo, used[part], part.slabs, part.used)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tenant is the machine's state of a namespace: what it holds, what it was given, and its queues, one for each class.
+// tenant is the machine's state of a namespace: what it holds, what it was given, and its queues, one for each class that a phase waits for.
 //
 // served is its virtual time: slab seconds by weight. The tenant with the least is next. A tenant that comes back is not owed the time
 // in which it wanted nothing. A tenant that had the slabs for itself owes no more than it could use of them in Hold.
@@ -42,7 +42,7 @@ func (t *tenant) settle() {
 
 // isActive reports whether the tenant has slabs, or wants any.
 func (t *tenant) isActive() bool {
-	return t.held > 0 || slices.ContainsFunc(t.queues, func(q *queue) bool { return len(q.phases) > 0 })
+	return t.held > 0 || len(t.queues) > 0
 }
 
 // wants puts a phase into the queue of its class.
@@ -51,7 +51,7 @@ func (t *tenant) wants(p *phase) {
 	if t.settle(); !t.isActive() {
 		t.served = max(t.served, m.leastServed())
 	}
-	i, found := slices.BinarySearchFunc(t.queues, p.class, func(q *queue, c Class) int { return cmp.Compare(q.class, c) })
+	i, found := t.findQueue(p.class)
 	if !found {
 		t.queues = slices.Insert(t.queues, i, &queue{class: p.class})
 	}
@@ -76,28 +76,27 @@ func (q *queue) insert(p *phase) {
 	q.phases = slices.Insert(q.phases, to, p)
 }
 
-// queueOf is the queue of a class, nil if there is none.
-func (t *tenant) queueOf(c Class) *queue {
-	i, found := slices.BinarySearchFunc(t.queues, c, func(q *queue, c Class) int { return cmp.Compare(q.class, c) })
-	if !found {
-		return nil
-	}
-	return t.queues[i]
+// findQueue is where the queue of a class is, or would be.
+func (t *tenant) findQueue(c Class) (at int, found bool) {
+	return slices.BinarySearchFunc(t.queues, c, func(q *queue, c Class) int { return cmp.Compare(q.class, c) })
 }
 
 func (t *tenant) has(p *phase) bool {
-	q := t.queueOf(p.class)
-	return q != nil && slices.Contains(q.phases, p)
+	at, found := t.findQueue(p.class)
+	return found && slices.Contains(t.queues[at].phases, p)
 }
 
-// remove takes a phase out of its queue.
+// remove takes a phase out of its queue, and drops that with its last one.
 func (t *tenant) remove(p *phase) {
-	q := t.queueOf(p.class)
+	at, _ := t.findQueue(p.class)
+	q := t.queues[at]
 	i := slices.Index(q.phases, p)
 	if i < q.due {
 		q.due--
 	}
-	q.phases = slices.Delete(q.phases, i, i+1)
+	if q.phases = slices.Delete(q.phases, i, i+1); len(q.phases) == 0 {
+		t.queues = slices.Delete(t.queues, at, at+1)
+	}
 	t.m.queued--
 	if p.place == waiting {
 		t.m.waiting--
