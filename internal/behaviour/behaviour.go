@@ -26,6 +26,8 @@ const (
 	maxNear    = 16      // of these, the latest, whose members are compared
 	maxMembers = 16      // of an input that are looked at one by one; with more, none is
 	maxInput   = 4 << 10 // bytes of an input whose members are looked at
+	maxNames   = 64      // of members of an action: no further one is looked at
+	maxName    = 128     // bytes of the name of a member that is looked at
 )
 
 // WatchEvery is how often an execution of an action without an annotation is followed: once in so many.
@@ -155,7 +157,7 @@ func (a *action) compare(now seenInput) {
 		}
 		for name, hash := range now.without {
 			if hash == before.without[name] {
-				a.members[name] = a.members[name] || before.output != now.output || before.reads != now.reads
+				a.changedAlone(name, before.output != now.output || before.reads != now.reads)
 			}
 		}
 	}
@@ -168,6 +170,13 @@ func (a *action) compare(now seenInput) {
 		a.differs = a.differs || a.inputs[at].output != now.output
 	}
 	a.inputs = slices.Delete(a.inputs, at, at+1)
+}
+
+// changedAlone notes whether output or reads changed with a member. Strangers may choose names, so only the first ones are kept.
+func (a *action) changedAlone(name string, mattered bool) {
+	if before, known := a.members[name]; known || len(a.members) < maxNames {
+		a.members[name] = before || mattered
+	}
 }
 
 func (a *action) classify(row *forerun.Row) {
@@ -205,6 +214,9 @@ func digest(x Execution) seenInput {
 	s.without = make(map[string]uint64, len(members))
 	names := slices.Sorted(maps.Keys(members))
 	for _, left := range names {
+		if len(left) > maxName {
+			continue
+		}
 		var h maphash.Hash
 		h.SetSeed(seed)
 		for _, name := range names {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +98,29 @@ func TestBounds(t *testing.T) {
 	m.Forget(func(forerun.Home) bool { return true })
 	if n := len(m.Advice()); n != 0 {
 		t.Errorf("%d actions are left", n)
+	}
+}
+
+// TestNamesOfMembersAreBounded: of the names that callers make up a few short ones are kept, and those that were known before go on.
+func TestNamesOfMembersAreBounded(t *testing.T) {
+	var m Monitor
+	longest := strings.Repeat("x", maxName)
+	changes := func(name string, outputs ...string) {
+		for n, output := range outputs {
+			m.Note(home, execution(fmt.Sprintf(`{%q:%d,"all":true}`, name, n), output, nil))
+		}
+	}
+	changes(longest+"x", `0`, `0`)
+	changes(longest, `0`, `0`)
+	for n := range 3 * maxNames {
+		changes(fmt.Sprint("made up ", n), `0`, `0`)
+	}
+	if names := m.Advice()[0].Unneeded; len(names) != maxNames || !slices.Contains(names, longest) || slices.Contains(names, longest+"x") || len(m.actions[home].members) != maxNames {
+		t.Errorf("%d names are told, and %d kept: %q", len(names), len(m.actions[home].members), names)
+	}
+	changes(longest, `0`, `1`)
+	if names := m.Advice()[0].Unneeded; slices.Contains(names, longest) {
+		t.Error("a name is told whose member changed the output since")
 	}
 }
 
