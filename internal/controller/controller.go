@@ -94,6 +94,7 @@ type Controller struct {
 	buffered shares       // bytes in columns
 	inTurn   atomic.Bool  // the operator has turned speculation off
 	uncached atomic.Bool  // the operator has turned the cache off
+	closing  atomic.Bool  // no rehearsal begins any more
 	closed   atomic.Bool  // no invocation begins any more
 	busy     busy
 	aside    *linger.Goroutines // for what an invocation does not wait for, or not under its lock
@@ -164,9 +165,11 @@ func (c *Controller) MayAhead() bool { return !c.inTurn.Load() }
 func (c *Controller) Memo() memo.Stats { return c.tables.memo.Stats() }
 
 // Close waits until the invocations under way have ended; when ctx is done first it gives them up, each with a record
-// that says so. No other begins then: its records would find no store.
+// that says so. No other begins then: its records would find no store. It does not wait for rehearsals, which have no client.
 func (c *Controller) Close(ctx context.Context) {
 	defer c.shut()
+	c.closing.Store(true)
+	c.giveUp(func(e *execution) bool { return e.rehearsal != nil }, rehearsedUntilClosed)
 	for range 2 { // the second time, those that have begun as the last one ended
 		select {
 		case <-c.busy.over(everywhere):

@@ -102,7 +102,7 @@ func (e *execution) verify(s *slot) {
 	if row.Remembers && e.c.tables.tenant(e.namespace).samples.rests(row.Home, time.Now()) || !row.Remembers && !e.isSample(s, row) {
 		return
 	}
-	if !e.c.verified.underWay.CompareAndSwap(false, true) {
+	if e.c.closing.Load() || !e.c.verified.underWay.CompareAndSwap(false, true) {
 		return
 	}
 	r := Request{Namespace: e.namespace, Subject: e.subject, Action: s.action, Changes: s.changes, Input: s.input, Bypass: true}
@@ -152,7 +152,13 @@ func (c *Controller) rehearse(r Request, before *forerun.Row) {
 	e.machine, first = speculate.New(r.Action.Name.String(), r.Input, append(options,
 		speculate.Speculate(speculate.All, e.memo, e.tables.predictor, &c.executor), speculate.Depth(e.depth), speculate.Rehearse())...)
 	e.carryOut(first)
+	if c.closing.Load() { // Close may have looked before it was there
+		e.step(speculate.Cancelled{Error: rehearsedUntilClosed})
+	}
 }
+
+// rehearsedUntilClosed is why a rehearsal is given up that Close finds.
+const rehearsedUntilClosed = "The server was shut down before the rehearsal ended."
 
 // finishRehearsal compares what a rehearsal has shown.
 func (e *execution) finishRehearsal() {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -186,6 +187,53 @@ func TestNoVerification(t *testing.T) {
 	}
 	if got := [3]int64{neverRuns.Load(), lastingRuns.Load(), busyRuns.Load()}; got != [3]int64{1, 1, 1} || town.verified.underWay.Load() {
 		t.Errorf("they ran %v times", got)
+	}
+}
+
+// TestCloseWaitsForNoRehearsal: Close gives up a rehearsal that hangs, and while it waits for an invocation no other begins.
+func TestCloseWaitsForNoRehearsal(t *testing.T) {
+	town := newVerifyTown(t, speculate.All)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	var n atomic.Int64
+	hangs, _ := town.counted("hangs", func(*forerun.Run, map[string]any) (any, error) {
+		if n.Add(1) > 1 {
+			close(began)
+			<-goOn
+		}
+		return map[string]any{}, nil
+	})
+	hangs.Limits.Timeout = int(time.Hour.Milliseconds())
+	slow, _ := town.counted("slow", func(*forerun.Run, map[string]any) (any, error) {
+		<-goOn
+		return map[string]any{}, nil
+	})
+	late, lateRuns := town.counted("late", town.reading("k"))
+	town.ask(late)
+	town.ask(hangs)
+	town.ask(hangs)
+	<-began
+	patient := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: slow, Input: json.RawMessage(`{}`), Blocking: true})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		town.Close(ctx)
+	}()
+	for ctx.Err() == nil && (!town.closing.Load() || town.verified.underWay.Load()) {
+		time.Sleep(time.Millisecond)
+	}
+	if town.verified.underWay.Load() {
+		t.Error("the rehearsal goes on")
+	}
+	mustBe(t, town.ask(late), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+	if town.verified.underWay.Load() || lateRuns.Load() != 1 {
+		t.Error("another rehearsal has begun")
+	}
+	close(goOn)
+	<-closed
+	if status := patient.Record().Status; ctx.Err() != nil || status != forerun.Success {
+		t.Errorf("what was under way ended with %s, %v", status, ctx.Err())
 	}
 }
 
