@@ -138,6 +138,7 @@ func (q *quicServer) serveConn(conn *quic.Conn) {
 	defer q.Traffic.QUIC.Add(-1)
 	c.watch()
 	defer c.gone()
+	defer c.cut() // ServeQUICConn leaves a connection open on some errors
 	defer q.forget(q.remember(c))
 	go func() {
 		select {

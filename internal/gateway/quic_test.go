@@ -248,6 +248,22 @@ func TestQUICClientsThatSendNothing(t *testing.T) {
 	})
 }
 
+// TestQUICClientsThatAllowNoStream: the connection of a client that lets the server open no control stream ends.
+func TestQUICClientsThatAllowNoStream(t *testing.T) {
+	onPipes(t, seatAll, func(t *testing.T, s *secured) {
+		conn, err := s.dialQUIC(t.Context(), &tls.Config{RootCAs: s.trust, ServerName: "localhost", NextProtos: []string{"h3"}}, &quic.Config{MaxIncomingUniStreams: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-conn.Context().Done():
+		case <-time.After(2 * idleTime):
+			t.Error("the connection stays")
+			_ = conn.CloseWithError(0, "")
+		}
+	})
+}
+
 // TestQUICClientsThatVanish: without packets of its client a connection ends, and its request with it. A client that waits for its answer stays.
 func TestQUICClientsThatVanish(t *testing.T) {
 	var given atomic.Bool

@@ -117,10 +117,13 @@ func (c *quicConn) drain() {
 // sit implements client.
 func (c *quicConn) sit(by claim) verdict {
 	v := c.place.sit(by)
-	if v == seatTaken && !c.window.moveTo(c.place.tenant()) {
+	if v != seatTaken {
+		return v
+	}
+	if of, bound := c.owner(); !c.window.moveTo(of, !bound) {
 		return noSeat
 	}
-	return v
+	return seatTaken
 }
 
 // gone gives back what the connection had. It may be called twice.

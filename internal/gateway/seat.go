@@ -66,11 +66,11 @@ func (p *place) vacate() {
 	}
 }
 
-// tenant is whose seat the connection has; empty: a stranger's.
-func (p *place) tenant() string {
+// owner is the tenant whose seat the connection has, and whether a request showed that tenant's key. It is empty for a stranger.
+func (p *place) owner() (tenant string, bound bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.of
+	return p.of, p.bound
 }
 
 // sit implements client.

@@ -212,9 +212,19 @@ func lines(value json.RawMessage) ([]string, bool) {
 func addHeaders(h http.Header, fields []field) {
 	for _, f := range fields {
 		if !isReserved(http.CanonicalHeaderKey(f.name)) {
-			h.Add(f.name, f.value)
+			h.Add(f.name, inOneLine(f.value))
 		}
 	}
+}
+
+// inOneLine is a header's value with spaces for control characters. A client of HTTP/3 refuses an answer with them, and HTTP/2 leaves the field out.
+func inOneLine(value string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, value))
 }
 
 // content is the body as it is sent, with its Content-Type: a string as text or, for a binary type, decoded; other values

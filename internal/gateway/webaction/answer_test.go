@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // png is a small picture in base64.
@@ -121,6 +123,11 @@ func TestHeaders(t *testing.T) {
 		if r.header.Get(name) != "" {
 			t.Errorf("the action has set %s", name)
 		}
+	}
+	w.put("lines", `{"headers":{"X-Lines":["two\nlines","\r\nX: y\u0000\u007f","caf\u00e9"]},"body":"x"}`)
+	got := w.ask("GET", "guest/default/lines", "").header["X-Lines"]
+	if !slices.Equal(got, []string{"two lines", "X: y", "caf\u00e9"}) || slices.ContainsFunc(got, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) }) {
+		t.Errorf("values with control characters: %q", got)
 	}
 }
 
