@@ -44,9 +44,6 @@ func (b *pooledSandbox) chooseHandler(r *run) error {
 		}
 		return nil
 	case !b.once.Load():
-		if b.isForked() && !b.spare.served {
-			b.spare.born = proc.Anonymous(b.spare.hostPID)
-		}
 		return nil
 	case !b.spare.served:
 		return nil
@@ -163,7 +160,7 @@ func (b *pooledSandbox) isWorn(s *spare) bool {
 	return s.runs >= b.w.config.KeptRuns || s.grown() > b.pool().memory()/grownPart
 }
 
-// grown is by how many bytes the memory of a kept process has grown since its first activation.
+// grown is by how many bytes the memory of a kept process has grown since it was given its first activation.
 func (s *spare) grown() int64 { return max(0, proc.Anonymous(s.hostPID)-s.born) }
 
 // roomBeside lets the sandbox use as much more memory as the process that is to wait has grown by, if there is room.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/schedule"
 )
@@ -224,6 +225,9 @@ func (b *pooledSandbox) hand(r *run, t *tenure, header runtimewire.Run) error {
 		return errTimedOut
 	case b.spare.hasExited():
 		return errExited
+	}
+	if b.isForked() && !b.once.Load() && !b.spare.served {
+		b.spare.born = proc.Anonymous(b.spare.hostPID)
 	}
 	return b.spare.conn.Run(header, r.Input)
 }

@@ -304,6 +304,20 @@ func TestWhatAnotherHandlerLeavesIsRemoved(t *testing.T) {
 	}
 }
 
+// TestGrowthBeginsWithTheFirstActivation: what a kept process had before counts for nothing, also if it takes the place of another.
+func TestGrowthBeginsWithTheFirstActivation(t *testing.T) {
+	b := &pooledSandbox{w: &Worker{}, stopped: t.Context(), language: &language{}, spare: newMute()}
+	b.owner.Store(&pool{key: poolKey{keeps: true}})
+	another := &spare{conn: new(unread), exited: make(chan struct{}), hostPID: os.Getpid()}
+	b.standing.Store(another)
+	if err := b.sendAnother(&run{Run: &forerun.Run{}}, &tenure{}, runtimewire.Run{}); err != nil {
+		t.Fatal(err)
+	}
+	if b.spare != another || another.born <= 0 {
+		t.Errorf("it had %d bytes before", another.born)
+	}
+}
+
 // TestNoSurvivorOfTwoKills: the first may have hit what was being made, and is known to be ready by the second.
 func TestNoSurvivorOfTwoKills(t *testing.T) {
 	b := &pooledSandbox{w: &Worker{}, stopped: t.Context(), language: &language{}}
