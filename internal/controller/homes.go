@@ -21,7 +21,7 @@ func (c *Controller) ActionsChanged() {
 // restFactor is how many times longer than a sweep the pause behind it is: many deployments in a row share the next one.
 const restFactor = 9
 
-// sweep drops the rows that rest on what is not deployed any more, until nothing has changed since.
+// sweep drops the rows that rest on what is not deployed any more, and what is known of that otherwise, until nothing has changed since.
 func (c *Controller) sweep() {
 	for {
 		changes, began := c.sweeps.Load(), time.Now()
@@ -29,7 +29,9 @@ func (c *Controller) sweep() {
 			leave := c.Enter(namespace) // Close waits for it: there is no store after that
 			if !c.closed.Load() {
 				c.dropOld(namespace, tenant, tenant.Homes())
-				c.tables.tenant(namespace).behaviour.Forget(func(h forerun.Home) bool { return c.isGone(h, namespace) })
+				t, isGone := c.tables.tenant(namespace), func(h forerun.Home) bool { return c.isGone(h, namespace) }
+				t.behaviour.Forget(isGone)
+				t.samples.forget(isGone)
 			}
 			leave()
 		}

@@ -64,3 +64,38 @@ func TestRowOfAnUpdatedAction(t *testing.T) {
 		t.Errorf("%d rows of old code stay", n)
 	}
 }
+
+// TestSamplesGoWithTheirAction: what was compared of a deployment that is gone is forgotten. The samples hold no result.
+func TestSamplesGoWithTheirAction(t *testing.T) {
+	town := newVerifyTown(t, speculate.Off)
+	for _, name := range []string{"stays", "goes"} {
+		f, _ := town.counted(name, add("n", 1))
+		town.ask(f)
+	}
+	samples := &town.tables.tenant("ns").samples
+	var sampled []forerun.Home
+	for _, home := range town.tables.tenant("ns").memo.Homes() {
+		row := &forerun.Row{Home: home, By: "a"}
+		samples.note(row)
+		samples.note(row)
+		samples.rested(home, time.Now())
+		if other := (&forerun.Row{Home: home, By: "b"}); samples.first(row) || !samples.first(other) {
+			t.Errorf("of %s a row counts twice", home.Action)
+		}
+		sampled = append(sampled, home)
+	}
+	delete(town.actions, "/ns/goes")
+	town.ActionsChanged()
+	for town.sweeps.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for _, home := range sampled {
+		stays := home.Action == "/ns/stays"
+		if noted := len(samples.of[home]) > 0; noted != stays || samples.rests(home, time.Now()) != stays {
+			t.Errorf("%s: it is known still: %v", home.Action, noted)
+		}
+	}
+	if len(sampled) != 2 || len(samples.of) != 1 || len(samples.rest) != 1 {
+		t.Errorf("of %d deployments %d and %d are known", len(sampled), len(samples.of), len(samples.rest))
+	}
+}

@@ -3,6 +3,7 @@ package controller
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -48,9 +49,9 @@ const firstVerified = 2
 
 // samples are the first rows of each deployment of which a hit was executed again. Its zero value is ready.
 type samples struct {
-	mu   sync.Mutex // guards the rest
-	of   map[forerun.Home][]*forerun.Row
-	rest map[forerun.Home]time.Time // until when no row that does not stand yet is compared, as a rehearsal has shown nothing
+	mu   sync.Mutex                              // guards the rest
+	of   map[forerun.Home][]forerun.ActivationID // the executions that gave the rows
+	rest map[forerun.Home]time.Time              // until when no row that does not stand yet is compared, as a rehearsal has shown nothing
 }
 
 // restFor is how long such rows wait.
@@ -78,7 +79,7 @@ func (s *samples) first(row *forerun.Row) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rows := s.of[row.Home]
-	return len(rows) < firstVerified && !slices.Contains(rows, row)
+	return len(rows) < firstVerified && !slices.Contains(rows, row.By)
 }
 
 // note notes a row of which a hit was executed again, whatever that has shown.
@@ -86,10 +87,24 @@ func (s *samples) note(row *forerun.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil || len(s.of) >= maxKnown {
-		s.of = make(map[forerun.Home][]*forerun.Row)
+		s.of = make(map[forerun.Home][]forerun.ActivationID)
 	}
-	if rows := s.of[row.Home]; len(rows) < firstVerified {
-		s.of[row.Home] = append(rows, row)
+	if rows := s.of[row.Home]; len(rows) < firstVerified && !slices.Contains(rows, row.By) {
+		s.of[row.Home] = append(rows, row.By)
+	}
+}
+
+// forget drops what is known of deployments that are gone.
+func (s *samples) forget(isGone func(forerun.Home) bool) {
+	s.mu.Lock()
+	homes := slices.AppendSeq(slices.Collect(maps.Keys(s.of)), maps.Keys(s.rest))
+	s.mu.Unlock()
+	gone := slices.DeleteFunc(homes, func(h forerun.Home) bool { return !isGone(h) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, home := range gone {
+		delete(s.of, home)
+		delete(s.rest, home)
 	}
 }
 
