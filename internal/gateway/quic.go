@@ -14,6 +14,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/seats"
 )
 
 // Bounds of what QUIC clients may keep open, besides the bounds of all clients.
@@ -23,6 +24,8 @@ const (
 
 	aliveTime = 15 * time.Second // between packets that keep a connection alive
 	deadTime  = time.Minute      // without a packet of the client
+
+	maxQUICHead = 16 << 10 // bytes of the head of a request
 
 	maxControls = 10 // streams of one direction: HTTP/3 has three
 )
@@ -49,11 +52,16 @@ type QUIC struct {
 	Windows Windows
 	Early   bool // clients that come back may send early data
 	Traffic *Traffic
+
+	strangers *seats.Seats // made by the first ListenQUIC
 }
 
 // ListenQUIC has the server serve HTTP/3, too, on a UDP socket of the same port. It is called before Serve, on a server with TLS.
 func (s *Server) ListenQUIC(socket net.PacketConn, common *QUIC) error {
 	q := &quicServer{server: s, QUIC: common, handler: s.Handler, socket: socket, tickets: newTickets(common.Traffic), conns: make(map[*quicConn]bool)}
+	if common.strangers == nil {
+		common.strangers = seats.New(0, maxKeyless)
+	}
 	q.transport = &quic.Transport{
 		Conn:                socket,
 		VerifySourceAddress: q.isUnproven,
@@ -132,7 +140,7 @@ func (q *quicServer) serve() error {
 
 func (q *quicServer) serveConn(conn *quic.Conn) {
 	c := connOf(conn)
-	c.conn, c.server = conn, &http3.Server{Handler: c, MaxHeaderBytes: maxHead, Logger: q.server.log}
+	c.conn, c.server = conn, &http3.Server{Handler: c, MaxHeaderBytes: maxQUICHead, Logger: q.server.log}
 	c.stand(c.cut)
 	q.Traffic.QUIC.Add(1)
 	defer q.Traffic.QUIC.Add(-1)
@@ -140,10 +148,14 @@ func (q *quicServer) serveConn(conn *quic.Conn) {
 	defer c.gone()
 	defer c.cut() // ServeQUICConn leaves a connection open on some errors
 	defer q.forget(q.remember(c))
+	if conn.ConnectionState().Used0RTT { // its requests come before the end of the handshake
+		c.keyless.begin(q.strangers, c.cut)
+	}
 	go func() {
 		select {
 		case <-conn.HandshakeComplete():
 			c.shaken()
+			c.keyless.begin(q.strangers, c.cut)
 			q.Traffic.Handshakes.Add(1)
 			if conn.ConnectionState().TLS.DidResume {
 				q.Traffic.Resumed.Add(1)

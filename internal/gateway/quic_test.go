@@ -192,11 +192,11 @@ func TestBoundsOverQUIC(t *testing.T) {
 		}
 	})
 	conn := s.connectQUIC()
-	large := s.open(conn, quicvarint.Append(quicvarint.Append(nil, headersFrame), maxHead+1)) // the rest is not waited for
+	large := s.open(conn, quicvarint.Append(quicvarint.Append(nil, headersFrame), maxQUICHead+1)) // the rest is not waited for
 	if got := h3Status(t, large); got != "431" {
 		t.Errorf("a large head is answered %s", got)
 	}
-	bomb := append([]byte{0, 0}, bytes.Repeat([]byte{0xc0 | 52}, maxHead/8)...) // a field of QPACK's own table in a byte
+	bomb := append([]byte{0, 0}, bytes.Repeat([]byte{0xc0 | 52}, maxQUICHead/8)...) // a field of QPACK's own table in a byte
 	if got := h3Status(t, s.open(conn, frame(headersFrame, bomb))); got != "431" {
 		t.Errorf("a head that becomes large is answered %s", got)
 	}

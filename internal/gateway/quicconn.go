@@ -15,6 +15,7 @@ import (
 // quicConn is a connection of a client over QUIC. It ends when it has no request for a while. A request counts once its head has come.
 type quicConn struct {
 	place
+	keyless keyless
 	window  *credit
 	traffic *Traffic
 	handler http.Handler
@@ -24,6 +25,7 @@ type quicConn struct {
 
 	mu      sync.Mutex // guards the rest
 	idle    *time.Timer
+	retire  *time.Timer
 	running int       // requests
 	since   time.Time // when the last one ended
 	leaving bool      // GOAWAY was said
@@ -32,12 +34,17 @@ type quicConn struct {
 // leaveTime is how long a client that was told GOAWAY may take to read its last answer and close the connection.
 const leaveTime = 5 * time.Second
 
-// watch gives the client until headTime for its first request.
+// watch gives the client until headTime for its first request, and until keylessTime to show a key.
 func (c *quicConn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.since = time.Now()
 	c.idle = time.AfterFunc(headTime, c.cutIdle)
+	c.retire = time.AfterFunc(keylessTime, func() {
+		if _, bound := c.owner(); !bound {
+			c.goAway()
+		}
+	})
 }
 
 // ServeHTTP implements http.Handler.
@@ -123,6 +130,7 @@ func (c *quicConn) sit(by claim) verdict {
 	if of, bound := c.owner(); !c.window.moveTo(of, !bound) {
 		return noSeat
 	}
+	c.keyless.end()
 	return seatTaken
 }
 
@@ -130,11 +138,13 @@ func (c *quicConn) sit(by claim) verdict {
 func (c *quicConn) gone() {
 	c.shaken()
 	c.vacate()
+	c.keyless.end()
 	c.window.free()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle != nil {
 		c.idle.Stop()
+		c.retire.Stop()
 	}
 }
 

@@ -113,7 +113,7 @@ func (t *tickets) look() {
 var ticketMark = []byte("forerun\x01")
 
 // promised are the limits that a client with a ticket may use before it hears of them.
-var promised = fmt.Appendf(nil, "%d %d %d %d", maxHead, maxStreams, maxControls, firstWindow)
+var promised = fmt.Appendf(nil, "%d %d %d %d", maxQUICHead, maxStreams, maxControls, firstWindow)
 
 // wrap is tls.Config's WrapSession.
 func (t *tickets) wrap(c tls.ConnectionState, s *tls.SessionState) ([]byte, error) {

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from aioquic.quic.events import QuicEvent
 
 ACTIONS = "/api/v1/namespaces/_/actions"
+COUNT = ACTIONS + "/visits"
+COUNTS = """
+import os, redis
+
+def main(args):
+    return {"visits": redis.Redis.from_url(os.environ["REDIS_URL"]).incr("visits")}
+"""
+CALL = COUNT + "?blocking=true&result=true"
 HTTP3 = 30  # as niquests says it
 
 
@@ -79,7 +87,7 @@ class Visits:
     ca: str
 
     async def visit(self, ticket: SessionTicket | None, *, early: bool) -> SessionTicket:
-        """Read, and call an action that is not there, each once: as early data, if there is a ticket."""
+        """Read, and call the action that counts, each once: as early data, if there is a ticket."""
         where, tickets = urlparse(self.url), asyncio.Queue[SessionTicket]()
         options = QuicConfiguration(alpn_protocols=["h3"], server_name=where.hostname, session_ticket=ticket)
         options.load_verify_locations(self.ca)
@@ -93,9 +101,9 @@ class Visits:
         ) as client:
             asked = [
                 client.ask("GET", ACTIONS, where.netloc, self.auth),
-                client.ask("POST", ACTIONS + "/none", where.netloc, self.auth),
+                client.ask("POST", CALL, where.netloc, self.auth),
             ]
-            must("aioquic is answered", await asyncio.gather(*asked), [200, 404])
+            must("aioquic is answered", await asyncio.gather(*asked), [200, 200])
             must("its early data were read", client._quic.tls.early_data_accepted, early)
             return await tickets.get()
 
@@ -107,6 +115,21 @@ async def come_back(visits: Visits) -> None:
     await visits.visit(first, early=False)
 
 
+def create(url: str, auth: str, ca: str) -> None:
+    """Make the action that counts."""
+    user, _, key = auth.partition(":")
+    action = {"exec": {"kind": "python:3", "code": COUNTS}}
+    must("the action is made", niquests.put(url + COUNT, json=action, auth=(user, key), verify=ca).status_code, 200)
+
+
+def count(url: str, auth: str, ca: str) -> int:
+    """Call the action once more, and say how often it has run."""
+    user, _, key = auth.partition(":")
+    return niquests.post(url + CALL, auth=(user, key), verify=ca).json()["visits"]
+
+
 if __name__ == "__main__":
     follow_alt_svc(*sys.argv[1:])
+    create(*sys.argv[1:])
     asyncio.run(come_back(Visits(*sys.argv[1:])))
+    must("the action ran, with this call", count(*sys.argv[1:]), 4)
