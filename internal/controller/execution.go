@@ -287,7 +287,7 @@ func (e *execution) do(action speculate.Action) {
 	case speculate.Blame:
 		e.tables.predictor.Blame(a)
 	case speculate.Rehearsed:
-		e.rehearsal.row = a.Row
+		e.rehearsal.row, e.rehearsal.disturbed = a.Row, a.Disturbed
 	case speculate.Finish:
 		e.finishRehearsal()
 	}

@@ -27,6 +27,7 @@ type rehearsal struct {
 	input     []byte       // as delivered
 	before    *forerun.Row // that stands, or may once this gave the same
 	row       *forerun.Row // of the rehearsal; nil: it has shown nothing
+	disturbed bool         // by others: the next one may show something
 	limit     *time.Timer
 }
 
@@ -202,7 +203,9 @@ func (c *Controller) compareRehearsal(v *rehearsal) {
 		c.verified.open.Add(1)
 	case now == nil || !now.IsSeen() || before.Remembers && now.Remembers:
 		c.verified.open.Add(1)
-		tables.samples.rested(before.Home, time.Now())
+		if !v.disturbed {
+			tables.samples.rested(before.Home, time.Now())
+		}
 	case bytes.Equal(before.Output, now.Output) && slices.Equal(before.Reads, now.Reads):
 		c.verified.agreed.Add(1)
 		tables.uses.verified(before.Home.Action)

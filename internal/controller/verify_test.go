@@ -357,3 +357,22 @@ func TestKeptProcessesAnswerTheWeb(t *testing.T) {
 		}
 	}
 }
+
+// TestDisturbedVerification: a rehearsal that made way for others is made again when the input comes again.
+func TestDisturbedVerification(t *testing.T) {
+	town := newCacheTown(t, speculate.Off)
+	town.kept.Store(true)
+	var rehearsals atomic.Int64
+	f, _ := town.counted("f", func(run *forerun.Run, input map[string]any) (any, error) {
+		if run.Fresh && rehearsals.Add(1) == 1 {
+			run.Events.Wanted(run.Activation, forerun.MadeWay, forerun.Because(forerun.ReasonMadeWay))
+		}
+		return town.reading("k")(run, input)
+	})
+	town.ask(f)
+	town.ask(f)
+	town.mustShow(t, verdicts{open: 1})
+	mustBe(t, town.ask(f), forerun.CacheMiss, forerun.ReasonUnverified)
+	town.mustShow(t, verdicts{agreed: 1, open: 1})
+	mustBe(t, town.ask(f), forerun.CacheHit, forerun.ReasonReadsUnchanged)
+}

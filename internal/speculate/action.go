@@ -110,8 +110,11 @@ type (
 		Key                forerun.Key
 		Others             bool
 	}
-	// Rehearsed: the row of a rehearsal, which was squashed. Without it a rehearsal has shown nothing.
-	Rehearsed struct{ Row *forerun.Row }
+	// Rehearsed: the row of a rehearsal, which was squashed. Without a row it has shown nothing.
+	Rehearsed struct {
+		Row       *forerun.Row
+		Disturbed bool // without a row: others needed its room, wrote what it had read, or updated its action
+	}
 	// Finish: the invocation is over.
 	Finish struct{ Result forerun.Result }
 )

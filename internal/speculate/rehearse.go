@@ -25,3 +25,11 @@ func (m *Machine) conclude() {
 	}
 	m.finish(result)
 }
+
+// breakOff ends a rehearsal that cannot go on, for a cause.
+func (m *Machine) breakOff(kind forerun.SquashKind, message string) {
+	if kind == forerun.MadeWay || kind == forerun.Updated || kind == forerun.Overtaken {
+		m.do(Rehearsed{Disturbed: true})
+	}
+	m.cancel(message)
+}

@@ -64,6 +64,9 @@ func describe(a Action) string {
 	case Squash:
 		return fmt.Sprintf("squash %d: %s", a.Slot, a.Cause)
 	case Rehearsed:
+		if a.Disturbed {
+			return "rehearsed: disturbed"
+		}
 		return "rehearsed" + taught(&Lesson{Row: a.Row})
 	case Finish:
 		return fmt.Sprintf("finish: %s %s", a.Result.Status, a.Result.Value)
