@@ -225,6 +225,7 @@ func (e *execution) Wanted(id forerun.ActivationID, kind forerun.SquashKind, why
 		if kind == forerun.Overdue {
 			e.tables.noteLong(e.code(s), true)
 		}
+		e.rehearsal.wanted(kind)
 		e.step(speculate.Failed{Slot: s.id, Result: forerun.Failure(forerun.InternalError, trace.Sentence(why)), Kind: kind, Why: why})
 	}
 }
@@ -399,6 +400,7 @@ func (e *execution) run(s *slot, input json.RawMessage, l speculate.Launch) {
 		Activation: id, Action: s.action, Input: input, Namespace: e.namespace, Token: token, Transaction: e.transaction,
 		Caller:      s.tree.waiting(),
 		Fresh:       e.rehearsal != nil && e.rehearsal.before.Remembers,
+		Rehearsed:   e.rehearsal != nil,
 		Speculative: l.Speculative, Bridged: s.followed, EndSandbox: l.Speculative && e.speculation.EndSandbox,
 		Events: e, Wrote: e.wrote(s),
 		Noted: !s.followed && s.isPart(),

@@ -78,7 +78,7 @@ func TestSamplesGoWithTheirAction(t *testing.T) {
 		row := &forerun.Row{Home: home, By: "a"}
 		samples.note(row)
 		samples.note(row)
-		samples.rested(home, time.Now())
+		samples.rested(home, time.Now().Add(restFor))
 		if other := (&forerun.Row{Home: home, By: "b"}); samples.first(row) || !samples.first(other) {
 			t.Errorf("of %s a row counts twice", home.Action)
 		}

@@ -28,6 +28,7 @@ type rehearsal struct {
 	before    *forerun.Row // that stands, or may once this gave the same
 	row       *forerun.Row // of the rehearsal; nil: it has shown nothing
 	disturbed bool         // by others: the next one may show something
+	hopeless  bool         // its code needs a promotion: the next one needs it, too
 	limit     *time.Timer
 }
 
@@ -55,8 +56,11 @@ type samples struct {
 	rest map[forerun.Home]time.Time              // until when no row that does not stand yet is compared, as a rehearsal has shown nothing
 }
 
-// restFor is how long such rows wait.
-const restFor = time.Minute
+// restFor is how long such rows wait, and restLong, if the code keeps the next rehearsal from showing something, too.
+const (
+	restFor  = time.Minute
+	restLong = 24 * time.Hour
+)
 
 // rests reports whether rows of a deployment that do not stand yet have to wait before they are compared.
 func (s *samples) rests(home forerun.Home, now time.Time) bool {
@@ -65,14 +69,14 @@ func (s *samples) rests(home forerun.Home, now time.Time) bool {
 	return now.Before(s.rest[home])
 }
 
-// rested has rows of a deployment that do not stand yet wait for a while.
-func (s *samples) rested(home forerun.Home, now time.Time) {
+// rested has rows of a deployment that do not stand yet wait until a moment.
+func (s *samples) rested(home forerun.Home, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rest == nil || len(s.rest) >= maxKnown {
 		s.rest = make(map[forerun.Home]time.Time)
 	}
-	s.rest[home] = now.Add(restFor)
+	s.rest[home] = until
 }
 
 // first reports whether a row is among the first of its deployment whose hits are executed again, and was not yet.
@@ -154,8 +158,8 @@ func (c *Controller) rehearse(r Request, before *forerun.Row) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	v := &rehearsal{namespace: r.Namespace, input: r.Input, before: before}
-	v.limit = time.AfterFunc(time.Duration(r.Action.Limits.Timeout)*time.Millisecond, func() {
-		e.tell(speculate.Cancelled{Error: "The time limit of its action is over."})
+	v.limit = time.AfterFunc(v.atMost(time.Duration(r.Action.Limits.Timeout)*time.Millisecond), func() {
+		e.tell(speculate.Cancelled{Error: "It takes much longer than the execution that it is compared with."})
 	})
 	e.rehearsal, e.calls[0] = v, e.newTree(r, c.newInvocation(r))
 	c.setGoing(e)
@@ -175,6 +179,25 @@ func (c *Controller) rehearse(r Request, before *forerun.Row) {
 
 // rehearsedUntilClosed is why a rehearsal is given up that Close finds.
 const rehearsedUntilClosed = "The server was shut down before the rehearsal ended."
+
+// startsAtMost is how long a rehearsal may wait for its process. One that waits for longer makes way for the others.
+const startsAtMost = 30 * time.Second
+
+// atMost is how long a rehearsal may take, given the time limit of its action. It lasts about as long as what it is compared with, if that
+// called no others.
+func (v *rehearsal) atMost(limit time.Duration) time.Duration {
+	if len(v.before.Callees) == 0 {
+		limit = min(limit, 10*v.before.Took)
+	}
+	return startsAtMost + limit
+}
+
+// wanted notes why a rehearsal is to end, if it is one.
+func (v *rehearsal) wanted(kind forerun.SquashKind) {
+	if v != nil {
+		v.hopeless = kind == forerun.Failed
+	}
+}
 
 // finishRehearsal compares what a rehearsal has shown.
 func (e *execution) finishRehearsal() {
@@ -203,8 +226,11 @@ func (c *Controller) compareRehearsal(v *rehearsal) {
 		c.verified.open.Add(1)
 	case now == nil || !now.IsSeen() || before.Remembers && now.Remembers:
 		c.verified.open.Add(1)
-		if !v.disturbed {
-			tables.samples.rested(before.Home, time.Now())
+		switch {
+		case v.hopeless:
+			tables.samples.rested(before.Home, time.Now().Add(restLong))
+		case !v.disturbed:
+			tables.samples.rested(before.Home, time.Now().Add(restFor))
 		}
 	case bytes.Equal(before.Output, now.Output) && slices.Equal(before.Reads, now.Reads):
 		c.verified.agreed.Add(1)

@@ -376,3 +376,26 @@ func TestDisturbedVerification(t *testing.T) {
 	town.mustShow(t, verdicts{agreed: 1, open: 1})
 	mustBe(t, town.ask(f), forerun.CacheHit, forerun.ReasonReadsUnchanged)
 }
+
+// TestHopelessVerification: where the code needs a promotion, which a rehearsal never gets, it is not rehearsed again.
+func TestHopelessVerification(t *testing.T) {
+	town := newCacheTown(t, speculate.Off)
+	town.kept.Store(true)
+	f, runs := town.counted("f", func(run *forerun.Run, input map[string]any) (any, error) {
+		if run.Rehearsed {
+			run.Events.Wanted(run.Activation, forerun.Failed, forerun.Because(forerun.ReasonFailedEarly))
+		}
+		return town.reading("k")(run, input)
+	})
+	town.ask(f)
+	town.ask(f)
+	town.mustShow(t, verdicts{open: 1})
+	if home := town.home(f); !town.tables.tenant("ns").samples.rests(home, time.Now().Add(time.Hour)) {
+		t.Error("it is rehearsed again within an hour")
+	}
+	town.ask(f)
+	town.mustShow(t, verdicts{open: 1})
+	if runs.Load() != 4 {
+		t.Errorf("it ran %d times", runs.Load())
+	}
+}

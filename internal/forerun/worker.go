@@ -16,6 +16,7 @@ type Run struct {
 	Caller      ActivationID    // of the activation that waits for it; "" if none does, or not yet
 	Speculative bool            // hold its effects on the outside until Promote; other activations come first
 	Fresh       bool            // its process is to have served no other
+	Rehearsed   bool            // it is Speculative, and never promoted: where it could begin only then, Wanted is told
 	EndSandbox  bool            // when it is squashed its sandbox is not used again
 	Bridged     bool            // its commands on state go to the worker's Bridge, not to the store
 	Noted       bool            // it is not Bridged, but the store is to have the Bridge's notes of it with what it writes

@@ -53,6 +53,9 @@ func (b *pooledSandbox) hold(r *run) error {
 			}
 			continue
 		case held.Connected, b.keeps() && b.doors.tenure().listens(), !b.sealed, !b.language.launched && (held.Shared || b.spare.threads):
+			if r.Rehearsed {
+				b.wantAgain(r, forerun.ReasonFailedEarly)
+			}
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}

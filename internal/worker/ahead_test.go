@@ -451,6 +451,20 @@ func TestConnectedProcessServesWhoseTurnComes(t *testing.T) {
 	g.expect(a, `{}`, `{"n":3}`)
 }
 
+// TestRehearsalNeedsPromotion: a rehearsal is never promoted. Where it could begin only then, it is given up at once.
+func TestRehearsalNeedsPromotion(t *testing.T) {
+	maker := new(connectedMaker)
+	g := newNativeRig(t, func(c *Config) { single(c); maker.Maker = c.Maker; c.Maker = maker })
+	a := keptAction("", "answer = {'n': n}")
+	maker.times.Store(1 << 20)
+	r, h := g.ahead(a, `{}`, func(r *forerun.Run) { r.Rehearsed = true })
+	if kind := g.wanted(h); kind != forerun.Failed {
+		t.Errorf("it was asked to end for %q", kind)
+	}
+	g.Squash(r.Activation)
+	g.expect(a, `{}`, `{"n":1}`)
+}
+
 // TestListenerThatEndedRunsAhead: a process that has listened to channels, and does no more, is as any other.
 func TestListenerThatEndedRunsAhead(t *testing.T) {
 	store := withStore(t)
