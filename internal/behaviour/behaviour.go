@@ -2,7 +2,7 @@
 // and tells which invocations a kept result could have answered.
 //
 // It hears of executions whose reads and effects were followed: each of an
-// annotated action, and one in WatchEvery of any other. For each action it keeps
+// annotated action, the first ones of any other, and then one in WatchEvery. For each action it keeps
 // counts and the last inputs as hashes, so its memory is bounded. It cannot see
 // that an output depends on a clock, on chance, or on the memory of a process.
 package behaviour
@@ -30,8 +30,12 @@ const (
 	maxName    = 128     // bytes of the name of a member that is looked at
 )
 
-// WatchEvery is how often an execution of an action without an annotation is followed: once in so many.
-const WatchEvery = 16
+// How many executions of an action without an annotation are followed: the first ones, and then one in so many. To follow one costs the server about as
+// much as a native call.
+const (
+	WatchFirst = 8
+	WatchEvery = 256
+)
 
 // Class is what kind of an action it is.
 type Class string
@@ -100,7 +104,8 @@ func (m *Monitor) Count(home forerun.Home) (watch bool) {
 	defer m.mu.Unlock()
 	a := m.action(home)
 	a.Count++
-	return a.Count%WatchEvery == 0
+	isNew := a.Count <= WatchFirst && len(m.actions) < maxActions // in a full table an action may be new again and again
+	return isNew || a.Count%WatchEvery == 0
 }
 
 // action is the place of a deployment. The caller holds mu. A new one takes the place of another if there are too many.

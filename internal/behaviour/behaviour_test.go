@@ -86,7 +86,7 @@ func TestBounds(t *testing.T) {
 		}
 		m.Note(home, execution(fmt.Sprintf(`{"n":%d}`, n), `1`, nil))
 	}
-	if a := m.actions[home]; watched != 100 || len(a.inputs) != maxInputs {
+	if a := m.actions[home]; watched != WatchFirst+100 || len(a.inputs) != maxInputs {
 		t.Errorf("%d are watched, and %d inputs are kept", watched, len(a.inputs))
 	}
 	for n := range 3 * maxActions {
@@ -94,6 +94,9 @@ func TestBounds(t *testing.T) {
 	}
 	if n := len(m.Advice()); n != maxActions {
 		t.Errorf("%d actions are kept", n)
+	}
+	if m.Count(forerun.Home{Action: "one more"}) {
+		t.Error("a new action of a full table is followed from its first execution on")
 	}
 	m.Forget(func(forerun.Home) bool { return true })
 	if n := len(m.Advice()); n != 0 {

@@ -10,7 +10,7 @@ import (
 	"forerun.dev/forerun/internal/state"
 )
 
-// TestAdvice: an action without an annotation is looked at now and then, an annotated one each time that it is executed. No result of the first is
+// TestAdvice: the first executions of an action without an annotation are looked at, and all of an annotated one. No result of the first is
 // kept because of that, and its writes are in the store.
 func TestAdvice(t *testing.T) {
 	for _, mode := range everyMode {
@@ -26,7 +26,7 @@ func TestAdvice(t *testing.T) {
 				return map[string]any{}, nil
 			})
 			annotated, _ := town.counted("annotated", town.reading("k"))
-			const times = 2 * behaviour.WatchEvery
+			const times = 2 * behaviour.WatchFirst
 			for n := range times {
 				town.ask(plain)
 				town.ask(annotated, func(r *Request) { r.Input = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n%4)) })
@@ -38,7 +38,7 @@ func TestAdvice(t *testing.T) {
 			if a := list[0]; !a.Annotated || a.Class != behaviour.Stateful || a.Count != times || a.Followed != 4 || !a.Safe() || len(a.Unneeded) != 1 {
 				t.Errorf("annotated: %+v", a)
 			}
-			if a := list[1]; a.Annotated || a.Class != behaviour.Stateful || a.Count != times || a.Followed != 2 || a.Safe() || a.Why.Record != "count" {
+			if a := list[1]; a.Annotated || a.Class != behaviour.Stateful || a.Count != times || a.Followed != behaviour.WatchFirst || a.Safe() || a.Why.Record != "count" {
 				t.Errorf("plain: %+v", a)
 			}
 			if one := town.Advice(t.Context(), "ns", "/ns/plain"); len(one) != 1 || one[0].Home != list[1].Home {

@@ -62,8 +62,8 @@ func TestReachOfQuietFunctions(t *testing.T) {
 	}
 }
 
-// anew runs an action speculatively in a process that is to have served no other, and squashes it. It reports whether the process may have served one.
-func (g *rig) anew(a *forerun.Action) bool {
+// rehearse runs an action speculatively in a process that is to have served no other, and squashes it. It reports whether the process may have served one.
+func (g *rig) rehearse(a *forerun.Action) bool {
 	g.t.Helper()
 	r, h := g.ahead(a, `{}`, func(r *forerun.Run) { r.Bridged, r.Fresh = true, true })
 	end := g.wait(h)
@@ -99,7 +99,7 @@ func TestUsedProcesses(t *testing.T) {
 		for n := 0; c.remembers && !ends[1].Remembers && n < 20; n++ { // the machine was busy, and the process was replaced
 			ends[1] = g.bridged(c.a, `{}`)
 		}
-		if !c.atOnce && g.anew(c.a) {
+		if !c.atOnce && g.rehearse(c.a) {
 			t.Errorf("%s: a process that is to be new may remember earlier activations", name)
 		}
 		if ends[0].Remembers != c.atOnce || ends[1].Remembers != c.remembers {

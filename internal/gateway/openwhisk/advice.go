@@ -45,7 +45,7 @@ func adviceOf(a *controller.Advice) advice {
 func advise(a *controller.Advice) string {
 	switch {
 	case a.Followed == 0:
-		return fmt.Sprintf("nothing was seen yet: one execution in %d is looked at", behaviour.WatchEvery)
+		return fmt.Sprintf("nothing was seen yet: its first %d executions are looked at, then one in %d", behaviour.WatchFirst, behaviour.WatchEvery)
 	case a.Class == behaviour.Environmental:
 		return "set no annotation: it gave two outputs on the same input and records"
 	case a.Why != nil && a.Class == behaviour.OutsideWorld && a.Why.Code == "read_from_hosts":
@@ -77,13 +77,9 @@ func (a *API) cacheAdvice(c *call) error {
 	if err != nil {
 		return err
 	}
-	action := ""
-	if text := c.query.Get("action"); text != "" {
-		found, err := a.ownAction(c, text)
-		if err != nil {
-			return err
-		}
-		action = found.FoundAs()
+	action, err := a.queriedAction(c)
+	if err != nil {
+		return err
 	}
 	list := []advice{}
 	for _, known := range a.Controller.Advice(c.r.Context(), namespace, action) {

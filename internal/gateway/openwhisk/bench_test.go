@@ -12,8 +12,8 @@ import (
 	"forerun.dev/forerun/internal/state/embedded"
 )
 
-// BenchmarkInvoke is the way of a warm blocking invocation through everything but a sandbox and the network. What it allocates is the
-// server's: the request and what takes the answer are made once.
+// BenchmarkInvoke is the way of a warm blocking invocation through everything but a sandbox and the network. All that it allocates is the
+// server's, as the request and the recorder of the answer are made once.
 func BenchmarkInvoke(b *testing.B) {
 	w := newWorldIn(b, b.TempDir(), embedded.Options{})
 	w.deploy("echo", "echo")
@@ -43,7 +43,7 @@ func (t *taker) Header() http.Header         { return t.header }
 func (t *taker) WriteHeader(status int)      { t.status = status }
 func (t *taker) Write(p []byte) (int, error) { return len(p), nil }
 
-// What a connection lets its handler do: these always work.
+// A handler may set these on its connection: here they always work.
 func (t *taker) Flush()                           {}
 func (t *taker) EnableFullDuplex() error          { return nil }
 func (t *taker) SetReadDeadline(time.Time) error  { return nil }

@@ -82,6 +82,19 @@ func keptRowOf(k *memo.Kept, show bool) keptRow {
 	return row
 }
 
+// queriedAction is the name of the tenant's action that a request asks about; empty if it names none.
+func (a *API) queriedAction(c *call) (string, error) {
+	text := c.query.Get("action")
+	if text == "" {
+		return "", nil
+	}
+	found, err := a.ownAction(c, text)
+	if err != nil {
+		return "", err
+	}
+	return found.FoundAs(), nil
+}
+
 // cacheRows answers GET .../cache/rows.
 func (a *API) cacheRows(c *call) error {
 	namespace, err := c.namespace("cache")
@@ -96,13 +109,9 @@ func (a *API) cacheRows(c *call) error {
 	if err != nil {
 		return err
 	}
-	action := ""
-	if text := c.query.Get("action"); text != "" {
-		found, err := a.ownAction(c, text)
-		if err != nil {
-			return err
-		}
-		action = found.FoundAs()
+	action, err := a.queriedAction(c)
+	if err != nil {
+		return err
 	}
 	rows := a.Controller.KeptRows(c.r.Context(), namespace, action)
 	rows = rows[min(skip, len(rows)):]
