@@ -123,9 +123,14 @@ func (c *Controller) suspension(namespace string, a *forerun.Action) *forerun.Re
 	return c.tables.tenant(namespace).suspended.why(c.home(a))
 }
 
-// Resume ends the suspension of an action, and reports whether there was one.
+// Resume ends the suspension of an action, and reports whether there was one. Rows from before are dropped.
 func (c *Controller) Resume(namespace string, a *forerun.Action) bool {
-	return c.tables.tenant(namespace).suspended.lift(c.home(a))
+	tables, home := c.tables.tenant(namespace), c.home(a)
+	if !tables.suspended.lift(home) {
+		return false
+	}
+	tables.memo.DropOf(map[forerun.Home]bool{home: true})
+	return true
 }
 
 // suspensionOf is suspension for an action by its name.

@@ -393,6 +393,9 @@ func (e *execution) learn(a speculate.Learn) {
 		if s.watched {
 			e.c.tables.tenant(e.namespace).behaviour.Note(l.Row.Home, behaviour.Execution{Input: l.Input, Row: l.Row, Took: l.Row.Took, CPU: s.cpu})
 		}
+		if s.suspended != nil { // it does not stand after Resume, either
+			l.Row.Bar(s.suspended)
+		}
 		if e.speculation.Mode == speculate.Off && !s.cache.Kept { // it was followed for that alone
 			return
 		}

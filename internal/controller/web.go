@@ -22,12 +22,12 @@ func (e *execution) heedWeb(s *slot, row *forerun.Row) {
 	for name, values := range headers {
 		switch {
 		case name == "set-cookie" && len(values) > 0:
-			row.Bar(forerun.ReasonSetsCookie)
+			row.Bar(forerun.Because(forerun.ReasonSetsCookie))
 		case name == "vary" && s.varies(values):
-			row.Bar(forerun.ReasonVaries)
+			row.Bar(forerun.Because(forerun.ReasonVaries))
 		case name == "cache-control":
 			if hasDirective(values, "no-store") || hasDirective(values, "private") {
-				row.Bar(forerun.ReasonNoStore)
+				row.Bar(forerun.Because(forerun.ReasonNoStore))
 			}
 			age, aged = maxAge(values)
 		}

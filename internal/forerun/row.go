@@ -44,10 +44,10 @@ func (r *Row) Verified() *Row {
 }
 
 // Bar has the row stand for no execution, verified or not. It predicts all the same.
-func (r *Row) Bar(why ReasonCode) {
+func (r *Row) Bar(why *Reason) {
 	r.Exact, r.Reads = false, nil
 	if r.Why == nil || r.Why.Code == ReasonUnverified {
-		r.Why = Because(why)
+		r.Why = why
 	}
 }
 
