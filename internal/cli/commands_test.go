@@ -134,7 +134,7 @@ func TestCommands(t *testing.T) {
 		{"activation get", ok, "", 2, "", "--last"},
 		{"activation trace NONSENSE", ok, "", 2, "", "\"NONSENSE\" is not an id: write the activation's id, 32 digits 0-9 and a-f, or --last\nRun `forerun activation list` to see those that are there.\n"},
 		{"activation get " + strings.ToUpper("a"+id[1:]) + " response", ok, "", 2, "", "forerun activation list"},
-		{"activation trace " + id, answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/activations/" + id + "?trace=true", 4, "", "no record of an activation " + id},
+		{"activation trace " + id, answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/activations/" + id + "/trace", 4, "", "no record of an activation " + id},
 		{"activation result " + id, answer{status: 404, body: `{"error":"The requested resource does not exist.","code":"t1"}`}, "GET namespaces/_/activations/" + id + "/result", 4, "", "gets its record at its end"},
 		{"activation logs " + id, answer{status: 200, body: `{"logs":["2026-01-02T03:04:05.000000000Z stdout: a"]}`}, "GET namespaces/_/activations/" + id + "/logs", 0, "2026-01-02T03:04:05.000000000Z stdout: a\n", ""},
 		{"activation logs -r " + id, answer{status: 200, body: `{"logs":["2026-01-02T03:04:05.000000000Z stderr: a: b"]}`}, "GET namespaces/_/activations/" + id + "/logs", 0, "a: b\n", ""},

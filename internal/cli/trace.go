@@ -6,15 +6,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"forerun.dev/forerun/internal/cli/waterfall"
 	"forerun.dev/forerun/internal/cli/whisk"
-	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/trace"
 )
 
@@ -36,9 +33,6 @@ func barsWidth(w io.Writer) int {
 	}
 	return max(leastTrace, int(size.Col)*2/5)
 }
-
-// maxTraced bounds the records that are fetched for a trace: an invocation has about 10,000 at most.
-const maxTraced = 20_000
 
 // tracedActivation is a record with its trace, as the server shows it.
 type tracedActivation struct {
@@ -68,7 +62,8 @@ most the time that it took by itself. There is none for branches or calls that r
 		if err != nil {
 			return err
 		}
-		traced, err := traceOf(cmd.Context(), c, path)
+		document, err := whisk.Get[trace.Trace](cmd.Context(), c, path+"/trace", nil)
+		traced := &document.Value
 		if err == nil && *svg != "" {
 			err = a.drawSVG(cmd, traced, string(*svg))
 		}
@@ -130,85 +125,4 @@ func isTerminal(w any) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// traceOf fetches the record at a path and those of all that it ran.
-func traceOf(ctx context.Context, c *whisk.Client, path string) (*trace.Trace, error) {
-	f := &traceFetcher{client: c}
-	if err := f.fetch(ctx, path, 0); err != nil {
-		return nil, err
-	}
-	slots := append(f.slots[:1:1], byQueue(f.slots[1:], f.squashed)...)
-	return trace.New(slots, f.inOrder), nil
-}
-
-// byQueue puts squashed slots before what was queued after them.
-func byQueue(slots, squashed []trace.Slot) []trace.Slot {
-	for _, s := range squashed {
-		at := slices.IndexFunc(slots, func(b trace.Slot) bool { return b.Queued > s.Queued })
-		if at < 0 {
-			at = len(slots)
-		}
-		slots = slices.Insert(slots, at, s)
-	}
-	return slots
-}
-
-// withoutNamespace is "package/action" of "namespace/package/action".
-func withoutNamespace(path string) string {
-	_, name, _ := strings.Cut(path, "/")
-	return name
-}
-
-// traceFetcher collects the slots of an invocation, in program order.
-type traceFetcher struct {
-	client   *whisk.Client
-	slots    []trace.Slot
-	squashed []trace.Slot
-	inOrder  int64 // what the record at the top says
-}
-
-// fetch adds a record and those below it.
-func (f *traceFetcher) fetch(ctx context.Context, path string, depth int) error {
-	if len(f.slots) >= maxTraced {
-		return wrongf("the invocation has more than %d activations: trace one of its parts", maxTraced)
-	}
-	record, err := whisk.Get[tracedActivation](ctx, f.client, path, url.Values{"trace": {"true"}})
-	if err != nil {
-		return err
-	}
-	x := &record.Value
-	if x.Trace.Queued == 0 {
-		return &failure{exitGeneral, "the server has no trace of the activation: activations of triggers have none, and servers other than Forerun record none"}
-	}
-	slot := trace.Slot{
-		Name: first(withoutNamespace(unquoted(forerun.Lookup(x.Annotations, "path"))), x.Name), ID: x.ActivationID, Depth: depth,
-		Program: unquoted(forerun.Lookup(x.Annotations, "kind")) == "sequence", Line: x.Trace.Line, Cache: x.Trace.Cache,
-	}
-	f.slots = append(f.slots, slot)
-	if x.Trace.Tally != nil {
-		if depth == 0 {
-			f.inOrder = x.Trace.Tally.InOrder
-		}
-		for _, s := range x.Trace.Tally.Slots {
-			f.squashed = append(f.squashed, trace.Slot{Name: withoutNamespace(s.Action), Depth: depth + 1, Line: s.Line})
-		}
-	}
-	var below []string
-	for _, id := range x.Trace.Calls {
-		below = append(below, string(id))
-	}
-	if slot.Program {
-		below = append(below, x.Logs...)
-	}
-	for _, id := range below {
-		if _, err := forerun.ParseActivationID(id); err != nil {
-			continue // something that it wrote
-		}
-		err := f.fetch(ctx, whisk.Collection("_", whisk.Activations, "")+"/"+url.PathEscape(id), depth+1)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

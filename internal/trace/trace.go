@@ -23,6 +23,9 @@ type Slot struct {
 	Critical int64  `json:"critical,omitempty"` // microseconds of the Wall that it made: they add up to that
 	Line
 	Cache *Cache `json:"cache,omitempty"` // of an annotated action
+	Title string `json:"title"`           // Name, or of a function that has but a number also that
+	Note  string `json:"note,omitempty"`  // what became of it, how long it was held, and why
+	Bars  []Bar  `json:"bars"`            // of its line in a drawing
 }
 
 // State is what became of a slot.
@@ -47,9 +50,10 @@ type Trace struct {
 	InOrder int64  `json:"inOrder,omitempty"` // what the functions take in order, by the server's estimate; 0: there is none
 	Saved   int64  `json:"saved,omitempty"`   // by how much Wall is less than that, if anything was speculative or skipped
 	Wasted  int64  `json:"wasted"`            // in which squashed functions ran
+	Cites   bool   `json:"cites,omitempty"`   // a sentence names a row
 	Slots   []Slot `json:"slots"`
-
-	Cites bool `json:"-"` // a sentence names a row
+	Times   string `json:"times"`  // a sentence of the times above
+	Counts  string `json:"counts"` // a sentence: how many functions were speculative
 }
 
 // New makes the trace of slots in program order, the root first: each behind the slot that it is in. inOrder is an estimate of what the
@@ -73,6 +77,11 @@ func New(slots []Slot, inOrder int64) *Trace {
 	}
 	t.cite()
 	t.findCritical()
+	for i := range t.Slots {
+		s := &t.Slots[i]
+		s.Title, s.Note, s.Bars = s.title(), s.note(), s.bars()
+	}
+	t.Times, t.Counts = t.summary()
 	return t
 }
 

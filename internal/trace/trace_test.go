@@ -145,11 +145,11 @@ func TestOf(t *testing.T) {
 // TestCacheNotes: a drawing says which way an annotated action went.
 func TestCacheNotes(t *testing.T) {
 	hit := Slot{State: Skipped, Line: Line{Skipped: true, Texts: Texts{Predicted: "why"}}, Cache: &Cache{Outcome: forerun.CacheHit, Of: "abc", Checked: 2, Took: 120}}
-	if got := hit.Notes(); got != "skipped: why; cache hit on abc, 2 records checked in 120µs" {
+	if got := hit.note(); got != "skipped: why; cache hit on abc, 2 records checked in 120µs" {
 		t.Error(got)
 	}
 	stale := Slot{Cache: &Cache{Outcome: forerun.CacheStale, Why: `"k" was written`}}
-	if got := stale.Notes(); got != `cache stale: "k" was written` {
+	if got := stale.note(); got != `cache stale: "k" was written` {
 		t.Error(got)
 	}
 }

@@ -15,16 +15,16 @@ var words = map[State]string{
 	Skipped: "skipped", Squashed: "squashed", Unbegun: "squashed before it began", GivenUp: "given up",
 }
 
-// Title is a slot's name. Functions of a composition have but its name, and numbers.
-func (s *Slot) Title() string {
+// title is a slot's name. Functions of a composition have but its name, and numbers.
+func (s *Slot) title() string {
 	if s.Inline > 0 {
 		return fmt.Sprintf("%s (inline %d)", plain(s.Name), s.Inline)
 	}
 	return plain(s.Name)
 }
 
-// Notes are what is to be told of a slot: what became of it, how long it was held, and the reasons.
-func (s *Slot) Notes() string {
+// note is what is to be told of a slot: what became of it, how long it was held, and the reasons.
+func (s *Slot) note() string {
 	text := words[s.State]
 	if held := s.heldFor(); held != "" {
 		text = strings.TrimPrefix(text+", "+held, ", ")
@@ -72,8 +72,8 @@ func (s *Slot) heldFor() string {
 	return "held for " + Length(s.Held) + " (" + plain(s.Stalled) + ")"
 }
 
-// Summary is the end of a trace: its times, and how many functions were speculative.
-func (t *Trace) Summary() (times, counts string) {
+// summary is the end of a trace: its times, and how many functions were speculative.
+func (t *Trace) summary() (times, counts string) {
 	n := make(map[State]int)
 	for i := range t.Slots {
 		n[t.Slots[i].State]++

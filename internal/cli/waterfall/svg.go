@@ -28,7 +28,7 @@ const (
 	noteChar = 6
 )
 
-// The colours of the picture beside those of looks.
+// The colours of the picture beside those of styles.
 const (
 	paper = "#ffffff"
 	shade = "#f6f7f9" // of every second row
@@ -51,8 +51,8 @@ func SVG(w io.Writer, t *trace.Trace) error {
 	p := &picture{trace: t}
 	for i := range t.Slots {
 		b := &t.Slots[i]
-		p.names = max(p.names, level(b)*indent+nameChar*utf8.RuneCountInString(b.Title()))
-		p.notes = max(p.notes, noteChar*utf8.RuneCountInString(b.Notes()))
+		p.names = max(p.names, level(b)*indent+nameChar*utf8.RuneCountInString(b.Title))
+		p.notes = max(p.notes, noteChar*utf8.RuneCountInString(b.Note))
 	}
 	p.names, p.notes = min(p.names, mostNames), min(p.notes, mostNotes)
 	if t.Cites {
@@ -64,9 +64,8 @@ func SVG(w io.Writer, t *trace.Trace) error {
 	for i := range t.Slots {
 		p.row(&t.Slots[i])
 	}
-	times, counts := t.Summary()
-	p.text(margin, p.bottom()+46, 12, text, "start", times)
-	p.text(margin, p.bottom()+66, 12, text, "start", counts)
+	p.text(margin, p.bottom()+46, 12, text, "start", t.Times)
+	p.text(margin, p.bottom()+66, 12, text, "start", t.Counts)
 	_, err := io.WriteString(w, p.whole())
 	return err
 }
@@ -99,23 +98,23 @@ func (p *picture) x(at int64) float64 {
 
 // legend says what the looks are that there are in the picture.
 func (p *picture) legend() {
-	var used [len(looks)]bool
+	used := make(map[trace.Look]bool)
 	for i := range p.trace.Slots {
-		for _, piece := range pieces(&p.trace.Slots[i]) {
-			used[piece.look] = used[piece.look] || piece.to > piece.from || piece.look == skipped
+		for _, bar := range p.trace.Slots[i].Bars {
+			used[bar.Look] = used[bar.Look] || bar.To > bar.From || bar.Look == trace.NotExecuted
 		}
 	}
 	x, y := margin, margin
-	for look := range look(len(looks)) {
+	for _, look := range trace.Looks {
 		if !used[look] {
 			continue
 		}
-		label := looks[look].legend
+		label := styles[look].legend
 		wide := 22 + noteChar*len(label) + 24
 		if x > margin && x+wide > p.width() {
 			x, y = margin, y+rowHeight
 		}
-		p.draw(piece{look: look}, float64(x), float64(x+16), y)
+		p.draw(look, float64(x), float64(x+16), y)
 		p.text(x+22, y+15, 11, faint, "start", label)
 		x += wide
 	}
@@ -154,24 +153,24 @@ func (p *picture) row(b *trace.Slot) {
 		x += p.numbers()
 	}
 	x += level(b) * indent
-	p.text(x, y+15, 12, text, "start", cut(b.Title(), (p.chart()-margin-x)/nameChar))
-	for _, piece := range pieces(b) {
-		p.draw(piece, p.x(piece.from), p.x(piece.to), y)
+	p.text(x, y+15, 12, text, "start", cut(b.Title, (p.chart()-margin-x)/nameChar))
+	for _, bar := range b.Bars {
+		p.draw(bar.Look, p.x(bar.From), p.x(bar.To), y)
 	}
 	p.text(p.end()+tookWidth, y+15, 11, text, "end", trace.Length(b.Took()))
-	p.text(p.end()+tookWidth+margin, y+15, 11, noteInk(b), "start", cut(b.Notes(), p.notes/noteChar))
+	p.text(p.end()+tookWidth+margin, y+15, 11, noteInk(b), "start", cut(b.Note, p.notes/noteChar))
 	p.WriteString("</g>\n")
 }
 
-// draw draws a piece of a bar in a row that begins at y: a diamond if it takes no time.
-func (p *picture) draw(piece piece, from, to float64, y int) {
-	look, middle := looks[piece.look], y+rowHeight/2
+// draw draws a bar in a row that begins at y: a diamond if it takes no time.
+func (p *picture) draw(look trace.Look, from, to float64, y int) {
+	style, middle := styles[look], y+rowHeight/2
 	switch {
-	case piece.look == skipped:
-		fmt.Fprintf(p, `<path d="M%.1f %dl6 6l-6 6l-6 -6z" fill="%s"/>`+"\n", (from+to)/2, middle-6, look.fill)
-	case to > from || look.high > 3:
+	case look == trace.NotExecuted:
+		fmt.Fprintf(p, `<path d="M%.1f %dl6 6l-6 6l-6 -6z" fill="%s"/>`+"\n", (from+to)/2, middle-6, style.fill)
+	case to > from || style.high > 3:
 		fmt.Fprintf(p, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="1" fill="%s"/>`+"\n",
-			from, float64(middle)-float64(look.high)/2, max(2, to-from), look.high, look.fill)
+			from, float64(middle)-float64(style.high)/2, max(2, to-from), style.high, style.fill)
 	}
 }
 
@@ -184,14 +183,14 @@ func (p *picture) text(x, y, size int, fill, anchor, s string) {
 
 func noteInk(b *trace.Slot) string {
 	if b.IsSquashed() {
-		return looks[squashed].fill
+		return styles[trace.RunsInVain].fill
 	}
 	return faint
 }
 
 // tip is all that is to be told of a slot.
 func tip(b *trace.Slot) string {
-	return strings.TrimSuffix(b.Title()+", "+trace.Length(b.Took())+", "+b.Notes(), ", ")
+	return strings.TrimSuffix(b.Title+", "+trace.Length(b.Took())+", "+b.Note, ", ")
 }
 
 func escaped(s string) string {

@@ -38,18 +38,17 @@ func Text(w io.Writer, t *trace.Trace, width int, colour bool) error {
 		if !colour || colours == plainInk {
 			colours, end = "", ""
 		}
-		line := fmt.Sprintf("%s |%s%s%s| %9s  %s", padded(label(t, bar), names), colours, drawn(t, bar, width), end, trace.Length(bar.Took()), bar.Notes())
+		line := fmt.Sprintf("%s |%s%s%s| %9s  %s", padded(label(t, bar), names), colours, drawn(t, bar, width), end, trace.Length(bar.Took()), bar.Note)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	times, counts := t.Summary()
-	b.WriteString("\n" + times + " " + counts + "\n")
+	b.WriteString("\n" + t.Times + " " + t.Counts + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // label is a slot's name, indented, with the number of its row if any reason names one.
 func label(t *trace.Trace, b *trace.Slot) string {
-	name := strings.Repeat("  ", level(b)) + b.Title()
+	name := strings.Repeat("  ", level(b)) + b.Title
 	if !t.Cites {
 		return name
 	}
@@ -71,9 +70,9 @@ func ink(b *trace.Slot) string {
 // drawn is the bar of a slot.
 func drawn(t *trace.Trace, b *trace.Slot, width int) string {
 	line := []byte(strings.Repeat(" ", width))
-	for _, p := range pieces(b) {
-		for i := column(t, p.from, width); i <= column(t, p.to, width); i++ {
-			line[i] = looks[p.look].char
+	for _, p := range b.Bars {
+		for i := column(t, p.From, width); i <= column(t, p.To, width); i++ {
+			line[i] = styles[p.Look].char
 		}
 	}
 	return string(line)

@@ -64,8 +64,8 @@ func TestGain(t *testing.T) {
 		one := trace.Slot{Line: trace.Line{Queued: 1_000_000, Launched: 1_000_000, Finished: 1_000_000 + wall, Committed: 1_000_000 + wall}}
 		two := one
 		two.Speculative = c.speculative
-		if times, counts := trace.New([]trace.Slot{one, two}, c.inOrder).Summary(); times+" "+counts != c.want {
-			t.Errorf("%s: it says\n%s %s\nnot\n%s", c.name, times, counts, c.want)
+		if traced := trace.New([]trace.Slot{one, two}, c.inOrder); traced.Times+" "+traced.Counts != c.want {
+			t.Errorf("%s: it says\n%s %s\nnot\n%s", c.name, traced.Times, traced.Counts, c.want)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestLate(t *testing.T) {
 		t.Errorf("in colour (%v)\n%q", err, b.String())
 	}
 	b.Reset()
-	if err := SVG(&b, traced); err != nil || strings.Contains(b.String(), looks[ahead].legend) {
+	if err := SVG(&b, traced); err != nil || strings.Contains(b.String(), styles[trace.RunsAhead].legend) {
 		t.Errorf("as a picture (%v)\n%s", err, b.String())
 	}
 }
@@ -127,7 +127,7 @@ func TestSVG(t *testing.T) {
 		"all of a reason, under the pointer": `<title>b (inline 1), 30ms, speculative, held for 5ms (lost wrote &#34;k #11&#34;): a #2 gave this</title>`,
 		"a row's number":                     `text-anchor="end">#3</text>`,
 		"a duration":                         `text-anchor="end">40ms</text>`,
-		"a diamond":                          fmt.Sprintf(`l6 6l-6 6l-6 -6z" fill="%s"/>`, looks[skipped].fill),
+		"a diamond":                          fmt.Sprintf(`l6 6l-6 6l-6 -6z" fill="%s"/>`, styles[trace.NotExecuted].fill),
 		"the legend":                         ">runs speculatively</text>",
 		"the summary":                        "; in order its functions take about 130ms: 1.3x faster; 40ms wasted.</text>",
 	} {
@@ -143,7 +143,7 @@ func TestTimeAxis(t *testing.T) {
 	if err := SVG(&b, example()); err != nil {
 		t.Fatal(err)
 	}
-	span := regexp.MustCompile(`<rect x="(\d+).0" y="[\d.]+" width="(\d+).0" height="3" rx="1" fill="`+looks[spans].fill).FindAllStringSubmatch(b.String(), -1)
+	span := regexp.MustCompile(`<rect x="(\d+).0" y="[\d.]+" width="(\d+).0" height="3" rx="1" fill="`+styles[trace.Lasts].fill).FindAllStringSubmatch(b.String(), -1)
 	label := regexp.MustCompile(`<text x="(\d+)" [^>]*text-anchor="end">100ms</text>`).FindStringSubmatch(b.String())
 	if len(span) != 2 || label == nil {
 		t.Fatalf("%q and %q are in\n%s", span, label, b.String())

@@ -92,22 +92,28 @@ func (a *API) put(ctx context.Context, record *forerun.Activation) error {
 
 // record finds the record that the path names.
 func (a *API) record(c *call) (*forerun.Activation, error) {
-	given := c.vars.get("id")
-	id, err := forerun.ParseActivationID(given)
-	if err != nil && len(given) != 32 {
-		return nil, forerun.Errorf(forerun.Invalid, given, "Activation id length is %d but must be 32.", len(given))
-	}
-	if err != nil {
-		return nil, forerun.Errorf(forerun.Invalid, given, "The activation id is not valid.")
-	}
-	if c.vars.get("namespace") == registry.System {
-		return nil, forerun.Errorf(forerun.NotFound, given, "The requested resource does not exist.")
-	}
-	namespace, err := c.namespace(given)
+	namespace, id, err := c.recordID()
 	if err != nil {
 		return nil, err
 	}
 	return a.Activations.Get(c.r.Context(), namespace, id)
+}
+
+// recordID reads which record the path names.
+func (c *call) recordID() (namespace string, id forerun.ActivationID, err error) {
+	given := c.vars.get("id")
+	id, err = forerun.ParseActivationID(given)
+	if err != nil && len(given) != 32 {
+		return "", "", forerun.Errorf(forerun.Invalid, given, "Activation id length is %d but must be 32.", len(given))
+	}
+	if err != nil {
+		return "", "", forerun.Errorf(forerun.Invalid, given, "The activation id is not valid.")
+	}
+	if c.vars.get("namespace") == registry.System {
+		return "", "", forerun.Errorf(forerun.NotFound, given, "The requested resource does not exist.")
+	}
+	namespace, err = c.namespace(given)
+	return namespace, id, err
 }
 
 // getActivation answers GET .../activations/ID, with the trace if the query wants it.

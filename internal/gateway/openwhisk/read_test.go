@@ -162,6 +162,12 @@ func TestActivations(t *testing.T) {
 	if r := w.request("GET", activations+"/"+id+"/logs", ""); r.body != `{"logs":["2026-11-21T00:00:00.000000000Z stdout: hello"]}` {
 		t.Errorf("the logs are %s", r.body)
 	}
+	if r := w.request("GET", activations+"/"+id+"/trace", ""); r.status != 200 || member(t, r.body, "slots.0.title") != `"p/echo"` || member(t, r.body, "slots.0.bars.0.look") != `"waits"` {
+		t.Errorf("the trace is %s", r.body)
+	}
+	if r := w.request("GET", namespaces+"ada/activations/"+id+"/trace", ""); r.status != 403 {
+		t.Errorf("another tenant's trace: %d %s", r.status, r.body)
+	}
 	summaries := w.request("GET", activations, "")
 	if first := member(t, summaries.body, "0"); names(t, first) != "activationId annotations duration end name namespace publish start statusCode version" || member(t, first, "activationId") != fmt.Sprintf("%q", id) {
 		t.Errorf("the newest is %s", first)

@@ -62,6 +62,7 @@ func (a *API) table() []route {
 
 		on("GET", "namespaces/{namespace}/activations", a.listActivations, pageQuery+" name since upto"),
 		on("GET", "namespaces/{namespace}/activations/{id}", a.getActivation, "trace").needing(forerun.MayRead | forerun.MayInvoke),
+		on("GET", "namespaces/{namespace}/activations/{id}/trace", a.getTrace, "").needing(forerun.MayRead | forerun.MayInvoke),
 		on("GET", "namespaces/{namespace}/activations/{id}/result", a.getResult, "").needing(forerun.MayRead | forerun.MayInvoke),
 		on("GET", "namespaces/{namespace}/activations/{id}/logs", a.getLogs, ""),
 
