@@ -70,7 +70,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.actionCommand(), a.activationCommand(), a.packageCommand(), a.triggerCommand(), a.ruleCommand(), a.namespaceCommand(),
 		a.tenantCommand(), a.speculationCommand(), a.cacheCommand(), a.offloadCommand(), a.auditCommand(), a.backupCommand(), a.certCommand(), a.statusCommand(), a.listCommand(),
-		a.invokeCommand(), a.logsCommand(), a.loginCommand(), a.deployCommand(), a.undeployCommand(), a.devCommand(),
+		a.invokeCommand(), a.logsCommand(), a.feedCommand(), a.loginCommand(), a.deployCommand(), a.undeployCommand(), a.devCommand(),
 	}
 }
 

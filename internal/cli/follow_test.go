@@ -21,9 +21,11 @@ type scripted struct {
 	records map[string]string // by id
 	end     func()
 	at      atomic.Int64 // connections
+	asked   string       // the last event of the client, at its last connection
 }
 
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked = r.Header.Get("Last-Event-ID")
 	path := strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/_/")
 	id, isRecord := strings.CutPrefix(path, "activations/")
 	switch {
@@ -42,6 +44,42 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.at.Add(1)
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, ": hello\n\n"+strings.Join(events, ""))
+	}
+}
+
+// TestWatch: a watcher shows each event once over connections, and asks for what came after the last one.
+func TestWatch(t *testing.T) {
+	const runs, ends = "11111111111111111111111111111111", "22222222222222222222222222222222"
+	begun := "id: 5\nevent: begun\ndata: {\"activationId\":\"" + runs + "\",\"name\":\"a\"}\n\n"
+	s := &scripted{feeds: [][]string{
+		{begun, lineOf(runs, 0, "one"), "id: 7\n" + endOf(ends, 0)},
+		{endOf(ends, 0), begun, lineOf(runs, 0, "one"), lineOf(runs, 1, "two"), "event: gap\ndata: {}\n\n", "id: 8\n" + endOf(runs, 1)},
+	}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	client, err := whisk.New(whisk.Options{Host: server.URL, Auth: testKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, said buffer
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	cmd.SetErr(&said)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.end = cancel
+	w := &watcher{app: &app{output: asText}, cmd: cmd, client: client, namespace: "_", running: make(map[string]int), over: make(map[string]bool)}
+	if err := w.watch(ctx); err != nil {
+		t.Error(err)
+	}
+	want := "begun  " + runs + " a\nline   " + runs + " a 2026-01-02T03:04:05.000000000Z stdout: one\nended  " + ends + " a success in 0 ms\n" +
+		"line   " + runs + " a 2026-01-02T03:04:05.000000000Z stdout: two\ngap    more has ended than the feed tells: forerun activation list\n" +
+		"ended  " + runs + " a application error in 0 ms\n"
+	if out.String() != want {
+		t.Errorf("it showed\n%s", out.String())
+	}
+	if s.asked != "8" || len(w.running) != 0 {
+		t.Errorf("it asked for what came after %q, and follows %v", s.asked, w.running)
 	}
 }
 

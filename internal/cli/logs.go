@@ -171,7 +171,7 @@ func isUnknown(err error) bool {
 
 // stream shows what the feed tells, until the connection ends.
 func (f *follower) stream(ctx context.Context) (connected bool, err error) {
-	feed, err := whisk.Follow(ctx, f.client, f.namespace, url.Values{"name": f.query["name"]})
+	feed, err := whisk.Follow(ctx, f.client, f.namespace, url.Values{"name": f.query["name"]}, "")
 	if err != nil {
 		return false, err
 	}

@@ -14,7 +14,9 @@ import (
 
 // Event is an event of a namespace's feed.
 type Event struct {
-	Kind string `json:"-"` // begun, line or ended
+	Kind string `json:"-"` // begun, line, ended or gap
+	ID   string `json:"-"` // for Follow
+	Data []byte `json:"-"` // as it came
 	Activation
 	Line   string `json:"line"`
 	Number int    `json:"number"` // of the line in the activation's log, from 0
@@ -27,12 +29,16 @@ type Feed struct {
 	url   string
 }
 
-// Follow connects to a namespace's feed. query narrows it down. It ends with ctx.
-func Follow(ctx context.Context, c *Client, namespace string, query url.Values) (*Feed, error) {
+// Follow connects to a namespace's feed. query narrows it down. last is the id of the last event that was read, if the feed is to tell what
+// came after it. It ends with ctx.
+func Follow(ctx context.Context, c *Client, namespace string, query url.Values, last string) (*Feed, error) {
 	path := Collection(namespace, "feed", "")
 	request, err := c.request(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
 		return nil, err
+	}
+	if last != "" {
+		request.Header.Set("Last-Event-ID", last)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
@@ -66,7 +72,10 @@ func (f *Feed) Next() (e Event, err error) {
 		switch field {
 		case "event":
 			e.Kind = value
+		case "id":
+			e.ID = value
 		case "data":
+			e.Data = []byte(value)
 			if err := json.Unmarshal([]byte(value), &e); err != nil {
 				return e, fmt.Errorf("the server's feed cannot be read: %w", err)
 			}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
+	"strconv"
 	"time"
 
 	"forerun.dev/forerun/internal/activation"
@@ -25,7 +25,7 @@ type lineDocument struct {
 }
 
 // follow answers GET .../feed with server-sent events until the client leaves, its key is void or the server stops. First come the
-// activations that run now.
+// activations that ended while the client was away, and those that run now.
 func (a *API) follow(c *call) error {
 	namespace, err := c.namespace("feed")
 	if err != nil {
@@ -37,6 +37,10 @@ func (a *API) follow(c *call) error {
 		return err
 	case c.caller.Cause != "":
 		return forerun.Errorf(forerun.Forbidden, "", "A function cannot follow the feed: it takes a key of the namespace.")
+	}
+	last, err := c.lastEvent()
+	if err != nil {
+		return err
 	}
 	listener, err := a.Feed.Listen(namespace, func(x *forerun.Activation) bool { return name == "" || activation.NameOf(x) == name })
 	if err != nil {
@@ -50,20 +54,26 @@ func (a *API) follow(c *call) error {
 	if err := c.keys.IsStill(c.r, c.caller); err != nil {
 		return err
 	}
+	var away missed
+	if !last.IsZero() {
+		if away, err = a.missedSince(ctx, namespace, name, last); err != nil {
+			return err
+		}
+	}
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.Header().Set("Cache-Control", "no-store")
+	if err := c.sendMissed(away); err != nil {
+		return nil // the client has left
+	}
 	a.Controller.Show(namespace)
-	c.sendNews(ctx, listener)
+	c.sendNews(ctx, listener, away.told)
 	return nil
 }
 
-// sendNews sends what a listener hears until that ends, or the client is gone.
-func (c *call) sendNews(ctx context.Context, from *feed.Listener) {
+// sendNews sends what a listener hears until that ends, or the client is gone. Of some activations it was told already.
+func (c *call) sendNews(ctx context.Context, from *feed.Listener, told map[forerun.ActivationID]bool) {
 	for sent := []byte(": the feed of the namespace\n\n"); ; {
-		if _, err := c.w.Write(sent); err != nil {
-			return
-		}
-		if err := http.NewResponseController(c.w).Flush(); err != nil {
+		if err := c.sendEvents(sent); err != nil {
 			return
 		}
 		patience, cancel := context.WithTimeout(ctx, beat)
@@ -76,31 +86,37 @@ func (c *call) sendNews(ctx context.Context, from *feed.Listener) {
 			sent = []byte(":\n\n")
 		case err != nil:
 			return
+		case told[news.Activation.ID]:
+			sent = nil
 		default:
 			sent = eventsOf(news)
 		}
 	}
 }
 
+// events are server-sent events as they are sent.
+type events struct{ bytes.Buffer }
+
+func (e *events) add(event string, data any) {
+	e.WriteString("id: " + strconv.FormatInt(time.Now().UnixMilli(), 10) + "\nevent: " + event + "\ndata: ")
+	e.Write(gateway.Marshal(data)) // JSON has no line breaks
+	e.WriteString("\n\n")
+}
+
 // eventsOf are the events that tell news.
 func eventsOf(news feed.News) []byte {
-	var b bytes.Buffer
-	add := func(event string, data any) {
-		b.WriteString("event: " + event + "\ndata: ")
-		b.Write(gateway.Marshal(data)) // JSON has no line breaks
-		b.WriteString("\n\n")
-	}
+	var e events
 	a := news.Activation
 	if news.Begun {
 		begun := activationSummaryOf(a)
 		begun.ending, begun.StatusCode = nil, nil
-		add("begun", begun)
+		e.add("begun", begun)
 	}
 	for i, line := range news.Lines {
-		add("line", lineDocument{a.ID, a.Action.Entity, news.First + i, line})
+		e.add("line", lineDocument{a.ID, a.Action.Entity, news.First + i, line})
 	}
 	if news.Ended {
-		add("ended", activationSummaryOf(a))
+		e.add("ended", activationSummaryOf(a))
 	}
-	return b.Bytes()
+	return e.Bytes()
 }

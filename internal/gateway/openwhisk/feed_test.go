@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +20,11 @@ type follower struct {
 	t      *testing.T
 	lines  *bufio.Scanner
 	cancel func()
+	id     string // of the last event
 }
 
 // followFeed connects to the feed over a real connection.
-func (w *world) followFeed(t *testing.T, query string) *follower {
+func (w *world) followFeed(t *testing.T, query string, last ...string) *follower {
 	t.Helper()
 	server := httptest.NewServer(w.door)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -31,6 +34,9 @@ func (w *world) followFeed(t *testing.T, query string) *follower {
 		t.Fatal(err)
 	}
 	r.SetBasicAuth(w.auth.UUID, w.auth.Key)
+	for _, id := range last {
+		r.Header.Set("Last-Event-ID", id)
+	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,7 @@ func (w *world) followFeed(t *testing.T, query string) *follower {
 	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
 		t.Fatalf("the feed is answered %s, %s", answer.Status, kind)
 	}
-	return &follower{t, bufio.NewScanner(answer.Body), cancel}
+	return &follower{t: t, lines: bufio.NewScanner(answer.Body), cancel: cancel}
 }
 
 // next reads an event: its name, and its data.
@@ -52,6 +58,8 @@ func (f *follower) next() (event, data string) {
 			event = value
 		case field == "data":
 			data = value
+		case field == "id":
+			f.id = value
 		case field == "" && event != "":
 			return event, data
 		}
@@ -126,6 +134,45 @@ func TestFeedOfAnAction(t *testing.T) {
 	for query, status := range map[string]int{"?name=a/b/c": 400, "?limit=3": 400} {
 		if r := w.request("GET", namespaces+"_/feed"+query, ""); r.status != status {
 			t.Errorf("%s: %d %s", query, r.status, r.body)
+		}
+	}
+}
+
+// TestFeedResumes: a client that connects again is told what ended while it was away, the parts of a workflow among it, and that there was more.
+func TestFeedResumes(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("hello", "echo")
+	w.must(w.request("PUT", actions+"chain", `{"exec":{"kind":"sequence","components":["/_/hello","/_/hello"]}}`))
+	f := w.followFeed(t, "")
+	w.must(w.request("POST", actions+"hello?blocking=true", `{}`))
+	for event := ""; event != "ended"; {
+		event, _ = f.next()
+	}
+	last := f.id
+	f.cancel()
+	for w.feed.Listens("guest") { // until the handler has seen it
+		time.Sleep(time.Millisecond)
+	}
+	w.must(w.request("POST", actions+"chain?blocking=true", `{}`))
+	f = w.followFeed(t, "", last)
+	told := make(map[string]string) // what each activation is
+	for range 4 {                   // the last minute is told once more: the first one among it
+		event, data := f.next()
+		told[member(t, data, "activationId")] = event + " " + member(t, data, "name")
+	}
+	if got := slices.Sorted(maps.Values(told)); !slices.Equal(got, []string{`ended "chain"`, `ended "hello"`, `ended "hello"`, `ended "hello"`}) {
+		t.Errorf("it was told %q", got)
+	}
+	w.must(w.request("POST", actions+"hello?blocking=true", `{}`))
+	if event, data := f.next(); event != "begun" {
+		t.Errorf("and then %s %s", event, data)
+	}
+	if event, data := w.followFeed(t, "", "1000").next(); event != "gap" || f.id < last {
+		t.Errorf("after a long time: %s %s, and ids go from %s to %s", event, data, last, f.id)
+	}
+	for _, bad := range []string{"x", "-1"} {
+		if r := w.request("GET", namespaces+"_/feed", "", "Last-Event-ID", bad); r.status != 400 {
+			t.Errorf("Last-Event-ID %s: %d %s", bad, r.status, r.body)
 		}
 	}
 }
