@@ -3,9 +3,6 @@ package activation
 import (
 	"context"
 	"strconv"
-	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
@@ -19,12 +16,12 @@ import (
 const acceptedPrefix = "accepted/"
 
 func acceptedKey(a *forerun.Activation) string {
-	return acceptedPrefix + a.Namespace + "/" + string(a.ID)
+	return string(appendAcceptedKey(nil, a))
 }
 
 // Accept keeps what is known of an activation that has not ended. It is in the log when Accept returns.
 func (l *Log) Accept(ctx context.Context, a *forerun.Activation) error {
-	data, err := encode(a)
+	data, err := appendRecord(nil, a)
 	if err != nil {
 		return err
 	}
@@ -50,33 +47,14 @@ func (l *Log) Notes(list ...*forerun.Activation) []state.Command {
 // noteSize is more bytes than most notes have.
 const noteSize = 768
 
-// appendNote appends what is known of an activation at its beginning, in the form of its record. A function with an effect waits for its
-// note, so the note is written without reflection.
+// appendNote appends what is known of an activation at its beginning, in the form of its record.
 func appendNote(b []byte, a *forerun.Activation) []byte {
-	text := func(name, value string) {
-		b, _ = jsontext.AppendQuote(append(b, name...), value) // the error only says that bytes were not UTF-8 and were replaced
-	}
-	text(`{"ID":`, string(a.ID))
-	text(`,"Namespace":`, a.Namespace)
-	text(`,"Action":{"Namespace":`, a.Action.Namespace)
-	text(`,"Package":`, a.Action.Package)
-	text(`,"Entity":`, a.Action.Entity)
-	text(`},"Version":`, a.Version)
-	text(`,"Subject":`, a.Subject)
-	text(`,"Cause":`, string(a.Cause))
-	b = append(b, `,"Annotations":[`...)
-	for i, annotation := range a.Annotations {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		text(`{"key":`, annotation.Key)
-		b = append(append(b, `,"value":`...), annotation.Value...)
-		b = append(b, '}')
-	}
-	b = a.Start.AppendFormat(append(b, `],"Start":"`...), time.RFC3339Nano)
-	b = strconv.AppendInt(append(b, `","Timeline":{"Slot":`...), int64(a.Timeline.Slot), 10)
-	b = a.Timeline.Queued.AppendFormat(append(b, `,"Queued":"`...), time.RFC3339Nano)
-	return append(b, `"}}`...)
+	b = appendIdentity(b, a)
+	b = appendAnnotations(b, a.Annotations)
+	b = appendTime(b, `,"Start":`, a.Start)
+	b = strconv.AppendInt(append(b, `,"Timeline":{"Slot":`...), int64(a.Timeline.Slot), 10)
+	b = appendTime(b, `,"Queued":`, a.Timeline.Queued)
+	return append(b, "}}"...)
 }
 
 // Forget drops what Accept kept, once the activation's record is in the log.

@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/state"
 )
@@ -22,24 +21,33 @@ const space = "activations"
 // largeRecord is the size from which a record has a summary beside it: lists read that, not the result and the logs.
 const largeRecord = 4 << 10
 
+// Store is what a log needs of a store (embedded.Store).
+type Store interface {
+	state.Store
+	// Add writes records that are not there yet, and removes others, in one step. They are in the log when Add returns.
+	Add(ctx context.Context, a state.Addition) error
+}
+
 // Log is the log of one server. Its methods may be called concurrently.
 type Log struct {
-	store  state.Store
+	store  Store
 	sync   bool
 	keeper *Keeper // holds records to their part of what a tenant may store; nil: nothing does
 }
 
 // Open returns the log in store. With sync, records are on disk before Put returns.
-func Open(store state.Store, sync bool) *Log { return &Log{store: store, sync: sync} }
+func Open(store Store, sync bool) *Log { return &Log{store: store, sync: sync} }
 
 // HoldTo has a keeper hold the records that are put from now on to their part of what a tenant may store. It is called before the log is in use.
 func (l *Log) HoldTo(k *Keeper) { l.keeper = k }
 
 // Put adds the records of one invocation, in place of their notes, all of them or none.
 func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
-	ops := make([]state.Command, 0, 3*len(records))
+	b := buffers.Get().(*buffer)
+	defer b.release()
+	added := state.Addition{Space: space, Records: b.added[:0], Gone: b.gone[:0], Lazy: !l.sync}
 	for _, a := range records {
-		whole, taken, err := l.fit(a)
+		whole, taken, err := l.fit(b, a)
 		if err != nil {
 			return err
 		}
@@ -48,17 +56,18 @@ func (l *Log) Put(ctx context.Context, records ...*forerun.Activation) error {
 		}
 		var brief []byte // where lists read no more than they show, if that is much less
 		if len(whole) > largeRecord {
-			if brief, err = encode(summary(a)); err != nil {
+			if brief, err = b.record(summary(a)); err != nil {
 				return err
 			}
 		}
-		ops = append(ops, setNew(idKey(a.Namespace, a.ID), whole), setNew(timeKey(a), brief), setNew(nameKey(a), nil))
+		added.Records = append(added.Records, state.Added{Name: b.text(appendIDKey, a), Data: whole},
+			state.Added{Name: b.text(appendTimeKey, a), Data: brief}, state.Added{Name: b.text(appendNameKey, a)})
 		if a.Noted {
-			ops = append(ops, del(acceptedKey(a)))
+			added.Gone = append(added.Gone, b.text(appendAcceptedKey, a))
 		}
 	}
-	_, err := l.store.Apply(ctx, state.Txn{Ops: ops, Lazy: !l.sync, Owed: true})
-	return err
+	b.added, b.gone = added.Records, added.Gone
+	return l.store.Add(ctx, added)
 }
 
 // Erase removes all that the log holds of a namespace.
@@ -131,14 +140,6 @@ func summary(a *forerun.Activation) *forerun.Activation {
 	s := *a
 	s.Result, s.Logs, s.Timeline, s.Calls, s.Tally = nil, nil, forerun.Timeline{}, nil, nil
 	return &s
-}
-
-func encode(a *forerun.Activation) ([]byte, error) {
-	data, err := canonical.Marshal(a)
-	if err != nil {
-		return nil, forerun.Errorf(forerun.Internal, "activation "+string(a.ID), "The record cannot be stored: %w", err)
-	}
-	return data, nil
 }
 
 func decode(name string, data []byte) (*forerun.Activation, error) {

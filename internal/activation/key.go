@@ -23,12 +23,24 @@ func idKey(namespace string, id forerun.ActivationID) string {
 	return "id/" + namespace + "/" + string(id)
 }
 
-func timeKey(a *forerun.Activation) string {
-	return timePrefix(a.Namespace) + stamp(a.Start) + "/" + string(a.ID)
+// The names of what Put stores are appended to its buffer.
+func appendIDKey(b []byte, a *forerun.Activation) []byte {
+	return append(append(append(append(b, "id/"...), a.Namespace...), '/'), a.ID...)
 }
 
-func nameKey(a *forerun.Activation) string {
-	return namePrefix(a.Namespace, packageOf(a), a.Action.Entity) + stamp(a.Start) + "/" + string(a.ID)
+func appendTimeKey(b []byte, a *forerun.Activation) []byte {
+	b = append(append(append(b, "time/"...), a.Namespace...), '/')
+	return append(append(appendStamp(b, a.Start), '/'), a.ID...)
+}
+
+func appendNameKey(b []byte, a *forerun.Activation) []byte {
+	b = append(append(append(b, "name/"...), a.Namespace...), '/')
+	b = append(append(append(append(b, packageOf(a)...), '/'), a.Action.Entity...), '/')
+	return append(append(appendStamp(b, a.Start), '/'), a.ID...)
+}
+
+func appendAcceptedKey(b []byte, a *forerun.Activation) []byte {
+	return append(append(append(append(b, acceptedPrefix...), a.Namespace...), '/'), a.ID...)
 }
 
 // Owner finds the tenant to whom a record belongs, and the part of what the tenant stores that it is of; nil if it counts for none, as the note
@@ -72,8 +84,11 @@ func namePrefix(namespace, pkg, entity string) string {
 	return "name/" + namespace + "/" + pkg + "/" + entity + "/"
 }
 
-// stamp writes a time in the form of the indexes; times before 1970 and after 2262 become those.
-func stamp(t time.Time) string {
+// stamp is a time in the form of the indexes.
+func stamp(t time.Time) string { return string(appendStamp(nil, t)) }
+
+// appendStamp writes a time in the form of the indexes; times before 1970 and after 2262 become those.
+func appendStamp(dst []byte, t time.Time) []byte {
 	const last = math.MaxInt64 / int64(time.Millisecond)
 	if ms := t.UnixMilli(); ms < 0 {
 		t = time.UnixMilli(0)
@@ -82,7 +97,7 @@ func stamp(t time.Time) string {
 	}
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(t.UnixNano()))
-	return hex.EncodeToString(b[:])
+	return hex.AppendEncode(dst, b[:])
 }
 
 // tailLength is that of TIME/ID.

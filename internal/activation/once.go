@@ -61,7 +61,7 @@ func (l *Log) FindOnce(ctx context.Context, o *Once) (forerun.ActivationID, erro
 // accepted for the same request before, nothing is kept of this one, and the other's id is returned. The error is forerun.OverQuota if the
 // tenant may store no more.
 func (l *Log) AcceptOnce(ctx context.Context, a *forerun.Activation, o *Once) (forerun.ActivationID, error) {
-	data, err := encode(a)
+	data, err := appendRecord(nil, a)
 	if err != nil {
 		return "", err
 	}

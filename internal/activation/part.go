@@ -128,10 +128,10 @@ func (k *Keeper) cutByPart(ctx context.Context, namespace string, cut time.Time)
 	return k.now(), nil
 }
 
-// fit encodes a record as it is to be stored. taken is the room that was taken for it, to be given back.
-func (l *Log) fit(a *forerun.Activation) (data []byte, taken int64, err error) {
+// fit makes the form in which a record is to be stored. taken is the room that was taken for it, to be given back.
+func (l *Log) fit(b *buffer, a *forerun.Activation) (data []byte, taken int64, err error) {
 	for _, form := range []func(*forerun.Activation, *Keeper) *forerun.Activation{asItIs, withoutLogs, withoutResult} {
-		if data, err = encode(form(a, l.keeper)); err != nil {
+		if data, err = b.record(form(a, l.keeper)); err != nil {
 			return nil, 0, err
 		}
 		if len(data) <= largeRecord || l.keeper == nil {

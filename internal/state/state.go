@@ -53,6 +53,17 @@ type Txn struct {
 	Owed   bool      // for what was begun when the disk had room, what the operator orders, and what ends rules: while it has none it waits, where others are refused. No quota holds it
 }
 
+// Addition is a step that makes String records without commands (embedded.Store.Add).
+type Addition struct {
+	Space   string
+	Records []Added
+	Gone    [][]byte // names of records that the step removes: Strings that never expire, and count for no tenant
+	Lazy    bool     // as of a Txn
+}
+
+// Added is a record that is not there yet, and never expires.
+type Added struct{ Name, Data []byte }
+
 // Expect says that a record still has the version that was read.
 type Expect struct {
 	Key     forerun.Key

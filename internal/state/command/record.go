@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
@@ -159,6 +160,23 @@ func (r *record) encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, uint64(r.expires))
 	}
 	return append(b, r.payload...)
+}
+
+// PlainSizes are the lengths of the key and of the stored form of a String record that never expires.
+func PlainSizes(space string, name, data []byte) (key, stored int) {
+	return 1 + len(space) + strings.Count(space, "\x00") + 2 + len(name), headSize + len(data)
+}
+
+// PutPlain writes the key and the stored form of such a record where there is room for them, as PlainSizes says. Its version stays 0.
+// Without room for the stored form it writes the key alone.
+func PutPlain(key, stored []byte, space string, name, data []byte) {
+	copy(key[len(escapeSpace(append(key[:0], metaPrefix), space)):], name)
+	if stored == nil {
+		return
+	}
+	clear(stored[:headSize])
+	stored[0] = byte(state.String)
+	copy(stored[headSize:], data)
 }
 
 // decodeRecord is the inverse of encode; the payload is a part of b.
