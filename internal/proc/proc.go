@@ -3,7 +3,6 @@ package proc
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,23 +133,4 @@ func IsStopped(pid int) bool {
 		}
 	}
 	return false
-}
-
-// Anonymous is how many bytes of a process's memory are in use that belong to no file, also those that it shares with its parent since the
-// fork. It is 0 if there is no such process.
-func Anonymous(pid int) int64 {
-	text, err := ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-	fields := strings.Fields(string(text))
-	if err != nil || len(fields) < 3 {
-		return 0
-	}
-	resident, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	files, err := strconv.ParseInt(fields[2], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return (resident - files) * int64(os.Getpagesize())
 }

@@ -160,8 +160,24 @@ func (b *pooledSandbox) isWorn(s *spare) bool {
 	return s.runs >= b.w.config.KeptRuns || s.grown() > b.pool().memory()/grownPart
 }
 
-// grown is by how many bytes the memory of a kept process has grown since it was given its first activation.
-func (s *spare) grown() int64 { return max(0, proc.Anonymous(s.hostPID)-s.born) }
+// measure notes how much memory a process has that is about to be given its first activation.
+func (s *spare) measure() {
+	memory, err := proc.OpenMemory(s.hostPID)
+	if err != nil {
+		return // it has ended
+	}
+	s.born = memory.Anonymous()
+	s.memory.Store(memory)
+}
+
+// grown is by how many bytes the memory of a kept process has grown since then.
+func (s *spare) grown() int64 {
+	memory := s.memory.Load()
+	if memory == nil {
+		return 0
+	}
+	return max(0, memory.Anonymous()-s.born)
+}
 
 // roomBeside lets the sandbox use as much more memory as the process that is to wait has grown by, if there is room.
 func (b *pooledSandbox) roomBeside(s *spare) bool {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
-	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/schedule"
 )
@@ -227,7 +226,7 @@ func (b *pooledSandbox) hand(r *run, t *tenure, header runtimewire.Run) error {
 		return errExited
 	}
 	if b.isForked() && !b.once.Load() && !b.spare.served {
-		b.spare.born = proc.Anonymous(b.spare.hostPID)
+		b.spare.measure()
 	}
 	return b.spare.conn.Run(header, r.Input)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/runtimewire"
 	"forerun.dev/forerun/internal/sandbox"
 )
@@ -35,16 +36,17 @@ type spare struct {
 	failed    error         // why it will never be of use; known when ready is closed
 	exited    chan struct{} // closed by listen, when the initializer said so
 	exit      runtimewire.Exit
-	killed    atomic.Bool // or it is being killed, with everything else
-	replaced  bool        // another handler is made for the same activation; guarded by pooledSandbox.reseting
-	conns     *tenure     // the owner of connections made while its code was loaded beside another process; nil: none; of pooledSandbox.live
-	served    bool        // it has served an activation; of pooledSandbox.live
-	fresh     bool        // it was made for the next activation, and has not waited in an idle sandbox; of pooledSandbox.live
-	lines     bool        // a program that reads lines
-	runs      int         // that it has served, of a forked one that is kept; of pooledSandbox.live
-	born      int64       // bytes of memory that it had before the first; of pooledSandbox.live
-	unreached bool        // others cannot connect to it, as was seen since it served; of pooledSandbox.live
-	stays     bool        // it answered, and serves the next activation after its next Ready; of pooledSandbox.live
+	killed    atomic.Bool                 // or it is being killed, with everything else
+	replaced  bool                        // another handler is made for the same activation; guarded by pooledSandbox.reseting
+	conns     *tenure                     // the owner of connections made while its code was loaded beside another process; nil: none; of pooledSandbox.live
+	served    bool                        // it has served an activation; of pooledSandbox.live
+	fresh     bool                        // it was made for the next activation, and has not waited in an idle sandbox; of pooledSandbox.live
+	lines     bool                        // a program that reads lines
+	runs      int                         // that it has served, of a forked one that is kept; of pooledSandbox.live
+	born      int64                       // bytes of memory that it had before the first; of pooledSandbox.live
+	memory    atomic.Pointer[proc.Memory] // of a forked one that is kept, from then on until it is closed
+	unreached bool                        // others cannot connect to it, as was seen since it served; of pooledSandbox.live
+	stays     bool                        // it answered, and serves the next activation after its next Ready; of pooledSandbox.live
 }
 
 // hear waits for the handler's first frame, with which it shows its process id.
@@ -390,6 +392,9 @@ func (b *pooledSandbox) killAll(ctx context.Context, t *tenure, ended *spare) (s
 func (s *spare) close() {
 	if s.conn != nil {
 		_ = s.conn.Close()
+	}
+	if memory := s.memory.Swap(nil); memory != nil {
+		_ = memory.Close()
 	}
 }
 
