@@ -27,7 +27,7 @@ const (
 	chainLength = 4
 	link        = `
 import openwhisk, os, redis, time
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 
 def main(args):
     state.rpush("did:NUMBER", os.environ["__OW_TRANSACTION_ID"])

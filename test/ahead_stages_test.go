@@ -120,7 +120,7 @@ const learning = 2
 func (w *staged) deploy() {
 	w.Helper()
 	chain(w.T, w.s.client)
-	actions := map[string]string{"leaf": "import os, redis, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n    time.sleep(0.02)\n    return args\n"}
+	actions := map[string]string{"leaf": "import os, redis, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'], socket_timeout=None)\ndef main(args):\n    time.sleep(0.02)\n    return args\n"}
 	for n := 1; n <= chainLength; n++ {
 		actions[fmt.Sprint("link", n)] = strings.ReplaceAll(link, "NUMBER", fmt.Sprint(n))
 	}

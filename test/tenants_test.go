@@ -257,7 +257,7 @@ func TestNextTenantOfTheSameName(t *testing.T) {
 }
 
 // patience is how long tests wait for what is to come soon: long, so that a busy machine fails none.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // eventually waits until something holds.
 func eventually(t *testing.T, holds func() bool) {

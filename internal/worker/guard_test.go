@@ -172,7 +172,7 @@ func (m *matrix) squash(late bool) (waited int) {
 // awaitGate waits until something that an activation sends waits for its turn, and returns how much does.
 func (g *rig) awaitGate(r *forerun.Run) int {
 	g.t.Helper()
-	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(15 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if n := g.waiting(r); n > 0 {
 			return n
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long activations may take that nobody waits for.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // record is an activation's, as far as it says how it belongs to others.
 type record struct {
