@@ -15,7 +15,11 @@ var sdkFunctions = map[string]string{
 	"tell":   "import os\n\ndef main(args):\n    return {'id': os.environ['__OW_ACTIVATION_ID']}\n",
 	"fail":   "def main(args):\n    return {'error': 'sold out'}\n",
 	"caller": `
+import os
+import requests as real
+
 import openwhisk
+from openwhisk import http1, requests
 
 def main(args):
     try:
@@ -26,9 +30,14 @@ def main(args):
         openwhisk.invoke("absent")
     except openwhisk.NotFound as error:
         absent = str(error)
+    url = os.environ["__OW_API_HOST"] + "/api/v1/namespaces/_/actions/double"
+    options = {"params": {"blocking": "true", "result": "true"}, "json": {"n": args["n"]}, "auth": tuple(os.environ["__OW_API_KEY"].split(":"))}
+    same = [requests.post(url, **options).json(), requests.post("/api/v1/namespaces/_/actions/absent").status_code]
+    same.append(real.post(url, **options).json())
+    (kept,) = http1._pool._idle.values()
     record = openwhisk.Client().activations.get(failed.activation_id)
     return {"n": openwhisk.invoke("double", {"n": args["n"]})["n"], "later": openwhisk.invoke("double", {"n": 4}, blocking=False),
-        "failed": str(failed), "failed_id": failed.activation_id, "record": record["response"]["result"], "absent": absent}
+        "failed": str(failed), "failed_id": failed.activation_id, "record": record["response"]["result"], "absent": absent, "same": same, "connections": len(kept)}
 `,
 }
 
@@ -44,9 +53,14 @@ func TestPythonSDKInFunctions(t *testing.T) {
 		Later, Failed, Absent string
 		FailedID              string `json:"failed_id"`
 		Record                struct{ Error string }
+		Same                  json.RawMessage
+		Connections           int
 	}
 	if err := json.Unmarshal(r.Response.Result, &got); err != nil || got.N != 42 {
 		t.Fatalf("the caller returned %s (%v), logs %q", r.Response.Result, err, r.Logs)
+	}
+	if string(got.Same) != `[{"n":42},404,{"n":42}]` || got.Connections != 1 {
+		t.Errorf("openwhisk.requests and requests: %s, %d connections", got.Same, got.Connections)
 	}
 	if want := "fail failed: sold out; activations.logs('" + got.FailedID + "') has what it wrote."; got.Failed != want {
 		t.Errorf("the failed action is told as %q, not %q", got.Failed, want)

@@ -22,6 +22,7 @@ from .errors import (
     NotFound,
     OpenWhiskError,
     SettingsError,
+    TimedOut,
     TooManyRequests,
     Unauthorized,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "NotFound",
     "OpenWhiskError",
     "SettingsError",
+    "TimedOut",
     "TooManyRequests",
     "Unauthorized",
     "fire",

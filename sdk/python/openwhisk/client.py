@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, overload
 
 from . import exchange, settings
 from .errors import ActionFailed, APIError, ConnectionFailed, NotFinished, NotFound, TooManyRequests, Unauthorized
+from .messages import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from .exchange import Response
+    from .messages import Response
 
     Documents = list[dict[str, Any]]
     Lines = list[str]
@@ -60,13 +61,14 @@ class Client:
         """
         found = settings.find(*self._given)
         namespace, path = name[1:].split("/", 1) if name.startswith("/") else (found.namespace, name)
-        target = f"/api/v1/namespaces/{_quote(namespace)}/{_quote(path, slash=True)}{_query(query or {})}"
+        target = f"/api/v1/namespaces/{quote(namespace)}/{quote(path, slash=True)}{_query(query or {})}"
         content = b"" if body is None else _encode(body)
-        all_headers = {"Authorization": "Basic " + binascii.b2a_base64(found.auth.encode(), newline=False).decode()}
+        all_headers = {"Authorization": basic(found.auth)}
         if body is not None:
             all_headers["Content-Type"] = "application/json"
         all_headers.update(headers or {})
-        response = exchange.send(exchange.parse_host(found.host), method, target, all_headers, content, self._timeout)
+        address = exchange.parse_host(found.host, found.ca)
+        response = exchange.send(Request(address, method, target, all_headers, content), self._timeout)
         if response.status < 300 or response.status == 502:
             return response
         raise _refusal(f"{method} {name}", response)
@@ -261,12 +263,18 @@ def _within(collection: str, name: str) -> str:
     return f"/{namespace}/{collection}/{rest}"
 
 
-def _quote(text: str, slash: bool = False) -> str:
+def basic(auth: str) -> str:
+    """Write UUID:KEY as the value of the header Authorization."""
+    return "Basic " + binascii.b2a_base64(auth.encode(), newline=False).decode()
+
+
+def quote(text: str, slash: bool = False) -> str:
+    """Write text for a URL; slash keeps its slashes."""
     return "".join(chr(b) if b in _SAFE or (slash and b == 0x2F) else f"%{b:02X}" for b in text.encode())
 
 
 def _query(query: Mapping[str, Any]) -> str:
-    pairs = [f"{name}={_quote(str(value))}" for name, value in query.items() if value is not None]
+    pairs = [f"{name}={quote(str(value))}" for name, value in query.items() if value is not None]
     return "?" + "&".join(pairs) if pairs else ""
 
 

@@ -20,6 +20,10 @@ class ConnectionFailed(OpenWhiskError):
     """The API was not reached, or its answer could not be read. Whether the request had an effect is not known."""
 
 
+class TimedOut(ConnectionFailed):
+    """The API did not answer in time."""
+
+
 class APIError(OpenWhiskError):
     """The API refused the request.
 
