@@ -99,7 +99,7 @@ bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-na
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick) $(if $(OTHER),--other '$(OTHER)')
 
 .PHONY: bench-cache
-bench-cache: build $(venv)/.stamp .forerun/bench .forerun/bench-native ## measure the result cache: the server with it on and off, interleaved, beside the echo and a native call (CASE=NAME: one, QUICK=1: rough)
+bench-cache: build $(venv)/.stamp .forerun/bench .forerun/bench-native ## measure the result cache with the suites of HashCache's paper, on and off, interleaved, and single calls beside the echo (CASE=NAMES: some cases, QUICK=1: rough, ten minutes)
 	@.forerun/bench cache $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
 .PHONY: bench-microtasks

@@ -1,25 +1,17 @@
 package baseline
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
-	"forerun.dev/forerun/test/server"
 )
 
 // calmCallers deploys a function that does nothing for a tenant, and connects callers of it.
 func (b *bench) calmCallers(ctx context.Context, tenant string) ([]*caller, error) {
-	client, err := newTenant(ctx, b.server, b.client, tenant)
+	client, err := harness.NewTenant(ctx, b.server, b.client, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -112,38 +104,4 @@ func (q *quietly) call(ctx context.Context, c *caller, foreign *harness.Foreign)
 // disturbed is the percentage of calls that were.
 func (q *quietly) disturbed() float64 {
 	return 100 * (1 - float64(q.quiet.Count())/float64(q.all.Count()))
-}
-
-// newTenant has the operator make a tenant of a server, and returns its client.
-func newTenant(ctx context.Context, s *server.Server, client *server.Client, name string) (*server.Client, error) {
-	properties, err := os.ReadFile(filepath.Join(s.Options.Data, "operator"))
-	if err != nil {
-		return nil, err
-	}
-	auth := regexp.MustCompile(`(?m)^AUTH=(.*):(.*)$`).FindStringSubmatch(string(properties))
-	if auth == nil {
-		return nil, errors.New("the operator's file has no key")
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, s.URL+"/admin/v1/tenants/"+name, strings.NewReader("{}"))
-	if err != nil {
-		return nil, err
-	}
-	r.SetBasicAuth(auth[1], auth[2])
-	r.Header.Set("Content-Type", "application/json")
-	answer, err := client.HTTP.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(answer.Body); err != nil {
-		return nil, err
-	}
-	var made struct{ Auth string }
-	if err := json.Unmarshal(text.Bytes(), &made); err != nil || made.Auth == "" {
-		return nil, fmt.Errorf("a tenant could not be made: %s %s", answer.Status, text.String())
-	}
-	c := *client
-	c.Auth = made.Auth
-	return &c, nil
 }

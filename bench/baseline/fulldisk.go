@@ -63,7 +63,7 @@ func (b *bench) emptied(ctx context.Context, name string) (took time.Duration, e
 	defer stop(s)
 	client := s.Client(1)
 	defer client.Close()
-	other, err := newTenant(ctx, s, client, "other")
+	other, err := harness.NewTenant(ctx, s, client, "other")
 	if err != nil {
 		return 0, err
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -71,27 +69,15 @@ func measureIdle(ctx context.Context, b *bench) error {
 		}
 	}
 	settle(ctx, 2*time.Second)
-	total, processes := 0, 0
+	total, processes := 0.0, 0
 	for _, pid := range harness.Descendants(s.PID()) {
 		if command, _ := os.ReadFile("/proc/" + pid + "/cmdline"); bytes.Contains(command, []byte("python3")) { // the helper is none
-			total += proportionalKiB(pid)
+			total += harness.ProportionalKiB(pid)
 			processes++
 		}
 	}
 	name := fmt.Sprintf("%d idle Python sandboxes", sandboxes)
-	b.row(harness.Row{Case: name, Metric: "PSS of each", Unit: "MB", Value: harness.Number(float64(total) / 1024 / float64(sandboxes)), Target: harness.Text("<=15")})
+	b.row(harness.Row{Case: name, Metric: "PSS of each", Unit: "MB", Value: harness.Number(total / 1024 / float64(sandboxes)), Target: harness.Text("<=15")})
 	b.row(harness.Row{Case: name, Metric: "processes of each", Unit: "", Value: harness.Number(float64(processes) / float64(sandboxes))})
 	return nil
-}
-
-// proportionalKiB is the proportional set size of a process, or 0 if it has ended.
-func proportionalKiB(pid string) int {
-	text, _ := os.ReadFile("/proc/" + pid + "/smaps_rollup")
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
-			kib, _ := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB"))) // the kernel's form
-			return kib
-		}
-	}
-	return 0
 }

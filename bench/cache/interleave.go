@@ -11,7 +11,6 @@ import (
 type subject struct {
 	name     string
 	requests []*harness.Request
-	before   func(ctx context.Context, turn int) error // each call that is measured; may be nil
 	conn     *harness.Connection
 	sample   harness.Sample
 }
@@ -23,18 +22,22 @@ func newSubject(name string, requests ...*harness.Request) *subject {
 // rounds are how many parts a sample has.
 const rounds = 20
 
-// unasked are the least calls that are not counted, before those that are: the second learns what the first made known.
+// unasked are the calls of single requests that are not counted, before those that are.
 const unasked = 5
 
-// interleave calls each subject n times in all. Each request was sent before, so that it is known where results are kept. Which subject comes
-// first changes from turn to turn.
-func interleave(ctx context.Context, n int, subjects ...*subject) (err error) {
+// interleave calls each subject n times in all.
+func interleave(ctx context.Context, n int, subjects ...*subject) error {
+	return interleaved(ctx, n, unasked, subjects...)
+}
+
+// interleaved calls each subject n times, after some calls that are not counted. Which subject comes first changes from turn to turn.
+func interleaved(ctx context.Context, n, before int, subjects ...*subject) (err error) {
 	for _, s := range subjects {
 		if s.conn, err = s.requests[0].Connect(ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		defer s.conn.Close()
-		for i := range max(unasked, len(s.requests)) {
+		for i := range before {
 			if _, err := s.call(ctx, i); err != nil {
 				return err
 			}
@@ -45,11 +48,6 @@ func interleave(ctx context.Context, n int, subjects ...*subject) (err error) {
 			s := subjects[(turn+i)%len(subjects)]
 			if turn%max(1, n/rounds) == 0 {
 				s.sample.Round()
-			}
-			if s.before != nil {
-				if err := s.before(ctx, turn); err != nil {
-					return err
-				}
 			}
 			took, err := s.call(ctx, turn)
 			if err != nil {

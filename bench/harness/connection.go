@@ -68,6 +68,9 @@ func (r *Request) Connect(ctx context.Context) (*Connection, error) {
 // Close closes the connection.
 func (c *Connection) Close() { c.conn.Close() }
 
+// Answer is the body of the last answer, until the next request is sent.
+func (c *Connection) Answer() []byte { return c.body.Bytes() }
+
 // Call sends the request that the connection was opened for and returns how long its answer took. The error says so if the
 // answer is not what it must be.
 func (c *Connection) Call(ctx context.Context) (time.Duration, error) { return c.Send(ctx, c.request) }

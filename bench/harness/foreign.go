@@ -46,6 +46,15 @@ const kernelThreads = 2
 // clockOf is the clock of what all threads of a process have used: CPUCLOCK_SCHED of the kernel's posix-timers.h.
 func clockOf(pid int) int32 { return int32(^pid)<<3 | 2 }
 
+// ProcessClock is what a process has used of the processors, its ended threads included; 0 if it is not there.
+func ProcessClock(pid int) time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(clockOf(pid), &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
 // Reading is what each of them had used at one moment.
 type Reading []time.Duration
 

@@ -44,9 +44,14 @@ func field(path, name string) string {
 }
 
 // ResidentKiB is the resident memory of a process, or 0 if it is not there.
-func ResidentKiB(pid string) float64 {
-	var kib float64
-	for _, digit := range strings.TrimSuffix(field("/proc/"+pid+"/status", "VmRSS"), " kB") {
+func ResidentKiB(pid string) float64 { return kibOf("/proc/"+pid+"/status", "VmRSS") }
+
+// ProportionalKiB is the proportional set size of a process, in which shared pages count in part, or 0 if it is not there.
+func ProportionalKiB(pid string) float64 { return kibOf("/proc/"+pid+"/smaps_rollup", "Pss") }
+
+// kibOf is a field "name: number kB" of a file.
+func kibOf(path, name string) (kib float64) {
+	for _, digit := range strings.TrimSuffix(field(path, name), " kB") {
 		if digit < '0' || digit > '9' {
 			return 0
 		}

@@ -94,14 +94,14 @@ func (b *bench) hit(ctx context.Context, h hit, p predicted) (ratio, error) {
 		}
 		for _, l := range loads {
 			all, off := l.mode["all"], l.baseline()
-			ups = append(ups, l.speedup("all").mean)
+			ups = append(ups, l.speedup("all").Value)
 			uses = append(uses, all.cpuPer()/off.cpuPer())
 			squashed = append(squashed, all.wastedPer()/off.cpuPer())
 			ahead.add(all.ahead, outcomes{})
 		}
 	}
-	r := ratio{h, p.of, ahead.rate(), mean(ups), mean(uses)}
-	b.hitRows(r, mean(squashed))
+	r := ratio{h, p.of, ahead.rate(), harness.Mean(ups), harness.Mean(uses)}
+	b.hitRows(r, harness.Mean(squashed))
 	return r, nil
 }
 

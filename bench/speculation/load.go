@@ -3,7 +3,6 @@ package speculation
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,18 +61,6 @@ func (c *clients) send(ctx context.Context, r *harness.Request) error {
 	}
 	c.put(conn)
 	return nil
-}
-
-// arrivals draws when requests are due in a Poisson process, from its beginning: rate is a second's.
-func arrivals(seed uint64, rate float64, d time.Duration) (due []time.Duration) {
-	random := rand.New(rand.NewPCG(seed, 0xa1))
-	for at := 0.0; ; {
-		at += random.ExpFloat64() / rate
-		if at >= d.Seconds() {
-			return due
-		}
-		due = append(due, time.Duration(at*float64(time.Second)))
-	}
 }
 
 // open sends requests when they are due, whatever became of those before. How long an answer took counts from when its request was
@@ -136,4 +123,4 @@ func (c *clients) closed(ctx context.Context, n, first int, d time.Duration, req
 
 // perSecond is how many requests were answered in a second while so many were under way (Little's law): at the end of a short time,
 // when no more begin, there are fewer, the longer the more each takes.
-func (a *answered) perSecond() float64 { return float64(a.underWay) / mean(a.ms) * 1000 }
+func (a *answered) perSecond() float64 { return float64(a.underWay) / harness.Mean(a.ms) * 1000 }

@@ -182,7 +182,7 @@ func (b *bench) prepare(ctx context.Context, on *started, m *measured) error {
 	if err != nil {
 		return err
 	}
-	m.alone = mean(alone.ms)
+	m.alone = harness.Mean(alone.ms)
 	if m.capacity, err = b.capacity(ctx, on); err != nil {
 		return err
 	}
@@ -214,13 +214,13 @@ func (b *bench) capacity(ctx context.Context, on *started) (float64, error) {
 			calm = append(calm, full.perSecond())
 		}
 		if len(calm) == 3 {
-			return quantile(calm, 0.5), nil
+			return harness.Quantile(calm, 0.5), nil
 		}
 	}
 	if len(calm) == 0 {
 		calm = all
 	}
-	return quantile(calm, 0.5), nil
+	return harness.Quantile(calm, 0.5), nil
 }
 
 // load sends the same requests at the same moments in each mode, in rounds. How many a second follows from what the baseline answers
@@ -260,9 +260,9 @@ func (b *bench) load(ctx context.Context, on *started, m *measured, share float6
 		}
 		rates = append(rates, rate)
 	}
-	l.rate = mean(rates)
+	l.rate = harness.Mean(rates)
 	all := l.mode["all"]
-	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, mean(l.baseline().ms), mean(all.ms), l.speedup("all").mean, all.ahead)
+	b.progress("%s at %.0f%%: %.1f -> %.1f ms, %.2fx; %v", m.slug, share*100, harness.Mean(l.baseline().ms), harness.Mean(all.ms), l.speedup("all").Value, all.ahead)
 	for _, mode := range modes {
 		if r := l.mode[mode]; r.others() > 0.1 {
 			b.progress("  noise: others had %.0f%% of a processor (%s)", r.others()*100, mode)
@@ -317,7 +317,7 @@ func (r round) disturbed() string {
 // none is always first. The naive ones are the last, of the modes too: they leave fewer sandboxes than there were.
 func (b *bench) take(ctx context.Context, on *started, l *loaded, rate float64, stream, turn int, modes []string) (round, error) {
 	seed := uint64(100*l.share) + uint64(stream)*1000
-	due := arrivals(seed, rate, b.lastingAt(rate))
+	due := harness.Arrivals(seed, rate, b.lastingAt(rate))
 	of := make(round)
 	turns := slices.DeleteFunc(slices.Clone(modes), isNaive)
 	order := slices.Clone(turns)
@@ -347,7 +347,7 @@ const warmest = 8
 func (b *bench) warm(ctx context.Context, on *started, l *loaded, mode string) error {
 	for i, calm := uint64(0), 0; i < warmest && calm < 2; i++ {
 		seed := uint64(100*l.share) + 7 + 1000*i
-		r, err := b.arrive(ctx, on, seed, arrivals(seed, l.rate, b.lastingAt(l.rate)), mode)
+		r, err := b.arrive(ctx, on, seed, harness.Arrivals(seed, l.rate, b.lastingAt(l.rate)), mode)
 		if err != nil {
 			return err
 		}

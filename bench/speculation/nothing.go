@@ -43,14 +43,14 @@ func measureNothing(ctx context.Context, b *bench) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		name = "nothing to predict: " + name
-		up, requests := compare(all.ms, off.ms, 0), float64(len(all.ms))
+		up, requests := harness.Compare(harness.Mean, all.ms, off.ms, 0), float64(len(all.ms))
 		b.row(harness.Row{
 			Case: name, Metric: fmt.Sprintf("mean beside the baseline's, %.0f requests", requests), Unit: "x",
-			Value: harness.Number(up.mean), Interval: up.interval(), Baseline: harness.Number(1), Target: harness.Text("<=1.03"),
+			Value: harness.Number(up.Value), Interval: up.Interval(), Baseline: harness.Number(1), Target: harness.Text("<=1.03"),
 		})
 		b.row(harness.Row{Case: name, Metric: "ahead and right, of a request", Value: harness.Number(all.ahead.right / requests)})
 		b.row(harness.Row{Case: name, Metric: "ahead and wrong, of a request", Value: harness.Number(all.ahead.wrong / requests)})
-		b.progress("%s: %.2f -> %.2f ms; %v", name, mean(off.ms), mean(all.ms), all.ahead)
+		b.progress("%s: %.2f -> %.2f ms; %v", name, harness.Mean(off.ms), harness.Mean(all.ms), all.ahead)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (l *loaded) baseline() *result {
 }
 
 // speedup compares a mode with the baseline, of which each answer took the mean of both times; NaN if it was not measured.
-func (l *loaded) speedup(mode string) speedup {
+func (l *loaded) speedup(mode string) harness.Quotient {
 	r := l.mode[mode]
 	if r == nil {
 		r = new(result)
@@ -89,12 +89,12 @@ func (l *loaded) speedup(mode string) speedup {
 			off[i] = (off[i] + last.ms[i]) / 2
 		}
 	}
-	return compare(off, r.ms, len(r.ms)/max(1, l.rounds))
+	return harness.Compare(harness.Mean, off, r.ms, len(r.ms)/max(1, l.rounds))
 }
 
 // tail is how much lower the slowest answers are, in percent of the baseline's.
 func (l *loaded) tail() float64 {
-	return 100 * (1 - quantile(l.mode["all"].ms, 0.99)/quantile(l.baseline().ms, 0.99))
+	return 100 * (1 - harness.Quantile(l.mode["all"].ms, 0.99)/harness.Quantile(l.baseline().ms, 0.99))
 }
 
 // leastShare is how much of what Amdahl's law leaves each application is to gain at the first load, effects being in their turn.
@@ -120,23 +120,23 @@ func (b *bench) loadRows(m *measured) {
 	for i, l := range m.loads {
 		name, off, all := l.title(m), l.baseline(), l.mode["all"]
 		up := l.speedup("all")
-		b.row(harness.Row{Case: name, Metric: fmt.Sprintf("speedup, %d requests, %.1f/s", len(all.ms), l.rate), Unit: "x", Value: harness.Number(up.mean), Interval: up.interval()})
+		b.row(harness.Row{Case: name, Metric: fmt.Sprintf("speedup, %d requests, %.1f/s", len(all.ms), l.rate), Unit: "x", Value: harness.Number(up.Value), Interval: up.Interval()})
 		target := ""
 		if i == 0 && m.suite != "synthetic" {
 			target = leastShare
 		}
-		b.boundRows(name, up.mean, m.bounds, target)
+		b.boundRows(name, up.Value, m.bounds, target)
 		branches := l.speedup("branches")
-		b.row(harness.Row{Case: name, Metric: "speedup, branches alone", Unit: "x", Value: harness.Number(branches.mean), Interval: branches.interval()})
+		b.row(harness.Row{Case: name, Metric: "speedup, branches alone", Unit: "x", Value: harness.Number(branches.Value), Interval: branches.Interval()})
 		noise := l.speedup(again)
-		b.row(harness.Row{Case: name, Metric: "the baseline beside itself: noise", Unit: "x", Value: harness.Number(noise.mean), Interval: noise.interval()})
+		b.row(harness.Row{Case: name, Metric: "the baseline beside itself: noise", Unit: "x", Value: harness.Number(noise.Value), Interval: noise.Interval()})
 		b.row(harness.Row{Case: name, Metric: "rounds left out: the machine's neighbours disturbed them", Value: harness.Number(float64(l.leftOut))})
 		b.row(harness.Row{Case: name, Metric: "share of the processors that neighbours had", Value: harness.Number(all.stolenShare()), Baseline: harness.Number(off.stolenShare())})
 		for _, q := range []struct {
 			name  string
 			share float64
 		}{{"p50", 0.5}, {"p99", 0.99}} {
-			before, after := quantile(off.ms, q.share), quantile(all.ms, q.share)
+			before, after := harness.Quantile(off.ms, q.share), harness.Quantile(all.ms, q.share)
 			b.row(harness.Row{Case: name, Metric: q.name, Unit: "ms", Value: harness.Number(after), Baseline: harness.Number(before), Ratio: harness.Number(after / before)})
 		}
 		b.row(harness.Row{Case: name, Metric: "processor time of a request", Unit: "ms", Value: harness.Number(all.cpuPer()), Baseline: harness.Number(off.cpuPer()), Ratio: harness.Number(all.cpuPer() / off.cpuPer())})
@@ -220,7 +220,7 @@ func (b *bench) meanRows(s suite) {
 		for i := range s.speedup {
 			loads = append(loads, overall(of, i, r.figure))
 		}
-		b.average(s.name, meanOfLoads, r.metric, r.unit, mean(loads), r.paper, "")
+		b.average(s.name, meanOfLoads, r.metric, r.unit, harness.Mean(loads), r.paper, "")
 	}
 }
 
@@ -232,23 +232,23 @@ func naively(of []*measured, mode string) float64 {
 	var all []float64
 	for _, m := range of {
 		if m.naive != nil {
-			all = append(all, m.naive.speedup(mode).mean)
+			all = append(all, m.naive.speedup(mode).Value)
 		}
 	}
-	return mean(all)
+	return harness.Mean(all)
 }
 
 // naiveRows are an application's in these modes.
 func (b *bench) naiveRows(m *measured) {
 	for _, mode := range m.naiveModes() {
 		name, up := m.slug+" at 20%, "+mode, m.naive.speedup(mode)
-		b.row(harness.Row{Case: name, Metric: "speedup", Unit: "x", Value: harness.Number(up.mean), Interval: up.interval()})
+		b.row(harness.Row{Case: name, Metric: "speedup", Unit: "x", Value: harness.Number(up.Value), Interval: up.Interval()})
 		b.row(harness.Row{Case: name, Metric: "sandboxes started meanwhile", Value: harness.Number(m.naive.mode[mode].cold), Baseline: harness.Number(m.naive.mode["off"].cold)})
 	}
 }
 
 func speedupOf(mode string) func(*loaded) float64 {
-	return func(l *loaded) float64 { return l.speedup(mode).mean }
+	return func(l *loaded) float64 { return l.speedup(mode).Value }
 }
 
 // fixed is how many requests are under way where throughputs are compared: one for each processor. With many more the processors
@@ -266,18 +266,18 @@ func (b *bench) throughputRows() {
 		ratios := b.served(func(m *measured) bool { return m.suite == s.name })
 		all = append(all, ratios...)
 		if len(ratios) > 0 {
-			b.row(harness.Row{Case: s.name, Metric: metric, Unit: "x", Value: harness.Number(mean(ratios)), Paper: harness.Number(s.throughput)})
+			b.row(harness.Row{Case: s.name, Metric: metric, Unit: "x", Value: harness.Number(harness.Mean(ratios)), Paper: harness.Number(s.throughput)})
 		}
 	}
 	if len(all) > 0 {
-		b.row(harness.Row{Case: whole().name, Metric: metric, Unit: "x", Value: harness.Number(mean(all)), Paper: harness.Number(whole().throughput), Target: harness.Text(leastServed)})
+		b.row(harness.Row{Case: whole().name, Metric: metric, Unit: "x", Value: harness.Number(harness.Mean(all)), Paper: harness.Number(whole().throughput), Target: harness.Text(leastServed)})
 	}
 	for _, s := range suites() {
 		b.effectiveRows(s, "")
 	}
 	b.effectiveRows(whole(), leastServed)
 	if ratios := b.served(func(m *measured) bool { return m.cpu }); len(ratios) > 0 {
-		b.row(harness.Row{Case: "functions that do not wait", Metric: metric, Unit: "x", Value: harness.Number(mean(ratios)), Target: harness.Text(">=0.97")})
+		b.row(harness.Row{Case: "functions that do not wait", Metric: metric, Unit: "x", Value: harness.Number(harness.Mean(ratios)), Target: harness.Text(">=0.97")})
 	}
 }
 
@@ -300,7 +300,7 @@ func effective(of []*measured, mode string) float64 {
 	for _, m := range of {
 		all = append(all, m.effective(mode))
 	}
-	return mean(all)
+	return harness.Mean(all)
 }
 
 // served are the ratios of the throughputs of some applications.
@@ -335,7 +335,7 @@ func overall(of []*measured, i int, figure func(*loaded) float64) float64 {
 			all = append(all, figure(m.loads[i]))
 		}
 	}
-	return mean(all)
+	return harness.Mean(all)
 }
 
 // slowest is the application with the lowest upper end of its speedup's interval at the i-th load; nil if none was measured.
@@ -345,7 +345,7 @@ func slowest(of []*measured, i int) (worst *measured, lowest float64) {
 		if i >= len(m.loads) {
 			continue
 		}
-		if upper := m.loads[i].speedup("all").upper; upper < lowest {
+		if upper := m.loads[i].speedup("all").Upper; upper < lowest {
 			worst, lowest = m, upper
 		}
 	}

@@ -85,22 +85,22 @@ func (b *bench) simulateLoads(m *model, a *cluster.Application) {
 		b.gainRows(b.on(runtime.NumCPU(), what), few("off"), few("all"), math.NaN())
 		name := b.on(processors, what)
 		off, all := playAt(processors, a, share, "off", 0), playAt(processors, a, share, "all", 0)
-		before := mean(off.MS)
+		before := harness.Mean(off.MS)
 		tails = append(tails, b.gainRows(name, off.MS, all.MS, m.speedup[i]))
 		if i > 0 {
 			continue
 		}
 		branches, slow := playAt(processors, a, share, "branches", oneByOne), playAt(processors, a, share, "all", oneByOne)
-		b.row(harness.Row{Case: name, Metric: "mean speedup, branches alone, sandboxes ended by squashes (paper: all loads)", Unit: "x", Value: harness.Number(before / mean(branches.MS)), Paper: harness.Number(m.branches)})
-		b.row(harness.Row{Case: name, Metric: "mean speedup, sandboxes ended by squashes (paper: all loads)", Unit: "x", Value: harness.Number(before / mean(slow.MS)), Paper: harness.Number(m.memoized)})
+		b.row(harness.Row{Case: name, Metric: "mean speedup, branches alone, sandboxes ended by squashes (paper: all loads)", Unit: "x", Value: harness.Number(before / harness.Mean(branches.MS)), Paper: harness.Number(m.branches)})
+		b.row(harness.Row{Case: name, Metric: "mean speedup, sandboxes ended by squashes (paper: all loads)", Unit: "x", Value: harness.Number(before / harness.Mean(slow.MS)), Paper: harness.Number(m.memoized)})
 	}
-	b.row(harness.Row{Case: b.on(processors, m.name+", mean of all loads"), Metric: "p99 lower by", Unit: "%", Value: harness.Number(mean(tails)), Paper: harness.Number(m.tail)})
+	b.row(harness.Row{Case: b.on(processors, m.name+", mean of all loads"), Metric: "p99 lower by", Unit: "%", Value: harness.Number(harness.Mean(tails)), Paper: harness.Number(m.tail)})
 }
 
 // gainRows are the mean speedup and by how much p99 is lower, which it returns.
 func (b *bench) gainRows(name string, off, all []float64, paper float64) (tail float64) {
-	b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(off) / mean(all)), Paper: harness.Number(paper)})
-	tail = 100 * (1 - quantile(all, 0.99)/quantile(off, 0.99))
+	b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(harness.Mean(off) / harness.Mean(all)), Paper: harness.Number(paper)})
+	tail = 100 * (1 - harness.Quantile(all, 0.99)/harness.Quantile(off, 0.99))
 	b.row(harness.Row{Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(tail)})
 	return tail
 }
@@ -127,7 +127,7 @@ func (b *bench) simulateHits() error {
 		run.Lazy = true
 		lazy := cluster.Play(run)
 		name := b.on(processors, fmt.Sprintf("%s, hit rate %.0f%%", m.name, h.rate*100))
-		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(off.MS) / mean(all.MS)), Paper: harness.Number(h.speedup)})
+		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(harness.Mean(off.MS) / harness.Mean(all.MS)), Paper: harness.Number(h.speedup)})
 		b.row(harness.Row{Case: name, Metric: "processor time beside the baseline's", Unit: "x", Value: harness.Number(all.CPU / off.CPU), Paper: harness.Number(h.cpu)})
 		b.row(harness.Row{Case: name, Metric: "likewise, if squashed functions run to their ends", Unit: "x", Value: harness.Number(lazy.CPU / off.CPU), Paper: harness.Number(h.lazy)})
 		b.row(harness.Row{Case: name, Metric: "of squashed functions", Unit: "x", Value: harness.Number(all.Squashed / off.CPU)})

@@ -57,8 +57,8 @@ func (m *measured) simulate(processors int) (s simulated, err error) {
 	}
 	for _, l := range m.loads {
 		off, all := playAt(processors, a, l.share, "off", 0), playAt(processors, a, l.share, "all", 0)
-		s.speedup = append(s.speedup, mean(off.MS)/mean(all.MS))
-		s.tail = append(s.tail, 100*(1-quantile(all.MS, 0.99)/quantile(off.MS, 0.99)))
+		s.speedup = append(s.speedup, harness.Mean(off.MS)/harness.Mean(all.MS))
+		s.tail = append(s.tail, 100*(1-harness.Quantile(all.MS, 0.99)/harness.Quantile(off.MS, 0.99)))
 	}
 	s.served = servedAt(processors, a, "all") / servedAt(processors, a, "off")
 	return s, nil
@@ -91,7 +91,7 @@ func (b *bench) testedRows() error {
 		}
 		here, there = append(here, few), append(there, many)
 		for i, l := range m.loads {
-			b.row(harness.Row{Case: b.on(runtime.NumCPU(), l.title(m)), Metric: "mean speedup (measured)", Unit: "x", Value: harness.Number(few.speedup[i]), Baseline: harness.Number(l.speedup("all").mean)})
+			b.row(harness.Row{Case: b.on(runtime.NumCPU(), l.title(m)), Metric: "mean speedup (measured)", Unit: "x", Value: harness.Number(few.speedup[i]), Baseline: harness.Number(l.speedup("all").Value)})
 			b.row(harness.Row{Case: b.on(runtime.NumCPU(), l.title(m)), Metric: "p99 lower by (measured)", Unit: "%", Value: harness.Number(few.tail[i]), Baseline: harness.Number(l.tail())})
 			b.row(harness.Row{Case: b.on(processors, l.title(m)), Metric: "mean speedup", Unit: "x", Value: harness.Number(many.speedup[i])})
 			b.row(harness.Row{Case: b.on(processors, l.title(m)), Metric: "p99 lower by", Unit: "%", Value: harness.Number(many.tail[i])})
@@ -120,7 +120,7 @@ func (b *bench) testedAverages(processors int, all []simulated, up, tail, served
 		for _, s := range all {
 			own, lower = append(own, s.speedup[i]), append(lower, s.tail[i])
 		}
-		ups, tails = append(ups, mean(own)), append(tails, mean(lower))
+		ups, tails = append(ups, harness.Mean(own)), append(tails, harness.Mean(lower))
 		name := b.on(processors, what+load+" load")
 		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(ups[i]), Target: harness.Text(up)})
 		b.row(harness.Row{Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(tails[i]), Target: harness.Text(tail)})
@@ -128,15 +128,15 @@ func (b *bench) testedAverages(processors int, all []simulated, up, tail, served
 	}
 	name, paper := b.on(processors, what+"mean of all loads"), whole()
 	if len(measured) == len(loads) {
-		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(mean(ups)), Paper: harness.Number(paper.all)})
-		b.row(harness.Row{Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(mean(tails)), Paper: harness.Number(paper.tail)})
+		b.row(harness.Row{Case: name, Metric: "mean speedup", Unit: "x", Value: harness.Number(harness.Mean(ups)), Paper: harness.Number(paper.all)})
+		b.row(harness.Row{Case: name, Metric: "p99 lower by", Unit: "%", Value: harness.Number(harness.Mean(tails)), Paper: harness.Number(paper.tail)})
 	}
 	for _, s := range all {
 		answers = append(answers, s.served)
 	}
 	b.row(harness.Row{
 		Case: b.on(processors, "all measured applications"), Metric: servedMetric(processors), Unit: "x",
-		Value: harness.Number(mean(answers)), Paper: harness.Number(paper.throughput), Target: harness.Text(served),
+		Value: harness.Number(harness.Mean(answers)), Paper: harness.Number(paper.throughput), Target: harness.Text(served),
 	})
 }
 

@@ -3,6 +3,7 @@ package speculation
 import (
 	"testing"
 
+	"forerun.dev/forerun/bench/harness"
 	"forerun.dev/forerun/bench/speculation/cluster"
 	"forerun.dev/forerun/bench/workloads"
 )
@@ -24,7 +25,7 @@ func TestApplicationsCanBePlayed(t *testing.T) {
 			t.Fatal(err)
 		}
 		play := func(processors int, mode string) float64 {
-			return mean(cluster.Play(cluster.Run{Application: played, Mode: mode, Processors: processors, Rate: 5, Requests: 400}).MS)
+			return harness.Mean(cluster.Play(cluster.Run{Application: played, Mode: mode, Processors: processors, Rate: 5, Requests: 400}).MS)
 		}
 		gain := func(processors int) float64 { return play(processors, "off") / play(processors, "all") }
 		two, many := gain(2), gain(processors)

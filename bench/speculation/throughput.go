@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"forerun.dev/forerun/bench/harness"
 )
 
 // served is what a number of requests under way brings.
@@ -38,7 +40,7 @@ func (b *bench) throughput(ctx context.Context, on *started) (all []served, err 
 			}
 		}
 		for mode, a := range answers {
-			s.rate[mode], s.ms[mode] = a.perSecond(), mean(a.ms)
+			s.rate[mode], s.ms[mode] = a.perSecond(), harness.Mean(a.ms)
 		}
 		b.progress("%s, %d under way: %.1f/s in %.1f ms -> %.1f/s in %.1f ms", on.slug, n, s.rate["off"], s.ms["off"], s.rate["all"], s.ms["all"])
 		all = append(all, s)

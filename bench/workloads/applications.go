@@ -4,6 +4,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -26,6 +27,8 @@ type Application struct {
 	Composition json.RawMessage     `json:"composition"` // the document, of an explicit one
 	Calls       map[string][]string `json:"calls"`       // which functions each calls, of an implicit one
 	code        string
+	kind        string              // of the functions; empty: Python
+	sequences   map[string][]string // of functions, by name
 }
 
 // Applications returns the sixteen: FaaSChain's six, TrainTicket's five, and five like Alibaba's from the seeds 1 to 5.
@@ -104,7 +107,7 @@ func (a *Application) deploy(ctx context.Context, c *server.Client, program func
 	for _, f := range a.Functions {
 		code, main := program(f)
 		action := map[string]any{
-			"exec":        map[string]any{"kind": "python:3", "code": code, "main": main},
+			"exec":        map[string]any{"kind": cmp.Or(a.kind, "python:3"), "code": code, "main": main},
 			"limits":      map[string]int{"timeout": 600_000}, // with the cold starts of all that it calls, on a busy machine
 			"annotations": append([]any{annotation("read-hosts", []string{ReadAddress}), annotation("keep-process", true)}, more...),
 		}

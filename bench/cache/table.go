@@ -1,0 +1,157 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"forerun.dev/forerun/bench/harness"
+	"forerun.dev/forerun/test/server"
+)
+
+// filling is how many clients fill a table.
+const filling = 8
+
+// fill invokes an action on n inputs.
+func (s *side) fill(ctx context.Context, action string, n int, input func(i int) string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	var next atomic.Int64
+	for range filling {
+		all.Go(func() {
+			var conn *harness.Connection
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				r, err := s.request(action, input(int(i)), "{")
+				if err == nil && conn == nil {
+					if conn, err = r.Connect(ctx); err == nil {
+						defer conn.Close()
+					}
+				}
+				if err == nil {
+					_, err = conn.Send(ctx, r)
+				}
+				if err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// table measures the server's memory when its table is at its bound, and what another tenant's inputs do to a tenant's hits.
+func (b *bench) table(ctx context.Context) error {
+	if err := b.bytes(ctx); err != nil {
+		return err
+	}
+	return b.tenants(ctx)
+}
+
+// bytes compares the growth of the server's memory with what its table says. The heap has been used as much before, without keeping anything.
+func (b *bench) bytes(ctx context.Context) error {
+	mebibytes := 256
+	if b.quick {
+		mebibytes = 32
+	}
+	const size = 8 << 10 // of an output
+	s, err := b.start(ctx, "--speculate", "off", "--cache-rows", "1000000", "--cache-megabytes", strconv.Itoa(mebibytes), "--keep-activations", "1s")
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := b.deploySingles(ctx, s); err != nil {
+		return err
+	}
+	long := strings.Repeat("x", size)
+	inputs := func(i int) string { return fmt.Sprintf(`{"n":%d,"long":"%s"}`, i, long) }
+	n := mebibytes << 20 / size * 3 / 2
+	if err := s.fill(ctx, "executed", n/3, inputs); err != nil {
+		return err
+	}
+	before := harness.ResidentKiB(strconv.Itoa(s.PID()))
+	if err := s.fill(ctx, "known", n, inputs); err != nil {
+		return err
+	}
+	grown := (harness.ResidentKiB(strconv.Itoa(s.PID())) - before) / 1024
+	told, err := s.metric(ctx, "forerun_cache_bytes")
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("a table at its bound of %d MiB", mebibytes)
+	b.row(harness.Row{Case: name, Metric: "bytes of the table, as it says", Unit: "MiB", Value: harness.Number(told / (1 << 20))})
+	b.row(harness.Row{Case: name, Metric: "growth of the server's resident memory", Unit: "MiB", Value: harness.Number(grown), Baseline: harness.Number(before / 1024)})
+	b.row(harness.Row{Case: name, Metric: "growth beside what the table says", Unit: "x", Value: harness.Number(grown / (told / (1 << 20))), Target: harness.Text("<=1.15")})
+	return nil
+}
+
+// tenants measures a tenant's hits before and after another tenant's distinct inputs.
+func (b *bench) tenants(ctx context.Context) error {
+	s, err := b.start(ctx, "--speculate", "off")
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := b.deploySingles(ctx, s); err != nil {
+		return err
+	}
+	other, err := b.otherTenant(ctx, s.Server, s.client)
+	if err != nil {
+		return err
+	}
+	distinct, hits := 1_000_000, 20_000
+	if b.quick {
+		distinct, hits = 15_000, 2000
+	}
+	var before, after harness.Sample
+	for _, sample := range []*harness.Sample{&before, &after} {
+		if sample == &after {
+			begin := time.Now()
+			if err := s.fill(ctx, "known", distinct, func(i int) string { return fmt.Sprintf(`{"n":%d}`, i) }); err != nil {
+				return err
+			}
+			b.progress("%d distinct inputs in %v", distinct, time.Since(begin).Round(time.Second))
+		}
+		conn, err := other.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range hits {
+			took, err := conn.Call(ctx)
+			if err != nil {
+				return err
+			}
+			if i > 0 || sample == &after { // the first makes it known
+				sample.Add(took)
+			}
+		}
+		conn.Close()
+	}
+	name := fmt.Sprintf("a tenant's hits after another tenant's %d distinct inputs", distinct)
+	b.row(harness.Row{Case: name, Metric: "p50", Unit: "ms", Value: harness.Number(after.P50()), Baseline: harness.Number(before.P50()), Ratio: harness.Number(after.P50() / before.P50())})
+	b.row(harness.Row{Case: name, Metric: "slowest", Unit: "ms", Value: harness.Number(after.Quantile(1)), Baseline: harness.Number(before.Quantile(1))})
+	b.row(harness.Row{Case: name, Metric: "p99 beside before", Unit: "x", Value: harness.Number(after.P99() / before.P99()), Target: harness.Text("<=1.2")})
+	return nil
+}
+
+// otherTenant makes a tenant with a known function, and returns the request for it.
+func (b *bench) otherTenant(ctx context.Context, s *server.Server, client *server.Client) (*harness.Request, error) {
+	other, err := harness.NewTenant(ctx, s, client, "other")
+	if err != nil {
+		return nil, err
+	}
+	known, err := b.nativeAction(annotated())
+	if err != nil {
+		return nil, err
+	}
+	if err := other.Put(ctx, "known", known); err != nil {
+		return nil, err
+	}
+	return (&side{client: other}).request("known", input, sent)
+}
