@@ -29,7 +29,7 @@ func (a *app) cacheStats() *cobra.Command {
 			return err
 		}
 		return list(a, cmd, uses, columns[whisk.CacheUse]{
-			[]string{"action", "hits", "misses", "stale", "bypass", "off", "rows", "bytes", "saved", "verified", "suspended, because"},
+			[]string{"action", "hits", "misses", "stale", "bypass", "off", "rows", "bytes", "stale bytes", "saved", "verified", "suspended, because"},
 			func(u *whisk.CacheUse) []string {
 				name := u.Action
 				if name == "" {
@@ -39,7 +39,7 @@ func (a *app) cacheStats() *cobra.Command {
 				for _, n := range []uint64{u.Hits, u.Misses, u.Stale, u.Bypass, u.Off} {
 					cells = append(cells, strconv.FormatUint(n, 10))
 				}
-				return append(cells, strconv.Itoa(u.Rows), strconv.Itoa(u.Bytes), strconv.FormatFloat(u.Saved, 'f', 3, 64)+"s", strconv.FormatUint(u.Verified, 10), u.Suspended)
+				return append(cells, strconv.Itoa(u.Rows), strconv.Itoa(u.Bytes), strconv.Itoa(u.StaleBytes), strconv.FormatFloat(u.Saved, 'f', 3, 64)+"s", strconv.FormatUint(u.Verified, 10), u.Suspended)
 			},
 		})
 	})

@@ -122,6 +122,9 @@ func New(c Config) *Controller {
 	if c.Bridge != nil {
 		c.Bridge.c = controller
 	}
+	if store, ok := c.State.(state.Announcer); ok && c.Cache {
+		store.Announce(controller.tables.memo.Written)
+	}
 	return controller
 }
 

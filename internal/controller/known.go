@@ -23,6 +23,7 @@ type CacheUse struct {
 	Verified uint64        // hits that were executed again, and agreed
 	Rows     int
 	Bytes    int // that the rows take, about
+	Stale    int // of these bytes, those of rows of which a record was written since
 
 	Suspended *forerun.Reason // why no result is used; nil: results are
 }
@@ -100,6 +101,9 @@ func (c *Controller) CacheUses(ctx context.Context, namespace string) []*CacheUs
 		}
 		uses[action].Rows++
 		uses[action].Bytes += kept.Bytes
+		if kept.Stale {
+			uses[action].Stale += kept.Bytes
+		}
 	}
 	list := make([]*CacheUse, 0, len(uses))
 	for _, use := range uses {
@@ -118,19 +122,25 @@ func (c *Controller) CacheUses(ctx context.Context, namespace string) []*CacheUs
 // KeptRows lists the rows of a namespace's annotated actions, the one that was asked for last first; of one action, if it is named. Rows of
 // other actions only predict.
 func (c *Controller) KeptRows(ctx context.Context, namespace, action string) []memo.Kept {
+	keeps := c.keeping(ctx, namespace, action)
+	return slices.DeleteFunc(c.tables.tenant(namespace).memo.Kept(), func(k memo.Kept) bool { return !keeps(k.Row) })
+}
+
+// keeping is a function that reports whether a row is of an annotated action; of one action, if it is named.
+func (c *Controller) keeping(ctx context.Context, namespace, action string) func(*forerun.Row) bool {
 	annotated := make(map[string]bool)
-	return slices.DeleteFunc(c.tables.tenant(namespace).memo.Kept(), func(k memo.Kept) bool {
-		home := k.Row.Home.Action
+	return func(row *forerun.Row) bool {
+		home := row.Home.Action
 		if action != "" && home != action {
-			return true
+			return false
 		}
 		kept, known := annotated[home]
 		if !known {
 			kept = c.keeps(ctx, namespace, home)
 			annotated[home] = kept
 		}
-		return !kept
-	})
+		return kept
+	}
 }
 
 // keeps reports whether results of an action are kept.
@@ -156,23 +166,25 @@ func (c *Controller) PurgeRows(ctx context.Context, namespace string, p Purge) (
 	if p.Action != nil {
 		action = p.Action.FoundAs()
 	}
-	var one *forerun.Row
+	keeps := c.keeping(ctx, namespace, action)
+	which := keeps
 	if p.Input != nil {
 		input, err := delivered(p.Action, p.Input)
 		if err != nil {
 			return 0, err
 		}
-		if one = table.Look(c.digests.Deployed(p.Action), input); one == nil {
-			return 0, nil
-		}
+		one := table.Look(c.digests.Deployed(p.Action), input)
+		which = func(row *forerun.Row) bool { return row == one && keeps(row) }
 	}
 	var rows []*forerun.Row
-	for _, kept := range c.KeptRows(ctx, namespace, action) {
-		if (one == nil || kept.Row == one) && (p.Record == "" || slices.ContainsFunc(kept.Row.Reads, func(s forerun.Seen) bool { return s.Key.Name == p.Record })) {
+	if p.Record != "" {
+		rows = table.Readers(p.Record)
+	} else {
+		for _, kept := range table.Kept() {
 			rows = append(rows, kept.Row)
 		}
 	}
-	return table.Drop(rows), nil
+	return table.Drop(slices.DeleteFunc(rows, func(row *forerun.Row) bool { return !which(row) })), nil
 }
 
 // delivered is what a function is given of an input.
@@ -249,11 +261,7 @@ func (c *Controller) compare(ctx context.Context, x *Explanation) error {
 	if len(x.Row.Reads) == 0 {
 		return nil
 	}
-	keys := make([]forerun.Key, len(x.Row.Reads))
-	for i, read := range x.Row.Reads {
-		keys[i] = read.Key
-	}
-	now, err := c.State.Versions(ctx, keys...)
+	now, err := c.State.Versions(ctx, x.Row.Keys()...)
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,10 @@ func TestPurge(t *testing.T) {
 	if len(uses) != 2 || uses[0].Action != "/ns/f" || uses[0].Outcomes[forerun.CacheHit] != 9 || uses[0].Rows != 2 || uses[0].Bytes == 0 {
 		t.Errorf("%+v", uses[0])
 	}
+	town.write(t, "SET", "k", "new")
+	if uses := town.CacheUses(t.Context(), "ns"); uses[0].Stale != uses[0].Bytes || uses[1].Stale != 0 {
+		t.Errorf("%d of %d bytes are stale, and %d", uses[0].Stale, uses[0].Bytes, uses[1].Stale)
+	}
 	if others := town.CacheUses(t.Context(), "other"); len(others) != 0 {
 		t.Errorf("another tenant sees %+v", others)
 	}

@@ -15,8 +15,11 @@ const root = "../.."
 // plantedBugs break the promises of the cache in the controller. The simulation plants bugs in the machine. Each names the test that must find it.
 var plantedBugs = map[string]planted.Bug{
 	"TestCurrent": planted.New("the versions of a row are asked for at two moments (K1)", "internal/controller/skip.go",
-		"versions, err := e.c.State.Versions(context.Background(), a.Keys...)\n",
-		"versions, err := e.c.State.Versions(context.Background())\n\t\t\tfor _, key := range a.Keys {\n\t\t\t\tmore, _ := e.c.State.Versions(context.Background(), key)\n\t\t\t\tversions = append(versions, more...)\n\t\t\t}\n"),
+		"now, lasting, err = store.Standing(context.Background(), keys...)\n",
+		"for _, key := range keys {\n\t\t\tmore, _ := store.Versions(context.Background(), key)\n\t\t\tnow = append(now, more...)\n\t\t}\n"),
+	"TestSkip": planted.New("a write is not announced (K1)", "internal/state/embedded/commit.go", "s.announce.tell(c.changed.keys, 0)\n", ""),
+	"TestConfirmedMoment": planted.New("a row is confirmed of a moment behind the look at the store (K1)", "internal/controller/skip.go",
+		"e.memo.Confirm(a.Row, mark, deployments)", "mark = e.memo.Mark(a.Row)\n\t\t\te.memo.Confirm(a.Row, mark, deployments)"),
 	"TestRecordsThatEnd": planted.New("the end of a record's life is forgotten (K1)", "internal/state/embedded/read.go",
 		"command.Decode(stored, now)\n\tif closeErr", "command.Decode(stored, time.Time{})\n\tif closeErr"),
 	"TestCacheTTL": planted.New("the end of a result is forgotten (K1)", "internal/speculate/begin.go",
@@ -24,7 +27,7 @@ var plantedBugs = map[string]planted.Bug{
 	"TestUpdatedActions": planted.New("an update keeps rows (K1)", "internal/controller/resolve.go",
 		"code := e.c.digests.Deployed(s.action)\n", "code := e.c.digests.Of(s.action)\n"),
 	"TestSkippedStepIsUpdated": planted.New("an update of what a row rests on is not seen (K1)", "internal/controller/skip.go",
-		"event.Current && e.isFound(s) && e.areCurrent(a.Below)", "event.Current && e.isFound(s)"),
+		"e.isFound(s) && e.areCurrent(a.Row.Below)", "e.isFound(s)"),
 	"TestRowsGoWithTheirAction": planted.New("rows of old deployments stay", "internal/controller/homes.go",
 		"return err == nil && c.digests.Deployed(action) != home.Code", "return action == nil"),
 	"TestOthersRows": planted.New("tenants share their rows (K3)", "internal/controller/tables.go",

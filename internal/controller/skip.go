@@ -7,6 +7,7 @@ import (
 	"forerun.dev/forerun/internal/annotation"
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/speculate"
+	"forerun.dev/forerun/internal/state"
 )
 
 // A row of the memo table may stand for the execution of an annotated function. The machine decides that, whether or not anything is
@@ -55,21 +56,28 @@ func (e *execution) cache(r Request) []speculate.Option {
 	return []speculate.Option{speculate.Cache(e.memo, r.Bypass), speculate.Now(e.c.Clock.Now)}
 }
 
-// check looks whether records and actions are what they were. The actions are looked at last: code that was deployed before the versions were
-// asked for, and is after, was at that moment (a deployment never returns).
+// check looks whether records and actions are what they were. If they were lately, and nothing was written or deployed since, the marks of the
+// memo table tell. Otherwise the store is asked. The actions are looked at last: code that was deployed before the versions were asked for, and
+// is after, was at that moment (a deployment never returns).
 func (e *execution) check(a speculate.Check) {
 	s, began := e.slots[a.Slot], time.Now()
-	s.below = a.Below
-	e.later(func() func() {
-		event := speculate.Checked{Slot: a.Slot, Current: true}
-		if len(a.Keys) > 0 {
-			versions, err := e.c.State.Versions(context.Background(), a.Keys...)
-			event.Current = err == nil
-			for _, v := range versions {
-				event.Versions = append(event.Versions, v.Version)
-			}
+	s.below = a.Row.Below
+	event := speculate.Checked{Slot: a.Slot, Current: true, Versions: make([]forerun.Version, len(a.Row.Reads))}
+	if now := e.c.Actions.Changes(); now == s.changes && e.memo.IsCurrent(a.Row, now) {
+		for i, read := range a.Row.Reads {
+			event.Versions[i] = read.Version
 		}
-		event.Current = event.Current && e.isFound(s) && e.areCurrent(a.Below)
+		s.checking = time.Since(began)
+		e.events = append(e.events, event)
+		return
+	}
+	e.later(func() func() {
+		deployments, mark := e.c.Actions.Changes(), e.memo.Mark(a.Row) // before all that they confirm
+		lasting, err := e.c.standing(a.Row.Keys(), event.Versions)
+		event.Current = err == nil && e.isFound(s) && e.areCurrent(a.Row.Below)
+		if event.Current && lasting && isRead(a.Row, event.Versions) {
+			e.memo.Confirm(a.Row, mark, deployments)
+		}
 		return func() {
 			s.checking = time.Since(began)
 			if !event.Current { // it is to be executed, and what that calls is looked at by itself
@@ -78,6 +86,33 @@ func (e *execution) check(a speculate.Check) {
 			e.step(event)
 		}
 	})
+}
+
+// standing asks for the versions of records, all at one moment, and reports whether the store would announce a change of each.
+func (c *Controller) standing(keys []forerun.Key, versions []forerun.Version) (lasting bool, err error) {
+	var now []state.Expect
+	switch store, announces := c.State.(state.Announcer); {
+	case len(keys) == 0:
+		return true, nil
+	case announces:
+		now, lasting, err = store.Standing(context.Background(), keys...)
+	default:
+		now, err = c.State.Versions(context.Background(), keys...)
+	}
+	for i, v := range now {
+		versions[i] = v.Version
+	}
+	return lasting, err
+}
+
+// isRead reports whether versions are the ones that a row read.
+func isRead(row *forerun.Row, versions []forerun.Version) bool {
+	for i, read := range row.Reads {
+		if versions[i] != read.Version {
+			return false
+		}
+	}
+	return true
 }
 
 // isFound reports whether a slot's own action is the one that would be found now.

@@ -18,10 +18,10 @@ import (
 )
 
 // newCacheTown is a town with a cache, whose invocations speculate as far as a mode lets them.
-func newCacheTown(t *testing.T, mode speculate.Mode) *town { return newCacheTownAt(t, mode, nil) }
+func newCacheTown(t testing.TB, mode speculate.Mode) *town { return newCacheTownAt(t, mode, nil) }
 
 // newCacheTownAt is newCacheTown with the clock that ends records' lives; nil: the machine's.
-func newCacheTownAt(t *testing.T, mode speculate.Mode, now func() time.Time) *town {
+func newCacheTownAt(t testing.TB, mode speculate.Mode, now func() time.Time) *town {
 	store, err := embedded.Open("store", embedded.Options{FS: vfs.NewMem(), Now: now})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func (t *town) write(tb testing.TB, command ...string) {
 
 // ask invokes an action to its end and returns its record.
 func (t *town) ask(a *forerun.Action, change ...func(*Request)) *forerun.Activation {
-	r := Request{Namespace: "ns", Subject: "ada", Action: a, Input: json.RawMessage(`{}`), Blocking: true}
+	r := Request{Namespace: "ns", Subject: "ada", Action: a, Changes: t.Changes(), Input: json.RawMessage(`{}`), Blocking: true}
 	for _, c := range change {
 		c(&r)
 	}

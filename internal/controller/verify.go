@@ -263,11 +263,7 @@ func verified(before, now *forerun.Row, at time.Time) *forerun.Row {
 // isCurrent reports whether all that a row rests on has the version that it read.
 func (c *Controller) isCurrent(namespace string, row *forerun.Row) bool {
 	if len(row.Reads) > 0 {
-		keys := make([]forerun.Key, len(row.Reads))
-		for i, read := range row.Reads {
-			keys[i] = read.Key
-		}
-		versions, err := c.State.Versions(context.Background(), keys...)
+		versions, err := c.State.Versions(context.Background(), row.Keys()...)
 		if err != nil {
 			return false
 		}

@@ -67,6 +67,15 @@ func (r *Row) Homes() []Home {
 	return homes
 }
 
+// Keys are the records that it read.
+func (r *Row) Keys() []Key {
+	keys := make([]Key, len(r.Reads))
+	for i, read := range r.Reads {
+		keys[i] = read.Key
+	}
+	return keys
+}
+
 // Home is a deployment of an action.
 type Home struct {
 	Action string // the name by which it was found

@@ -12,15 +12,17 @@ type Kept struct {
 	Row   *forerun.Row
 	Input [sha256.Size]byte // SHA-256 of the input as it was delivered
 	Bytes int               // that the row takes, about
+	Stale bool              // a record that it read was written since
 }
 
 // Kept lists a tenant's rows, the one that was asked for last first.
 func (m *Tenant) Kept() []Kept {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.sort()
 	list := make([]Kept, 0, m.rows)
 	for e := m.order.next; e != &m.order; e = e.next {
-		list = append(list, Kept{e.row, e.input, e.size})
+		list = append(list, Kept{e.row, e.input, e.size, e.stale})
 	}
 	return list
 }
@@ -38,19 +40,13 @@ func (m *Tenant) Look(code forerun.Digest, input json.RawMessage) *forerun.Row {
 
 // Drop drops rows, and tells how many of them were there still.
 func (m *Tenant) Drop(rows []*forerun.Row) (dropped int) {
-	which := make(map[*forerun.Row]bool, len(rows))
-	for _, row := range rows {
-		which[row] = true
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for e := m.order.next; e != &m.order; {
-		next := e.next
-		if which[e.row] {
+	for _, row := range rows {
+		if e := m.entries[row]; e != nil {
 			m.remove(e)
 			dropped++
 		}
-		e = next
 	}
 	return dropped
 }

@@ -3,7 +3,8 @@
 // by the SHA-256 of the input's bytes as they were delivered.
 //
 // A tenant sees and fills rows of its own only, within bounds of its own; the
-// rows that were not asked for longest go first. When all tenants together have
+// rows of which a record was written since go first, and then those that were
+// not asked for longest. When all tenants together have
 // too much, such rows of the tenant that has most go: none loses any for others
 // that has less than an equal part. Errors are not kept, since a
 // forerun.Row is of a success. The table lives in memory: after a start it is
@@ -45,6 +46,9 @@ type Table struct {
 	mu      sync.RWMutex // guards tenants
 	tenants map[string]*Tenant
 
+	graph  sync.RWMutex // guards spaces; after all others
+	spaces map[string][]*space
+
 	fitting sync.Mutex // held while rows go for those of other tenants; before any other
 	ranks   ranks
 }
@@ -74,7 +78,7 @@ func New(o Options) *Table {
 	if o.Total == 0 {
 		o.Total = DefaultTotal
 	}
-	return &Table{options: o, tenants: make(map[string]*Tenant)}
+	return &Table{options: o, tenants: make(map[string]*Tenant), spaces: make(map[string][]*space)}
 }
 
 // Tenant is the part of the table that an invoking tenant has.
@@ -88,7 +92,10 @@ func (t *Table) Tenant(name string) *Tenant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m = t.tenants[name]; m == nil {
-		m = &Tenant{table: t, codes: make(map[forerun.Digest]map[inputSum]*entry), homes: make(map[forerun.Home]int)}
+		m = &Tenant{
+			table: t, codes: make(map[forerun.Digest]map[inputSum]*entry), entries: make(map[*forerun.Row]*entry), homes: make(map[forerun.Home]int),
+			spaces: make(map[string]*space),
+		}
 		m.order.next, m.order.previous = &m.order, &m.order
 		t.tenants[name] = m
 		t.ranks.enter(m)
@@ -117,13 +124,15 @@ func (t *Table) Stats() Stats {
 type Tenant struct {
 	table *Table
 
-	mu     sync.Mutex // guards the rest
-	codes  map[forerun.Digest]map[inputSum]*entry
-	homes  map[forerun.Home]int // how many rows rest on each
-	order  entry                // of a ring of all entries: next is the one that was asked for last
-	rows   int
-	bytes  int
-	closed bool
+	mu      sync.Mutex // guards the rest
+	codes   map[forerun.Digest]map[inputSum]*entry
+	entries map[*forerun.Row]*entry
+	homes   map[forerun.Home]int // how many rows rest on each
+	spaces  map[string]*space    // of the records that rows read
+	order   entry                // of a ring of all entries: next is the one that was asked for last
+	rows    int
+	bytes   int
+	closed  bool
 
 	ranked, place int // its bytes, and its place among the ranks, which guard them
 }
@@ -137,6 +146,12 @@ type entry struct {
 	row            *forerun.Row
 	size           int
 	next, previous *entry
+
+	reads       []link // as the row's
+	sum         uint64 // of the records' marks when it was kept, or confirmed
+	confirmed   bool   // with that sum and
+	deployments uint64 // this count of them
+	stale       bool   // a record was written since
 }
 
 // Find returns the row of an execution of code on an input, or nil.
@@ -172,9 +187,9 @@ func (m *Tenant) Learn(code forerun.Digest, input json.RawMessage, row *forerun.
 }
 
 // Keeps reports whether a row is small enough to be kept.
-func (m *Tenant) Keeps(row *forerun.Row) bool { return m.fits(size(row)) }
-
-func (m *Tenant) fits(size int) bool { return size <= min(MaxRow, m.table.options.Bytes) }
+func (m *Tenant) Keeps(row *forerun.Row) bool {
+	return whole(row) <= min(MaxRow, m.table.options.Bytes)
+}
 
 func (m *Tenant) learn(e *entry) (before *forerun.Row) {
 	m.mu.Lock()
@@ -186,19 +201,19 @@ func (m *Tenant) learn(e *entry) (before *forerun.Row) {
 		before = old.row
 		m.remove(old)
 	}
-	if !m.fits(e.size) {
+	if !m.Keeps(e.row) {
 		return before
-	}
-	for m.rows >= m.table.options.Rows || m.bytes+e.size > m.table.options.Bytes {
-		m.evict()
 	}
 	if m.codes[e.code] == nil {
 		m.codes[e.code] = make(map[inputSum]*entry)
 	}
-	m.codes[e.code][e.input] = e
+	m.codes[e.code][e.input], m.entries[e.row] = e, e
 	m.push(e)
 	m.settle(e)
-	m.count(1, e.size)
+	m.count(1, e.size+m.join(e))
+	for m.rows > m.table.options.Rows || m.bytes > m.table.options.Bytes {
+		m.evict()
+	}
 	return before
 }
 
@@ -225,8 +240,11 @@ func (m *Tenant) shrink() {
 	}
 }
 
-// evict has the row go that was not asked for longest.
+// evict has a row go of which a record was written, or else the one that was not asked for longest.
 func (m *Tenant) evict() {
+	if !m.order.previous.stale {
+		m.sort()
+	}
 	m.remove(m.order.previous)
 	m.table.counts.evictions.Add(1)
 }
@@ -239,17 +257,21 @@ func (m *Tenant) close() {
 	for m.rows > 0 {
 		m.remove(m.order.next)
 	}
+	m.leaveSpaces()
 	m.table.ranks.leave(m)
 }
 
 func (m *Tenant) remove(e *entry) {
 	e.unlink()
+	if m.entries[e.row] == e {
+		delete(m.entries, e.row)
+	}
 	of := m.codes[e.code]
 	if delete(of, e.input); len(of) == 0 {
 		delete(m.codes, e.code)
 	}
 	m.unsettle(e)
-	m.count(-1, -e.size)
+	m.count(-1, -e.size-e.part())
 }
 
 func (m *Tenant) count(rows, bytes int) {
@@ -266,13 +288,31 @@ func (m *Tenant) push(e *entry) {
 	e.next.previous, m.order.next = e, e
 }
 
+// pushBehind puts an entry behind all others.
+func (m *Tenant) pushBehind(e *entry) {
+	e.next, e.previous = &m.order, m.order.previous
+	e.previous.next, m.order.previous = e, e
+}
+
 func (e *entry) unlink() { e.previous.next, e.next.previous = e.next, e.previous }
 
 // What a row takes beside the texts in it, about, and each record or callee of it.
 const (
-	rowCost    = 480
+	rowCost    = 560
 	memberCost = 80
 )
+
+// recordSize is about how many bytes a record takes that rows read, beside what it takes in each row.
+func recordSize(key forerun.Key) int { return 160 + len(key.Name) }
+
+// whole is about how many bytes a row takes that alone reads its records.
+func whole(row *forerun.Row) int {
+	n := size(row)
+	for _, seen := range row.Reads {
+		n += recordSize(seen.Key)
+	}
+	return n
+}
 
 // size is about how many bytes a row takes.
 func size(row *forerun.Row) int {

@@ -38,12 +38,11 @@ type (
 		Followed    bool            // tell its reads and effects
 		Cached      *forerun.Cached // why no row stands for it; nil: none may
 	}
-	// Check asks for the current versions of these records, and whether these actions are unchanged. The answer is
+	// Check asks for the current versions of the records that a row read, and whether the actions below it are unchanged. The answer is
 	// Checked.
 	Check struct {
-		Slot  SlotID
-		Keys  []forerun.Key
-		Below []forerun.Callee
+		Slot SlotID
+		Row  *forerun.Row
 	}
 	// Skip: take this output for the slot without executing it.
 	Skip struct {

@@ -164,11 +164,7 @@ func changedRecord(key forerun.Key) *forerun.Reason {
 // check asks whether the records and code of a row are unchanged.
 func (m *Machine) check(s *slot) {
 	s.state, s.early, s.overtaken = checking, !s.head, false
-	c := Check{Slot: s.id, Below: s.row.Below}
-	for _, read := range s.row.Reads {
-		c.Keys = append(c.Keys, read.Key)
-	}
-	m.do(c)
+	m.do(Check{Slot: s.id, Row: s.row})
 }
 
 // touched is the first record of a slot's row that a column before the slot, or of one of its callers, has written, or nil (rule R7).
@@ -199,10 +195,12 @@ func (m *Machine) checked(e Checked) {
 		s.executes(forerun.CacheStale, why)
 		return
 	}
-	for _, read := range s.row.Reads {
-		s.column.add(&entry{key: read.Key, read: true, version: read.Version})
+	if m.mode != Off { // else there are no columns
+		for _, read := range s.row.Reads {
+			s.column.add(&entry{key: read.Key, read: true, version: read.Version})
+		}
 	}
-	if s.head {
+	if s.head && s.within() != nil { // a row of that rests on them, too
 		s.note(s.row.Reads)
 	}
 	if len(s.row.Reads) == 0 {

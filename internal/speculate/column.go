@@ -126,10 +126,16 @@ func (k *keys) has(key forerun.Key) bool {
 // versions are records as they were read, each once.
 type versions struct {
 	list  []forerun.Seen
-	index map[forerun.Key]int // of a long list
+	index map[forerun.Key]int // of a long list, once a record was looked for
 }
 
 func (v *versions) of(key forerun.Key) (version forerun.Version, ok bool) {
+	if v.index == nil && len(v.list) > largeColumn {
+		v.index = make(map[forerun.Key]int, len(v.list))
+		for i, seen := range v.list {
+			v.index[seen.Key] = i
+		}
+	}
 	if v.index != nil {
 		i, ok := v.index[key]
 		if !ok {
@@ -151,14 +157,8 @@ func (v *versions) add(seen forerun.Seen) {
 		v.list = make([]forerun.Seen, 0, 4)
 	}
 	v.list = append(v.list, seen)
-	switch {
-	case v.index != nil:
+	if v.index != nil {
 		v.index[seen.Key] = len(v.list) - 1
-	case len(v.list) > largeColumn:
-		v.index = make(map[forerun.Key]int)
-		for i, seen := range v.list {
-			v.index[seen.Key] = i
-		}
 	}
 }
 

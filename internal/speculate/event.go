@@ -110,11 +110,11 @@ type (
 		Known  bool           // the activation that it is to be is known already, or may be before it ends: no slot that runs is it
 		Bypass bool           // no row stands for it, nor for what it calls
 	}
-	// Checked: the versions of the records of a Check, in the order of its Keys, all of one moment.
+	// Checked: the versions of the records of a Check, in the order of its row, all of one moment.
 	Checked struct {
 		Slot     SlotID
 		Versions []forerun.Version
-		Current  bool // the actions of Below are unchanged
+		Current  bool // the actions below the row are unchanged
 	}
 	// Promoted: the transaction of a Promote was applied, and its writes have this version. If it is not known whether it was,
 	// the invocation is Cancelled (rule R10).

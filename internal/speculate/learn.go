@@ -169,8 +169,12 @@ func (s *slot) remember() {
 	}
 }
 
-// note notes the versions of reads. Two versions of one record make a row that only predicts (rules R5, R8).
+// note notes the versions of reads, of which each is another record's. Two versions of one record make a row that only predicts (rules R5, R8).
 func (c *conduct) note(reads []forerun.Seen) {
+	if c.reads.list == nil {
+		c.reads.list = slices.Clip(reads) // which may be a row's: it is not changed
+		return
+	}
 	for _, seen := range reads {
 		known, ok := c.reads.of(seen.Key)
 		switch {

@@ -24,7 +24,7 @@ func describe(a Action) string {
 		}
 		return how
 	case Check:
-		return fmt.Sprintf("check %d: %s", a.Slot, strings.TrimPrefix(keyNames(a.Keys)+codeBelow(a.Below), ", "))
+		return fmt.Sprintf("check %d: %s", a.Slot, strings.TrimPrefix(keyNames(a.Row.Keys())+codeBelow(a.Row.Below), ", "))
 	case Await:
 		text := fmt.Sprintf("slot %d may wait for another one", a.Slot)
 		if a.Before > 0 {

@@ -21,6 +21,8 @@ type CacheUse struct {
 	Bytes  int     `json:"bytes"`
 	Saved  float64 `json:"saved"` // seconds
 
+	StaleBytes int `json:"staleBytes"` // of these bytes, those of results of which a record was written since
+
 	Verified  uint64 `json:"verified"`  // hits that were executed again, and agreed
 	Suspended string `json:"suspended"` // no result is used, and why
 }

@@ -27,6 +27,8 @@ type cacheUse struct {
 	Bytes  int     `json:"bytes"`
 	Saved  float64 `json:"saved"` // seconds
 
+	StaleBytes int `json:"staleBytes"` // of these bytes, those of results of which a record was written since
+
 	Verified  uint64 `json:"verified"`            // hits that were executed again, and agreed
 	Suspended string `json:"suspended,omitempty"` // no result is used, and why
 }
@@ -40,7 +42,7 @@ func (a *API) cacheStats(c *call) error {
 	list := []cacheUse{}
 	for _, u := range a.Controller.CacheUses(c.r.Context(), namespace) {
 		list = append(list, cacheUse{
-			Action: u.Action, Rows: u.Rows, Bytes: u.Bytes, Saved: u.Saved.Seconds(),
+			Action: u.Action, Rows: u.Rows, Bytes: u.Bytes, StaleBytes: u.Stale, Saved: u.Saved.Seconds(),
 			Hits: u.Outcomes[forerun.CacheHit], Misses: u.Outcomes[forerun.CacheMiss], Stale: u.Outcomes[forerun.CacheStale],
 			Bypass: u.Outcomes[forerun.CacheBypass], Off: u.Outcomes[forerun.CacheOff],
 			Verified: u.Verified, Suspended: trace.Sentence(u.Suspended),
@@ -57,6 +59,7 @@ type keptRow struct {
 	Of      forerun.ActivationID `json:"of"`    // the execution that gave it
 	Bytes   int                  `json:"bytes"`
 	Records int                  `json:"records"`         // that the execution read
+	Stale   bool                 `json:"stale,omitempty"` // one of them was written since
 	Why     string               `json:"why,omitempty"`   // no invocation is answered with it, and why
 	Until   int64                `json:"until,omitempty"` // milliseconds since 1970: from then on none is
 	Output  json.RawMessage      `json:"output,omitempty"`
@@ -65,7 +68,7 @@ type keptRow struct {
 
 func keptRowOf(k *memo.Kept, show bool) keptRow {
 	row := keptRow{
-		Action: k.Row.Home.Action, Input: hex.EncodeToString(k.Input[:]), Of: k.Row.By, Bytes: k.Bytes, Records: len(k.Row.Reads),
+		Action: k.Row.Home.Action, Input: hex.EncodeToString(k.Input[:]), Of: k.Row.By, Bytes: k.Bytes, Stale: k.Stale, Records: len(k.Row.Reads),
 	}
 	if !k.Row.Stands() {
 		row.Why = trace.Sentence(k.Row.Why)

@@ -223,10 +223,10 @@ func (r *run) check(a speculate.Check) {
 	if s == nil {
 		return
 	}
-	s.checking, s.below = true, a.Below
+	s.checking, s.below = true, a.Row.Below
 	r.later(&task{slot: a.Slot, do: func() {
-		e := speculate.Checked{Slot: a.Slot, Current: r.world.areCurrent(a.Below)}
-		for _, key := range a.Keys {
+		e := speculate.Checked{Slot: a.Slot, Current: r.world.areCurrent(a.Row.Below)}
+		for _, key := range a.Row.Keys() {
 			e.Versions = append(e.Versions, r.world.store.versions[recordOf(key)])
 		}
 		r.later(&task{slot: a.Slot, of: checks, do: func() {

@@ -44,6 +44,7 @@ type change struct {
 	bill     bill
 	reclaims *reclaims // nil: there is room enough
 	changed  *changed
+	announce *watchers
 	cleared  []keyRange // of records, if changed is not nil: there may be more of them than there is memory for
 }
 
@@ -57,7 +58,7 @@ func (s *Store) counting(o *command.Overlay) *command.Overlay {
 
 // newChange begins a batch for what an overlay has written.
 func (s *Store) newChange(ctx context.Context, o *command.Overlay) *change {
-	c := &change{Batch: s.db.NewBatch(), overlay: o, stored: command.NewOverlay(ctx, reader{db: s.db}), bill: bill{books: s.books}}
+	c := &change{Batch: s.db.NewBatch(), overlay: o, stored: command.NewOverlay(ctx, reader{db: s.db}), bill: bill{books: s.books}, announce: &s.announce}
 	if s.room.low.Load() {
 		c.reclaims = &s.reclaims
 	}
@@ -78,11 +79,12 @@ func (c *change) fill() error {
 	})
 }
 
-// Clear removes a range of keys. If somebody is to be told which, it sees first that they can be read, as long as who asks waits for that.
+// Clear removes a range of keys. It announces them. If somebody is to be told which, it sees by that that they can be read, as long as who asks
+// waits for that.
 func (c *change) Clear(from, to []byte) error {
 	if c.changed != nil && command.IsRecordKey(from) {
 		cleared := keyRange{from, to}
-		if err := cleared.records(c.changed.stored, func(forerun.Key) bool { return true }); err != nil {
+		if err := cleared.records(c.changed.stored, func(k forerun.Key) bool { c.announce.tell([]forerun.Key{k}, 0); return true }); err != nil {
 			return err
 		}
 		c.cleared = append(c.cleared, cleared)
@@ -203,7 +205,7 @@ func (c *changed) note(key []byte) {
 // written if ctx ends while it looks what changes.
 func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool) (v forerun.Version, written func() error, err error) {
 	c := s.newChange(ctx, o)
-	if s.watch.any() {
+	if s.watch.any() || s.announce.any() {
 		c.changed = &changed{stored: c.stored}
 	}
 	if err := c.fill(); err != nil {
@@ -219,6 +221,7 @@ func (s *Store) commit(ctx context.Context, o *command.Overlay, lazy, owed bool)
 	}
 	if c.changed != nil {
 		c.changed.keys = o.InOrder(c.changed.keys)
+		s.announce.tell(c.changed.keys, 0)
 	}
 	if v, err = s.enterAndTell(c, lazy); err != nil {
 		return 0, nil, err

@@ -52,7 +52,8 @@ type Store struct {
 	gate     gate
 	keys     *keyLocks
 	places   *places.Places // for commands that compute for long
-	watch    watchers
+	watch    watchers       // hear of changes that were made,
+	announce watchers       // and of those to come; their versions are 0
 	reclaims reclaims
 	books    *books // nil: what tenants store is not counted
 
@@ -64,7 +65,7 @@ type Store struct {
 	behind  sync.WaitGroup // the goroutines that sweep and that watch the disk
 }
 
-var _ state.Store = (*Store)(nil)
+var _ state.Announcer = (*Store)(nil)
 
 // gate counts the calls at work, so that Close can wait for them.
 type gate struct {

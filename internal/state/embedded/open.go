@@ -46,6 +46,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	s := &Store{db: db, lock: lock, wal: wal, room: room, now: opts.Now, keys: newKeyLocks(), places: places.New(0), stop: make(chan struct{})}
 	s.gate.idle = make(chan struct{})
 	s.watch.init()
+	s.announce.init()
 	s.disk.init(s)
 	if err := s.recover(); err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())

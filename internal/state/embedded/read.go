@@ -117,48 +117,57 @@ func (s *Store) Get(ctx context.Context, keys ...forerun.Key) ([]state.Record, e
 
 // Versions reads the versions of records, and copies none of them.
 func (s *Store) Versions(ctx context.Context, keys ...forerun.Key) ([]state.Expect, error) {
-	if err := s.begins(ctx); err != nil {
-		return nil, err
-	}
-	defer s.gate.leave()
-	expect := make([]state.Expect, len(keys))
-	for i, k := range keys {
-		expect[i].Key = k
-	}
-	strict, err := s.versionsLocked(expect)
-	if err != nil {
-		return nil, err
-	}
-	return expect, s.disk.wait(ctx, strict)
+	now, _, err := s.Standing(ctx, keys...)
+	return now, err
 }
 
-func (s *Store) versionsLocked(expect []state.Expect) (strict forerun.Version, err error) {
+// Standing reads the versions of records, and whether writes alone change them.
+func (s *Store) Standing(ctx context.Context, keys ...forerun.Key) (now []state.Expect, lasting bool, err error) {
+	if err := s.begins(ctx); err != nil {
+		return nil, false, err
+	}
+	defer s.gate.leave()
+	now = make([]state.Expect, len(keys))
+	for i, k := range keys {
+		now[i].Key = k
+	}
+	lasting, strict, err := s.versionsLocked(now)
+	if err != nil {
+		return nil, false, err
+	}
+	return now, lasting, s.disk.wait(ctx, strict)
+}
+
+func (s *Store) versionsLocked(expect []state.Expect) (lasting bool, strict forerun.Version, err error) {
 	held := lock(s.claimExpected(expect, 0))
 	defer held.unlock()
 	now := s.now()
+	lasting = true
 	for i, e := range expect {
-		if expect[i].Version, err = (reader{db: s.db}).version(e.Key, now); err != nil {
-			return 0, err
+		version, ends, err := (reader{db: s.db}).version(e.Key, now)
+		if err != nil {
+			return false, 0, err
 		}
+		expect[i].Version, lasting = version, lasting && !ends
 	}
 	_, strict = held.rests()
-	return strict, nil
+	return lasting, strict, nil
 }
 
-// version is that of a record at a time; 0 if it is not there.
-func (r reader) version(key forerun.Key, now time.Time) (v forerun.Version, err error) {
+// version is the version of a record at a time; 0 if it is not there. ends reports whether its life ends, or has ended and it is still stored.
+func (r reader) version(key forerun.Key, now time.Time) (v forerun.Version, ends bool, err error) {
 	stored, closer, err := r.db.Get(command.RecordKey(key))
 	if errors.Is(err, pebble.ErrNotFound) {
-		return 0, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return 0, broken(err)
+		return 0, false, broken(err)
 	}
 	record, err := command.Decode(stored, now)
 	if closeErr := closer.Close(); err == nil && closeErr != nil {
 		err = broken(closeErr)
 	}
-	return record.Version, err
+	return record.Version, record.Version == 0 || !record.Expires.IsZero(), err
 }
 
 // begins opens the gate for a call whose context has not ended.

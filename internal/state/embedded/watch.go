@@ -50,3 +50,8 @@ func (w *watchers) tell(keys []forerun.Key, v forerun.Version) {
 // Watch calls f after each change, with the version of the change, while the record is still locked: changes of one
 // record come in their order, and f must not call the store.
 func (s *Store) Watch(f func(forerun.Key, forerun.Version)) (stop func()) { return s.watch.add(f) }
+
+// Announce calls f before each change, while the record is locked already.
+func (s *Store) Announce(f func(forerun.Key)) (stop func()) {
+	return s.announce.add(func(k forerun.Key, _ forerun.Version) { f(k) })
+}
