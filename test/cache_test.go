@@ -245,6 +245,7 @@ func TestCacheCommands(t *testing.T) {
 		{explain + "3", 0, "the next call gives its result", ""},
 		{"cache list quote", 0, "/guest/quote", ""},
 		{"cache list --show", 0, `"price":null`, ""},
+		{"cache list --show -o jsonl", 0, `"given":{"city":"Ulm"}`, ""},
 		{"cache stats -o jsonl", 0, `"hits":1,"misses":1`, ""},
 	})
 	if err := outside.Set(t.Context(), "price", 7, 0).Err(); err != nil {

@@ -48,7 +48,7 @@ func (a *app) cacheStats() *cobra.Command {
 
 func (a *app) cacheList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list [ACTION]", Short: "List known results, the one that was asked for last first", Args: between(0, 1)}
-	show := cmd.Flags().Bool("show", false, "show outputs, and the records that were read with their versions")
+	show := cmd.Flags().Bool("show", false, "show inputs, outputs, and the records that were read with their versions")
 	page := new(page)
 	page.flags(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, c *whisk.Client, args []string) error {
@@ -68,6 +68,9 @@ func (a *app) cacheList() *cobra.Command {
 		return list(a, cmd, rows, columns[whisk.CacheRow]{heads, func(r *whisk.CacheRow) []string {
 			cells := []string{r.Action, r.Input[:min(12, len(r.Input))], r.Of, strconv.Itoa(r.Bytes), strconv.Itoa(r.Records), r.Why}
 			if *show {
+				if r.Given != nil {
+					cells[1] = string(r.Given)
+				}
 				cells = append(cells, string(r.Output))
 			}
 			return cells

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -151,6 +152,24 @@ func (c *Controller) keeps(ctx context.Context, namespace, action string) bool {
 	}
 	a, err := c.Actions.Resolve(ctx, name, namespace)
 	return err == nil && annotation.CacheOf(a.Annotations).Kept
+}
+
+// maxShownInput is how many bytes an input may have that a row is shown with.
+const maxShownInput = 16 << 10
+
+// shownInput is what a row of a slot is shown with.
+func (s *slot) shownInput() json.RawMessage {
+	input := s.at.Input
+	if !s.cache.Kept {
+		return nil
+	}
+	if s.cache.Key != nil {
+		input, _ = s.cache.Key.Pick(input) // as it was when the slot was resolved
+	}
+	if len(input) > maxShownInput {
+		return nil
+	}
+	return bytes.Clone(input)
 }
 
 // Purge says which rows are to be dropped. Its zero value is all.

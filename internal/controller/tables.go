@@ -386,7 +386,7 @@ func (e *execution) learn(a speculate.Learn) {
 		if !l.Row.Until.IsZero() {
 			l.Row.Since = e.c.Clock.Now()
 		}
-		l.Row.By, l.Row.Home = s.record.ID, e.c.home(s.action)
+		l.Row.By, l.Row.Home, l.Row.Input = s.record.ID, e.c.home(s.action), s.shownInput()
 		if l.Row.Remembers && !s.isVerified() {
 			l.Row = l.Row.Verified()
 		}

@@ -16,15 +16,16 @@ type Row struct {
 	// Remembers: its process, or a callee's, had served others before. Its output may depend on records that the process remembers and Reads
 	// lacks. The row stands for no execution before a process that had served none has given the same.
 	Remembers bool
-	Hosts     bool          // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
-	Since     time.Time     // when the execution ended, if there is an Until
-	Until     time.Time     // it stands for an execution until then; zero: while what it rests on is current
-	Why       *Reason       // it may not be skipped; nil: it may
-	By        ActivationID  // the execution
-	Took      time.Duration // of the execution, without its calls
-	Home      Home          // the action that it is of
-	Reads     []Seen        // the records that it, or what it called, read, each once
-	Below     []Callee      // its callees, what they called, and so on: without inputs
+	Hosts     bool            // it, or what it called, read from hosts of read-hosts, and no cache-ttl says for how long that holds
+	Since     time.Time       // when the execution ended, if there is an Until
+	Until     time.Time       // it stands for an execution until then; zero: while what it rests on is current
+	Why       *Reason         // it may not be skipped; nil: it may
+	By        ActivationID    // the execution
+	Took      time.Duration   // of the execution, without its calls
+	Home      Home            // the action that it is of
+	Input     json.RawMessage // that counted, without the action's bound parameters; nil: it is long, or the action's results are not kept
+	Reads     []Seen          // the records that it, or what it called, read, each once
+	Below     []Callee        // its callees, what they called, and so on: without inputs
 }
 
 // Stands reports whether the row may stand for an execution, while what it rests on is current.

@@ -316,7 +316,7 @@ func whole(row *forerun.Row) int {
 
 // size is about how many bytes a row takes.
 func size(row *forerun.Row) int {
-	n := rowCost + len(row.Output) + memberCost*(len(row.Callees)+len(row.Below)+len(row.Reads))
+	n := rowCost + len(row.Input) + len(row.Output) + memberCost*(len(row.Callees)+len(row.Below)+len(row.Reads))
 	for _, list := range [][]forerun.Callee{row.Callees, row.Below} {
 		for _, c := range list {
 			n += len(c.Action) + len(c.Input)

@@ -47,7 +47,8 @@ type CacheRow struct {
 	Of      string          `json:"of"`
 	Bytes   int             `json:"bytes"`
 	Records int             `json:"records"`
-	Why     string          `json:"why"` // no invocation is answered with it, and why
+	Why     string          `json:"why"`   // no invocation is answered with it, and why
+	Given   json.RawMessage `json:"given"` // the input without bound parameters, if it is short
 	Output  json.RawMessage `json:"output"`
 }
 

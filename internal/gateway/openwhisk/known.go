@@ -62,6 +62,7 @@ type keptRow struct {
 	Stale   bool                 `json:"stale,omitempty"` // one of them was written since
 	Why     string               `json:"why,omitempty"`   // no invocation is answered with it, and why
 	Until   int64                `json:"until,omitempty"` // milliseconds since 1970: from then on none is
+	Given   json.RawMessage      `json:"given,omitempty"` // that input without bound parameters, if it is short
 	Output  json.RawMessage      `json:"output,omitempty"`
 	Reads   []forerun.Checked    `json:"reads,omitempty"`
 }
@@ -77,7 +78,7 @@ func keptRowOf(k *memo.Kept, show bool) keptRow {
 		row.Until = k.Row.Until.UnixMilli()
 	}
 	if show {
-		row.Output = k.Row.Output
+		row.Given, row.Output = k.Row.Input, k.Row.Output
 		for _, read := range k.Row.Reads {
 			row.Reads = append(row.Reads, forerun.Checked{Record: forerun.ShownName(read.Key.Name), Version: read.Version})
 		}
