@@ -31,6 +31,13 @@ export const invoke: Invoke
 export function fire (name: string, params?: Params): Promise<string | null>
 
 /**
+ * Does work in a phase of the function, and returns what the work returns. cpu is how many processors the phase needs, 0.0625 to 1024; default:
+ * 1. The phase begins when the scheduler lets it in. Phases do not nest: an inner one ends the outer one, which is asked for again at the inner
+ * one's end. Outside Forerun the work is done at once. Rejects with TypeError for a wrong name, and with RangeError for a wrong need.
+ */
+export function microtask<Result> (name: string, options: { cpu?: number }, work: () => Result | Promise<Result>): Promise<Result>
+
+/**
  * How the API is reached. What is left out is looked up for each request: first in the environment that a function has, then
  * in the settings of `wsk` (WSK_CONFIG_FILE or ~/.wskprops).
  */

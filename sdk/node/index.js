@@ -5,6 +5,7 @@ const { Client } = require('./client.js')
 const {
   ActionFailed, APIError, ConnectionFailed, ForerunError, NotFinished, NotFound, SettingsError, TooManyRequests, Unauthorized
 } = require('./errors.js')
+const { microtask } = require('./phases.js')
 
 const client = new Client()
 
@@ -23,5 +24,6 @@ module.exports = {
   TooManyRequests,
   Unauthorized,
   fire,
-  invoke
+  invoke,
+  microtask
 }

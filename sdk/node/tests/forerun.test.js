@@ -178,3 +178,35 @@ test('hosts that are none, and keys that would split the request', async () => {
   }
   await assert.rejects(forerun.invoke('a', {}, { idempotencyKey: 'x\r\nEvil: 1' }), /Invalid character/)
 })
+
+test('phases', async t => {
+  const said = []
+  const sockets = []
+  const door = net.createServer(socket => sockets.push(socket.on('data', part => {
+    const words = String(part).split('\r\n').slice(2).filter((word, at) => at % 2 === 0 && word !== '')
+    said.push(words.slice(1).join(' '))
+    if (words[1] === 'dies') return socket.destroy()
+    socket.write(words[1] === 'refused' ? '-ERR the activation is over\r\n' : '+OK\r\n')
+  }))).listen(0, '127.0.0.1')
+  await new Promise(resolve => door.on('listening', resolve))
+  const connect = net.connect
+  const connections = t.mock.method(net, 'connect', () => connect(door.address().port, '127.0.0.1')).mock
+  assert.equal(await forerun.microtask('outside', {}, () => 1), 1)
+  assert.deepEqual(said, [])
+  process.env.__OW_API_HOST = 'http://127.0.0.1:3233'
+  process.env.__OW_ACTIVATION_ID = 'a1'
+  t.after(() => { delete process.env.__OW_ACTIVATION_ID })
+  const inner = () => forerun.microtask('parse', {}, async () => 2)
+  assert.equal(await forerun.microtask('read', { cpu: 0.1 }, inner), 2)
+  await assert.rejects(forerun.microtask('sort', { cpu: 16 }, () => { throw new Error('wrong') }), /^Error: wrong$/)
+  assert.deepEqual(said.splice(0), ['read 0.1', 'parse 1', 'read 0.1', 'END', 'sort 16', 'END'])
+  assert.equal(connections.callCount(), 1)
+  await assert.rejects(forerun.microtask('refused', {}, () => 1), /refused: ERR the activation is over/)
+  await assert.rejects(forerun.microtask('dies', {}, () => 1), error => error instanceof forerun.ConnectionFailed)
+  assert.equal(await forerun.microtask('after', {}, () => 3), 3)
+  assert.deepEqual(said, ['refused 1', 'dies 1', 'dies 1', 'after 1', 'END'])
+  for (const name of ['', 'end', 'a b', 'x'.repeat(65), 'a\n', 7]) await assert.rejects(forerun.microtask(name, {}, () => 1), TypeError)
+  for (const cpu of [0, -1, NaN, 1e9, 0.01, '1x']) await assert.rejects(forerun.microtask('a', { cpu }, () => 1), RangeError)
+  door.close()
+  for (const socket of sockets) socket.destroy()
+})

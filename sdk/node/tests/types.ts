@@ -1,5 +1,5 @@
 // Compiled, not run: what a program that uses the package may write, and what it may not.
-import { ActionFailed, APIError, Client, ForerunError, fire, invoke, type Document } from 'forerun'
+import { ActionFailed, APIError, Client, ForerunError, fire, invoke, microtask, type Document } from 'forerun'
 
 export async function main (args: { flight: string }): Promise<Document> {
   const price = await invoke<{ amount: number }>('price', { flight: args.flight })
@@ -12,9 +12,10 @@ export async function main (args: { flight: string }): Promise<Document> {
   const later: number[] = await client.activations.result<number[]>(id)
   // @ts-expect-error: the result of an invocation that is not waited for is not there
   const wrong: Document = await invoke('mail', {}, { blocking: false })
+  const read: number = await microtask('read', { cpu: 0.1 }, async () => 1)
   // @ts-expect-error: parameters are an object
   await invoke('price', 'UA1545')
-  return { total: price.amount + 12, anything, fired, lines, wrong, parts: parts.concat(later) }
+  return { total: price.amount + 12 + read, anything, fired, lines, wrong, parts: parts.concat(later) }
 }
 
 export function explain (error: unknown): string {
