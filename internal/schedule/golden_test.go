@@ -22,6 +22,8 @@ import (
 //	used a cpu=60ms                  of processor time
 //	processors 1
 //	after 10ms                       time passes
+//	starts a b due=1 ahead=1 sandboxes=2 starting=1 service=1s start=50ms waited=1s
+//	                                 whether a queue gets one more sandbox, where a and b have sandboxes
 //	figure                           draws what phases do under a policy; see figure_test.go
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -33,6 +35,8 @@ func TestGolden(t *testing.T) {
 				return ""
 			case "figure":
 				return drawFigure(t, d)
+			case "starts":
+				return fmt.Sprintln(s.machine.Starts(queueOf(t, d)))
 			}
 			return s.step(t, d)
 		})
@@ -116,6 +120,28 @@ func (s *story) event(t *testing.T, d *datadriven.TestData) Event {
 	}
 	d.Fatalf(t, "there is no command %q", d.Cmd)
 	return nil
+}
+
+// queueOf reads a queue. Without other words its activations occupy a sandbox for 1 s, and a start takes 100 ms.
+func queueOf(t *testing.T, d *datadriven.TestData) Queue {
+	q := Queue{Service: time.Second, Start: 100 * time.Millisecond}
+	d.MaybeScanArgs(t, "due", &q.Due)
+	d.MaybeScanArgs(t, "ahead", &q.Ahead)
+	d.MaybeScanArgs(t, "sandboxes", &q.Sandboxes)
+	d.MaybeScanArgs(t, "starting", &q.Starting)
+	for _, arg := range d.CmdArgs {
+		switch {
+		case len(arg.Vals) == 0:
+			q.Serving = append(q.Serving, forerun.ActivationID(arg.Key))
+		case arg.Key == "service":
+			q.Service = duration(t, d, arg.Vals[0])
+		case arg.Key == "start":
+			q.Start = duration(t, d, arg.Vals[0])
+		case arg.Key == "waited":
+			q.Waited, q.SinceLast = duration(t, d, arg.Vals[0]), duration(t, d, arg.Vals[0])
+		}
+	}
+	return q
 }
 
 func duration(t *testing.T, d *datadriven.TestData, text string) time.Duration {

@@ -17,6 +17,7 @@ type Machine struct {
 	phases   map[forerun.ActivationID]*phase
 	tenants  []*tenant // by name
 	front    []*phase  // in the order in which they came
+	doors    []*phase  // that are away, those first that are to be measured next
 	quanta   quanta
 	queued   int // phases in queues
 	waiting  int // of them those that do not run
@@ -52,10 +53,12 @@ func (m *Machine) Step(now time.Duration, e Event) []Decision {
 	case Waits:
 		if p := m.phases[e.Activation]; p != nil && (p.place == front || p.place == back) {
 			m.leaves(p)
-			p.place = away
+			p.place, p.gauged = away, false
+			m.doors = append(m.doors, p)
 		}
 	case Answered:
 		if p := m.phases[e.Activation]; p != nil && p.place == away {
+			m.leaves(p)
 			m.asksAgain(p, back)
 		}
 	case Promoted:
@@ -68,6 +71,7 @@ func (m *Machine) Step(now time.Duration, e Event) []Decision {
 		m.processors(e.Number)
 	case Passed:
 		m.forget()
+		m.rotate()
 	}
 	m.serve()
 	m.tell()
@@ -128,7 +132,7 @@ func (m *Machine) used(p *phase, cpu time.Duration) {
 	}
 	p.cpu = cpu
 	if m.settings.Policy == Microtask {
-		m.reclassify(p)
+		m.gauge(p)
 	}
 }
 
@@ -223,12 +227,24 @@ func (m *Machine) letIn(p *phase) {
 // Contended reports whether a phase wants slabs that time may give it.
 func (m *Machine) Contended() bool { return m.queued > 0 && m.settings.Policy == Microtask }
 
-// Front lists the activations whose phases are in front.
-func (m *Machine) Front() iter.Seq[forerun.ActivationID] {
+// maxGauged is how many phases at doors are measured in a Tick.
+const maxGauged = 16
+
+// rotate has other phases at doors be measured next.
+func (m *Machine) rotate() {
+	if n := min(maxGauged, len(m.doors)); n < len(m.doors) {
+		m.doors = append(m.doors, m.doors[:n]...)[n:]
+	}
+}
+
+// Measured lists the activations whose use the machine wants to know: those in front, and some of those at doors, in turns.
+func (m *Machine) Measured() iter.Seq[forerun.ActivationID] {
 	return func(yield func(forerun.ActivationID) bool) {
-		for _, p := range m.front {
-			if !yield(p.id) {
-				return
+		for _, list := range [][]*phase{m.front, m.doors[:min(maxGauged, len(m.doors))]} {
+			for _, p := range list {
+				if !yield(p.id) {
+					return
+				}
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 //	any     -> waiting, back     its activation begins the next one
 //	front   -> back              others take its slabs
 //	back    -> front             slabs are free for it
-//	front, back -> away -> back  it waits at a door, and is answered
+//	front, back -> away -> back  it waits at a door, and is answered, or computes
 type place int
 
 const (
@@ -48,6 +48,7 @@ type phase struct {
 	seen    time.Duration // cpu at the last look at its rate
 	looked  time.Duration // when that was
 
+	gauged  bool // seen is of the time since it is away
 	begun   bool // the caller knows that it is let in
 	behind  bool // the caller knows it in the back
 	touched bool // its place may have changed in this step
@@ -86,6 +87,7 @@ func (m *Machine) leaves(p *phase) {
 		p.tenant.hold(-p.held)
 		p.held = 0
 	case away:
+		m.doors = slices.DeleteFunc(m.doors, func(d *phase) bool { return d == p })
 	}
 	m.touch(p)
 }
@@ -104,34 +106,43 @@ func (m *Machine) demote(p *phase) {
 	m.asksAgain(p, back)
 }
 
-// reclassify holds a phase to its class: one that uses far more gets the class of what it uses, and asks again.
-func (m *Machine) reclassify(p *phase) {
+// gauge holds a phase to its class. One that uses far more gets the class of what it uses, and asks again. One that computes while it is away has
+// other threads than the one that waits, and asks again, too.
+func (m *Machine) gauge(p *phase) {
+	if p.place == away && !p.gauged {
+		p.seen, p.looked, p.gauged = p.cpu, m.now, true
+	}
 	passed := m.now - p.looked
 	if passed < leastQuantum || !p.begun {
 		return
 	}
 	uses := float64(p.cpu-p.seen) / float64(passed) * float64(Core)
 	p.seen, p.looked = p.cpu, m.now
-	if uses <= liar*float64(p.class) {
-		return
+	switch {
+	case uses > liar*float64(p.class):
+		m.reclassify(p, classFor(uses))
+	case p.place == away && uses >= idles*float64(p.class):
+		m.leaves(p)
+		m.asksAgain(p, back)
 	}
-	was := p.place
-	m.leaves(p)
-	p.class = classFor(uses)
-	p.part = m.partOf(p.class)
-	m.out = append(m.out, Decision{Activation: p.id, Kind: Reclassified, Class: p.class})
-	switch was {
-	case away:
-		p.place = away
-		return
-	case front:
+}
+
+// reclassify gives a phase another class.
+func (m *Machine) reclassify(p *phase, class Class) {
+	if p.place == front {
 		p.moved = m.step
 	}
+	m.leaves(p)
+	p.class, p.part = class, m.partOf(class)
+	m.out = append(m.out, Decision{Activation: p.id, Kind: Reclassified, Class: p.class})
 	m.asksAgain(p, back)
 }
 
 // liar is how many times its class a phase uses before it gets another class.
 const liar = 1.5
+
+// idles is the part of its class from which a phase that is away computes.
+const idles = 0.5
 
 // invariant returns an error if the machine's books are wrong, for the tests.
 func (m *Machine) invariant() error {
@@ -142,6 +153,9 @@ func (m *Machine) invariant() error {
 		}
 		if queued := p.tenant.has(p); queued != (p.place == waiting || p.place == back) {
 			return fmt.Errorf("%s is %v, and in a queue: %v", id, p.place, queued)
+		}
+		if p.place == away != slices.Contains(m.doors, p) {
+			return fmt.Errorf("%s is %v, and at a door: %v", id, p.place, p.place != away)
 		}
 		used[p.part] += p.held
 	}

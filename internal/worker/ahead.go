@@ -308,6 +308,7 @@ func (p *pool) line(r *run) {
 	at := len(p.queue)
 	if !r.isAhead() {
 		at = p.heads()
+		p.hastenLoading()
 	}
 	p.queue = slices.Insert(p.queue, at, r)
 }

@@ -79,6 +79,7 @@ func (s *apiServer) guard(handler http.Handler) http.Handler {
 		c.requests.Add(1)
 		t.working.RUnlock()
 		defer c.requests.Add(-1)
+		defer c.turns.operates(t)()
 		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tenureKey{}, t)))
 	})
 }

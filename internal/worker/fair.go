@@ -321,7 +321,7 @@ const asideFor = 250 * time.Millisecond
 // startAside lowers the weight of a sandbox that loads its code, if other sandboxes serve its pool meanwhile. This lasts
 // until stop, or for most of the load's time limit.
 func (b *pooledSandbox) startAside() (stop func() error) {
-	if !b.isBeside() {
+	if b.w.turns.bounds || !b.isBeside() { // else loading has the slabs of a phase
 		return func() error { return nil }
 	}
 	fully := func() error { return b.setWeight(b.startWeight()) }

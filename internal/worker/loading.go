@@ -8,6 +8,7 @@ import (
 
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/runtimewire"
+	"forerun.dev/forerun/internal/schedule"
 )
 
 // The worker loads the code of an action before its first activation. Code may reach for the outside while it loads. If only speculative activations
@@ -19,6 +20,29 @@ import (
 const lookLoading = 5 * time.Millisecond
 
 var errEarly = errors.New("its code reached for the outside before the turn of anybody")
+
+// loading is what the scheduler knows the loading of the sandbox's code by.
+func (b *pooledSandbox) loading() forerun.ActivationID { return forerun.ActivationID("init " + b.id) }
+
+// admitLoading waits until the code may be loaded, which is a phase: it is speculative until an activation in order waits for the pool.
+func (b *pooledSandbox) admitLoading() error {
+	ahead := b.forAhead && !b.isDue()
+	a := &admission{id: b.loading(), sandbox: b, ahead: func() bool { return ahead }, classes: microtasks(b.pool().action)}
+	begun := b.w.turns.enter(a, initPhase)
+	if ahead && b.isDue() { // since it was looked
+		b.w.turns.tell(schedule.Promoted{Activation: a.id})
+	}
+	return b.w.turns.await(a, begun)
+}
+
+// hastenLoading has code that is loaded for speculative activations be loaded before others', as one in order waits for it. Worker.mu is held.
+func (p *pool) hastenLoading() {
+	for _, b := range p.sandboxes {
+		if b.state == sandboxStarting && b.forAhead {
+			b.w.turns.tell(schedule.Promoted{Activation: b.loading()})
+		}
+	}
+}
 
 // loadAside has the runtime load the code, and others come first while it does if they serve the pool.
 func (b *pooledSandbox) loadAside(code []byte) (failure forerun.Result, ok bool) {

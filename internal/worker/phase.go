@@ -18,6 +18,7 @@ const (
 	phaseCommand = "FORERUN.PHASE"
 	phaseEnd     = "END"
 	defaultPhase = "default" // of code that says nothing, and between two phases
+	initPhase    = "init"    // in which code is loaded
 	maxWord      = 100       // bytes of an argument that are looked at
 )
 
@@ -30,7 +31,7 @@ func (s *scheduler) phase(ctx context.Context, t *tenure, args [][]byte) (state.
 	}
 	s.mu.Lock()
 	a := s.turns[t.activation]
-	if a == nil || a.run.tenure != t {
+	if a == nil || a.tenure != t {
 		s.mu.Unlock()
 		return state.Reply{}, resp.Refusal("ERR the activation is over")
 	}

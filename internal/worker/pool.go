@@ -40,6 +40,7 @@ type pool struct {
 	cpu       time.Duration // processor time of an activation, as last measured; 0: never measured
 	waits     waits
 	startTook time.Duration // of the last sandbox that was started
+	started   time.Time     // when it got its last sandbox
 	service   time.Duration // moving average of the time that an activation occupies a sandbox; 0: none ended yet
 	calm      time.Duration // the same, of those that had the processors for themselves
 }
@@ -267,6 +268,7 @@ func (p *pool) adopt(b *pooledSandbox) {
 	w.charge(b, p.memory())
 	b.state, b.since, b.measured, b.forAhead = sandboxStarting, time.Now(), 0, p.heads() == 0
 	p.growth.grew(b.since, len(p.sandboxes))
+	p.started = b.since
 	p.sandboxes = append(p.sandboxes, b)
 	p.starting++
 	w.starting++

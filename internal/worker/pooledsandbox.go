@@ -261,6 +261,12 @@ func (b *pooledSandbox) ready() (failure forerun.Result, ok bool) {
 	if err := b.ensure(); err != nil {
 		return b.startFailure(err), false
 	}
+	defer b.w.turns.ended(b.loading(), false)
+	if err := b.admitLoading(); errors.Is(err, errWaitedLong) {
+		return waitFailure(b.w.config.QueueTimeout), false
+	} else if err != nil {
+		return b.startFailure(err), false
+	}
 	if failure, ok := b.loadAside(code); !ok {
 		return failure, false
 	}

@@ -82,7 +82,7 @@ func (b *pooledSandbox) execute(r *run) bool {
 		o = b.awaitOr(r, t, header)
 	}
 	stop() // another sandbox may have it at once
-	b.w.turns.ended(r, !o.arrived)
+	b.w.turns.ended(r.Activation, !o.arrived)
 	fork()
 	codes := isCodes(o.err)
 	if o.unbegun && !codes && b.giveBack(r, t, o.err) {
@@ -120,7 +120,7 @@ func (b *pooledSandbox) execute(r *run) bool {
 
 // refuse ends a run that did not come to a handler, and reports whether the sandbox is of use still.
 func (b *pooledSandbox) refuse(r *run, err error) bool {
-	b.w.turns.ended(r, true)
+	b.w.turns.ended(r.Activation, true)
 	t, squashed, late := r.tenure, errors.Is(err, errSquashed), errors.Is(err, errWaitedLong)
 	if !squashed && !late && b.giveBack(r, t, err) {
 		return false

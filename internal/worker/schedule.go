@@ -14,10 +14,11 @@ import (
 // whose phases run in the back.
 //
 // An activation asks when it has a sandbox, before its handler hears of it. Its time limit has not begun then. Each phase that it begins
-// later asks at the state door.
+// later asks at the state door. A sandbox asks before it loads code, as if it was an activation with one phase (see loading.go).
 type scheduler struct {
-	w     *Worker
-	began time.Time
+	w      *Worker
+	began  time.Time
+	bounds bool // there are slabs to give back
 
 	mu      sync.Mutex // guards the rest; no lock is taken with it held, and it may be taken with Worker.mu held
 	has     func() int // processors that the process may use, now
@@ -27,10 +28,13 @@ type scheduler struct {
 	ticking bool
 }
 
-// admission is an activation that the machine knows. Guarded by scheduler.mu.
+// admission is an activation that the machine knows, or the loading of code. Guarded by scheduler.mu.
 type admission struct {
+	id      forerun.ActivationID
 	sandbox *pooledSandbox
-	run     *run
+	ahead   func() bool
+	tenure  *tenure                   // nil: code is loaded
+	doors   int                       // operations at doors in which it waits
 	classes map[string]schedule.Class // of phases, as the action's annotation says
 	begun   chan struct{}             // closed when the phase that it asked for last may begin, or when it was squashed
 	letIn   bool                      // begun is closed
@@ -44,7 +48,7 @@ func newScheduler(w *Worker, policy schedule.Policy) *scheduler {
 	}
 	has := func() int { return runtime.GOMAXPROCS(0) } // the runtime follows changes of the affinity and of the cgroup's quota
 	return &scheduler{
-		w: w, began: time.Now(), turns: make(map[forerun.ActivationID]*admission), has: has, had: has(),
+		w: w, began: time.Now(), bounds: policy != schedule.Oversubscribe, turns: make(map[forerun.ActivationID]*admission), has: has, had: has(),
 		machine: schedule.New(schedule.Settings{Policy: policy, Processors: has()}),
 	}
 }
@@ -54,17 +58,27 @@ var errWaitedLong = errors.New("the activation waited too long for its turn")
 
 // admit waits until a run may begin in its sandbox. It does not wait for one that is squashed, to which no handler is given.
 func (s *scheduler) admit(b *pooledSandbox, r *run) error {
+	a := &admission{id: r.Activation, sandbox: b, ahead: r.isAhead, tenure: r.tenure, classes: microtasks(r.Action)}
+	return s.await(a, s.enter(a, defaultPhase))
+}
+
+// enter has the machine know an activation that asks for its first phase.
+func (s *scheduler) enter(a *admission, phase string) (begun <-chan struct{}) {
 	s.mu.Lock()
-	a := &admission{sandbox: b, run: r, classes: microtasks(r.Action)}
-	s.turns[r.Activation] = a
-	begun := s.ask(a, defaultPhase, schedule.Core, false)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.turns[a.id] = a
+	return s.ask(a, phase, schedule.Core, false)
+}
+
+// await waits for the first phase.
+func (s *scheduler) await(a *admission, begun <-chan struct{}) error {
+	b := a.sandbox
 	select { // mostly at once
 	case <-begun:
 		return nil
 	default:
 	}
-	if r.tenure.over.Load() { // it was squashed before wake could have found it
+	if a.tenure != nil && a.tenure.over.Load() { // it was squashed before wake could have found it
 		return nil
 	}
 	limit := time.NewTimer(b.w.config.QueueTimeout)
@@ -90,15 +104,15 @@ func (r *run) tellScheduler(e schedule.Event) {
 // ask asks for a phase and returns what is closed when it may begin. Of phases that are asked for at the same time the last one counts.
 func (s *scheduler) ask(t *admission, phase string, class schedule.Class, atOnce bool) <-chan struct{} {
 	s.lookAtProcessors()
-	p, r := t.sandbox.pool(), t.run
+	p := t.sandbox.pool()
 	if t.begun == nil || t.letIn {
 		t.begun, t.letIn = make(chan struct{}), false
 	}
 	begun := t.begun
 	t.known = false
 	s.step(schedule.Asks{
-		Activation: r.Activation, Tenant: p.key.namespace, Kind: p.kind + phase,
-		Class: t.classOf(phase, class), Ahead: r.isAhead(), AtOnce: atOnce,
+		Activation: t.id, Tenant: p.key.namespace, Kind: p.kind + phase,
+		Class: t.classOf(phase, class), Ahead: t.ahead(), AtOnce: atOnce,
 	})
 	return begun
 }
@@ -111,16 +125,16 @@ func (s *scheduler) lookAtProcessors() {
 	}
 }
 
-// ended gives back the slabs of a run, which may have ended before. It is to be called before another sandbox can have the run.
-func (s *scheduler) ended(r *run, killed bool) {
+// ended gives back the slabs of an activation, which may have ended before. It is to be called before another sandbox can have the activation.
+func (s *scheduler) ended(id forerun.ActivationID, killed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.turns[r.Activation]
+	t := s.turns[id]
 	if t == nil {
 		return
 	}
-	delete(s.turns, r.Activation)
-	s.step(schedule.Ended{Activation: r.Activation, Killed: killed})
+	delete(s.turns, id)
+	s.step(schedule.Ended{Activation: id, Killed: killed})
 	s.place(t, false)
 }
 
@@ -131,6 +145,13 @@ func (s *scheduler) wake(id forerun.ActivationID) {
 	if t := s.turns[id]; t != nil {
 		t.begins()
 	}
+}
+
+// starts reports whether a queue gets one more sandbox. Worker.mu may be held.
+func (s *scheduler) starts(q schedule.Queue) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machine.Starts(q)
 }
 
 // use is what is in use.
@@ -187,7 +208,7 @@ func (s *scheduler) place(t *admission, behind bool) {
 func (s *scheduler) tick() {
 	s.mu.Lock()
 	var turns []*admission
-	for id := range s.machine.Front() {
+	for id := range s.machine.Measured() {
 		if t := s.turns[id]; t != nil {
 			turns = append(turns, t)
 		}
@@ -200,13 +221,13 @@ func (s *scheduler) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, t := range turns {
-		if s.turns[t.run.Activation] != t {
+		if s.turns[t.id] != t {
 			continue
 		}
 		if !t.known {
 			t.before, t.known = spent[i], true
 		}
-		s.step(schedule.Used{Activation: t.run.Activation, CPU: spent[i] - t.before})
+		s.step(schedule.Used{Activation: t.id, CPU: spent[i] - t.before})
 	}
 	s.ticking = false
 	s.lookAtProcessors()

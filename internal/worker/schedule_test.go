@@ -20,7 +20,7 @@ func under(p schedule.Policy) func(*Config) {
 }
 
 // waitsFor is a Python function that ends once there is a file.
-func waitsFor(t *testing.T) (a *forerun.Action, file string) {
+func waitsFor(t testing.TB) (a *forerun.Action, file string) {
 	file = filepath.Join(t.TempDir(), "file")
 	return action(fmt.Sprintf(`
 import os, time
@@ -30,7 +30,7 @@ def main(args):
 `, file)), file
 }
 
-func touch(t *testing.T, file string) {
+func touch(t testing.TB, file string) {
 	t.Helper()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -44,6 +44,28 @@ func (g *rig) awaitUse(known, waiting int) {
 		u := g.turns.use()
 		return u.Known == known && u.Waiting == waiting
 	}, fmt.Sprintf("not %d activations, of which %d wait", known, waiting))
+}
+
+// warm has actions have sandboxes, whose code is loaded.
+func (g *rig) warm(actions ...*forerun.Action) {
+	g.t.Helper()
+	for _, a := range actions {
+		if end := g.call(a, `{}`); end.Status != forerun.Success {
+			g.t.Fatalf("an action that is called before: %s", end.Result)
+		}
+	}
+}
+
+// warmed is waitsFor with a sandbox.
+func (g *rig) warmed() (a *forerun.Action, file string) {
+	g.t.Helper()
+	a, file = waitsFor(g.t)
+	touch(g.t, file)
+	g.warm(a)
+	if err := os.Remove(file); err != nil {
+		g.t.Fatal(err)
+	}
+	return a, file
 }
 
 // one has the worker have one processor.
@@ -95,9 +117,11 @@ func TestTurnsComeBack(t *testing.T) {
 		t.Errorf("one that takes too long: %s", end.Result)
 	}
 	a, file := waitsFor(t)
+	other := action("def main(args): return {}")
+	g.warm(other)
 	squashed, running := g.begin(a, `{}`)
 	<-running.started
-	waits, _ := g.begin(action("def main(args): return {}"), `{}`)
+	waits, _ := g.begin(other, `{}`)
 	g.awaitUse(2, 1)
 	g.Squash(waits.Activation)
 	g.awaitUse(1, 0)
@@ -237,11 +261,13 @@ func TestPromotedWhileItWaits(t *testing.T) {
 	g := newRig(t, under(schedule.Task))
 	g.one()
 	first, firstFile := waitsFor(t)
+	second, secondFile := g.warmed()
+	one, other := action("def main(args): return {'ahead': 1}"), action("def main(args): return {'squashed': 1}")
+	g.warm(one, other)
 	_, busy := g.begin(first, `{}`)
 	await(t, busy.started, "the first does not begin")
-	_, ahead := g.ahead(action("def main(args): return {'ahead': 1}"), `{}`)
-	squashed, _ := g.ahead(action("def main(args): return {'squashed': 1}"), `{}`)
-	second, secondFile := waitsFor(t)
+	_, ahead := g.ahead(one, `{}`)
+	squashed, _ := g.ahead(other, `{}`)
 	promoted, next := g.ahead(second, `{}`)
 	g.awaitUse(4, 3)
 	g.Squash(squashed.Activation)
@@ -257,5 +283,79 @@ func TestPromotedWhileItWaits(t *testing.T) {
 	await(t, next.ended, "the promoted one does not end")
 	await(t, ahead.ended, "the speculative one does not end")
 	await(t, busy.ended, "the first does not end")
+	g.awaitUse(0, 0)
+}
+
+// TestLoadingIsAPhase: code is loaded on processors that are free. Code that is loaded for a speculative activation comes before other such code once an
+// activation in order waits for it.
+func TestLoadingIsAPhase(t *testing.T) {
+	g := newRig(t, under(schedule.Task))
+	g.one()
+	a, file := waitsFor(t)
+	_, first := g.begin(a, `{}`)
+	await(t, first.started, "the first does not begin")
+	loaded := filepath.Join(t.TempDir(), "loaded")
+	_, ahead := g.ahead(action("def main(args): return {'ahead': 1}"), `{}`)
+	g.awaitUse(2, 1)
+	loads := action(fmt.Sprintf("import os\nos.mkdir(%q)\ndef main(args): return {'ahead': os.path.exists(%q)}", loaded, loaded))
+	promoted, second := g.ahead(loads, `{}`)
+	g.awaitUse(3, 2)
+	if _, err := os.Stat(loaded); err == nil {
+		t.Error("code was loaded while another had the only processor")
+	}
+	g.Promote(promoted.Activation)
+	touch(t, file)
+	if end := await(t, second.ended, "the promoted one does not end"); string(end.Result) != `{"ahead":true}` {
+		t.Errorf("the promoted one: %s", end.Result)
+	}
+	await(t, ahead.ended, "the speculative one does not end")
+	await(t, first.ended, "the first does not end")
+	g.awaitUse(0, 0)
+}
+
+// TestDoorGivesTheTurn: an activation that waits at the state door does not keep the only processor from the one that it waits for.
+func TestDoorGivesTheTurn(t *testing.T) {
+	store := withStore(t)
+	g := newRig(t, func(c *Config) { store(c); c.MaxSandboxes, c.Schedule = 2, schedule.Task })
+	g.one()
+	pops := action(client + `
+def main(args):
+    return {"got": redis("BLPOP list 0", connect("STATE"))}
+`)
+	_, waits := g.begin(pops, `{}`)
+	g.awaitUse(1, 0)
+	pushes := action(client + `
+def main(args):
+    return {"got": redis("RPUSH list x", connect("STATE"))}
+`)
+	if end := g.call(pushes, `{}`); string(end.Result) != `{"got":":1"}` {
+		t.Errorf("the one that pushes: %s", end.Result)
+	}
+	if end := await(t, waits.ended, "the one that waits does not end"); end.Status != forerun.Success {
+		t.Errorf("the one that waits: %s", end.Result)
+	}
+	g.awaitUse(0, 0)
+}
+
+// TestNoRoomNoSandbox: while an activation has the only processor, no more sandboxes start for the others of its action.
+func TestNoRoomNoSandbox(t *testing.T) {
+	g := newRig(t, under(schedule.Task))
+	g.one()
+	a, file := waitsFor(t)
+	_, first := g.begin(a, `{}`)
+	await(t, first.started, "the first does not begin")
+	began := time.Now()
+	_, second := g.begin(a, `{}`)
+	_, third := g.begin(a, `{}`)
+	time.Sleep(10 * tickEvery)
+	g.mu.Lock()
+	if n := g.lastSandbox; n != 1 && time.Since(began) < schedule.LongWait/2 {
+		t.Errorf("%d sandboxes were started", n)
+	}
+	g.mu.Unlock()
+	touch(t, file)
+	for _, h := range []*heard{first, second, third} {
+		await(t, h.ended, "one does not end")
+	}
 	g.awaitUse(0, 0)
 }

@@ -82,6 +82,7 @@ func (s *session) Do(ctx context.Context, args [][]byte) (state.Reply, forerun.V
 		reply, err := s.conn.turns.phase(s.in(t), t, args)
 		return reply, 0, err
 	}
+	defer s.conn.turns.operates(t)()
 	c := state.Command{Space: s.space, Args: args}
 	if t.bridge != nil {
 		return t.bridge.Do(s.in(t), s.asker(t), c)
@@ -119,6 +120,7 @@ func (s *session) Exec(ctx context.Context, expect []state.Expect, commands [][]
 		return nil, 0, resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
+	defer s.conn.turns.operates(t)()
 	if t.bridge != nil {
 		return t.bridge.Exec(s.in(t), s.asker(t), s.space, expect, commands)
 	}
@@ -135,6 +137,7 @@ func (s *session) Versions(ctx context.Context, keys []forerun.Key) ([]state.Exp
 		return nil, resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
+	defer s.conn.turns.operates(t)()
 	if t.bridge != nil {
 		return t.bridge.Versions(s.in(t), s.asker(t), keys)
 	}
@@ -148,6 +151,7 @@ func (s *session) Hold(ctx context.Context, why *forerun.Reason, begin func()) e
 		return resp.Refusal("ERR " + refused)
 	}
 	defer t.working.RUnlock()
+	defer s.conn.turns.operates(t)()
 	if t.bridge != nil {
 		return t.bridge.Hold(s.in(t), s.asker(t), why, begin)
 	}
@@ -172,7 +176,11 @@ func (s *session) Space() string { return s.space }
 // Waits ends when the activation is over.
 func (s *session) Waits() context.Context { return s.conn.tenure.Load().ctx }
 
+// Sleeps notes that the client waits for records to change, and returns the end of that.
+func (s *session) Sleeps() (end func()) { return s.conn.turns.operates(s.conn.tenure.Load()) }
+
 // Durable waits until what a reply rests on is on disk.
 func (s *session) Durable(ctx context.Context, v forerun.Version) error {
+	defer s.conn.turns.operates(s.conn.tenure.Load())()
 	return s.store.Durable(ctx, v)
 }

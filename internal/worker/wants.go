@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"forerun.dev/forerun/internal/schedule"
 )
 
 // When a queue asks for one more sandbox (see pool.wants).
@@ -17,7 +19,27 @@ const (
 
 // wantsMore reports whether one more sandbox is worth its start to a pool that has some, and to the machine.
 func (w *Worker) wantsMore(p *pool, now time.Time) bool {
+	if w.turns.bounds {
+		return w.turns.starts(p.asQueue(now))
+	}
 	return p.wants(now, w.load.pressure(now, w.busy()))
+}
+
+// asQueue is the pool as the scheduler sees it. Activations wait for it.
+func (p *pool) asQueue(now time.Time) schedule.Queue {
+	q := schedule.Queue{
+		Due: p.heads(), Sandboxes: len(p.sandboxes), Starting: p.starting, Service: p.serviceTime(now), Start: p.startTook,
+		Waited: p.queue[0].waited(now), SinceLast: now.Sub(p.started),
+	}
+	if !p.inTurn {
+		q.Ahead = len(p.queue) - q.Due
+	}
+	for _, b := range p.sandboxes {
+		if r := b.current; b.state == sandboxBusy && r != nil && !(r.isAhead() && !r.isParked()) {
+			q.Serving = append(q.Serving, r.Activation)
+		}
+	}
+	return q
 }
 
 // busy is the number of sandboxes that do something.

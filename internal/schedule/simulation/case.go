@@ -50,11 +50,12 @@ const (
 	End                   // one that runs
 	Kill                  // any
 	Resize                // processors
+	Queue                 // a queue asks for a sandbox
 	Pass                  // time
 )
 
 func (k OpKind) String() string {
-	return [...]string{"ask", "phase", "double", "wait", "answer", "promote", "use", "end", "kill", "resize", "pass"}[k]
+	return [...]string{"ask", "phase", "double", "wait", "answer", "promote", "use", "end", "kill", "resize", "queue", "pass"}[k]
 }
 
 // Generate makes the case of a seed.
@@ -73,7 +74,7 @@ func Generate(seed uint64) *Case {
 		c.Parts = []schedule.Part{{UpTo: 4, Slabs: 16}, {UpTo: 15, Slabs: 16 * r.IntN(2)}, {UpTo: 16, Slabs: 32}}
 		c.Parts = slices.DeleteFunc(c.Parts, func(p schedule.Part) bool { return p.Slabs == 0 })
 	}
-	weights := []int{Ask: 6, Phase: 4, Double: 1, Wait: 3, Answer: 3, Promote: 2, Use: 6, End: 4, Kill: 2, Resize: 1, Pass: 5}
+	weights := []int{Ask: 6, Phase: 4, Double: 1, Wait: 4, Answer: 3, Promote: 2, Use: 7, End: 4, Kill: 2, Resize: 1, Queue: 2, Pass: 5}
 	if r.IntN(4) == 0 {
 		weights[Resize], weights[Ask] = 0, 12
 	}

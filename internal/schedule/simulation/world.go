@@ -33,6 +33,8 @@ type activation struct {
 	flood  bool  // it keeps the flood up
 
 	cpu      time.Duration // used since it was let in
+	measured time.Duration // cpu when it was measured at its door; less than 0: it was not
+	last     time.Duration // when that was
 	asked    time.Duration // when it asked
 	since    time.Duration // when it came to the front
 	atFront  time.Duration // cpu then
@@ -160,13 +162,14 @@ func (w *world) some(who int, is func(*activation) bool) *activation {
 }
 
 func runs(a *activation) bool    { return a.place == front || a.place == back }
+func uses(a *activation) bool    { return a.place != waiting }
 func isAway(a *activation) bool  { return a.place == away }
 func isAhead(a *activation) bool { return a.ahead }
 func any1(*activation) bool      { return true }
 
 // chosenBy says which activations an event may be of.
 var chosenBy = map[OpKind]func(*activation) bool{
-	Phase: runs, Double: any1, Wait: runs, Answer: isAway, Promote: isAhead, Use: runs, End: runs, Kill: any1,
+	Phase: runs, Double: any1, Wait: runs, Answer: isAway, Promote: isAhead, Use: uses, End: runs, Kill: any1,
 }
 
 func (w *world) do(op Op) {
@@ -180,6 +183,11 @@ func (w *world) do(op Op) {
 		w.processors, w.resized = 1+op.Arg%4, true
 		w.tell(schedule.Processors{Number: w.processors})
 		return
+	case Queue:
+		if w.c.Policy != schedule.Oversubscribe {
+			w.asksForSandbox(op)
+		}
+		return
 	case Pass:
 		w.tell(schedule.Passed{})
 		return
@@ -192,12 +200,10 @@ func (w *world) do(op Op) {
 	case Phase, Double:
 		w.begin(a, class, op.Kind == Phase && op.Arg>>8%3 == 0)
 	case Wait:
-		a.weight, a.place = a.place, away
+		a.weight, a.place, a.measured = a.place, away, -1
 		w.tell(schedule.Waits{Activation: a.id})
 	case Answer:
-		if a.place = a.weight; a.place == front {
-			a.since, a.atFront = w.latestAt(), a.cpu
-		}
+		w.returns(a)
 		w.tell(schedule.Answered{Activation: a.id})
 	case Promote:
 		a.ahead = false
@@ -205,10 +211,35 @@ func (w *world) do(op Op) {
 		w.tell(schedule.Promoted{Activation: a.id})
 	case Use:
 		a.cpu += time.Duration(op.Arg%100) * time.Millisecond
+		if w.computes(a) {
+			w.returns(a)
+		}
 		w.tell(schedule.Used{Activation: a.id, CPU: a.cpu})
 	case End, Kill:
 		w.end(a, op.Kind == Kill)
 	}
+}
+
+// returns has an activation that was at a door go on where it was.
+func (w *world) returns(a *activation) {
+	if a.place = a.weight; a.place == front {
+		a.since, a.atFront = w.latestAt(), a.cpu
+	}
+}
+
+// computes reports whether an activation that is measured computes while it waits at a door: half of its class or more, for 50 ms or longer. Only
+// Microtask asks.
+func (w *world) computes(a *activation) bool {
+	if a.place != away || w.c.Policy != schedule.Microtask {
+		return false
+	}
+	used, passed := a.cpu-a.measured, w.latestAt()-a.last
+	if a.measured >= 0 && passed < 50*time.Millisecond {
+		return false
+	}
+	known := a.measured >= 0
+	a.measured, a.last = a.cpu, w.latestAt()
+	return known && used.Seconds()*32 >= passed.Seconds()*float64(a.class)
 }
 
 func (w *world) end(a *activation, killed bool) {

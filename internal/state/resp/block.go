@@ -65,6 +65,9 @@ func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][
 		return outcome{reply, version, err}
 	}
 	c.space.sleep(w)
+	if s, ok := session.(interface{ Sleeps() (end func()) }); ok {
+		defer s.Sleeps()()
+	}
 	if c.flush(ctx) != nil {
 		c.leaving = true
 		return nothing()

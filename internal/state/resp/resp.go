@@ -29,6 +29,7 @@ import (
 
 // Session executes the commands of one connection, one at a time. One that may be of an activation that is ahead of its turn has a method
 // IsAhead() bool, too, that tells whether that is so: it gets half of the room only, and has the other half in its turn.
+// One that is to hear of a client that waits for records to change has a method Sleeps() (end func()), which is called as the wait begins.
 type Session interface {
 	// Do executes a command; args are valid only until it returns. The reply is shown after Durable(version) has
 	// returned nil. An error ends as an error reply, unless the connection's context has ended, as it does also when the client leaves
