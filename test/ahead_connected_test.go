@@ -82,7 +82,7 @@ def main(args):
 var listening = map[string]string{
 	"teller": `
 import os, redis, time
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 def main(args):
     time.sleep(0.6)
     state.publish("news", state.incr("told"))
@@ -90,7 +90,7 @@ def main(args):
 `,
 	"listener": `
 import os, redis
-news = redis.Redis.from_url(os.environ["REDIS_URL"]).pubsub()
+news = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None).pubsub()
 def main(args):
     if news.subscribed:
         heard = None

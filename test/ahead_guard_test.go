@@ -56,7 +56,7 @@ func TestAheadGuard(t *testing.T) {
 var senders = map[string]string{
 	"link1": `
 import os, redis
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 def main(args):
     state.blpop("go")
     print(os.environ["__OW_ACTIVATION_ID"], "of 1")

@@ -23,7 +23,7 @@ const (
 // they have done all, and wait for their turn.
 const largeHeader = `
 import ctypes, os, redis
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 def done(args, **numbers):
     made = state.get("made:%d" % args["n"])
     ctypes.CDLL(None).prctl(15, b"done")  # PR_SET_NAME

@@ -10,7 +10,7 @@ import (
 // turn, and what wrote the record removed it then.
 func TestAheadLives(t *testing.T) {
 	t.Parallel()
-	const redis = "import os, time, redis\n\nr = redis.Redis.from_url(os.environ['REDIS_URL'])\n\n"
+	const redis = "import os, time, redis\n\nr = redis.Redis.from_url(os.environ['REDIS_URL'], socket_timeout=None)\n\n"
 	s := start(t, server.Options{Args: []string{"--speculate", "all; least=0s; load=any"}})
 	c := s.Client(1)
 	defer c.Close()

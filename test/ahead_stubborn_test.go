@@ -83,7 +83,7 @@ var stubbornNative = map[string]string{
 }
 
 const (
-	pythonHead = "import os, redis\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n"
+	pythonHead = "import os, redis\nstate = redis.Redis.from_url(os.environ['REDIS_URL'], socket_timeout=None)\ndef main(args):\n"
 	nodeHead   = `
 let connected
 const state = () => connected ??= require('redis').createClient({ url: process.env.REDIS_URL }).connect()

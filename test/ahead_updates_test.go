@@ -14,7 +14,7 @@ import (
 // run ahead of it; the last calls another.
 const wishing = `
 import base64, json, os, redis, time, urllib.error, urllib.request
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 def ask(method, path, body):
     r = urllib.request.Request(os.environ["__OW_API_HOST"] + "/api/v1/namespaces/_/" + path, method=method, data=json.dumps(body).encode())
     r.add_header("Authorization", "Basic " + base64.b64encode(os.environ["__OW_API_KEY"].encode()).decode())

@@ -19,7 +19,7 @@ import base64, json, os, urllib.error, urllib.request, redis
 def main(args):
     key = os.environ.get("__OW_API_KEY")
     if args.get("wait"):
-        state = redis.Redis.from_url(os.environ["REDIS_URL"])
+        state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
         state.rpush("keys", key)
         state.blpop("go")
     return {"key": key, "statuses": [ask(key, *request) for request in args.get("requests", [])]}

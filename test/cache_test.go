@@ -19,7 +19,7 @@ const cacheReads = `
 import os, redis
 def main(args):
     print("it runs")
-    store = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+    store = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True)
     return {"trip": store.get("trip"), "seats": store.hgetall("seats")}
 `
 
@@ -34,7 +34,7 @@ import os, redis
 kept = {}
 def main(args):
     if not kept:
-        kept["trip"] = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True).get("trip")
+        kept["trip"] = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True).get("trip")
     return kept
 `
 
@@ -53,7 +53,7 @@ var cacheLies = map[string]struct{ code, want string }{
 	"writes": {`
 import os, redis
 def main(args):
-    return {"n": redis.Redis.from_url(os.environ["REDIS_URL"]).incr("count")}
+    return {"n": redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None).incr("count")}
 `, `miss; it writes "count"`},
 	"connects": {`
 import socket
@@ -85,13 +85,13 @@ def main(args):
 	"lists": {`
 import os, redis
 def main(args):
-    redis.Redis.from_url(os.environ["REDIS_URL"]).keys("*")
+    redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None).keys("*")
     return {}
 `, "miss; KEYS reads something that has no version"},
 	"lives": {`
 import os, redis
 def main(args):
-    return {"ttl": redis.Redis.from_url(os.environ["REDIS_URL"]).ttl("trip")}
+    return {"ttl": redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None).ttl("trip")}
 `, "miss; TTL reads something that has no version"},
 }
 
@@ -221,7 +221,7 @@ func TestCacheOff(t *testing.T) {
 const cacheQuotes = `
 import os, redis
 def main(args):
-    store = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+    store = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True)
     return {"price": store.get("price"), "given": sorted(args)}
 `
 

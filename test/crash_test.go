@@ -29,7 +29,7 @@ const (
 	soakKills = 50 // of one that it does, at least
 	kvWriter  = `
 import os, redis
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 
 def main(args):
     state.set(args["key"], args["key"])

@@ -15,7 +15,7 @@ var effects = map[string]string{
 	"write": `
 import os, redis, time
 
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 
 def main(args):
     state.rpush("wrote", os.environ["__OW_ACTIVATION_ID"])
@@ -24,7 +24,7 @@ def main(args):
 	"wait": `
 import os, redis, time
 
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 
 def main(args):
     if state.get("hold"):

@@ -104,7 +104,7 @@ func TestEgressEndsWhatRuns(t *testing.T) {
 	const waits = "import os, redis\ndef main(args):\n    r = redis.from_url(os.environ['REDIS_URL'], socket_timeout=None)\n    r.set('began', 1)\n    return {'got': r.blpop('go', 0)[1].decode()}\n"
 	ids := map[*server.Client]string{}
 	for _, c := range []*server.Client{ada, bob} {
-		putPython(t, c, map[string]string{"waits": waits, "began": "import os, redis\ndef main(args):\n    return {'began': redis.from_url(os.environ['REDIS_URL']).exists('began')}\n"})
+		putPython(t, c, map[string]string{"waits": waits, "began": "import os, redis\ndef main(args):\n    return {'began': redis.from_url(os.environ['REDIS_URL'], socket_timeout=None).exists('began')}\n"})
 		var started struct{ ActivationID string }
 		if code, body := status(t, c, http.MethodPost, "actions/waits", map[string]any{}); code != http.StatusAccepted {
 			t.Fatalf("%d %s", code, body)
@@ -122,7 +122,7 @@ func TestEgressEndsWhatRuns(t *testing.T) {
 	if err != nil || !strings.Contains(string(r.Response.Result), "has changed what functions of this tenant may reach") {
 		t.Errorf("the running function ended with %+v, %v", r, err)
 	}
-	putPython(t, bob, map[string]string{"push": "import os, redis\ndef main(args):\n    redis.from_url(os.environ['REDIS_URL']).rpush('go', 'on')\n    return {}\n"})
+	putPython(t, bob, map[string]string{"push": "import os, redis\ndef main(args):\n    redis.from_url(os.environ['REDIS_URL'], socket_timeout=None).rpush('go', 'on')\n    return {}\n"})
 	if _, err := bob.Invoke(t.Context(), "push", nil); err != nil {
 		t.Fatal(err)
 	}

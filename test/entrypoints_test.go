@@ -235,7 +235,7 @@ func TestNothingIsServedBetweenActivations(t *testing.T) {
 	put(t, c, "late", map[string]any{"exec": map[string]string{"kind": "nodejs:20", "code": lateWriter}})
 	put(t, c, "peek", map[string]any{"exec": map[string]string{
 		"kind": "python:3",
-		"code": "import os, redis\n\ndef main(args):\n    return {'late': redis.Redis.from_url(os.environ['REDIS_URL'], decode_responses=True).get('late')}\n",
+		"code": "import os, redis\n\ndef main(args):\n    return {'late': redis.Redis.from_url(os.environ['REDIS_URL'], socket_timeout=None, decode_responses=True).get('late')}\n",
 	}})
 	equalJSON(t, invoke(t, c, "late", nil).Response.Result, `{"seen":null}`)
 	equalJSON(t, invoke(t, c, "peek", nil).Response.Result, `{"late":null}`)

@@ -13,7 +13,7 @@ import (
 // talks says something, waits until the test lets it go on, and says more.
 const talks = `
 import os, redis, sys
-state = redis.Redis.from_url(os.environ["REDIS_URL"])
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
 
 def main(args):
     print("before", args["n"], flush=True)
@@ -152,7 +152,7 @@ func TestFollowSpeculative(t *testing.T) {
 	c, state, sh := client(t, s), outside(t, s), newShell(t, s)
 	const waits = `
 import os, redis
-state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True)
 
 def main(args):
     return {"n": state.blpop("%s", 0)[1], "input": args.get("n")}

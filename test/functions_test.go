@@ -91,7 +91,7 @@ func needPackages(t *testing.T) {
 
 const stateful = `
 import os, redis
-state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True)
 
 def main(args):
     before = state.get("last")

@@ -106,7 +106,7 @@ def main(args):
 const gated = `import os, redis
 
 def main(args):
-    redis.Redis.from_url(os.environ["REDIS_URL"]).blpop("gate")
+    redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None).blpop("gate")
     return {}
 `
 

@@ -53,7 +53,7 @@ func TestStorageQuota(t *testing.T) {
 		"echo": echoes + "#" + strings.Repeat("c", 100<<10),
 		"fill": `import os, redis
 def main(args):
-    r = redis.from_url(os.environ["REDIS_URL"])
+    r = redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)
     try:
         r.set("f", "x" * 400_000)
     except redis.exceptions.OutOfMemoryError as e:

@@ -13,7 +13,7 @@ import (
 const workers = `
 import os, redis
 
-state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True)
 
 def book(p):
     left = int(p.get("seats"))

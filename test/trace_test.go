@@ -36,7 +36,7 @@ func TestTrace(t *testing.T) {
 	t.Parallel()
 	s := start(t, server.Options{Args: []string{"--speculate", "all; load=any"}})
 	c := client(t, s)
-	wait := "import redis, os, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'])\ndef main(args):\n    time.sleep(0.05)\n"
+	wait := "import redis, os, time\nstate = redis.Redis.from_url(os.environ['REDIS_URL'], socket_timeout=None)\ndef main(args):\n    time.sleep(0.05)\n"
 	putPython(t, c, map[string]string{
 		"one": wait + "    return {'n': int(state.get('n') or 1)}\n", "two": wait + "    return {'n': args['n'] + 1}\n", "three": strings.Replace(wait, "time.sleep", "state.blpop('nothing', 0.01); time.sleep", 1) + "    return {'n': args['n'] * 2}\n",
 	})

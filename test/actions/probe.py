@@ -43,7 +43,7 @@ def main(args: dict) -> dict:
         case "count":
             import redis
 
-            return {"n": redis.Redis.from_url(os.environ["REDIS_URL"]).incr("counter")}
+            return {"n": redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None).incr("counter")}
     return {
         "calls": calls,
         "id": os.environ["__OW_ACTIVATION_ID"],

@@ -11,7 +11,7 @@ import urllib.request
 
 import redis
 
-state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True)
 
 
 def main(args: dict) -> dict:

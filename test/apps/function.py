@@ -13,7 +13,7 @@ import zlib
 import openwhisk
 import redis
 
-state = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
+state = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None, decode_responses=True)
 loaded = 0
 
 
