@@ -17,6 +17,7 @@ packages := bin/runtimes/python/packages
 node_packages := bin/runtimes/node/packages
 java_runtime := bin/runtimes/java
 offload := bin/runtimes/offload
+console := internal/gateway/console/dist
 # The interpreter that functions run on: the server takes the system's first, and which packages it needs depends on its version.
 system_python = $(shell command -v /usr/bin/python3 || command -v python3)
 sdk_python := $(wildcard sdk/python/openwhisk/*.py) sdk/python/openwhisk/py.typed
@@ -55,6 +56,7 @@ dist: build sbom ## make dist/forerun-VERSION-linux-ARCH.tar.gz, which runs wher
 .PHONY: test
 test: build $(java_runtime)/.stamp $(offload)/.stamp $(venv)/.stamp node_modules/.stamp .forerun/quic/.stamp sbom need-redis need-tools ## run all tests; needs no service, leaves nothing behind
 	-@$(MAKE) --no-print-directory bin/examples/thumbs.jar
+	-@$(MAKE) --no-print-directory .forerun/browser/.stamp
 	@$(python) tools/run_tests.py
 
 .PHONY: soak
@@ -94,6 +96,13 @@ update-requirements: .forerun/uv/.stamp ## write each requirements.txt, with has
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
+# What drives a browser in the test of the console. Without it, or without the browser, that is skipped.
+.forerun/browser/.stamp: test/browser/package.json test/browser/package-lock.json .npmrc | need-node need-browser
+	@mkdir -p $(@D)
+	cp $^ $(@D)
+	npm ci --prefix $(@D) --ignore-scripts --no-progress --loglevel=error
+	@touch $@
+
 .PHONY: bench-baseline
 bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-native .forerun/fill .forerun/peers/.stamp ## measure Forerun without running ahead beside this machine's own echo, fdatasync and redis, and other systems (CASE=NAMES: some cases, QUICK=1: rough, OTHER=PATH: beside another binary too)
 	@.forerun/bench baseline $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick) $(if $(OTHER),--other '$(OTHER)')
@@ -128,7 +137,7 @@ profile: build .forerun/bench .forerun/bench-native need-redis ## profile the se
 
 .PHONY: clean
 clean: ## remove what the targets made in this folder
-	rm -rf bin dist .forerun node_modules bench/out examples/flightbook/build
+	rm -rf $(console)/*.* bin dist .forerun node_modules bench/out examples/flightbook/build
 
 .PHONY: help
 help: ## show this
@@ -137,14 +146,30 @@ help: ## show this
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The programs that a bare machine lacks. Order-only where a file is made, so that it is not made anew each time.
-.PHONY: need-go need-node need-python need-java need-redis need-tools
-need-go need-node need-python need-java need-redis need-tools: need-%:
+.PHONY: need-go need-node need-python need-java need-redis need-tools need-browser
+need-go need-node need-python need-java need-redis need-tools need-browser: need-%:
 	@tools/need.sh $*
 
 # What `make build` makes.
-bin/forerun: $(sources) .forerun/version | need-go
+bin/forerun: $(sources) $(console)/main.js .forerun/version | need-go
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.stamped=$(version)' -o $@ ./cmd/forerun
+
+# The console's page, which the binary has in itself.
+$(console)/main.js: .forerun/console/.stamp $(wildcard console/src/*)
+	rm -rf .forerun/console/src
+	cp -R console/src console/tsconfig.json .forerun/console
+	rm -f $(console)/*.*
+	cd .forerun/console && node_modules/.bin/esbuild src/main.tsx src/main.css --bundle --minify --target=es2022 --jsx=automatic \
+	  --jsx-import-source=preact --outdir=$(CURDIR)/$(console) --log-level=warning
+	cp console/src/index.html console/src/icon.svg $(console)
+
+.forerun/console/.stamp: console/package.json console/package-lock.json .npmrc | need-node
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	cp $^ $(@D)
+	npm ci --prefix $(@D) --ignore-scripts --no-progress --loglevel=error
+	@touch $@
 
 $(packages)/.stamp: runtimes/python/requirements.txt $(sdk_python) | $(venv)/.stamp
 	rm -rf $(packages)
@@ -259,6 +284,6 @@ check-python: $(venv)/.stamp
 	@echo 'mypy'; $(venv)/bin/mypy --no-error-summary
 
 .PHONY: check-javascript
-check-javascript: node_modules/.stamp
+check-javascript: node_modules/.stamp $(console)/main.js
 	@echo 'eslint'; npx --no-install eslint .
-	@echo 'tsc'; npx --no-install tsc -p sdk/node
+	@echo 'tsc'; npx --no-install tsc -p sdk/node && npx --no-install tsc -p .forerun/console

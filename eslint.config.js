@@ -16,5 +16,6 @@ export default [
       'prefer-const': 'error'
     }
   },
+  { files: ['test/browser/*.js'], languageOptions: { globals: globals.browser } },
   { files: ['**/*.cjs'], languageOptions: { sourceType: 'commonjs' } }
 ]

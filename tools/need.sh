@@ -91,4 +91,8 @@ need_tools() { # what the end-to-end tests look at the machine with
     [ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
 }
 
+need_browser() { # which the test of the console drives
+    has chromium-headless-shell || has chromium || has google-chrome || install chromium-headless-shell
+}
+
 for what in "$@"; do "need_$what"; done

@@ -13,6 +13,9 @@ mkdir -p "$parts"
 node .forerun/sbom/node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.js \
     --omit dev --spec-version $spec --output-file "$parts/node.json" bin/runtimes/node/packages/package.json
 
+node .forerun/sbom/node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.js \
+    --omit dev --spec-version $spec --output-file "$parts/console.json" .forerun/console/package.json
+
 # Without site's folders, Python's path has only the packages for functions and the standard library.
 PYTHONPATH=bin/runtimes/python/packages .forerun/venv/bin/cyclonedx-py environment \
     -S --spec-version $spec --output-file "$parts/python.json" .forerun/venv/bin/python

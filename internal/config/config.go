@@ -53,6 +53,7 @@ type Config struct {
 	Limits      registry.Limits      // of tenants who have none of their own
 	CPUProfile  string               // folder that a profile of the server's processor time is left in; empty: none is made
 
+	ConsoleListen string   // host:port of the console alone; empty: there is none
 	MetricsListen string   // host:port of /metrics and /healthz alone; empty: the other HTTP listeners serve them
 	TLS           bool     // on the loopback, too; on every other address TLS is always on
 	TLSNames      []string // DNS names and addresses that the server's certificate is for; empty: the host's name and the addresses listened on
@@ -80,6 +81,7 @@ func Settings(root bool, home string) []Setting {
 		{"web-host", "FORERUN_WEB_HOST", "", "`HOST` of web actions for each tenant, like TENANT.example.org or https://TENANT.example.org; empty: any host", setWebHost},
 		{"data", "FORERUN_DATA", DataFolder(root, home), "`FOLDER` of everything the server keeps", setData},
 		{"redis-listen", "FORERUN_REDIS_LISTEN", "", "`ADDRESS` where Redis clients reach the state of functions (AUTH uuid key); empty: closed", setRedisListen},
+		{"console-listen", "FORERUN_CONSOLE_LISTEN", "", "`ADDRESS` of the console, a page on which tenants see what runs, and of nothing else; empty: there is none", setConsoleListen},
 		{"metrics-listen", "FORERUN_METRICS_LISTEN", "", "`ADDRESS` of /metrics and /healthz, which no other listener then serves; empty: --listen serves them", setMetricsListen},
 		{"tls", "FORERUN_TLS", "auto", "auto: TLS on every address off the loopback, or on: on the loopback, too", setTLS},
 		{"tls-name", "FORERUN_TLS_NAME", "", "`NAMES` that the server's certificate is for, comma-separated; empty: the host's name and the addresses listened on", setTLSNames},

@@ -56,6 +56,7 @@ func TestRefused(t *testing.T) {
 	for setting, values := range map[string][]string{
 		"listen":           {"", "3233", "example.org:3233", "127.0.0.1:http", "127.0.0.1:70000"},
 		"redis-listen":     {"example.org:6379", "6379"},
+		"console-listen":   {"3235", "example.org:3235"},
 		"metrics-listen":   {"9090"},
 		"tls":              {"", "off", "true"},
 		"tls-name":         {"a b", "https://example.org", "example.org:443", "fe80::1%eth0", "-x", "a..b"},

@@ -38,6 +38,8 @@ func setWebListen(c *Config, value string) error { return setFurther(&c.WebListe
 
 func setRedisListen(c *Config, value string) error { return setFurther(&c.RedisListen, value) }
 
+func setConsoleListen(c *Config, value string) error { return setFurther(&c.ConsoleListen, value) }
+
 func setMetricsListen(c *Config, value string) error { return setFurther(&c.MetricsListen, value) }
 
 // setFurther sets an address that may be empty.

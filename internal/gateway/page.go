@@ -22,8 +22,9 @@ type Protection struct {
 type PageConfig struct {
 	Version     string // of Forerun
 	Protections []Protection
-	Documents   fs.FS // Markdown files in folders
-	Metrics     bool  // /metrics and /healthz are served here, too
+	Documents   fs.FS  // Markdown files in folders
+	Metrics     bool   // /metrics and /healthz are served here, too
+	Console     string // URL of the console; empty: there is none
 }
 
 // documentsPath begins the paths of documents.
@@ -53,7 +54,8 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <h2>This server</h2>
 <ul>{{if .Metrics}}
 <li><a href="/metrics">/metrics</a>: figures for Prometheus</li>
-<li><a href="/healthz">/healthz</a>: whether it takes requests</li>{{end}}
+<li><a href="/healthz">/healthz</a>: whether it takes requests</li>{{end}}{{if .Console}}
+<li><a href="{{.Console}}">The console</a>: what runs, and why it was fast or slow</li>{{end}}
 <li><a href="/api/v1">/api/v1</a>: the API, with HTTP Basic authentication</li>
 </ul>
 </body>

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"forerun.dev/forerun/internal/gateway/console"
 	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/speculate"
 )
@@ -31,6 +32,9 @@ func (s *server) announce() {
 	}
 	if s.measured != nil {
 		fmt.Fprintf(s.words, "  metrics are on %s/metrics\n", s.url(s.measured))
+	}
+	if s.console != nil {
+		fmt.Fprintf(s.words, "  the console is on %s%s\n", s.url(s.console), console.Prefix)
 	}
 	if origin := s.webOrigin(); s.web != nil {
 		fmt.Fprintf(s.words, "  web actions are on %s (clients use %s%s...)\n", s.url(s.web), origin.URL, webaction.Prefix)

@@ -18,6 +18,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/gateway/admin"
+	"forerun.dev/forerun/internal/gateway/console"
 	"forerun.dev/forerun/internal/gateway/webaction"
 	"forerun.dev/forerun/internal/seats"
 )
@@ -28,6 +29,7 @@ type listeners struct {
 	web      *listener // of web actions alone
 	redis    *listener
 	measured *listener // of /metrics and /healthz alone
+	console  *listener // of the console alone
 }
 
 // listener is a port. A secure one speaks TLS, which every one off the loopback does.
@@ -43,7 +45,7 @@ func (l *listener) port() int { return l.address().Port }
 
 // all are the listeners that there are.
 func (s *listeners) all() (all []*listener) {
-	for _, l := range []*listener{s.front, s.web, s.redis, s.measured} {
+	for _, l := range []*listener{s.front, s.web, s.redis, s.measured, s.console} {
 		if l != nil {
 			all = append(all, l)
 		}
@@ -57,7 +59,7 @@ func (s *listeners) described() (all []admin.Listener) {
 		setting string
 		l       *listener
 		redis   bool
-	}{{"listen", s.front, false}, {"web-listen", s.web, false}, {"redis-listen", s.redis, true}, {"metrics-listen", s.measured, false}} {
+	}{{"listen", s.front, false}, {"web-listen", s.web, false}, {"redis-listen", s.redis, true}, {"metrics-listen", s.measured, false}, {"console-listen", s.console, false}} {
 		if x.l != nil {
 			all = append(all, admin.Listener{Setting: x.setting, Address: x.l.Addr().String(), TLS: x.l.secure, Protocols: x.l.protocols(x.redis)})
 		}
@@ -91,6 +93,7 @@ func (s *server) listen(ctx context.Context) (err error) {
 		{"--web-listen", s.config.WebListen, &s.web, s.listenForHTTP},
 		{"--redis-listen", s.config.RedisListen, &s.redis, s.listenOn},
 		{"--metrics-listen", s.config.MetricsListen, &s.measured, s.listenOn},
+		{"--console-listen", s.config.ConsoleListen, &s.console, s.listenOn},
 	} {
 		if *x.is, err = x.on(ctx, x.flag, x.address); err != nil {
 			return err
@@ -174,6 +177,13 @@ func (s *server) serve(c gateway.Config, origin *webaction.Origin, has *seats.Se
 		nothing := http.HandlerFunc(nothingButMetrics)
 		doors = append(doors, door{s.measured, gateway.New(gateway.Config{API: nothing, Web: nothing, Metrics: c.Metrics, Gate: c.Gate, Traffic: c.Traffic, Log: c.Log, Audit: c.Audit})})
 		c.Metrics = nil
+	}
+	if s.console != nil {
+		page, err := console.New(console.Config{API: c.API, Tenants: s.registry, Files: console.Bundle(), Secure: s.console.secure, APIURL: s.url(s.front)})
+		if err != nil {
+			return err
+		}
+		doors = append(doors, door{s.console, gateway.New(gateway.Config{API: page, Web: page, Gate: c.Gate, Traffic: c.Traffic, Log: c.Log, Audit: c.Audit})})
 	}
 	front := gateway.New(c)
 	if origin.URL != "" {

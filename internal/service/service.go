@@ -33,6 +33,7 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 	"forerun.dev/forerun/internal/gateway"
 	"forerun.dev/forerun/internal/gateway/admin"
+	"forerun.dev/forerun/internal/gateway/console"
 	"forerun.dev/forerun/internal/gateway/offload"
 	"forerun.dev/forerun/internal/gateway/openwhisk"
 	"forerun.dev/forerun/internal/gateway/webaction"
@@ -63,7 +64,7 @@ func Run(ctx context.Context, hurry <-chan struct{}, c *config.Config, version s
 	defer runtime.KeepAlive(make([]byte, heldBack))
 	s := &server{
 		config: c, version: version, words: words, log: slog.New(slog.NewTextHandler(words, nil)), begun: time.Now(), clock: clock.New(nil),
-		gate: gateway.NewGate(), traffic: new(gateway.Traffic), hurry: hurry, broken: make(chan error, 4),
+		gate: gateway.NewGate(), traffic: new(gateway.Traffic), hurry: hurry, broken: make(chan error, 5),
 	}
 	err := s.start(ctx)
 	switch {
@@ -363,7 +364,11 @@ func (s *server) page() (http.Handler, error) {
 	for _, e := range s.maker.Enforced() {
 		protections = append(protections, gateway.Protection{What: e.What, On: e.On, Why: e.Why})
 	}
-	return gateway.NewPage(gateway.PageConfig{Version: s.version, Protections: protections, Documents: docs.Documents, Metrics: s.measured == nil})
+	page := gateway.PageConfig{Version: s.version, Protections: protections, Documents: docs.Documents, Metrics: s.measured == nil}
+	if s.console != nil {
+		page.Console = s.url(s.console) + console.Prefix
+	}
+	return gateway.NewPage(page)
 }
 
 // resolveOwn finds an action of a namespace as its owner does.

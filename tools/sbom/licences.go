@@ -108,12 +108,21 @@ func (t tree) folders(components []cyclonedx.Component) (map[string]string, erro
 		case path == "openwhisk-composer":
 			found[c.BOMRef] = t.path(composer)
 		case strings.HasPrefix(c.PackageURL, "pkg:npm/"):
-			found[c.BOMRef] = t.path("bin/runtimes/node/packages", property(c, "cdx:npm:package:path"))
+			found[c.BOMRef] = t.npm(property(c, "cdx:npm:package:path"))
 		case strings.HasPrefix(c.PackageURL, "pkg:pypi/"):
 			found[c.BOMRef] = t.path("bin/runtimes/python/packages", strings.ReplaceAll(path, "-", "_")+"-"+version+".dist-info")
 		}
 	}
 	return found, t.modules(modules, found)
+}
+
+// npm is the folder of a package for Node functions, or of one that the console's page has.
+func (t tree) npm(path string) string {
+	folder := t.path("bin/runtimes/node/packages", path)
+	if _, err := os.Stat(folder); err != nil {
+		return t.path(".forerun/console", path)
+	}
+	return folder
 }
 
 // modules looks up where the Go tool keeps modules, and puts that into found.

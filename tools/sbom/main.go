@@ -146,7 +146,7 @@ func licence(id string) *cyclonedx.Licenses {
 
 // ours reports whether a component is a part of Forerun itself.
 func ours(c cyclonedx.Component) bool {
-	return c.Group == "dev.forerun" || c.Name == "forerun-node-packages" || c.Name == "forerun" || c.Name == "forerun.dev/forerun"
+	return c.Group == "dev.forerun" || c.Name == "forerun-node-packages" || c.Name == "forerun-console" || c.Name == "forerun" || c.Name == "forerun.dev/forerun"
 }
 
 // name is the name of a component in its language.

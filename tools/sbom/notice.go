@@ -20,7 +20,7 @@ others. ` + "`make notice`" + ` writes this file.
 // kinds are the sections of NOTICE, by how package URLs begin.
 var kinds = []struct{ purl, title string }{
 	{"pkg:golang/", "In the binary"},
-	{"pkg:npm/", "In the packages for Node functions, and for compositions in the binary"},
+	{"pkg:npm/", "In the packages for Node functions, and in the binary for compositions and the console"},
 	{"pkg:pypi/", "In the packages for Python functions"},
 	{"pkg:maven/", "In the runtime of Java functions"},
 }

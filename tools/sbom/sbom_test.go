@@ -47,7 +47,8 @@ func shipped(t *testing.T) (purls []string) {
 	}
 	packages := 0
 	for _, name := range glob(t, "bin/runtimes/node/packages/node_modules/*/package.json",
-		"bin/runtimes/node/packages/node_modules/@*/*/package.json") {
+		"bin/runtimes/node/packages/node_modules/@*/*/package.json", ".forerun/console/node_modules/preact/package.json",
+		".forerun/console/node_modules/@preact/*/package.json") {
 		var p struct{ Name, Version string }
 		text, err := os.ReadFile(name)
 		if err != nil {

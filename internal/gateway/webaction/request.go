@@ -12,6 +12,7 @@ import (
 
 	"forerun.dev/forerun/internal/canonical"
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/gateway"
 )
 
 // The parameters that tell an action about the request. A request cannot set them itself.
@@ -162,8 +163,14 @@ func (r *request) describe(p parameters) {
 		headers["host"] = r.Host
 	}
 	for name, values := range r.Header {
+		value := values[len(values)-1]
+		if name == "Cookie" {
+			if value = gateway.WithoutConsole(value); value == "" {
+				continue
+			}
+		}
 		if !r.isSecret(name, values) {
-			headers[strings.ToLower(name)] = values[len(values)-1]
+			headers[strings.ToLower(name)] = value
 		}
 	}
 	p[headersParameter], _ = json.Marshal(headers) // strings always marshal

@@ -43,3 +43,18 @@ func FuzzInput(f *testing.F) {
 		}
 	})
 }
+
+// TestConsoleCookie: a function is not told the console's cookie, which browsers send to every port of its host.
+func TestConsoleCookie(t *testing.T) {
+	for cookies, want := range map[string]string{"forerun-console=s; a=b": "a=b", "forerun-console=s": "", "a=b": "a=b"} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.Header["Cookie"] = []string{"x=y", cookies}
+		input, err := (&request{Request: r}).input(new(forerun.Action))
+		var given struct {
+			Headers map[string]string `json:"__ow_headers"`
+		}
+		if err != nil || json.Unmarshal(input, &given) != nil || given.Headers["cookie"] != want {
+			t.Errorf("of %q the function is told %s (%v)", cookies, input, err)
+		}
+	}
+}
