@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,8 @@ type bench struct {
 	folder              string // temporary, for all data
 	echo                *harness.EchoServer
 	report              harness.Report
-	started             int // servers
+	started             int     // servers
+	loadBefore          float64 // the load average when the run began
 	ratios              []ratio
 	loads               []*loaded
 }
@@ -70,6 +72,16 @@ func Run(ctx context.Context, args []string) (err error) {
 	return b.measure(ctx)
 }
 
+// machineRows tell how busy other programs have kept the machine since a moment.
+func (b *bench) machineRows(begin time.Time, usedBefore time.Duration) {
+	used, _ := harness.MachineTime()
+	others := (used - usedBefore - harness.TreeTime(os.Getpid())).Seconds() / time.Since(begin).Seconds()
+	name := fmt.Sprintf("the machine, of %d processors", runtime.NumCPU())
+	b.row(harness.Row{Case: name, Metric: "processors that other programs used", Value: harness.Number(max(0, others))})
+	b.row(harness.Row{Case: name, Metric: "load average (baseline: when the run began)", Value: harness.Number(harness.LoadAverage()), Baseline: harness.Number(b.loadBefore)})
+	b.row(harness.Row{Case: name, Metric: "time of the run", Unit: "min", Value: harness.Number(time.Since(begin).Minutes())})
+}
+
 // measurement is one case.
 type measurement struct {
 	name string
@@ -91,6 +103,9 @@ func (b *bench) measurements() []measurement {
 }
 
 func (b *bench) measure(ctx context.Context) error {
+	begin := time.Now()
+	used, _ := harness.MachineTime()
+	b.loadBefore = harness.LoadAverage()
 	wanted := strings.FieldsFunc(b.only, func(r rune) bool { return r == ',' })
 	var names []string
 	for _, m := range b.measurements() {
@@ -102,7 +117,7 @@ func (b *bench) measure(ctx context.Context) error {
 		}
 	}
 	for _, m := range b.measurements() {
-		if wanted != nil && !slices.Contains(wanted, m.name) {
+		if len(wanted) > 0 && !slices.Contains(wanted, m.name) {
 			continue
 		}
 		b.progress("%s", m.name)
@@ -111,10 +126,11 @@ func (b *bench) measure(ctx context.Context) error {
 		}
 	}
 	b.overall()
+	b.machineRows(begin, used)
 	if err := b.draw(b.figures); err != nil {
 		return err
 	}
-	if wanted == nil {
+	if len(wanted) == 0 {
 		if err := b.report.Write(b.out, "cache"); err != nil {
 			return err
 		}

@@ -22,7 +22,6 @@ type result struct {
 // pass is the answers to single requests, one at a time, to the same requests in each cell.
 type pass struct {
 	name    string
-	scripts int
 	ms      map[*cell]map[string][]float64 // by application
 	answers int                            // that were compared
 	differ  int                            // of them, those that were not the same in all cells
@@ -37,15 +36,17 @@ func (p *pass) take(c *cell, app string, took time.Duration) {
 	p.ms[c][app] = append(p.ms[c][app], float64(took)/float64(time.Millisecond))
 }
 
-// script has each cell replay it; which comes first changes with the turn.
-func (r *result) script(ctx context.Context, p *pass, s script, turn int) error {
+// script has each cell replay it; which comes first changes with the turn. The times of one application count, or of all if it is empty.
+func (r *result) script(ctx context.Context, p *pass, s script, turn int, only string) error {
 	answers := make([][][]byte, len(r.cells))
 	for i := range r.cells {
 		at := (turn + i) % len(r.cells)
 		c := r.cells[at]
 		err := c.replay(ctx, s, func(app string, answer []byte, took time.Duration) {
 			answers[at] = append(answers[at], answer)
-			p.take(c, app, took)
+			if only == "" || only == app {
+				p.take(c, app, took)
+			}
 		})
 		if err != nil {
 			return err
@@ -64,33 +65,44 @@ func (r *result) script(ctx context.Context, p *pass, s script, turn int) error 
 	return nil
 }
 
-// pass replays decks of scripts for a time, and two at least.
+// pass replays decks of scripts for a time, and two at least; then the applications of which there were too few.
 func (r *result) pass(ctx context.Context, name string, d time.Duration, scale int) error {
 	p := &pass{name: name, ms: map[*cell]map[string][]float64{}}
 	random := rand.New(rand.NewPCG(44, uint64(len(r.passes))))
 	begin, turn := time.Now(), 0
 	for decks := 0; decks < 2 || time.Since(begin) < d; decks++ {
 		for _, s := range r.deck(random, scale) {
-			if err := r.script(ctx, p, s, turn); err != nil {
+			if err := r.script(ctx, p, s, turn, ""); err != nil {
 				return err
 			}
 			turn++
 		}
 	}
-	p.scripts = turn
 	r.passes = append(r.passes, p)
+	r.alone = p.alone(r.cellWith("off", "off"), turn)
+	for range fewest { // the mix has too few of some
+		for _, a := range r.apps {
+			if len(p.ms[r.cells[0]][a.name]) >= fewest {
+				continue
+			}
+			if err := r.script(ctx, p, a.draw(random), turn, a.name); err != nil {
+				return err
+			}
+			turn++
+		}
+	}
 	return nil
 }
 
-// alone is the time that a script takes in a cell, in milliseconds.
-func (p *pass) alone(c *cell) float64 {
+// alone is the time that each of so many scripts took in a cell, in milliseconds.
+func (p *pass) alone(c *cell, scripts int) float64 {
 	sum := 0.0
 	for _, all := range p.ms[c] {
 		for _, ms := range all {
 			sum += ms
 		}
 	}
-	return sum / float64(p.scripts)
+	return sum / float64(scripts)
 }
 
 // cellWith is the cell with so many on.
@@ -138,7 +150,7 @@ func (b *bench) answers(ctx context.Context, r *result) error {
 			r.cells = append(r.cells, c)
 		}
 	}
-	d, scale := 10*time.Minute, 1
+	d, scale := 4*time.Minute, 1
 	if b.quick {
 		d, scale = 30*time.Second, 20
 	} else if err := r.pass(ctx, "from an empty table", d, scale); err != nil {
@@ -147,7 +159,7 @@ func (b *bench) answers(ctx context.Context, r *result) error {
 	b.progress("%s: each input once", r.name)
 	first := &pass{ms: map[*cell]map[string][]float64{}}
 	for turn, s := range r.first() {
-		if err := r.script(ctx, first, s, turn); err != nil {
+		if err := r.script(ctx, first, s, turn, ""); err != nil {
 			return err
 		}
 	}
@@ -157,7 +169,6 @@ func (b *bench) answers(ctx context.Context, r *result) error {
 	}
 	for _, p := range r.passes {
 		b.latencyRows(r, p)
-		r.alone = p.alone(r.cellWith("off", "off"))
 	}
 	return b.oracleRows(ctx, r)
 }

@@ -62,8 +62,8 @@ func (b *bench) loadWith(ctx context.Context, r *result, speculate string) error
 
 // open has the same requests come to both at the same rate, one server after the other.
 func (b *bench) open(ctx context.Context, r *result, l *loaded, pair []*cell) error {
-	rate, rounds := share*1000/r.alone, 10
-	d := 30 * time.Second
+	rate, rounds := share*1000/r.alone, 6
+	d := 20 * time.Second
 	if b.quick {
 		d, rounds = 5*time.Second, 2
 	}
@@ -218,7 +218,7 @@ func (c *cell) run(ctx context.Context, s script) (requests int, err error) {
 
 // closed has the suite's users replay decks, in rounds with the cache off and on.
 func (b *bench) closed(ctx context.Context, r *result, l *loaded, pair []*cell) error {
-	d, rounds := 30*time.Second, 8
+	d, rounds := 20*time.Second, 6
 	if b.quick {
 		d, rounds = 4*time.Second, 3
 	}

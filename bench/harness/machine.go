@@ -3,6 +3,7 @@ package harness
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +28,14 @@ func Machine() map[string]any {
 		m["memory"] = memory
 	}
 	return m
+}
+
+// LoadAverage is how many processes wanted a processor in the last minute, on average; 0 if the machine does not tell.
+func LoadAverage() float64 {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	load, _ := strconv.ParseFloat(first, 64)
+	return load
 }
 
 // field returns the value of the first line "name: value" of a file, or nothing.
