@@ -60,9 +60,38 @@ public final class Pair {
     }
   }
 
-  /** A function in a thread of this process. At its end what is under way to the server is lost, as when its activation ends. */
+  /** Loads the classes of a function: their static fields are those of one process. */
+  private static final class Process extends ClassLoader {
+    private static final String FUNCTION = "dev.forerun.offload.function.";
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+      Class<?> known = name.startsWith(FUNCTION) ? findLoadedClass(name) : super.loadClass(name, resolve);
+      return known != null ? known : findClass(name);
+    }
+
+    @Override
+    protected Class<?> findClass(String name) throws ClassNotFoundException {
+      try (InputStream in = Pair.class.getClassLoader().getResourceAsStream(name.replace('.', '/') + ".class")) {
+        byte[] file = in.readAllBytes();
+        return defineClass(name, file, 0, file.length);
+      } catch (IOException e) {
+        throw new ClassNotFoundException(name, e);
+      }
+    }
+  }
+
+  /** A function in a thread of this process, with classes of its own. At its end what is under way to the server is lost, as when its activation ends. */
   static final class Here implements Functions {
-    private final Instance instance = new Instance();
+    private final Object instance;
+
+    Here() {
+      try {
+        instance = new Process().loadClass(Instance.class.getName()).getConstructor().newInstance();
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException(e);
+      }
+    }
 
     @Override
     public Link open() throws IOException {
@@ -76,9 +105,9 @@ public final class Pair {
 
     private void serve(Socket socket) {
       try (Link link = new Link(socket.getInputStream(), socket.getOutputStream(), socket)) {
-        instance.serve(link);
+        instance.getClass().getMethod("serve", Link.class).invoke(instance, link);
         socket.setSoLinger(true, 0);
-      } catch (IOException e) {
+      } catch (IOException | ReflectiveOperationException e) {
         System.out.println("# the function ended: " + e);
       }
     }
@@ -192,6 +221,36 @@ public final class Pair {
     return ok;
   }
 
+  /** Calls of a virtual thread are offloaded, too. An offloader that was stopped has calls run here. */
+  private static boolean isVirtual() throws Exception {
+    String name = "sample.app.Small";
+    Object small = new Loader(Set.of(name + "#count")).loadClass(name).getConstructor().newInstance();
+    Offloader offloader = new Offloader(new Here(), Rules.ofServer(one -> one.startsWith("sample.app.")), Set.of(), Map.of(), line -> {});
+    Entry.use(offloader);
+    List<Object> results = new ArrayList<>();
+    Runnable call =
+        () -> {
+          try {
+            results.add(small.getClass().getMethod("count", int.class).invoke(small, 2));
+          } catch (ReflectiveOperationException e) {
+            results.add(e.getCause());
+          }
+        };
+    Thread thread = new Thread(call);
+    if (Runtime.version().feature() >= 21) {
+      Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+      thread = (Thread) Class.forName("java.lang.Thread$Builder").getMethod("unstarted", Runnable.class).invoke(builder, call);
+    }
+    thread.start();
+    thread.join();
+    offloader.stop("a class was redefined");
+    call.run();
+    Entry.use(null);
+    boolean ok = results.equals(List.of("[1, 2] of 3", "[1, 2, 1, 2] of 6")) && offloader.offloaded() == 1;
+    System.out.println(ok ? "ok virtual" : "FAILED virtual: %s, offloaded %d".formatted(results, offloader.offloaded()));
+    return ok;
+  }
+
   private static WeakReference<?> counted(ClassLoader loader, String name) throws ReflectiveOperationException {
     Object small = loader.loadClass(name).getConstructor().newInstance();
     small.getClass().getMethod("count", int.class).invoke(small, 3);
@@ -203,8 +262,10 @@ public final class Pair {
     System.setProperty("sample.only", "here");
     String only = args.length > 0 ? args[0] : "#";
     boolean ok = all("sample.app.Shop", true, only);
+    ok &= all("sample.app.Rows", true, only);
     ok &= all("sample.app.Nasty", false, only);
     ok &= forgets();
+    ok &= isVirtual();
     System.exit(ok ? 0 : 1);
   }
 }

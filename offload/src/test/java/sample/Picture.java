@@ -98,7 +98,7 @@ final class Picture {
       }
     } else if (type.getName().startsWith("java.") && !(object instanceof Throwable) && !(object instanceof java.util.Optional)) {
       boolean isTold = !text(type);
-      text.append(isTold ? object.toString() : "");
+      text.append(isTold ? object.toString().replaceAll("@[0-9a-f]+", "@") : "");
     } else if (object instanceof Throwable thrown) {
       reference(thrown.getMessage());
       reference(thrown.getCause());

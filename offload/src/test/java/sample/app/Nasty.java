@@ -1,7 +1,6 @@
 package sample.app;
 
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -11,11 +10,8 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 public class Nasty {
   private static final AtomicIntegerFieldUpdater<Nasty> UPDATER = AtomicIntegerFieldUpdater.newUpdater(Nasty.class, "updated");
 
-  record Pair(StringBuilder left, int right) {}
-
-  private final StringBuilder text = new StringBuilder("abc");
+  private final StringBuffer text = new StringBuffer("abc");
   private final AtomicInteger counter = new AtomicInteger(3);
-  private final BitSet bits = BitSet.valueOf(new long[] {6});
   volatile int updated;
   private Object held;
 
@@ -46,12 +42,6 @@ public class Nasty {
   public Object boundReference() {
     java.util.function.Supplier<String> supplier = text::toString;
     return supplier.get();
-  }
-
-  public Object bitsPeeked() {
-    BitSet own = new BitSet();
-    own.or(bits);
-    return own.toString();
   }
 
   public Object listHoldsBuilder() {
@@ -85,6 +75,60 @@ public class Nasty {
 
   public Object files() {
     return new java.io.File("/").exists();
+  }
+
+  public Object referenceToClass() {
+    java.util.function.Function<Object, Object> naming = Object::getClass;
+    return naming.apply(text).toString();
+  }
+
+  public Object handles() throws ReflectiveOperationException {
+    return java.lang.invoke.MethodHandles.lookup().findVarHandle(Nasty.class, "updated", int.class).getAndAdd(this, 1);
+  }
+
+  public Object sleeping() throws InterruptedException {
+    java.util.concurrent.TimeUnit.MILLISECONDS.sleep(1);
+    return "slept";
+  }
+
+  /** An object of a class that another loader has, too. */
+  static final class Foreign {
+    static final Object SMALL = make();
+
+    private static Object make() {
+      ClassLoader other =
+          new ClassLoader(Nasty.class.getClassLoader()) {
+            @Override
+            protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+              if (!name.equals("sample.app.Small")) {
+                return super.loadClass(name, resolve);
+              }
+              try (var in = getResourceAsStream("sample/app/Small.class")) {
+                byte[] file = in.readAllBytes();
+                return defineClass(name, file, 0, file.length);
+              } catch (java.io.IOException e) {
+                throw new ClassNotFoundException(name, e);
+              }
+            }
+          };
+      try {
+        return other.loadClass("sample.app.Small").getConstructor().newInstance();
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  public Object twoLoaders() {
+    return Foreign.SMALL instanceof Small;
+  }
+
+  public Object outOfMemory() {
+    throw new OutOfMemoryError("as if");
+  }
+
+  public Object largeResult() {
+    return new byte[17 << 20].length + new String(new char[17 << 20]);
   }
 
   public Object hashMapOfMade() {

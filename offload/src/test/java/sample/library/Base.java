@@ -2,6 +2,7 @@ package sample.library;
 
 /** A class of a library, whose objects stay on the server unless the function makes them. */
 public class Base {
+  public static int made;
   public int count = 1;
   public long wide = 1L << 40;
   public String name;

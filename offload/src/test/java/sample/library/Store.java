@@ -48,6 +48,10 @@ public interface Store {
 
   String kept();
 
+  void interrupt();
+
+  Function<Object, Object> decorator();
+
   /** The implementation, behind a proxy. */
   static Store make(ClassLoader loader) {
     Kept kept = new Kept();
@@ -168,6 +172,16 @@ public interface Store {
     @Override
     public void keep(Supplier<String> one) {
       supplier = one;
+    }
+
+    @Override
+    public void interrupt() {
+      Thread.currentThread().interrupt();
+    }
+
+    @Override
+    public Function<Object, Object> decorator() {
+      return value -> "<" + value + ">";
     }
 
     @Override

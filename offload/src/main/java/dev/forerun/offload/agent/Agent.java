@@ -33,9 +33,9 @@ public final class Agent {
     instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of(), Map.of("java.lang.invoke", ours), Set.of(), Map.of());
     Path jar = Path.of(Agent.class.getProtectionDomain().getCodeSource().getLocation().toURI());
     Map<String, byte[]> generated = new ConcurrentHashMap<>();
-    instrumentation.addTransformer(new Transformer(options, generated));
     Gateway gateway = new Gateway(options.server(), options.key(), jar, options.silence());
     Offloader offloader = new Offloader(gateway, Rules.ofServer(options::isApplication), options.reads(), generated, Agent::log);
+    instrumentation.addTransformer(new Transformer(options, generated, offloader));
     Entry.use(offloader);
     new Reporter(gateway, offloader, options.name()).start();
   }
@@ -45,13 +45,19 @@ public final class Agent {
   }
 
   /** Weaves classes of the application as they are loaded, and keeps those that were made at run time. */
-  private record Transformer(Options options, Map<String, byte[]> generated) implements ClassFileTransformer {
+  private record Transformer(Options options, Map<String, byte[]> generated, Offloader offloader) implements ClassFileTransformer {
     @Override
     public byte[] transform(ClassLoader loader, String internal, Class<?> redefined, ProtectionDomain domain, byte[] file) {
-      if (internal == null || loader == null || redefined != null) {
+      if (internal == null || loader == null) {
         return null;
       }
       String name = internal.replace('/', '.');
+      if (redefined != null) { // this is not called when another agent has a class changed again as it was loaded
+        if (options.isApplication(name)) {
+          offloader.stop(name + " was redefined");
+        }
+        return null;
+      }
       try {
         if (name.contains("$$")) {
           generated.put(name, file);

@@ -15,6 +15,17 @@ public final class Entry {
     offloader = one;
   }
 
+  /** Does something with all its roots run here. */
+  public static void here(Runnable work) {
+    Boolean before = INSIDE.get();
+    INSIDE.set(true);
+    try {
+      work.run();
+    } finally {
+      INSIDE.set(before);
+    }
+  }
+
   /** Calls a root in a function, and returns its result or throws its exception; or LOCAL. A root within an offloaded call runs here. */
   public static Object call(String root, Object self, Object[] parameters) throws Throwable {
     Offloader one = offloader;

@@ -33,6 +33,7 @@ public final class Offloader {
   private final Map<String, Tally> tallies = new ConcurrentHashMap<>();
   private final AtomicLong offloaded = new AtomicLong();
   private volatile boolean isPaused;
+  private volatile String stopped = "";
   private Application application;
   private volatile long pausedUntil = System.nanoTime();
 
@@ -70,6 +71,12 @@ public final class Offloader {
     this.isPaused = isPaused;
   }
 
+  /** Has all calls run here for ever: why. */
+  public void stop(String why) {
+    stopped = why;
+    log.accept("nothing is offloaded from now on: " + why);
+  }
+
   /** Writes what came of the calls. */
   Json report(Json json) {
     json.open().field("java", Runtime.version().feature()).field("instances", instances()).name("roots").openArray();
@@ -96,6 +103,9 @@ public final class Offloader {
   Object call(String root, Object self, Object[] parameters) throws Throwable {
     if (isPaused) {
       return local(root, "the mode is off");
+    }
+    if (!stopped.isEmpty()) {
+      return local(root, stopped);
     }
     if (!tally(root).refused().isEmpty() || System.nanoTime() - pausedUntil < 0) {
       return local(root, tally(root).refused().isEmpty() ? "no function was to be had within the last second" : "refused");
@@ -151,8 +161,13 @@ public final class Offloader {
     return result.value();
   }
 
+  /** CPU time of this thread; 0 where it is not to be had, as of a virtual thread. */
   private static long cpu() {
-    return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    try {
+      return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    } catch (UnsupportedOperationException e) {
+      return 0;
+    }
   }
 
   private static UUID greet(In hello, int[] calls) {

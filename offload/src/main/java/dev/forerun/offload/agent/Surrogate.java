@@ -15,6 +15,7 @@ import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.nio.charset.Charset;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -40,6 +41,7 @@ final class Surrogate {
       Set.of("java/nio/file/Files", "java/sql/DriverManager", "java/util/ServiceLoader", "java/lang/management/ManagementFactory");
 
   private static final Set<String> SETTING = Set.of("setProperty", "clearProperty");
+  private static final Set<String> WAITING = Set.of("sleep", "interrupted", "holdsLock");
 
   private final Link link;
   private final Session session;
@@ -99,7 +101,7 @@ final class Surrogate {
 
   Result call(Object self, Object[] parameters) throws IOException {
     Out out = new Out().u8(session.calls == 0 ? 1 : 0);
-    out.name(TimeZone.getDefault().getID()).name(Locale.getDefault().toLanguageTag());
+    out.name(TimeZone.getDefault().getID()).name(Locale.getDefault().toLanguageTag()).name(Charset.defaultCharset().name());
     session.forget(out);
     out.name(root);
     List<Object> roots = new ArrayList<>(Arrays.asList(parameters));
@@ -314,7 +316,8 @@ final class Surrogate {
   private void allow(Object target, String owner, String name) {
     boolean isMonitors = owner.equals("java/lang/Object") && Set.of("wait", "notify", "notifyAll").contains(name);
     boolean isListed = target == null
-        && (STATIC.contains(owner) || owner.equals("java/lang/System") && SETTING.contains(name) || Effects.tells(null, owner, name));
+        && (STATIC.contains(owner) || owner.equals("java/lang/System") && SETTING.contains(name)
+            || owner.equals("java/lang/Thread") && WAITING.contains(name) || Effects.tells(null, owner, name));
     if (target == null ? !isListed : !heap.isPinned(target) && !isMonitors) {
       throw new Malformed("a function may not call %s.%s".formatted(owner, name));
     }
@@ -322,6 +325,7 @@ final class Surrogate {
 
   private boolean isKnownRead(Object target, String owner, String name) {
     return Effects.tells(target == null ? null : target.getClass(), owner, name)
+        || target == null && owner.equals("java/lang/Thread") && !name.equals("interrupted")
         || target != null && (Effects.reads(target.getClass(), name) || name.equals("next") && iterators.contains(target))
         || target != null && target.getClass().getName().startsWith("java.util.ImmutableCollections$");
   }

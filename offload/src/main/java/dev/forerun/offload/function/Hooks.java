@@ -82,6 +82,21 @@ public final class Hooks {
     return object == null ? 0 : realm.identityHashCode(object);
   }
 
+  /** Thread.holdsLock. */
+  public static boolean holdsLock(Object object) {
+    return realm.holdsLock(object);
+  }
+
+  /** Thread.sleep. */
+  public static void sleep(long millis) throws Throwable {
+    realm.sleep(millis);
+  }
+
+  /** Thread.sleep. */
+  public static void sleep(long millis, int nanos) throws Throwable {
+    realm.sleep(millis + (nanos > 0 ? 1 : 0));
+  }
+
   /** Object.wait. */
   public static void wait(Object object) throws Throwable {
     realm.await(object, "wait", "()V");

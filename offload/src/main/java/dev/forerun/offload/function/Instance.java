@@ -13,6 +13,8 @@ import java.io.IOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
+import java.nio.charset.Charset;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
@@ -103,9 +105,15 @@ public final class Instance {
     try {
       TimeZone.setDefault(TimeZone.getTimeZone(in.name()));
       Locale.setDefault(Locale.forLanguageTag(in.name()));
-      for (int count = in.count(4); count > 0; count--) {
-        realm.heap.forget(List.of(in.i32()));
+      String charset = in.name();
+      if (!charset.equals(Charset.defaultCharset().name())) {
+        throw new Refused("the application's default charset is %s, the function's %s".formatted(charset, Charset.defaultCharset()));
       }
+      List<Integer> forgotten = new ArrayList<>();
+      for (int count = in.count(4); count > 0; count--) {
+        forgotten.add(in.i32());
+      }
+      realm.heap.forget(forgotten);
       root = in.name();
       Outcome outcome = run(link, root, in);
       if (!outcome.ending.equals("refused")) {
@@ -144,6 +152,8 @@ public final class Instance {
       result = root(root).invokeWithArguments(all);
     } catch (Refused e) {
       throw e;
+    } catch (OutOfMemoryError e) {
+      throw new Refused("the function ran out of memory: " + e.getMessage());
     } catch (Throwable e) {
       shorten(e, Collections.newSetFromMap(new IdentityHashMap<>()));
       result = e;

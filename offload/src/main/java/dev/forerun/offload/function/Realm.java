@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * A server's session at its function's end: the classes and objects that came from there. It lasts over calls, which come one at a
@@ -25,6 +26,7 @@ import java.util.Map;
  */
 final class Realm extends ClassLoader implements Types {
   private static final String OURS = "dev.forerun.offload.";
+  private static final long MAX_SLEEP_MILLIS = 500;
 
   final Heap heap;
   private final Map<Class<?>, Class<?>> realClasses = new HashMap<>();
@@ -270,6 +272,28 @@ final class Realm extends ClassLoader implements Types {
       return;
     }
     read(exchange(Type.UNLOCK, delta(List.of()).i32(heap.idOf(object))));
+  }
+
+  boolean holdsLock(Object object) {
+    try {
+      Objects.requireNonNull(object);
+      return held.containsKey(object)
+          || isOfServer(object) && (boolean) invoke(null, "java/lang/Thread", "holdsLock", "(Ljava/lang/Object;)Z", new Object[] {object});
+    } catch (RuntimeException | Error e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Sleeps on the server, where an interrupt reaches; in parts, so that each end notices if the other is lost. */
+  void sleep(long millis) throws Throwable {
+    long left = millis;
+    do {
+      long part = Math.min(left, MAX_SLEEP_MILLIS);
+      invoke(null, "java/lang/Thread", "sleep", "(J)V", new Object[] {part});
+      left -= part;
+    } while (left > 0);
   }
 
   void await(Object object, String name, String descriptor, Object... parameters) throws Throwable {

@@ -10,6 +10,7 @@ import java.util.AbstractMap;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collection;
 import java.util.Date;
 import java.util.EnumMap;
@@ -24,7 +25,7 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * JDK collections, and dates, as their content. The own fields of a class that extends such a collection follow. No method of the elements is
+ * JDK collections, dates and text builders as their content. The own fields of a class that extends such a collection follow. No method of the elements is
  * called, as they may be incomplete while a delta is read. A hash map's nodes keep their hashes, and a tree map is built from its order.
  */
 final class Contents {
@@ -67,7 +68,8 @@ final class Contents {
 
   static boolean isKnown(Class<?> type) {
     return LISTS.contains(type) || type == HashMap.class || type == LinkedHashMap.class || type == TreeMap.class
-        || type == EnumMap.class || type == SMALL_SET || type == Date.class || type == Timestamp.class;
+        || type == EnumMap.class || type == SMALL_SET || type == Date.class || type == Timestamp.class || type == StringBuilder.class
+        || type == BitSet.class;
   }
 
   /** Whether a class of other origin extends a collection of the JDK. */
@@ -126,6 +128,12 @@ final class Contents {
     if (type == Timestamp.class) {
       return new Timestamp(0);
     }
+    if (type == StringBuilder.class) {
+      return new StringBuilder();
+    }
+    if (type == BitSet.class) {
+      return new BitSet();
+    }
     return type == TreeMap.class ? new TreeMap<>() : Memory.allocate(type);
   }
 
@@ -175,6 +183,12 @@ final class Contents {
     if (collection instanceof Date date) {
       int nanos = date instanceof Timestamp stamp ? stamp.getNanos() : 0;
       return new State(new Object[0], new long[] {date.getTime(), nanos});
+    }
+    if (collection instanceof StringBuilder text) {
+      return new State(new Object[0], text.chars().asLongStream().toArray());
+    }
+    if (collection instanceof BitSet set) {
+      return new State(new Object[0], set.toLongArray());
     }
     if (collection instanceof TreeMap<?, ?> map) {
       Object[] pairs = new Object[1 + 2 * map.size()];
@@ -253,6 +267,14 @@ final class Contents {
       }
     } else if (collection instanceof Date date) {
       time(date, state.bits());
+    } else if (collection instanceof StringBuilder text) {
+      text.setLength(0);
+      for (long one : state.bits()) {
+        text.append((char) one);
+      }
+    } else if (collection instanceof BitSet set) {
+      set.clear();
+      set.or(BitSet.valueOf(state.bits()));
     } else if (collection instanceof TreeMap map) {
       sort(map, content);
     } else if (collection instanceof HashMap map) {

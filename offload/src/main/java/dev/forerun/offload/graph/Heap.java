@@ -4,6 +4,7 @@ import dev.forerun.offload.wire.In;
 import dev.forerun.offload.wire.Malformed;
 import dev.forerun.offload.wire.Out;
 import dev.forerun.offload.wire.Refused;
+import java.lang.reflect.Proxy;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -35,6 +36,7 @@ public final class Heap {
   final Map<Class<?>, State> statics = new LinkedHashMap<>();
   final Map<String, Integer> symbolsOut = new HashMap<>();
   final List<String> symbolsIn = new ArrayList<>();
+  private final Set<Class<?>> checked = new HashSet<>();
   private final ArrayDeque<Runnable> afterwards = new ArrayDeque<>();
   private int reading;
   private int born;
@@ -144,6 +146,32 @@ public final class Heap {
   /** How many objects are shared. */
   public int size() {
     return byId.size();
+  }
+
+  /** Refuses a class that the application's loader does not know: the function would take another one of the same name. */
+  void check(Class<?> type) {
+    if (!server || !checked.add(type)) {
+      return;
+    }
+    Class<?> base = type;
+    while (base.isArray()) {
+      base = base.getComponentType();
+    }
+    while (base != null && (base.isHidden() || Proxy.isProxyClass(base) || Rules.isGenerated(base))) {
+      base = base.getSuperclass();
+    }
+    if (base == null || base.isPrimitive() || Rules.isJdk(base)) {
+      return;
+    }
+    try {
+      if (Class.forName(base.getName(), false, types.loader()) == base) {
+        return;
+      }
+    } catch (ClassNotFoundException e) {
+      // told below
+    }
+    checked.remove(type);
+    throw new Refused("%s has another class loader than the application".formatted(base.getName()));
   }
 
   Entry bear(Object object, Kind kind) {

@@ -225,10 +225,15 @@ public final class Rules {
     return true;
   }
 
+  /** Whether a generated class may implement an interface of the JDK. */
+  public static boolean isImplementable(Class<?> face) {
+    return Modifier.isPublic(face.getModifiers()) && !face.isSealed() && face.getModule().isExported(face.getPackageName());
+  }
+
   private static boolean hasPublicInterface(Class<?> type) {
     for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
       for (Class<?> one : owner.getInterfaces()) {
-        if (Modifier.isPublic(one.getModifiers()) && one.getMethods().length > 0 && one != Comparable.class && !one.isSealed()) {
+        if (isImplementable(one) && one.getMethods().length > 0 && one != Comparable.class) {
           return true;
         }
       }

@@ -50,7 +50,6 @@ final class Writer {
     for (int i = 0; i < changed.size(); i++) {
       statics(out, changed.get(i), ofStatics.get(i));
     }
-    fresh.forEach(Entry::remember);
   }
 
   private List<Change> changes() {
@@ -102,6 +101,7 @@ final class Writer {
       if (object instanceof Throwable thrown) {
         thrown.getStackTrace(); // fills the field
       }
+      heap.check(object instanceof Class<?> type ? type : object.getClass());
       entry = heap.bear(object, heap.rules.of(object));
       fresh.add(entry);
     }
@@ -190,7 +190,10 @@ final class Writer {
       Entry entry = fresh.get(i);
       State state = states.get(i);
       switch (entry.kind) {
-        case PRIMITIVES -> out.blob(Primitives.take(entry.object));
+        case PRIMITIVES -> {
+          entry.bytes = Primitives.take(entry.object);
+          out.blob(entry.bytes);
+        }
         case OBJECT -> {
           Slot[] slots = Slot.ofObjects(entry.object.getClass());
           for (int at = 0; at < slots.length; at++) {
@@ -201,6 +204,7 @@ final class Writer {
         default -> {}
       }
       if (entry.isTracked()) {
+        entry.twin = entry.kind == Kind.PRIMITIVES ? null : state; // as it was sent: another thread may have changed the object meanwhile
         heap.tracked.add(entry);
       }
     }

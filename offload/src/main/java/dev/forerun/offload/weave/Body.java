@@ -187,6 +187,10 @@ final class Body {
       replace(at, at.name, "(Ljava/lang/Object;" + at.desc.substring(1));
     } else if (at.owner.equals("java/lang/System") && at.name.equals("identityHashCode")) {
       replace(at, "identityHashCode", at.desc);
+    } else if (at.owner.equals("java/lang/Thread") && at.name.equals("holdsLock")) {
+      replace(at, "holdsLock", at.desc);
+    } else if (at.owner.equals("java/lang/Thread") && at.name.equals("sleep") && at.desc.startsWith("(J")) {
+      replace(at, "sleep", at.desc);
     } else if (at.owner.startsWith("[") || !names.reachesJdk(at.owner, at.name, at.desc)) {
       return;
     } else if (isSpecial) {
@@ -254,7 +258,8 @@ final class Body {
     if (isLambda) {
       Handle target = (Handle) at.bsmArgs[1];
       guarded = !target.getOwner().equals(owner) && names.reachesJdk(target.getOwner(), target.getName(), target.getDesc());
-      if (guarded && Calls.isRefused(target.getOwner(), target.getName()) || Calls.isOnServer(target.getOwner(), target.getName())) {
+      boolean isOther = Calls.isRefused(target.getOwner(), target.getName()) || Calls.isReplaced(target.getName());
+      if (guarded && isOther || Calls.isOnServer(target.getOwner(), target.getName())) {
         before(
             at,
             code -> {

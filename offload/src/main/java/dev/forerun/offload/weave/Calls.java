@@ -14,6 +14,7 @@ final class Calls {
           "java/lang/Boolean", Set.of("getBoolean"),
           "java/lang/Integer", Set.of("getInteger"),
           "java/lang/Long", Set.of("getLong"),
+          "java/lang/Thread", Set.of("interrupted"),
           "java/nio/file/Files", Set.of("*"),
           "java/sql/DriverManager", Set.of("*"),
           "java/util/ServiceLoader", Set.of("*"),
@@ -25,7 +26,7 @@ final class Calls {
           Map.entry("java/lang/System", Set.of("exit", "load", "loadLibrary", "setOut", "setErr", "setIn", "setSecurityManager")),
           Map.entry("java/lang/Runtime", Set.of("exit", "halt", "exec", "load", "loadLibrary", "addShutdownHook")),
           Map.entry("java/lang/Thread", Set.of("<init>", "start", "startVirtualThread", "ofVirtual", "ofPlatform", "setContextClassLoader",
-              "currentThread")),
+              "currentThread", "sleep")),
           Map.entry("java/lang/ThreadLocal", Set.of("<init>", "withInitial")),
           Map.entry("java/lang/InheritableThreadLocal", Set.of("*")),
           Map.entry("java/lang/ProcessBuilder", Set.of("*")),
@@ -37,6 +38,8 @@ final class Calls {
           Map.entry("java/util/concurrent/CompletableFuture", Set.of("runAsync", "supplyAsync", "thenApplyAsync", "thenAcceptAsync",
               "thenRunAsync", "thenCombineAsync", "thenComposeAsync", "handleAsync", "whenCompleteAsync")),
           Map.entry("java/util/Timer", Set.of("*")),
+          Map.entry("java/util/concurrent/TimeUnit", Set.of("sleep", "timedWait", "timedJoin")),
+          Map.entry("java/util/concurrent/locks/LockSupport", Set.of("*")),
           Map.entry("java/util/Collection", Set.of("parallelStream")),
           Map.entry("java/util/List", Set.of("parallelStream")),
           Map.entry("java/util/Set", Set.of("parallelStream")),
@@ -75,6 +78,8 @@ final class Calls {
           Map.entry("java/util/concurrent/atomic/AtomicLongFieldUpdater", Set.of("*")),
           Map.entry("java/util/concurrent/atomic/AtomicReferenceFieldUpdater", Set.of("*")));
 
+  private static final Set<String> REPLACED = Set.of("getClass", "identityHashCode", "wait", "notify", "notifyAll", "holdsLock", "sleep");
+
   /** Classes whose objects are never pinned opaquely, so that their methods are called as they are. */
   private static final Set<String> PLAIN =
       Set.of(
@@ -96,6 +101,11 @@ final class Calls {
 
   static boolean isRefused(String owner, String name) {
     return names(REFUSED, owner, name);
+  }
+
+  /** Whether a method is replaced where it is called, so that no method reference may name it. */
+  static boolean isReplaced(String name) {
+    return REPLACED.contains(name);
   }
 
   static boolean isPlain(Type type) {

@@ -42,7 +42,7 @@ public final class StubMaker {
     for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
       faces(owner, faces);
     }
-    faces.removeIf(face -> face.isHidden() || Rules.isJdk(face) && (!Modifier.isPublic(face.getModifiers()) || face.isSealed()));
+    faces.removeIf(face -> face.isHidden() || Rules.isJdk(face) && !Rules.isImplementable(face));
     String within = Rules.isJdk(base) ? "" : base.getPackageName();
     for (Class<?> face : faces) {
       if (within.isEmpty() && !Modifier.isPublic(face.getModifiers())) {
