@@ -38,6 +38,14 @@ def main(args):
     return kept
 `
 
+// cacheThreads has a thread once it is loaded.
+const cacheThreads = `
+import threading, time
+threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()
+def main(args):
+    return {}
+`
+
 const cacheCalls = `
 import base64, json, os, urllib.request
 def main(args):
@@ -296,6 +304,15 @@ func TestCacheCommands(t *testing.T) {
 		{"cache stats", 0, `it gave another "at"`, ""},
 		{"cache resume clock", 0, "", "ok: resumed results of action clock"},
 		{"cache explain clock", 0, "miss: no result on this input is kept", ""},
+	})
+	put(t, client(t, s), "threads", map[string]any{
+		"exec":        map[string]any{"kind": "python:3", "code": cacheThreads},
+		"annotations": []any{map[string]any{"key": "keep-process", "value": true}, map[string]any{"key": "state_cache", "value": true}},
+	})
+	const why = "miss; its process had served others before, and a new process cannot give the same behind an answer: its code shares memory between its processes, or has threads, once it is loaded"
+	eventually(t, func() bool {
+		got, _, _ := asked(t, client(t, s), "threads")
+		return got == why
 	})
 	get := func(tag string) *http.Response {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/web/guest/default/quote.json?city=Ulm", nil)

@@ -288,7 +288,7 @@ func (e *execution) do(action speculate.Action) {
 	case speculate.Blame:
 		e.tables.predictor.Blame(a)
 	case speculate.Rehearsed:
-		e.rehearsal.row, e.rehearsal.disturbed = a.Row, a.Disturbed
+		e.rehearsal.row, e.rehearsal.disturbed, e.rehearsal.why = a.Row, a.Disturbed, a.Why
 	case speculate.Finish:
 		e.finishRehearsal()
 	}

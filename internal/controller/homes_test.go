@@ -78,7 +78,7 @@ func TestSamplesGoWithTheirAction(t *testing.T) {
 		row := &forerun.Row{Home: home, By: "a"}
 		samples.note(row)
 		samples.note(row)
-		samples.rested(home, time.Now().Add(restFor))
+		samples.rested(home, rest{until: time.Now().Add(restFor)})
 		if other := (&forerun.Row{Home: home, By: "b"}); samples.first(row) || !samples.first(other) {
 			t.Errorf("of %s a row counts twice", home.Action)
 		}
@@ -91,7 +91,8 @@ func TestSamplesGoWithTheirAction(t *testing.T) {
 	}
 	for _, home := range sampled {
 		stays := home.Action == "/ns/stays"
-		if noted := len(samples.of[home]) > 0; noted != stays || samples.rests(home, time.Now()) != stays {
+		_, rests := samples.rests(home, time.Now())
+		if noted := len(samples.of[home]) > 0; noted != stays || rests != stays {
 			t.Errorf("%s: it is known still: %v", home.Action, noted)
 		}
 	}

@@ -387,8 +387,8 @@ func (e *execution) learn(a speculate.Learn) {
 			l.Row.Since = e.c.Clock.Now()
 		}
 		l.Row.By, l.Row.Home, l.Row.Input = s.record.ID, e.c.home(s.action), s.shownInput()
-		if l.Row.Remembers && !s.isVerified() {
-			l.Row = l.Row.Verified()
+		if l.Row.Remembers {
+			l.Row = e.unverified(s, l.Row)
 		}
 		if s.watched {
 			e.c.tables.tenant(e.namespace).behaviour.Note(l.Row.Home, behaviour.Execution{Input: l.Input, Row: l.Row, Took: l.Row.Took, CPU: s.cpu})

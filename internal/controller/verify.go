@@ -24,11 +24,12 @@ import (
 // rehearsal is an execution that is compared with a row.
 type rehearsal struct {
 	namespace string
-	input     []byte       // as delivered
-	before    *forerun.Row // that stands, or may once this gave the same
-	row       *forerun.Row // of the rehearsal; nil: it has shown nothing
-	disturbed bool         // by others: the next one may show something
-	hopeless  bool         // its code needs a promotion: the next one needs it, too
+	input     []byte          // as delivered
+	before    *forerun.Row    // that stands, or may once this gave the same
+	row       *forerun.Row    // of the rehearsal; nil: it has shown nothing
+	disturbed bool            // by others: the next one may show something
+	why       *forerun.Reason // it has shown nothing; nil: it has, or that is not known
+	hopeless  bool            // its code needs a promotion: the next one needs it, too
 	limit     *time.Timer
 }
 
@@ -53,7 +54,13 @@ const firstVerified = 2
 type samples struct {
 	mu   sync.Mutex                              // guards the rest
 	of   map[forerun.Home][]forerun.ActivationID // the executions that gave the rows
-	rest map[forerun.Home]time.Time              // until when no row that does not stand yet is compared, as a rehearsal has shown nothing
+	rest map[forerun.Home]rest                   // of rows that do not stand yet
+}
+
+// rest is a time in which rows are not compared, as a rehearsal has shown nothing.
+type rest struct {
+	until time.Time
+	why   *forerun.Reason // it has not; nil: that is not known
 }
 
 // restFor is how long such rows wait, and restLong, if the code keeps the next rehearsal from showing something, too.
@@ -62,21 +69,25 @@ const (
 	restLong = 24 * time.Hour
 )
 
-// rests reports whether rows of a deployment that do not stand yet have to wait before they are compared.
-func (s *samples) rests(home forerun.Home, now time.Time) bool {
+// rests reports whether rows of a deployment that do not stand yet have to wait before they are compared, and why, if that is known.
+func (s *samples) rests(home forerun.Home, now time.Time) (why *forerun.Reason, rests bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return now.Before(s.rest[home])
+	r := s.rest[home]
+	if !now.Before(r.until) {
+		return nil, false
+	}
+	return r.why, true
 }
 
-// rested has rows of a deployment that do not stand yet wait until a moment.
-func (s *samples) rested(home forerun.Home, until time.Time) {
+// rested has rows of a deployment that do not stand yet wait.
+func (s *samples) rested(home forerun.Home, r rest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rest == nil || len(s.rest) >= maxKnown {
-		s.rest = make(map[forerun.Home]time.Time)
+		s.rest = make(map[forerun.Home]rest)
 	}
-	s.rest[home] = until
+	s.rest[home] = r
 }
 
 // first reports whether a row is among the first of its deployment whose hits are executed again, and was not yet.
@@ -119,7 +130,7 @@ func (e *execution) verify(s *slot) {
 	if row == nil || !s.isVerified() {
 		return
 	}
-	if row.Remembers && e.c.tables.tenant(e.namespace).samples.rests(row.Home, time.Now()) || !row.Remembers && !e.isSample(s, row) {
+	if _, rests := e.c.tables.tenant(e.namespace).samples.rests(row.Home, time.Now()); row.Remembers && rests || !row.Remembers && !e.isSample(s, row) {
 		return
 	}
 	if e.c.closing.Load() || !e.c.verified.underWay.CompareAndSwap(false, true) {
@@ -134,6 +145,24 @@ func (e *execution) verify(s *slot) {
 
 // isVerified reports whether executions of a slot's action are compared with its rows. If not, its annotation alone answers for them.
 func (s *slot) isVerified() bool { return s.cache.Verify > 0 && !s.isNonSpeculative() }
+
+// unverified is a new row of a process that had served others. If its annotation alone answers for it, it stands. Otherwise it tells why the last
+// rehearsal has shown nothing.
+func (e *execution) unverified(s *slot, row *forerun.Row) *forerun.Row {
+	if !s.isVerified() {
+		return row.Verified()
+	}
+	why, _ := e.c.tables.tenant(e.namespace).samples.rests(row.Home, time.Now())
+	return row.Unverified(whyOpen(why))
+}
+
+// whyOpen is the reason of a row that does not stand yet, given why the last rehearsal has shown nothing; nil: there was none, or it is not known.
+func whyOpen(why *forerun.Reason) *forerun.Reason {
+	if why == nil || why.Code == forerun.ReasonUnverified {
+		return forerun.Because(forerun.ReasonUnverified)
+	}
+	return forerun.NewReason(forerun.ReasonUnverifiable, forerun.Detail{Of: why})
+}
 
 // isSample reports whether a row that stands is to be compared now.
 func (e *execution) isSample(s *slot, row *forerun.Row) bool {
@@ -226,11 +255,9 @@ func (c *Controller) compareRehearsal(v *rehearsal) {
 		c.verified.open.Add(1)
 	case now == nil || !now.IsSeen() || before.Remembers && now.Remembers:
 		c.verified.open.Add(1)
-		switch {
-		case v.hopeless:
-			tables.samples.rested(before.Home, time.Now().Add(restLong))
-		case !v.disturbed:
-			tables.samples.rested(before.Home, time.Now().Add(restFor))
+		if !v.disturbed && before.Remembers {
+			tables.samples.rested(before.Home, v.rest())
+			tables.memo.Learn(before.Home.Code, v.input, before.Unverified(whyOpen(v.why)))
 		}
 	case bytes.Equal(before.Output, now.Output) && slices.Equal(before.Reads, now.Reads):
 		c.verified.agreed.Add(1)
@@ -244,6 +271,17 @@ func (c *Controller) compareRehearsal(v *rehearsal) {
 		c.verified.differed.Add(1)
 		c.suspend(v.namespace, before.Home, difference(before, now))
 	}
+}
+
+// rest is how long rows are not compared after a rehearsal that has shown nothing.
+func (v *rehearsal) rest() rest {
+	if v.row != nil {
+		v.why = v.row.Why
+	}
+	if v.hopeless {
+		return rest{time.Now().Add(restLong), v.why}
+	}
+	return rest{time.Now().Add(restFor), v.why}
 }
 
 // verified is a row that a process which had served no other confirmed at a moment. A process that remembers what a callee gave does not call it:

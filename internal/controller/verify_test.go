@@ -277,7 +277,7 @@ func TestKeptProcesses(t *testing.T) {
 			town.ask(open)
 			town.ask(open)
 			town.mustShow(t, verdicts{agreed: 1, differed: 1, open: 1})
-			town.ask(open)
+			mustBe(t, town.ask(open), forerun.CacheMiss, forerun.ReasonUnverifiable)
 			if town.verified.underWay.Load() || openRuns.Load() != 4 {
 				t.Errorf("after a rehearsal that has shown nothing there is another: it ran %d times", openRuns.Load())
 			}
@@ -383,19 +383,49 @@ func TestHopelessVerification(t *testing.T) {
 	town.kept.Store(true)
 	f, runs := town.counted("f", func(run *forerun.Run, input map[string]any) (any, error) {
 		if run.Rehearsed {
-			run.Events.Wanted(run.Activation, forerun.Failed, forerun.Because(forerun.ReasonFailedEarly))
+			run.Events.Wanted(run.Activation, forerun.Failed, forerun.Because(forerun.ReasonSharesMemory))
 		}
 		return town.reading("k")(run, input)
 	})
 	town.ask(f)
 	town.ask(f)
 	town.mustShow(t, verdicts{open: 1})
-	if home := town.home(f); !town.tables.tenant("ns").samples.rests(home, time.Now().Add(time.Hour)) {
+	if _, rests := town.tables.tenant("ns").samples.rests(town.home(f), time.Now().Add(time.Hour)); !rests {
 		t.Error("it is rehearsed again within an hour")
 	}
-	town.ask(f)
+	for range 2 { // from the row that was compared, and from the next one
+		record := town.ask(f)
+		mustBe(t, record, forerun.CacheMiss, forerun.ReasonUnverifiable)
+		if of := record.Cached.Why.Rest().Of; of == nil || of.Code != forerun.ReasonSharesMemory {
+			t.Errorf("it does not tell why: %v", record.Cached.Why)
+		}
+	}
 	town.mustShow(t, verdicts{open: 1})
-	if runs.Load() != 4 {
+	if runs.Load() != 5 {
 		t.Errorf("it ran %d times", runs.Load())
+	}
+}
+
+// TestWorkflowCallerIsNotRehearsed: the result of a workflow reaches its caller in its turn only. So a rehearsal of the caller shows nothing, and the
+// reason tells that.
+func TestWorkflowCallerIsNotRehearsed(t *testing.T) {
+	town := newCacheTown(t, speculate.Off)
+	town.kept.Store(true)
+	town.function("step", town.reading("k"))
+	seq := town.deploy("seq", forerun.Exec{Kind: "sequence", Components: []string{"/ns/step"}})
+	caller, _ := town.counted("caller", func(run *forerun.Run, _ map[string]any) (any, error) {
+		i := town.Invoke(Request{Namespace: "ns", Subject: "ada", Action: seq, Input: json.RawMessage(`{}`), Cause: run.Activation, Blocking: true})
+		<-i.Done()
+		return map[string]any{}, nil
+	})
+	annotate(town.actions["/ns/step"], "state_cache", "true") // else its memory is the reason
+	annotate(town.actions["/ns/step"], annotation.CacheVerify, "0")
+	town.ask(caller)
+	town.ask(caller)
+	town.mustShow(t, verdicts{open: 1})
+	record := town.ask(caller)
+	mustBe(t, record, forerun.CacheMiss, forerun.ReasonUnverifiable)
+	if of := record.Cached.Why.Rest().Of; of == nil || of.Code != forerun.ReasonCallsWorkflow {
+		t.Errorf("it does not tell why: %v", record.Cached.Why)
 	}
 }

@@ -152,6 +152,9 @@ const (
 	ReasonPlatformError ReasonCode = "platform_error"  // in it, or in what it called
 	ReasonRemembers     ReasonCode = "remembers"       // Text, an action that it called, whose process served others before
 	ReasonUnverified    ReasonCode = "unverified"      // its process served others before, and no new one has given the same yet
+	ReasonUnverifiable  ReasonCode = "unverifiable"    // its process served others before, and no new one can give the same, because Of
+	ReasonSharesMemory  ReasonCode = "shares_memory"   // with its other processes; or it has threads once it is loaded
+	ReasonCallsWorkflow ReasonCode = "calls_workflow"  // whose result comes in its turn only
 	ReasonManyReads     ReasonCode = "many_reads"      // more than Count records
 	ReasonManyCallees   ReasonCode = "many_callees"    // more than Count
 	ReasonDetaches      ReasonCode = "detaches"        // it began another invocation

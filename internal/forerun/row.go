@@ -38,16 +38,30 @@ func (r *Row) IsSeen() bool { return r.Exact && !r.Effects && !r.Hosts }
 func (r *Row) Verified() *Row {
 	v := *r
 	v.Remembers = false
-	if v.Why != nil && v.Why.Code == ReasonUnverified {
+	if v.isOpen() {
 		v.Why = nil
 	}
 	return &v
 }
 
+// Unverified is the row with a reason why it is not verified, if only that keeps it from standing.
+func (r *Row) Unverified(why *Reason) *Row {
+	u := *r
+	if u.isOpen() {
+		u.Why = why
+	}
+	return &u
+}
+
+// isOpen reports whether the row would stand if a process that has served no other gave the same.
+func (r *Row) isOpen() bool {
+	return r.Why != nil && (r.Why.Code == ReasonUnverified || r.Why.Code == ReasonUnverifiable)
+}
+
 // Bar has the row stand for no execution, verified or not. It predicts all the same.
 func (r *Row) Bar(why *Reason) {
 	r.Exact, r.Reads = false, nil
-	if r.Why == nil || r.Why.Code == ReasonUnverified {
+	if r.Why == nil || r.isOpen() {
 		r.Why = why
 	}
 }

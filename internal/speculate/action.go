@@ -112,7 +112,8 @@ type (
 	// Rehearsed: the row of a rehearsal, which was squashed. Without a row it has shown nothing.
 	Rehearsed struct {
 		Row       *forerun.Row
-		Disturbed bool // without a row: others needed its room, wrote what it had read, or updated its action
+		Disturbed bool            // without a row: others needed its room, wrote what it had read, or updated its action
+		Why       *forerun.Reason // without a row: why there is none, if that is known
 	}
 	// Finish: the invocation is over.
 	Finish struct{ Result forerun.Result }

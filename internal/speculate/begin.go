@@ -99,7 +99,7 @@ func (m *Machine) enter(e Entered) {
 		return
 	}
 	if m.rehearses { // the result of a program reaches a caller in its turn only
-		m.cancel("It calls a workflow.")
+		m.breakOff(cause{forerun.Failed, forerun.Because(forerun.ReasonCallsWorkflow)}, "It calls a workflow.")
 		return
 	}
 	s.state, s.kind, s.name, s.code = running, program, e.Name, e.Code

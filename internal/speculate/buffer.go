@@ -118,7 +118,7 @@ func (s *slot) isBehind(r *request) bool {
 
 func (m *Machine) stall(s *slot, r *request, why *forerun.Reason) {
 	if m.rehearses {
-		m.cancel("It asked for something that waits for its turn.")
+		m.breakOff(cause{forerun.Failed, why}, "It asked for something that waits for its turn.")
 		return
 	}
 	if !r.stalled {

@@ -27,9 +27,7 @@ func (m *Machine) conclude() {
 }
 
 // breakOff ends a rehearsal that cannot go on, for a cause.
-func (m *Machine) breakOff(kind forerun.SquashKind, message string) {
-	if kind == forerun.MadeWay || kind == forerun.Updated || kind == forerun.Overtaken {
-		m.do(Rehearsed{Disturbed: true})
-	}
+func (m *Machine) breakOff(c cause, message string) {
+	m.do(Rehearsed{Disturbed: c.kind == forerun.MadeWay || c.kind == forerun.Updated || c.kind == forerun.Overtaken, Why: c.why})
 	m.cancel(message)
 }

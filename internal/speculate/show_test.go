@@ -65,7 +65,10 @@ func describe(a Action) string {
 		return fmt.Sprintf("squash %d: %s", a.Slot, a.Cause)
 	case Rehearsed:
 		if a.Disturbed {
-			return "rehearsed: disturbed"
+			return fmt.Sprintf("rehearsed: disturbed, %v", a.Why)
+		}
+		if a.Row == nil {
+			return fmt.Sprintf("rehearsed: nothing, %v", a.Why)
 		}
 		return "rehearsed" + taught(&Lesson{Row: a.Row})
 	case Finish:
@@ -113,6 +116,9 @@ func taught(l *Lesson) (text string) {
 			text += " with reads of the outside"
 		}
 		text += seenNames(r.Reads)
+		if !r.Until.IsZero() {
+			text += fmt.Sprintf(", until %d s", r.Until.Unix())
+		}
 		for _, c := range r.Callees {
 			text += fmt.Sprintf(", calls %s(%s)", c.Action, c.Input)
 			if c.Told {

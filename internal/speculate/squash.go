@@ -23,7 +23,7 @@ func (c cause) with(s *slot) cause {
 // slot is not launched before it is the head.
 func (m *Machine) rewind(s *slot, why cause, patient bool) {
 	if m.rehearses {
-		m.breakOff(why.kind, "It would run again in its turn.")
+		m.breakOff(why, "It would run again in its turn.")
 		return
 	}
 	others := why.with(s)

@@ -180,7 +180,7 @@ func (m *Machine) failed(e Failed) {
 	switch {
 	case s == nil || s.state == finished:
 	case m.rehearses:
-		m.breakOff(e.Kind, "It failed as it was rehearsed.")
+		m.breakOff(cause{e.Kind, whyOr(e.Why, forerun.ReasonFailedEarly)}, "It failed as it was rehearsed.")
 	case s.head:
 		s.blurred(forerun.Because(forerun.ReasonPlatformError))
 		m.end(s, e.Result)

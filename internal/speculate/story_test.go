@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -23,6 +24,7 @@ type story struct {
 	ops       map[SlotID]OpID     // that were given out
 	asked     map[asked]question
 	inFlight  []Promote
+	clock     int  // seconds
 	equals    bool // there are equal executions: events tell whether slots wait for them
 
 	store   map[forerun.Key]Record // nil: events give the store's answers
@@ -79,6 +81,8 @@ func (s *story) learns(t *testing.T, d *datadriven.TestData) (ok bool) {
 			b := readBlame(t, d)
 			s.predictor.trust(blame{b.Producer, b.Consumer, b.Key, b.Others})
 		}
+	case "clock":
+		s.clock = number(t, d, "at")
 	case "store":
 		s.store = make(map[forerun.Key]Record)
 		for _, record := range strings.Fields(d.Input) {
@@ -147,6 +151,9 @@ func (s *story) readAction(t *testing.T, d *datadriven.TestData) Resolved {
 	if d.HasArg("code") {
 		a.Code = digest(word(t, d, "code"))
 	}
+	if d.HasArg("ttl") {
+		a.Until = time.Unix(int64(s.clock+number(t, d, "ttl")), 0)
+	}
 	if d.HasArg("late") {
 		a.Slot = None
 	}
@@ -171,7 +178,7 @@ func (s *story) invoke(t *testing.T, d *datadriven.TestData) []Action {
 		options = append(options, Speculate(mode, s, s.predictor, strs{}))
 	}
 	if d.HasArg("mode") || d.HasArg("cache") {
-		options = append(options, Cache(s, d.HasArg("bypass")))
+		options = append(options, Cache(s, d.HasArg("bypass")), Now(func() time.Time { return time.Unix(int64(s.clock), 0) }))
 	}
 	if d.HasArg("rehearse") {
 		options = append(options, Rehearse())

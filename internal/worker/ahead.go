@@ -52,10 +52,8 @@ func (b *pooledSandbox) hold(r *run) error {
 				return err
 			}
 			continue
-		case held.Connected, b.keeps() && b.doors.tenure().listens(), !b.sealed, !b.language.launched && (held.Shared || b.spare.threads):
-			if r.Rehearsed {
-				b.wantAgain(r, forerun.ReasonFailedEarly)
-			}
+		case held.Connected, b.keeps() && b.doors.tenure().listens(), !b.sealed, b.lacksMemoryOfItsOwn(held):
+			b.giveUpRehearsal(r, held)
 			if err := b.awaitPromotion(r); err != nil {
 				return err
 			}
@@ -67,6 +65,22 @@ func (b *pooledSandbox) hold(r *run) error {
 		return err
 	}
 	return b.begins()
+}
+
+// giveUpRehearsal ends an activation that could begin only when it is promoted, if it never is.
+func (b *pooledSandbox) giveUpRehearsal(r *run, held sandbox.Held) {
+	switch {
+	case !r.Rehearsed:
+	case b.lacksMemoryOfItsOwn(held):
+		b.wantAgain(r, forerun.ReasonSharesMemory)
+	default:
+		b.wantAgain(r, forerun.ReasonFailedEarly)
+	}
+}
+
+// lacksMemoryOfItsOwn reports whether a process that is forked from the loaded one may see what another one does.
+func (b *pooledSandbox) lacksMemoryOfItsOwn(held sandbox.Held) bool {
+	return !b.language.launched && (held.Shared || b.spare.threads)
 }
 
 // begins releases the held effects of an activation that is in order. It does not if the code already tried to reach the
