@@ -177,6 +177,7 @@ func TestCache(t *testing.T) {
 			}
 			must("hit", `{"seats":{"12":"free"},"trip":"Ulm"}`)
 			remembersNothing(t, c, outside)
+			staysCurrent(t, s, c)
 
 			for name, lie := range cacheLies {
 				putCached(t, c, name, lie.code)
