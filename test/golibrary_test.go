@@ -112,7 +112,7 @@ func TestGoLibrary(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // it keeps tickets there
 	s := start(t, server.Options{Args: []string{"--tls", "on"}})
 	c := client(t, s)
-	putPython(t, c, map[string]string{"visits": "import os, redis\n\ndef main(args):\n    return {'n': redis.Redis.from_url(os.environ['REDIS_URL']).incr('visits')}\n"})
+	putPython(t, c, map[string]string{"visits": "import os, redis\n\ndef main(args):\n    return {'n': redis.Redis.from_url(os.environ['REDIS_URL']).incrby('visits', args['by'])}\n"})
 	w := relayTo(t, strings.TrimPrefix(s.URL, "https://"))
 	ca, err := os.ReadFile(s.CA())
 	if err != nil {
@@ -129,7 +129,7 @@ func TestGoLibrary(t *testing.T) {
 		library.HTTP.Transport.(*openwhisk.Transport).Silence = silence
 		var result struct{ N int }
 		visits++
-		if err := library.Invoke(t.Context(), "visits", nil, &result); err != nil || result.N != visits {
+		if err := library.Invoke(t.Context(), "visits", map[string]int{"by": 1}, &result); err != nil || result.N != visits {
 			t.Fatalf("visit %d: %+v, %v", visits, result, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package openwhisk
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,13 +31,15 @@ type conn struct {
 	http    *http3.ClientConn
 	tickets tickets
 
+	dialed  chan struct{} // closed when quic is set, or there is no connection
 	once    sync.Once
 	arrived chan struct{} // closed when a ticket has come
 }
 
 // dial opens a connection. With a session of before it returns at once, and what is sent is early data.
 func (t *Transport) dial(ctx context.Context, who user, session *tls.ClientSessionState, kept tickets) (*conn, error) {
-	c := &conn{user: who, silence: t.silence(), tickets: kept, arrived: make(chan struct{})}
+	c := &conn{user: who, silence: t.silence(), tickets: kept, dialed: make(chan struct{}), arrived: make(chan struct{})}
+	defer close(c.dialed)
 	config := http3.ConfigureTLSConfig(t.config.Clone())
 	config.ClientSessionCache = &oneSession{session: session, conn: c}
 	limited, cancel := context.WithTimeout(ctx, c.silence)
@@ -68,7 +71,10 @@ func (s *oneSession) Put(_ string, session *tls.ClientSessionState) {
 
 // keep keeps the ticket that the server gave.
 func (c *conn) keep(session *tls.ClientSessionState) {
-	<-c.quic.HandshakeComplete()
+	<-c.dialed
+	if c.quic == nil {
+		return
+	}
 	c.tickets.put(session, c.quic.ConnectionStats().MinRTT)
 	c.once.Do(func() { close(c.arrived) })
 }
@@ -111,48 +117,64 @@ func (c *conn) roundTrip(r *http.Request, body []byte) (*http.Response, error) {
 	return nil, err
 }
 
-// exchange sends a request on a stream of its own, which may be early data, unlike a stream of http3's RoundTrip.
+// exchange sends a request and reads the head of its answer. What the server lets run early is early data if the handshake is not over.
 func (c *conn) exchange(r *http.Request, body []byte) (*http.Response, error) {
-	stream, err := c.http.OpenRequestStream(r.Context())
-	if err != nil {
-		return nil, errors.Join(errRefused, err) // nothing was sent
+	select {
+	case <-c.quic.HandshakeComplete():
+		return c.http.RoundTrip(withBody(r, body))
+	default:
 	}
-	stop := context.AfterFunc(r.Context(), func() {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		early := withBody(r, body)
+		early.Method = map[string]string{http.MethodGet: http3.MethodGet0RTT, http.MethodHead: http3.MethodHead0RTT}[r.Method]
+		return c.http.RoundTrip(early)
+	case http.MethodPost:
+		if isRepeatable(r) {
+			return c.invoke(r, body)
+		}
+	}
+	return c.http.RoundTrip(withBody(r, body)) // it waits for the end of the handshake
+}
+
+// invoke sends an invocation on a stream of its own.
+func (c *conn) invoke(r *http.Request, body []byte) (*http.Response, error) {
+	stream, err := c.quic.OpenStreamSync(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	cancel := func() {
 		stream.CancelRead(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
 		stream.CancelWrite(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
-	})
-	head := withBody(r, nil)
-	head.ContentLength = int64(len(body)) // SendRequestHeader takes no body, but says its length
-	if err = stream.SendRequestHeader(head); err == nil && len(body) > 0 {
-		_, err = stream.Write(body)
 	}
-	if err == nil {
-		err = stream.Close()
-	}
+	stop := context.AfterFunc(r.Context(), cancel)
+	err = writeRequest(stream, r, body)
 	var answer *http.Response
-	for err == nil && (answer == nil || answer.StatusCode < http.StatusOK) { // 100 Continue comes first
-		answer, err = stream.ReadResponse()
+	read := &frames{in: bufio.NewReader(stream)}
+	if err == nil {
+		answer, err = read.head()
 	}
 	if err != nil {
 		stop()
+		cancel()
 		if cause := context.Cause(r.Context()); cause != nil {
 			return nil, cause
 		}
 		return nil, err
 	}
 	answer.Request = r
-	answer.Body = &answerBody{ReadCloser: answer.Body, stop: stop}
+	answer.Body = &answerBody{Reader: read, end: func() { stop(); cancel() }}
 	return answer, nil
 }
 
 // answerBody is the body of an answer, which ends with its request's context.
 type answerBody struct {
-	io.ReadCloser
-	stop func() bool
+	io.Reader
+	end func()
 }
 
 // Close implements io.Closer.
 func (b *answerBody) Close() error {
-	b.stop()
-	return b.ReadCloser.Close()
+	b.end()
+	return nil
 }
