@@ -111,6 +111,10 @@ bench-baseline: build $(venv)/.stamp need-redis .forerun/bench .forerun/bench-na
 bench-cache: build $(venv)/.stamp .forerun/bench .forerun/bench-native ## measure the result cache with the suites of HashCache's paper, on and off, interleaved, and single calls beside the echo (CASE=NAMES: some cases, QUICK=1: rough, ten minutes)
 	@.forerun/bench cache $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick)
 
+.PHONY: bench-wire
+bench-wire: build .forerun/bench .forerun/bench-native .forerun/quic/.stamp ## measure the protocols of the door beside plain HTTP/1.1, and new connections over a long way (CASE=door: all, or kept,rate,calls,fresh,cost; QUICK=1: rough, OTHER=PATH: beside another binary too); as root
+	@.forerun/bench wire $(if $(CASE),--case '$(CASE)') $(if $(QUICK),--quick) $(if $(OTHER),--other '$(OTHER)')
+
 .PHONY: bench-microtasks
 bench-microtasks: build .forerun/bench ## measure the policies of the scheduler on a distributed sort, interleaved (QUICK=1: a third of the data, three rounds); as root
 	@.forerun/bench microtasks $(if $(QUICK),--quick)
@@ -241,7 +245,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc | need-node
 	GOBIN=$(CURDIR)/.forerun/tools CGO_ENABLED=0 go install $(tool)
 	@touch $@
 
-.forerun/bench: $(shell find bench -name '*.go' -o -path 'bench/workloads/apps/*' -type f -o -name sort.py -o -path bench/go.mod -o -path bench/go.sum) | need-go
+.forerun/bench: $(shell find bench -name '*.go' -o -path 'bench/workloads/apps/*' -type f -o -name sort.py -o -path bench/wire/client.py -o -path bench/go.mod -o -path bench/go.sum) | need-go
 	cd bench && go build -o ../$@ .
 
 .forerun/bench-native: bench/native/main.go bench/go.mod | need-go

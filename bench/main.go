@@ -14,6 +14,7 @@ import (
 	"forerun.dev/forerun/bench/harness"
 	"forerun.dev/forerun/bench/microtasks"
 	"forerun.dev/forerun/bench/speculation"
+	"forerun.dev/forerun/bench/wire"
 	"forerun.dev/forerun/bench/workloads"
 	"forerun.dev/forerun/internal/proc"
 )
@@ -31,6 +32,9 @@ func commands() []command {
 		{"microtasks", "the policies of the scheduler on a distributed sort", microtasks.Run},
 		{"cache", "the same server with known results and without, beside the echo and a native call", cache.Run},
 		{"workloads", "what the applications of SpecFaaS do, and how fast they could be at best", workloads.Run},
+		{"wire", "protocols beside plain HTTP/1.1, and new connections over a long way", wire.Run},
+		{wire.NetCommand, "the server's end of the long way", wire.Net},
+		{wire.ClientCommand, "the client's end of the long way", wire.Client},
 		{harness.EchoCommand, "the plain HTTP server that calls are compared with", harness.Echo},
 		{harness.FloorCommand, "the same with a Python function behind it", harness.Floor},
 	}
