@@ -74,6 +74,7 @@ func TestPublicDoor(t *testing.T) {
 		}
 		reportNode(t, "node/tls.js", "WSK_CONFIG_FILE="+s.Props(), "NODE_EXTRA_CA_CERTS="+s.CA())
 	})
+	t.Run("sdk/node", func(t *testing.T) { nodeOverTLS(t, s.CA()) })
 	t.Run("redis-py", func(t *testing.T) { redisOverTLS(t, s, port) })
 	t.Run("status", func(t *testing.T) { statusOfDoors(t, s) })
 	t.Run("early data", func(t *testing.T) { earlyOverQUIC(t, s) })
@@ -306,6 +307,16 @@ func wskOverTLS(t *testing.T, s *server.Server) {
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "hello") {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+// nodeOverTLS runs the library for Node on a server whose metrics are on its door, once more with an authority that has not signed its certificate.
+func nodeOverTLS(t *testing.T, otherCA string) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed; make test installs it")
+	}
+	s := start(t, server.Options{Args: []string{"--tls", "on"}})
+	putPython(t, client(t, s), map[string]string{"hello": "def main(args):\n    return {'greeting': 'Hello ' + args.get('name', 'you')}\n"})
+	reportNode(t, "node/fetch.js", "WSK_CONFIG_FILE="+s.Props(), "OTHER_CA="+otherCA)
 }
 
 // redisOverTLS uses redis-py with a URL, and go-redis for a command that waits while its client leaves.

@@ -28,11 +28,11 @@ class Client {
    * @returns {Promise<{status: number, headers: object, body: string}>} the answer
    */
   async #request (method, target, { query = {}, body, headers } = {}) {
-    const { host, auth, namespace: own } = find(this.#given)
+    const { host, auth, namespace: own, ca } = find(this.#given)
     const [namespace, ...rest] = target.startsWith('/') ? target.slice(1).split('/') : [own, ...target.split('/')]
     const path = `/api/v1/namespaces/${[namespace, ...rest].map(quote).join('/')}`
     const pairs = Object.entries(query).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-    const answer = await send(parseHost(host), {
+    const { status, headers: fields, content } = await send(parseHost(host), {
       method,
       path: pairs.length > 0 ? `${path}?${pairs.join('&')}` : path,
       headers: {
@@ -41,8 +41,10 @@ class Client {
         ...headers
       },
       body: body === undefined ? '' : JSON.stringify(body),
-      timeout: this.#timeout
+      timeout: this.#timeout,
+      ca
     })
+    const answer = { status, headers: fields, body: content.toString() }
     if (answer.status < 300 || answer.status === 502) return answer
     throw refusal(`${method} ${target}`, answer)
   }

@@ -15,6 +15,7 @@ class ForerunError extends Error {
 
 class SettingsError extends ForerunError {}
 class ConnectionFailed extends ForerunError {}
+class TimedOut extends ConnectionFailed {}
 class ActionFailed extends ForerunError {}
 class NotFinished extends ForerunError {}
 class APIError extends ForerunError {}
@@ -67,5 +68,5 @@ function failure (name, result, activationId) {
 }
 
 module.exports = {
-  ActionFailed, APIError, ConnectionFailed, ForerunError, NotFinished, NotFound, SettingsError, TooManyRequests, Unauthorized, failure, refusal
+  ActionFailed, APIError, ConnectionFailed, ForerunError, NotFinished, NotFound, SettingsError, TimedOut, TooManyRequests, Unauthorized, failure, refusal
 }

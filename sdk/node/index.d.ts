@@ -27,6 +27,13 @@ export interface Invoke {
 
 export const invoke: Invoke
 
+/**
+ * Fetches from the platform, over connections that are kept: a path that begins with a slash, or a URL with the platform's address. It shows the
+ * caller's key below /api/v1/namespaces if none was given. Other addresses, and calls with options other than method, headers and body, are the
+ * global fetch's.
+ */
+export const fetch: typeof globalThis.fetch
+
 /** Fires a trigger; returns the id of its activation, or null if no rule follows it. */
 export function fire (name: string, params?: Params): Promise<string | null>
 
@@ -94,6 +101,9 @@ export class SettingsError extends ForerunError {}
 
 /** The API was not reached, or its answer could not be read. Whether the request had an effect is not known. */
 export class ConnectionFailed extends ForerunError {}
+
+/** The API did not answer in time. */
+export class TimedOut extends ConnectionFailed {}
 
 /** The API refused the request. */
 export class APIError extends ForerunError {

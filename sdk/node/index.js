@@ -3,8 +3,9 @@
 
 const { Client } = require('./client.js')
 const {
-  ActionFailed, APIError, ConnectionFailed, ForerunError, NotFinished, NotFound, SettingsError, TooManyRequests, Unauthorized
+  ActionFailed, APIError, ConnectionFailed, ForerunError, NotFinished, NotFound, SettingsError, TimedOut, TooManyRequests, Unauthorized
 } = require('./errors.js')
+const { fetch } = require('./fetch.js')
 const { microtask } = require('./phases.js')
 
 const client = new Client()
@@ -21,8 +22,10 @@ module.exports = {
   NotFinished,
   NotFound,
   SettingsError,
+  TimedOut,
   TooManyRequests,
   Unauthorized,
+  fetch,
   fire,
   invoke,
   microtask

@@ -210,3 +210,35 @@ test('phases', async t => {
   door.close()
   for (const socket of sockets) socket.destroy()
 })
+
+test('a connection is kept', async () => {
+  let connections = 0
+  const count = () => { connections++ }
+  server.on('connection', count)
+  for (let n = 0; n < 5; n++) will(200, { n })
+  for (let n = 0; n < 5; n++) await forerun.invoke('a')
+  assert.ok(connections <= 2, `${connections} connections`)
+  server.off('connection', count)
+})
+
+test('fetch of the platform', async () => {
+  will(201, { n: 1 }, { 'X-One': 'a' })
+  const answer = await forerun.fetch('/api/v1/namespaces/_/actions/a?blocking=true', {
+    method: 'post', body: '{"x":1}', headers: { 'Content-Type': 'application/json' }
+  })
+  assert.deepEqual([answer.status, answer.headers.get('x-one'), await answer.json()], [201, 'a', { n: 1 }])
+  assert.equal(asked[0].line, 'POST /api/v1/namespaces/_/actions/a?blocking=true')
+  assert.equal(asked[0].headers.authorization, basic('user:secret'))
+  assert.equal(asked[0].body, '{"x":1}')
+  will(204, '')
+  assert.equal((await forerun.fetch(`${host}/api/v1/web/page`)).status, 204)
+  assert.equal(asked[1].headers.authorization, undefined)
+})
+
+test('fetch of another address is the global one', async () => {
+  process.env.__OW_API_HOST = 'http://127.0.0.1:1'
+  will(200, { n: 2 })
+  assert.deepEqual(await (await forerun.fetch(`${host}/elsewhere`)).json(), { n: 2 })
+  assert.equal(asked[0].headers.authorization, undefined)
+  await assert.rejects(forerun.fetch('/api/v1'), forerun.ConnectionFailed)
+})
