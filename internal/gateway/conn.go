@@ -34,7 +34,8 @@ func (l *seated) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 	place
-	until atomic.Int64 // the deadline for writes that was set, in nanoseconds since 1970; 0: none
+	shaken atomic.Bool  // its TLS handshake was counted
+	until  atomic.Int64 // the deadline for writes that was set, in nanoseconds since 1970; 0: none
 }
 
 // withConn returns the context of a connection's requests. It holds the connection under clientKey.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -13,6 +14,9 @@ type Traffic struct {
 
 	requests [4]atomic.Int64 // by the first number of the protocol
 
+	TLS12         atomic.Int64 // handshakes of TLS 1.2 over TCP that were completed
+	TLS13         atomic.Int64
+	TLSUnfinished atomic.Int64 // connections over TCP that ended before their TLS handshake
 	Handshakes    atomic.Int64 // of QUIC that were completed
 	Unfinished    atomic.Int64 // handshakes of QUIC that were not
 	Resumed       atomic.Int64 // of the completed ones, with a ticket
@@ -36,12 +40,32 @@ func (t *Traffic) request(r *http.Request) {
 }
 
 // conn counts connections, as http.Server's ConnState.
-func (t *Traffic) conn(_ net.Conn, state http.ConnState) {
+func (t *Traffic) conn(c net.Conn, state http.ConnState) {
+	if secure, ok := c.(*tls.Conn); ok && (state == http.StateActive || state == http.StateClosed) {
+		t.handshake(secure, state == http.StateClosed)
+	}
 	switch state {
 	case http.StateNew:
 		t.TCP.Add(1)
 	case http.StateClosed, http.StateHijacked:
 		t.TCP.Add(-1)
+	}
+}
+
+// handshake counts the handshake of a connection, once.
+func (t *Traffic) handshake(c *tls.Conn, over bool) {
+	inner, ok := c.NetConn().(*conn)
+	state := c.ConnectionState()
+	if !ok || !over && !state.HandshakeComplete || !inner.shaken.CompareAndSwap(false, true) {
+		return
+	}
+	switch {
+	case !state.HandshakeComplete:
+		t.TLSUnfinished.Add(1)
+	case state.Version == tls.VersionTLS12:
+		t.TLS12.Add(1)
+	default:
+		t.TLS13.Add(1)
 	}
 }
 

@@ -88,6 +88,9 @@ func measureTraffic(m *telemetry.Metrics, t *gateway.Traffic) {
 		name, help string
 		of         *atomic.Int64
 	}{
+		{"forerun_tls12_handshakes_total", "Handshakes of TLS 1.2 over TCP that were completed.", &t.TLS12},
+		{"forerun_tls13_handshakes_total", "Handshakes of TLS 1.3 over TCP that were completed.", &t.TLS13},
+		{"forerun_tls_handshakes_unfinished_total", "Connections over TCP that ended before their TLS handshake.", &t.TLSUnfinished},
 		{"forerun_quic_handshakes_total", "Handshakes of QUIC that were completed.", &t.Handshakes},
 		{"forerun_quic_handshakes_unfinished_total", "Handshakes of QUIC that were not completed.", &t.Unfinished},
 		{"forerun_quic_resumed_total", "Handshakes of QUIC that were completed with a session ticket.", &t.Resumed},
