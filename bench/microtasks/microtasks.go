@@ -24,7 +24,7 @@ import (
 var sortCode string
 
 // policies are what is compared: the first one is the baseline.
-var policies = []string{"task", "oversubscribe", "microtask-static", "microtask"}
+var policies = []string{"task", "oversubscribe", "microtask-static", "microtask", "auto"}
 
 // settings are the shares of the time in which the processors are to be busy under task.
 var settings = []float64{0.5, 0.25, 0.8}

@@ -95,7 +95,7 @@ func Settings(root bool, home string) []Setting {
 		{"cpu-weight", "FORERUN_CPU_WEIGHT", "0", "`WEIGHT` of all sandboxes together beside other programs of the machine, 1 to 10000, where one program has 100; 0: 100 for each processor", setCPUWeight},
 		{"keep-alive", "FORERUN_KEEP_ALIVE", "10m", "`TIME` that a sandbox stays without work, like 90s or 1h", setKeepAlive},
 		{"prewarm", "FORERUN_PREWARM", "2", "`NUMBER` of sandboxes held ready, without code, for each language in use; 0: none", setPrewarm},
-		{"schedule", "FORERUN_SCHEDULE", string(schedule.Oversubscribe), "`POLICY` of the scheduler: oversubscribe, task, microtask-static or microtask (docs/reference/scheduling.md)", setSchedule},
+		{"schedule", "FORERUN_SCHEDULE", string(schedule.Oversubscribe), "`POLICY` of the scheduler: oversubscribe, task, microtask-static, microtask or auto (docs/reference/scheduling.md)", setSchedule},
 		{"queue-time", "FORERUN_QUEUE_TIME", "10m", "`TIME` that an activation may wait for a sandbox before it is given up", setQueueTime},
 		{"speculate", "FORERUN_SPECULATE", "all", "how far invocations speculate: off, branches or all, optionally with ; depth=32 ; band=0.1 ; least=1ms ; load=any ; squash=sandbox (docs/reference/speculation.md; actions and requests may ask for less)", setSpeculate},
 		{"cache", "FORERUN_CACHE", "on", "on, or off: then annotated functions are executed each time (docs/reference/cache.md)", setCache},

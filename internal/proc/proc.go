@@ -134,3 +134,21 @@ func IsStopped(pid int) bool {
 	}
 	return false
 }
+
+// Delayed is for how long the main thread of a process wanted a processor and had none, since it began. It is 0 if there is no such process,
+// or the kernel does not count that.
+func Delayed(pid int) time.Duration {
+	if pid == 0 {
+		return 0
+	}
+	text, err := ReadFile("/proc/" + strconv.Itoa(pid) + "/schedstat")
+	fields := strings.Fields(string(text)) // on a processor, waiting for one, turns
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	delayed, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(delayed)
+}

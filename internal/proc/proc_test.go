@@ -152,3 +152,16 @@ func TestIsStopped(t *testing.T) {
 		t.Error("what has ended is stopped")
 	}
 }
+
+func TestDelayed(t *testing.T) {
+	if Delayed(0) != 0 || Delayed(-1) != 0 {
+		t.Error("a process that is none was delayed")
+	}
+	if _, err := os.ReadFile("/proc/self/schedstat"); err != nil {
+		t.Skipf("this kernel does not count delays: %v", err)
+	}
+	before := Delayed(os.Getpid())
+	if before < 0 || Delayed(os.Getpid()) < before {
+		t.Errorf("%v, and less later", before)
+	}
+}

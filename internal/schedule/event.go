@@ -16,6 +16,7 @@ type Asks struct {
 	Weight     int    // of the tenant among the others; 0: 1
 	Kind       string // the phase of all activations of one action, for what is learnt; empty: nothing is learnt
 	Class      Class
+	Learn      bool // neither the code nor the annotation says the class
 	Ahead      bool // the activation is speculative
 	AtOnce     bool // one that runs goes on at once, in the back if there are no slabs for it
 }
@@ -33,6 +34,7 @@ type Promoted struct{ Activation forerun.ActivationID }
 type Used struct {
 	Activation forerun.ActivationID
 	CPU        time.Duration
+	Delayed    time.Duration // in which it wanted a processor and had none, as far as that is measured
 }
 
 // Ended: the activation has no process any more that works for it. It may be unknown, or have ended before.

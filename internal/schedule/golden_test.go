@@ -16,10 +16,10 @@ import (
 // machine decides and where the phases are then. Run with -rewrite to write the outputs again, and review the difference.
 //
 //	machine task processors=2        a new machine, at 0 ms
-//	ask a class=4 tenant=t ahead at-once
+//	ask a class=4 tenant=t kind=k ahead at-once learn
 //	                                 an activation asks; without a tenant it is of "t", without a class it needs a processor
 //	waits a, answered a, promoted a, ended a, killed a
-//	used a cpu=60ms                  of processor time
+//	used a cpu=60ms delayed=10ms     of processor time, and it had to wait for a processor that long
 //	processors 1
 //	after 10ms                       time passes
 //	starts a b due=1 ahead=1 sandboxes=2 starting=1 service=1s start=50ms waited=1s
@@ -91,7 +91,7 @@ func (s *story) event(t *testing.T, d *datadriven.TestData) Event {
 	id := forerun.ActivationID(text)
 	switch d.Cmd {
 	case "ask":
-		class, e := int(Core), Asks{Activation: id, Tenant: "t", Ahead: d.HasArg("ahead"), AtOnce: d.HasArg("at-once")}
+		class, e := int(Core), Asks{Activation: id, Tenant: "t", Ahead: d.HasArg("ahead"), AtOnce: d.HasArg("at-once"), Learn: d.HasArg("learn")}
 		d.MaybeScanArgs(t, "class", &class)
 		d.MaybeScanArgs(t, "tenant", &e.Tenant)
 		d.MaybeScanArgs(t, "weight", &e.Weight)
@@ -107,7 +107,11 @@ func (s *story) event(t *testing.T, d *datadriven.TestData) Event {
 	case "ended", "killed":
 		return Ended{id, d.Cmd == "killed"}
 	case "used":
-		return Used{id, duration(t, d, d.CmdArgs[1].Vals[0])}
+		e := Used{Activation: id, CPU: duration(t, d, d.CmdArgs[1].Vals[0])}
+		if len(d.CmdArgs) > 2 {
+			e.Delayed = duration(t, d, d.CmdArgs[2].Vals[0])
+		}
+		return e
 	case "processors":
 		e := Processors{}
 		if _, err := fmt.Sscan(text, &e.Number); err != nil {
@@ -181,5 +185,23 @@ func TestTenantsAreForgotten(t *testing.T) {
 		if len(m.tenants) > 2 || len(m.phases) != 1 {
 			t.Errorf("%s: %d tenants and %d phases are known", p, len(m.tenants), len(m.phases))
 		}
+	}
+}
+
+// TestHabitsAreBounded: a tenant with many kinds of phases has only its own forgotten, and the oldest first.
+func TestHabitsAreBounded(t *testing.T) {
+	h := habits{of: make(map[string]*habit)}
+	h.learn("other", "other", time.Second, 1)
+	for i := range 2 * maxOwnKinds {
+		h.learn("t", fmt.Sprint("kind ", i), time.Second, 1)
+	}
+	if len(h.order) != 1+maxOwnKinds || len(h.of) != 1+maxOwnKinds || h.of["other"] == nil || h.of["kind 0"] != nil {
+		t.Errorf("%d kinds are known, and %d in order", len(h.of), len(h.order))
+	}
+	for i := range 2 * maxKinds {
+		h.learn(fmt.Sprint("tenant ", i), fmt.Sprint("kind ", i), time.Second, 1)
+	}
+	if len(h.order) != maxKinds || len(h.of) != maxKinds || h.of["other"] != nil {
+		t.Errorf("%d kinds are known, and %d in order", len(h.of), len(h.order))
 	}
 }

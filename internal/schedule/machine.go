@@ -18,9 +18,10 @@ type Machine struct {
 	tenants  []*tenant // by name
 	front    []*phase  // in the order in which they came
 	doors    []*phase  // that are away, those first that are to be measured next
-	quanta   quanta
-	queued   int // phases in queues
-	waiting  int // of them those that do not run
+	habits   habits
+	auto     bool // the policy is Auto, and settings has Microtask
+	queued   int  // phases in queues
+	waiting  int  // of them those that do not run
 	touched  []*phase
 	out      []Decision
 }
@@ -36,7 +37,10 @@ func (p *part) free() int { return p.slabs - p.used }
 
 // New makes a Machine. Without processors it has one.
 func New(s Settings) *Machine {
-	m := &Machine{settings: s, phases: make(map[forerun.ActivationID]*phase), quanta: quanta{took: make(map[string]time.Duration)}}
+	m := &Machine{settings: s, phases: make(map[forerun.ActivationID]*phase), habits: habits{of: make(map[string]*habit)}}
+	if m.auto = s.Policy == Auto; m.auto {
+		m.settings.Policy = Microtask
+	}
 	m.processors(s.Processors)
 	return m
 }
@@ -53,18 +57,17 @@ func (m *Machine) Step(now time.Duration, e Event) []Decision {
 	case Waits:
 		if p := m.phases[e.Activation]; p != nil && (p.place == front || p.place == back) {
 			m.leaves(p)
-			p.place, p.gauged = away, false
+			p.place, p.gauged, p.left = away, false, m.now
 			m.doors = append(m.doors, p)
 		}
 	case Answered:
 		if p := m.phases[e.Activation]; p != nil && p.place == away {
-			m.leaves(p)
-			m.asksAgain(p, back)
+			m.returns(p)
 		}
 	case Promoted:
 		m.promoted(m.phases[e.Activation])
 	case Used:
-		m.used(m.phases[e.Activation], e.CPU)
+		m.used(m.phases[e.Activation], e)
 	case Ended:
 		m.ended(m.phases[e.Activation], e.Killed)
 	case Processors:
@@ -99,6 +102,9 @@ func (m *Machine) asks(e Asks) {
 		m.leaves(p)
 	}
 	p.kind, p.class = e.Kind, max(1, e.Class)
+	if m.auto && e.Learn {
+		p.class = m.habits.class(e.Kind, p.class)
+	}
 	if m.settings.Policy == Task {
 		p.class = Core
 	}
@@ -107,7 +113,7 @@ func (m *Machine) asks(e Asks) {
 	if e.AtOnce && p.begun {
 		where = back
 	}
-	p.begun, p.cpu, p.atFront, p.seen = false, 0, 0, 0
+	p.begun, p.cpu, p.atFront, p.seen, p.idle, p.delayed = false, 0, 0, 0, 0, 0
 	m.asksAgain(p, where)
 }
 
@@ -126,11 +132,11 @@ func (m *Machine) promoted(p *phase) {
 	}
 }
 
-func (m *Machine) used(p *phase, cpu time.Duration) {
-	if p == nil || cpu < p.cpu {
+func (m *Machine) used(p *phase, e Used) {
+	if p == nil || e.CPU < p.cpu {
 		return
 	}
-	p.cpu = cpu
+	p.cpu, p.delayed = e.CPU, e.Delayed
 	if m.settings.Policy == Microtask {
 		m.gauge(p)
 	}
@@ -154,7 +160,7 @@ func (m *Machine) ended(p *phase, killed bool) {
 // learn notes what a phase took that has ended. Nothing is learnt from speculative ones (C3).
 func (m *Machine) learn(p *phase) {
 	if p.begun && !p.ahead {
-		m.quanta.learn(p.kind, p.cpu)
+		m.habits.learn(p.tenant.name, p.kind, p.cpu, m.needed(p))
 	}
 }
 
@@ -206,7 +212,7 @@ func (m *Machine) tell() {
 		p.begun, p.behind = true, behind
 		switch {
 		case !begun:
-			p.looked = m.now
+			p.looked, p.entered = m.now, m.now
 			m.letIn(p)
 		case behind && !was:
 			m.out = append(m.out, Decision{Activation: p.id, Kind: ToBack})
@@ -248,6 +254,14 @@ func (m *Machine) Measured() iter.Seq[forerun.ActivationID] {
 			}
 		}
 	}
+}
+
+// Class is the class of the phase of an activation; 0: it is not known.
+func (m *Machine) Class(id forerun.ActivationID) Class {
+	if p := m.phases[id]; p != nil {
+		return p.class
+	}
+	return 0
 }
 
 // Use is a moment of a Machine.

@@ -48,6 +48,11 @@ type phase struct {
 	seen    time.Duration // cpu at the last look at its rate
 	looked  time.Duration // when that was
 
+	entered time.Duration // when it was let in
+	left    time.Duration // when it went away
+	idle    time.Duration // for how long it was away before
+	delayed time.Duration // for how long it wanted a processor since it was let in, and had none
+
 	gauged  bool // seen is of the time since it is away
 	begun   bool // the caller knows that it is let in
 	behind  bool // the caller knows it in the back
@@ -59,7 +64,7 @@ func (p *phase) need() int { return min(int(p.class), p.part.slabs) }
 
 // isSpent reports whether others may take its slabs.
 func (m *Machine) isSpent(p *phase) bool {
-	return p.cpu-p.atFront >= m.quanta.of(p.kind) || m.now-p.since >= Hold
+	return p.cpu-p.atFront >= m.habits.quantum(p.kind) || m.now-p.since >= Hold
 }
 
 // begins moves a phase out of its queue to the front. There are slabs for it.
@@ -99,6 +104,26 @@ func (m *Machine) asksAgain(p *phase, where place) {
 	m.touch(p)
 }
 
+// returns has a phase go on that was away.
+func (m *Machine) returns(p *phase) {
+	p.idle += m.now - p.left
+	m.leaves(p)
+	m.asksAgain(p, back)
+}
+
+// needed is how many slabs a phase used of the time in which it could run; 0: that is not known, or too short to tell.
+func (m *Machine) needed(p *phase) float64 {
+	idle := p.idle
+	if p.place == away {
+		idle += m.now - p.left
+	}
+	could := m.now - p.entered - idle - p.delayed
+	if p.cpu <= 0 || could <= 0 {
+		return 0
+	}
+	return float64(p.cpu) / float64(max(could, p.cpu/mostProcessors)) * float64(Core)
+}
+
 // demote moves a phase from the front to the back.
 func (m *Machine) demote(p *phase) {
 	m.leaves(p)
@@ -122,8 +147,7 @@ func (m *Machine) gauge(p *phase) {
 	case uses > liar*float64(p.class):
 		m.reclassify(p, classFor(uses))
 	case p.place == away && uses >= idles*float64(p.class):
-		m.leaves(p)
-		m.asksAgain(p, back)
+		m.returns(p)
 	}
 }
 
@@ -131,6 +155,9 @@ func (m *Machine) gauge(p *phase) {
 func (m *Machine) reclassify(p *phase, class Class) {
 	if p.place == front {
 		p.moved = m.step
+	}
+	if p.place == away {
+		p.idle += m.now - p.left
 	}
 	m.leaves(p)
 	p.class, p.part = class, m.partOf(class)

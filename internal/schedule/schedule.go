@@ -47,10 +47,12 @@ const (
 	Static Policy = "microtask-static"
 	// Microtask gives slabs to phases, and takes them back from phases that keep others waiting for long.
 	Microtask Policy = "microtask"
+	// Auto is Microtask with classes that are learnt for phases of which nothing is said.
+	Auto Policy = "auto"
 )
 
 // Policies lists the policies, the default first.
-func Policies() []Policy { return []Policy{Oversubscribe, Task, Static, Microtask} }
+func Policies() []Policy { return []Policy{Oversubscribe, Task, Static, Microtask, Auto} }
 
 // ParsePolicy finds a policy by its name. The error is a sentence for a person.
 func ParsePolicy(name string) (Policy, error) {
@@ -117,7 +119,7 @@ func (s Settings) parts(processors int) []Part {
 	return parts
 }
 
-// Bound is the longest wait of a phase in order under Microtask. Its tenant had so many phases before it. The weights of all tenants together are
+// Bound is the longest wait of a phase in order under Microtask and Auto. Its tenant had so many phases before it. The weights of all tenants together are
 // so many times its tenant's weight. Phases that came to the front before its age counted stay for Hold. Then each
 // phase before it, and the phase itself, waits for the turn of its tenant. The simulation holds this bound.
 func Bound(before, weights int) time.Duration {

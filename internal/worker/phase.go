@@ -51,20 +51,23 @@ func isPhase(args [][]byte) bool {
 	return len(args) > 0 && len(args[0]) == len(phaseCommand) && strings.EqualFold(string(args[0]), phaseCommand)
 }
 
-// parsePhase reads the arguments of FORERUN.PHASE. Without a need it is a processor.
+// notSaid is the class of a phase of which the code says none.
+const notSaid schedule.Class = 0
+
+// parsePhase reads the arguments of FORERUN.PHASE.
 func parsePhase(args [][]byte) (name string, class schedule.Class, err error) {
 	if len(args) != 2 && len(args) != 3 {
 		return "", 0, errors.New("wrong number of arguments for '" + phaseCommand + "': give a name and perhaps a number of processors, or END")
 	}
 	name = string(args[1][:min(len(args[1]), maxWord)])
 	if len(args) == 2 && strings.EqualFold(name, phaseEnd) {
-		return defaultPhase, schedule.Core, nil
+		return defaultPhase, notSaid, nil
 	}
 	if err := schedule.CheckPhase(name); err != nil {
 		return "", 0, err
 	}
 	if len(args) == 2 {
-		return name, schedule.Core, nil
+		return name, notSaid, nil
 	}
 	cpu, err := strconv.ParseFloat(string(args[2][:min(len(args[2]), maxWord)]), 64)
 	if err != nil {
@@ -84,10 +87,13 @@ func microtasks(a *forerun.Action) map[string]schedule.Class {
 	return classes
 }
 
-// classOf is the class of a phase: the annotation's, or else what the code says.
-func (a *admission) classOf(phase string, said schedule.Class) schedule.Class {
+// classOf is the class of a phase: the annotation's, or else what the code says. Without either it is a processor, unless something is learnt.
+func (a *admission) classOf(phase string, said schedule.Class) (class schedule.Class, learn bool) {
 	if class, ok := a.classes[phase]; ok {
-		return class
+		return class, false
 	}
-	return said
+	if said == notSaid {
+		return schedule.Core, true
+	}
+	return said, false
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"forerun.dev/forerun/internal/forerun"
+	"forerun.dev/forerun/internal/proc"
 	"forerun.dev/forerun/internal/schedule"
 )
 
@@ -38,8 +39,26 @@ type admission struct {
 	classes map[string]schedule.Class // of phases, as the action's annotation says
 	begun   chan struct{}             // closed when the phase that it asked for last may begin, or when it was squashed
 	letIn   bool                      // begun is closed
-	before  time.Duration             // processor time of the sandbox when the phase was first measured
-	known   bool                      // before is
+	process int                       // that executes it; 0: not known
+	before  usage                     // when it asked for the phase
+}
+
+// usage is what the processes of a sandbox have used.
+type usage struct {
+	cpu     time.Duration
+	delayed time.Duration // for how long the handler wanted a processor and had none
+}
+
+// measure reads it.
+func (a *admission) measure() (u usage) {
+	u.cpu, _ = a.sandbox.sandbox.Spent() // a sandbox that has ended is told as such
+	u.delayed = proc.Delayed(a.process)
+	return u
+}
+
+// since is what was used since then.
+func (a *admission) since(u usage) schedule.Used {
+	return schedule.Used{Activation: a.id, CPU: u.cpu - a.before.cpu, Delayed: max(0, u.delayed-a.before.delayed)}
 }
 
 func newScheduler(w *Worker, policy schedule.Policy) *scheduler {
@@ -58,7 +77,7 @@ var errWaitedLong = errors.New("the activation waited too long for its turn")
 
 // admit waits until a run may begin in its sandbox. It does not wait for one that is squashed, to which no handler is given.
 func (s *scheduler) admit(b *pooledSandbox, r *run) error {
-	a := &admission{id: r.Activation, sandbox: b, ahead: r.isAhead, tenure: r.tenure, classes: microtasks(r.Action)}
+	a := &admission{id: r.Activation, sandbox: b, ahead: r.isAhead, tenure: r.tenure, process: b.spare.hostPID, classes: microtasks(r.Action)}
 	return s.await(a, s.enter(a, defaultPhase))
 }
 
@@ -67,7 +86,7 @@ func (s *scheduler) enter(a *admission, phase string) (begun <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turns[a.id] = a
-	return s.ask(a, phase, schedule.Core, false)
+	return s.ask(a, phase, notSaid, false)
 }
 
 // await waits for the first phase.
@@ -109,12 +128,22 @@ func (s *scheduler) ask(t *admission, phase string, class schedule.Class, atOnce
 		t.begun, t.letIn = make(chan struct{}), false
 	}
 	begun := t.begun
-	t.known = false
+	s.look(t)
+	class, learn := t.classOf(phase, class)
 	s.step(schedule.Asks{
 		Activation: t.id, Tenant: p.key.namespace, Kind: p.kind + phase,
-		Class: t.classOf(phase, class), Ahead: t.ahead(), AtOnce: atOnce,
+		Class: class, Learn: learn, Ahead: t.ahead(), AtOnce: atOnce,
 	})
 	return begun
+}
+
+// look tells the machine what the phase has used that ends now, and measures the next one from now on.
+func (s *scheduler) look(t *admission) {
+	if s.bounds {
+		now := t.measure()
+		s.step(t.since(now))
+		t.before = now
+	}
 }
 
 // lookAtProcessors tells the machine if the process may use more processors than before, or fewer.
@@ -132,6 +161,9 @@ func (s *scheduler) ended(id forerun.ActivationID, killed bool) {
 	t := s.turns[id]
 	if t == nil {
 		return
+	}
+	if !killed {
+		s.look(t)
 	}
 	delete(s.turns, id)
 	s.step(schedule.Ended{Activation: id, Killed: killed})
@@ -214,9 +246,9 @@ func (s *scheduler) tick() {
 		}
 	}
 	s.mu.Unlock()
-	spent := make([]time.Duration, len(turns))
+	used := make([]usage, len(turns))
 	for i, t := range turns {
-		spent[i], _ = t.sandbox.sandbox.Spent() // a sandbox that has ended is told as such
+		used[i] = t.measure()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,10 +256,7 @@ func (s *scheduler) tick() {
 		if s.turns[t.id] != t {
 			continue
 		}
-		if !t.known {
-			t.before, t.known = spent[i], true
-		}
-		s.step(schedule.Used{Activation: t.id, CPU: spent[i] - t.before})
+		s.step(t.since(used[i]))
 	}
 	s.ticking = false
 	s.lookAtProcessors()

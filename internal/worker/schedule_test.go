@@ -359,3 +359,21 @@ func TestNoRoomNoSandbox(t *testing.T) {
 	}
 	g.awaitUse(0, 0)
 }
+
+// TestNeedsAreLearnt: a function that mostly sleeps, and says nothing, counts with less than a processor once it was executed three times.
+func TestNeedsAreLearnt(t *testing.T) {
+	g := newNativeRig(t, under(schedule.Auto))
+	a := action("import time\ndef main(args):\n    time.sleep(args.get('for', 0.2))\n    return {}")
+	for range 3 {
+		g.warm(a)
+	}
+	r, h := g.begin(a, `{"for":600}`)
+	await(t, h.started, "it does not begin")
+	g.turns.mu.Lock()
+	if class := g.turns.machine.Class(r.Activation); class >= schedule.Core {
+		t.Errorf("it counts with %v processors", class.Processors())
+	}
+	g.turns.mu.Unlock()
+	g.Squash(r.Activation)
+	g.awaitUse(0, 0)
+}

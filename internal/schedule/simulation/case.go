@@ -69,7 +69,10 @@ func Generate(seed uint64) *Case {
 		return c.flood(r)
 	}
 	policies := schedule.Policies()
-	c.Policy = policies[min(r.IntN(len(policies)+3), len(policies)-1)] // Microtask most often
+	c.Policy = policies[min(r.IntN(len(policies)+3), len(policies)-1)] // Auto most often
+	if c.Policy == schedule.Auto && r.IntN(2) == 0 {
+		c.Policy = schedule.Microtask
+	}
 	if c.Policy == schedule.Static && r.IntN(2) == 0 {
 		c.Parts = []schedule.Part{{UpTo: 4, Slabs: 16}, {UpTo: 15, Slabs: 16 * r.IntN(2)}, {UpTo: 16, Slabs: 32}}
 		c.Parts = slices.DeleteFunc(c.Parts, func(p schedule.Part) bool { return p.Slabs == 0 })

@@ -99,7 +99,7 @@ func (w *world) checkQueued(a *activation, s *slots) {
 	if need <= free+s.ahead {
 		w.wrong("%s is %v and needs %d slabs: %d are free, and speculative phases have %d (C5)", a.id, a.place, need, free, s.ahead)
 	}
-	if w.c.Policy != schedule.Microtask {
+	if !w.takesBack() {
 		return
 	}
 	if waited := w.latest - a.asked; a.place == waiting && waited > a.bound {
@@ -113,6 +113,11 @@ func (w *world) checkQueued(a *activation, s *slots) {
 			w.wrong("%s is %v, and %s of the same tenant is in front for %v and has used %v", a.id, a.place, f.id, w.latest-f.since, f.cpu-f.atFront)
 		}
 	}
+}
+
+// takesBack reports whether the policy takes slabs from phases that have had them for long.
+func (w *world) takesBack() bool {
+	return w.c.Policy == schedule.Microtask || w.c.Policy == schedule.Auto
 }
 
 // mustGo reports whether a phase has had more than its turn.

@@ -22,12 +22,13 @@ var bugs = []planted.Bug{
 	planted.New("a killed activation keeps its slabs", "machine.go", "\tm.leaves(p)\n\tp.tenant.phases--\n", "\tif !killed {\n\t\tm.leaves(p)\n\t}\n\tp.tenant.phases--\n"),
 	planted.New("no aging", "serve.go", "aged: m.now-p.asked >= patience", "aged: false"),
 	planted.New("ahead before due", "serve.go", "func(f *phase) bool { return f.ahead })", "func(f *phase) bool { return p.ahead })"),
-	planted.New("a quantum does not end", "phase.go", "return p.cpu-p.atFront >= m.quanta.of(p.kind) || m.now-p.since >= Hold", "return false"),
+	planted.New("a quantum does not end", "phase.go", "return p.cpu-p.atFront >= m.habits.quantum(p.kind) || m.now-p.since >= Hold", "return false"),
 	planted.New("the weight of a tenant is ignored", "tenant.go", "t.weight = max(1, weight)", "t.weight = 1"),
 	planted.New("a phase keeps its slabs at a door", "machine.go", "\t\t\tm.leaves(p)\n\t\t\tp.place, p.gauged", "\t\t\tp.place, p.gauged"),
 	planted.New("one that computes at a door counts as one that waits", "phase.go", "case p.place == away && uses", "case p.place == away && false && uses"),
 	planted.New("a sandbox starts for phases that wait", "starts.go", "if q.due > 0 || !inOrder {", "if q.due > 1 || !inOrder {"),
 	planted.New("activations that wait for each other get no sandbox", "starts.go", "p == nil || p.place != away", "p != nil"),
+	planted.New("a class is learnt from one phase", "habits.go", "sure      = 3 ", "sure      = 1 "),
 	planted.New("a small phase overtakes a large one for good", "serve.go", "f.held < v.need && f.since", "f.held < 0 && f.since"),
 }
 

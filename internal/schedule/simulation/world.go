@@ -54,6 +54,7 @@ type world struct {
 	processors  int
 	resized     bool
 	activations []*activation
+	ended       []int     // phases of each tenant
 	served      []float64 // slab seconds of each tenant in front
 	problem     error
 	story       *strings.Builder // nil: it is not told
@@ -61,7 +62,7 @@ type world struct {
 
 // Play plays the case. It returns the story if it is to be told, and what is wrong.
 func (c *Case) Play(tell bool) (story string, problem error) {
-	w := &world{c: c, processors: c.Processors, served: make([]float64, len(c.Weights))}
+	w := &world{c: c, processors: c.Processors, ended: make([]int, len(c.Weights)), served: make([]float64, len(c.Weights))}
 	w.machine = schedule.New(schedule.Settings{Policy: c.Policy, Processors: c.Processors, Parts: c.Parts})
 	if tell {
 		w.story = new(strings.Builder)
@@ -136,7 +137,10 @@ func (w *world) begin(a *activation, class schedule.Class, atOnce bool) {
 		a.class, a.place, a.cpu, a.asked = class, waiting, 0, w.latestAt()
 		a.bound = w.boundOf(a)
 	}
-	w.tell(schedule.Asks{Activation: a.id, Tenant: w.tenant(a.tenant), Weight: w.c.Weights[a.tenant], Kind: w.tenant(a.tenant), Class: class, Ahead: a.ahead, AtOnce: atOnce})
+	w.tell(schedule.Asks{
+		Activation: a.id, Tenant: w.tenant(a.tenant), Weight: w.c.Weights[a.tenant], Kind: w.tenant(a.tenant), Class: class, Learn: w.step%2 == 0,
+		Ahead: a.ahead, AtOnce: atOnce,
+	})
 	if atOnce && a.place == waiting {
 		w.wrong("%s waits, and was to go on at once", a.id)
 	}
@@ -198,6 +202,7 @@ func (w *world) do(op Op) {
 	}
 	switch op.Kind {
 	case Phase, Double:
+		w.ended[a.tenant]++
 		w.begin(a, class, op.Kind == Phase && op.Arg>>8%3 == 0)
 	case Wait:
 		a.weight, a.place, a.measured = a.place, away, -1
@@ -228,9 +233,9 @@ func (w *world) returns(a *activation) {
 }
 
 // computes reports whether an activation that is measured computes while it waits at a door: half of its class or more, for 50 ms or longer. Only
-// Microtask asks.
+// Microtask and Auto ask.
 func (w *world) computes(a *activation) bool {
-	if a.place != away || w.c.Policy != schedule.Microtask {
+	if a.place != away || !w.takesBack() {
 		return false
 	}
 	used, passed := a.cpu-a.measured, w.latestAt()-a.last
@@ -243,6 +248,7 @@ func (w *world) computes(a *activation) bool {
 }
 
 func (w *world) end(a *activation, killed bool) {
+	w.ended[a.tenant]++
 	w.activations = slices.DeleteFunc(w.activations, func(o *activation) bool { return o == a })
 	w.tell(schedule.Ended{Activation: a.id, Killed: killed})
 }
@@ -272,6 +278,9 @@ func (w *world) tell(e schedule.Event) {
 	w.note()
 	w.step++
 	decisions := w.machine.Step(w.now, e)
+	if asks, ok := e.(schedule.Asks); ok && asks.Learn && w.c.Policy == schedule.Auto {
+		w.learns(asks)
+	}
 	if w.story != nil {
 		fmt.Fprintf(w.story, "%v %T%+v\n", w.now, e, e)
 	}
@@ -284,6 +293,19 @@ func (w *world) tell(e schedule.Event) {
 	if w.problem == nil {
 		w.check()
 	}
+}
+
+// learns takes the class that the machine gives a phase of which nothing is said. It knows one after three phases of the kind, which is the tenant's.
+func (w *world) learns(asks schedule.Asks) {
+	a := w.some(0, func(a *activation) bool { return a.id == asks.Activation })
+	class := w.machine.Class(a.id)
+	if known := w.ended[a.tenant] >= 3; class != asks.Class && !known {
+		w.wrong("%s has class %d, and %d of its kind have ended", a.id, class, w.ended[a.tenant])
+	}
+	if class < 1 || class < schedule.Core && class&(class-1) != 0 || class > schedule.Core && class%schedule.Core != 0 {
+		w.wrong("%s has class %d, and there is no such class", a.id, class)
+	}
+	a.class = class
 }
 
 // note adds up what tenants had since the last step.
