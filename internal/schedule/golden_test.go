@@ -205,3 +205,23 @@ func TestHabitsAreBounded(t *testing.T) {
 		t.Errorf("%d kinds are known, and %d in order", len(h.of), len(h.order))
 	}
 }
+
+// TestUse: demotions and reclassifications are counted, and so is who waits at a door.
+func TestUse(t *testing.T) {
+	m := New(Settings{Policy: Microtask, Processors: 1})
+	for _, id := range []forerun.ActivationID{"a", "b", "c"} {
+		m.Step(0, Asks{Activation: id, Class: Core / 2})
+	}
+	m.Step(time.Second, Used{Activation: "a", CPU: time.Second})
+	m.Step(time.Second, Waits{"b"})
+	if got, want := m.Use(), (Use{Slabs: 16, Used: 8, Known: 3, Away: 1, Demoted: 0, Reclassified: 1}); got != want {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+	m.Step(3*time.Second, Asks{Activation: "d", Class: Core, Tenant: "another"})
+	if u := m.Use(); u.Demoted != 1 {
+		t.Errorf("%+v; want that one was demoted", u)
+	}
+	if u := New(Settings{Policy: Oversubscribe, Processors: 1}).Use(); u != (Use{}) {
+		t.Errorf("%+v; want no slabs without a bound", u)
+	}
+}

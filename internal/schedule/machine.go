@@ -23,7 +23,10 @@ type Machine struct {
 	queued   int  // phases in queues
 	waiting  int  // of them those that do not run
 	touched  []*phase
-	out      []Decision
+
+	demoted, reclassified int64
+
+	out []Decision
 }
 
 // part is the slabs that a range of classes has.
@@ -266,17 +269,22 @@ func (m *Machine) Class(id forerun.ActivationID) Class {
 
 // Use is a moment of a Machine.
 type Use struct {
-	Slabs, Used int // under Oversubscribe Slabs is without meaning
-	Known       int // activations
-	Waiting     int // of them those that are not let in
+	Slabs, Used  int   // without bound, Slabs is 0
+	Known        int   // activations
+	Waiting      int   // of them those that are not let in
+	Away         int   // of them those that wait at doors
+	Demoted      int64 // how often a phase was moved to the back so far
+	Reclassified int64 // how often a phase got another class
 }
 
 // Use tells what is in use.
-func (m *Machine) Use() (u Use) {
+func (m *Machine) Use() Use {
+	u := Use{Known: len(m.phases), Waiting: m.waiting, Away: len(m.doors), Demoted: m.demoted, Reclassified: m.reclassified}
 	for _, p := range m.parts {
-		u.Slabs += p.slabs
+		if m.settings.Policy != Oversubscribe {
+			u.Slabs += p.slabs
+		}
 		u.Used += p.used
 	}
-	u.Known, u.Waiting = len(m.phases), m.waiting
 	return u
 }

@@ -127,6 +127,7 @@ func (m *Machine) needed(p *phase) float64 {
 // demote moves a phase from the front to the back.
 func (m *Machine) demote(p *phase) {
 	m.leaves(p)
+	m.demoted++
 	p.moved = m.step
 	m.asksAgain(p, back)
 }
@@ -161,6 +162,7 @@ func (m *Machine) reclassify(p *phase, class Class) {
 	}
 	m.leaves(p)
 	p.class, p.part = class, m.partOf(class)
+	m.reclassified++
 	m.out = append(m.out, Decision{Activation: p.id, Kind: Reclassified, Class: p.class})
 	m.asksAgain(p, back)
 }

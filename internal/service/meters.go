@@ -30,6 +30,8 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 	m.Counter("forerun_wasted_seconds_total", "Processor time of speculative activations that were squashed, and of their removal.", func() float64 { return w.Stats().Wasted.Seconds() })
 	m.Counter("forerun_expired_total", "Activations that waited too long for a sandbox.", func() float64 { return float64(w.Stats().Expired) })
 	m.Counter("forerun_evictions_total", "Sandboxes that were closed to make room.", func() float64 { return float64(w.Stats().Evicted) })
+	m.Counter("forerun_phases_demoted_total", "Times that a phase made way for another, and went on with less weight.", func() float64 { return float64(w.Stats().Turns.Demoted) })
+	m.Counter("forerun_phases_reclassified_total", "Times that a phase used far more than its need, and got another.", func() float64 { return float64(w.Stats().Turns.Reclassified) })
 	for _, gauge := range []struct {
 		name, help string
 		read       func(worker.Stats) int
@@ -41,6 +43,8 @@ func measure(m *telemetry.Metrics, w *worker.Worker, store *embedded.Store) {
 		{"forerun_sandboxes_blank", "Sandboxes that wait for code.", func(s worker.Stats) int { return s.Blank }},
 		{"forerun_queued_activations", "Activations that wait for a sandbox.", func(s worker.Stats) int { return s.Queued }},
 		{"forerun_waiting_phases", "Phases that wait for processors.", func(s worker.Stats) int { return s.Turns.Waiting }},
+		{"forerun_phases_at_doors", "Activations that wait at a door, or for one that they called.", func(s worker.Stats) int { return s.Turns.Away }},
+		{"forerun_slabs", "Sixteenths of processors that there are for phases; 0: the policy has no bound.", func(s worker.Stats) int { return s.Turns.Slabs }},
 		{"forerun_slabs_in_use", "Sixteenths of processors that phases hold.", func(s worker.Stats) int { return s.Turns.Used }},
 	} {
 		m.Gauge(gauge.name, gauge.help, func() float64 { return float64(gauge.read(w.Stats())) })
