@@ -189,7 +189,11 @@ func appendTimeline(b []byte, t *forerun.Timeline) ([]byte, error) {
 		}
 	}
 	reason := func(name string, why *forerun.Reason) {
-		if why != nil && failure == nil {
+		switch {
+		case why == nil || failure != nil:
+		case *why == forerun.Reason{Code: why.Code}: // as of each record while speculation is off
+			b = append(appendText(append(append(b, name...), '{'), `"code":`, string(why.Code)), '}')
+		default:
 			b, failure = appendValue(b, name, why)
 		}
 	}

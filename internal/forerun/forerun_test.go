@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -139,4 +140,23 @@ func TestDefaults(t *testing.T) {
 	if got := DefaultBounds(); got != want {
 		t.Errorf("a server lets actions have %+v, want %+v", got, want)
 	}
+}
+
+// TestSegments: names are those that OpenWhisk's pattern matches.
+func TestSegments(t *testing.T) {
+	pattern := regexp.MustCompile(`^(\w|\w[\w@ .-]*[\w@.-]+)$`)
+	const letters = "aZ09_@ .-/\n\u00e9"
+	var try func(s string)
+	try = func(s string) {
+		if got, want := CheckSegment(s) == nil, pattern.MatchString(s); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+		if len(s) > 3 {
+			return
+		}
+		for i := range len(letters) {
+			try(s + letters[i:i+1])
+		}
+	}
+	try("")
 }

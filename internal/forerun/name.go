@@ -1,9 +1,6 @@
 package forerun
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // Name is the fully qualified name of an entity: /namespace/[package/]name.
 type Name struct {
@@ -15,14 +12,29 @@ type Name struct {
 // maxNameLength is OpenWhisk's limit on one segment of a name.
 const maxNameLength = 256
 
-var segment = regexp.MustCompile(`^(\w|\w[\w@ .-]*[\w@.-]+)$`)
+// isSegment reports whether s matches OpenWhisk's pattern \w|\w[\w@ .-]*[\w@.-]+.
+func isSegment(s string) bool {
+	if s == "" || !isWord(s[0]) {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		if c := s[i]; !isWord(c) && c != '@' && c != '.' && c != '-' && (c != ' ' || i == len(s)-1) {
+			return false
+		}
+	}
+	return true
+}
+
+func isWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+}
 
 // CheckSegment reports whether s can be a namespace, a package or an entity name.
 func CheckSegment(s string) error {
 	if len(s) > maxNameLength {
 		return Errorf(TooLarge, "name", "The name is %d characters long; at most %d are allowed.", len(s), maxNameLength)
 	}
-	if !segment.MatchString(s) {
+	if !isSegment(s) {
 		return Errorf(Invalid, "name", "The name %q contains illegal characters: use letters, digits, '_', and inside also '@', '.', '-' and spaces.", s)
 	}
 	return nil

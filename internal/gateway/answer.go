@@ -12,11 +12,18 @@ import (
 	"forerun.dev/forerun/internal/forerun"
 )
 
+// Appender is a document that many requests ask for: it writes its JSON without reflection.
+type Appender interface {
+	AppendJSON(b []byte) []byte
+}
+
 // WriteJSON answers with a JSON document.
 func WriteJSON(w http.ResponseWriter, status int, document any) {
 	body := bodies.Get().(*bytes.Buffer)
 	body.Reset()
-	if err := canonical.MarshalTo(body, document); err != nil {
+	if own, ok := document.(Appender); ok {
+		body.Write(own.AppendJSON(body.AvailableBuffer()))
+	} else if err := canonical.MarshalTo(body, document); err != nil {
 		panic(err) // it is none
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -9,6 +9,7 @@
 package runtimewire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -78,6 +79,15 @@ func (f *Frame) Decode(v any) error {
 		return fmt.Errorf("%w: the header of a frame of type %d cannot be read: %w", ErrMalformed, f.Type, err)
 	}
 	return nil
+}
+
+// Result reads the header of a Result. Nearly all are those of a success, as all runtimes write it.
+func (f *Frame) Result() (r Result, err error) {
+	if bytes.Equal(f.Header, succeeded) {
+		return Result{Status: StatusOK}, nil
+	}
+	err = f.Decode(&r)
+	return r, err
 }
 
 // Limits bound one direction of a connection.
@@ -150,16 +160,27 @@ func readBody(r io.Reader, n int) ([]byte, error) {
 // AppendFrame appends the prefix and header of a frame whose payload has the given size, and which follows it. A nil
 // header is an empty one. The error is forerun.TooLarge if the frame would be over the protocol's limits.
 func AppendFrame(dst []byte, t Type, header any, payload int) ([]byte, error) {
-	var head []byte
-	if header != nil {
-		var err error
-		if head, err = json.Marshal(header); err != nil {
-			return dst, fmt.Errorf("the header of a frame of type %d cannot be written: %w", t, err)
-		}
+	at := len(dst)
+	frame, err := appendHeader(append(dst, make([]byte, PrefixSize)...), header)
+	if err != nil {
+		return dst, fmt.Errorf("the header of a frame of type %d cannot be written: %w", t, err)
 	}
-	if len(head) > MaxHeader || payload > MaxPayload {
-		return dst, forerun.Errorf(forerun.TooLarge, "", "%w", &SizeError{t, len(head), payload, Limits{MaxHeader, MaxPayload}})
+	head := len(frame) - at - PrefixSize
+	if head > MaxHeader || payload > MaxPayload {
+		return dst, forerun.Errorf(forerun.TooLarge, "", "%w", &SizeError{t, head, payload, Limits{MaxHeader, MaxPayload}})
 	}
-	dst = binary.BigEndian.AppendUint64(dst, uint64(t)<<56|uint64(len(head))<<32|uint64(payload))
-	return append(dst, head...), nil
+	binary.BigEndian.PutUint64(frame[at:], uint64(t)<<56|uint64(head)<<32|uint64(payload))
+	return frame, nil
+}
+
+func appendHeader(dst []byte, header any) ([]byte, error) {
+	switch h := header.(type) {
+	case nil:
+		return dst, nil
+	case Run:
+		return h.append(dst), nil
+	default:
+		head, err := json.Marshal(header)
+		return append(dst, head...), err
+	}
 }

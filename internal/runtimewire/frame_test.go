@@ -210,3 +210,35 @@ func FuzzReadFrame(f *testing.F) {
 		}
 	})
 }
+
+// TestHeadersOfEachActivation: those that are not written or read by encoding/json are what it makes of them.
+func TestHeadersOfEachActivation(t *testing.T) {
+	odd := "a \"quoted\" \\ <name> &\t\u2028 of \U0001f600 and \x00"
+	for _, want := range []Run{
+		{}, {Limit: 5}, {Speculative: true}, {Env: map[string]string{odd: odd, "": "", "b": "x"}, Limit: 1 << 20, Speculative: true},
+	} {
+		frame, err := AppendFrame([]byte("before"), TypeRun, want, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := ReadFrame(bytes.NewReader(frame[len("before"):]), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Run
+		if err := f.Decode(&got); err != nil || f.Type != TypeRun || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v, %v; want %+v", f.Header, got, err, want)
+		}
+	}
+	for header, want := range map[string]Result{
+		`{"status":"ok"}`: {Status: StatusOK}, `{"status": "ok"}`: {Status: StatusOK}, `{"status":"error","error":"x"}`: {StatusError, "x"}, "": {},
+	} {
+		f := Frame{Type: TypeResult, Header: []byte(header)}
+		if got, err := f.Result(); err != nil || got != want {
+			t.Errorf("%s is %+v, %v", header, got, err)
+		}
+	}
+	if _, err := (&Frame{Header: []byte("{")}).Result(); !errors.Is(err, ErrMalformed) {
+		t.Error(err)
+	}
+}

@@ -242,7 +242,10 @@ func appendValue(dst, value []byte) []byte {
 
 // appendMembers appends what OpenWhisk sends beside the value: the variables __OW_NAME as name, sorted.
 func appendMembers(dst []byte, env map[string]string) []byte {
-	for _, variable := range slices.Sorted(maps.Keys(env)) {
+	var room [8]string
+	variables := slices.AppendSeq(room[:0], maps.Keys(env))
+	slices.Sort(variables)
+	for _, variable := range variables {
 		name, ok := strings.CutPrefix(variable, variablePrefix)
 		if !ok {
 			continue

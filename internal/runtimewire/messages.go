@@ -1,5 +1,11 @@
 package runtimewire
 
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
+
 // Hello is the header of the first frame of a runtime.
 type Hello struct {
 	Protocol int    `json:"protocol"`
@@ -69,6 +75,40 @@ type Run struct {
 	Env         map[string]string `json:"env,omitempty"`   // added to the handler's environment
 	Limit       int               `json:"limit,omitempty"` // bytes that the result may have
 	Speculative bool              `json:"speculative,omitempty"`
+}
+
+// append appends what encoding/json makes of the header: each activation has one.
+func (r Run) append(dst []byte) []byte {
+	dst = append(dst, '{')
+	from := len(dst)
+	if len(r.Env) > 0 {
+		dst = append(dst, `"env":{`...)
+		var room [8]string
+		names := slices.AppendSeq(room[:0], maps.Keys(r.Env))
+		slices.Sort(names)
+		for i, name := range names {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendString(append(appendString(dst, name), ':'), r.Env[name])
+		}
+		dst = append(dst, '}')
+	}
+	if r.Limit != 0 {
+		dst = strconv.AppendInt(append(comma(dst, from), `"limit":`...), int64(r.Limit), 10)
+	}
+	if r.Speculative {
+		dst = append(comma(dst, from), `"speculative":true`...)
+	}
+	return append(dst, '}')
+}
+
+// comma appends one if there is something since the beginning of an object.
+func comma(dst []byte, from int) []byte {
+	if len(dst) > from {
+		dst = append(dst, ',')
+	}
+	return dst
 }
 
 // Result is the header of the frame whose payload is what the function returned.

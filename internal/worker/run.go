@@ -319,7 +319,7 @@ func (b *pooledSandbox) await(s *spare) outcome {
 		switch f.Type {
 		case runtimewire.TypeResult:
 			o := outcome{payload: f.Payload}
-			o.broken = f.Decode(&o.header)
+			o.header, o.broken = f.Result()
 			o.arrived = o.broken == nil
 			return o
 		case runtimewire.TypeLog:

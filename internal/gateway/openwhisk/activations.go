@@ -129,7 +129,7 @@ func (a *API) getActivation(c *call) error {
 	case traced:
 		gateway.WriteJSON(c.w, http.StatusOK, tracedActivation{activationOf(record), trace.Of(record)})
 	default:
-		gateway.WriteJSON(c.w, http.StatusOK, activationOf(record))
+		gateway.WriteJSON(c.w, http.StatusOK, wholeRecord{record})
 	}
 	return nil
 }

@@ -292,5 +292,5 @@ func answer(w http.ResponseWriter, record *forerun.Activation, resultOnly bool) 
 		gateway.WriteJSON(w, status, record.Result)
 		return
 	}
-	gateway.WriteJSON(w, status, activationOf(record))
+	gateway.WriteJSON(w, status, wholeRecord{record})
 }
