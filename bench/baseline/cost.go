@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -58,15 +59,41 @@ func measureCost(ctx context.Context, b *bench, l *language) error {
 	each := func(d time.Duration) *float64 {
 		return harness.Number(float64(d) / float64(time.Millisecond) / float64(n))
 	}
+	calls, err := b.systemCalls(ctx, b.count(1000), call)
+	if err != nil {
+		return err
+	}
 	name := "cost of a warm " + l.name + " call"
 	for _, r := range []harness.Row{
 		{Metric: "processor time of the server", Unit: "ms", Value: each(after.server - before.server), Target: harness.Text(l.server)},
 		{Metric: "processor time of the helper", Unit: "ms", Value: each(after.helper - before.helper)},
 		{Metric: "processor time in the sandbox", Unit: "ms", Value: each(after.sandboxes - before.sandboxes), Target: harness.Text(l.sandbox)},
 		{Metric: "page faults", Value: harness.Number(float64(after.faults-before.faults) / float64(n))},
+		{Metric: "system calls of the server", Value: calls},
 	} {
 		r.Case = name
 		b.row(r)
 	}
 	return nil
+}
+
+// systemCalls is how many system calls the server makes for each of n calls. They are other calls than the ones whose cost is measured, as
+// to count costs something. It is nil where they cannot be counted.
+func (b *bench) systemCalls(ctx context.Context, n int, call func(n int) error) (*float64, error) {
+	counter, err := harness.CountSystemCalls(ctx, strconv.Itoa(b.server.PID()))
+	if err != nil {
+		b.progress("no system calls are counted: %v", err)
+		return nil, nil
+	}
+	settle(ctx, time.Second) // until it counts
+	if err := call(n); err != nil {
+		return nil, err
+	}
+	settle(ctx, 200*time.Millisecond)
+	all, err := counter.End()
+	if err != nil {
+		b.progress("no system calls are counted: %v", err)
+		return nil, nil
+	}
+	return harness.Number(float64(all) / float64(n)), nil
 }
