@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,11 +19,22 @@ type glance struct {
 	mu      sync.Mutex // guards the rest
 	procs   *os.File   // the list of processes in the v2 hierarchy
 	list    view       // of it
-	folders []*os.File
+	folders []sight
 	buffer  []byte
 	pids    []int
 	user    int // of this process
 }
+
+// sight is a folder of a glance. Each activation is followed by a look at it, so one that has not changed since it was found empty is not
+// read again: what puts something into a folder, or notes something on it, changes its ctime, which nothing inside can set.
+type sight struct {
+	file  *os.File
+	since unix.Timespec // the ctime with which it was found empty; zero: it is to be read
+}
+
+// clockStep is more than the steps in which the kernel counts ctimes (a tick, at most 10 ms): of a folder that has changed within it, a
+// further change may not show.
+const clockStep = 20 * time.Millisecond
 
 // sights opens the files of a glance, in the helper: descriptors of their own, as they have a position. Without a v2
 // hierarchy there are none.
@@ -51,7 +63,11 @@ func newGlance(files []*os.File) *glance {
 	if len(files) == 0 {
 		return nil
 	}
-	return &glance{procs: files[0], list: viewOf(files[0]), folders: files[1:], buffer: make([]byte, viewed), user: os.Geteuid()}
+	g := &glance{procs: files[0], list: viewOf(files[0]), buffer: make([]byte, viewed), user: os.Geteuid()}
+	for _, f := range files[1:] {
+		g.folders = append(g.folders, sight{file: f})
+	}
+	return g
 }
 
 // nothing reports whether there is nothing but the initializer and the processes in keep, and nothing in the folders.
@@ -62,7 +78,15 @@ func (g *glance) nothing(keep []int) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.nobody(keep) && !slices.ContainsFunc(g.folders, func(f *os.File) bool { return !g.empty(int(f.Fd())) })
+	if !g.nobody(keep) {
+		return false
+	}
+	for i := range g.folders {
+		if !g.empty(&g.folders[i], time.Now()) {
+			return false
+		}
+	}
+	return true
 }
 
 // nobody reads the list of processes, and reports whether all of them are kept. The initializer is always on it: its sandbox ends with it.
@@ -95,11 +119,27 @@ func (g *glance) nobody(keep []int) bool {
 }
 
 // empty reports whether a folder is, and is as it was made.
-func (g *glance) empty(folder int) bool {
+func (g *glance) empty(s *sight, now time.Time) bool {
+	folder := int(s.file.Fd())
 	var st unix.Stat_t
-	if err := unix.Fstat(folder, &st); err != nil || st.Mode&0o7777 != folderMode || int(st.Uid) == g.user && g.marked(folder) {
+	if err := unix.Fstat(folder, &st); err != nil {
 		return false
 	}
+	if s.since == st.Ctim {
+		return true
+	}
+	s.since = unix.Timespec{}
+	if st.Mode&0o7777 != folderMode || int(st.Uid) == g.user && g.marked(folder) || !g.holdsNothing(folder) {
+		return false
+	}
+	if now.Sub(time.Unix(st.Ctim.Unix())) > clockStep {
+		s.since = st.Ctim
+	}
+	return true
+}
+
+// holdsNothing reads a folder, and reports whether it is empty.
+func (g *glance) holdsNothing(folder int) bool {
 	if _, err := unix.Seek(folder, 0, 0); err != nil {
 		return false
 	}
@@ -126,5 +166,9 @@ func (g *glance) close() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	closeAll(append(g.folders, g.procs))
+	files := []*os.File{g.procs}
+	for _, s := range g.folders {
+		files = append(files, s.file)
+	}
+	closeAll(files)
 }

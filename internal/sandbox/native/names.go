@@ -90,7 +90,7 @@ func newNameRelay(udp, tcp *os.File, servers []string, owner string, p relayPart
 		return nil, fmt.Errorf("opening the name relay: %w", err)
 	}
 	r := &nameRelay{
-		servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: newActivity(), relayParts: p,
+		servers: servers, udp: packets, tcp: listener, slots: make(chan struct{}, queriesAtOnce), calls: new(activity), relayParts: p,
 		owner: owner, buffer: make([]byte, maxQuery),
 	}
 	go r.serve(r.udp, r.takePacket)
@@ -389,16 +389,10 @@ func (r *nameRelay) close() {
 
 // activity is work that belongs to one activation after the other.
 type activity struct {
-	mu     sync.Mutex // guards the rest
-	ctx    context.Context
-	cancel context.CancelFunc
+	mu     sync.Mutex         // guards the rest
+	ctx    context.Context    // of the present activation; nil: it has no work
+	cancel context.CancelFunc // of ctx
 	ended  bool
-}
-
-func newActivity() *activity {
-	a := &activity{}
-	a.ctx, a.cancel = context.WithCancel(context.Background())
-	return a
 }
 
 // run does something in the background until it is done or the activation ends.
@@ -410,6 +404,12 @@ func (a *activity) run(do func(context.Context)) {
 func (a *activity) now() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.ctx == nil {
+		a.ctx, a.cancel = context.WithCancel(context.Background())
+		if a.ended {
+			a.cancel()
+		}
+	}
 	return a.ctx
 }
 
@@ -417,9 +417,14 @@ func (a *activity) now() context.Context {
 func (a *activity) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.cancel()
-	if !a.ended {
-		a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.stop()
+}
+
+// stop is reset with mu held.
+func (a *activity) stop() {
+	if a.ctx != nil {
+		a.cancel()
+		a.ctx, a.cancel = nil, nil
 	}
 }
 
@@ -428,5 +433,5 @@ func (a *activity) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ended = true
-	a.cancel()
+	a.stop()
 }

@@ -151,7 +151,7 @@ func TestWhoLeavesTheGateHasNotReachedIt(t *testing.T) {
 
 // TestNothingBeginsBehindTheEnd: a question that was taken as the sandbox was closed does not wait for a turn.
 func TestNothingBeginsBehindTheEnd(t *testing.T) {
-	a := newActivity()
+	a := new(activity)
 	a.end()
 	a.reset()
 	if a.now().Err() == nil {
