@@ -181,6 +181,9 @@ func (e *execution) pose(id forerun.ActivationID, o *operation) (posed bool, err
 			e.claim(s, o.step.Writes())
 		}
 	}
+	if e.operations == nil {
+		e.operations = make(map[speculate.OpID]*operation)
+	}
 	e.operations[o.id] = o
 	e.posed = o
 	e.step(o.event())

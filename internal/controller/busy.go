@@ -15,7 +15,7 @@ const everywhere = ""
 // traffic is what is on its way for a namespace.
 type traffic struct {
 	n    int
-	over chan struct{} // closed when it is nothing any more
+	over chan struct{} // closed when it is nothing any more; nil: nothing waits for that
 }
 
 func (b *busy) begin(namespace string) {
@@ -24,9 +24,9 @@ func (b *busy) begin(namespace string) {
 	if b.of == nil {
 		b.of = make(map[string]*traffic)
 	}
-	for _, name := range []string{everywhere, namespace} {
+	for _, name := range [...]string{everywhere, namespace} {
 		if b.of[name] == nil {
-			b.of[name] = &traffic{over: make(chan struct{})}
+			b.of[name] = new(traffic)
 		}
 		b.of[name].n++
 	}
@@ -35,12 +35,15 @@ func (b *busy) begin(namespace string) {
 func (b *busy) end(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, name := range []string{everywhere, namespace} {
+	for _, name := range [...]string{everywhere, namespace} {
 		t := b.of[name]
-		if t.n--; t.n == 0 {
-			close(t.over)
-			delete(b.of, name)
+		if t.n--; t.n > 0 {
+			continue
 		}
+		if t.over != nil {
+			close(t.over)
+		}
+		delete(b.of, name)
 	}
 }
 
@@ -49,6 +52,9 @@ func (b *busy) over(namespace string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t := b.of[namespace]; t != nil {
+		if t.over == nil {
+			t.over = make(chan struct{})
+		}
 		return t.over
 	}
 	over := make(chan struct{})

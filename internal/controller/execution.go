@@ -62,7 +62,7 @@ type execution struct {
 	slots      map[speculate.SlotID]*slot
 	active     map[forerun.ActivationID]*slot // the slots whose functions run, and the finished speculative ones that are not committed
 	calls      map[speculate.OpID]*tree       // that are not over; 0: the client's
-	operations map[speculate.OpID]*operation  // of functions, that are not answered
+	operations map[speculate.OpID]*operation  // of functions, that are not answered; made by the first
 	posed      *operation                     // that the machine is being told of; nil: none
 	lastOp     speculate.OpID
 	events     []speculate.Event // that arose while actions were carried out
@@ -114,11 +114,10 @@ func (c *Controller) begin(r Request, i *Invocation) {
 func (c *Controller) newExecution(r Request) *execution {
 	return &execution{
 		c: c, namespace: r.Namespace, subject: r.Subject, transaction: r.Transaction, age: c.begun.Add(1),
-		slots:      make(map[speculate.SlotID]*slot),
-		active:     make(map[forerun.ActivationID]*slot),
-		calls:      make(map[speculate.OpID]*tree),
-		operations: make(map[speculate.OpID]*operation),
-		found:      c.Actions.Changes(),
+		slots:  make(map[speculate.SlotID]*slot),
+		active: make(map[forerun.ActivationID]*slot),
+		calls:  make(map[speculate.OpID]*tree),
+		found:  c.Actions.Changes(),
 	}
 }
 

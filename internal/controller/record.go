@@ -74,7 +74,8 @@ func (s *slot) finish(r forerun.Result) {
 // date gives the times of records as they are told: in order and without jumps, whatever was done to the machine's clock.
 func (c *Controller) date(records []*forerun.Activation) {
 	for _, record := range records {
-		moments := append(momentsOf(&record.Timeline), &record.Start, &record.End)
+		var room [8]*time.Time
+		moments := append(append(room[:0], momentsOf(&record.Timeline)...), &record.Start, &record.End)
 		if record.Tally != nil {
 			for i := range record.Tally.Slots {
 				moments = append(moments, momentsOf(&record.Tally.Slots[i].Timeline)...)

@@ -291,7 +291,7 @@ func (c *Controller) speculation(r Request) (given speculate.Settings, off forer
 	}
 	given.EndSandbox = false
 	var text string
-	if json.Unmarshal(forerun.Lookup(r.Action.Annotations, "speculate"), &text) == nil {
+	if value := forerun.Lookup(r.Action.Annotations, "speculate"); value != nil && json.Unmarshal(value, &text) == nil {
 		if asked, err := given.With(text); err == nil {
 			given, off = asked, forerun.ReasonAnnotationOff
 		}

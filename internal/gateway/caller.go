@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
+	"strings"
 	"time"
 
 	"forerun.dev/forerun/internal/controller"
@@ -29,19 +31,20 @@ type Keys struct {
 
 // Caller authenticates a request. The error is forerun.Unauthorized, in OpenWhisk's words. It is Forbidden, beside the caller, if the tenant is suspended.
 func (k *Keys) Caller(r *http.Request) (Caller, error) {
-	uuid, key, ok := r.BasicAuth()
+	shown, ok := credentials(r)
 	if !ok {
 		if r.Header.Get("Authorization") == "" {
 			return Caller{}, forerun.Errorf(forerun.Unauthorized, "", "The resource requires authentication, which was not supplied with the request")
 		}
 		return Caller{}, invalidKey()
 	}
-	switch caller, err := k.activation(r); {
+	switch caller, err := k.activation(r, shown); {
 	case err != nil:
 		return Caller{}, err
 	case caller.Cause != "":
 		return k.ofTenant(r, caller)
 	}
+	uuid, key, _ := strings.Cut(shown, ":")
 	tenant, err := k.Tenants.Authenticate(r.Context(), uuid, key)
 	return Caller{Namespace: tenant.Namespace, Subject: tenant.Subject, Rights: forerun.AllRights, key: uuid}, err
 }
@@ -81,18 +84,30 @@ func (k *Keys) IsStill(r *http.Request, caller Caller) error {
 
 // isCall reports whether a request shows a token that speaks for an activation.
 func (k *Keys) isCall(r *http.Request, of forerun.ActivationID) bool {
-	caller, err := k.activation(r)
+	shown, _ := credentials(r)
+	caller, err := k.activation(r, shown)
 	return err == nil && caller.Cause == of
 }
 
+// credentials are those that a request shows, "uuid:key", if they are HTTP Basic and whole.
+func credentials(r *http.Request) (shown string, ok bool) {
+	const scheme = "Basic "
+	header := r.Header.Get("Authorization")
+	if len(header) < len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) {
+		return "", false
+	}
+	decoded, err := base64.StdEncoding.DecodeString(header[len(scheme):])
+	shown = string(decoded)
+	return shown, err == nil && strings.Contains(shown, ":")
+}
+
 // activation finds the activation that makes a request with a token. Its Cause is empty if the request shows none.
-func (k *Keys) activation(r *http.Request) (Caller, error) {
-	uuid, key, _ := r.BasicAuth()
+func (k *Keys) activation(r *http.Request, shown string) (Caller, error) {
 	var running forerun.ActivationID
 	if k.Running != nil {
 		running = k.Running(r.Context())
 	}
-	s, ok, err := k.Activations.Speaker(uuid+":"+key, running)
+	s, ok, err := k.Activations.Speaker(shown, running)
 	if !ok {
 		return Caller{}, err
 	}

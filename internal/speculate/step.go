@@ -42,7 +42,7 @@ type Machine struct {
 
 // New begins an invocation of an action and returns the machine with what to do first. Without options it does not speculate.
 func New(action string, input json.RawMessage, options ...Option) (*Machine, []Action) {
-	m := &Machine{depth: DefaultDepth, likely: 0.5 + DefaultBand}
+	m := &Machine{depth: DefaultDepth, likely: 0.5 + DefaultBand, actions: make([]Action, 0, actionsAtFirst)}
 	for _, set := range options {
 		set(m)
 	}
@@ -134,8 +134,11 @@ func (m *Machine) hear(e Event) {
 	}
 }
 
-// actionsAtOnce is for how many actions is made room at a time, of one step after the other.
-const actionsAtOnce = 32
+// For how many actions there is room at a time, of one step after the other: at first for those of an invocation of one function.
+const (
+	actionsAtFirst = 8
+	actionsAtOnce  = 32
+)
 
 func (m *Machine) do(a Action) {
 	if cap(m.actions) == 0 {

@@ -18,10 +18,9 @@ func noAPIs() error {
 
 // isAPIManagement tells a path of the API gateway's actions, below /api/v1/.
 func isAPIManagement(path string) bool {
-	for _, pkg := range []string{"apimgmt", "routemgmt"} {
-		if strings.HasPrefix(path, "web/whisk.system/"+pkg+"/") || strings.HasPrefix(path, "namespaces/whisk.system/actions/"+pkg+"/") {
-			return true
-		}
+	rest, is := strings.CutPrefix(path, "web/whisk.system/")
+	if !is {
+		rest, is = strings.CutPrefix(path, "namespaces/whisk.system/actions/")
 	}
-	return false
+	return is && (strings.HasPrefix(rest, "apimgmt/") || strings.HasPrefix(rest, "routemgmt/"))
 }
