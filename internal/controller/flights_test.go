@@ -189,8 +189,9 @@ func TestFirstThatWrites(t *testing.T) {
 	end := make(chan struct{})
 	var later atomic.Bool
 	q := newQueue(t, speculate.Off, func(town *town, run *forerun.Run) (any, error) {
+		first := !later.Swap(true) // before it writes: the others may begin then, and be sooner here
 		_, err := town.do(run, "INCR", "count")
-		if !later.Swap(true) {
+		if first {
 			<-end
 		}
 		return nil, err
