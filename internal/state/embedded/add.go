@@ -11,7 +11,8 @@ import (
 
 // Add writes String records that are not there yet and never expire, and removes others, as one step. Apply does the same with SET and DEL,
 // but Add executes no commands: it looks nothing up, and writes each pair once, into the batch. While the disk has no room, Add waits, as
-// Apply does with an Owed transaction. No quota refuses it. Watchers are not told, as with Drop.
+// Apply does with an Owed transaction. No quota refuses it. As with Drop, neither watchers nor announcements tell of the change: it is for
+// records that no kept result rests on.
 func (s *Store) Add(ctx context.Context, a state.Addition) error {
 	if err := s.begins(ctx); err != nil {
 		return err
