@@ -113,6 +113,7 @@ const (
 	ReasonListens           ReasonCode = "listens"            // Command, or listens no more
 	ReasonEndsConnection    ReasonCode = "ends_connection"    // of another, with Command
 	ReasonPublishes         ReasonCode = "publishes"          // Command
+	ReasonKeepsScript       ReasonCode = "keeps_script"       // Command, for EVALSHA
 	ReasonTakesLong         ReasonCode = "takes_long"         // Command, with what its transaction did before
 	ReasonWaiterFirst       ReasonCode = "waiter_first"       // a client waits for a record that Command writes
 	ReasonAPIRead           ReasonCode = "api_read"           // Command, a method

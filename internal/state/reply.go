@@ -24,8 +24,9 @@ const (
 	SetReply
 	Double
 	Boolean
-	NilArray // a list that is not there: Nil in RESP3, an array of its own in RESP2
-	Pairs    // members with something of each: an array of arrays of two in RESP3, one flat array in RESP2
-	Verbatim // Text is plain text for people: a Bulk in RESP2
-	Push     // Items that come without a request, or beside it: an Array in RESP2
+	NilArray  // a list that is not there: Nil in RESP3, an array of its own in RESP2
+	Pairs     // members with something of each: an array of arrays of two in RESP3, one flat array in RESP2
+	Verbatim  // Text is plain text for people: a Bulk in RESP2
+	Push      // Items that come without a request, or beside it: an Array in RESP2
+	Published // what a script answers, and then channels and messages in turn that it has published: the door sends these
 )

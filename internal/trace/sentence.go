@@ -110,6 +110,7 @@ var sentences = map[forerun.ReasonCode]string{
 	forerun.ReasonListens:           "{command} waits for its turn: messages come from then on, or no more, which cannot be undone",
 	forerun.ReasonEndsConnection:    "{command} waits for its turn: it ends what another connection does, which cannot be undone",
 	forerun.ReasonPublishes:         "{command} waits for its turn: whoever listens hears it at once, which cannot be undone",
+	forerun.ReasonKeepsScript:       "{command} waits for its turn: from then on every client finds the script, which cannot be undone",
 	forerun.ReasonTakesLong:         "{command} waits for its turn: it takes long, with what its transaction did before, and all that runs in its invocation would wait for it",
 	forerun.ReasonWaiterFirst:       "{command} waits for its turn: a client that waits for such a record is served first",
 	forerun.ReasonAPIRead:           "a {command} of the API waits for its turn: what it tells may be something else by then",

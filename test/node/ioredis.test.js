@@ -56,6 +56,19 @@ scenario('transactions', async (open, key) => {
   assert.equal(await client.exists(key('d')), 0)
 })
 
+scenario('scripts', async (open, key) => {
+  const client = open()
+  client.defineCommand('take', {
+    numberOfKeys: 1,
+    lua: 'local left = tonumber(redis.call("GET", KEYS[1]) or ARGV[1]) if left == 0 then return {0, false} end redis.call("SET", KEYS[1], left - 1) return {left - 1, "taken"}'
+  })
+  assert.deepEqual(await client.take(key('n'), 2), [1, 'taken'])
+  assert.deepEqual(await client.take(key('n'), 2), [0, 'taken'])
+  assert.deepEqual(await client.take(key('n'), 2), [0, null])
+  assert.deepEqual(await client.multi().set(key('n'), 5).take(key('n'), 2).exec(), [[null, 'OK'], [null, [4, 'taken']]])
+  await assert.rejects(client.eval('return redis.call("LPUSH", KEYS[1], 1)', 1, key('n')), /WRONGTYPE/)
+})
+
 scenario('pipelines', async (open, key) => {
   const client = open()
   const pipeline = client.pipeline()

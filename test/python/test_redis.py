@@ -71,6 +71,45 @@ class Scenarios:
                 p.execute()
             self.assertIsNone(c.get(key("c")))
 
+    def test_locks(self) -> None:
+        """A lock, which is released by a script, and only by its holder."""
+        name = self.key("lock")
+        lock = self.client.lock(name, timeout=100)
+        self.assertTrue(lock.acquire(blocking=False))
+        self.assertFalse(self.other.lock(name, timeout=100).acquire(blocking=False))
+        self.assertTrue(lock.extend(100) and lock.reacquire())
+        lock.release()
+        with self.other.lock(name, timeout=100):
+            self.assertTrue(self.client.exists(name))
+        self.client.set(name, "stolen")
+        with self.assertRaises(redis.exceptions.LockError):
+            lock.release()
+
+    def test_scripts(self) -> None:
+        """A rate limiter, and a queue whose script makes up the names of its records."""
+        limit = self.client.register_script(
+            "local n = redis.call('INCR', KEYS[1]) "
+            "if n == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end "
+            "if n > tonumber(ARGV[1]) then return redis.error_reply('LIMIT reached') end return n"
+        )
+        for n in (1, 2):
+            self.assertEqual(limit(keys=[self.key("rate")], args=[2, 100000]), n)
+        with self.assertRaisesRegex(redis.ResponseError, "LIMIT reached"):
+            limit(keys=[self.key("rate")], args=[2, 100000], client=self.other)
+        self.assertEqual(self.client.get(self.key("rate")), "3")
+        add = self.client.register_script(
+            "local job = ARGV[1] .. ':' .. redis.call('INCR', KEYS[1]) "
+            "redis.call('HSET', job, 'data', cjson.encode({name = ARGV[2], tries = 1})) "
+            "redis.call('LPUSH', ARGV[1] .. ':wait', job) return job"
+        )
+        job = add(keys=[self.key("id")], args=[self.key("jobs"), "mail"])
+        self.assertEqual(self.client.rpop(self.key("jobs") + ":wait"), job)
+        self.assertIn('"mail"', self.client.hget(job, "data"))
+        with self.client.pipeline() as p:
+            p.set(self.key("rate"), 0)
+            limit(keys=[self.key("rate")], args=[9, 100000], client=p)
+            self.assertEqual(p.execute(), [True, 1])
+
     def test_pipeline_without_transaction(self) -> None:
         """Many commands in one go."""
         with self.client.pipeline(transaction=False) as p:

@@ -89,8 +89,8 @@ func Find(args [][]byte) (*Spec, state.Reply) {
 // lack says why Redis has the command, or subcommand, and Forerun has not.
 func (s *Spec) lack(what string) string {
 	switch s.Name {
-	case "eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "script":
-		return "(Forerun's embedded store runs no scripts: use MULTI with WATCH)"
+	case "fcall", "fcall_ro", "function":
+		return "(Forerun's embedded store keeps no functions: use EVAL)"
 	}
 	return "(Redis has this " + what + ", Forerun's embedded store does not have it yet)"
 }

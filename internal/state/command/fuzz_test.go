@@ -28,6 +28,7 @@ func FuzzCommands(f *testing.F) {
 		"RPUSH l 3 1 2\nSORT l BY w_* GET # GET h*->f LIMIT 0 2 STORE m\nRENAME m n\nCOPY n o REPLACE\nOBJECT ENCODING o\nBLMOVE n o LEFT RIGHT 1.5\nSORT_RO o DESC ALPHA",
 		"SET a 1 PX 5\nSADD s a b c\nSCAN 0 MATCH [^s]* COUNT 1\nSSCAN s >a COUNT 1\nKEYS *\\a\nDBSIZE\nFLUSHDB\nDBSIZE\nSET a 1 PX 5\nHSCAN h 0",
 		"ZADD z 1 a\nBZPOPMIN y z 0\nBZMPOP 1 2 y z MIN COUNT 3\nBLPOP a b nan\nBLMPOP 0 1 l LEFT\nZSCAN z 0 MATCH * COUNT 2",
+		"EVAL redis.call('set',KEYS[1],ARGV[1])return(redis.call('incr',KEYS[1])) 1 a 5\nEVAL redis.call('rpush',KEYS[1],'x')error('e') 1 l\nEVAL_RO return{#KEYS,redis.pcall('get','a')} 1 a\nEVALSHA x 0",
 		"PFADD p a b c\nPFCOUNT p q\nPFMERGE q p\nSETRANGE r 0 HYLL\nPFCOUNT r",
 	} {
 		f.Add([]byte(seed))

@@ -13,7 +13,7 @@ var held = []struct {
 	names []string
 }{
 	{forerun.ReasonReadsUnnamed, []string{"keys", "scan", "randomkey", "dbsize", "sort", "sort_ro"}}, // the last two with BY or GET
-	{forerun.ReasonUnversioned, []string{"object", "pubsub"}},
+	{forerun.ReasonUnversioned, []string{"object", "pubsub", "script exists"}},
 	{forerun.ReasonDeletesUnnamed, []string{"flushdb", "flushall"}},
 	{forerun.ReasonMayBlock, []string{"blpop", "brpop", "blmove", "blmpop", "brpoplpush", "bzpopmax", "bzpopmin", "bzmpop"}},
 	{forerun.ReasonChance, []string{"spop", "srandmember", "hrandfield", "zrandmember"}},
@@ -22,6 +22,7 @@ var held = []struct {
 	{forerun.ReasonEndsConnection, []string{"client kill", "client unblock"}},
 	{forerun.ReasonTracks, []string{"client tracking"}},
 	{forerun.ReasonPublishes, []string{"publish"}},
+	{forerun.ReasonKeepsScript, []string{"script load"}},
 	{forerun.ReasonListens, []string{"subscribe", "psubscribe", "unsubscribe", "punsubscribe", "reset"}}, // those that end it while there is any
 }
 
@@ -39,6 +40,9 @@ func Held(name string) *forerun.Reason {
 func heldAs(code forerun.ReasonCode, name string) *forerun.Reason {
 	return forerun.NewReason(code, forerun.Detail{Command: strings.ToUpper(name)})
 }
+
+// HeldForScript is why a command waits with which a script becomes known.
+func HeldForScript(name string) *forerun.Reason { return heldAs(forerun.ReasonKeepsScript, name) }
 
 // HeldForWaiter is why a command waits whose records a client waits for.
 func HeldForWaiter(name string) *forerun.Reason { return heldAs(forerun.ReasonWaiterFirst, name) }

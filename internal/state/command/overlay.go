@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sort"
 
@@ -33,7 +34,8 @@ type Overlay struct {
 	made    []string     // keys of records, in the order in which they were made or changed first
 	size    int          // bytes that writes take
 	before  beforehand
-	shown   int // bytes of the replies of the commands that wrote it
+	shown   int  // bytes of the replies of the commands that wrote it
+	whole   bool // its commands may reach for any record of the space
 }
 
 // span is a range of keys, from (inclusive) to (exclusive).
@@ -151,6 +153,19 @@ func (o *Overlay) Share(p *places.Places, tenant string) { o.places, o.tenant = 
 func (o *Overlay) Leave() {
 	if o.own {
 		o.turn.Leave()
+	}
+}
+
+// remember notes what has been written. The function that it returns takes back what is written from then on.
+func (o *Overlay) remember() (takeBack func()) {
+	if o.Empty() {
+		return func() { o.writes, o.cleared, o.sorted, o.fresh, o.made, o.size = nil, nil, nil, nil, nil, 0 }
+	}
+	o.sortFresh()
+	writes, made, size := maps.Clone(o.writes), slices.Clone(o.made), o.size
+	cleared, sorted := o.cleared.clone(), o.sorted.clone()
+	return func() {
+		o.writes, o.cleared, o.sorted, o.fresh, o.made, o.size = writes, cleared, sorted, nil, made, size
 	}
 }
 

@@ -19,6 +19,15 @@ func (r runs[E]) add(run []E, join func(a, b []E) []E) runs[E] {
 	return append(r[:last+1], run)
 }
 
+// clone is a copy, which changes by itself.
+func (r runs[E]) clone() runs[E] {
+	copied := make(runs[E], len(r))
+	for i, run := range r {
+		copied[i] = slices.Clone(run)
+	}
+	return copied
+}
+
 // merge puts what is in two runs in one, in order.
 func merge[E any](a, b []E, compare func(a, b E) int) []E {
 	merged := make([]E, 0, len(a)+len(b))

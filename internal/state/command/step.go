@@ -186,7 +186,7 @@ type Outcome struct {
 	Replies []state.Reply   // one for each command
 	Seen    []state.Expect  // what a look saw
 	Err     error           // *state.ConflictError: an expectation does not hold, and nothing was done
-	Long    *forerun.Reason // else: why the step takes too long to be executed on images; nothing was done
+	Long    *forerun.Reason // else: why the step cannot be executed on images after all, as it takes long or needs more; nothing was done
 }
 
 // Executor executes steps on images. Its zero value is ready, and may be used concurrently.
@@ -236,10 +236,13 @@ func (e *Executor) Execute(s *Step, reads []state.Image) (Outcome, []state.Image
 		switch {
 		case errors.Is(err, errLong):
 			return Outcome{Long: tooLong(op.spec.Name)}, nil
+		case IsBeyond(err):
+			beyond, _ := errors.AsType[*beyondError](err)
+			return Outcome{Long: beyond.why}, nil
 		case err != nil:
 			return Outcome{Err: err}, nil
 		}
-		if o.Replies[i].Kind == state.Error {
+		if o.Replies[i].Kind == state.Error && !op.spec.IsScript() {
 			continue
 		}
 		refused = false

@@ -136,11 +136,15 @@ ZREMRANGEBYSCORE a 0 1
 RENAME a a
 SUNIONSTORE a a
 a:rw inexact
+EVAL x 1 a
+EVALSHA x 1 a
 EXPIRE a 5
 PEXPIRE a 5
 GETEX a EX 5
 SET a 1 NX PX 5
 a:r inexact
+EVAL_RO x 1 a
+EVALSHA_RO x 1 a
 TTL a
 PTTL a
 a:rw b:rw
@@ -202,10 +206,11 @@ RANDOMKEY
 DBSIZE
 FLUSHDB
 FLUSHALL
+inexact
+EVAL x 0
 
 GET
 NONSENSE a
-EVAL x 0
 `
 
 // class says what a step does.

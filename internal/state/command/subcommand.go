@@ -89,7 +89,14 @@ var subcommands = map[string]map[string]subcommand{
 		"numsub":        {-2, "[<channel> ...]", "Return the number of subscribers of channels."},
 		"shardchannels": {arity: -2}, "shardnumsub": {arity: -2},
 	},
-	"script":  {"debug": {arity: 3}, "exists": {arity: -3}, "flush": {arity: -2}, "help": help, "kill": {arity: 2}, "load": {arity: 3}},
+	"script": {
+		"debug":  {arity: 3},
+		"exists": {-3, "<sha1> [<sha1> ...]", "Return which scripts are known."},
+		"flush":  {-2, "[ASYNC|SYNC]", "Forget all scripts of the namespace."},
+		"help":   help,
+		"kill":   {arity: 2},
+		"load":   {3, "<script>", "Compile a script, and keep it for EVALSHA."},
+	},
 	"slowlog": {"get": {arity: -2}, "help": help, "len": {arity: 2}, "reset": {arity: 2}},
 	"xgroup": {
 		"create": {arity: -5}, "createconsumer": {arity: 5}, "delconsumer": {arity: 5}, "destroy": {arity: 4}, "help": help, "setid": {arity: -5},

@@ -1,7 +1,12 @@
 package command
 
-// table has every command of Redis 7 (those of 7.0.15's COMMAND, WAITAOF of 7.2 and the lives of fields of 7.4), by name.
-var table = byName([]Spec{
+// table has every command of Redis 7 by name. It is made at the start: a script is a command that finds others in it.
+var table map[string]*Spec
+
+func init() { table = byName(commands) }
+
+// commands are those of 7.0.15's COMMAND, WAITAOF of 7.2 and the lives of fields of 7.4.
+var commands = []Spec{
 	// keys of any type
 	{"del", -2, Read | Write, every, del},
 	{"unlink", -2, Read | Write, every, del},
@@ -228,10 +233,10 @@ var table = byName([]Spec{
 	{"pubsub", -2, Unbufferable, noKeys, nil},
 
 	// scripts
-	{"eval", -3, Read | Write | Unbufferable, counted2, nil},
-	{"eval_ro", -3, Read | Unbufferable, counted2, nil},
-	{"evalsha", -3, Read | Write | Unbufferable, counted2, nil},
-	{"evalsha_ro", -3, Read | Unbufferable, counted2, nil},
+	{"eval", -3, Read | Write | Clock, counted2, eval},
+	{"eval_ro", -3, Read | Clock, counted2, evalRO},
+	{"evalsha", -3, Read | Write | Clock, counted2, evalsha},
+	{"evalsha_ro", -3, Read | Clock, counted2, evalsha},
 	{"fcall", -3, Read | Write | Unbufferable, counted2, nil},
 	{"fcall_ro", -3, Read | Unbufferable, counted2, nil},
 	{"script", -2, Unbufferable, noKeys, nil},
@@ -282,7 +287,7 @@ var table = byName([]Spec{
 	{"time", 1, Clock, noKeys, nil},
 	{"wait", 3, Unbufferable, noKeys, nil},
 	{"waitaof", 4, Unbufferable, noKeys, nil},
-})
+}
 
 func byName(specs []Spec) map[string]*Spec {
 	m := make(map[string]*Spec, len(specs))

@@ -12,23 +12,20 @@ import (
 
 // Exec executes commands as one step. The error is *state.ConflictError, or that of the store.
 func (s *Store) Exec(ctx context.Context, expect []state.Expect, ops []state.Command) ([]state.Reply, forerun.Version, error) {
-	return s.exec(ctx, expect, ops, nil)
+	replies, v, err := s.exec(ctx, expect, ops, nil, false)
+	if command.IsBeyond(err) {
+		return s.exec(ctx, expect, ops, nil, true)
+	}
+	return replies, v, err
 }
 
-// exec is Exec with an observer, or none.
-func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Command, o *observer) ([]state.Reply, forerun.Version, error) {
+// exec is Exec with an observer, or none, over the records of the commands, or over the whole spaces of its scripts.
+func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Command, o *observer, whole bool) ([]state.Reply, forerun.Version, error) {
 	if err := s.begins(ctx); err != nil {
 		return nil, 0, err
 	}
 	defer s.gate.leave()
-	specs := make([]*command.Spec, len(ops)) // nil: the reply says why
-	replies := make([]state.Reply, len(ops))
-	claims := s.claimExpected(expect, len(ops))
-	for i, op := range ops {
-		if specs[i], replies[i] = command.Find(op.Args); specs[i] != nil {
-			claims = s.claimKeys(claims, specs[i], op)
-		}
-	}
+	specs, replies, claims := s.findAll(expect, ops, whole)
 	held := lock(claims)
 	defer held.unlock()
 	if len(ops) > 0 {
@@ -44,6 +41,9 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	}
 	overlay, stored := s.overlay(ctx, s.db, space)
 	overlay = s.counting(overlay)
+	if whole {
+		overlay.Whole()
+	}
 	defer overlay.Leave()
 	now := s.now()
 	if err := check(overlay, expect, now); err != nil {
@@ -83,6 +83,23 @@ func (s *Store) exec(ctx context.Context, expect []state.Expect, ops []state.Com
 	}
 	held.wrote(v, false)
 	return replies, v, nil
+}
+
+// findAll finds commands, and makes the claims of their step. Of one that is refused the spec is nil, and the reply says why.
+func (s *Store) findAll(expect []state.Expect, ops []state.Command, whole bool) ([]*command.Spec, []state.Reply, []claim) {
+	specs := make([]*command.Spec, len(ops))
+	replies := make([]state.Reply, len(ops))
+	claims := s.claimExpected(expect, len(ops))
+	for i, op := range ops {
+		if specs[i], replies[i] = command.Find(op.Args); specs[i] == nil {
+			continue
+		}
+		claims = s.claimKeys(claims, specs[i], op)
+		if whole && specs[i].IsScript() {
+			claims = s.keys.claimAll(claims, op.Space, writes(specs[i]))
+		}
+	}
+	return specs, replies, claims
 }
 
 // sweepReplayed removes what has expired of the records that commands are to write at an earlier time, at which it had not: only what

@@ -30,15 +30,24 @@ func (s *Store) Observe(ctx context.Context, expect []state.Expect, ops []state.
 			return state.Observed{Replies: []state.Reply{reply}, Version: v}, err
 		}
 	}
-	o := &observer{changed: changed{stored: command.NewOverlay(ctx, reader{db: s.db})}}
-	for _, e := range expect {
-		o.read(e)
+	o, replies, v, err := s.observe(ctx, expect, ops, false)
+	if command.IsBeyond(err) {
+		o, replies, v, err = s.observe(ctx, expect, ops, true)
 	}
-	replies, v, err := s.exec(ctx, expect, ops, o)
 	if err != nil {
 		return state.Observed{}, err
 	}
 	return state.Observed{Replies: replies, Version: v, Reads: o.reads, Wrote: o.wrote(), Exact: !o.inexact}, nil
+}
+
+// observe is exec with an observer of its own.
+func (s *Store) observe(ctx context.Context, expect []state.Expect, ops []state.Command, whole bool) (*observer, []state.Reply, forerun.Version, error) {
+	o := &observer{whole: whole, changed: changed{stored: command.NewOverlay(ctx, reader{db: s.db})}}
+	for _, e := range expect {
+		o.read(e)
+	}
+	replies, v, err := s.exec(ctx, expect, ops, o, whole)
+	return o, replies, v, err
 }
 
 // wrote is what has changed, but for records that had expired and were only cleared away.

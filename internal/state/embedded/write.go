@@ -24,8 +24,21 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	if looks(spec, c) {
 		return s.look(ctx, spec, c)
 	}
+	reply, v, err := s.do(ctx, spec, c, false)
+	if command.IsBeyond(err) {
+		return s.do(ctx, spec, c, true)
+	}
+	return reply, v, err
+}
+
+// do is Do over the records of a command, or over the whole space.
+func (s *Store) do(ctx context.Context, spec *command.Spec, c state.Command, whole bool) (state.Reply, forerun.Version, error) {
 	var room [4]claim
-	held := lock(s.claimKeys(room[:0], spec, c))
+	claims := room[:0]
+	if whole {
+		claims = s.keys.claimAll(claims, c.Space, writes(spec))
+	}
+	held := lock(s.claimKeys(claims, spec, c))
 	defer held.unlock()
 	work, err := s.keys.begin(ctx, c.Space, writes(spec))
 	if err != nil {
@@ -34,12 +47,15 @@ func (s *Store) Do(ctx context.Context, c state.Command) (state.Reply, forerun.V
 	defer work.end()
 	overlay, _ := s.overlay(ctx, s.db, c.Space)
 	overlay = s.counting(overlay)
+	if whole {
+		overlay.Whole()
+	}
 	reply, err := command.Execute(overlay, spec, c.Space, s.now(), c.Args)
 	overlay.Leave()
 	if err != nil {
 		return state.Reply{}, 0, err
 	}
-	if reply.Kind == state.Error || overlay.Empty() {
+	if reply.Kind == state.Error && !spec.IsScript() || overlay.Empty() {
 		last, _ := held.rests()
 		return reply, last, nil
 	}

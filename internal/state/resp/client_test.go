@@ -52,7 +52,7 @@ func TestAbsentSubcommands(t *testing.T) {
 		"XGROUP CREATE k g $":        "-ERR unknown subcommand 'CREATE'. Try XGROUP HELP. (Redis has this subcommand, Forerun's embedded store does not have it yet)",
 		"MEMORY USAGE k":             "-ERR unknown subcommand 'USAGE'. Try MEMORY HELP. (Redis has this subcommand, Forerun's embedded store does not have it yet)",
 		"PUBSUB SHARDCHANNELS":       "-ERR unknown subcommand 'SHARDCHANNELS'. Try PUBSUB HELP. (Redis has this subcommand, Forerun's embedded store does not have it yet)",
-		"SCRIPT LOAD x":              "-ERR unknown subcommand 'LOAD'. Try SCRIPT HELP. (Forerun's embedded store runs no scripts: use MULTI with WATCH)",
+		"SCRIPT DEBUG YES":           "-ERR unknown subcommand 'DEBUG'. Try SCRIPT HELP. (Redis has this subcommand, Forerun's embedded store does not have it yet)",
 		"SLOWLOG HELP":               "*3|+SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:|+HELP|+    Print this help.",
 		"DEBUG SLEEP 0":              "-ERR unknown command 'DEBUG', with args beginning with: 'SLEEP' '0' (Redis has this command, Forerun's embedded store does not have it yet)",
 		"CLIENT no\r\nsuch\r\nthing": "-ERR unknown subcommand 'no'. Try CLIENT HELP.",

@@ -221,7 +221,11 @@ func (c *conn) execute(ctx context.Context, args [][]byte) {
 
 // do passes a command to the session.
 func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.Reply {
-	if err := c.giveWay(ctx, spec, args); err != nil {
+	spec, args, err := c.withScript(ctx, spec, args)
+	if err == nil {
+		err = c.giveWay(ctx, spec, args)
+	}
+	if err != nil {
 		return c.failed(ctx, err)
 	}
 	at := cursorAt(spec)
@@ -235,6 +239,7 @@ func (c *conn) do(ctx context.Context, spec *command.Spec, args [][]byte) state.
 		return c.failed(ctx, err)
 	}
 	c.rests = max(c.rests, version)
+	reply = c.delivered(ctx, reply)
 	c.awaitRoomFor(ctx, reply)
 	return c.withNumber(at, reply)
 }

@@ -62,6 +62,8 @@ func (c *conn) sessionCommand(ctx context.Context, spec *command.Spec, args [][]
 		return c.publish(ctx, args)
 	case "pubsub":
 		return c.pubsub(ctx, args)
+	case "script":
+		return c.script(ctx, args)
 	case "multi":
 		return c.begin()
 	case "exec":

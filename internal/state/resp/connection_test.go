@@ -115,7 +115,7 @@ func TestIntroductions(t *testing.T) {
 		{"COMMAND GETKEYS SET a b", `*1|$1 "a"`},
 		{"COMMAND", `$7 "hincrby"`},
 		{"XLEN s", "Forerun's embedded store does not have it yet"},
-		{"EVAL x 0", "runs no scripts: use MULTI with WATCH"},
+		{"FCALL f 0", "keeps no functions: use EVAL"},
 	} {
 		if got := k.say(strings.Fields(c.command)...); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.command, got, c.want)

@@ -37,7 +37,7 @@ func (c *conn) info(args [][]byte) state.Reply {
 // answered are the commands that the door itself executes.
 var answered = []string{
 	"auth", "client", "command", "config", "discard", "echo", "exec", "hello", "info", "multi", "ping", "psubscribe", "publish", "pubsub",
-	"punsubscribe", "quit", "reset", "select", "subscribe", "time", "unsubscribe", "unwatch", "wait", "watch",
+	"punsubscribe", "quit", "reset", "script", "select", "subscribe", "time", "unsubscribe", "unwatch", "wait", "watch",
 }
 
 func isAnswered(s *command.Spec) bool { return !s.Implemented() && slices.Contains(answered, s.Name) }

@@ -34,6 +34,7 @@ type space struct {
 	clients   clients
 	positions positions
 	channels  channels
+	scripts   scripts
 	kindOf    func(forerun.Key) state.Type // of a record, as it is in the store
 
 	round int // of serving; its goroutine's

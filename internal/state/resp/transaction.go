@@ -228,7 +228,7 @@ func (c *conn) results(ctx context.Context, t *transaction, replies []state.Repl
 		if isAnswered(q.spec) {
 			item = c.connectionCommand(ctx, q.spec, q.args)
 		} else {
-			item, replies = c.withNumber(cursorAt(q.spec), replies[0]), replies[1:]
+			item, replies = c.withNumber(cursorAt(q.spec), c.delivered(ctx, replies[0])), replies[1:]
 		}
 		if reply.Items = append(reply.Items, item); !c.makes(replySize(item)) && !c.awaitRoom(ctx) {
 			c.leaving = true
@@ -241,6 +241,9 @@ func (c *conn) results(ctx context.Context, t *transaction, replies []state.Repl
 // execOnRecords executes those of a transaction's commands that the session does. What the door does itself concerns no
 // record, so it can follow.
 func (c *conn) execOnRecords(ctx context.Context, expect []state.Expect, t *transaction) ([]state.Reply, error) {
+	if err := c.withScripts(ctx, t); err != nil {
+		return nil, err
+	}
 	var commands [][][]byte
 	for _, q := range t.queue {
 		if !isAnswered(q.spec) {
