@@ -38,6 +38,9 @@ func TestHeld(t *testing.T) {
 		"KEYS *":          "reads_unnamed(KEYS)",
 		"SRANDMEMBER s":   "chance(SRANDMEMBER)",
 		"BLPOP k 0":       "may_block(BLPOP)",
+		"EVAL x 1 k":      "",
+		"EVAL x 0":        "reads_unnamed(EVAL)",
+		"EVAL_RO x 0":     "",
 		"GET k, FLUSHALL": "deletes_unnamed(FLUSHALL)",
 	} {
 		var commands [][][]byte

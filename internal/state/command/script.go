@@ -39,6 +39,11 @@ func (o *Overlay) isAhead() bool { return o.most > 0 }
 // IsScript says whether the command runs a script. One that answers an error may have changed something.
 func (s *Spec) IsScript() bool { return strings.HasPrefix(s.Name, "eval") }
 
+// writesUndeclared says whether what the command writes can only be what it has not declared.
+func (s *Spec) writesUndeclared(args [][]byte) bool {
+	return s.IsScript() && s.Flags&Write != 0 && len(s.keys.find(args)) == 0
+}
+
 // Script is a compiled script. It is immutable.
 type Script struct {
 	chunk    *lua.Chunk

@@ -87,6 +87,9 @@ func (s *Step) classify(op *operation) {
 	if s.held == nil && op.spec.needs(op.args)&Unbufferable != 0 {
 		s.held = Held(op.spec.Name)
 	}
+	if s.held == nil && op.spec.writesUndeclared(op.args) {
+		s.held = heldAs(forerun.ReasonReadsUnnamed, op.spec.Name)
+	}
 	if s.inexact == "" && !op.spec.IsExact(op.args) {
 		s.inexact = strings.ToUpper(op.spec.Name)
 	}

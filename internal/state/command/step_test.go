@@ -200,14 +200,13 @@ a:rw b:rw hold inexact
 BLMOVE a b LEFT RIGHT 0
 BRPOPLPUSH a b 0
 hold inexact
+EVAL x 0
 KEYS *
 SCAN 0
 RANDOMKEY
 DBSIZE
 FLUSHDB
 FLUSHALL
-inexact
-EVAL x 0
 
 GET
 NONSENSE a
