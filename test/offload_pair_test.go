@@ -50,13 +50,14 @@ func javas(t *testing.T) map[string]string {
 //   - Calls have the results and states that they have without it.
 //   - A call that is not supported runs on the server, with the reason.
 //   - Two threads of the application and two instances of its function lose no change of each other.
+//   - A shadow changes nothing, and mode auto offloads what shadows have shown to be equal, while other calls run.
 //   - Changed bytes do no harm.
 //   - A function that is lost at any point leaves no effect twice.
 //   - A silent gateway holds up one call at most.
 func TestOffloadPair(t *testing.T) {
 	needOffload(t)
 	for version, java := range javas(t) {
-		for _, program := range [][]string{{"sample.Pair"}, {"sample.Crowd"}, {"sample.Fuzz"}, {"sample.Lost"}, {"sample.Vectors", "../offload/PROTOCOL.md"}, {"dev.forerun.offload.agent.Bounds"}} {
+		for _, program := range [][]string{{"sample.Pair"}, {"sample.Crowd"}, {"sample.Auto"}, {"sample.Fuzz"}, {"sample.Lost"}, {"sample.Vectors", "../offload/PROTOCOL.md"}, {"dev.forerun.offload.agent.Bounds"}} {
 			t.Run(version+"/"+program[0], func(t *testing.T) {
 				arguments := append([]string{
 					"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--add-opens=java.base/java.lang.invoke=ALL-UNNAMED",

@@ -32,10 +32,16 @@ public final class Pair {
   /** Loads the application's classes, changed as the agent does. */
   static final class Loader extends ClassLoader {
     private final Set<String> roots;
+    private final boolean isFollowed;
 
     Loader(Set<String> roots) {
+      this(roots, false);
+    }
+
+    Loader(Set<String> roots, boolean isFollowed) {
       super(Pair.class.getClassLoader());
       this.roots = roots;
+      this.isFollowed = isFollowed;
     }
 
     @Override
@@ -51,7 +57,7 @@ public final class Pair {
     protected Class<?> findClass(String name) throws ClassNotFoundException {
       try (InputStream in = getResourceAsStream(name.replace('.', '/') + ".class")) {
         byte[] original = in.readAllBytes();
-        byte[] woven = name.startsWith("sample.app.") ? ServerWeaver.weave(original, roots) : null;
+        byte[] woven = name.startsWith("sample.app.") ? ServerWeaver.weave(original, roots, isFollowed) : null;
         byte[] file = woven != null ? woven : original;
         return defineClass(name, file, 0, file.length);
       } catch (IOException e) {

@@ -18,8 +18,8 @@ public final class Agent {
   public static void premain(String given, Instrumentation instrumentation) {
     try {
       Options options = Options.parse(given, System.getenv());
-      if (!options.isForced()) {
-        log("nothing is offloaded: that needs roots=CLASS#METHOD and mode=force");
+      if (options.mode().equals("off")) {
+        log("nothing is offloaded: that needs mode=auto, or roots=CLASS#METHOD and mode=force");
         return;
       }
       start(options, instrumentation);
@@ -35,6 +35,9 @@ public final class Agent {
     Map<String, byte[]> generated = new ConcurrentHashMap<>();
     Gateway gateway = new Gateway(options.server(), options.key(), jar, options.silence());
     Offloader offloader = new Offloader(gateway, Rules.ofServer(options::isApplication), options.reads(), generated, Agent::log);
+    if (options.mode().equals("auto")) {
+      Entry.follow(new Follower(offloader, options.roots(), Runtime.getRuntime().availableProcessors()));
+    }
     instrumentation.addTransformer(new Transformer(options, generated, offloader));
     Entry.use(offloader);
     new Reporter(gateway, offloader, options.name()).start();
@@ -62,7 +65,7 @@ public final class Agent {
         if (name.contains("$$")) {
           generated.put(name, file);
         }
-        return options.isApplication(name) && !name.contains("$$") ? ServerWeaver.weave(file, options.roots()) : null;
+        return options.isApplication(name) && !name.contains("$$") ? ServerWeaver.weave(file, options.roots(), options.mode().equals("auto")) : null;
       } catch (RuntimeException | LinkageError e) {
         log("%s is not changed: %s".formatted(name, e));
         return null;

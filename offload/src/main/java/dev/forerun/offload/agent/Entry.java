@@ -1,18 +1,27 @@
 package dev.forerun.offload.agent;
 
-/** What roots call first on the server. */
+import java.util.ArrayDeque;
+
+/** What roots call on the server: first, and in mode auto at their end, too. */
 public final class Entry {
   /** The answer that has a root run here. */
   public static final Object LOCAL = new Object();
 
   private static final ThreadLocal<Boolean> INSIDE = new ThreadLocal<>();
+  private static final ThreadLocal<ArrayDeque<Follower.Run>> RUNS = ThreadLocal.withInitial(ArrayDeque::new);
   private static volatile Offloader offloader;
+  private static volatile Follower follower;
 
   private Entry() {}
 
   /** Has roots ask an offloader; null: they run here. */
   public static void use(Offloader one) {
     offloader = one;
+  }
+
+  /** Has roots that are followed ask a follower, for ever. */
+  public static void follow(Follower one) {
+    follower = one;
   }
 
   /** Does something with all its roots run here. */
@@ -37,6 +46,51 @@ public final class Entry {
       return one.call(root, self, parameters);
     } finally {
       INSIDE.remove();
+    }
+  }
+
+  /** The same for a root whose end is told by returned or thrown if it runs here. */
+  public static Object follow(String root, Object self, Object[] parameters) throws Throwable {
+    Follower one = follower;
+    if (one == null) {
+      return LOCAL;
+    }
+    Follower.Run run = one.unfollowed(root);
+    if (INSIDE.get() == null) {
+      INSIDE.set(true);
+      try {
+        Object result = one.offload(root, self, parameters);
+        if (result != LOCAL) {
+          return result;
+        }
+        run = one.begin(root, self, parameters);
+      } finally {
+        INSIDE.remove();
+      }
+    }
+    RUNS.get().push(run);
+    return LOCAL;
+  }
+
+  /** A root that ran here returned. */
+  public static void returned(Object result, String root) {
+    left(root, false, result);
+  }
+
+  /** A root that ran here threw an exception. */
+  public static void thrown(Object thrown, String root) {
+    left(root, true, thrown);
+  }
+
+  private static void left(String root, boolean isThrown, Object value) {
+    ArrayDeque<Follower.Run> runs = RUNS.get();
+    while (!runs.isEmpty()) {
+      Follower.Run run = runs.pop();
+      if (run.root.equals(root)) {
+        run.end(isThrown, value, runs.peek());
+        return;
+      }
+      run.abandon();
     }
   }
 }

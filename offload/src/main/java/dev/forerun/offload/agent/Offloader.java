@@ -110,15 +110,96 @@ public final class Offloader {
     if (!tally(root).refused().isEmpty() || System.nanoTime() - pausedUntil < 0) {
       return local(root, tally(root).refused().isEmpty() ? "no function was to be had within the last second" : "refused");
     }
-    Link link;
+    Greeted greeted;
     try {
-      link = functions.open();
+      greeted = greeted();
+    } catch (Refused e) {
+      return ended(root, null, e);
     } catch (IOException | RuntimeException e) {
       return pause(root, e);
     }
-    try (link) {
-      return over(link, root, self, parameters);
+    return call(greeted, root, self, parameters);
+  }
+
+  /** A function that has begun, and waits for a call. */
+  record Greeted(Link link, UUID instance, int calls, long since) {}
+
+  /** Has a function begin. */
+  Greeted greeted() throws IOException {
+    Link link = functions.open();
+    boolean isGreeted = false;
+    try {
+      Greeted greeted = greet(link);
+      isGreeted = true;
+      return greeted;
+    } finally {
+      if (!isGreeted) {
+        link.close();
+      }
     }
+  }
+
+  private static Greeted greet(Link link) throws IOException {
+    Link.Received hello = link.receive();
+    if (hello.type() != Type.HELLO) {
+      throw new Malformed("a function begins with " + hello.type());
+    }
+    int[] calls = new int[1];
+    UUID instance = greet(hello.body(), calls);
+    return new Greeted(link, instance, calls[0], System.nanoTime());
+  }
+
+  Session session(Greeted greeted, Object self) {
+    return take(greeted.instance, greeted.calls, self.getClass());
+  }
+
+  Surrogate surrogate(Greeted greeted, Session session, String root, boolean isShadow) {
+    return new Surrogate(greeted.link, session, reads, root, isShadow);
+  }
+
+  Rules rules() {
+    return rules;
+  }
+
+  /** Whether calls may be offloaded now. */
+  boolean isOn() {
+    return !isPaused && stopped.isEmpty() && System.nanoTime() - pausedUntil >= 0;
+  }
+
+  /** Whether an instance that has served a call serves none now. */
+  boolean hasIdle() {
+    return instances() > 0;
+  }
+
+  /** Whether an instance has served a call before, and what it knows is known here. */
+  boolean knows(Greeted greeted) {
+    synchronized (sessions) {
+      Session known = sessions.get(greeted.instance);
+      return known != null && known.calls == greeted.calls;
+    }
+  }
+
+  /** A call of a session ended well. */
+  void keep(Greeted greeted, Session session, Object self) {
+    session.ended(self);
+    synchronized (sessions) {
+      sessions.put(greeted.instance, session);
+      if (sessions.size() > MAX_SESSIONS) { // its objects are sent again if its instance comes back
+        sessions.remove(sessions.keySet().iterator().next());
+      }
+    }
+  }
+
+  /** A root runs here from now on. */
+  void refuse(String root, String why) {
+    tally(root).refused(why);
+    log.accept("%s runs here from now on: %s".formatted(root, why));
+  }
+
+  /** No function is asked for within the next second. */
+  void pause(Throwable e) {
+    pausedUntil = System.nanoTime() + PAUSE_NANOS;
+    log.accept("no function: " + e.getMessage());
   }
 
   private Object pause(String root, Exception e) {
@@ -127,32 +208,26 @@ public final class Offloader {
     return local(root, "no function: " + e.getMessage());
   }
 
-  private Object over(Link link, String root, Object self, Object[] parameters) throws Throwable {
+  /** Calls a root in a function that has begun. */
+  Object call(Greeted greeted, String root, Object self, Object[] parameters) throws Throwable {
+    try (greeted.link) {
+      return over(greeted, root, self, parameters);
+    }
+  }
+
+  private Object over(Greeted greeted, String root, Object self, Object[] parameters) throws Throwable {
     long before = cpu();
     Surrogate surrogate = null;
-    UUID instance = null;
     Session session = null;
     Surrogate.Result result;
     try {
-      Link.Received hello = link.receive();
-      if (hello.type() != Type.HELLO) {
-        throw new Malformed("a function begins with " + hello.type());
-      }
-      int[] calls = new int[1];
-      instance = greet(hello.body(), calls);
-      session = take(instance, calls[0], self.getClass());
-      surrogate = new Surrogate(link, session, reads, root);
-      result = surrogate.call(self, parameters);
+      session = session(greeted, self);
+      surrogate = surrogate(greeted, session, root, false);
+      result = surrogate.run(surrogate.start(self, parameters));
     } catch (IOException | RuntimeException | Refused | StackOverflowError | LinkageError e) {
       return ended(root, surrogate, e);
     }
-    session.ended(self);
-    synchronized (sessions) {
-      sessions.put(instance, session);
-      if (sessions.size() > MAX_SESSIONS) { // its objects are sent again if its instance comes back
-        sessions.remove(sessions.keySet().iterator().next());
-      }
-    }
+    keep(greeted, session, self);
     offloaded.incrementAndGet();
     tally(root).served(surrogate, cpu() - before, false);
     if (result.isThrown()) {
@@ -162,7 +237,7 @@ public final class Offloader {
   }
 
   /** CPU time of this thread; 0 where it is not to be had, as of a virtual thread. */
-  private static long cpu() {
+  static long cpu() {
     try {
       return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     } catch (UnsupportedOperationException e) {

@@ -22,9 +22,9 @@ import java.util.Set;
  * @param reads methods of objects that stay which only read, as Class#method
  * @param silence milliseconds that a function may be silent before it is given up: silence=SECONDS, 3 without it
  * @param name of the application in Forerun: name, or the name of its jar or main class
- * @param isForced whether the mode is force; else nothing is offloaded
+ * @param mode off, auto or force
  */
-record Options(URI server, String key, Set<String> roots, Set<String> move, Set<String> reads, int silence, String name, boolean isForced) {
+record Options(URI server, String key, Set<String> roots, Set<String> move, Set<String> reads, int silence, String name, String mode) {
   private static final Set<String> NAMES = Set.of("url", "key-file", "roots", "move", "reads", "mode", "silence", "name");
 
   static Options parse(String given, Map<String, String> environment) throws IOException {
@@ -37,12 +37,12 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, Set<
       values.put(pair.substring(0, equals), pair.substring(equals + 1));
     }
     String mode = values.getOrDefault("mode", "off");
-    if (!mode.equals("off") && !mode.equals("force")) {
-      throw new IllegalArgumentException("mode=%s is not a mode: write off or force".formatted(mode));
+    if (!Set.of("off", "auto", "force").contains(mode)) {
+      throw new IllegalArgumentException("mode=%s is not a mode: write off, auto or force".formatted(mode));
     }
     Set<String> roots = methods(values.get("roots"));
-    if (mode.equals("off") || roots.isEmpty()) {
-      return new Options(null, null, roots, Set.of(), Set.of(), 0, "", false);
+    if (mode.equals("off") || mode.equals("force") && roots.isEmpty()) {
+      return new Options(null, null, roots, Set.of(), Set.of(), 0, "", "off");
     }
     String url = values.getOrDefault("url", environment.get("FORERUN_URL"));
     String file = values.getOrDefault("key-file", environment.get("FORERUN_KEY_FILE"));
@@ -50,7 +50,7 @@ record Options(URI server, String key, Set<String> roots, Set<String> move, Set<
       throw new IllegalArgumentException("url and key-file are missing: give them, or set FORERUN_URL and FORERUN_KEY_FILE");
     }
     return new Options(safe(URI.create(url)), Files.readString(Path.of(file)).strip(), roots, move(values.get("move"), roots),
-        methods(values.get("reads")), seconds(values.getOrDefault("silence", "3")), name(values.getOrDefault("name", Program.name())), true);
+        methods(values.get("reads")), seconds(values.getOrDefault("silence", "3")), name(values.getOrDefault("name", Program.name())), mode);
   }
 
   private static int seconds(String value) {

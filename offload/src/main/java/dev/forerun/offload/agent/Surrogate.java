@@ -48,6 +48,7 @@ final class Surrogate {
   private final Heap heap;
   private final Reads reads;
   private final String root;
+  private final boolean isShadow;
   private final Lines lines = new Lines();
   private final Map<String, Method> methods = new HashMap<>();
   private final Set<Object> iterators = Collections.newSetFromMap(new IdentityHashMap<>()); // that the call asked for: a repetition has its own
@@ -59,7 +60,9 @@ final class Surrogate {
   /** What a call came to. */
   record Result(boolean isThrown, Object value) {}
 
-  Surrogate(Link link, Session session, Reads reads, String root) {
+  /** Serves a call; a shadow's has no effect here, and is refused where it cannot go on without one. */
+  Surrogate(Link link, Session session, Reads reads, String root, boolean isShadow) {
+    this.isShadow = isShadow;
     this.link = link;
     this.reads = reads;
     this.session = session;
@@ -99,7 +102,8 @@ final class Surrogate {
     }
   }
 
-  Result call(Object self, Object[] parameters) throws IOException {
+  /** Packs the call. */
+  Out start(Object self, Object[] parameters) {
     Out out = new Out().u8(session.calls == 0 ? 1 : 0);
     out.name(TimeZone.getDefault().getID()).name(Locale.getDefault().toLanguageTag()).name(Charset.defaultCharset().name());
     session.forget(out);
@@ -114,8 +118,16 @@ final class Surrogate {
     for (Object parameter : parameters) {
       out.i32(heap.idOf(parameter));
     }
-    link.send(Type.START, out);
-    return serve(null);
+    heap.dry(isShadow);
+    return out;
+  }
+
+  /** Sends the call, and serves it until its result. */
+  Result run(Out start) throws IOException {
+    link.send(Type.START, start);
+    Result result = serve(null);
+    heap.dry(false);
+    return result;
   }
 
   /** Serves frames until the result; within a monitor until it is given back, then null. */
@@ -129,8 +141,16 @@ final class Surrogate {
         case STATICS -> statics(in);
         case INVOKE -> invoke(in);
         case ASK -> ask(in);
-        case LINE -> line(in);
-        case PRINT -> print(in);
+        case LINE -> {
+          if (!isShadow) {
+            line(in);
+          }
+        }
+        case PRINT -> {
+          if (!isShadow) {
+            print(in);
+          }
+        }
         case GET -> get(in);
         case PUT -> put(in);
         case HASH -> reply(new Out().i32(System.identityHashCode(heap.object(in.i32()))));
@@ -199,7 +219,7 @@ final class Surrogate {
   private Result lock(In in) throws IOException {
     read(in, "a shared object changed");
     Object monitor = heap.object(in.i32());
-    synchronized (monitor) {
+    synchronized (isShadow ? new Object() : monitor) { // a shadow's monitors are its own
       delta(List.of());
       Result result = serve(monitor);
       if (result == null) {
@@ -227,9 +247,24 @@ final class Surrogate {
     }
     Method method = method(target, owner, name, descriptor);
     if (!isKnownRead(target, owner, name) && (target == null || !reads.isRead(method, target))) {
-      see("call of %s.%s".formatted(owner.replace('/', '.'), name));
+      String call = "call of %s.%s".formatted(owner.replace('/', '.'), name);
+      if (isShadow) {
+        skip(method, call);
+        return;
+      }
+      see(call);
     }
     invoke(target, method, parameters);
+  }
+
+  /** A shadow goes on without a call that tells it nothing. */
+  private void skip(Method method, String call) throws IOException {
+    if (method.getReturnType() != void.class) {
+      throw new Refused("a shadow cannot tell the result of a " + call);
+    }
+    Out out = new Out().u8(0);
+    heap.write(out, List.of(), List.of());
+    reply(out.i32(0));
   }
 
   private void ask(In in) throws IOException {
@@ -371,6 +406,9 @@ final class Surrogate {
     Object target = pinned(in);
     String owner = in.name();
     String name = in.name();
+    if (isShadow) {
+      throw new Refused("a shadow cannot set the field %s.%s".formatted(owner.replace('/', '.'), name));
+    }
     see("field %s.%s".formatted(owner.replace('/', '.'), name));
     try {
       Members.put(target, owner, name, session.loader(), heap.object(in.i32()));

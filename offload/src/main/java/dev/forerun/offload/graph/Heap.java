@@ -38,6 +38,7 @@ public final class Heap {
   final List<String> symbolsIn = new ArrayList<>();
   private final Set<Class<?>> checked = new HashSet<>();
   private final ArrayDeque<Runnable> afterwards = new ArrayDeque<>();
+  private boolean isDry;
   private int reading;
   private int born;
   private int opaque;
@@ -62,6 +63,18 @@ public final class Heap {
   /** Writes a delta: what the roots refer to and the other end does not know, what changed, and the statics of classes. */
   public void write(Out out, Collection<?> roots, Collection<Class<?>> ofClasses) {
     new Writer(this).write(out, roots, ofClasses);
+  }
+
+  /**
+   * Has what the other end changes noted but not done here, and changes of this end not told: a shadow's writes are dropped. What was noted
+   * differs from the objects, so the next delta after that tells the other end how they are.
+   */
+  public void dry(boolean isDry) {
+    this.isDry = isDry;
+  }
+
+  boolean isDry() {
+    return isDry;
   }
 
   /** Reads a delta, and reports whether it changed something that was known. */

@@ -134,7 +134,7 @@ final class Reader {
         in.count(8);
         lambdas.put(head.id, new Lambda(open.get(head.id).form, open.get(head.id).hash, captured));
       } else if (head.kind == Kind.COLLECTION) {
-        content(in, heap.byId.get(head.id), fills);
+        content(in, heap.byId.get(head.id), false, fills);
       } else {
         fills.add(body(in, heap.byId.get(head.id)));
       }
@@ -211,7 +211,7 @@ final class Reader {
     return ids;
   }
 
-  private void content(In in, Entry entry, List<Runnable> fills) {
+  private void content(In in, Entry entry, boolean isKnown, List<Runnable> fills) {
     int[] ids = numbers(in);
     long[] bits = new long[in.count(8)];
     for (int i = 0; i < bits.length; i++) {
@@ -223,19 +223,27 @@ final class Reader {
           for (int i = 0; i < ids.length; i++) {
             references[i] = heap.object(ids[i]);
           }
+          if (isKnown && heap.isDry()) {
+            entry.twin = new State(references, bits);
+            return;
+          }
           Contents.put(entry.object, new State(references, bits));
           entry.remember();
         };
     fills.add(isOfConstants(entry.object) ? () -> heap.last(fill) : fill);
   }
 
-  private void element(Entry entry, int index, int id) {
+  private static void fits(Entry entry, int index, Object value) {
     Object[] array = (Object[]) entry.object;
-    Object value = heap.object(id);
     if (index < 0 || index >= array.length || value != null && !array.getClass().getComponentType().isInstance(value)) {
       throw new Malformed("an element does not fit into an array of " + array.getClass().getTypeName());
     }
-    array[index] = value;
+  }
+
+  private void element(Entry entry, int index, int id) {
+    Object value = heap.object(id);
+    fits(entry, index, value);
+    ((Object[]) entry.object)[index] = value;
   }
 
   private void put(Object object, Slot slot, long value) {
@@ -263,20 +271,28 @@ final class Reader {
         int size = Primitives.size(entry.object.getClass());
         for (int from = in.i32(); from >= 0; from = in.i32()) {
           byte[] bytes = in.blob();
-          Primitives.put(entry.object, from, bytes);
+          if (from > (entry.bytes.length - bytes.length) / size) {
+            throw new Malformed("elements are behind the end of an array");
+          }
+          if (!heap.isDry()) {
+            Primitives.put(entry.object, from, bytes);
+          }
           System.arraycopy(bytes, 0, entry.bytes, from * size, bytes.length);
         }
       }
       case ARRAY -> {
         for (int index = in.i32(); index >= 0; index = in.i32()) {
           int id = in.i32();
-          element(entry, index, id);
+          fits(entry, index, heap.object(id));
+          if (!heap.isDry()) {
+            element(entry, index, id);
+          }
           entry.twin.references()[index] = heap.object(id);
         }
       }
       case COLLECTION -> {
         List<Runnable> fill = new ArrayList<>();
-        content(in, entry, fill);
+        content(in, entry, true, fill);
         fill.forEach(Runnable::run);
       }
       default -> fields(in, entry.object, Slot.ofObjects(entry.object.getClass()), entry.twin);
@@ -295,7 +311,9 @@ final class Reader {
         throw new Malformed("an object has no field " + index);
       }
       long value = slots[index].isReference() ? in.i32() : in.i64();
-      put(object, slots[index], value);
+      if (!heap.isDry()) {
+        put(object, slots[index], value);
+      }
       if (twin != null && slots[index].isReference()) {
         twin.references()[index] = heap.object((int) value);
       } else if (twin != null) {

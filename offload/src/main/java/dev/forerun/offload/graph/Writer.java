@@ -26,10 +26,10 @@ final class Writer {
     for (Object root : roots) {
       find(root, null);
     }
-    List<Change> changes = changes();
+    List<Change> changes = heap.isDry() ? List.of() : changes();
     List<Class<?>> changed = new ArrayList<>(ofClasses);
     for (Class<?> type : heap.statics.keySet()) {
-      if (!changed.contains(type) && !State.of(null, Slot.ofClass(type)).isSame(heap.statics.get(type))) {
+      if (!heap.isDry() && !changed.contains(type) && !State.of(null, Slot.ofClass(type)).isSame(heap.statics.get(type))) {
         changed.add(type);
       }
     }

@@ -32,12 +32,17 @@ final class Code {
       to.visitInsn(DUP);
       number(to, i);
       to.visitVarInsn(types[i].getOpcode(ILOAD), variable);
-      if (types[i].getSort() <= Type.DOUBLE) {
-        String box = BOXES[types[i].getSort()];
-        to.visitMethodInsn(INVOKESTATIC, box, "valueOf", "(" + types[i].getDescriptor() + ")L" + box + ";", false);
-      }
+      box(to, types[i]);
       to.visitInsn(AASTORE);
       variable += types[i].getSize();
+    }
+  }
+
+  /** Boxes a primitive on the stack. */
+  static void box(MethodVisitor to, Type type) {
+    if (type.getSort() <= Type.DOUBLE) {
+      String box = BOXES[type.getSort()];
+      to.visitMethodInsn(INVOKESTATIC, box, "valueOf", "(" + type.getDescriptor() + ")L" + box + ";", false);
     }
   }
 

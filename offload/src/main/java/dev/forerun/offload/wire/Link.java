@@ -20,6 +20,8 @@ public final class Link implements Closeable {
   private final Closeable stream;
   private long sent;
   private long received;
+  private long endNanos;
+  private boolean ends;
 
   /** Frames over a pair of streams; close closes the third. */
   public Link(InputStream in, OutputStream out, Closeable stream) {
@@ -59,6 +61,12 @@ public final class Link implements Closeable {
     return received;
   }
 
+  /** Has the wait for a frame fail with an IOException after a time of System.nanoTime, once the other end sends a heartbeat. */
+  public void end(long nanos) {
+    ends = true;
+    endNanos = nanos;
+  }
+
   /** Waits for the next frame that is not a heartbeat. */
   public Received receive() throws IOException {
     while (true) {
@@ -74,6 +82,9 @@ public final class Link implements Closeable {
       received += 5 + length;
       if (type != Type.PING) {
         return new Received(type, new In(body));
+      }
+      if (ends && System.nanoTime() - endNanos > 0) {
+        throw new IOException("the call takes too long");
       }
     }
   }
