@@ -55,6 +55,8 @@ func (s saidAction) String() string {
 		return fmt.Sprintf("slot %d: the call (%d) gave %s", a.Slot, a.Op, a.Result.Value)
 	case speculate.Squash:
 		return fmt.Sprintf("slot %d: squash: %s", a.Slot, a.Cause)
+	case speculate.Check:
+		return fmt.Sprintf("slot %d: check %v, the code of %d actions", a.Slot, a.Row.Keys(), len(a.Row.Below))
 	case speculate.Skip:
 		return fmt.Sprintf("slot %d: skip, with %s: %v", a.Slot, a.Result.Value, a.Why)
 	case speculate.Commit:
