@@ -155,7 +155,8 @@ func (b *bench) start(ctx context.Context, args ...string) (*side, error) {
 	b.started++
 	s, err := server.Start(ctx, server.Options{
 		Binary: b.binary, Data: filepath.Join(b.folder, strconv.Itoa(b.started)), Redis: true,
-		Args: append([]string{"--memory", "65536"}, args...), // functions use a small part of their limits
+		// Functions use a small part of their limits, and an open load may be more than a busy machine can serve.
+		Args: append([]string{"--memory", "65536", "--concurrent-invocations", "none", "--queued-invocations", "none"}, args...),
 	})
 	if err != nil {
 		return nil, err
