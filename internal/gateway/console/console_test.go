@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -238,6 +239,34 @@ func TestSessionEnds(t *testing.T) {
 				t.Errorf("after: %d", answer.StatusCode)
 			}
 		})
+	}
+}
+
+// TestSessionsAreFew: however fast logins come, a tenant keeps no more sessions than it may have, and another one has its own.
+func TestSessionsAreFew(t *testing.T) {
+	var all sessions
+	never := func(string, func()) func() { return func() {} }
+	other := all.begin("other", registry.Credentials{}, never)
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for range mostOfATime {
+				all.begin("guest", registry.Credentials{}, never)
+			}
+		})
+	}
+	running.Wait()
+	last := all.begin("guest", registry.Credentials{}, never)
+	alive := 0
+	all.mu.Lock()
+	for _, s := range all.byID {
+		if s.namespace == "guest" && s.ctx.Err() == nil {
+			alive++
+		}
+	}
+	all.mu.Unlock()
+	if alive != mostOfATime || all.find(last.id) != last || all.find(other.id) != other {
+		t.Errorf("%d sessions have not ended, want %d", alive, mostOfATime)
 	}
 }
 

@@ -45,21 +45,21 @@ func (all *sessions) begin(namespace string, key registry.Credentials, whenVoid 
 	s.ctx, s.end = context.WithDeadline(context.Background(), s.ends)
 	s.forget = whenVoid(key.UUID, s.end)
 	all.mu.Lock()
+	defer all.mu.Unlock()
 	var of []*session
 	for _, other := range all.byID {
-		if other.namespace == namespace {
+		if other.namespace == namespace && other.ctx.Err() == nil { // one that has ended may still be there
 			of = append(of, other)
 		}
+	}
+	if len(of) >= mostOfATime {
+		slices.MinFunc(of, func(a, b *session) int { return a.ends.Compare(b.ends) }).end()
 	}
 	if all.byID == nil {
 		all.byID = make(map[string]*session)
 	}
 	all.byID[s.id] = s
-	all.mu.Unlock()
 	context.AfterFunc(s.ctx, func() { all.drop(s) })
-	if len(of) >= mostOfATime {
-		slices.MinFunc(of, func(a, b *session) int { return a.ends.Compare(b.ends) }).end()
-	}
 	return s
 }
 
