@@ -133,6 +133,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "browser/console.js", consoleURL(t, s), s.URL, s.Auth)
 	cmd.Env = append(os.Environ(), "FORERUN_PLAYWRIGHT="+driver)
+	cmd.WaitDelay = time.Minute // for a browser that the driver has left
 	out, err := cmd.CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 77 {
 		t.Skipf("%s", out)

@@ -1,4 +1,5 @@
-// The feed: what begins, writes and ends now. One connection serves all screens of a tab. It is resumed after the last event.
+// The feed: what begins, writes and ends now. One connection serves all screens of a tab. It is resumed after the last event. A tab that is
+// not seen has none: a browser gives all tabs of an address six connections without TLS, and what asked for a seventh would wait.
 import { effect, signal } from '@preact/signals'
 
 import { ask, session } from './session.js'
@@ -88,6 +89,8 @@ async function follow (signal: AbortSignal): Promise<void> {
       if (answer.ok && answer.body !== null) {
         connected.value = true
         tries = 0
+        running = new Map() // it begins with all that run
+        show()
         await read(answer.body)
       }
     } catch { /* the server is away */ }
@@ -96,10 +99,16 @@ async function follow (signal: AbortSignal): Promise<void> {
   }
 }
 
+const hidden = signal(document.hidden)
+document.addEventListener('visibilitychange', () => { hidden.value = document.hidden })
+
+let of: string | undefined // whose events are known: the token of the session
+
 effect(() => {
   const token = session.value?.token
-  forget()
-  if (token === undefined) return
+  if (token !== of) forget()
+  of = token
+  if (token === undefined || hidden.value) return
   const stop = new AbortController()
   void follow(stop.signal)
   return () => stop.abort()

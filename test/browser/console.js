@@ -135,6 +135,26 @@ try {
   assert.equal(new URL(second.url()).search, '?action=hello&status=application+error')
   await fits(second)
 
+  // A tab that is not seen leaves its connection to others, which browsers bound, and goes on when it is seen.
+  for (const [hides, says] of [[true, 'not connected'], [false, 'live']]) {
+    await second.evaluate(value => {
+      Object.defineProperty(document, 'hidden', { value, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    }, hides)
+    await second.getByText(says, { exact: true }).waitFor()
+  }
+
+  // What a feed that begins again does not tell of runs no more.
+  const third = await context.newPage()
+  third.setDefaultTimeout(patience)
+  let told = 'id: 1\nevent: begun\ndata: {"activationId":"x","name":"gone","start":1,"annotations":[]}\n\n'
+  await third.route('**/feed', route => route.fulfill({ contentType: 'text/event-stream', body: told }))
+  await third.goto(address)
+  await third.getByRole('link', { name: 'gone' }).waitFor()
+  told = ':\n\n'
+  await third.getByText('Nothing runs.').waitFor()
+  await third.close()
+
   // Dark and light.
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   await page.emulateMedia({ colorScheme: 'light' })
