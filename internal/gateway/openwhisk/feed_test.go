@@ -177,6 +177,25 @@ func TestFeedResumes(t *testing.T) {
 	}
 }
 
+// TestFeedResumesWithParts: the parts of a workflow that ended meanwhile are told with it, also those that began in the same millisecond.
+func TestFeedResumesWithParts(t *testing.T) {
+	w, now := newWorld(t), time.Now()
+	wf, inner, part := forerun.ActivationID(strings.Repeat("c", 32)), forerun.ActivationID(strings.Repeat("b", 32)), forerun.ActivationID(strings.Repeat("a", 32))
+	for _, x := range []forerun.Activation{{ID: wf, End: now}, {ID: inner, Cause: wf}, {ID: part, Cause: inner}} {
+		x.Namespace, x.Action, x.Start = "guest", forerun.Name{Namespace: "guest", Entity: "x"}, now.Add(-10*time.Minute)
+		if x.End.IsZero() {
+			x.End = x.Start.Add(time.Second)
+		}
+		if err := w.api.Activations.Put(t.Context(), &x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := w.api.missedSince(t.Context(), "guest", "", now.Add(-2*time.Minute))
+	if err != nil || len(m.ended) != 3 || !m.told[part] || m.some {
+		t.Errorf("it is told %v (%v)", m.told, err)
+	}
+}
+
 // TestFeedOfOthers: a tenant cannot follow another tenant's feed, and a function cannot follow its own.
 func TestFeedOfOthers(t *testing.T) {
 	w := newWorld(t)

@@ -50,12 +50,15 @@ func (a *API) missedSince(ctx context.Context, namespace, name string, at time.T
 	list = list[:min(len(list), mostMissed)]
 	slices.Reverse(list)
 	m.told = make(map[forerun.ActivationID]bool)
-	for _, x := range list {
-		if m.told[x.Cause] || !x.End.Before(at.Add(-lateRecord)) {
-			m.told[x.ID] = true
-			m.ended = append(m.ended, x)
+	for before := -1; before < len(m.told); { // until no part of what is told is left: it may stand before its workflow, of the same millisecond
+		before = len(m.told)
+		for _, x := range list {
+			if m.told[x.Cause] || !x.End.Before(at.Add(-lateRecord)) {
+				m.told[x.ID] = true
+			}
 		}
 	}
+	m.ended = slices.DeleteFunc(list, func(x *forerun.Activation) bool { return !m.told[x.ID] })
 	return m, nil
 }
 
