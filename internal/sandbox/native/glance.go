@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,15 +25,12 @@ type glance struct {
 }
 
 // sight is a folder of a glance. Each activation is followed by a look at it, so one that has not changed since it was found empty is not
-// read again: what puts something into a folder, or notes something on it, changes its ctime, which nothing inside can set.
+// read again: what puts something into a folder, or notes something on it, changes its ctime, which nothing inside can set. The kernel takes
+// a ctime from its coarse clock. Only once that is past the folder's ctime does each further change show.
 type sight struct {
 	file  *os.File
 	since unix.Timespec // the ctime with which it was found empty; zero: it is to be read
 }
-
-// clockStep is more than the steps in which the kernel counts ctimes (a tick, at most 10 ms): of a folder that has changed within it, a
-// further change may not show.
-const clockStep = 20 * time.Millisecond
 
 // sights opens the files of a glance, in the helper: descriptors of their own, as they have a position. Without a v2
 // hierarchy there are none.
@@ -81,8 +77,9 @@ func (g *glance) nothing(keep []int) bool {
 	if !g.nobody(keep) {
 		return false
 	}
+	now := coarseClock()
 	for i := range g.folders {
-		if !g.empty(&g.folders[i], time.Now()) {
+		if !g.empty(&g.folders[i], now) {
 			return false
 		}
 	}
@@ -118,8 +115,14 @@ func (g *glance) nobody(keep []int) bool {
 	return true
 }
 
-// empty reports whether a folder is, and is as it was made.
-func (g *glance) empty(s *sight, now time.Time) bool {
+// coarseClock is the clock of ctimes. It stands between ticks, and longer where the processor that counts them is held up.
+func coarseClock() (now unix.Timespec) {
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) // without it now is 0, and folders are read each time
+	return now
+}
+
+// empty reports whether a folder is, and is as it was made. now is the coarse clock from before the call.
+func (g *glance) empty(s *sight, now unix.Timespec) bool {
 	folder := int(s.file.Fd())
 	var st unix.Stat_t
 	if err := unix.Fstat(folder, &st); err != nil {
@@ -132,7 +135,7 @@ func (g *glance) empty(s *sight, now time.Time) bool {
 	if st.Mode&0o7777 != folderMode || int(st.Uid) == g.user && g.marked(folder) || !g.holdsNothing(folder) {
 		return false
 	}
-	if now.Sub(time.Unix(st.Ctim.Unix())) > clockStep {
+	if now.Nano() > st.Ctim.Nano() {
 		s.since = st.Ctim
 	}
 	return true
