@@ -79,7 +79,6 @@ func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][
 		over = timer.C
 	}
 	gone, stop := c.overhear()
-	defer stop()
 	select {
 	case <-w.ended:
 	case <-over:
@@ -88,6 +87,7 @@ func (c *conn) wait(ctx context.Context, w *waiter, spec *command.Spec, args [][
 	case <-waiting.Done():
 		c.leaving = ctx.Err() != nil
 	}
+	stop() // what it counts is this goroutine's from here on
 	if c.space.leave(w) {
 		return nothing()
 	}
