@@ -109,6 +109,7 @@ type patience struct {
 	own    bool            // the turn is not that of the context
 
 	work int // since it was looked at, in bytes
+	all  int // that was told
 	done int // bytes of work in all, but for the values that Overlay.Get finds,
 	most int // and how many they may be; 0: any number
 }
@@ -123,6 +124,7 @@ func (p *patience) goesOn(bytes int) error {
 
 // proceed says that work goes on that was counted before. It waits while others are to work.
 func (p *patience) proceed(bytes int) error {
+	p.all += bytes
 	if p.work += bytes; p.work < places.Step {
 		return nil
 	}
@@ -190,6 +192,7 @@ func (o *Overlay) Get(key []byte) ([]byte, bool, error) {
 	value, found, err := o.find(key)
 	if err == nil {
 		o.work += len(value) // from a store: on images a look at it takes nothing
+		o.all += len(value)
 		err = o.goesOn(workOfRead + len(key))
 	}
 	return value, found && err == nil, err

@@ -172,6 +172,7 @@ type running struct {
 	keys     [][]byte // that it has declared
 	declared map[string]bool
 	readOnly bool
+	begun    int // work of the overlay before the script
 	protocol int // whose replies redis.call gives
 	messages []state.Reply
 }
@@ -182,6 +183,7 @@ func (r *running) run(argv [][]byte) state.Reply {
 	if r.work(writeCost * len(r.overlay.writes)); r.err != nil {
 		return state.Reply{}
 	}
+	r.begun = r.overlay.all
 	l := lua.New(r, map[string]lua.Value{"redis": redisLibrary(), "KEYS": texts(r.keys), "ARGV": texts(argv)})
 	values, err := l.Run(r.chunk)
 	if r.err != nil {

@@ -134,9 +134,15 @@ func argument(v lua.Value) ([]byte, bool) {
 	return nil, false
 }
 
+// maxScriptWork is how much work a script and its commands may do. The last command goes to its end.
+const maxScriptWork = 2 * lua.MaxWork
+
 // call is redis.call, which throws what a command refuses, and redis.pcall, which returns it.
 func call(c *lua.Call, throws bool) []lua.Value {
 	r := c.Host().(*running)
+	if r.overlay.all-r.begun > maxScriptWork {
+		c.TakesTooLong()
+	}
 	reply := r.call(c)
 	if r.err != nil {
 		c.Stop(r.err)

@@ -176,9 +176,8 @@ func (r *running) add(l *lua.State, list *state.Reply, v lua.Value, depth int) e
 	if err != nil {
 		return err
 	}
-	if r.shown += replyCost + len(item.Text); r.shown > maxStep {
-		r.err = tooMuchShown()
-		return r.err
+	if err := r.collects(replyCost + len(item.Text)); err != nil {
+		return err
 	}
 	if r.work(itemSize + len(item.Text)/5); r.err != nil {
 		return r.err
@@ -187,10 +186,21 @@ func (r *running) add(l *lua.State, list *state.Reply, v lua.Value, depth int) e
 	return nil
 }
 
+// collects counts bytes that the reply takes, or takes to collect.
+func (r *running) collects(bytes int) error {
+	if r.shown += bytes; r.shown > maxStep {
+		r.err = tooMuchShown()
+	}
+	return r.err
+}
+
 // walked is a map or a set of the pairs of a table.
 func (r *running) walked(l *lua.State, t *lua.Table, kind state.ReplyKind, depth int) (state.Reply, error) {
 	made := state.Reply{Kind: kind, Items: []state.Reply{}}
-	for key, value, _ := t.Next(nil); key != nil; key, value, _ = t.Next(key) {
+	for key, value, passed, _ := t.Next(nil); key != nil; key, value, passed, _ = t.Next(key) {
+		if err := r.collects(itemSize * passed); err != nil {
+			return state.Reply{}, err
+		}
 		if err := r.add(l, &made, key, depth); err != nil {
 			return state.Reply{}, err
 		}

@@ -46,8 +46,8 @@ func makeStandard() {
 		standard.next,
 		NewFunction("pairs", func(c *Call) []Value { return []Value{standard.next, c.table(0), nil} }),
 		NewFunction("pcall", pcall),
-		NewFunction("rawequal", func(c *Call) []Value { return one(c.any(0) == c.any(1)) }),
-		NewFunction("rawget", func(c *Call) []Value { return one(c.table(0).Get(c.any(1))) }),
+		NewFunction("rawequal", func(c *Call) []Value { return one(c.same(c.any(0), c.any(1))) }),
+		NewFunction("rawget", func(c *Call) []Value { return one(c.get(c.table(0), c.any(1))) }),
 		NewFunction("rawset", rawSet),
 		NewFunction("select", selectArgs),
 		NewFunction("setmetatable", setMetatable),
@@ -65,7 +65,7 @@ func nonexistent(c *Call) []Value {
 }
 
 func nextPair(c *Call) []Value {
-	key, value, ok := c.table(0).Next(c.arg(1))
+	key, value, ok := c.following(c.table(0), c.arg(1))
 	if !ok {
 		c.fail(c.line, "invalid key to 'next'")
 	}
@@ -268,7 +268,7 @@ func selectArgs(c *Call) []Value {
 func toNumberBase(c *Call) []Value {
 	base := c.intOr(1, 10)
 	if base == 10 {
-		if n, is := toNumber(c.any(0)); is {
+		if n, is := c.toNumber(c.any(0)); is {
 			return one(n)
 		}
 		return one(nil)
@@ -276,6 +276,7 @@ func toNumberBase(c *Call) []Value {
 	if base < 2 || base > 36 {
 		c.bad(1, "base out of range")
 	}
+	c.readsText(c.arg(0), numberWork)
 	digits := trimBlanks(c.text(0))
 	if base == 16 && len(digits) > 2 && (digits[:2] == "0x" || digits[:2] == "0X") {
 		digits = digits[2:]

@@ -55,7 +55,7 @@ func (c *Call) text(i int) string {
 }
 
 func (c *Call) number(i int) float64 {
-	n, is := toNumber(c.arg(i))
+	n, is := c.toNumber(c.arg(i))
 	if !is {
 		c.expected(i, "number")
 	}

@@ -118,7 +118,7 @@ func (e *index) eval(f *frame) Value {
 	of := e.of.eval(f)
 	key := e.key.eval(f)
 	if t, is := of.(*Table); is {
-		if v := t.Get(key); v != nil || t.meta == nil {
+		if v := f.get(t, key); v != nil || t.meta == nil {
 			return v
 		}
 	}
@@ -224,7 +224,7 @@ func (e *not) eval(f *frame) Value { return !truth(e.of.eval(f)) }
 
 func (e *negation) eval(f *frame) Value {
 	v := e.of.eval(f)
-	if n, is := toNumber(v); is {
+	if n, is := f.toNumber(v); is {
 		return -n
 	}
 	if handler := f.metamethod(v, "__unm"); handler != nil {
@@ -254,23 +254,26 @@ func (e *equality) eval(f *frame) Value {
 
 // equal is ==, with metamethods.
 func (s *State) equal(a, b Value) bool {
-	if x, is := a.(string); is {
-		y, is := b.(string)
-		if is && len(x) == len(y) {
-			s.busy(len(x))
-		}
-		return is && x == y
-	}
 	x, isTable := a.(*Table)
 	y, both := b.(*Table)
 	if !isTable || !both || x == y || x.meta == nil || y.meta == nil {
-		return a == b
+		return s.same(a, b)
 	}
 	handler := x.meta.Get("__eq")
 	if handler == nil || handler != y.meta.Get("__eq") {
 		return false
 	}
 	return truth(first(s.call(handler, []Value{a, b}, s.line)))
+}
+
+// same is ==, without metamethods.
+func (s *State) same(a, b Value) bool {
+	x, is := a.(string)
+	y, both := b.(string)
+	if is && both && len(x) == len(y) {
+		s.busy(len(x))
+	}
+	return a == b
 }
 
 func (e *comparison) eval(f *frame) Value {
@@ -327,8 +330,8 @@ func (e *arithmetic) eval(f *frame) Value {
 	f.step()
 	a := e.a.eval(f)
 	b := e.b.eval(f)
-	x, isX := toNumber(a)
-	y, isY := toNumber(b)
+	x, isX := f.toNumber(a)
+	y, isY := f.toNumber(b)
 	if isX && isY {
 		return compute(e.op, x, y)
 	}

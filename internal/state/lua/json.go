@@ -159,7 +159,7 @@ func (e *jsonEncoder) quoted(s string) {
 // arrayLength is how long an array a table is; negative: it is an object.
 func (e *jsonEncoder) arrayLength(t *Table) int {
 	most, items := 0, 0
-	for key, _, _ := t.Next(nil); key != nil; key, _, _ = t.Next(key) {
+	for key, _, _ := e.following(t, nil); key != nil; key, _, _ = e.following(t, key) {
 		e.step()
 		n, is := key.(float64)
 		if !is || n < 1 || n != math.Floor(n) || n > math.MaxInt32 {
@@ -194,7 +194,7 @@ func (e *jsonEncoder) table(t *Table, depth int) {
 	}
 	e.addByte('{')
 	comma := false
-	for key, value, _ := t.Next(nil); key != nil; key, value, _ = t.Next(key) {
+	for key, value, _ := e.following(t, nil); key != nil; key, value, _ = e.following(t, key) {
 		if comma {
 			e.addByte(',')
 		}

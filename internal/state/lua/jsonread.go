@@ -45,12 +45,16 @@ func (d *jsonDecoder) unexpected(what string) {
 
 var jsonMarks = map[byte]string{'{': "T_OBJ_BEGIN", '}': "T_OBJ_END", '[': "T_ARR_BEGIN", ']': "T_ARR_END", ',': "T_COMMA", ':': "T_COLON"}
 
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
 // advance reads a token.
 func (d *jsonDecoder) advance() {
 	d.step()
-	for d.at < len(d.source) && strings.IndexByte(" \t\n\r", d.source[d.at]) >= 0 {
+	before := d.at
+	for d.at < len(d.source) && isBlank(d.source[d.at]) {
 		d.at++
 	}
+	d.busy(textWork * (d.at - before))
 	d.start, d.v = d.at, nil
 	if d.at >= len(d.source) {
 		d.kind = "T_END"
@@ -101,10 +105,11 @@ func (d *jsonDecoder) number() {
 	for end < len(d.source) && (isDigit(d.source[end]) || isLetter(d.source[end]) || strings.IndexByte("+-.", d.source[end]) >= 0) {
 		end++
 	}
-	d.busy(end - d.at)
+	d.busy(textWork * (end - d.at))
 	const longest = 512
 	for ; end > d.at && end-d.at < longest; end-- { // as strtod, which reads as far as it is a number
 		text := d.source[d.at:end]
+		d.busy(textWork * len(text))
 		if n, is := parseNumber(text); is {
 			digits := strings.TrimPrefix(text, "-")
 			if !d.json.decodeInvalid && (len(digits) > 1 && digits[0] == '0' && digits[1] != '.' && digits[1]|0x20 != 'e' || math.IsInf(n, 0)) {
@@ -123,6 +128,7 @@ func (d *jsonDecoder) quoted() {
 		d.step()
 		stop := strings.IndexAny(d.source[d.at:], "\"\\")
 		if stop < 0 {
+			d.busy(textWork * (len(d.source) - d.at))
 			d.start = len(d.source)
 			d.wrong("unexpected end of string")
 			return

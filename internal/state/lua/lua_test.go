@@ -63,6 +63,39 @@ func TestRunawaysLeaveSmallTraces(t *testing.T) {
 	}
 }
 
+// TestLongStringsCost: what is only looked at is work by its length, and what an error says takes memory.
+func TestLongStringsCost(t *testing.T) {
+	for _, source := range []string{
+		"local t={a=1} for i=1,2000 do local x=t[s] end", "for i=1,2000 do tonumber(s) end", "for i=1,2000 do local x=pcall(math.abs,s) end", "for i=1,2000 do tonumber(s,16) end",
+		"for i=1,2000 do ('a'):find(s) end", "for i=1,2000 do pcall(cjson.decode,'\"'..s) end", "local j=(' '):rep(1e5) for i=1,2000 do pcall(cjson.decode,j) end", "for i=1,2000 do pcall(struct.unpack,'s',s) end",
+		"local u=s:upper() for i=1,2000 do rawequal(s,u) end", "for i=1,2000 do pcall(next,{},s) end",
+		"local t={} for i=1,1e4 do t['k'..i]=1 end for i=1,1e4 do t['k'..i]=nil end for i=1,2000 do next(t) end",
+	} {
+		if _, err := run(t, "local s=('f'):rep(1e5) "+source, 1<<26); !errors.Is(err, errOver) {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+	for _, source := range []string{"pcall(assert,false,s)", "pcall(function() return _G[s] end)"} {
+		if _, err := run(t, "local s=('x'):rep(1e6) for i=1,1000 do "+source+" end", 1<<40); err == nil || !strings.Contains(err.Error(), "MiB") {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+}
+
+// TestManyVariables: what is looked for in vain among many variables is refused before it takes long.
+func TestManyVariables(t *testing.T) {
+	names := func(n int) string { return "local a" + strings.Repeat(",a", n-1) + " " }
+	for _, c := range []struct {
+		levels, uses int
+		refused      bool
+	}{{190, 10_000, true}, {3, 10_000, false}} {
+		source := strings.Repeat("local function f() "+names(195), c.levels) + strings.Repeat("g=1 ", c.uses) + strings.Repeat(" end", c.levels)
+		if _, err := Compile("test", source); (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "too many variables") {
+			t.Errorf("%d levels: %v", c.levels, err)
+		}
+	}
+}
+
 // TestTheHostEndsAScript: whatever it does, and with the host's error.
 func TestTheHostEndsAScript(t *testing.T) {
 	for _, source := range []string{"while true do end", "while true do pcall(function() while true do end end) end", "return ('a'):rep(1e5):find('(.-)(.-)(.-)b')", "local s=('x'):rep(1e7) return s==s..''"} {

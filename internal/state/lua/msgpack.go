@@ -108,7 +108,7 @@ func (p *packer) text(s string) {
 
 func (p *packer) table(t *Table, depth int) {
 	items, isArray := 0, true
-	for key, _, _ := t.Next(nil); key != nil; key, _, _ = t.Next(key) {
+	for key, _, _ := p.following(t, nil); key != nil; key, _, _ = p.following(t, key) {
 		p.step()
 		items++
 		n, is := key.(float64)
@@ -122,7 +122,7 @@ func (p *packer) table(t *Table, depth int) {
 		return
 	}
 	p.size(0x80, 0xde, items)
-	for key, value, _ := t.Next(nil); key != nil; key, value, _ = t.Next(key) {
+	for key, value, _ := p.following(t, nil); key != nil; key, value, _ = p.following(t, key) {
 		p.value(key, depth)
 		p.value(value, depth)
 	}

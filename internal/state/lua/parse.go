@@ -39,10 +39,11 @@ type local struct {
 
 // Bounds of what a script may look like: the interpreter goes down as deep as it is nested.
 const (
-	maxSource = 4 << 20
-	maxNested = 200 // as in Lua
-	maxChain  = 200 // operators or suffixes that one expression has side by side
-	maxLocals = 200 // of a function, as in Lua
+	maxSource   = 4 << 20
+	maxNested   = 200     // as in Lua
+	maxChain    = 200     // operators or suffixes that one expression has side by side
+	maxLocals   = 200     // of a function, as in Lua
+	maxCompared = 1 << 27 // names of variables, which a name is looked for among
 )
 
 // Compile compiles a script. The error is *Error.
@@ -84,6 +85,7 @@ type parser struct {
 	last       int // line of the token before
 	fn         *function
 	nested     int
+	compared   int // names of variables
 }
 
 // function is a function that is being read.
@@ -402,6 +404,12 @@ func (p *parser) function(name string, method bool, line int) expression {
 
 // variable is what a name stands for.
 func (p *parser) variable(name string, line int) expression {
+	for f := p.fn; f != nil; f = f.around {
+		p.compared += 1 + len(f.active) + len(f.captures)
+	}
+	if p.compared > maxCompared {
+		p.fail(line, "the script has too many variables", name)
+	}
 	if l := p.fn.find(name); l != nil {
 		return &localVariable{l}
 	}

@@ -32,13 +32,15 @@ type stopped struct{ err error }
 
 // Bounds of a run.
 const (
-	MaxWork   = 1 << 30   // bytes of work: a second or two
-	MaxMemory = 256 << 20 // bytes that it makes, whether it still needs them or not
-	maxStack  = 400_000   // levels of the tree that are at work at a time
-	callStack = 40        // of a call, beside those of the function's own expressions
-	stepWork  = 32        // of a step
-	throwWork = 16 << 10  // of an error that is caught
-	stride    = 1024      // steps between two looks at the bounds
+	MaxWork    = 1 << 30   // bytes of work: a second or two
+	MaxMemory  = 256 << 20 // bytes that it makes, whether it still needs them or not
+	maxStack   = 400_000   // levels of the tree that are at work at a time
+	callStack  = 40        // of a call, beside those of the function's own expressions
+	stepWork   = 32        // of a step
+	throwWork  = 16 << 10  // of an error that is caught
+	textWork   = 4         // of a byte that is looked at by itself
+	numberWork = 16        // of a byte that is read as a digit
+	stride     = 1024      // steps between two looks at the bounds
 )
 
 // State is a run of a script.
@@ -112,11 +114,16 @@ func (s *State) look() {
 	work := (stride - s.steps) * stepWork
 	s.steps = stride
 	if s.work += work; s.work > MaxWork {
-		s.Stop(&Error{Value: s.where(s.line) + "the script takes too long, so it was ended, and nothing of it is written", Line: s.line})
+		s.TakesTooLong()
 	}
 	if err := s.host.Work(work); err != nil {
 		s.Stop(err)
 	}
+}
+
+// TakesTooLong ends the run.
+func (s *State) TakesTooLong() {
+	s.Stop(&Error{Value: s.where(s.line) + "the script takes too long, so it was ended, and nothing of it is written", Line: s.line})
 }
 
 // alloc counts bytes that are about to be made.
@@ -143,6 +150,33 @@ func (s *State) Text(b []byte) string {
 	return string(b)
 }
 
+// readsText counts work on the bytes of a value, if it is a string: so many times its length.
+func (s *State) readsText(v Value, times int) {
+	if text, is := v.(string); is {
+		s.busy(times * len(text))
+	}
+}
+
+// toNumber is toNumber, whose work is counted.
+func (s *State) toNumber(v Value) (float64, bool) {
+	s.readsText(v, numberWork)
+	return toNumber(v)
+}
+
+// get is the value of a key of a table, without metamethods. The key is counted.
+func (s *State) get(t *Table, key Value) Value {
+	s.readsText(key, 1)
+	return t.Get(key)
+}
+
+// following is Next of a table, whose work is counted.
+func (s *State) following(t *Table, key Value) (next, value Value, ok bool) {
+	s.readsText(key, 1)
+	next, value, passed, ok := t.Next(key)
+	s.busy(itemSize * passed)
+	return next, value, ok
+}
+
 func (s *State) where(line int) string {
 	return s.chunk + ":" + strconv.Itoa(line) + ": "
 }
@@ -159,6 +193,7 @@ func (s *State) fail(line int, format string, args ...any) {
 	if !s.native {
 		message = s.where(line) + message
 	}
+	s.alloc(2 * len(message))
 	s.Throw(message)
 }
 
@@ -168,6 +203,7 @@ func (s *State) Fail(format string, args ...any) {
 	if !s.below {
 		message = s.where(s.line) + message
 	}
+	s.alloc(2 * len(message))
 	s.Throw(message)
 }
 
@@ -308,7 +344,7 @@ func (s *State) index(v, key Value, line int, what string) Value {
 	for range maxIndirect {
 		t, is := v.(*Table)
 		if is {
-			if found := t.Get(key); found != nil || t.meta == nil {
+			if found := s.get(t, key); found != nil || t.meta == nil {
 				return found
 			}
 		}
@@ -333,7 +369,7 @@ func (s *State) setIndex(v, key, value Value, line int, what string) {
 		t, is := v.(*Table)
 		var handler Value
 		if is {
-			if t.meta == nil || t.Get(key) != nil {
+			if t.meta == nil || s.get(t, key) != nil {
 				s.set(t, key, value, line)
 				return
 			}
@@ -363,6 +399,7 @@ func (s *State) set(t *Table, key, value Value, line int) {
 	case is && f != f:
 		s.fail(line, "table index is NaN")
 	}
+	s.readsText(key, 1)
 	if grown := t.Set(key, value); grown > 0 {
 		s.alloc(grown)
 	}

@@ -135,7 +135,7 @@ func (s *numericFor) exec(f *frame) outcome {
 }
 
 func (f *frame) bound(e expression, name string, line int) float64 {
-	n, is := toNumber(e.eval(f))
+	n, is := f.toNumber(e.eval(f))
 	if !is {
 		kind := " value"
 		if name != "initial" {
@@ -156,7 +156,7 @@ func (s *genericFor) exec(f *frame) outcome {
 	for {
 		var values []Value
 		if t, is := state.(*Table); is && step == Value(standard.next) {
-			key, value, ok := t.Next(control)
+			key, value, ok := f.following(t, control)
 			if !ok {
 				f.fail(s.line, "invalid key to 'next'")
 			}

@@ -123,6 +123,7 @@ func mapped(f func(byte) byte) func(c *Call) []Value {
 func find(c *Call, positions bool) []Value {
 	s, pattern := c.text(0), c.text(1)
 	from := min(max(place(c.intOr(2, 1), len(s)), 1)-1, len(s))
+	c.busy(textWork * len(pattern))
 	if positions && (truth(c.arg(3)) || !strings.ContainsAny(pattern, "^$*+?.([%-")) {
 		c.busy(len(s) - from)
 		at := strings.Index(s[from:], pattern)

@@ -176,6 +176,7 @@ func structUnpack(c *Call) []Value {
 		case it.verb == 's':
 			end := strings.IndexByte(source[at:], 0)
 			if end < 0 {
+				c.busy(len(source) - at)
 				c.Fail("unfinished string in data")
 			}
 			c.busy(end)

@@ -138,8 +138,9 @@ func (t *Table) compact() {
 	t.pairs, t.gone = kept, 0
 }
 
-// Next is what follows a key (nil: the first); ok is false if there is no such key. The end is nil.
-func (t *Table) Next(key Value) (next, value Value, ok bool) {
+// Next is what follows a key (nil: the first), and how many entries without a value were passed; ok is false if there is no such key. The end
+// is nil.
+func (t *Table) Next(key Value) (next, value Value, passed int, ok bool) {
 	i, at := position(key), 0
 	switch {
 	case key == nil:
@@ -148,7 +149,7 @@ func (t *Table) Next(key Value) (next, value Value, ok bool) {
 	default:
 		found, known := t.at[key]
 		if !known && i == 0 {
-			return nil, nil, false
+			return nil, nil, 0, false
 		}
 		if known {
 			at = found + 1
@@ -157,15 +158,17 @@ func (t *Table) Next(key Value) (next, value Value, ok bool) {
 	}
 	for ; i < len(t.list); i++ {
 		if t.list[i] != nil {
-			return float64(i + 1), t.list[i], true
+			return float64(i + 1), t.list[i], passed, true
 		}
+		passed++
 	}
 	for ; at < len(t.pairs); at++ {
 		if e := t.pairs[at]; e.value != nil {
-			return e.key, e.value, true
+			return e.key, e.value, passed, true
 		}
+		passed++
 	}
-	return nil, nil, true
+	return nil, nil, passed, true
 }
 
 // NewTable makes a table of pairs: names and values in turn.

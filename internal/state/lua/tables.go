@@ -43,7 +43,7 @@ func tableConcat(c *Call) []Value {
 
 func tableForEach(c *Call) []Value {
 	t, f := c.table(0), c.function(1)
-	for key, value, _ := t.Next(nil); key != nil; key, value, _ = t.Next(key) {
+	for key, value, _ := c.following(t, nil); key != nil; key, value, _ = c.following(t, key) {
 		if result := first(c.call(f, []Value{key, value}, c.line)); result != nil {
 			return one(result)
 		}
