@@ -50,17 +50,23 @@ func newRedisLibrary() *lua.Table {
 				throw(c, "ERR wrong number of arguments")
 			}
 			text, _ := argument(c.Args()[0])
+			c.Charge(len(text))
+			c.Looks(shaWork * len(text))
 			return []lua.Value{c.Text([]byte(ScriptSHA(text)))}
 		}),
 		lua.NewFunction("status_reply", func(c *lua.Call) []lua.Value { return []lua.Value{single(c, "ok")} }),
 	)
 }
 
+// shaWork is the work of a byte of a SHA-1.
+const shaWork = 4
+
 // throw throws an error of Redis.
 func throw(c *lua.Call, message string) { c.Throw(lua.NewTable("err", message)) }
 
 // single makes the table of a function that takes one text.
 func single(c *lua.Call, field string) *lua.Table {
+	c.Charge(tableCost + entryCost)
 	if len(c.Args()) == 1 {
 		if text, is := c.Args()[0].(string); is {
 			return lua.NewTable(field, text)
@@ -72,6 +78,7 @@ func single(c *lua.Call, field string) *lua.Table {
 func errorReply(c *lua.Call) []lua.Value {
 	t := single(c, "err")
 	text := strings.TrimPrefix(t.Get("err").(string), "-")
+	c.Charge(len(text))
 	if !strings.Contains(text, " ") { // it is no code with a message
 		text = "ERR " + text
 	}

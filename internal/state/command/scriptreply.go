@@ -71,8 +71,11 @@ func (r *running) nearest(c *lua.Call, reply state.Reply) lua.Value {
 	return false
 }
 
-// tableCost is about what a table takes.
-const tableCost = 192
+// What a table takes, about, and its first entry.
+const (
+	tableCost = 192
+	entryCost = 384
+)
 
 func (r *running) made(c *lua.Call, field string, v lua.Value) *lua.Table {
 	c.Charge(tableCost)

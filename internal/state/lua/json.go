@@ -34,9 +34,15 @@ func jsonLibrary() *Table {
 		NewFunction("encode_max_depth", jsonNumber(func(s *jsonSettings) *int { return &s.encodeDepth }, 1, maxJSONDepth)),
 		NewFunction("encode_number_precision", jsonNumber(func(s *jsonSettings) *int { return &s.precision }, 1, 14)),
 		NewFunction("encode_sparse_array", encodeSparse),
-		NewFunction("new", func(*Call) []Value { return one(jsonLibrary()) }),
+		NewFunction("new", func(c *Call) []Value {
+			c.alloc(librarySize)
+			return one(jsonLibrary())
+		}),
 	)
 }
+
+// librarySize is more than cjson's table with its functions takes.
+const librarySize = 8 << 10
 
 // maxJSONDepth is how deep scripts may have JSON nested: the interpreter goes down as deep.
 const maxJSONDepth = 1000

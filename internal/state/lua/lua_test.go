@@ -75,7 +75,7 @@ func TestLongStringsCost(t *testing.T) {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
-	for _, source := range []string{"pcall(assert,false,s)", "pcall(function() return _G[s] end)"} {
+	for _, source := range []string{"pcall(assert,false,s)", "pcall(function() return _G[s] end)", "for j=1,1000 do cjson.new() end"} {
 		if _, err := run(t, "local s=('x'):rep(1e6) for i=1,1000 do "+source+" end", 1<<40); err == nil || !strings.Contains(err.Error(), "MiB") {
 			t.Errorf("%s: %v", source, err)
 		}

@@ -144,6 +144,9 @@ func (s *State) busy(bytes int) {
 // Charge counts bytes that the host makes for the script.
 func (s *State) Charge(bytes int) { s.alloc(bytes) }
 
+// Looks counts work on bytes that the host only looks at.
+func (s *State) Looks(bytes int) { s.busy(bytes) }
+
 // Text is a new string of a script, which is counted.
 func (s *State) Text(b []byte) string {
 	s.alloc(len(b))

@@ -155,6 +155,7 @@ func find(c *Call, positions bool) []Value {
 
 func gmatch(c *Call) []Value {
 	s, pattern := c.text(0), c.text(1)
+	c.alloc(3 * closureSize)
 	at := 0
 	return one(NewFunction("gmatch", func(c *Call) []Value {
 		for ; at <= len(s); at++ {

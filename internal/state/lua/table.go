@@ -17,8 +17,9 @@ type entry struct{ key, value Value }
 // What tables take in memory, about.
 const (
 	tableSize = 96
-	entrySize = 96 // of an entry that is not in a list
-	itemSize  = 16 // of one in a list
+	mapSize   = 288 // of the first entry that is not in a list
+	entrySize = 96  // of an entry that is not in a list
+	itemSize  = 16  // of one in a list
 )
 
 // position is where a key is in a list; 0: it cannot be in one.
@@ -118,10 +119,11 @@ func (t *Table) put(key, value Value) (bytes int) {
 	}
 	if t.at == nil {
 		t.at = make(map[Value]int)
+		bytes = mapSize
 	}
 	t.at[key] = len(t.pairs)
 	t.pairs = append(t.pairs, entry{key, value})
-	return entrySize
+	return bytes + entrySize
 }
 
 // compact forgets removed keys. Only a key that is not there yet leads to it, which ends each walk anyway.

@@ -118,7 +118,8 @@ func TestAFailedScriptLeavesNothing(t *testing.T) {
 	eval := func(source string) string { return k.say("EVAL", source, "2", "a", "b") }
 	for _, source := range []string{
 		"redis.call('set','a','1') redis.call('set','undeclared','1') error('x')", "redis.call('set','a','1') redis.call('foo')", "redis.call('rpush','b','1') while true do redis.call('set','a','1') end",
-		"redis.call('set','a','1') return ('x'):rep(1e9)", "redis.call('setrange','a',1048575,'x') while true do redis.call('bitcount','a') end", "redis.call('flushall') redis.call('set','a','1') error()", "redis.call('set','a','1') local t={} t[1]=t return t",
+		"redis.call('set','a','1') return ('x'):rep(1e9)", "redis.call('setrange','a',1048575,'x') while true do redis.call('bitcount','a') end", "redis.call('flushall') redis.call('set','a','1') error()",
+		"redis.call('set','a','1') local s=('x'):rep(1e6) for i=1,1000 do redis.error_reply(s) end", "redis.call('set','a','1') local s=('x'):rep(1e6) for i=1,1000 do redis.sha1hex(s) end", "redis.call('set','a','1') local t={} t[1]=t return t",
 	} {
 		k.say("SET", "kept", "1")
 		if got := eval(source); !strings.HasPrefix(got, "-ERR ") {
