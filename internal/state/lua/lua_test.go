@@ -136,6 +136,7 @@ func FuzzLua(f *testing.F) {
 		"local t={1,2,x=3} for k,v in pairs(t) do t[k]=v..'' end return #t, t.x", "return (function(...) return select('#',...) end)(1,nil)", "goto x", "return ('%5.2f'):format(1)",
 		"return string.gsub('abc','(b)','%1%0')", "return cjson.decode('{\"a\":[1,null]}').a[1]", "return struct.unpack('>I2s',struct.pack('>I2s',1,'x'))", "return cmsgpack.unpack('\\146\\1\\161x')",
 		"local a <= b", "return string.find('x','[%a-]')", "return string.format('%q %c',1,2)", "for i=1,3 do local function f() return i end f() end", "return 1 .. 2 ^ -3 % 4 == not nil",
+		"local a do local function f(", "for a=0,0 do function b", "local a repeat local f=function(", // an error in a function within a block
 	} {
 		f.Add(seed)
 	}

@@ -173,10 +173,12 @@ func (p *parser) declare(name string) *local {
 func (p *parser) block() (body []statement) {
 	p.deeper()
 	defer p.higher()
-	seen := len(p.fn.active)
-	defer func() { p.fn.active = p.fn.active[:seen] }()
+	defer p.fn.leave(len(p.fn.active))
 	return p.statements()
 }
+
+// leave forgets the variables of a block, whichever function an error is found in.
+func (f *function) leave(seen int) { f.active = f.active[:seen] }
 
 func (p *parser) statements() (body []statement) {
 	for !p.ends() {
@@ -258,8 +260,7 @@ func (p *parser) ifs(line int) statement {
 func (p *parser) repeat(line int) statement {
 	p.deeper()
 	defer p.higher()
-	seen := len(p.fn.active)
-	defer func() { p.fn.active = p.fn.active[:seen] }()
+	defer p.fn.leave(len(p.fn.active))
 	p.fn.loops++
 	body := p.statements()
 	p.fn.loops--
@@ -269,8 +270,7 @@ func (p *parser) repeat(line int) statement {
 
 func (p *parser) fors(line int) statement {
 	first := p.name()
-	seen := len(p.fn.active)
-	defer func() { p.fn.active = p.fn.active[:seen] }()
+	defer p.fn.leave(len(p.fn.active))
 	if p.skips("=") {
 		s := &numericFor{line: line, from: p.expression()}
 		p.expect(",")
