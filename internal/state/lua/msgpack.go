@@ -150,7 +150,7 @@ func (c *Call) unpackSome(source string, from, most int) []Value {
 	u := &unpacker{Call: c, source: source, at: from}
 	var values []Value
 	for n := 0; u.at < len(source) && n != most; n++ {
-		c.alloc(itemSize)
+		c.alloc(2 * itemSize) // a number lies beside its item
 		values = append(values, u.value(0))
 	}
 	if most < 0 {

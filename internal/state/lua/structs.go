@@ -167,7 +167,7 @@ func structUnpack(c *Call) []Value {
 		if at > len(source) || it.size > len(source)-at {
 			c.bad(1, "data string too short")
 		}
-		c.alloc(itemSize)
+		c.alloc(2 * itemSize) // a number lies beside its item
 		part := source[at : at+it.size]
 		switch {
 		case it.verb == 'x':
