@@ -147,3 +147,23 @@ func FuzzLua(f *testing.F) {
 		_, _ = run(t, source, 1<<20)
 	})
 }
+
+// indexless is a host that has a fault.
+type indexless struct{ quiet }
+
+func (*indexless) Seed() (uint64, error) {
+	var none []uint64
+	return none[len(none)], nil
+}
+
+// TestAFaultEndsItsScript: a fault of the interpreter or its host ends the script, and pcall does not hide it.
+func TestAFaultEndsItsScript(t *testing.T) {
+	chunk, err := Compile("test", "return pcall(math.random)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := New(&indexless{quiet{1 << 20}}, nil).Run(chunk)
+	if err == nil || !strings.Contains(err.Error(), "interpreter failed") {
+		t.Errorf("%v, %v", values, err)
+	}
+}

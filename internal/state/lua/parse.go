@@ -3,6 +3,7 @@ package lua
 import (
 	"errors"
 	"fmt"
+	"runtime"
 )
 
 // Chunk is a compiled script. It is immutable.
@@ -52,12 +53,14 @@ func Compile(chunk, source string) (c *Chunk, err error) {
 		return nil, &Error{Value: fmt.Sprintf("%s:1: the script is larger than %d MiB", chunk, maxSource>>20), Line: 1}
 	}
 	defer func() {
-		if failed := recover(); failed != nil {
-			e, is := failed.(*Error)
-			if !is {
-				panic(failed)
-			}
-			err = e
+		switch failed := recover().(type) {
+		case nil:
+		case *Error:
+			err = failed
+		case runtime.Error:
+			err = faulty(chunk, failed)
+		default:
+			panic(failed)
 		}
 	}()
 	p := &parser{lexer: lexer{chunk: chunk, source: source, line: 1}}

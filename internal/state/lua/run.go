@@ -2,6 +2,9 @@ package lua
 
 import (
 	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 )
 
@@ -85,12 +88,20 @@ func (s *State) Run(c *Chunk) (results []Value, err error) {
 			err = failed
 		case stopped:
 			err = failed.err
+		case runtime.Error:
+			err = faulty(c.name, failed)
 		default:
 			panic(failed)
 		}
 	}()
 	s.chunk = c.name
 	return s.Call(&Function{name: c.main.name, proto: c.main}), nil
+}
+
+// faulty tells of a fault of the interpreter. It ends one script, whose writes are taken back, and not the server.
+func faulty(chunk string, failed runtime.Error) *Error {
+	slog.Error("the Lua interpreter has a fault", "error", failed, "stack", string(debug.Stack()))
+	return &Error{Value: chunk + ": the server's Lua interpreter failed on this script, and nothing of it is written: please report it"}
 }
 
 // Host is what the script runs in.
