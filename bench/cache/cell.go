@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"forerun.dev/forerun/bench/harness"
@@ -19,8 +18,7 @@ type cell struct {
 	*side
 	cache, speculate string // on or off; off or all
 	oracle           *oracle
-	mu               sync.Mutex // guards idle
-	idle             []*harness.Connection
+	idle             harness.Idle
 }
 
 // cellOf starts a server with a suite's functions and state.
@@ -50,30 +48,8 @@ func (c *cell) prepare(ctx context.Context, s *suite) error {
 }
 
 func (c *cell) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.idle {
-		conn.Close()
-	}
+	c.idle.Close()
 	c.side.stop()
-}
-
-// get returns a connection that nobody uses.
-func (c *cell) get(ctx context.Context, r *harness.Request) (*harness.Connection, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := len(c.idle); n > 0 {
-		last := c.idle[n-1]
-		c.idle = c.idle[:n-1]
-		return last, nil
-	}
-	return r.Connect(ctx)
-}
-
-func (c *cell) put(conn *harness.Connection) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.idle = append(c.idle, conn)
 }
 
 // send sends a request. It returns the answer, and the time until it came.
@@ -82,7 +58,7 @@ func (c *cell) send(ctx context.Context, a ask) ([]byte, time.Duration, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	conn, err := c.get(ctx, r)
+	conn, err := c.idle.Take(ctx, r)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -92,7 +68,7 @@ func (c *cell) send(ctx context.Context, a ask) ([]byte, time.Duration, error) {
 		return nil, 0, fmt.Errorf("%s with the cache %s and speculation %s: %w", a.app, c.cache, c.speculate, err)
 	}
 	answer := bytes.Clone(conn.Answer())
-	c.put(conn)
+	c.idle.Give(conn)
 	return answer, took, nil
 }
 

@@ -90,7 +90,7 @@ func (p places) first() (all []script) {
 	return append(all, single(reserve(0, 0, [2]int{firstDay, lastDay})), single(guest(0)))
 }
 
-// kinds are those of recommendations.
+// kinds are the kinds of recommendations.
 func kinds() []string { return []string{"distance", "rating", "price"} }
 
 // drawDays are the day of arrival and the day of departure.

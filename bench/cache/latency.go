@@ -173,7 +173,7 @@ func (b *bench) answers(ctx context.Context, r *result) error {
 	return b.oracleRows(ctx, r)
 }
 
-// modes are those of speculation.
+// modes are the modes of speculation that are measured.
 func modes() []string { return []string{"off", "all"} }
 
 // latencyRows are the rows of a pass: each application's mean and p99 beside those with the cache off.

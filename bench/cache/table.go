@@ -54,7 +54,7 @@ func (b *bench) table(ctx context.Context) error {
 	return b.tenants(ctx)
 }
 
-// bytes compares the memory of a server whose table is at its bound with that of one without a table, after the same calls.
+// bytes compares the memory of two servers after the same calls: one has a table at its bound, the other has no table.
 func (b *bench) bytes(ctx context.Context) error {
 	mebibytes := 256
 	if b.quick {

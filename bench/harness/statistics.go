@@ -12,14 +12,15 @@ const (
 	leastBlock = 8
 )
 
-// Quotient is a statistic of one sample by the same statistic of another, with its interval. What cannot be told is NaN.
+// Quotient is a statistic of one sample divided by the same statistic of another, with its interval. Unknown values are NaN.
 type Quotient struct {
 	Value        float64
 	Lower, Upper float64 // of 95%
 }
 
-// Compare takes answers to the same requests at the same moments: the i-th of one to the i-th of the other. The interval is that of a
-// bootstrap over blocks of so many neighbours, at least leastBlock: those of a round, as how fast the machine was then they have all met.
+// Compare divides a statistic of one sample by the same of another. The i-th values of both answer the same request at the same moment.
+// The interval is by a bootstrap over blocks of neighbours, at least leastBlock of them. A block is a round, in which the machine was
+// equally fast for all.
 func Compare(statistic func([]float64) float64, over, under []float64, block int) Quotient {
 	n := min(len(over), len(under))
 	if n == 0 {

@@ -19,39 +19,14 @@ type answered struct {
 
 // clients send requests on connections that they keep.
 type clients struct {
-	mu   sync.Mutex // guards idle
-	idle []*harness.Connection
+	idle harness.Idle
 }
 
-// get returns a connection that nobody uses.
-func (c *clients) get(ctx context.Context, r *harness.Request) (*harness.Connection, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := len(c.idle); n > 0 {
-		last := c.idle[n-1]
-		c.idle = c.idle[:n-1]
-		return last, nil
-	}
-	return r.Connect(ctx)
-}
-
-func (c *clients) put(conn *harness.Connection) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.idle = append(c.idle, conn)
-}
-
-func (c *clients) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.idle {
-		conn.Close()
-	}
-}
+func (c *clients) close() { c.idle.Close() }
 
 // send sends one request and waits for its answer.
 func (c *clients) send(ctx context.Context, r *harness.Request) error {
-	conn, err := c.get(ctx, r)
+	conn, err := c.idle.Take(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -59,7 +34,7 @@ func (c *clients) send(ctx context.Context, r *harness.Request) error {
 		conn.Close()
 		return err
 	}
-	c.put(conn)
+	c.idle.Give(conn)
 	return nil
 }
 

@@ -266,7 +266,7 @@ func (c *caller) measure(ctx context.Context) error {
 	return nil
 }
 
-// call makes one call over a new connection, and returns its milliseconds. What follows the answer is not counted.
+// call makes one call over a new connection, and returns its milliseconds. The time after the answer does not count.
 func (c *caller) call(ctx context.Context, way string) (float64, error) {
 	switch way {
 	case postPython:

@@ -36,7 +36,7 @@ type file struct {
 	media, tag      string
 }
 
-// files are those of the page, by their names.
+// files are the files of the page, by their names.
 type files map[string]*file
 
 // pack reads the files of a page.
