@@ -24,7 +24,9 @@ def main(args):
 `
 
 const stepCode = `
+import time
 def main(args):
+    time.sleep(args.pop("seconds", 0))
     if not isinstance(args.get("n"), int):
         return {"error": "missing parameter"}
     args["n"] += 1
@@ -179,7 +181,7 @@ func TestConductorIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := conductorTown(t)
 	for _, how := range []string{"", "?blocking=true&timeout=1"} {
-		status, body, err := c.Do(t.Context(), http.MethodPost, "actions/conductor"+how, map[string]any{"action": "step", "n": 1})
+		status, body, err := c.Do(t.Context(), http.MethodPost, "actions/conductor"+how, map[string]any{"action": "step", "n": 1, "seconds": 0.2}) // longer than the client waits
 		if err != nil || status != http.StatusAccepted {
 			t.Fatalf("%s: %d %s (%v)", how, status, body, err)
 		}
